@@ -1,0 +1,130 @@
+"""What is known of a dataset besides its items: labels, the split it comes with, names."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from datasets._files import save_array
+
+
+@dataclass(frozen=True, eq=False)
+class Description:
+    """A dataset without its items.
+
+    items:       number of items, n
+    labels:      int64 (n,) classes, or uint8 (n, L) multi-hot with values 0 and 1, or None
+    given_split: int64 (n,), the part of each item in the dataset's own split, or None
+    class_names: names of the classes 0, 1, ... (or of the label columns), or None
+    item_shape:  shape of one item: (d,) or (height, width, 3)
+    kind:        "vectors" (items are float32) or "images" (items are uint8, RGB)
+    split_names: names of the values 0, 1, ... of given_split, or None
+
+    Raises ValueError where shapes or dtypes are not these.
+    """
+
+    items: int
+    labels: np.ndarray | None
+    given_split: np.ndarray | None
+    class_names: list[str] | None
+    item_shape: tuple[int, ...]
+    kind: str
+    split_names: list[str] | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("vectors", "images"):
+            raise ValueError(f"description: kind must be 'vectors' or 'images', not {self.kind!r}")
+        if self.labels is not None:
+            expected = {1: np.int64, 2: np.uint8}.get(self.labels.ndim)
+            if self.labels.dtype != expected or len(self.labels) != self.items:
+                raise ValueError(
+                    f"description: labels must be int64 ({self.items},) or uint8 ({self.items}, L), "
+                    f"not {self.labels.dtype} {self.labels.shape}"
+                )
+        if self.given_split is not None:
+            if self.given_split.dtype != np.int64 or self.given_split.shape != (self.items,):
+                raise ValueError(
+                    f"description: given_split must be int64 ({self.items},), "
+                    f"not {self.given_split.dtype} {self.given_split.shape}"
+                )
+
+    @property
+    def label_kind(self) -> str:
+        """ "classes", "multi-hot" or "none"."""
+        if self.labels is None:
+            return "none"
+        return "classes" if self.labels.ndim == 1 else "multi-hot"
+
+    def class_name(self, index: int) -> str:
+        """How messages and cards call class (or label column) `index`: its name, or else its number."""
+        if self.class_names is not None and 0 <= index < len(self.class_names):
+            return self.class_names[index]
+        return str(index)
+
+    def split_name(self, value: int) -> str:
+        """How messages and cards call part `value` of the given split: its name, or else its number."""
+        if self.split_names is not None and 0 <= value < len(self.split_names):
+            return self.split_names[value]
+        return str(value)
+
+    def card(self) -> dict:
+        """What there is to tell of the dataset, ready for JSON; counts are keyed by name or number."""
+        card = {
+            "items": self.items,
+            "kind": self.kind,
+            "item_shape": list(self.item_shape),
+            "class_names": self.class_names,
+            "labels": self.label_kind,
+            "class_counts": None,
+            "split_names": self.split_names,
+            "split_counts": None,
+        }
+        if self.label_kind == "classes":
+            values, counts = np.unique(self.labels, return_counts=True)
+            card["class_counts"] = {self.class_name(int(v)): int(c) for v, c in zip(values, counts)}
+        elif self.label_kind == "multi-hot":
+            counts = self.labels.sum(axis=0, dtype=np.int64)
+            card["class_counts"] = {self.class_name(column): int(c) for column, c in enumerate(counts)}
+            card["labels_per_item"] = float(counts.sum() / self.items)
+        if self.given_split is not None:
+            values, counts = np.unique(self.given_split, return_counts=True)
+            card["split_counts"] = {self.split_name(int(v)): int(c) for v, c in zip(values, counts)}
+        return card
+
+    def write(self, folder: Path) -> None:
+        """Write labels.npy ((n, 0) where there are none) and given_split.npy ((0,) where there is none)."""
+        labels = np.zeros((self.items, 0), np.uint8) if self.labels is None else self.labels
+        given = np.zeros(0, np.int64) if self.given_split is None else self.given_split
+        save_array(folder / "labels.npy", np.ascontiguousarray(labels))
+        save_array(folder / "given_split.npy", np.ascontiguousarray(given))
+
+    @classmethod
+    def read(cls, folder: Path, card: dict | None = None) -> "Description":
+        """The description of a folder that a loader wrote; names come from its `card`, if given.
+
+        Raises FileNotFoundError where a file is missing, ValueError where one is not what a loader writes.
+        """
+        arrays = {}
+        for name in ("items", "labels", "given_split"):
+            path = folder / f"{name}.npy"
+            if not path.is_file():
+                raise FileNotFoundError(f"{path}: missing; the loader writes it")
+            try:
+                mode = "r" if name == "items" else None
+                arrays[name] = np.load(path, mmap_mode=mode, allow_pickle=False)
+            except (ValueError, EOFError) as error:
+                raise ValueError(f"{path}: not an array that a loader wrote ({error})") from error
+        items, labels, given = arrays["items"], arrays["labels"], arrays["given_split"]
+        if items.ndim not in (2, 4):
+            raise ValueError(
+                f"{folder / 'items.npy'}: must be (n, d) or (n, height, width, 3), not {items.shape}"
+            )
+        return cls(
+            items=len(items),
+            labels=None if labels.ndim == 2 and labels.shape[1] == 0 else labels,
+            given_split=None if len(given) == 0 else given,
+            class_names=(card or {}).get("class_names"),
+            item_shape=tuple(items.shape[1:]),
+            kind="vectors" if items.ndim == 2 else "images",
+            split_names=(card or {}).get("split_names"),
+        )

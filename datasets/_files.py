@@ -1,0 +1,69 @@
+"""Writing arrays so that nothing half-written is ever taken for whole."""
+
+import contextlib
+import errno
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield a temporary path beside `path`; on success fsync it and rename it to `path`, else delete it."""
+    temporary = path.with_name(path.name + ".partial")
+    try:
+        yield temporary
+        with temporary.open("rb+") as file:
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def save_array(path: Path, array: np.ndarray) -> None:
+    """Write `array` to `path` as .npy, never pickled."""
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        np.lib.format.write_array(file, array, allow_pickle=False)
+
+
+@dataclass(frozen=True)
+class ItemsFile:
+    """A .npy file of known shape that is filled block by block."""
+
+    path: Path
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    offset: int
+
+    def view(self) -> np.memmap:
+        """A fresh writable map of the whole array, shape `self.shape`.
+
+        Ask for one per block and let it go: pages of a map that lives on would all count as memory of
+        the process, and a large dataset would look (and under a limit, be) larger than it is.
+        """
+        return np.memmap(self.path, self.dtype, "r+", self.offset, self.shape)
+
+
+@contextlib.contextmanager
+def creating_items(path: Path, shape: tuple[int, ...], dtype: type) -> Iterator[ItemsFile]:
+    """Yield an `ItemsFile` of that shape and dtype (C order); `path` appears when the block is left whole.
+
+    Raises OSError where the disk has no room for all of it.
+    """
+    with replacing(path) as temporary:
+        created = np.lib.format.open_memmap(temporary, "w+", np.dtype(dtype), shape)
+        items = ItemsFile(temporary, shape, created.dtype, created.offset)
+        size = created.offset + created.nbytes
+        del created
+        # Without room reserved, a full disk would kill the process at some write to the map, with no message.
+        if hasattr(os, "posix_fallocate"):
+            with temporary.open("rb+") as file:
+                try:
+                    os.posix_fallocate(file.fileno(), 0, size)
+                except OSError as error:
+                    if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):
+                        raise
+        yield items

@@ -1,0 +1,46 @@
+"""The 1,797 images of handwritten digits that ship inside scikit-learn: no download.
+
+Source: the test part of "Optical Recognition of Handwritten Digits" (Alpaydin and Kaynak, 1998, UCI).
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from datasets._description import Description
+from datasets._files import creating_items
+from datasets._specification import refuse_unknown_options
+
+OPTIONS: dict[str, str] = {}
+
+
+def describe(sources: list[Path], **options) -> Description:
+    """Labels int64 (1797,), classes 0 to 9; items are vectors of 64 pixels. Raises ValueError for any source or option."""
+    return _digits(sources, options)[1]
+
+
+def load(sources: list[Path], folder: Path, **options) -> Description:
+    """Write items.npy float32 (1797, 64), pixel values 0 to 16 by row of the 8 x 8 image, with labels and split.
+
+    Raises ValueError for any source or option.
+    """
+    pixels, description = _digits(sources, options)
+    with creating_items(Path(folder) / "items.npy", pixels.shape, np.float32) as items:
+        items.view()[:] = pixels
+    description.write(Path(folder))
+    return description
+
+
+def _digits(sources: list[Path], options: dict) -> tuple[np.ndarray, Description]:
+    refuse_unknown_options(options, OPTIONS, "digits")
+    if sources:
+        raise ValueError(
+            f"loader digits: takes no source, its images are part of scikit-learn; got '{sources[0]}'"
+        )
+    # Importing scikit-learn takes about a second: only who asks for the digits pays for it.
+    from sklearn.datasets import load_digits
+
+    bunch = load_digits()
+    names = [str(digit) for digit in range(10)]
+    labels = bunch.target.astype(np.int64)
+    return bunch.data, Description(len(labels), labels, None, names, (bunch.data.shape[1],), "vectors")

@@ -1,0 +1,331 @@
+"""Images by class from a folder or from a tar archive (plain, gz, bz2 or xz), which is never unpacked to disk.
+
+A pattern says how paths from the root of the folder or archive are made, for example
+"cifar10-jpeg/{split}/{class}/{name}": fields are {class}, {split} and {name}, `*` stands for one whole component.
+Rows are sorted by (split, class, name). Pixels are RGB: transparency is dropped, EXIF orientation is not applied.
+"""
+
+import contextlib
+import logging
+import os
+import re
+import struct
+import tarfile
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, UnidentifiedImageError
+
+from datasets._description import Description
+from datasets._files import creating_items
+from datasets._specification import nearest, positive, refuse_unknown_options
+
+OPTIONS: dict[str, str] = {
+    "paths": "pattern of the paths, of {class}, {split}, {name}, literal parts and * (default {class}/{name})",
+    "size": "[height, width] in pixels to which images are resized, bilinear; needed where they differ in size",
+    "extensions": "file name endings that are images (default .jpg .jpeg .png .bmp .webp .ppm, in either case)",
+}
+DEFAULT_PATHS = "{class}/{name}"
+DEFAULT_EXTENSIONS = (".jpg", ".jpeg", ".png", ".bmp", ".webp", ".ppm")
+SECONDS_BETWEEN_REPORTS = 5.0
+
+# What Pillow's decoders raise on damaged files, besides its own errors.
+DECODING_ERRORS = (
+    OSError,
+    SyntaxError,
+    ValueError,
+    TypeError,
+    LookupError,
+    EOFError,
+    OverflowError,
+    struct.error,
+    zlib.error,
+    Image.DecompressionBombError,
+)
+
+logger = logging.getLogger("tiebench")
+
+
+def describe(
+    sources: list[Path],
+    *,
+    paths: str = DEFAULT_PATHS,
+    size: list[int] | None = None,
+    extensions: list[str] | tuple[str, ...] = DEFAULT_EXTENSIONS,
+    **unknown,
+) -> Description:
+    """Labels and given split from names alone; no pixel is decoded (without `size`, one image's header is read).
+
+    sources: one folder or tar file. labels are int64 (n,), the rank of the class name in sorted order;
+    given_split is int64 (n,), the rank of the split's name, or None without {split} in `paths`.
+    Raises FileNotFoundError where the source is missing; ValueError for a bad option, for a damaged archive or
+    one with links, absolute names or "..", and where no file matches.
+    """
+    return _plan(sources, paths, size, extensions, unknown).description
+
+
+def load(
+    sources: list[Path],
+    folder: Path,
+    *,
+    paths: str = DEFAULT_PATHS,
+    size: list[int] | None = None,
+    extensions: list[str] | tuple[str, ...] = DEFAULT_EXTENSIONS,
+    **unknown,
+) -> Description:
+    """Write items.npy uint8 (n, height, width, 3), labels.npy and given_split.npy into `folder`; see `describe`.
+
+    Raises as `describe`, and ValueError for a damaged image and for images that differ in size without `size`.
+    """
+    plan, folder = _plan(sources, paths, size, extensions, unknown), Path(folder)
+    height, width, _ = plan.description.item_shape
+    row_of = {name: row for row, name in enumerate(plan.names)}
+    read, reported = 0, time.monotonic()
+    with creating_items(folder / "items.npy", (len(row_of), height, width, 3), np.uint8) as items:
+        for name, contents in _members(plan.source):
+            row = row_of.get(name)
+            if row is None:
+                continue
+            with _decoding(plan, name) as formats, Image.open(BytesIO(contents()), formats=formats) as image:
+                pixels = _pixels(image, size)
+            if pixels.shape != (height, width, 3):
+                raise ValueError(
+                    f"{plan.source}: images differ in size: '{plan.sized}' is {height} x {width} pixels and "
+                    f"'{name}' {pixels.shape[0]} x {pixels.shape[1]}: set option size: [height, width]"
+                )
+            items.view()[row] = pixels
+            read += 1
+            if time.monotonic() - reported > SECONDS_BETWEEN_REPORTS:
+                reported = time.monotonic()
+                logger.info("%s: %d of %d images", plan.source.name, read, len(row_of))
+        if read != len(row_of):
+            raise ValueError(
+                f"{plan.source}: changed while it was read ({read} of {len(row_of)} images seen)"
+            )
+    plan.description.write(folder)
+    return plan.description
+
+
+@dataclass(frozen=True)
+class _Plan:
+    source: Path
+    names: list[str]  # in order of rows
+    description: Description
+    formats: list[str]  # those that Pillow may take a file for
+    sized: str  # the image that gave the size, where no option did
+
+
+def _plan(sources: list[Path], paths: str, size: object, extensions: object, unknown: dict) -> _Plan:
+    refuse_unknown_options(unknown, OPTIONS, "images")
+    pattern, formats = _compiled(paths), _formats(extensions)
+    _check_size(size)
+    if len(sources) != 1:
+        raise ValueError(f"loader images: takes one folder or tar archive, got {len(sources)} sources")
+    source = Path(sources[0])
+    if not source.exists():
+        raise FileNotFoundError(f"{source}: no such folder or archive")
+    endings = tuple(extension.lower() for extension in extensions)
+    found: dict[str, tuple[str, str, str]] = {}
+    others, example = 0, None
+    plan = _Plan(source, [], Description(0, None, None, None, (), "images"), formats, "")
+    shape = None if size is None else (*size, 3)
+    sized = ""
+    for name, contents in _members(source):
+        match = pattern.fullmatch(name)
+        # Hidden files are the leavings of file managers ("._0001.jpg" in archives made on macOS), not images.
+        hidden = name.rpartition("/")[2].startswith(".")
+        if match is None or hidden or not name.lower().endswith(endings):
+            others, example = others + 1, example or name
+            continue
+        if name in found:
+            raise ValueError(f"{source}: holds '{name}' twice")
+        fields = match.groupdict()
+        found[name] = (fields.get("split", ""), fields["class"], fields.get("name", ""))
+        if shape is None:
+            with _decoding(plan, name), Image.open(BytesIO(contents()), formats=formats) as image:
+                shape, sized = (image.height, image.width, 3), name
+    if not found:
+        seen = f"there is for example '{example}'" if example else "it holds no file"
+        raise ValueError(
+            f"{source}: no file matches paths '{paths}' with extensions {', '.join(endings)}; {seen}"
+        )
+    logger.info(
+        "%s: %d images, %d files left out%s",
+        source.name,
+        len(found),
+        others,
+        f" (the first: {example})" if example else "",
+    )
+    names = sorted(found, key=lambda name: (*found[name], name))
+    split_names, given_split = _ranks([found[name][0] for name in names])
+    class_names, labels = _ranks([found[name][1] for name in names])
+    if "split" not in pattern.groupindex:
+        split_names = given_split = None
+    description = Description(len(names), labels, given_split, class_names, shape, "images", split_names)
+    return _Plan(source, names, description, formats, sized)
+
+
+def _ranks(values: list[str]) -> tuple[list[str], np.ndarray]:
+    """The distinct values sorted, and the rank of each value, int64."""
+    distinct = sorted(set(values))
+    rank = {value: index for index, value in enumerate(distinct)}
+    return distinct, np.array([rank[value] for value in values], np.int64)
+
+
+def _compiled(paths: object) -> re.Pattern:
+    """The regular expression of a pattern of paths."""
+    where = f"option paths {paths!r}"
+    if not isinstance(paths, str):
+        raise ValueError(f"{where}: must be text such as '{DEFAULT_PATHS}'")
+    known, seen, components = ("class", "split", "name"), set(), []
+    for component in paths.split("/"):
+        if component in ("", ".", ".."):
+            raise ValueError(f"{where}: '{component}' is no component of a path from the root of the source")
+        if component == "*":
+            components.append("[^/]+")
+            continue
+        expression = ""
+        # Splitting at a group leaves literal parts at even positions and fields at odd ones.
+        for position, part in enumerate(re.split(r"\{([^{}]*)\}", component)):
+            if position % 2 == 0:
+                if re.search(r"[{}*]", part):
+                    raise ValueError(
+                        f"{where}: '{component}' is neither * nor made of {{fields}} and literal parts"
+                    )
+                expression += re.escape(part)
+            elif part not in known:
+                raise ValueError(f"{where}: unknown field '{part}'; {nearest(part, known)}")
+            elif part in seen:
+                raise ValueError(f"{where}: field '{part}' stands there twice")
+            else:
+                seen.add(part)
+                expression += f"(?P<{part}>[^/]+?)"
+        components.append(expression)
+    if "class" not in seen:
+        raise ValueError(f"{where}: field {{class}} is missing")
+    # Names may hold any character, line ends included.
+    return re.compile("/".join(components), re.DOTALL)
+
+
+def _formats(extensions: object) -> list[str]:
+    """Pillow's names of the formats of these extensions.
+
+    Files are only ever tried as one of these: some other formats of Pillow start programs to be read.
+    """
+    if isinstance(extensions, str) or not isinstance(extensions, (list, tuple)) or not extensions:
+        raise ValueError(f"option extensions: must be a list such as [.jpg, .png], not {extensions!r}")
+    registered = Image.registered_extensions()
+    for extension in extensions:
+        if not isinstance(extension, str) or extension.lower() not in registered:
+            raise ValueError(
+                f"option extensions: {extension!r} is no image format known here; {nearest(extension, DEFAULT_EXTENSIONS)}"
+            )
+    return sorted({registered[extension.lower()] for extension in extensions})
+
+
+def _check_size(size: object) -> None:
+    if size is None:
+        return
+    if not isinstance(size, (list, tuple)) or len(size) != 2:
+        raise ValueError(f"option size: must be [height, width], not {size!r}")
+    for value in size:
+        positive(value, "option size")
+
+
+def _pixels(image: Image.Image, size: list[int] | None) -> np.ndarray:
+    """uint8 (height, width, 3) of an opened image."""
+    if image.mode.startswith(("I", "F")):
+        # Pillow would clip these to 255 without a word.
+        raise ValueError(f"its pixels have more than 8 bits, mode {image.mode}")
+    image = image.convert("RGB")
+    if size is not None:
+        image = image.resize((size[1], size[0]), Image.Resampling.BILINEAR)
+    return np.asarray(image)
+
+
+@contextlib.contextmanager
+def _decoding(plan: _Plan, name: str) -> Iterator[list[str]]:
+    """Whatever goes wrong with one image becomes a ValueError that names it; yields the formats allowed."""
+    try:
+        yield plan.formats
+    except (tarfile.TarError, _Damaged):
+        raise
+    except UnidentifiedImageError as error:
+        # Pillow's own message holds the address of a buffer.
+        raise ValueError(f"{plan.source}: '{name}' is no image of {', '.join(plan.formats)}") from error
+    except DECODING_ERRORS as error:
+        raise ValueError(f"{plan.source}: image '{name}' cannot be read: {error}") from error
+
+
+def _members(source: Path) -> Iterator[tuple[str, Callable[[], bytes]]]:
+    """(path from the root, function that reads the file, valid until the next step) of every file of `source`."""
+    if source.is_dir():
+        yield from _folder_members(source, "", (os.path.realpath(source),))
+    else:
+        yield from _tar_members(source)
+
+
+def _folder_members(
+    folder: Path, prefix: str, above: tuple[str, ...]
+) -> Iterator[tuple[str, Callable[[], bytes]]]:
+    """Links are followed here: the folder is the user's own. A folder linked below itself is refused."""
+    with os.scandir(folder) as entries:
+        ordered = sorted(entries, key=lambda entry: entry.name)
+    for entry in ordered:
+        if entry.is_dir():
+            real = os.path.realpath(entry.path)
+            if real in above:
+                raise ValueError(f"{entry.path}: a link to a folder that it lies in")
+            yield from _folder_members(Path(entry.path), f"{prefix}{entry.name}/", (*above, real))
+        elif entry.is_file() or entry.is_symlink():
+            yield prefix + entry.name, Path(entry.path).read_bytes
+
+
+class _Damaged(ValueError):
+    """An archive that is cut short or damaged."""
+
+
+class _Member(tarfile.TarInfo):
+    """A member whose damaged or missing header is an error; tarfile itself takes both for the end of the archive."""
+
+    @classmethod
+    def fromtarfile(cls, archive: tarfile.TarFile) -> tarfile.TarInfo:
+        try:
+            return super().fromtarfile(archive)
+        except tarfile.EOFHeaderError:
+            raise
+        except tarfile.HeaderError as error:
+            raise _Damaged(str(error)) from error
+
+
+def _tar_members(source: Path) -> Iterator[tuple[str, Callable[[], bytes]]]:
+    try:
+        with tarfile.open(source, "r|*", tarinfo=_Member) as archive:
+            while (member := archive.next()) is not None:
+                # tarfile remembers every member; of a stream none can be visited again.
+                archive.members.clear()
+                name = _safe_name(source, member)
+                if member.isdir():
+                    continue
+                file = archive.extractfile(member)
+                yield name, file.read
+    except (tarfile.TarError, _Damaged, EOFError, zlib.error) as error:
+        raise ValueError(f"{source}: cut short, damaged or not a tar archive ({error})") from error
+
+
+def _safe_name(source: Path, member: tarfile.TarInfo) -> str:
+    """The path of a member from the root of the archive; ValueError for what has no place in a dataset."""
+    parts = re.split(r"[/\\]", member.name)
+    if parts[0] == "" or re.match(r"[A-Za-z]:", parts[0]):
+        raise ValueError(f"{source}: member '{member.name}' has an absolute name")
+    if ".." in parts:
+        raise ValueError(f"{source}: member '{member.name}' leads out of the archive ('..')")
+    if not (member.isfile() or member.isdir()):
+        what = "a link" if member.issym() or member.islnk() else "neither a file nor a folder"
+        raise ValueError(f"{source}: member '{member.name}' is {what}")
+    return "/".join(part for part in member.name.split("/") if part not in ("", "."))

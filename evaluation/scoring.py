@@ -1,0 +1,47 @@
+"""Codes to scores in one call: every metric of the suite, per query and averaged."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from evaluation import exact
+from evaluation.hamming import joint_histograms
+
+
+class Scores(NamedTuple):
+    """means: metric name -> float, plus counts; per_query: metric name -> float64 (Q,); curves: name -> (b + 1,)."""
+
+    means: dict
+    per_query: dict
+    curves: dict
+
+
+def score(query, database, bits, affinity, at=(), ap_at_normaliser="hits", threads=1):
+    """Score codes with every metric.
+
+    query, database: packed codes, uint8 (Q, ceil(b/8)) and (N, ceil(b/8)); bits: b; affinity: one of
+    `evaluation.hamming`'s; at: cuts K. Names: "ap", "ndcg" (tie-aware) and "ap@K", "ndcg@K", "precision@K",
+    each also with "_min" and "_max" (over tie orders), and "precision_radius_2". Returns `Scores`.
+    Raises ValueError for codes or labels that do not fit together.
+    """
+    histograms = joint_histograms(query, database, bits, affinity, threads=threads)
+    ranges = {"ap": exact.average_precision(histograms), "ndcg": exact.ndcg(histograms)}
+    for cut in at:
+        ranges[f"ap@{cut}"] = exact.average_precision(histograms, cut, ap_at_normaliser)
+        ranges[f"ndcg@{cut}"] = exact.ndcg(histograms, cut)
+        ranges[f"precision@{cut}"] = exact.precision(histograms, cut)
+    per_query = {}
+    for name, values in ranges.items():
+        per_query[name] = values.expected
+        per_query[f"{name}_min"] = values.minimum
+        per_query[f"{name}_max"] = values.maximum
+    per_query["precision_radius_2"] = exact.precision_within_radius(histograms, 2)
+    means = {name: float(np.mean(values)) for name, values in per_query.items()}
+    means |= {
+        "queries": len(query),
+        "database": len(database),
+        "bits": int(bits),
+        "queries_without_relevant": exact.queries_without_relevant(histograms),
+    }
+    precision, recall = exact.precision_recall_curve(histograms)
+    return Scores(means, per_query, {"precision": precision, "recall": recall})

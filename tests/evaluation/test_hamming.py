@@ -1,0 +1,127 @@
+"""Joint histograms against a plain XOR-free count, for every kernel, width and layout."""
+
+import numpy as np
+import pytest
+
+from evaluation.hamming import AffinityBlocks, EqualLabels, SharedLabels, check_packed, joint_histograms, pack
+
+WIDTHS = [1, 2, 7, 8, 9, 12, 16, 24, 31, 40, 48, 55, 56, 57, 63, 64, 65, 128, 200, 1024]
+SIZES = [1, 63, 65, 511, 513, 1500]
+
+
+def counted(query, database, levels, depth):
+    """Histograms by comparing bits one pair at a time."""
+    counts = np.zeros((len(query), depth, query.shape[1] + 1), int)
+    for q, code in enumerate(query):
+        distances = (database != code).sum(axis=1)
+        np.add.at(counts[q], (levels[q], distances), 1)
+    return counts
+
+
+def random_codes(rng, queries, items, bits):
+    # Few prototypes plus noise: many ties, and distances from 0 to b.
+    prototypes = rng.integers(0, 2, (3, bits))
+    codes = prototypes[rng.integers(0, 3, queries + items)] ^ (rng.random((queries + items, bits)) < 0.1)
+    codes[0], codes[-1] = 0, 1
+    return codes[:queries], codes[queries:]
+
+
+@pytest.mark.parametrize("bits", WIDTHS)
+def test_histograms_equal_a_plain_count(bits):
+    rng = np.random.default_rng(bits)
+    for items in SIZES:
+        query, database = random_codes(rng, 5, items, bits)
+        packed = pack(query), pack(database)
+        classes = rng.integers(-2, 4, 5), rng.integers(-2, 4, items)
+        same = (classes[0][:, None] == classes[1]).astype(int)
+        found = joint_histograms(*packed, bits, EqualLabels(*classes))
+        assert np.array_equal(found.counts, counted(query, database, same, 2))
+
+        labels = rng.random((5, 11)) < 0.3, rng.random((items, 11)) < 0.3
+        shared = labels[0].astype(int) @ labels[1].T.astype(int)
+        affinity = SharedLabels(*labels)
+        found = joint_histograms(*packed, bits, affinity)
+        assert np.array_equal(found.counts, counted(query, database, shared, len(affinity.levels)))
+        found = joint_histograms(*packed, bits, SharedLabels(*labels, binary=True))
+        assert np.array_equal(found.counts, counted(query, database, np.minimum(shared, 1), 2))
+
+        distance_levels = np.array([0, 1, 2, 5, 10])
+        index = rng.integers(0, 5, (5, items))
+        blocks = AffinityBlocks(lambda i, j, index=index: distance_levels[index[i:j]], (1, 2, 5, 10))
+        found = joint_histograms(*packed, bits, blocks)
+        assert np.array_equal(found.levels, distance_levels)
+        assert np.array_equal(found.counts, counted(query, database, index, 5))
+
+
+def test_threads_do_not_change_the_counts():
+    rng = np.random.default_rng(0)
+    query, database = random_codes(rng, 300, 9001, 48)
+    labels = EqualLabels(rng.integers(0, 10, 300), rng.integers(0, 10, 9001))
+    one = joint_histograms(pack(query), pack(database), 48, labels)
+    assert np.array_equal(one.counts, joint_histograms(pack(query), pack(database), 48, labels, 3).counts)
+    assert np.all(one.counts.sum(axis=(1, 2)) == 9001)
+
+
+def test_order_of_database_and_bits_does_not_matter():
+    rng = np.random.default_rng(1)
+    query, database = random_codes(rng, 20, 700, 24)
+    labels = rng.integers(0, 5, 20), rng.integers(0, 5, 700)
+    expected = joint_histograms(pack(query), pack(database), 24, EqualLabels(*labels)).counts
+    items, bits = rng.permutation(700), rng.permutation(24)
+    shuffled = joint_histograms(
+        pack(query[:, bits]), pack(1 - database[items][:, bits]), 24, EqualLabels(labels[0], labels[1][items])
+    )
+    # Complementing one side turns distance d into b - d.
+    assert np.array_equal(shuffled.counts[:, :, ::-1], expected)
+
+
+def test_packing_is_numpy_packbits():
+    rng = np.random.default_rng(2)
+    bits = rng.integers(0, 2, (6, 13))
+    for codes in (bits, bits.astype(bool), bits.astype(np.float32), 2 * bits - 1, (2.0 * bits - 1)):
+        assert np.array_equal(pack(codes), np.packbits(bits, axis=1))
+
+
+@pytest.mark.parametrize(
+    ("codes", "message"),
+    [
+        (np.array([[0, 2]]), "{0, 1}"),
+        (np.array([[-1, 0]]), "{0, 1}"),
+        (np.array([0, 1]), "matrix"),
+        (np.array([[np.nan]]), "{0, 1}"),
+        (np.array([["a"]]), "numbers"),
+    ],
+)
+def test_unpacked_codes_that_are_not_bits_are_refused(codes, message):
+    with pytest.raises(ValueError, match=message):
+        pack(codes)
+
+
+@pytest.mark.parametrize(
+    ("codes", "bits", "message"),
+    [
+        (np.zeros((2, 2), np.uint8), 17, r"shape \(n, 3\)"),
+        (np.zeros((2, 2), np.int64), 16, "uint8"),
+        (np.zeros((0, 2), np.uint8), 16, "no codes"),
+        (np.full((2, 2), 1, np.uint8), 12, "beyond bit 12"),
+        (np.zeros((2, 1), np.uint8), 0, "between 1 and 1024"),
+        (np.zeros((2, 129), np.uint8), 1025, "between 1 and 1024"),
+    ],
+)
+def test_packed_codes_of_the_wrong_form_are_refused(codes, bits, message):
+    with pytest.raises(ValueError, match=message):
+        check_packed(codes, bits)
+
+
+def test_labels_that_do_not_fit_are_refused():
+    codes = np.zeros((3, 1), np.uint8)
+    with pytest.raises(ValueError, match="3 database codes but 2"):
+        joint_histograms(codes, codes, 8, EqualLabels(np.zeros(3, int), np.zeros(2, int)))
+    with pytest.raises(ValueError, match="integers"):
+        EqualLabels(np.zeros(3), np.zeros(3))
+    with pytest.raises(ValueError, match="0/1"):
+        SharedLabels(np.full((3, 2), 2), np.zeros((3, 2)))
+    with pytest.raises(ValueError, match="same labels"):
+        SharedLabels(np.zeros((3, 2)), np.zeros((3, 4)))
+    with pytest.raises(ValueError, match="among"):
+        joint_histograms(codes, codes, 8, AffinityBlocks(lambda i, j: np.full((j - i, 3), 7), (1, 2)))

@@ -1,0 +1,1 @@
+"""The machinery: rules, scripts, schemas and reporting."""

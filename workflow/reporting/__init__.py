@@ -1,0 +1,1 @@
+"""Scores to tables, statistics, figures and one HTML page: pure functions of records and tidy frames."""

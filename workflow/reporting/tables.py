@@ -1,0 +1,541 @@
+"""Records of runs to tables: tidy and wide frames, CSV, Markdown, LaTeX.
+
+A *cell* is (protocol, metric, method, bits). A *group* is one block of a table: the columns of one protocol
+and one metric. A *panel* is a row of groups side by side under one header, as in the tables of the paper.
+"""
+
+import io
+import math
+import re
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+from scipy import stats
+
+from workflow.reporting.names import method_name, metric_name, protocol_name
+
+COLUMNS = (
+    "table",
+    "protocol",
+    "metric",
+    "method",
+    "bits",
+    "seeds",
+    "mean",
+    "std",
+    "ci_low",
+    "ci_high",
+    "published",
+    "difference",
+    "status",
+    "reason",
+)
+NUMBERS = ("mean", "std", "ci_low", "ci_high", "published", "difference")
+EN_DASH = "–"
+NO_RECORD = "no run was recorded"
+
+
+@dataclass(frozen=True)
+class Group:
+    """The columns of one block of a table: one protocol, one metric, several bits; `methods` are its rows."""
+
+    protocol: str
+    metric: str
+    title: str
+    bits: tuple[int, ...]
+    methods: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Groups that stand side by side, and the methods that at least one of them asks for, in row order."""
+
+    groups: tuple[Group, ...]
+    methods: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Note:
+    """Why cells have no score, or not from every seed: its mark, the cells in words, the reason."""
+
+    mark: str
+    cells: str
+    reason: str
+
+
+# -- the shape of a table -------------------------------------------------------------------------
+
+
+def groups(table: Mapping) -> list[Group]:
+    """The blocks of a table as groups, in its order.
+
+    A block without `methods` takes the table's; a block's own are put in the order of the table's.
+
+    Raises ValueError when the table asks for one cell twice.
+    """
+    order = {method: index for index, method in enumerate(table["methods"])}
+    result, seen = [], set()
+    for block in table["blocks"]:
+        methods = block.get("methods") or table["methods"]
+        group = Group(
+            protocol=block["protocol"],
+            metric=block["metric"],
+            title=block.get("title") or protocol_name(block["protocol"]),
+            bits=tuple(block["bits"]),
+            methods=tuple(sorted(methods, key=lambda method: order.get(method, len(order)))),
+        )
+        for cell in _cells(group):
+            if cell in seen:
+                raise ValueError(f"table {table['name']}: {_words(cell)} is asked for twice")
+            seen.add(cell)
+        result.append(group)
+    return result
+
+
+def panels(table: Mapping, max_columns: int = 8) -> list[Panel]:
+    """The groups of a table laid out in panels of at most `max_columns` columns of scores.
+
+    Groups keep their order and are never split: a group wider than `max_columns` has a panel to itself.
+    """
+    rows: list[list[Group]] = []
+    for group in groups(table):
+        if rows and sum(len(other.bits) for other in rows[-1]) + len(group.bits) <= max_columns:
+            rows[-1].append(group)
+        else:
+            rows.append([group])
+    return [Panel(tuple(row), tuple(_method_order(table, row))) for row in rows]
+
+
+def _method_order(table: Mapping, of: Iterable[Group]) -> list[str]:
+    asked = list(dict.fromkeys(method for group in of for method in group.methods))
+    order = {method: index for index, method in enumerate(table["methods"])}
+    return sorted(asked, key=lambda method: order.get(method, len(order)))
+
+
+def _cells(group: Group) -> Iterable[tuple[str, str, str, int]]:
+    for method in group.methods:
+        for bits in group.bits:
+            yield group.protocol, group.metric, method, bits
+
+
+def _words(cell: tuple) -> str:
+    protocol, metric, method, bits = cell
+    return f"{protocol}, {metric}, {method}, {bits} bits"
+
+
+# -- records to frames ----------------------------------------------------------------------------
+
+
+def by_cell(table: Mapping, records: Iterable[Mapping]) -> dict[tuple[str, str, int], dict[int, Mapping]]:
+    """Records as (protocol, method, bits) -> {seed: record}, seeds in the table's order.
+
+    Records of seeds that the table does not list are left out.
+
+    Raises ValueError for two records of one run and for a status other than "done" or "refused".
+    """
+    found: dict[tuple[str, str, int], dict[int, Mapping]] = {}
+    for record in records:
+        key = (record["protocol"], record["method"], record["bits"])
+        run = "/".join(str(record[part]) for part in ("protocol", "method", "bits", "seed"))
+        if record["status"] not in ("done", "refused"):
+            raise ValueError(f"run {run}: status is {record['status']!r}, it must be 'done' or 'refused'")
+        if record["seed"] in found.setdefault(key, {}):
+            raise ValueError(f"run {run}: two records of one run")
+        found[key][record["seed"]] = record
+    return {key: {seed: runs[seed] for seed in table["seeds"] if seed in runs} for key, runs in found.items()}
+
+
+def score_of(record: Mapping | None, metric: str) -> tuple[float | None, str, str]:
+    """What one run says of a metric, as (score, status, reason).
+
+    The score is None unless the status is "done"; a run that is done but was not scored with this metric
+    counts as missing, with that as its reason.
+
+    Raises ValueError for a score that is not a finite number.
+    """
+    if record is None:
+        return None, "missing", NO_RECORD
+    if record["status"] == "refused":
+        return None, "refused", record.get("reason") or "refused without a reason"
+    score = (record.get("metrics") or {}).get(metric)
+    if score is None:
+        return None, "missing", f"the run has no score named {metric}"
+    score = float(score)
+    if not math.isfinite(score):
+        run = "/".join(str(record[part]) for part in ("protocol", "method", "bits", "seed"))
+        raise ValueError(f"run {run}: {metric} is {score}, it must be a finite number")
+    return score, "done", ""
+
+
+def t_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float, float, float]:
+    """Mean, standard deviation and confidence interval of the mean, as (mean, std, low, high).
+
+    std has n - 1 in its denominator; the interval is Student's, two-sided: mean -+ t * std / sqrt(n) with
+    n - 1 degrees of freedom. The last three are NaN for one value. Mean and std are rounded once from exact
+    sums, so equal values have std 0 and the order of the values does not matter.
+    """
+    mean = statistics.mean(values)
+    if len(values) < 2:
+        return mean, math.nan, math.nan, math.nan
+    std = statistics.stdev(values)
+    half = float(stats.t.ppf((1 + confidence) / 2, len(values) - 1)) * std / math.sqrt(len(values))
+    return mean, std, mean - half, mean + half
+
+
+def published_values(table: Mapping, published: Iterable[Mapping]) -> dict[tuple, tuple[float, str, str]]:
+    """Published figures that the table asks for, as cell -> (value, source, note).
+
+    Only sources that `table["published"]` names are taken, the first of them winning.
+
+    Raises ValueError when a named source is not among `published`, or when one gives a cell twice.
+    """
+    sources = {source["source"]: source for source in published}
+    result: dict[tuple, tuple[float, str, str]] = {}
+    for name in table.get("published") or []:
+        if name not in sources:
+            known = ", ".join(sorted(sources)) or "none"
+            raise ValueError(
+                f"table {table['name']}: published source {name!r} is not known (known: {known})"
+            )
+        seen = set()
+        for entry in sources[name]["values"]:
+            cell = (entry["protocol"], entry["metric"], entry["method"], entry["bits"])
+            if cell in seen:
+                raise ValueError(f"published source {name}: {_words(cell)} is given twice")
+            seen.add(cell)
+            result.setdefault(cell, (float(entry["value"]), name, entry.get("note") or ""))
+    return result
+
+
+def tidy(table: Mapping, records: Iterable[Mapping], published: Iterable[Mapping] = ()) -> pd.DataFrame:
+    """One row per cell of a table, blocks and methods and bits in the table's order.
+
+    Columns: table, protocol, metric, method (str); bits, seeds (int: how many seeds are done); mean, std
+    (n - 1 in the denominator), ci_low, ci_high (95% Student t interval of the mean), published, difference
+    (mean - published), all float and NaN where there is none: everything but published for a hole; std and
+    the interval for one seed; status and reason (str; reason is "" when status is "done").
+
+    status is "done" when every seed of the table has a score, "partial" when some have, "refused" when none
+    has and a run was refused, "missing" otherwise. Records outside the table are not looked at.
+
+    Raises ValueError for two records of one run, an unknown status or published source, a score that is not
+    finite, or a table that asks for a cell twice.
+    """
+    runs = by_cell(table, records)
+    printed = published_values(table, published)
+    rows = []
+    for group in groups(table):
+        for cell in _cells(group):
+            protocol, metric, method, bits = cell
+            here = runs.get((protocol, method, bits), {})
+            told = {seed: score_of(here.get(seed), metric) for seed in table["seeds"]}
+            scores = [score for score, _, _ in told.values() if score is not None]
+            mean, std, low, high = t_interval(scores) if scores else (math.nan,) * 4
+            value = printed.get(cell, (math.nan,))[0]
+            rows.append(
+                {
+                    "table": table["name"],
+                    "protocol": protocol,
+                    "metric": metric,
+                    "method": method,
+                    "bits": bits,
+                    "seeds": len(scores),
+                    "mean": mean,
+                    "std": std,
+                    "ci_low": low,
+                    "ci_high": high,
+                    "published": value,
+                    "difference": mean - value,
+                    "status": _status([status for _, status, _ in told.values()]),
+                    "reason": _reason(told),
+                }
+            )
+    return _typed(pd.DataFrame(rows, columns=list(COLUMNS)))
+
+
+def _status(of_seeds: Sequence[str]) -> str:
+    if "done" in of_seeds:
+        return "done" if set(of_seeds) == {"done"} else "partial"
+    return "refused" if "refused" in of_seeds else "missing"
+
+
+def _reason(told: Mapping[int, tuple]) -> str:
+    """Reasons of the seeds without a score; which seeds is said unless all of them share one reason."""
+    seeds_of: dict[str, list[int]] = {}
+    for seed, (score, _, reason) in told.items():
+        if score is None:
+            seeds_of.setdefault(reason, []).append(seed)
+    if len(seeds_of) == 1 and len(next(iter(seeds_of.values()))) == len(told):
+        return next(iter(seeds_of))
+    return "; ".join(
+        f"seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}: {reason}"
+        for reason, seeds in seeds_of.items()
+    )
+
+
+def _typed(frame: pd.DataFrame) -> pd.DataFrame:
+    kinds = dict.fromkeys(COLUMNS, "str")
+    kinds |= dict.fromkeys(NUMBERS, "float64") | {"bits": "int64", "seeds": "int64"}
+    frame["reason"] = frame["reason"].fillna("")
+    return frame.astype(kinds)
+
+
+def wide(tidy_frame: pd.DataFrame, table: Mapping) -> pd.DataFrame:
+    """The layout of the paper: one row per method, means over seeds.
+
+    Columns: "method" (str, the id), then one float column per (protocol, metric, bits) named
+    "<protocol> <metric> <bits>", in the table's order. A hole and a cell that no block asks for are NaN.
+    """
+    means = {tuple(cell): mean for *cell, mean in _rows(tidy_frame, "mean")}
+    methods = _method_order(table, groups(table))
+    columns: dict[str, list] = {"method": methods}
+    for group in groups(table):
+        for bits in group.bits:
+            columns[f"{group.protocol} {group.metric} {bits}"] = [
+                means.get((group.protocol, group.metric, method, bits), math.nan) for method in methods
+            ]
+    return pd.DataFrame(columns)
+
+
+def _rows(tidy_frame: pd.DataFrame, *columns: str) -> Iterable[tuple]:
+    picked = tidy_frame[["protocol", "metric", "method", "bits", *columns]]
+    return picked.itertuples(index=False, name=None)
+
+
+def to_csv(frame: pd.DataFrame) -> str:
+    """A tidy or wide frame as CSV text: a header, LF line ends, NaN as an empty field.
+
+    Floats are written so that reading them gives the same bits back.
+    """
+    return frame.to_csv(index=False, lineterminator="\n")
+
+
+def from_csv(text: str) -> pd.DataFrame:
+    """The frame that `to_csv` wrote, tidy or wide: the same dtypes, the same bits of every float."""
+    strings = {"table": "str", "protocol": "str", "metric": "str", "method": "str", "reason": "str"}
+    frame = pd.read_csv(
+        io.StringIO(text), float_precision="round_trip", dtype=strings, keep_default_na=False, na_values=[""]
+    )
+    if tuple(frame.columns) == COLUMNS:
+        return _typed(frame)
+    return frame.astype({column: "float64" for column in frame.columns if column != "method"})
+
+
+# -- what the printed tables share ----------------------------------------------------------------
+
+
+def marks(tidy_frame: pd.DataFrame) -> dict[tuple[str, str, str, int], str]:
+    """Cell -> "best" or "second" within its column (protocol, metric, bits), from unrounded means.
+
+    Higher is better. Equal means share a mark; the second is the next lower value. A column with fewer than
+    two scores has no marks.
+    """
+    result = {}
+    for (protocol, metric, bits), column in tidy_frame.groupby(["protocol", "metric", "bits"], sort=False):
+        scored = column[column["mean"].notna()]
+        if len(scored) < 2:
+            continue
+        values = sorted(set(scored["mean"]), reverse=True)[:2]
+        for method, mean in zip(scored["method"], scored["mean"], strict=True):
+            if mean in values:
+                result[protocol, metric, method, bits] = ("best", "second")[values.index(mean)]
+    return result
+
+
+def notes(tidy_frame: pd.DataFrame, table: Mapping) -> tuple[list[Note], dict[tuple, str]]:
+    """Notes for cells whose status is not "done", one per reason, and cell -> mark ("a", "b", ...)."""
+    titles = {(group.protocol, group.metric): group.title for group in groups(table)}
+    cells_of: dict[str, dict[tuple, list[int]]] = {}
+    mark_of = {}
+    for protocol, metric, method, bits, status, reason in _rows(tidy_frame, "status", "reason"):
+        if status != "done":
+            mark_of[protocol, metric, method, bits] = reason
+            cells_of.setdefault(reason, {}).setdefault((protocol, metric, method), []).append(bits)
+    letter = {reason: _letters(index) for index, reason in enumerate(cells_of)}
+    result = []
+    for reason, cells in cells_of.items():
+        words = [
+            f"{method_name(method)} on {titles[protocol, metric]}, {', '.join(map(str, bits))} bits"
+            for (protocol, metric, method), bits in cells.items()
+        ]
+        result.append(Note(letter[reason], "; ".join(words), reason))
+    return result, {cell: letter[reason] for cell, reason in mark_of.items()}
+
+
+def _letters(index: int) -> str:
+    text = ""
+    index += 1
+    while index:
+        index, rest = divmod(index - 1, 26)
+        text = chr(ord("a") + rest) + text
+    return text
+
+
+def _cell_values(tidy_frame: pd.DataFrame) -> dict[tuple, tuple[float, float]]:
+    return {tuple(cell): (mean, std) for *cell, mean, std in _rows(tidy_frame, "mean", "std")}
+
+
+# -- Markdown -------------------------------------------------------------------------------------
+
+
+def to_markdown(tidy_frame: pd.DataFrame, table: Mapping, digits: int = 3) -> str:
+    """A table as Markdown: title, description, one pipe table per group, notes.
+
+    Scores have `digits` decimals, with +- one standard deviation where there are several seeds; the best of
+    a column is bold, the second underlined; a hole is an en dash with a note.
+    """
+    mark = marks(tidy_frame)
+    reasons, note_of = notes(tidy_frame, table)
+    values = _cell_values(tidy_frame)
+    lines = [f"# {_markdown(table.get('title') or table['name'])}", ""]
+    if table.get("description"):
+        lines += [_markdown(" ".join(table["description"].split())), ""]
+    for group in groups(table):
+        name, subscript = metric_name(group.metric)
+        subscript = f"<sub>{subscript}</sub>" if subscript else ""
+        lines += [f"## {_markdown(group.title)}, {_markdown(name)}{subscript}", ""]
+        lines += ["| Method | " + " | ".join(f"{bits} bits" for bits in group.bits) + " |"]
+        lines += ["|:---|" + "---:|" * len(group.bits)]
+        for method in group.methods:
+            row = [_markdown(method_name(method))]
+            for bits in group.bits:
+                cell = (group.protocol, group.metric, method, bits)
+                mean, std = values.get(cell, (math.nan, math.nan))
+                text = EN_DASH if math.isnan(mean) else f"{mean:.{digits}f}"
+                text = {"best": f"**{text}**", "second": f"<ins>{text}</ins>"}.get(mark.get(cell), text)
+                text += "" if math.isnan(std) else f" ± {std:.{digits}f}"
+                row.append(text + (f" <sup>{note_of[cell]}</sup>" if cell in note_of else ""))
+            lines.append("| " + " | ".join(row) + " |")
+        lines.append("")
+    legend = f"Best in bold, second underlined. {_seeds_sentence(tidy_frame)}"
+    lines += [legend.strip(), ""]
+    for note in reasons:
+        lines += [f"<sup>{note.mark}</sup> {_markdown(note.cells)}: {_markdown(note.reason)}", ""]
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _seeds_sentence(tidy_frame: pd.DataFrame) -> str:
+    if not (tidy_frame["seeds"] > 1).any():
+        return ""
+    return "Mean ± standard deviation over seeds."
+
+
+def _markdown(text: str) -> str:
+    return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", text)
+
+
+# -- LaTeX ----------------------------------------------------------------------------------------
+
+LATEX_SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "%": r"\%",
+    "_": r"\_",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "–": "--",
+    "—": "---",
+    "±": r"$\pm$",
+    "×": r"$\times$",
+    "…": r"\ldots{}",
+}
+
+
+def escape_latex(text: str) -> str:
+    """Text in which no character has a meaning to LaTeX; line breaks become spaces."""
+    return "".join(LATEX_SPECIAL.get(character, character) for character in " ".join(text.split()))
+
+
+def to_latex(
+    tidy_frame: pd.DataFrame,
+    table: Mapping,
+    digits: int = 3,
+    max_columns: int = 8,
+    environment: str = "table",
+) -> str:
+    """A table as a complete LaTeX `table` environment that needs only the booktabs package.
+
+    Panels of at most `max_columns` columns of scores are stacked in one tabular, each with a \\multicolumn
+    header per group. Scores have `digits` decimals and, in small type, +- one standard deviation where there
+    are several seeds; the best of a column is bold, the second underlined; a hole is an en dash with a note
+    below. `environment="table*"` spans both columns of a paper.
+    """
+    mark = marks(tidy_frame)
+    reasons, note_of = notes(tidy_frame, table)
+    values = _cell_values(tidy_frame)
+    laid_out = panels(table, max_columns)
+    width = max(sum(len(group.bits) for group in panel.groups) for panel in laid_out)
+    caption = escape_latex(table.get("title") or table["name"]).rstrip(".") + "."
+    if table.get("description"):
+        caption += " " + escape_latex(table["description"])
+    caption += " Best in bold, second underlined."
+    if sentence := _seeds_sentence(tidy_frame):
+        caption += " " + escape_latex(sentence)
+    lines = [
+        f"\\begin{{{environment}}}[t]",
+        r"\centering",
+        r"\small",
+        r"\setlength{\tabcolsep}{4pt}",
+        f"\\caption{{{caption}}}",
+        f"\\label{{tab:{re.sub('[^A-Za-z0-9]+', '-', table['name'])}}}",
+        f"\\begin{{tabular}}{{l{'c' * width}}}",
+        r"\toprule",
+    ]
+    for index, panel in enumerate(laid_out):
+        if index:
+            lines.append(r"\midrule")
+        lines += _latex_header(panel, width)
+        for method in panel.methods:
+            row = [escape_latex(method_name(method))]
+            for group in panel.groups:
+                for bits in group.bits:
+                    cell = (group.protocol, group.metric, method, bits)
+                    row.append(_latex_cell(values.get(cell), digits, mark.get(cell), note_of.get(cell)))
+            lines.append(_latex_row(row, width))
+    lines += [r"\bottomrule", r"\end{tabular}"]
+    if reasons:
+        lines.append(r"\par\smallskip\footnotesize\raggedright")
+        for note in reasons:
+            words = escape_latex(f"{note.cells}: {note.reason}").rstrip(".")
+            lines.append(f"\\textsuperscript{{{note.mark}}}~{words}.\\par")
+    lines.append(f"\\end{{{environment}}}")
+    return "\n".join(lines) + "\n"
+
+
+def _latex_header(panel: Panel, width: int) -> list[str]:
+    names, rules, bits, start = [""], [], ["Method"], 2
+    for group in panel.groups:
+        end = start + len(group.bits) - 1
+        name, subscript = metric_name(group.metric)
+        metric = escape_latex(name) + (f"$_\\mathrm{{{subscript}}}$" if subscript else "")
+        title = f"\\textbf{{{escape_latex(group.title)}}}, {metric}"
+        names.append(f"\\multicolumn{{{len(group.bits)}}}{{c}}{{{title}}}")
+        rules.append(f"\\cmidrule(lr){{{start}-{end}}}")
+        bits += [f"{count} bits" for count in group.bits]
+        start = end + 1
+    return [_latex_row(names, None), " ".join(rules), _latex_row(bits, width), r"\midrule"]
+
+
+def _latex_row(row: list[str], width: int | None) -> str:
+    padding = [""] * (0 if width is None else width + 1 - len(row))
+    return " & ".join(row + padding).rstrip() + r" \\"
+
+
+def _latex_cell(value: tuple[float, float] | None, digits: int, mark: str | None, note: str | None) -> str:
+    if value is None:
+        return ""
+    mean, std = value
+    text = "--" if math.isnan(mean) else f"{mean:.{digits}f}"
+    text = {"best": f"\\textbf{{{text}}}", "second": f"\\underline{{{text}}}"}.get(mark, text)
+    if not math.isnan(std):
+        text += f"\\,{{\\scriptsize$\\pm$\\,{std:.{digits}f}}}"
+    return text + (f"\\textsuperscript{{{note}}}" if note else "")
