@@ -41,12 +41,11 @@ class Description:
                     f"description: labels must be int64 ({self.items},) or uint8 ({self.items}, L), "
                     f"not {self.labels.dtype} {self.labels.shape}"
                 )
-        if self.given_split is not None:
-            if self.given_split.dtype != np.int64 or self.given_split.shape != (self.items,):
-                raise ValueError(
-                    f"description: given_split must be int64 ({self.items},), "
-                    f"not {self.given_split.dtype} {self.given_split.shape}"
-                )
+        given = self.given_split
+        if given is not None and (given.dtype != np.int64 or given.shape != (self.items,)):
+            raise ValueError(
+                f"description: given_split must be int64 ({self.items},), not {given.dtype} {given.shape}"
+            )
 
     @property
     def label_kind(self) -> str:

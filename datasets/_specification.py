@@ -21,7 +21,8 @@ def refuse_unknown_options(unknown: Mapping[str, object], options: Mapping[str, 
 def kind_of(spec: object, kinds: Mapping[str, tuple[set[str], set[str]]], where: str) -> str:
     """The kind of `spec`, after its keys were checked.
 
-    `kinds` maps each kind to (keys it needs, keys it may have); `where` opens the messages. Raises ValueError.
+    `kinds` maps each kind to (keys it needs, keys it may have); `where` opens the messages.
+    Raises ValueError.
     """
     if not isinstance(spec, Mapping):
         raise ValueError(f"{where}: must be a mapping with a key 'kind', not {spec!r}")

@@ -6,12 +6,11 @@ kinds of affinity, as written in a protocol:
 - {kind: shared_label}: 1 for items with at least one label in common, else 0
 - {kind: shared_labels}: the number of labels in common
 - {kind: distance_levels, percentiles: [5, 1, 0.2, 0.1], levels: [1, 2, 5, 10]}: the level of the smallest
-  threshold that the Euclidean distance of the items' features does not exceed, else 0; thresholds are percentiles
-  of the distances of all pairs of training items. LabelMe in "Hashing as Tie-Aware Learning to Rank"
-  (He et al., CVPR 2018).
+  threshold that the Euclidean distance of the items' features does not exceed, else 0; thresholds are
+  percentiles of the distances of all pairs of training items. LabelMe in "Hashing as Tie-Aware Learning to
+  Rank" (He et al., CVPR 2018).
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -45,9 +44,9 @@ class Affinity:
     levels:         all values that are possible, ascending, 0 included
     thresholds:     distances, in the order in which the percentiles were given (descending), or None
     percentiles:    those percentiles, or None
-    scoring_labels: labels int64 (n,) or uint8 (n, L) from which affinity follows without `block`: equality for
-                    `class`, the number of shared labels for `shared_labels`, and that number cut at 1 for
-                    `shared_label`; None for `distance_levels`
+    scoring_labels: labels int64 (n,) or uint8 (n, L) from which affinity follows without `block`: equality
+                    for `class`, the number of shared labels for `shared_labels`, and that number cut at 1
+                    for `shared_label`; None for `distance_levels`
     """
 
     kind: str
@@ -60,8 +59,8 @@ class Affinity:
     def block(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Affinity of items `rows` (r,) and `columns` (c,), integer indices into the dataset: int64 (r, c).
 
-        Each entry depends on its two items alone, not on what else is asked for. Raises ValueError for indices
-        that are not 1-D integers, IndexError for items that do not exist.
+        Each entry depends on its two items alone, not on what else is asked for. Raises ValueError for
+        indices that are not 1-D integers, IndexError for items that do not exist.
         """
         rows, columns = _indices(rows, "rows"), _indices(columns, "columns")
         if self.kind == "distance_levels":
@@ -87,7 +86,7 @@ class Affinity:
 
 
 def check(spec: dict, description: Description) -> None:
-    """Raise ValueError, of one line, for an affinity that is badly written or that the dataset cannot have."""
+    """Raise ValueError, of one line, for an affinity badly written or that the dataset cannot have."""
     kind = _check_spec(spec, description.label_kind)
     if kind == "distance_levels" and description.kind != "vectors":
         raise ValueError(
@@ -107,7 +106,8 @@ def make(
     features: real (n, d), needed by `distance_levels` only, as are
     training: (t,) integer indices of the training items, t >= 2
 
-    Percentiles are those of MATLAB's prctile (Hazen): the k-th of m sorted distances stands at 100 (k - 0.5) / m.
+    Percentiles are those of MATLAB's prctile (Hazen): the k-th of m sorted distances stands at
+    100 (k - 0.5) / m, with linear interpolation between.
     Raises ValueError where spec, labels, features or training do not fit.
     """
     labels = None if labels is None else np.asarray(labels)
@@ -187,7 +187,8 @@ def _checked_features(
         )
     if features.ndim != 2 or features.dtype.kind not in "biuf":
         raise ValueError(
-            f"affinity: kind 'distance_levels' needs real vectors (n, d), not {features.dtype} {features.shape}"
+            "affinity: kind 'distance_levels' needs real vectors (n, d), "
+            f"not {features.dtype} {features.shape}"
         )
     for first in range(0, len(features), ROWS_AT_ONCE):
         finite = np.isfinite(features[first : first + ROWS_AT_ONCE]).all(axis=1)
@@ -206,7 +207,8 @@ def _checked_features(
     if len(training) * (len(training) - 1) // 2 > MOST_PAIRS:
         most = int((1 + (1 + 8 * MOST_PAIRS) ** 0.5) / 2)
         raise ValueError(
-            f"affinity: kind 'distance_levels' takes thresholds from at most {most} training items, not {len(training)}"
+            f"affinity: kind 'distance_levels' takes thresholds from at most {most} training items, "
+            f"not {len(training)}"
         )
     return features, training
 
@@ -214,8 +216,8 @@ def _checked_features(
 def _distances(features: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """Euclidean distances float64 (r, c), each summed over differences on its own.
 
-    |x|^2 + |y|^2 - 2xy would be faster, but loses the small distances that the thresholds are made of, and its
-    last digits change with the shape of the block.
+    |x|^2 + |y|^2 - 2xy would be faster, but loses the small distances that the thresholds are made of, and
+    its last digits change with the shape of the block.
     """
     return cdist(features[rows].astype(np.float64), features[columns].astype(np.float64))
 

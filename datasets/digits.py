@@ -15,12 +15,12 @@ OPTIONS: dict[str, str] = {}
 
 
 def describe(sources: list[Path], **options) -> Description:
-    """Labels int64 (1797,), classes 0 to 9; items are vectors of 64 pixels. Raises ValueError for any source or option."""
+    """Labels int64 (1797,), classes 0 to 9, 64 pixels an item. Raises ValueError for any source or option."""
     return _digits(sources, options)[1]
 
 
 def load(sources: list[Path], folder: Path, **options) -> Description:
-    """Write items.npy float32 (1797, 64), pixel values 0 to 16 by row of the 8 x 8 image, with labels and split.
+    """Write items.npy float32 (1797, 64), pixel values 0 to 16 by row of the 8 x 8 image; and the labels.
 
     Raises ValueError for any source or option.
     """

@@ -177,7 +177,8 @@ def _labels(path: Path, y: np.ndarray, items: int) -> np.ndarray:
     if wrong.any():
         row, column = np.argwhere(wrong)[0]
         raise ValueError(
-            f"{path}: y[{row}, {column}] is {y[row, column]}; multi-hot labels are 0 or 1 (classes are a y of one dimension)"
+            f"{path}: y[{row}, {column}] is {y[row, column]}; multi-hot labels are 0 or 1 "
+            "(classes are a y of one dimension)"
         )
     return y.astype(np.uint8, order="C")
 
@@ -212,7 +213,7 @@ def _scale(path: Path, archive: zipfile.ZipFile, dimensions: int) -> np.ndarray 
 
 
 def _copy_features(path: Path, archive: zipfile.ZipFile, scale: np.ndarray | None, items: ItemsFile) -> None:
-    """Fill `items` float32 (n, d) with X * scale, block by block of rows (of columns where X is in Fortran order)."""
+    """Fill `items` float32 (n, d) with X * scale, by blocks of rows (of columns for X in Fortran order)."""
     with _array(path, archive, "X") as (header, stream):
         rows, columns = header.shape
         lines, length = (columns, rows) if header.fortran else (rows, columns)
@@ -236,7 +237,8 @@ def _copy_features(path: Path, archive: zipfile.ZipFile, scale: np.ndarray | Non
                 place = (row, column + first) if header.fortran else (row + first, column)
                 factor = "" if scale is None else f" (times scale {scale[place[1]]})"
                 raise ValueError(
-                    f"{path}: X[{place[0]}, {place[1]}] is {raw[row, column]}{factor}; features must be finite in float32"
+                    f"{path}: X[{place[0]}, {place[1]}] is {raw[row, column]}{factor}; "
+                    "features must be finite in float32"
                 )
             items.view()[where] = block
             if time.monotonic() - reported > SECONDS_BETWEEN_REPORTS:

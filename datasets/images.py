@@ -1,8 +1,9 @@
-"""Images by class from a folder or from a tar archive (plain, gz, bz2 or xz), which is never unpacked to disk.
+"""Images by class from a folder, or from a tar archive (plain, gz, bz2, xz) that is never unpacked to disk.
 
 A pattern says how paths from the root of the folder or archive are made, for example
-"cifar10-jpeg/{split}/{class}/{name}": fields are {class}, {split} and {name}, `*` stands for one whole component.
-Rows are sorted by (split, class, name). Pixels are RGB: transparency is dropped, EXIF orientation is not applied.
+"cifar10-jpeg/{split}/{class}/{name}": fields are {class}, {split} and {name}, `*` stands for one whole
+component. Rows are sorted by (split, class, name). Pixels are RGB: transparency is dropped, EXIF orientation
+is not applied.
 """
 
 import contextlib
@@ -15,6 +16,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 
@@ -26,9 +28,9 @@ from datasets._files import creating_items
 from datasets._specification import nearest, positive, refuse_unknown_options
 
 OPTIONS: dict[str, str] = {
-    "paths": "pattern of the paths, of {class}, {split}, {name}, literal parts and * (default {class}/{name})",
-    "size": "[height, width] in pixels to which images are resized, bilinear; needed where they differ in size",
-    "extensions": "file name endings that are images (default .jpg .jpeg .png .bmp .webp .ppm, in either case)",
+    "paths": "pattern of paths: {class}, {split}, {name}, literal parts, * (default {class}/{name})",
+    "size": "[height, width] in pixels that images are resized to (bilinear); needed where sizes differ",
+    "extensions": "endings of image files, in either case (default .jpg .jpeg .png .bmp .webp .ppm)",
 }
 DEFAULT_PATHS = "{class}/{name}"
 DEFAULT_EXTENSIONS = (".jpg", ".jpeg", ".png", ".bmp", ".webp", ".ppm")
@@ -47,6 +49,7 @@ DECODING_ERRORS = (
     zlib.error,
     Image.DecompressionBombError,
 )
+DAMAGED_ARCHIVE_ERRORS = (tarfile.TarError, EOFError, zlib.error)
 
 logger = logging.getLogger("tiebench")
 
@@ -59,12 +62,12 @@ def describe(
     extensions: list[str] | tuple[str, ...] = DEFAULT_EXTENSIONS,
     **unknown,
 ) -> Description:
-    """Labels and given split from names alone; no pixel is decoded (without `size`, one image's header is read).
+    """Labels and given split from names alone; no pixel is decoded (without `size`, one header is read).
 
     sources: one folder or tar file. labels are int64 (n,), the rank of the class name in sorted order;
     given_split is int64 (n,), the rank of the split's name, or None without {split} in `paths`.
-    Raises FileNotFoundError where the source is missing; ValueError for a bad option, for a damaged archive or
-    one with links, absolute names or "..", and where no file matches.
+    Raises FileNotFoundError where the source is missing; ValueError for a bad option, for a damaged archive
+    or one with links, absolute names or "..", and where no file matches.
     """
     return _plan(sources, paths, size, extensions, unknown).description
 
@@ -78,9 +81,10 @@ def load(
     extensions: list[str] | tuple[str, ...] = DEFAULT_EXTENSIONS,
     **unknown,
 ) -> Description:
-    """Write items.npy uint8 (n, height, width, 3), labels.npy and given_split.npy into `folder`; see `describe`.
+    """Write items.npy uint8 (n, height, width, 3), labels.npy and given_split.npy; see `describe`.
 
-    Raises as `describe`, and ValueError for a damaged image and for images that differ in size without `size`.
+    Raises as `describe`, and ValueError for a damaged image and, without `size`, for images that differ in
+    size.
     """
     plan, folder = _plan(sources, paths, size, extensions, unknown), Path(folder)
     height, width, _ = plan.description.item_shape
@@ -223,7 +227,8 @@ def _formats(extensions: object) -> list[str]:
     for extension in extensions:
         if not isinstance(extension, str) or extension.lower() not in registered:
             raise ValueError(
-                f"option extensions: {extension!r} is no image format known here; {nearest(extension, DEFAULT_EXTENSIONS)}"
+                f"option extensions: {extension!r} is no image format known here; "
+                f"{nearest(extension, DEFAULT_EXTENSIONS)}"
             )
     return sorted({registered[extension.lower()] for extension in extensions})
 
@@ -253,7 +258,7 @@ def _decoding(plan: _Plan, name: str) -> Iterator[list[str]]:
     """Whatever goes wrong with one image becomes a ValueError that names it; yields the formats allowed."""
     try:
         yield plan.formats
-    except (tarfile.TarError, _Damaged):
+    except _DamagedArchive:
         raise
     except UnidentifiedImageError as error:
         # Pillow's own message holds the address of a buffer.
@@ -263,7 +268,7 @@ def _decoding(plan: _Plan, name: str) -> Iterator[list[str]]:
 
 
 def _members(source: Path) -> Iterator[tuple[str, Callable[[], bytes]]]:
-    """(path from the root, function that reads the file, valid until the next step) of every file of `source`."""
+    """(path from the root, function that reads the file, good until the next step) for each file."""
     if source.is_dir():
         yield from _folder_members(source, "", (os.path.realpath(source),))
     else:
@@ -286,12 +291,12 @@ def _folder_members(
             yield prefix + entry.name, Path(entry.path).read_bytes
 
 
-class _Damaged(ValueError):
-    """An archive that is cut short or damaged."""
+class _DamagedArchive(ValueError):
+    """No image is to blame: the archive itself is cut short or damaged."""
 
 
 class _Member(tarfile.TarInfo):
-    """A member whose damaged or missing header is an error; tarfile itself takes both for the end of the archive."""
+    """A member whose damaged or missing header is an error: tarfile takes it for the end of the archive."""
 
     @classmethod
     def fromtarfile(cls, archive: tarfile.TarFile) -> tarfile.TarInfo:
@@ -300,7 +305,7 @@ class _Member(tarfile.TarInfo):
         except tarfile.EOFHeaderError:
             raise
         except tarfile.HeaderError as error:
-            raise _Damaged(str(error)) from error
+            raise tarfile.ReadError(f"{error} after {archive.offset} bytes") from error
 
 
 def _tar_members(source: Path) -> Iterator[tuple[str, Callable[[], bytes]]]:
@@ -312,10 +317,20 @@ def _tar_members(source: Path) -> Iterator[tuple[str, Callable[[], bytes]]]:
                 name = _safe_name(source, member)
                 if member.isdir():
                     continue
-                file = archive.extractfile(member)
-                yield name, file.read
-    except (tarfile.TarError, _Damaged, EOFError, zlib.error) as error:
-        raise ValueError(f"{source}: cut short, damaged or not a tar archive ({error})") from error
+                yield name, partial(_member_contents, source, archive, member)
+    except DAMAGED_ARCHIVE_ERRORS as error:
+        raise _damaged(source, error) from error
+
+
+def _member_contents(source: Path, archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    try:
+        return archive.extractfile(member).read()
+    except DAMAGED_ARCHIVE_ERRORS as error:
+        raise _damaged(source, error) from error
+
+
+def _damaged(source: Path, error: Exception) -> "_DamagedArchive":
+    return _DamagedArchive(f"{source}: cut short, damaged or not a tar archive ({error})")
 
 
 def _safe_name(source: Path, member: tarfile.TarInfo) -> str:

@@ -4,11 +4,11 @@ kinds of split, as written in a protocol:
 
 - {kind: per_class, query: 100, training: 500 | all}: per class at random; the database is everything else but
   the queries. Setting 1 of CIFAR-10 in "Hashing as Tie-Aware Learning to Rank" (He et al., CVPR 2018).
-- {kind: per_label, query: 100, training: 500 | all, order: frequency | columns}: multi-hot labels one after the
-  other, from the items that hold the label and were not chosen before. NUS-WIDE in the same paper.
+- {kind: per_label, query: 100, training: 500 | all, order: frequency | columns}: multi-hot labels one after
+  the other, from the items that hold the label and were not chosen before. NUS-WIDE in the same paper.
 - {kind: random, query: 2000, training: 5000 | all, database: all | k}: whatever the labels. LabelMe there.
-- {kind: given, query: V, database: V, training: all | {per_class: k} | {random: k} | {split: V}}: parts V of the
-  dataset's own split, one value or a list (numbers, or names where the parts have names).
+- {kind: given, query: V, database: V, training: all | {per_class: k} | {random: k} | {split: V}}: parts V of
+  the dataset's own split, one value or a list (numbers, or names where the parts have names).
 
 The first three take `training_in_database: false` to keep the training set out of the database.
 """
@@ -36,7 +36,7 @@ PARTS = ("query", "database", "training")
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Items of a dataset, as sorted int64 arrays of row numbers; given in any order, kept sorted and read-only.
+    """Items of a dataset, as sorted int64 arrays of row numbers (given in any order), read-only.
 
     The training set lies inside the database or outside of it, never among the queries.
     Raises ValueError for an empty part, a duplicate, a negative row, and where queries are met again.
@@ -107,8 +107,8 @@ class Split:
 def check(spec: dict, description: Description) -> None:
     """Raise ValueError, of one line, for a split that is badly written or that the dataset cannot give.
 
-    Nothing is drawn. Of `per_label`, whose later draws depend on the earlier ones, this finds what no draw could
-    give; the rare rest is found by `draw`.
+    Nothing is drawn. Of `per_label`, whose later draws depend on the earlier ones, this finds what no draw
+    could give; the rare rest is found by `draw`.
     """
     _CHECKS[kind_of(spec, KINDS, "split")](spec, description)
 
@@ -140,7 +140,8 @@ def _training_in_database(spec: Mapping) -> bool:
         raise ValueError(f"split: key 'training_in_database' must be true or false, not {inside!r}")
     if not inside and spec["training"] == "all":
         raise ValueError(
-            "split: training: all leaves nothing to the database with training_in_database: false; give a number"
+            "split: training: all and training_in_database: false leave nothing to the database; "
+            "give a number of training items"
         )
     return inside
 
@@ -149,7 +150,7 @@ def _require_labels(description: Description, needed: str, what: str) -> None:
     if description.label_kind != needed:
         fits = {"classes": "per_class, random, given", "multi-hot": "per_label, random, given"}
         raise ValueError(
-            f"split: {what} needs labels that are {needed}, those of the dataset are {description.label_kind}; "
+            f"split: {what} needs labels: {needed}, the dataset has labels: {description.label_kind}; "
             f"kinds that fit it: {fits.get(description.label_kind, 'random, given')}"
         )
 
@@ -237,8 +238,8 @@ def _check_per_label(spec: Mapping, description: Description) -> None:
         # The items of the first labels are distinct: there must be that many with any of these labels.
         if need * step > np.count_nonzero(reached):
             raise ValueError(
-                f"split: query + training asks for {_asked(query, training)} items of each of the {step} labels up "
-                f"to {name}, which {np.count_nonzero(reached)} items hold together"
+                f"split: query + training asks for {_asked(query, training)} items of each of the {step} "
+                f"labels up to {name}, which {np.count_nonzero(reached)} items hold together"
             )
     _require_rest(int(np.count_nonzero(reached)) - len(counts) * (query + (0 if inside else training or 0)))
 
@@ -253,7 +254,7 @@ def _draw_per_label(spec: Mapping, description: Description, generator: np.rando
         if len(candidates) < need:
             raise ValueError(
                 f"split: query + training asks for {_asked(query, training)} items of label "
-                f"{description.class_name(int(column))}, of which {len(candidates)} are left by the labels before it"
+                f"{description.class_name(int(column))}, of which the labels before it left {len(candidates)}"
             )
         rows = _shuffled(candidates, generator)[:need]
         chosen[rows] = True
@@ -335,8 +336,8 @@ def _check_given(spec: Mapping, description: Description) -> None:
     ways = ("per_class", "random", "split")
     if not isinstance(training, Mapping) or len(training) != 1:
         raise ValueError(
-            "split: key 'training' must be all, {per_class: k}, {random: k} or {split: value} for kind 'given', "
-            f"not {training!r}"
+            "split: key 'training' must be all, {per_class: k}, {random: k} or {split: value} "
+            f"for kind 'given', not {training!r}"
         )
     ((way, amount),) = training.items()
     if way not in ways:
@@ -353,7 +354,8 @@ def _check_given(spec: Mapping, description: Description) -> None:
     if way == "random":
         if amount > np.count_nonzero(available):
             raise ValueError(
-                f"split: training.random asks for {amount} of the {np.count_nonzero(available)} items of the database"
+                f"split: training.random asks for {amount} of the {np.count_nonzero(available)} items "
+                "of the database"
             )
         return
     _require_labels(description, "classes", "training.per_class")
@@ -361,8 +363,8 @@ def _check_given(spec: Mapping, description: Description) -> None:
         count = np.count_nonzero(available & (description.labels == value))
         if amount > count:
             raise ValueError(
-                f"split: training.per_class asks for {amount} items of class {description.class_name(int(value))}, "
-                f"of which the database has {count}"
+                f"split: training.per_class asks for {amount} items of class "
+                f"{description.class_name(int(value))}, of which the database has {count}"
             )
 
 

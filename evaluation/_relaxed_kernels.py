@@ -1,0 +1,409 @@
+"""The listwise objectives and their gradients with respect to distances, one query row at a time, compiled.
+
+For query i, soft histograms c_d (all items) and g_d (items weighted by gain) over bins + 1 centres; an
+objective is a function of them, and needs nothing else: so neither the number of affinity levels nor the
+number of bins enters the cost per pair. Per pair there is one scatter on the way there (the items' shares of
+two neighbouring bins follow from four sums kept at one index) and one gather on the way back (the derivative
+with respect to a distance is a difference of neighbouring bins' derivatives).
+
+The paper's names: c_d, c_d^+, C_d (cumulative), AP_s and DCG_s (the simplified objectives of the appendix),
+AP_r and DCG_r (Proposition 2).
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+from scipy.special import expi
+
+AP_SIMPLIFIED, AP_FULL, NDCG_SIMPLIFIED, NDCG_FULL, MUTUAL_INFORMATION = range(5)
+MAX_AFFINITY = 255
+DISCOUNT_KNOTS = 16  # per unit, of the interpolated discount sum
+_COPIES = 4  # tables written in turn, so that a scatter rarely waits for the one before
+
+
+def discount_sum_table(most):
+    """Values and slopes of L(x), the sum of 1/log2(t + 1) over t = 1..x continued to real x, for cubic
+    Hermite interpolation: float64 (2, 16 most + 2) at x = 0, 1/16, ...
+
+    Proposition 2 replaces the sum by ln 2 (li(C_d + 1) - li(C_{d-1} + 1)), which is infinite for the first
+    occupied bin. Here the sum itself is continued (Euler-Maclaurin from x + 8 on, and the recurrence
+    L(x) = L(x + 1) - 1/log2(x + 2) below), so that it is finite everywhere and exact at integers.
+    """
+    x = np.arange(DISCOUNT_KNOTS * most + 2, dtype=np.float64) / DISCOUNT_KNOTS
+    shift = 8
+    ln2 = math.log(2)
+
+    def continued(y):  # up to a constant: the midpoint rule with its first correction
+        middle = y + 1.5
+        log = np.log(middle)
+        return ln2 * expi(log) + ln2 / (24 * middle * log**2)
+
+    def continued_slope(y):
+        middle = y + 1.5
+        log = np.log(middle)
+        return ln2 / log - ln2 * (log + 2) / (24 * middle**2 * log**3)
+
+    value, slope = continued(x + shift), continued_slope(x + shift)
+    constant = continued(np.array([float(shift)]))[0]
+    for step in range(1, shift + 1):
+        argument = x + step + 1
+        value = value - ln2 / np.log(argument)
+        slope = slope + ln2 / (argument * np.log(argument) ** 2)
+        constant -= ln2 / math.log(step + 1)
+    return np.stack([value - constant, slope])
+
+
+@njit(nogil=True, cache=True)
+def _digamma(x):
+    shift = 0.0
+    while x < 10.0:
+        shift -= 1.0 / x
+        x += 1.0
+    inverse = 1.0 / (x * x)
+    series = inverse * (
+        1 / 12 - inverse * (1 / 120 - inverse * (1 / 252 - inverse * (1 / 240 - inverse * (1 / 132))))
+    )
+    return shift + math.log(x) - 0.5 / x - series
+
+
+@njit(nogil=True, cache=True)
+def _trigamma(x):
+    shift = 0.0
+    while x < 10.0:
+        shift += 1.0 / (x * x)
+        x += 1.0
+    inverse = 1.0 / (x * x)
+    series = inverse * (1 / 6 - inverse * (1 / 30 - inverse * (1 / 42 - inverse * (1 / 30 - inverse * (5 / 66)))))
+    return shift + (1.0 + 0.5 / x + series) / x
+
+
+@njit(nogil=True, cache=True)
+def _hermite(x, table):
+    """L(x) and L'(x) from `discount_sum_table`."""
+    position = x * DISCOUNT_KNOTS
+    knot = min(max(int(position), 0), table.shape[1] - 2)
+    t = position - knot
+    step = 1.0 / DISCOUNT_KNOTS
+    y0, y1 = table[0, knot], table[0, knot + 1]
+    m0, m1 = table[1, knot] * step, table[1, knot + 1] * step
+    a = 2 * (y0 - y1) + m0 + m1
+    b = 3 * (y1 - y0) - 2 * m0 - m1
+    return ((a * t + b) * t + m0) * t + y0, ((3 * a * t + 2 * b) * t + m0) * DISCOUNT_KNOTS
+
+
+@njit(nogil=True, cache=True)
+def _curvature(before, count):
+    """R = (c - (C + 1)(psi(C + c + 1) - psi(C + 1))) / (c - 1) and its derivatives by c and C (= before).
+
+    The slope (c+ - 1)/(c - 1) of eq. (apr) times what it multiplies, less the factor c+ - 1. The pole at
+    c = 1 is removable; within 1e-3 of it R is interpolated.
+    """
+    near = 1e-3
+    if abs(count - 1.0) < near:
+        low, _, low_before = _curvature_away(before, 1.0 - near)
+        high, _, high_before = _curvature_away(before, 1.0 + near)
+        part = (count - 1.0 + near) / (2 * near)
+        return (
+            low + part * (high - low),
+            (high - low) / (2 * near),
+            low_before + part * (high_before - low_before),
+        )
+    return _curvature_away(before, count)
+
+
+@njit(nogil=True, cache=True)
+def _curvature_away(before, count):
+    harmonic = _digamma(before + count + 1) - _digamma(before + 1)
+    end = _trigamma(before + count + 1)
+    value = (count - (before + 1) * harmonic) / (count - 1)
+    by_count = (1 - (before + 1) * end - value) / (count - 1)
+    by_before = (-harmonic - (before + 1) * (end - _trigamma(before + 1))) / (count - 1)
+    return value, by_count, by_before
+
+
+@njit(nogil=True, cache=True)
+def _ap_simplified(c, g, relevant, by_c, by_g, work):
+    """AP_s and its derivatives by the histograms (appendix, 'Differentiating the Objectives')."""
+    bins = len(c)
+    through_c = 0.0
+    through_g = 0.0
+    for d in range(bins):  # T_d and P_d
+        by_c[d] = 2 * through_c + c[d] + 1
+        by_g[d] = 2 * through_g + g[d] + 1
+        through_c += c[d]
+        through_g += g[d]
+    value = 0.0
+    scale = 1.0 / relevant
+    for d in range(bins):  # derivatives of the bin's own summand
+        inverse = scale / by_c[d]
+        ratio = by_g[d] * inverse
+        share = g[d] * inverse
+        value += g[d] * ratio
+        work[d] = share
+        by_c[d] = -share * ratio * relevant
+        by_g[d] = ratio + share
+    later_c = 0.0
+    later_g = 0.0
+    for d in range(bins - 1, -1, -1):  # twice those of all later bins
+        own = by_c[d]
+        by_c[d] = own + later_c
+        by_g[d] += later_g
+        later_c += 2 * own
+        later_g += 2 * work[d]
+    return value
+
+
+@njit(nogil=True, cache=True)
+def _ap_full(c, g, relevant, by_c, by_g):
+    """AP_r: the tie-aware AP with real counts; harmonic sums continued by the digamma function."""
+    tiny = 1e-6
+    bins = len(c)
+    before = 0.0
+    before_g = 0.0
+    value = 0.0
+    scale = 1.0 / relevant
+    later_c = np.empty(bins)
+    later_g = np.empty(bins)
+    for d in range(bins):
+        n, p = c[d], g[d]
+        if n < tiny:
+            u = _trigamma(before + 1)
+            w = (before + 1) * u - 1
+            u_c = w_c = u_b = w_b = 0.0
+        else:
+            end = _trigamma(before + n + 1)
+            u = (_digamma(before + n + 1) - _digamma(before + 1)) / n
+            r, r_c, r_b = _curvature(before, n)
+            w = r / n
+            u_c = (end - u) / n
+            w_c = (r_c - w) / n
+            u_b = (end - _trigamma(before + 1)) / n
+            w_b = r_b / n
+        value += p * ((before_g + 1) * u + (p - 1) * w)
+        by_g[d] = ((before_g + 1) * u + (2 * p - 1) * w) * scale
+        by_c[d] = p * ((before_g + 1) * u_c + (p - 1) * w_c) * scale
+        later_g[d] = p * u * scale
+        later_c[d] = p * ((before_g + 1) * u_b + (p - 1) * w_b) * scale
+        before += n
+        before_g += p
+    _add_later(later_c, by_c)
+    _add_later(later_g, by_g)
+    return value * scale
+
+
+@njit(nogil=True, cache=True)
+def _add_later(later, out):
+    total = 0.0
+    for d in range(len(out) - 1, -1, -1):
+        out[d] += total
+        total += later[d]
+
+
+@njit(nogil=True, cache=True)
+def _ndcg_simplified(c, g, ideal, by_c, by_g):
+    """DCG_s / ideal DCG and its derivatives (appendix, eq. (dcg_s))."""
+    before = 0.0
+    value = 0.0
+    scale = 1.0 / ideal
+    ln2 = math.log(2.0)
+    for d in range(len(c)):
+        middle = before + 0.5 * c[d] + 1.5
+        inverse = ln2 / math.log(middle)
+        value += g[d] * inverse
+        by_g[d] = inverse * scale
+        by_c[d] = -g[d] * inverse * inverse / (ln2 * middle) * scale
+        before += c[d]
+    later = 0.0
+    for d in range(len(c) - 1, -1, -1):
+        own = by_c[d]
+        by_c[d] = 0.5 * own + later
+        later += own
+    return value * scale
+
+
+@njit(nogil=True, cache=True)
+def _ndcg_full(c, g, ideal, table, by_c, by_g):
+    """DCG_r / ideal DCG: the tie-aware DCG with real counts; discount sums continued by `_hermite`."""
+    tiny = 1e-6
+    bins = len(c)
+    before = 0.0
+    value = 0.0
+    scale = 1.0 / ideal
+    later = np.empty(bins)
+    sum_before, slope_before = _hermite(0.0, table)
+    for d in range(bins):
+        n = c[d]
+        sum_end, slope_end = _hermite(before + n, table)
+        if n < tiny:
+            mean = slope_before
+            by_c[d] = 0.0
+            later[d] = 0.0
+        else:
+            mean = (sum_end - sum_before) / n
+            by_c[d] = g[d] * (slope_end - mean) / n * scale
+            later[d] = g[d] * (slope_end - slope_before) / n * scale
+        by_g[d] = mean * scale
+        value += g[d] * mean
+        before += n
+        sum_before, slope_before = sum_end, slope_end
+    _add_later(later, by_c)
+    return value * scale
+
+
+@njit(nogil=True, cache=True)
+def _entropy_term(p):
+    """p log2 p and its derivative, taken as 1 + log2 p for p > 0 and 1 at p = 0 (the MIHash code's way)."""
+    if p <= 0.0:
+        return 0.0, 1.0
+    log = math.log(p) / math.log(2.0)
+    return p * log, log + 1.0
+
+
+@njit(nogil=True, cache=True)
+def _mutual_information(c, g, relevant, items, by_c, by_g):
+    """I(D; C) in bits: H(D) - H(D | C), each conditional histogram normalised by its hard count."""
+    irrelevant = items - relevant
+    prior = relevant / items
+    value = 0.0
+    for d in range(len(c)):
+        whole, whole_slope = _entropy_term(c[d] / items)
+        positive, positive_slope = _entropy_term(g[d] / relevant)
+        negative, negative_slope = _entropy_term((c[d] - g[d]) / irrelevant)
+        value += -whole + prior * positive + (1 - prior) * negative
+        # With P = c/items, P+ = g/relevant, P- = (c - g)/irrelevant: every factor is 1/items.
+        by_c[d] = (negative_slope - whole_slope) / items
+        by_g[d] = (positive_slope - negative_slope) / items
+    return value
+
+
+@njit(nogil=True, cache=True)
+def _objective(objective, c, g, relevant, ideal, items, table, by_c, by_g, work):
+    if objective == AP_SIMPLIFIED:
+        return _ap_simplified(c, g, relevant, by_c, by_g, work)
+    if objective == AP_FULL:
+        return _ap_full(c, g, relevant, by_c, by_g)
+    if objective == NDCG_SIMPLIFIED:
+        return _ndcg_simplified(c, g, ideal, by_c, by_g)
+    if objective == NDCG_FULL:
+        return _ndcg_full(c, g, ideal, table, by_c, by_g)
+    return _mutual_information(c, g, relevant, items, by_c, by_g)
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def objective_and_slopes(positions, affinity, bins, delta, objective, discounts, table, values):
+    """Objective of every query row; positions is overwritten by its derivatives.
+
+    positions (M, M): distances in units of the bin width; affinity int64 (M, M); discounts: prefix sums of
+    1/log2(t + 1), (M,); table: `discount_sum_table` (used by NDCG_FULL alone); values float64 (M,), written.
+    Returns False, with the output unusable, if an affinity lies outside 0..255.
+    """
+    items = positions.shape[0]
+    size = bins + 1
+    graded = objective == NDCG_SIMPLIFIED or objective == NDCG_FULL
+    gains = np.empty(MAX_AFFINITY + 1)
+    for level in range(MAX_AFFINITY + 1):
+        gains[level] = 2.0**level - 1.0 if graded else 1.0 * (level > 0)
+    sums = np.empty((_COPIES, size, 4))
+    c = np.empty(size)
+    g = np.empty(size)
+    by_c = np.empty(size)
+    by_g = np.empty(size)
+    work = np.empty(size)
+    level_counts = np.zeros(MAX_AFFINITY + 1, np.int64)
+    row_gains = np.empty(items)
+    last = bins - 1
+    for i in range(items):
+        valid = True
+        highest = 0
+        relevant = 0
+        for j in range(items):
+            level = affinity[i, j]
+            valid = valid and 0 <= level <= MAX_AFFINITY
+            level = min(max(level, 0), MAX_AFFINITY)  # also keeps the look-up in bounds
+            row_gains[j] = gains[level]
+            if j != i:
+                relevant += level > 0
+                highest = max(highest, level)
+                if graded:
+                    level_counts[level] += 1
+        if not valid:
+            return False
+        ideal = 0.0
+        if graded:
+            rank = 0
+            for level in range(highest, 0, -1):
+                end = rank + level_counts[level]
+                ideal += gains[level] * (discounts[end] - discounts[rank])
+                rank = end
+            level_counts[: highest + 1] = 0
+        if relevant == 0 or (objective == MUTUAL_INFORMATION and relevant == items - 1):
+            values[i] = 1.0 if graded else 0.0  # nothing to rank, or nothing to tell apart
+            for j in range(items):
+                positions[i, j] = 0.0 * positions[i, j]  # NaN stays NaN
+            continue
+
+        if delta == 1.0:
+            sums[:] = 0.0
+            for j in range(items):
+                if j == i:
+                    continue
+                z = positions[i, j]
+                k = min(max(int(z), 0), last)  # from both sides: int(NaN) is anything
+                f = z - k
+                gain = row_gains[j]
+                row = sums[j % _COPIES, k]
+                row[0] += 1.0
+                row[1] += f
+                row[2] += gain
+                row[3] += gain * f
+            # Centre k gets 1 - f of the items between k and k + 1, and f of those between k - 1 and k.
+            carried_c = 0.0
+            carried_g = 0.0
+            for k in range(size):
+                s0 = s1 = s2 = s3 = 0.0
+                for copy in range(_COPIES):
+                    s0 += sums[copy, k, 0]
+                    s1 += sums[copy, k, 1]
+                    s2 += sums[copy, k, 2]
+                    s3 += sums[copy, k, 3]
+                c[k] = s0 - s1 + carried_c
+                g[k] = s2 - s3 + carried_g
+                carried_c = s1
+                carried_g = s3
+        else:
+            c[:] = 0.0
+            g[:] = 0.0
+            for j in range(items):
+                if j == i:
+                    continue
+                z = positions[i, j]
+                low = min(max(int(math.ceil(z - delta)), 0), size)
+                high = min(max(int(math.floor(z + delta)), -1), bins)
+                for k in range(low, high + 1):
+                    share = 1.0 - abs(z - k) / delta
+                    c[k] += share
+                    g[k] += share * row_gains[j]
+
+        values[i] = _objective(objective, c, g, relevant, ideal, items - 1, table, by_c, by_g, work)
+
+        if delta == 1.0:
+            for k in range(bins):  # derivative by a distance between centres k and k + 1
+                by_c[k] = by_c[k + 1] - by_c[k]
+                by_g[k] = by_g[k + 1] - by_g[k]
+            for j in range(items):
+                z = positions[i, j]
+                k = min(max(int(z), 0), last)
+                positions[i, j] = by_c[k] + row_gains[j] * by_g[k] + 0.0 * z  # NaN stays NaN
+        else:
+            for j in range(items):
+                z = positions[i, j]
+                low = min(max(int(math.ceil(z - delta)), 0), size)
+                high = min(max(int(math.floor(z + delta)), -1), bins)
+                slope = 0.0 * z
+                for k in range(low, high + 1):
+                    sign = 1.0 if z <= k else -1.0
+                    slope += sign * (by_c[k] + row_gains[j] * by_g[k])
+                positions[i, j] = slope / delta
+        positions[i, i] = 0.0
+    return True

@@ -1,0 +1,290 @@
+"""Differentiable relaxations of the tie-aware metrics, for anybody's training loop (He et al., CVPR 2018).
+
+Each item of a mini-batch is a query against the rest. Real-valued codes in (-1, 1)^b have real-valued
+distances d = (b - <u, v>) / 2 (eq. (hamming_dist)); soft histograms count them into bins (eq. (delta)); the
+objectives are functions of the histograms with hand-written derivatives (appendix, 'Efficient Minibatch
+Backpropagation'). Time and memory are O(M^2) plus three matrix products, whatever the number of bins and of
+affinity levels.
+
+On the CPU a compiled kernel serves; on other devices, or with `backend="torch"`, the same in tensor
+operations.
+"""
+
+from functools import lru_cache
+
+import torch
+
+try:
+    from evaluation import _relaxed_kernels as kernels
+except ImportError:  # Numba is not needed for the tensor path
+    kernels = None
+
+BACKENDS = ("auto", "compiled", "torch")
+
+
+def average_precision(codes, affinity, bins, delta=1.0, simplified=True, backend="auto"):
+    """Relaxed tie-aware average precision of each item as query against the rest of the batch.
+
+    codes: float (M, b) in (-1, 1); affinity: integers (M, M), > 0 is relevant, the diagonal is ignored;
+    bins: number of intervals, so there are bins + 1 histogram centres 0, b/bins, ..., b; delta: half-width of
+    the triangular kernel in units of b/bins (eq. (delta); 1 interpolates between two neighbouring centres,
+    other values follow the formula as it stands, so an item's shares then do not sum to 1).
+    simplified: AP_s (appendix, eq. (ap_s)); otherwise AP_r, tie-aware AP with real counts (Proposition 2, its
+    harmonic sums continued by the digamma function: exact for codes in {-1, +1} with bins = b).
+    Returns (M,), to be maximised; a query without relevant items has 0 and no gradient. A NaN in the codes
+    reaches the result. Raises ValueError for shapes, bins or affinities that do not fit.
+    """
+    return _evaluate(codes, affinity, bins, delta, "ap_s" if simplified else "ap_r", backend)
+
+
+def ndcg(codes, affinity, bins, delta=1.0, simplified=True, backend="auto"):
+    """Relaxed tie-aware NDCG of each item as query against the rest of the batch.
+
+    As `average_precision`; affinity: integers 0..255, gain 2^affinity - 1. simplified: DCG_s, a lower bound
+    (appendix, eq. (dcg_s)); otherwise DCG_r (Proposition 2, its discount sums continued to real counts);
+    both over the ideal DCG of the rest of the batch. A query with nothing relevant has 1 and no gradient.
+    """
+    return _evaluate(codes, affinity, bins, delta, "dcg_s" if simplified else "dcg_r", backend)
+
+
+def mutual_information(codes, affinity, bins, delta=1.0, backend="auto"):
+    """Mutual information, in bits, of the distance to an item and its being relevant (MIHash).
+
+    Cakir et al., ICCV 2017 (arXiv 1703.08919): I(D; C) = H(D) - H(D | C) on the soft histograms that
+    `average_precision` describes. Returns (M,); a query with nothing or everything relevant has 0.
+    """
+    return _evaluate(codes, affinity, bins, delta, "mi", backend)
+
+
+_OBJECTIVES = ("ap_s", "ap_r", "dcg_s", "dcg_r", "mi")  # in the order of the kernels' numbers
+
+
+def _evaluate(codes, affinity, bins, delta, objective, backend):
+    if codes.ndim != 2 or not codes.is_floating_point():
+        raise ValueError(f"codes must be floats (M, b), not {codes.dtype} {tuple(codes.shape)}")
+    items = codes.shape[0]
+    if affinity.shape != (items, items) or affinity.is_floating_point() or affinity.is_complex():
+        raise ValueError(
+            f"affinity must be integers ({items}, {items}), not {affinity.dtype} {tuple(affinity.shape)}"
+        )
+    if bins != int(bins) or bins < 1:
+        raise ValueError(f"bins must be a positive integer, not {bins}")
+    if not delta > 0:
+        raise ValueError(f"delta must be positive, not {delta}")
+    if backend not in BACKENDS:
+        raise ValueError(f"backend must be one of {BACKENDS}, not {backend!r}")
+    compiled = codes.device.type == "cpu" and kernels is not None
+    if backend == "compiled" and not compiled:
+        raise ValueError("the compiled backend needs codes on the CPU and Numba")
+    if backend == "auto":
+        backend = "compiled" if compiled and codes.dtype in (torch.float32, torch.float64) else "torch"
+    function = _Compiled if backend == "compiled" else _Tensors
+    return function.apply(codes, affinity, int(bins), float(delta), objective)
+
+
+class _Listwise(torch.autograd.Function):
+    """Forward keeps the derivatives of each query's objective by its distances; backward is two products."""
+
+    @staticmethod
+    def backward(context, upstream):
+        codes, slopes = context.saved_tensors
+        # dO/dphi_j = -(1/2w) (sum over queries i of slope_ij phi_i, and the query's own share): slopes are
+        # per bin width. Scaling codes by the upstream gradient costs M b, scaling slopes M^2.
+        weighted = upstream[:, None] * codes
+        gradient = upstream[:, None] * (slopes @ codes)
+        gradient.addmm_(slopes.t(), weighted)
+        return gradient.mul_(-0.5 / context.width), None, None, None, None
+
+    @staticmethod
+    def positions(codes, bins):
+        """Distances in units of the bin width: (b - <u, v>) / 2w."""
+        bits = codes.shape[1]
+        half = 0.5 * bins / bits
+        out = torch.addmm(codes.new_full((), half * bits), codes, codes.t(), alpha=-half)
+        return out, bits / bins
+
+
+class _Compiled(_Listwise):
+    @staticmethod
+    def forward(context, codes, affinity, bins, delta, objective):
+        codes = codes.detach().contiguous()
+        positions, context.width = _Listwise.positions(codes, bins)
+        items = len(codes)
+        values = torch.empty(items, dtype=torch.float64)
+        number = _OBJECTIVES.index(objective)
+        table = _discount_table(_size_class(items * max(1, delta))) if objective == "dcg_r" else _no_table()
+        valid = kernels.objective_and_slopes(
+            positions.numpy(),
+            affinity.to(torch.int64).contiguous().numpy(),
+            bins,
+            delta,
+            number,
+            _discounts(_size_class(items)).numpy(),
+            table.numpy(),
+            values.numpy(),
+        )
+        if not valid:
+            raise ValueError(f"affinity must lie between 0 and {kernels.MAX_AFFINITY}")
+        context.save_for_backward(codes, positions)
+        return values.to(codes.dtype)
+
+
+class _Tensors(_Listwise):
+    @staticmethod
+    def forward(context, codes, affinity, bins, delta, objective):
+        codes = codes.detach()
+        positions, context.width = _Listwise.positions(codes, bins)
+        others = ~torch.eye(len(codes), dtype=torch.bool, device=codes.device)
+        if bool((affinity < 0).any()):
+            raise ValueError("affinity must not be negative")
+        relevant = (affinity > 0) & others
+        graded = objective.startswith("dcg")
+        gains = torch.exp2(affinity.to(codes.dtype)) - 1 if graded else relevant.to(codes.dtype)
+        gains = gains * others
+        weights = torch.stack([others.to(codes.dtype), gains])  # (2, M, M)
+        shares = list(_shares(positions, bins, delta))
+        histograms = codes.new_zeros(2, len(codes), bins + 1)
+        for index, share, _ in shares:
+            histograms.scatter_add_(2, index.expand(2, -1, -1), weights * share)
+        with torch.enable_grad():
+            histograms.requires_grad_()
+            totals = relevant.sum(1).to(codes.dtype), gains, others.sum(1).to(codes.dtype)
+            values = _VALUES[objective](histograms[0], histograms[1], *totals)
+            slopes = torch.autograd.grad(values.sum(), histograms)[0]
+        pair_slopes = torch.zeros_like(positions)
+        for index, _, sign in shares:
+            by_c, by_g = slopes[0].gather(1, index), slopes[1].gather(1, index)
+            pair_slopes += sign * (by_c * others + gains * by_g)
+        context.save_for_backward(codes, pair_slopes)
+        return values.detach()
+
+
+def _shares(positions, bins, delta):
+    """(bin index, share, d share / d position) for every bin that an item may touch."""
+    if delta == 1.0:
+        low = positions.floor().clamp(0, bins - 1)
+        fraction = positions - low
+        low = low.nan_to_num(0).to(torch.int64)
+        yield low, 1 - fraction, -torch.ones_like(fraction)
+        yield low + 1, fraction, torch.ones_like(fraction)
+        return
+    first = (positions - delta).ceil()
+    for step in range(int(2 * delta) + 1):
+        centre = first + step
+        offset = centre - positions
+        inside = (offset <= delta) & (centre >= 0) & (centre <= bins)
+        share = torch.where(inside, 1 - offset.abs() / delta, 0)
+        sign = torch.where(inside, torch.where(offset >= 0, 1.0, -1.0).to(share.dtype) / delta, 0)
+        yield centre.clamp(0, bins).nan_to_num(0).to(torch.int64), share + 0 * positions, sign
+
+
+# The objectives as functions of the histograms c (all items) and g (gain-weighted), each (M, bins + 1):
+# differentiated by autograd here, by hand in the compiled kernel, which the tests hold against these.
+
+
+def _before(histogram):
+    return histogram.cumsum(1) - histogram
+
+
+def _over(numerator, denominator, empty):
+    """numerator / denominator per query, and `empty`, without gradient, where the denominator is 0."""
+    safe = denominator.clamp(min=torch.finfo(denominator.dtype).tiny)
+    return torch.where(denominator > 0, numerator / torch.where(denominator > 0, safe, 1), empty)
+
+
+def _ap_simplified(c, g, relevant, gains, items):
+    return _over((g * (2 * _before(g) + g + 1) / (2 * _before(c) + c + 1)).sum(1), relevant, 0.0)
+
+
+def _ap_full(c, g, relevant, gains, items):
+    # eq. (apr) with psi(C_d + 1) - psi(C_{d-1} + 1) for the harmonic sum; the pole of the slope at c_d = 1
+    # and the ratio at c_d = 0 are removable and stepped over in float64.
+    c, g = c.double(), g.double()
+    before = _before(c)
+    occupied = c > 1e-6
+    count = torch.where(occupied, c, 1e-6)
+    harmonic = torch.digamma(before + count + 1) - torch.digamma(before + 1)
+    apart = (count - 1).abs() >= 1e-5
+    away = torch.where(apart, count - 1, 1.0)
+    curvature = torch.where(
+        apart,
+        (count - (before + 1) * harmonic) / away,
+        1 - (before + 1) * torch.polygamma(1, before + count + 1),
+    )
+    summand = g / count * ((_before(g) + 1) * harmonic + (g - 1) * curvature)
+    return _over(summand.sum(1), relevant.double(), 0.0).to(relevant.dtype)
+
+
+def _ideal(gains):
+    """Ideal DCG of each query's rest of the batch. gains (M, M) with zero on the diagonal."""
+    ranked = gains.sort(1, descending=True).values
+    ranks = torch.arange(2, ranked.shape[1] + 2, device=gains.device, dtype=gains.dtype)
+    return (ranked / ranks.log2()).sum(1)
+
+
+def _dcg_simplified(c, g, relevant, gains, items):
+    return _over((g / (_before(c) + 0.5 * c + 1.5).log2()).sum(1), _ideal(gains), 1.0)
+
+
+def _dcg_full(c, g, relevant, gains, items):
+    before, end = _before(c), c.cumsum(1)
+    table = _discount_table(_size_class(float(end.detach().max()) + 1)).to(c.device)
+    occupied = c > 1e-6
+    count = torch.where(occupied, c, 1.0)
+    mean = (_discount_sum(end, table) - _discount_sum(before, table)) / count
+    empty = ((_discount_sum(before + 1e-3, table) - _discount_sum(before, table)) / 1e-3).detach()
+    return _over((g * torch.where(occupied, mean, empty)).sum(1), _ideal(gains), 1.0)
+
+
+def _discount_sum(x, table):
+    position = x.double() * 16
+    knot = position.detach().floor().clamp(0, table.shape[1] - 2).nan_to_num(0).to(torch.int64)
+    t = position - knot
+    (y0, m0), (y1, m1) = table[:, knot], table[:, knot + 1]
+    m0, m1 = m0 / 16, m1 / 16
+    value = (((2 * (y0 - y1) + m0 + m1) * t + 3 * (y1 - y0) - 2 * m0 - m1) * t + m0) * t + y0
+    return value.to(x.dtype)
+
+
+def _mutual_information(c, g, relevant, gains, items):
+    irrelevant = items - relevant
+    useful = (relevant > 0) & (irrelevant > 0)
+
+    def plogp(p):
+        positive = p > 0
+        return torch.where(positive, p * torch.where(positive, p, 1.0).log2(), p)
+
+    positive = plogp(g / relevant.clamp(min=1)[:, None]).sum(1)
+    negative = plogp((c - g) / irrelevant.clamp(min=1)[:, None]).sum(1)
+    whole = plogp(c / items[:, None]).sum(1)
+    return torch.where(useful, -whole + (relevant * positive + irrelevant * negative) / items, 0.0)
+
+
+_VALUES = {
+    "ap_s": _ap_simplified,
+    "ap_r": _ap_full,
+    "dcg_s": _dcg_simplified,
+    "dcg_r": _dcg_full,
+    "mi": _mutual_information,
+}
+
+
+def _size_class(items):
+    """Next power of two: so that few tables serve all batch sizes."""
+    return 1 << max(4, int(items).bit_length())
+
+
+@lru_cache(maxsize=8)
+def _discounts(most):
+    ranks = torch.arange(2, most + 2, dtype=torch.float64)
+    return torch.cat([torch.zeros(1, dtype=torch.float64), (1 / ranks.log2()).cumsum(0)])
+
+
+@lru_cache(maxsize=8)
+def _discount_table(most):
+    return torch.from_numpy(kernels.discount_sum_table(most))
+
+
+@lru_cache(maxsize=1)
+def _no_table():
+    return torch.zeros(2, 2, dtype=torch.float64)

@@ -1,0 +1,118 @@
+"""What a method is, and what it is given to learn from."""
+
+import inspect
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+
+import numpy as np
+
+ENCODE_ROWS = 16_384  # items encoded at once: bounds the memory of a million items
+
+
+class Refusal(ValueError):
+    """A method cannot serve this training set (too few items, more bits than it can make, …): one clear line.
+
+    The cell stays empty in the tables, with this message as its reason.
+    """
+
+
+def _ignore(record):
+    pass
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """What a method learns from. Queries and the rest of the database are not in it.
+
+    items: float32 (n, d), or (n, H, W, 3) uint8 images; affinity(rows, columns): int64 (len(rows),
+    len(columns)), the affinity of the items at two index arrays; levels: the values it can take, ascending
+    from 0; labels: int64 (n,) classes, uint8 (n, L) multi-hot, or None; report: call it with a dict of plain
+    values (objective, seconds, …) once per epoch or bit: it becomes a line of training.jsonl.
+    """
+
+    items: np.ndarray
+    affinity: Callable
+    levels: tuple = (0, 1)
+    labels: np.ndarray | None = None
+    report: Callable = field(default=_ignore)
+
+    def __len__(self):
+        return len(self.items)
+
+
+@dataclass(kw_only=True)
+class HashingMethod:
+    """Base of all methods. Hyper-parameters are dataclass fields; constructing one does nothing else.
+
+    Class attributes, written as literals so that they can be read without importing the module:
+    * `supervision`: "none", "binary" (uses affinity > 0), "graded" (uses its values) or "labels";
+    * `family`: "pointwise", "pairwise", "listwise" or "reference", for the grouping of tables.
+    """
+
+    supervision = "binary"
+    family = "reference"
+
+    bits: int = 32
+    seed: int = 0
+
+    def fit(self, training_set):
+        """Learn from a `TrainingSet`; returns self. Raises `Refusal` if it cannot be served."""
+        raise NotImplementedError(f"{type(self).__name__} does not define fit")
+
+    def encode(self, items):
+        """Codes of items: bool (n, bits). Items as in the training set; works in blocks."""
+        blocks = [
+            self.encode_block(np.asarray(items[begin : begin + ENCODE_ROWS]))
+            for begin in range(0, len(items), ENCODE_ROWS)
+        ]
+        return np.concatenate(blocks) if blocks else np.zeros((0, self.bits), bool)
+
+    def encode_block(self, items):
+        """Codes of at most `ENCODE_ROWS` items: bool (n, bits)."""
+        raise NotImplementedError(f"{type(self).__name__} does not define encode_block")
+
+    def state(self):
+        """What was learned, as a dict of arrays: everything that `encode` needs besides hyper-parameters."""
+        raise NotImplementedError(f"{type(self).__name__} does not define state")
+
+    def set_state(self, state):
+        """Take over what `state` returned."""
+        raise NotImplementedError(f"{type(self).__name__} does not define set_state")
+
+    def hyperparameters(self):
+        """Field name -> value, JSON-ready."""
+        return {entry.name: getattr(self, entry.name) for entry in fields(self)}
+
+    def save(self, folder):
+        """Write model.npz (arrays only, no pickle) into an existing folder."""
+        state = {f"state.{name}": np.asarray(value) for name, value in self.state().items()}
+        settings = np.frombuffer(json.dumps(self.hyperparameters()).encode(), np.uint8)
+        with Path(folder, "model.npz").open("wb") as file:
+            np.savez(file, hyperparameters=settings, **state)
+
+    @classmethod
+    def load(cls, folder):
+        """The method that `save` wrote."""
+        with np.load(Path(folder, "model.npz"), allow_pickle=False) as archive:
+            method = cls(**json.loads(archive["hyperparameters"].tobytes()))
+            prefix = "state."
+            method.set_state({k[len(prefix) :]: archive[k] for k in archive.files if k.startswith(prefix)})
+        return method
+
+
+def method_class(module):
+    """The one class that a method's module defines. Raises TypeError if there is none, or more."""
+    found = [
+        value
+        for value in vars(module).values()
+        if inspect.isclass(value)
+        and issubclass(value, HashingMethod)
+        and value.__module__ == module.__name__
+        and not value.__name__.startswith("_")
+    ]
+    if len(found) != 1:
+        names = ", ".join(value.__name__ for value in found) or "none"
+        raise TypeError(f"{module.__file__} must define one class derived from HashingMethod, found: {names}")
+    return found[0]

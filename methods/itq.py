@@ -1,0 +1,58 @@
+"""ITQ: rotate the leading principal components so that rounding them to signs loses least.
+
+Gong, Lazebnik. Iterative Quantization: A Procrustean Approach to Learning Binary Codes. CVPR 2011.
+"""
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from methods._base import HashingMethod, Refusal
+
+
+@dataclass(kw_only=True)
+class ITQ(HashingMethod):
+    """iterations: alternations of B = sign(V R) and the orthogonal Procrustes problem for R."""
+
+    supervision = "none"
+    family = "reference"
+
+    iterations: int = 50
+
+    def fit(self, training_set):
+        started = time.perf_counter()
+        items = training_set.items.reshape(len(training_set), -1).astype(np.float64)
+        self.mean = items.mean(axis=0)
+        items -= self.mean
+        variances, directions = np.linalg.eigh(items.T @ items / len(items))
+        rank = int(np.sum(variances > variances[-1] * 1e-10))
+        if self.bits > rank:
+            raise Refusal(f"itq makes at most {rank} bits from these items (their rank), not {self.bits}")
+        leading = directions[:, : -self.bits - 1 : -1]
+        projected = items @ leading
+        random = np.random.default_rng(self.seed).standard_normal((self.bits, self.bits))
+        rotation = np.linalg.qr(random)[0]
+        for iteration in range(self.iterations):
+            rotated = projected @ rotation
+            codes = np.where(rotated > 0, 1.0, -1.0)
+            training_set.report(
+                {
+                    "iteration": iteration + 1,
+                    "objective": float(np.mean((codes - rotated) ** 2)),
+                    "seconds": time.perf_counter() - started,
+                }
+            )
+            left, _, right = np.linalg.svd(codes.T @ projected)
+            rotation = (left @ right).T
+        self.projections = leading @ rotation
+        return self
+
+    def encode_block(self, items):
+        return (items.reshape(len(items), -1) - self.mean) @ self.projections > 0
+
+    def state(self):
+        return {"mean": self.mean, "projections": self.projections}
+
+    def set_state(self, state):
+        self.mean, self.projections = state["mean"], state["projections"]

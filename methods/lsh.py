@@ -1,0 +1,33 @@
+"""LSH: signs of random projections of centred items; learns nothing, the floor for any learned linear hash.
+
+Charikar. Similarity estimation techniques from rounding algorithms. STOC 2002.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from methods._base import HashingMethod
+
+
+@dataclass(kw_only=True)
+class LSH(HashingMethod):
+    supervision = "none"
+    family = "reference"
+
+    def fit(self, training_set):
+        items = training_set.items.reshape(len(training_set), -1)
+        self.mean = items.mean(axis=0, dtype=np.float64).astype(np.float32)
+        projections = np.random.default_rng(self.seed).standard_normal((items.shape[1], self.bits))
+        self.projections = projections.astype(np.float32)
+        training_set.report({"objective": None, "seconds": 0.0})
+        return self
+
+    def encode_block(self, items):
+        return (items.reshape(len(items), -1) - self.mean) @ self.projections > 0
+
+    def state(self):
+        return {"mean": self.mean, "projections": self.projections}
+
+    def set_state(self, state):
+        self.mean, self.projections = state["mean"], state["projections"]
