@@ -11,6 +11,7 @@ kinds of affinity, as written in a protocol:
   Rank" (He et al., CVPR 2018).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -99,12 +100,14 @@ def make(
     labels: np.ndarray | None,
     features: np.ndarray | None = None,
     training: np.ndarray | None = None,
+    thresholds: Sequence[float] | None = None,
 ) -> Affinity:
     """The affinity that `spec` asks for.
 
     labels:   (n,) integer classes, (n, L) multi-hot of 0 and 1, or None (or (n, 0)) where there are none
     features: real (n, d), needed by `distance_levels` only, as are
     training: (t,) integer indices of the training items, t >= 2
+    thresholds: those of an earlier `make` (its card has them), which saves measuring them again
 
     Percentiles are those of MATLAB's prctile (Hazen): the k-th of m sorted distances stands at
     100 (k - 0.5) / m, with linear interpolation between.
@@ -131,7 +134,11 @@ def make(
 
     features, training = _checked_features(features, training)
     percentiles = tuple(float(value) for value in spec["percentiles"])
-    thresholds = _percentiles_of_distances(features, training, percentiles)
+    if thresholds is None:
+        thresholds = _percentiles_of_distances(features, training, percentiles)
+    elif len(thresholds) != len(percentiles):
+        raise ValueError(f"affinity: {len(percentiles)} percentiles but {len(thresholds)} thresholds")
+    thresholds = tuple(float(value) for value in thresholds)
     return Affinity(kind, (0, *spec["levels"]), thresholds, percentiles, None, features)
 
 

@@ -246,5 +246,3 @@ def _copy_features(path: Path, archive: zipfile.ZipFile, scale: np.ndarray | Non
                 logger.info(
                     "%s: %d of %d MB of features", path.name, last * length >> 18, lines * length >> 18
                 )
-        # The checksum of the member is compared when its end is reached, and not before.
-        stream.read(1)

@@ -35,6 +35,8 @@ OPTIONS: dict[str, str] = {
 DEFAULT_PATHS = "{class}/{name}"
 DEFAULT_EXTENSIONS = (".jpg", ".jpeg", ".png", ".bmp", ".webp", ".ppm")
 SECONDS_BETWEEN_REPORTS = 5.0
+# A new view of the items costs as much as the decoding of a small image.
+IMAGES_A_VIEW = 256
 
 # What Pillow's decoders raise on damaged files, besides its own errors.
 DECODING_ERRORS = (
@@ -102,7 +104,9 @@ def load(
                     f"{plan.source}: images differ in size: '{plan.sized}' is {height} x {width} pixels and "
                     f"'{name}' {pixels.shape[0]} x {pixels.shape[1]}: set option size: [height, width]"
                 )
-            items.view()[row] = pixels
+            if read % IMAGES_A_VIEW == 0:
+                view = items.view()
+            view[row] = pixels
             read += 1
             if time.monotonic() - reported > SECONDS_BETWEEN_REPORTS:
                 reported = time.monotonic()

@@ -326,7 +326,9 @@ def count_shared_labels(planes, items, query_masks, label_planes, query_labels, 
                     at_least[level, word] = mask
                     selected += _popcount(mask)
                 if selected:
-                    _add_bins(scratch, 0, vectors, at_least[level], selected, bits, products, counts[q, level])
+                    _add_bins(
+                        scratch, 0, vectors, at_least[level], selected, bits, products, counts[q, level]
+                    )
     for q in range(counts.shape[0]):
         for level in range(1, levels):
             for d in range(bits + 1):

@@ -74,7 +74,9 @@ def _trigamma(x):
         shift += 1.0 / (x * x)
         x += 1.0
     inverse = 1.0 / (x * x)
-    series = inverse * (1 / 6 - inverse * (1 / 30 - inverse * (1 / 42 - inverse * (1 / 30 - inverse * (5 / 66)))))
+    series = inverse * (
+        1 / 6 - inverse * (1 / 30 - inverse * (1 / 42 - inverse * (1 / 30 - inverse * (5 / 66))))
+    )
     return shift + (1.0 + 0.5 / x + series) / x
 
 

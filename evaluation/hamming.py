@@ -97,7 +97,9 @@ class SharedLabels:
         for name in ("query", "database"):
             labels = np.asarray(getattr(self, name))
             if labels.ndim != 2 or not np.all((labels == 0) | (labels == 1)):
-                raise ValueError(f"{name} labels must be a 0/1 matrix (n, labels), found shape {labels.shape}")
+                raise ValueError(
+                    f"{name} labels must be a 0/1 matrix (n, labels), found shape {labels.shape}"
+                )
             object.__setattr__(self, name, labels.astype(np.uint8))
         if self.query.shape[1] != self.database.shape[1]:
             raise ValueError(

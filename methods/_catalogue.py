@@ -69,7 +69,9 @@ def _classes(path):
     for node in tree.body:
         if not isinstance(node, ast.ClassDef):
             continue
-        bases = [base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "") for base in node.bases]
+        bases = [
+            base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "") for base in node.bases
+        ]
         attributes, parameters = {}, []
         for statement in node.body:
             if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):

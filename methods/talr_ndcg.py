@@ -18,6 +18,4 @@ class TalrNDCG(ListwiseHashing):
     simplified: bool = True
 
     def objective(self, codes, affinity):
-        return relaxed.ndcg(
-            codes, affinity, self.bins or self.bits, self.delta, simplified=self.simplified
-        )
+        return relaxed.ndcg(codes, affinity, self.bins or self.bits, self.delta, simplified=self.simplified)

@@ -30,11 +30,15 @@ def scored(tmp_path, capsys, arrays, *options):
 
 def test_every_form_of_the_same_codes_scores_the_same(tmp_path, capsys, arrays):
     plain = scored(tmp_path, capsys, arrays, "--at", "5", "--at", "20")
-    assert {"ap", "ap_min", "ap_max", "ap@5", "ap@5_min", "ap@20_max", "ndcg", "ndcg_min", "ndcg@20"} <= set(plain)
+    assert {"ap", "ap_min", "ap_max", "ap@5", "ap@5_min", "ap@20_max", "ndcg", "ndcg_min", "ndcg@20"} <= set(
+        plain
+    )
     assert (plain["queries"], plain["database"], plain["bits"]) == (9, 40, 13)
     assert plain["queries_without_relevant"] == 0
     signed = arrays | {name: 2 * arrays[name] - 1 for name in ("query", "database")}
-    packed = arrays | {name: np.packbits(arrays[name], axis=1) for name in ("query", "database")} | {"bits": 13}
+    packed = (
+        arrays | {name: np.packbits(arrays[name], axis=1) for name in ("query", "database")} | {"bits": 13}
+    )
     for form in (signed, packed, arrays | {"bits": 13}):
         assert scored(tmp_path, capsys, form, "--at", "5", "--at", "20") == plain
 
@@ -55,7 +59,9 @@ def test_per_query_values_average_to_the_printed_ones(tmp_path, capsys, arrays):
 def test_no_torch_is_loaded(tmp_path, arrays):
     np.savez(tmp_path / "codes.npz", **arrays)
     script = "import sys, evaluation.__main__ as m; m.main(sys.argv[1:]); assert 'torch' not in sys.modules"
-    subprocess.run([sys.executable, "-c", script, str(tmp_path / "codes.npz")], check=True, stdout=subprocess.PIPE)
+    subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path / "codes.npz")], check=True, stdout=subprocess.PIPE
+    )
 
 
 def without(name):

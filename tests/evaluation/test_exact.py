@@ -77,17 +77,11 @@ def test_every_metric_equals_brute_force_over_all_orders(items, at):
     size = len(items)
     whole = over_all_orders(distances, affinities, lambda r: plain_ap(relevant(r), size, "relevant"))
     assert_range(exact.average_precision(joint), whole)
-    assert_range(
-        exact.ndcg(joint), over_all_orders(distances, affinities, lambda r: plain_ndcg(r, size))
-    )
+    assert_range(exact.ndcg(joint), over_all_orders(distances, affinities, lambda r: plain_ndcg(r, size)))
     for normaliser in exact.AP_AT_NORMALISERS:
-        cut = over_all_orders(
-            distances, affinities, lambda r, how=normaliser: plain_ap(relevant(r), at, how)
-        )
+        cut = over_all_orders(distances, affinities, lambda r, how=normaliser: plain_ap(relevant(r), at, how))
         assert_range(exact.average_precision(joint, at, normaliser), cut)
-    assert_range(
-        exact.ndcg(joint, at), over_all_orders(distances, affinities, lambda r: plain_ndcg(r, at))
-    )
+    assert_range(exact.ndcg(joint, at), over_all_orders(distances, affinities, lambda r: plain_ndcg(r, at)))
     assert_range(
         exact.precision(joint, at),
         over_all_orders(distances, affinities, lambda r: plain_precision(relevant(r), at)),
@@ -149,8 +143,10 @@ def test_large_cuts_equal_sums_over_the_hypergeometric_distribution(at, normalis
                 value += hypergeom(n, r, m).pmf(h) * (total / divisor if divisor else 0.0)
             if seen + n >= at:
                 break
-            before_sum += r / n * sum(
-                (hits + 1 + (j - 1) * (r - 1) / max(n - 1, 1)) / (seen + j) for j in range(1, n + 1)
+            before_sum += (
+                r
+                / n
+                * sum((hits + 1 + (j - 1) * (r - 1) / max(n - 1, 1)) / (seen + j) for j in range(1, n + 1))
             )
             hits, seen = hits + r, seen + n
         found = exact.average_precision(joint, at, normaliser).expected[0]
@@ -188,7 +184,9 @@ def test_random_orders_average_to_the_expected_value():
 def test_minimum_expected_and_maximum_are_in_order(seed):
     _, _, joint = random_case(seed)
     found = [exact.average_precision(joint), exact.ndcg(joint), exact.precision(joint, 33)]
-    found += [exact.average_precision(joint, at, how) for at in (1, 33, 999) for how in exact.AP_AT_NORMALISERS]
+    found += [
+        exact.average_precision(joint, at, how) for at in (1, 33, 999) for how in exact.AP_AT_NORMALISERS
+    ]
     found += [exact.ndcg(joint, at) for at in (1, 33, 999)]
     for expected, minimum, maximum in found:
         assert 0 <= minimum[0] <= expected[0] + 1e-12
@@ -225,7 +223,9 @@ def test_queries_without_relevant_items_score_ap_0_and_ndcg_1():
 
 
 def test_radius_and_precision_recall_count_whole_ties():
-    joint = JointHistograms(np.arange(2), np.array([[[0, 1, 1, 4], [0, 2, 0, 2]], [[0, 0, 0, 5], [0, 0, 0, 5]]]))
+    joint = JointHistograms(
+        np.arange(2), np.array([[[0, 1, 1, 4], [0, 2, 0, 2]], [[0, 0, 0, 5], [0, 0, 0, 5]]])
+    )
     assert exact.precision_within_radius(joint, 2) == pytest.approx([0.5, 0.0])
     precision, recall = exact.precision_recall_curve(joint)
     assert np.isnan(precision[0])

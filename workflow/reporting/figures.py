@@ -72,14 +72,14 @@ def colour(method: str) -> str:
 
 
 def tie_ranges(table: Mapping, records: Iterable[Mapping]) -> Figure:
-    """How far the order of tied items moves mAP: Figure 4 of He et al., "Hashing as Tie-Aware Learning to Rank".
+    """How far the order of tied items moves mAP: Figure 4 of He et al., CVPR 2018.
 
     For each block of the table whose metric is "ap" a row of panels, one per bits (at most four side by
     side), with one x axis: mAP. In a panel one bar per method, from the mean over seeds of ap_min (every tie
     broken in the worst order) to that of ap_max (in the best), and a dot at the mean of ap (AP_T), its value
     beside it. Seeds without all three scores are left out; a method without any says "no scores".
 
-    Artists can be found by their gid: the bar is "bar-<protocol>-<bits>-<method>", the dot likewise "dot-...".
+    Artists can be found by their gid: "bar-<protocol>-<bits>-<method>" and likewise "dot-...".
 
     Raises ValueError when no block has the metric "ap".
     """

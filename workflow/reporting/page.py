@@ -28,7 +28,7 @@ from workflow.reporting.tables import (
 
 CONTEXT = ("command", "generator", "captions", "paragraphs")
 CAPTIONS = {
-    "tie_ranges": "How to read it. The items at one Hamming distance from a query are tied, and a ranking may "
+    "tie_ranges": "How to read it. Items at one Hamming distance from a query are tied, and a ranking may "
     "list them in any order. A bar runs from the mean AP (mAP) of the worst of these orders to that of the "
     "best; a program that breaks ties its own way can report any value on the bar. The dot, with its value "
     "beside it, is AP_T: the exact mean over all orders. Where the bars of two methods overlap, a comparison "
@@ -84,7 +84,8 @@ def page(
     return environment.get_template("page.html.j2").render(
         table=table,
         title=table.get("title") or table["name"],
-        context=context,
+        context={name: context.get(name) for name in CONTEXT},
+        methods=len({cell[2] for cell in shown}),
         panels=_panels(table, tidy_frame, note_of),
         several=bool((tidy_frame["seeds"] > 1).any()),
         notes=reasons,
@@ -139,7 +140,12 @@ def _panels(table: Mapping, tidy_frame: pd.DataFrame, note_of: Mapping) -> list[
                 cell = (protocol, metric, method, bits)
                 row.append(_cell(cells.get(cell), mark.get(cell, ""), note_of.get(cell, "")))
             rows.append({"index": index, "name": method_name(method), "id": method, "cells": row})
-        result.append({"groups": panel.groups, "rows": rows})
+        edges = [
+            index
+            for index, column in enumerate(columns)
+            if index == 0 or column[:2] != columns[index - 1][:2]
+        ]
+        result.append({"groups": panel.groups, "rows": rows, "edges": edges})
     return result
 
 
@@ -161,11 +167,18 @@ def _cell(row: Mapping | None, mark: str, note: str) -> dict | None:
         "value": "" if hole else repr(row["mean"]),
         "mean": EN_DASH if hole else f"{row['mean']:.3f}",
         "std": "" if math.isnan(row["std"]) else f"{row['std']:.3f}",
-        "published": "" if math.isnan(row["published"]) else f"{row['published']:g}",
+        "published": _as_printed(row["published"]),
         "mark": mark,
         "note": note,
         "title": "; ".join(said),
     }
+
+
+def _as_printed(value: float) -> str:
+    """A published value with at least three decimals, more where it has them; "" for NaN."""
+    if math.isnan(value):
+        return ""
+    return f"{value:.{max(3, len(repr(value).partition('.')[2]))}f}"
 
 
 def _sources(table: Mapping, published: Iterable[Mapping], printed: Mapping, shown: set) -> list[dict]:

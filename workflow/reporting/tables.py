@@ -314,13 +314,12 @@ def to_csv(frame: pd.DataFrame) -> str:
 
 def from_csv(text: str) -> pd.DataFrame:
     """The frame that `to_csv` wrote, tidy or wide: the same dtypes, the same bits of every float."""
-    strings = {"table": "str", "protocol": "str", "metric": "str", "method": "str", "reason": "str"}
-    frame = pd.read_csv(
-        io.StringIO(text), float_precision="round_trip", dtype=strings, keep_default_na=False, na_values=[""]
-    )
-    if tuple(frame.columns) == COLUMNS:
-        return _typed(frame)
-    return frame.astype({column: "float64" for column in frame.columns if column != "method"})
+    frame = pd.read_csv(io.StringIO(text), dtype="str", keep_default_na=False)
+    tidy_columns = tuple(frame.columns) == COLUMNS
+    # Python's float rounds correctly; that of read_csv does so in some versions only.
+    for column in NUMBERS if tidy_columns else frame.columns[1:]:
+        frame[column] = [float(value) if value else math.nan for value in frame[column]]
+    return _typed(frame) if tidy_columns else frame
 
 
 # -- what the printed tables share ----------------------------------------------------------------
@@ -357,7 +356,7 @@ def notes(tidy_frame: pd.DataFrame, table: Mapping) -> tuple[list[Note], dict[tu
     result = []
     for reason, cells in cells_of.items():
         words = [
-            f"{method_name(method)} on {titles[protocol, metric]}, {', '.join(map(str, bits))} bits"
+            f"{method_name(method)} on {titles[protocol, metric]} ({', '.join(map(str, bits))} bits)"
             for (protocol, metric, method), bits in cells.items()
         ]
         result.append(Note(letter[reason], "; ".join(words), reason))
@@ -412,7 +411,7 @@ def to_markdown(tidy_frame: pd.DataFrame, table: Mapping, digits: int = 3) -> st
     legend = f"Best in bold, second underlined. {_seeds_sentence(tidy_frame)}"
     lines += [legend.strip(), ""]
     for note in reasons:
-        lines += [f"<sup>{note.mark}</sup> {_markdown(note.cells)}: {_markdown(note.reason)}", ""]
+        lines += [f"<sup>{note.mark}</sup> {_markdown(note.cells)} – {_markdown(note.reason)}", ""]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
@@ -505,7 +504,7 @@ def to_latex(
     if reasons:
         lines.append(r"\par\smallskip\footnotesize\raggedright")
         for note in reasons:
-            words = escape_latex(f"{note.cells}: {note.reason}").rstrip(".")
+            words = escape_latex(f"{note.cells} – {note.reason}").rstrip(".")
             lines.append(f"\\textsuperscript{{{note.mark}}}~{words}.\\par")
     lines.append(f"\\end{{{environment}}}")
     return "\n".join(lines) + "\n"

@@ -1,0 +1,47 @@
+"""What methods see: a dataset's items as float32 vectors, centred and scaled as the protocol says."""
+
+import numpy as np
+
+KINDS = ("features", "pixels")
+_BLOCK_VALUES = 1 << 24  # values converted at once: flat memory whatever the dataset's size
+
+
+def check(kind, item_kind):
+    """Raise ValueError if items of `item_kind` ("vectors" or "images") cannot serve as input `kind`."""
+    if kind == "features" and item_kind != "vectors":
+        raise ValueError("input kind 'features' needs a dataset of vectors, these are images: use 'pixels'")
+    if kind == "pixels" and item_kind != "images":
+        raise ValueError("input kind 'pixels' needs a dataset of images, these are vectors: use 'features'")
+
+
+def write_inputs(items, training, path, kind="features", centre=True, unit_norm=True):
+    """Write float32 (n, d) to the .npy file `path`, block by block.
+
+    items: real (n, d), or uint8 (n, H, W, 3) with kind "pixels" (flattened, divided by 255); training: int64
+    indices. centre subtracts the mean of the training items (float64), unit_norm then divides each item by its
+    Euclidean length: the authors' preparation of fc7 and GIST features. An item of length 0 stays 0.
+    Returns the mean, float64 (d,), zeros without centring. Raises ValueError for values that are not finite.
+    """
+    if kind not in KINDS:
+        raise ValueError(f"input kind must be one of {KINDS}, not {kind!r}")
+    width = int(np.prod(items.shape[1:]))
+    scale = 1 / 255 if kind == "pixels" else 1.0
+    step = max(1, _BLOCK_VALUES // width)
+    mean = np.zeros(width)
+    if centre:
+        for begin in range(0, len(training), step):
+            block = np.asarray(items[training[begin : begin + step]], np.float64)
+            mean += block.reshape(len(block), width).sum(axis=0)
+        mean *= scale / len(training)
+    out = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(len(items), width))
+    for begin in range(0, len(items), step):
+        block = np.asarray(items[begin : begin + step], np.float64).reshape(-1, width) * scale - mean
+        finite = np.isfinite(block).all(axis=1)
+        if not finite.all():
+            raise ValueError(f"item {begin + int(np.argmin(finite))} has a value that is not finite")
+        if unit_norm:
+            lengths = np.linalg.norm(block, axis=1, keepdims=True)
+            block /= np.where(lengths > 0, lengths, 1)
+        out[begin : begin + len(block)] = block
+    out.flush()
+    return mean

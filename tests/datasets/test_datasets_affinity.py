@@ -1,0 +1,230 @@
+"""Affinity against plain loops over pairs, thresholds against plain percentiles, and what does not fit."""
+
+import numpy as np
+import pytest
+
+from datasets._description import Description
+from datasets.affinity import MOST_PAIRS, check, make
+
+GENERATOR = np.random.default_rng(8)
+CLASSES = GENERATOR.integers(0, 5, 60)
+MULTI_HOT = (GENERATOR.random((60, 9)) < 0.3).astype(np.uint8)
+ROWS, COLUMNS = GENERATOR.permutation(60)[:17], GENERATOR.integers(0, 60, 41)
+LEVELS = {"kind": "distance_levels", "percentiles": [5, 1, 0.2, 0.1], "levels": [1, 2, 5, 10]}
+
+
+def pairs(function) -> np.ndarray:
+    return np.array([[function(int(row), int(column)) for column in COLUMNS] for row in ROWS])
+
+
+def shared(row: int, column: int) -> int:
+    return len(set(np.flatnonzero(MULTI_HOT[row])) & set(np.flatnonzero(MULTI_HOT[column])))
+
+
+@pytest.mark.parametrize(
+    ("kind", "labels", "plain", "levels"),
+    [
+        ("class", CLASSES, lambda r, c: int(CLASSES[r] == CLASSES[c]), (0, 1)),
+        ("shared_label", MULTI_HOT, lambda r, c: int(shared(r, c) > 0), (0, 1)),
+        ("shared_labels", MULTI_HOT, shared, tuple(range(MULTI_HOT.sum(axis=1).max() + 1))),
+    ],
+)
+def test_affinity_of_labels_against_plain_loops(kind, labels, plain, levels):
+    affinity = make({"kind": kind}, labels)
+    block = affinity.block(ROWS, COLUMNS)
+    assert block.dtype == np.int64
+    np.testing.assert_array_equal(block, pairs(plain))
+    assert affinity.levels == levels and affinity.thresholds is None
+    np.testing.assert_array_equal(affinity.scoring_labels, labels)
+    assert affinity.card()["levels"] == list(levels)
+    assert affinity.block(ROWS[:0], COLUMNS).shape == (0, 41)
+
+
+def test_shared_labels_count_beyond_a_byte():
+    """300 labels in common do not fit uint8: no wrapping in sums or products."""
+    affinity = make({"kind": "shared_labels"}, np.ones((3, 300), np.uint8))
+    assert affinity.block([0], [1, 2]).tolist() == [[300, 300]]
+    assert affinity.levels[-1] == 300
+
+
+def hazen(values: np.ndarray, percentile: float) -> float:
+    """MATLAB's prctile: the k-th of n sorted values stands at 100 (k - 0.5) / n, linear between."""
+    values = np.sort(values)
+    return float(np.interp(percentile, 100 * (np.arange(1, len(values) + 1) - 0.5) / len(values), values))
+
+
+@pytest.mark.parametrize("count", [40, 1500])  # within one block of rows, and across blocks
+def test_thresholds_against_plain_percentiles(count):
+    features = np.random.default_rng(1).normal(size=(count + 20, 6)).astype(np.float32)
+    training = np.random.default_rng(2).permutation(count + 20)[:count]
+    affinity = make(LEVELS, None, features, training)
+    points = features[training].astype(np.float64)
+    distances = np.concatenate(
+        [np.sqrt(((points[row] - points[row + 1 :]) ** 2).sum(axis=1)) for row in range(count - 1)]
+    )
+    expected = [hazen(distances, percentile) for percentile in LEVELS["percentiles"]]
+    np.testing.assert_allclose(affinity.thresholds, expected, rtol=1e-12)
+    assert affinity.levels == (0, 1, 2, 5, 10) and affinity.scoring_labels is None
+    # Among the training pairs themselves each level must be as frequent as its percentile says.
+    block = affinity.block(training, training)[np.triu_indices(count, 1)]
+    for percentile, level in zip(LEVELS["percentiles"], LEVELS["levels"]):
+        assert abs((block >= level).sum() - percentile / 100 * len(block)) <= 0.5 + 1e-9
+
+
+def test_distance_levels_against_plain_loops():
+    features = np.random.default_rng(5).normal(size=(60, 3)).astype(np.float32)
+    spec = {"kind": "distance_levels", "percentiles": [60, 30, 10], "levels": [1, 3, 4]}
+    affinity = make(spec, CLASSES, features, np.arange(30))
+
+    def plain(row: int, column: int) -> int:
+        distance = np.linalg.norm(features[row].astype(float) - features[column].astype(float))
+        level = 0
+        for threshold, value in zip(affinity.thresholds, spec["levels"]):  # from the largest threshold on
+            if distance <= threshold:
+                level = value
+        return level
+
+    np.testing.assert_array_equal(affinity.block(ROWS, COLUMNS), pairs(plain))
+
+
+def test_known_thresholds_on_a_line():
+    """Points 0, 1, 3, 6 (distances 1, 2, 3, 3, 5, 6): the k-th of six stands at 100 (k - 0.5) / 6 percent."""
+    points = np.array([[0.0], [1.0], [3.0], [6.0], [100.0], [101.0], [102.5]])
+    spec = {"kind": "distance_levels", "percentiles": [75, 50, 25], "levels": [1, 2, 7]}
+    affinity = make(spec, None, points, np.array([3, 0, 2, 1]))
+    # 75% is the fifth value; 50% lies between the third and the fourth; 25% is the second.
+    np.testing.assert_allclose(affinity.thresholds, [5.0, 3.0, 2.0], rtol=1e-15)
+    block = affinity.block(np.array([4, 0]), np.array([5, 6, 3, 2, 1, 0]))
+    # Distances 1, 2.5, 94 ... and 101, 102.5, 6, 3, 1, 0: one equal to a threshold does not exceed it.
+    assert block.tolist() == [[7, 2, 0, 0, 0, 0], [0, 0, 0, 2, 7, 7]]
+    assert affinity.card() == {
+        "kind": "distance_levels",
+        "levels": [0, 1, 2, 7],
+        "percentiles": [75.0, 50.0, 25.0],
+        "thresholds": list(affinity.thresholds),
+    }
+
+
+def test_equal_thresholds_give_the_highest_level():
+    points = np.array([[0.0], [1.0], [2.0], [3.0]]) * np.array([[1.0, 0.0]])
+    corners = np.array([[0.0, 0.0], [0.0, 2.0], [np.sqrt(3), 1.0]])  # all three distances 2
+    for features in (corners, points[[0, 1]]):
+        affinity = make(LEVELS, None, features, np.arange(len(features)))
+        assert max(affinity.thresholds) - min(affinity.thresholds) < 1e-12
+        assert affinity.block([0], [0]).tolist() == [[10]]
+
+
+def test_entries_do_not_depend_on_the_block():
+    """Entries of the whole matrix, single pairs and the transpose agree, with pairs at the thresholds."""
+    features = np.random.default_rng(0).normal(size=(70, 131)).astype(np.float32)
+    spec = {"kind": "distance_levels", "percentiles": [50.0, 10.0], "levels": [1, 2]}
+    affinity = make(spec, None, features, np.array([0, 1, 2]))  # thresholds are distances that occur
+    everything = np.arange(70)
+    whole = affinity.block(everything, everything)
+    np.testing.assert_array_equal(whole, whole.T)
+    single = np.array([[affinity.block([row], [column])[0, 0] for column in range(70)] for row in range(70)])
+    np.testing.assert_array_equal(whole, single)
+    for rows in (3, 8, 17, 69):
+        np.testing.assert_array_equal(affinity.block(everything[:rows], everything[5:]), whole[:rows, 5:])
+    # The median of three distances is one of them, and the pair that it belongs to is within it.
+    assert (whole[:3, :3][np.triu_indices(3, 1)] >= 1).sum() == 2
+
+
+def test_small_distances_far_from_the_origin():
+    """Where |x|^2 + |y|^2 - 2xy has lost all digits, distances still are those of the differences."""
+    features = 1e6 + np.array([[0.0], [0.25], [0.75], [1.5]], np.float32)
+    spec = {"kind": "distance_levels", "percentiles": [50, 10], "levels": [1, 2]}
+    affinity = make(spec, None, features.astype(np.float32), np.arange(4))
+    # Distances 0.25, 0.5, 0.75, 0.75, 1.25, 1.5.
+    np.testing.assert_allclose(affinity.thresholds, [0.75, 0.25 + 0.1 * 0.25], rtol=1e-12)
+
+
+def test_order_of_training_does_not_matter():
+    features = np.random.default_rng(0).normal(size=(50, 4))
+    first = make(LEVELS, None, features, np.arange(50))
+    assert make(LEVELS, None, features, np.arange(50)[::-1]).thresholds == first.thresholds
+
+
+FEATURES = np.random.default_rng(0).normal(size=(60, 4))
+NOT_FINITE = FEATURES.copy()
+NOT_FINITE[7, 2] = np.nan
+PAIR = np.array([0, 1])
+
+
+@pytest.mark.parametrize(
+    ("spec", "labels", "others", "message"),
+    [
+        ({"kind": "clas"}, CLASSES, {}, "unknown kind 'clas'; did you mean 'class'"),
+        ({}, CLASSES, {}, "key 'kind' is missing"),
+        ("class", CLASSES, {}, "must be a mapping"),
+        ({"kind": "class", "levels": [1]}, CLASSES, {}, "unknown key 'levels' for kind 'class'"),
+        (
+            {"kind": "class"},
+            MULTI_HOT,
+            {},
+            "'class' does not fit a dataset that has multi-hot labels; kinds that do: shared",
+        ),
+        (
+            {"kind": "shared_label"},
+            CLASSES,
+            {},
+            "does not fit a dataset that has classes; kinds that do: class",
+        ),
+        ({"kind": "shared_labels"}, None, {}, "has no labels; kinds that do: distance_levels"),
+        ({"kind": "class"}, np.zeros((60, 0)), {}, "has no labels"),
+        ({"kind": "class"}, CLASSES / 2, {}, "must be integers"),
+        ({"kind": "shared_labels"}, MULTI_HOT * 2, {}, "must be 0 or 1"),
+        ({"kind": "distance_levels", "levels": [1]}, None, {}, "key 'percentiles' is missing"),
+        (LEVELS | {"levels": [1, 2]}, None, {}, "4 percentiles and 2 levels"),
+        (LEVELS | {"percentiles": [0.1, 0.2, 1, 5]}, None, {}, "'percentiles' must descend"),
+        (LEVELS | {"levels": [10, 5, 2, 1]}, None, {}, "'levels' must ascend"),
+        (LEVELS | {"levels": [1, 2, 2, 3]}, None, {}, "'levels' must ascend"),
+        (LEVELS | {"levels": [0, 1, 2, 3]}, None, {}, "'levels': must be a positive integer, not 0"),
+        (LEVELS | {"levels": [1, 2, 5, 9.5]}, None, {}, "positive integer, not 9.5"),
+        (LEVELS | {"percentiles": [100, 1, 0.2, 0.1]}, None, {}, "between 0 and 100, not 100"),
+        (LEVELS | {"percentiles": [float("nan"), 1, 0.2, 0.1]}, None, {}, "between 0 and 100, not nan"),
+        (LEVELS | {"percentiles": 5}, None, {}, "'percentiles' must be a list of numbers, not 5"),
+        (LEVELS, None, {}, "needs the features of the dataset and its training set"),
+        (LEVELS, None, {"features": FEATURES}, "needs the features of the dataset and its training set"),
+        (LEVELS, None, {"features": FEATURES[:, 0], "training": PAIR}, r"needs real vectors \(n, d\)"),
+        (LEVELS, None, {"features": FEATURES.astype(complex), "training": PAIR}, "needs real vectors"),
+        (LEVELS, None, {"features": NOT_FINITE, "training": PAIR}, "features of row 7 are not finite"),
+        (LEVELS, None, {"features": FEATURES, "training": [1, 1]}, "at least two distinct rows"),
+        (LEVELS, None, {"features": FEATURES, "training": [1, 60]}, "rows of the 60"),
+        (
+            LEVELS,
+            None,
+            {"features": FEATURES, "training": [0.5, 1]},
+            "training must be a list of row numbers",
+        ),
+    ],
+)
+def test_what_does_not_fit(spec, labels, others, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        make(spec, labels, **others)
+    assert str(caught.value).startswith("affinity") and "\n" not in str(caught.value)
+
+
+def test_too_many_training_pairs_are_refused_before_memory_is_asked_for():
+    features = np.zeros((30_000, 1), np.float32)
+    with pytest.raises(ValueError, match="at most 22361 training items, not 30000"):
+        make(LEVELS, None, features, np.arange(30_000))
+    assert 22_361 * 22_360 // 2 <= MOST_PAIRS < 22_362 * 22_361 // 2
+
+
+def test_check_says_it_without_data():
+    pixels = Description(4, np.arange(4), None, None, (8, 8, 3), "images")
+    check({"kind": "class"}, pixels)
+    with pytest.raises(ValueError, match="does not fit a dataset that has classes"):
+        check({"kind": "shared_labels"}, pixels)
+    with pytest.raises(ValueError, match="needs vectors"):
+        check(LEVELS, pixels)
+
+
+@pytest.mark.parametrize("rows", [[True, False], [0.0], [[1]], 3])
+def test_block_takes_lists_of_row_numbers(rows):
+    affinity = make({"kind": "class"}, CLASSES)
+    with pytest.raises(ValueError, match="rows must be a list of row numbers"):
+        affinity.block(rows, COLUMNS)
+    with pytest.raises(IndexError):
+        affinity.block([60], COLUMNS)

@@ -1,0 +1,263 @@
+"""Feature files and the digits: what is written against plain NumPy on the same arrays, and bad files."""
+
+import io
+import os
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from datasets import digits, features_file, splits
+from datasets._description import Description
+
+FILES = ("items.npy", "labels.npy", "given_split.npy")
+
+
+def written(folder: Path) -> list[np.ndarray]:
+    return [np.load(folder / name, allow_pickle=False) for name in FILES]
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize(
+    "dtype", ["?", "i1", "u1", "<i2", ">u2", "i4", "u4", "i8", "u8", "f2", "<f4", ">f4", "f8"]
+)
+def test_every_dtype_becomes_float32_times_scale(tmp_path, monkeypatch, dtype, order, scaled):
+    monkeypatch.setattr(features_file, "BLOCK_BYTES", 300)  # many blocks, the last one shorter
+    generator = np.random.default_rng(3)
+    X = np.asarray(generator.integers(0, 2 if dtype == "?" else 100, (23, 7)).astype(dtype), order=order)
+    if np.dtype(dtype).kind == "f":
+        X /= np.array(7, dtype)
+    y = generator.integers(0, 4, 23)
+    extra = {"scale": generator.random(7)} if scaled else {}
+    np.savez_compressed(tmp_path / "f.npz", X=X, y=y, split=y.astype("u1") % 2, path=np.array(["a"]), **extra)
+
+    description = features_file.load([tmp_path / "f.npz"], tmp_path)
+    items, labels, given = written(tmp_path)
+
+    expected = X.astype(np.float32)
+    if scaled:
+        expected = expected * extra["scale"].astype(np.float32)
+    assert items.dtype == np.float32 and items.flags.c_contiguous
+    np.testing.assert_array_equal(items, expected)
+    assert labels.dtype == given.dtype == np.int64
+    np.testing.assert_array_equal(labels, y)
+    np.testing.assert_array_equal(given, y % 2)
+    assert (description.items, description.item_shape, description.kind) == (23, (7,), "vectors")
+    counts = np.bincount(y)
+    assert description.card()["class_counts"] == {str(c): n for c, n in enumerate(counts) if n}
+
+
+@pytest.mark.parametrize("dtype", ["?", "u1", "i8", "f4"])
+def test_multi_hot_labels(tmp_path, dtype):
+    y = np.array([[1, 0, 1], [0, 0, 0], [1, 1, 1], [0, 0, 1]])
+    np.savez(tmp_path / "f.npz", X=np.eye(4), y=y.astype(dtype))
+    card = features_file.load([tmp_path / "f.npz"], tmp_path).card()
+    labels = np.load(tmp_path / "labels.npy")
+    assert labels.dtype == np.uint8
+    np.testing.assert_array_equal(labels, y)
+    assert card["labels"] == "multi-hot"
+    assert card["class_counts"] == {"0": 2, "1": 1, "2": 3}
+    assert card["labels_per_item"] == 6 / 4
+
+
+def test_no_labels_no_split(tmp_path):
+    np.savez(tmp_path / "f.npz", X=np.eye(4))
+    description = features_file.load([tmp_path / "f.npz"], tmp_path)
+    assert description.labels is None and description.given_split is None
+    assert [array.shape for array in written(tmp_path)] == [(4, 4), (4, 0), (0,)]
+    assert description.card()["labels"] == "none"
+
+
+def test_classes_keep_their_values(tmp_path):
+    np.savez(tmp_path / "f.npz", X=np.eye(3), y=np.array([70.0, 5.0, 5.0]))
+    np.testing.assert_array_equal(features_file.describe([tmp_path / "f.npz"]).labels, [70, 5, 5])
+
+
+@pytest.mark.parametrize("multi_hot", [False, True])
+def test_describe_and_read_say_what_load_says(tmp_path, multi_hot):
+    y = np.eye(5, dtype=int) if multi_hot else np.arange(5)
+    np.savez(tmp_path / "f.npz", X=np.ones((5, 2)), y=y, split=[3, 3, 1, 1, 1])
+    loaded = features_file.load([tmp_path / "f.npz"], tmp_path)
+    for other in (features_file.describe([tmp_path / "f.npz"]), Description.read(tmp_path, loaded.card())):
+        assert other.card() == loaded.card()
+        np.testing.assert_array_equal(other.labels, loaded.labels)
+        np.testing.assert_array_equal(other.given_split, loaded.given_split)
+
+
+def test_same_input_same_bytes(tmp_path):
+    np.savez(tmp_path / "f.npz", X=np.random.default_rng(0).random((50, 3)), y=np.arange(50))
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        features_file.load([tmp_path / "f.npz"], tmp_path / name)
+    for name in FILES:
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+def ones(rows=3, columns=2, **changes):
+    X = np.ones((rows, columns))
+    for place, value in changes.get("at", {}).items():
+        X[place] = value
+    return X
+
+
+BAD_ARRAYS = {
+    "no X": ({"x": ones()}, "no array 'X'.*arrays there: x"),
+    "X of one dimension": ({"X": np.ones(3)}, r"two dimensions.*\(3,\)"),
+    "no rows": ({"X": np.ones((0, 3))}, r"empty.*\(0, 3\)"),
+    "no columns": ({"X": np.ones((3, 0))}, r"empty.*\(3, 0\)"),
+    "complex": ({"X": ones().astype(complex)}, "'X' is of type complex128.*real numbers"),
+    "text": ({"X": np.array([["a", "b"]])}, "real numbers"),
+    "objects": ({"X": np.array([[None, {}]])}, "'X' holds pickled Python objects"),
+    "pickled y": ({"X": ones(), "y": np.array([1, None, "a"])}, "'y' holds pickled Python objects"),
+    "NaN": ({"X": ones(at={(1, 1): np.nan, (2, 0): np.inf})}, r"X\[1, 1\] is nan.*finite"),
+    "infinite, Fortran": ({"X": np.asfortranarray(ones(at={(2, 1): -np.inf}))}, r"X\[2, 1\] is -inf"),
+    "beyond float32": ({"X": ones(at={(0, 1): 1e300})}, r"X\[0, 1\] is 1e\+300.*float32"),
+    "beyond float32 once scaled": (
+        {"X": ones(at={(2, 0): 1e30}), "scale": [1e30, 1.0]},
+        r"X\[2, 0\] is 1e\+30 \(times scale 1\S*e\+30\)",
+    ),
+    "scale not finite": ({"X": ones(), "scale": [1.0, np.nan]}, r"scale\[1\] is nan"),
+    "scale too short": ({"X": ones(), "scale": [1.0]}, r"scale has shape \(1,\).*\(2,\)"),
+    "y too short": ({"X": ones(), "y": [1, 2]}, "y has 2 rows, X has 3"),
+    "y of three dimensions": ({"X": ones(), "y": np.ones((3, 1, 1))}, r"\(n,\) classes or \(n, L\)"),
+    "y not whole": ({"X": ones(), "y": [0.0, 1.0, 1.5]}, r"y\[2\] is 1.5.*integer"),
+    "y NaN": ({"X": ones(), "y": [0.0, np.nan, 1.5]}, r"y\[1\] is nan.*integer"),
+    "y negative": ({"X": ones(), "y": [0, 1, -1]}, r"y\[2\] is -1.*negative"),
+    "y huge": ({"X": ones(), "y": np.array([0, 2**63, 1], "u8")}, r"y\[1\] is 9223372036854775808"),
+    "y of 2": ({"X": ones(), "y": [[0, 1], [0, 2], [3, 0]]}, r"y\[1, 1\] is 2.*0 or 1"),
+    "y of no columns": ({"X": ones(), "y": np.ones((3, 0))}, "no columns"),
+    "y of text": ({"X": ones(), "y": ["a", "b", "c"]}, "'y' is of type <U1"),
+    "split too short": ({"X": ones(), "split": [1, 2]}, r"split has shape \(2,\)"),
+    "split not whole": ({"X": ones(), "split": [1, 2, 0.5]}, r"split\[2\] is 0.5"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_ARRAYS)
+def test_bad_arrays_are_named(tmp_path, monkeypatch, case):
+    monkeypatch.setattr(features_file, "BLOCK_BYTES", 16)  # a row or a column each
+    arrays, message = BAD_ARRAYS[case]
+    path = tmp_path / "bad.npz"
+    np.savez(path, **arrays)
+    with pytest.raises(ValueError, match=message) as caught:
+        features_file.load([path], tmp_path)
+    assert str(caught.value).startswith(str(path)) and "\n" not in str(caught.value)
+    assert [file.name for file in tmp_path.iterdir()] == ["bad.npz"], "something half-written was left"
+
+
+def good_file(save=np.savez_compressed) -> bytes:
+    buffer = io.BytesIO()
+    save(buffer, X=np.random.default_rng(0).random((400, 20)), y=np.arange(400))
+    return buffer.getvalue()
+
+
+def flipped(data: bytes) -> bytes:
+    middle = len(data) // 2
+    return data[:middle] + bytes([data[middle] ^ 255]) + data[middle + 1 :]
+
+
+def with_shape_of(rows: int) -> bytes:
+    """A file whose header promises `rows` rows and that has three."""
+    header, buffer = io.BytesIO(), io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (rows, 2)})
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("X.npy", header.getvalue() + bytes(48))
+    return buffer.getvalue()
+
+
+def with_member(contents: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("X.npy", contents)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("contents", "message"),
+    [
+        (good_file()[:-300], "cut short, damaged or not a"),
+        (good_file()[:500], "cut short, damaged or not a"),
+        (flipped(good_file()), "damaged"),
+        (flipped(good_file(np.savez)), "damaged"),
+        (b"", "cut short, damaged or not a"),
+        (b"label,feature\n1,2\n", "cut short, damaged or not a"),
+        (with_shape_of(10**12), "length does not fit its shape"),
+        (with_shape_of(2), "length does not fit its shape"),
+        (with_member(b"text"), "'X' is not a plain .npy array"),
+        (with_member(b""), "'X' is not a plain .npy array"),
+    ],
+)
+def test_damaged_files_are_refused(tmp_path, contents, message):
+    path = tmp_path / "bad.npz"
+    path.write_bytes(contents)
+    with pytest.raises(ValueError, match=message) as caught:
+        features_file.load([path], tmp_path)
+    assert str(path) in str(caught.value)
+    assert [file.name for file in tmp_path.iterdir()] == ["bad.npz"]
+
+
+def test_bad_sources_and_options(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"nothing\.npz: no such file"):
+        features_file.describe([tmp_path / "nothing.npz"])
+    with pytest.raises(ValueError, match=r"must be a \.npz file"):
+        features_file.describe([tmp_path])
+    with pytest.raises(ValueError, match=r"one \.npz file, got 0 sources"):
+        features_file.describe([])
+    with pytest.raises(ValueError, match="features_file: unknown option 'scale'"):
+        features_file.describe([tmp_path], scale=2)
+
+
+def test_earlier_items_survive_a_failed_load(tmp_path):
+    np.savez(tmp_path / "good.npz", X=ones())
+    np.savez(tmp_path / "bad.npz", X=ones(at={(2, 1): np.nan}))
+    features_file.load([tmp_path / "good.npz"], tmp_path)
+    before = (tmp_path / "items.npy").read_bytes()
+    with pytest.raises(ValueError, match="finite"):
+        features_file.load([tmp_path / "bad.npz"], tmp_path)
+    assert (tmp_path / "items.npy").read_bytes() == before
+
+
+def test_digits_are_those_of_scikit_learn(tmp_path):
+    from sklearn.datasets import load_digits
+
+    pixels, classes = load_digits(return_X_y=True)
+    description = digits.load([], tmp_path)
+    items, labels, given = written(tmp_path)
+    assert items.dtype == np.float32
+    np.testing.assert_array_equal(items, pixels)
+    np.testing.assert_array_equal(labels, classes)
+    assert given.shape == (0,)
+    assert description.card() == digits.describe([]).card()
+    # Counts per digit as the data's own documentation gives them.
+    counts = [178, 182, 177, 183, 181, 182, 181, 179, 174, 180]
+    assert description.card()["class_counts"] == {str(digit): n for digit, n in enumerate(counts)}
+
+
+def test_digits_take_no_source_and_no_option(tmp_path):
+    with pytest.raises(ValueError, match="digits: takes no source"):
+        digits.load([tmp_path / "f.npz"], tmp_path)
+    with pytest.raises(ValueError, match="digits: unknown option 'size'"):
+        digits.describe([], size=3)
+
+
+def test_cifar10_features(tmp_path):
+    folders = [
+        Path(folder) for folder in os.environ.get("TIEBENCH_RESOURCES", "").split(os.pathsep) if folder
+    ]
+    path = next(
+        (f / "cifar10-mobilenetv2.npz" for f in folders if (f / "cifar10-mobilenetv2.npz").is_file()), None
+    )
+    if path is None:
+        # Wanted: the file (55 MB) is not part of the project, and few have it.
+        pytest.skip("no cifar10-mobilenetv2.npz in the folders of TIEBENCH_RESOURCES")
+    description = features_file.load([path], tmp_path)
+    items = np.load(tmp_path / "items.npy", mmap_mode="r")
+    assert items.shape == (60_000, 1280) and items.dtype == np.float32
+    assert description.card()["class_counts"] == {str(digit): 6_000 for digit in range(10)}
+    assert description.card()["split_counts"] == {"0": 50_000, "1": 10_000}
+    with np.load(path) as arrays:
+        rows = slice(0, None, 997)
+        np.testing.assert_array_equal(items[rows], arrays["X"][rows].astype(np.float32) * arrays["scale"])
+    card = splits.draw({"kind": "per_class", "query": 100, "training": 500}, description, seed=0).card()
+    assert (card["query"], card["database"], card["training"]) == (1_000, 59_000, 5_000)

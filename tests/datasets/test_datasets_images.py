@@ -1,0 +1,302 @@
+"""Images from folders and archives: against Pillow on single files, against each other; bad sources."""
+
+import io
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from datasets import images
+from datasets._description import Description
+
+FILES = ("items.npy", "labels.npy", "given_split.npy")
+PATHS = "set/{split}/{class}/{name}"
+
+
+def picture(seed: int, height: int = 12, width: int = 9) -> Image.Image:
+    return Image.fromarray(np.random.default_rng(seed).integers(0, 256, (height, width, 3), np.uint8))
+
+
+@pytest.fixture
+def root(tmp_path) -> Path:
+    """Two splits of three classes, JPEG and PNG, as a folder; the files beside them are no part of it."""
+    folder = tmp_path / "images"
+    for number, (split, name) in enumerate(
+        [(split, name) for split in ("train", "test") for name in ("owl", "ant", "bee") for _ in range(3)]
+    ):
+        place = folder / "set" / split / name
+        place.mkdir(parents=True, exist_ok=True)
+        ending = (".jpg", ".png", ".JPEG")[number % 3]
+        picture(number).save(place / f"{(7 * number) % 18:03}{ending}")
+    (folder / "README.txt").write_text("about")
+    (folder / "set" / "train" / "owl" / "._000.jpg").write_bytes(b"left by a file manager")
+    (folder / "set" / "train" / "owl" / "boxes.csv").write_text("1,2")
+    return folder
+
+
+def packed(root: Path, path: Path, mode: str, backwards: bool = False, dotted: bool = False) -> Path:
+    with tarfile.open(path, mode) as archive:
+        for file in sorted(root.rglob("*"), reverse=backwards):
+            name = str(file.relative_to(root))
+            archive.add(file, f"./{name}" if dotted else name, recursive=False)
+    return path
+
+
+def loaded(source: Path, folder: Path, **options) -> tuple[dict, list[bytes]]:
+    folder.mkdir()
+    card = images.load([source], folder, **options).card()
+    return card, [(folder / name).read_bytes() for name in FILES]
+
+
+def test_folder_against_pillow(root, tmp_path):
+    folder = tmp_path / "out"
+    card, _ = loaded(root, folder, paths=PATHS)
+    names = [
+        p
+        for p in root.glob("set/*/*/*")
+        if p.suffix.lower() in (".jpg", ".jpeg", ".png") and p.name[0] != "."
+    ]
+    names.sort(key=lambda p: (p.parts[-3], p.parts[-2], p.parts[-1]))
+    items, labels, given = (np.load(folder / name) for name in FILES)
+    assert items.dtype == np.uint8 and items.shape == (18, 12, 9, 3)
+    for row, path in enumerate(names):
+        np.testing.assert_array_equal(items[row], np.asarray(Image.open(path).convert("RGB")))
+        assert ["ant", "bee", "owl"][labels[row]] == path.parts[-2]
+        assert ["test", "train"][given[row]] == path.parts[-3]
+    assert card["class_counts"] == {"ant": 6, "bee": 6, "owl": 6}
+    assert card["split_counts"] == {"test": 9, "train": 9}
+    assert card["item_shape"] == [12, 9, 3] and card["kind"] == "images"
+
+
+@pytest.mark.parametrize(
+    ("mode", "backwards", "dotted"),
+    [
+        ("w", False, False),
+        ("w", True, True),
+        ("w:gz", True, False),
+        ("w:bz2", False, True),
+        ("w:xz", True, False),
+    ],
+)
+@pytest.mark.parametrize("size", [None, [5, 6]])
+def test_archive_gives_the_bytes_of_the_folder(root, tmp_path, mode, backwards, dotted, size):
+    archive = packed(root, tmp_path / "images.tar", mode, backwards, dotted)
+    assert loaded(archive, tmp_path / "a", paths=PATHS, size=size) == loaded(
+        root, tmp_path / "b", paths=PATHS, size=size
+    )
+    described = images.describe([archive], paths=PATHS, size=size)
+    read = Description.read(tmp_path / "a", described.card())
+    assert described.card() == read.card()
+    np.testing.assert_array_equal(described.labels, read.labels)
+    np.testing.assert_array_equal(described.given_split, read.given_split)
+
+
+def test_archives_other_than_gnu_and_long_names(tmp_path):
+    folder = tmp_path / "images"
+    long = "n" * 150
+    for name in ("ä", long):
+        (folder / name).mkdir(parents=True)
+        picture(1).save(folder / name / "1.png")
+    expected = loaded(folder, tmp_path / "folder")
+    for number, form in enumerate((tarfile.PAX_FORMAT, tarfile.GNU_FORMAT)):
+        with tarfile.open(tmp_path / f"{number}.tar", "w", format=form) as archive:
+            archive.add(folder, ".")
+        assert loaded(tmp_path / f"{number}.tar", tmp_path / str(number)) == expected
+    assert expected[0]["class_names"] == [long, "ä"]
+
+
+def test_resize_is_bilinear(root, tmp_path):
+    loaded(root, tmp_path / "out", paths=PATHS, size=[5, 6])
+    first = min(p for p in (root / "set/test/ant").iterdir())
+    expected = np.asarray(Image.open(first).convert("RGB").resize((6, 5), Image.Resampling.BILINEAR))
+    np.testing.assert_array_equal(np.load(tmp_path / "out/items.npy")[0], expected)
+
+
+def test_grey_palette_and_transparent_images_become_rgb(tmp_path):
+    grey = np.arange(12, dtype=np.uint8).reshape(3, 4) * 20
+    source = tmp_path / "images"
+    (source / "c").mkdir(parents=True)
+    Image.fromarray(grey).save(source / "c/1.png")
+    Image.fromarray(grey).convert("P").save(source / "c/2.png")
+    Image.fromarray(grey).convert("RGBA").save(source / "c/3.png")
+    loaded(source, tmp_path / "out")
+    for image in np.load(tmp_path / "out/items.npy"):
+        np.testing.assert_array_equal(image, np.repeat(grey[..., None], 3, axis=2))
+
+
+@pytest.mark.parametrize(
+    ("paths", "rows", "classes"),
+    [
+        ("set/train/{class}/{name}", 9, ["ant", "bee", "owl"]),
+        ("*/*/{class}/*", 18, ["ant", "bee", "owl"]),
+        ("set/{class}/owl/{name}.png", 2, ["test", "train"]),
+        ("set/{split}/{name}/{class}.jpg", 6, None),
+    ],
+)
+def test_patterns(root, paths, rows, classes):
+    description = images.describe([root], paths=paths)
+    assert description.items == rows
+    if classes:
+        assert description.class_names == classes
+    assert (description.given_split is None) == ("{split}" not in paths)
+
+
+def test_left_out_files_are_counted(root, caplog):
+    with caplog.at_level("INFO", "tiebench"):
+        images.describe([root], paths=PATHS)
+    assert "18 images, 3 files left out (the first: README.txt)" in caplog.text
+
+
+def test_links_in_a_folder_are_followed_but_not_around(root, tmp_path):
+    linked = tmp_path / "linked"
+    linked.mkdir()
+    for name in ("ant", "owl"):
+        (linked / name).symlink_to(root / "set/train" / name)
+    assert images.describe([linked]).card()["class_counts"] == {"ant": 3, "owl": 3}
+    (root / "set/again").symlink_to(root)
+    with pytest.raises(ValueError, match="a link to a folder that it lies in"):
+        images.describe([root], paths=PATHS)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"paths": "{class}"}, r"no file matches paths '\{class\}'.*for example '"),
+        ({"paths": "set/{split}/{name}"}, "field {class} is missing"),
+        ({"paths": "{clas}/{name}"}, "unknown field 'clas'; did you mean 'class'"),
+        ({"paths": "{class}/{class}"}, "'class' stands there twice"),
+        ({"paths": "/data/{class}/{name}"}, "'' is no component"),
+        ({"paths": "../{class}/{name}"}, "'..' is no component"),
+        ({"paths": "set*/{class}/{name}"}, r"neither \* nor"),
+        ({"paths": "{class/{name}"}, "neither"),
+        ({"paths": 3}, "must be text"),
+        ({"size": [32]}, r"must be \[height, width\], not \[32\]"),
+        ({"size": [32, 0]}, "positive integer, not 0"),
+        ({"size": [32, "32"]}, "positive integer, not '32'"),
+        ({"extensions": ".jpg"}, "must be a list"),
+        ({"extensions": [".jpgg"]}, "did you mean '.jpg'"),
+        ({"extensions": [".webp"], "paths": PATHS}, "no file matches .*extensions .webp; .*README.txt"),
+        ({"path": PATHS}, "unknown option 'path'; did you mean 'paths'"),
+    ],
+)
+def test_bad_options(root, options, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        images.describe([root], **options)
+    assert "\n" not in str(caught.value)
+
+
+def test_bad_sources(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no such folder or archive"):
+        images.describe([tmp_path / "nothing"])
+    with pytest.raises(ValueError, match="got 2 sources"):
+        images.describe([tmp_path, tmp_path])
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match="it holds no file"):
+        images.describe([tmp_path / "empty"])
+    (tmp_path / "text").write_text("not an archive" * 100)
+    with pytest.raises(ValueError, match="text: cut short, damaged or not a tar"):
+        images.describe([tmp_path / "text"])
+
+
+def test_images_of_two_sizes_are_named(root, tmp_path):
+    picture(1, 20, 30).save(root / "set/train/bee/zz.png")
+    for source in (root, packed(root, tmp_path / "images.tar", "w")):
+        with pytest.raises(
+            ValueError, match=r"set/test/ant/.*12 x 9 pixels and 'set/train/bee/zz.png' 20 x 30"
+        ):
+            images.load([source], tmp_path, paths=PATHS)
+        assert not (tmp_path / "items.npy").exists()
+    assert images.load([root], tmp_path, paths=PATHS, size=[4, 4]).items == 19
+
+
+def deep() -> bytes:
+    buffer = io.BytesIO()
+    Image.fromarray(np.full((12, 9), 40_000, np.uint16)).save(buffer, "png")
+    return buffer.getvalue()
+
+
+def jpeg() -> bytes:
+    buffer = io.BytesIO()
+    picture(5, 64, 64).save(buffer, "jpeg")
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("contents", "message"),
+    [
+        (jpeg()[:900], "image 'set/train/bee/bad.jpg' cannot be read: .*truncated"),
+        (b"", "'set/train/bee/bad.jpg' is no image of .*JPEG"),
+        (b"GIF89a" + bytes(50), "'set/train/bee/bad.jpg' is no image of .*JPEG"),
+        (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", "'set/train/bee/bad.jpg' is no image of"),
+        (deep(), "'set/train/bee/bad.jpg' cannot be read: its pixels have more than 8 bits"),
+    ],
+)
+@pytest.mark.parametrize("tarred", [False, True])
+def test_damaged_images_are_named(root, tmp_path, contents, message, tarred):
+    (root / "set/train/bee/bad.jpg").write_bytes(contents)
+    source = packed(root, tmp_path / "images.tar", "w:gz") if tarred else root
+    with pytest.raises(ValueError, match=message) as caught:
+        images.load([source], tmp_path, paths=PATHS, size=[8, 8])
+    assert "\n" not in str(caught.value) and str(source) in str(caught.value)
+    assert not list(tmp_path.glob("items.npy*"))
+
+
+def member(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname = kind, link
+    return info
+
+
+@pytest.mark.parametrize(
+    ("info", "message"),
+    [
+        (member("a/link.png", tarfile.SYMTYPE, "/etc/passwd"), "'a/link.png' is a link"),
+        (member("a/link.png", tarfile.LNKTYPE, "a/1.png"), "'a/link.png' is a link"),
+        (member("a/pipe.png", tarfile.FIFOTYPE), "'a/pipe.png' is neither a file nor a folder"),
+        (member("/a/1.png"), "'/a/1.png' has an absolute name"),
+        (member("C:\\a\\1.png"), "has an absolute name"),
+        (member("a/../../1.png"), "leads out of the archive"),
+        (member("a\\..\\1.png"), "leads out of the archive"),
+        (member("a/0.png"), "holds 'a/0.png' twice"),
+        (member("./a//0.png"), "holds 'a/0.png' twice"),
+    ],
+)
+def test_archives_with_what_has_no_place_there(tmp_path, info, message):
+    buffer = io.BytesIO()
+    picture(0).save(buffer, "png")
+    first = tarfile.TarInfo("a/0.png")
+    first.size = len(buffer.getvalue())
+    with tarfile.open(tmp_path / "bad.tar", "w") as archive:
+        archive.addfile(first, io.BytesIO(buffer.getvalue()))
+        archive.addfile(info)
+    with pytest.raises(ValueError, match=message) as caught:
+        images.describe([tmp_path / "bad.tar"])
+    assert str(tmp_path / "bad.tar") in str(caught.value)
+
+
+@pytest.mark.parametrize("mode", ["w", "w:gz", "w:bz2", "w:xz"])
+@pytest.mark.parametrize("part", [0.05, 0.5, 0.9])
+def test_archives_cut_short(root, tmp_path, mode, part):
+    """Wherever the cut, an archive never passes for one with fewer images."""
+    for number in range(40):
+        picture(number).save(root / f"set/train/owl/more{number}.png")
+    whole = packed(root, tmp_path / "whole.tar", mode).read_bytes()
+    cut = tmp_path / "cut.tar"
+    cut.write_bytes(whole[: int(len(whole) * part)])
+    with pytest.raises(ValueError, match=r"cut.tar: cut short, damaged or not a tar"):
+        images.load([cut], tmp_path, paths=PATHS)
+    assert not list(tmp_path.glob("items.npy*"))
+
+
+def test_a_plain_archive_cut_between_members_or_damaged_in_a_header(tmp_path):
+    with tarfile.open(tmp_path / "whole.tar", "w", format=tarfile.USTAR_FORMAT) as archive:
+        for number in range(5):
+            archive.addfile(member(f"a/{number}.txt"))
+    whole = (tmp_path / "whole.tar").read_bytes()
+    bad = tmp_path / "bad.tar"
+    for contents in (whole[: 3 * 512], whole[: 2 * 512 + 100], whole[:1024] + b"\xff" * 512 + whole[1536:]):
+        bad.write_bytes(contents)
+        with pytest.raises(ValueError, match="cut short, damaged"):
+            images.describe([bad])

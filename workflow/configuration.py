@@ -1,0 +1,340 @@
+"""The configuration: read, merged with the user's, checked, and turned into the runs of a table.
+
+Every mistake is a ConfigurationError of one line that names the file, the key and what would be right. Nothing
+here imports a method, a loader or torch: a dry run stays fast.
+"""
+
+import copy
+import difflib
+import importlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import jsonschema
+import yaml
+
+from methods._catalogue import catalogue
+
+SECTIONS = ("datasets", "protocols", "methods")  # config/<section>.yaml
+FOLDERS = ("tables", "published")  # config/<folder>/<name>.yaml
+SEARCH_VARIABLE = "TIEBENCH_RESOURCES"
+LOADERS = ("digits", "features_file", "images")
+
+
+class ConfigurationError(ValueError):
+    """A mistake in the configuration, told in one line."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a table: what its runs, one per seed, are made of."""
+
+    protocol: str
+    method: str
+    bits: int
+
+
+def nearest(name, known):
+    """'; did you mean …' if a known name is close, and the known names."""
+    close = difflib.get_close_matches(str(name), [str(k) for k in known], n=1)
+    hint = f"; did you mean {close[0]!r}" if close else ""
+    return (
+        f"{hint}? Known: {', '.join(map(str, known))}" if close else f"; known: {', '.join(map(str, known))}"
+    )
+
+
+def load(root, overrides=None):
+    """The configuration of a checkout with the user's on top: a Configuration.
+
+    root: folder that holds config/, methods/ and workflow/. overrides: what --configfile and --config gave,
+    merged key by key (lists and `split`, `affinity`, `input` wholes replace what was there).
+    """
+    root = Path(root)
+    values = _read(root / "config" / "config.yaml")
+    for section in SECTIONS:
+        values[section] = _read(root / "config" / f"{section}.yaml")
+    for folder in FOLDERS:
+        values[folder] = {
+            path.stem: _read(path) for path in sorted((root / "config" / folder).glob("*.yaml"))
+        }
+    overrides = copy.deepcopy(dict(overrides or {}))
+    merged = _merge(values, overrides)
+    try:
+        cards = catalogue(root / "methods")
+    except ValueError as error:
+        raise ConfigurationError(str(error)) from error
+    configuration = Configuration(root, merged, overrides, cards)
+    configuration.check()
+    return configuration
+
+
+def _read(path):
+    try:
+        return yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f", line {mark.line + 1}" if mark else ""
+        raise ConfigurationError(
+            f"{path}{line}: not valid YAML ({getattr(error, 'problem', error)})"
+        ) from error
+    except OSError as error:
+        raise ConfigurationError(f"{path}: {error.strerror}") from error
+
+
+WHOLES = ("split", "affinity", "input", "blocks", "sources")
+
+
+def _merge(base, change):
+    if not (isinstance(base, dict) and isinstance(change, dict)):
+        return change
+    merged = dict(base)
+    for key, value in change.items():
+        merged[key] = value if key in WHOLES or key not in base else _merge(base[key], value)
+    return merged
+
+
+class Configuration:
+    """values: the merged configuration; cards: method name -> MethodCard."""
+
+    def __init__(self, root, values, overrides, cards):
+        self.root = root
+        self.values = values
+        self.overrides = overrides
+        self.cards = cards
+
+    def __getitem__(self, key):
+        return self.values[key]
+
+    # -- checks that need no data --------------------------------------------------------------------------
+
+    def check(self):
+        schemas = {path.stem: _read(path) for path in (self.root / "workflow" / "schemas").glob("*.yaml")}
+        known = {*schemas["config"]["properties"], *SECTIONS, *FOLDERS}
+        for key in self.values:
+            if key not in known:
+                self._fail((key,), f"unknown key{nearest(key, sorted(known))}")
+        general = {key: self.values[key] for key in schemas["config"]["properties"] if key in self.values}
+        self._validate(general, schemas["config"], ())
+        for section in (*SECTIONS, *FOLDERS):
+            if not isinstance(self.values[section], dict):
+                self._fail((section,), "must be a mapping from names")
+            for name, entry in self.values[section].items():
+                self._validate(entry, schemas[section], (section, str(name)))
+        for name, entry in self["datasets"].items():
+            if entry["loader"] not in LOADERS:
+                self._fail(
+                    ("datasets", name, "loader"),
+                    f"unknown loader {entry['loader']!r}{nearest(entry['loader'], LOADERS)}",
+                )
+            allowed = importlib.import_module(f"datasets.{entry['loader']}").OPTIONS
+            for option in entry["options"]:
+                if option not in allowed:
+                    where = ("datasets", name, "options", option)
+                    self._fail(
+                        where, f"the loader {entry['loader']} has no such option{nearest(option, allowed)}"
+                    )
+        for name, entry in self["protocols"].items():
+            self._known(("protocols", name, "dataset"), entry["dataset"], self["datasets"], "dataset")
+        for name in self["methods"]:
+            self._known(("methods", name), name, self.cards, "method")
+            self._check_parameters(name)
+        for name, table in self["tables"].items():
+            self._check_table(name, table)
+
+    def _check_parameters(self, method):
+        allowed = [p for p in self.cards[method].parameters if p not in ("bits", "seed", "device")]
+        entry = self["methods"][method]
+        places = [(("defaults",), entry["defaults"])]
+        for protocol, change in entry["protocols"].items():
+            self._known(("methods", method, "protocols", protocol), protocol, self["protocols"], "protocol")
+            places.append((("protocols", protocol), change))
+        for place, settings in list(places):
+            for bits, change in settings.get("by_bits", {}).items():
+                places.append(((*place, "by_bits", bits), change))
+        for place, settings in places:
+            for name in settings:
+                if name != "by_bits" and name not in allowed:
+                    where = ("methods", method, *place, name)
+                    self._fail(where, f"{method} has no such hyper-parameter{nearest(name, allowed)}")
+
+    def _check_table(self, name, table):
+        for method in table["methods"]:
+            self._known(("tables", name, "methods"), method, self.cards, "method")
+        for source in table["published"]:
+            self._known(("tables", name, "published"), source, self["published"], "source")
+        for index, block in enumerate(table["blocks"]):
+            where = ("tables", name, f"blocks[{index}]")
+            self._known((*where, "protocol"), block["protocol"], self["protocols"], "protocol")
+            for method in block.get("methods", ()):
+                self._known((*where, "methods"), method, table["methods"], "method of the table")
+            cut = block["metric"].partition("@")[2]
+            at = self["protocols"][block["protocol"]]["at"]
+            if cut and int(cut) not in at:
+                message = f"{block['metric']} is not scored: add {cut} to `at` of protocol {block['protocol']} ({at})"
+                self._fail((*where, "metric"), message)
+
+    def _known(self, where, name, known, what):
+        if name not in known:
+            self._fail(where, f"unknown {what} {name!r}{nearest(name, sorted(known))}")
+
+    def _validate(self, value, schema, where):
+        validator = jsonschema.Draft202012Validator(schema)
+        error = jsonschema.exceptions.best_match(validator.iter_errors(value))
+        if error is None:
+            _fill_defaults(value, schema)
+            return
+        path = [f"[{part}]" if isinstance(part, int) else str(part) for part in error.absolute_path]
+        place = (*where, *path)
+        if error.validator == "additionalProperties":
+            allowed = list(error.schema.get("properties", {}))
+            unknown = next(key for key in error.instance if key not in allowed)
+            self._fail((*place, str(unknown)), f"unknown key{nearest(unknown, allowed)}")
+        if error.validator == "required":
+            missing = next(key for key in error.validator_value if key not in error.instance)
+            self._fail(place, f"{missing!r} is missing")
+        if error.validator == "enum":
+            known = [str(v) for v in error.validator_value]
+            self._fail(place, f"{error.instance!r} is not allowed{nearest(error.instance, known)}")
+        self._fail(place, error.message)
+
+    def _fail(self, where, message):
+        """where: keys from the section on; the file follows from who set them."""
+        section, *rest = where
+        own = self.overrides
+        for key in (section, *rest):
+            own = own.get(key) if isinstance(own, dict) else None
+            if own is None:
+                break
+        if own is not None or (rest and rest[0] in (self.overrides.get(section) or {})):
+            file, keys = "--configfile", where
+        elif section in SECTIONS:
+            file, keys = f"config/{section}.yaml", rest
+        elif section in FOLDERS and rest:
+            file, keys = f"config/{section}/{rest[0]}.yaml", rest[1:]
+        else:
+            file, keys = "config/config.yaml", where
+        key = ".".join(map(str, keys)).replace(".[", "[")
+        raise ConfigurationError(f"{file}: {key}: {message}" if key else f"{file}: {message}")
+
+    # -- runs ----------------------------------------------------------------------------------------------
+
+    def cells(self, table):
+        """All cells of a table, in its order, those that cannot be served included."""
+        entry = self["tables"][table]
+        found = {}
+        for block in entry["blocks"]:
+            for method in block.get("methods") or entry["methods"]:
+                for bits in block["bits"]:
+                    found[Cell(block["protocol"], method, bits)] = None
+        return list(found)
+
+    def refusal(self, cell):
+        """Why a method cannot serve a protocol, or None: known before anything runs."""
+        card = self.cards[cell.method]
+        kind = self["protocols"][cell.protocol]["affinity"]["kind"]
+        if card.supervision == "labels" and kind == "distance_levels":
+            return f"{cell.method} learns from labels, and {cell.protocol} has affinities from distances only"
+        return None
+
+    def seeds(self):
+        """All seeds that any table asks for, ascending."""
+        return sorted({seed for table in self["tables"].values() for seed in table["seeds"]})
+
+    def hyperparameters(self, cell):
+        """The method's hyper-parameters for a cell: defaults, then the protocol's, each then by bits."""
+        entry = self["methods"].get(cell.method, {"defaults": {}, "protocols": {}})
+        chosen = {}
+        for settings in (entry["defaults"], entry["protocols"].get(cell.protocol, {})):
+            chosen |= {name: value for name, value in settings.items() if name != "by_bits"}
+            for bits, change in settings.get("by_bits", {}).items():
+                if int(bits) == cell.bits:
+                    chosen |= change
+        if "device" in self.cards[cell.method].parameters:
+            chosen["device"] = self["device"]
+        return chosen
+
+    # -- data ----------------------------------------------------------------------------------------------
+
+    def search_folders(self):
+        """Where a source file is looked for: resources/downloads, then the folders of TIEBENCH_RESOURCES."""
+        named = os.environ.get(SEARCH_VARIABLE, "")
+        return [Path("resources/downloads"), *(Path(f) for f in named.split(os.pathsep) if f)]
+
+    def sources(self, dataset):
+        """Paths of a dataset's sources, as strings. Raises ConfigurationError that says where each was sought."""
+        found = []
+        for source in self["datasets"][dataset]["sources"]:
+            name = source["file"]
+            places = [Path(name)] if Path(name).is_absolute() else [f / name for f in self.search_folders()]
+            path = next((place for place in places if place.exists()), None)
+            if path is None:
+                sought = ", ".join(str(place.parent) for place in places)
+                hint = (
+                    source.get("obtain")
+                    or f"put it into resources/downloads/, or name its folder in {SEARCH_VARIABLE}"
+                )
+                raise ConfigurationError(f"dataset {dataset} needs {name}, which is not in {sought}: {hint}")
+            found.append(str(path))
+        return found
+
+    def check_split(self, protocol):
+        """Raise ConfigurationError if a protocol's split, affinity or input does not fit its dataset."""
+        from datasets import affinity, inputs, splits
+
+        entry = self["protocols"][protocol]
+        dataset = self["datasets"][entry["dataset"]]
+        loader = importlib.import_module(f"datasets.{dataset['loader']}")
+        sources = [Path(source) for source in self.sources(entry["dataset"])]
+        try:
+            description = loader.describe(sources, **dataset["options"])
+            splits.check(entry["split"], description)
+            affinity.check(entry["affinity"], description)
+            inputs.check(entry["input"]["kind"], description.kind)
+        except (ValueError, OSError) as error:
+            message = " ".join(str(error).split())
+            raise ConfigurationError(
+                f"protocol {protocol} on dataset {entry['dataset']}: {message}"
+            ) from error
+
+
+def _fill_defaults(value, schema):
+    """Add the defaults of a schema to a value that it accepts, in place."""
+    if isinstance(value, dict):
+        for key, part in schema.get("properties", {}).items():
+            if "default" in part and key not in value:
+                value[key] = copy.deepcopy(part["default"])
+            if key in value:
+                _fill_defaults(value[key], part)
+        extra = schema.get("additionalProperties")
+        if isinstance(extra, dict):
+            for key in value.keys() - schema.get("properties", {}).keys():
+                _fill_defaults(value[key], extra)
+    elif isinstance(value, list) and isinstance(schema.get("items"), dict):
+        for part in value:
+            _fill_defaults(part, schema["items"])
+
+
+def code_files(root, *modules):
+    """Source files of modules (as 'evaluation.hamming') and of everything of this project they import.
+
+    What decides a number is an input of its rule: an edit reruns what depends on it, and nothing else.
+    """
+    import ast
+
+    root = Path(root)
+    rooms = {path.parent.name for path in root.glob("*/__init__.py")}
+    pending, found = list(modules), {}
+    while pending:
+        module = pending.pop()
+        path = root / (module.replace(".", "/") + ".py")
+        if not path.is_file() or module in found:
+            continue
+        found[module] = str(path.relative_to(root))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+                pending += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+            elif isinstance(node, ast.Import):
+                pending += [alias.name for alias in node.names]
+        pending = [name for name in pending if name.split(".")[0] in rooms]
+    return sorted(found.values())

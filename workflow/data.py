@@ -1,0 +1,73 @@
+"""The files of datasets and protocols, opened: what several adapters read."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from datasets import affinity as affinities
+from datasets._description import Description
+from datasets.splits import Split
+from methods._base import TrainingSet
+from workflow.files import read_json
+
+# A matrix of affinities from distances is kept for this many pairs (one byte each): computing them anew for
+# every batch would cost more than the step.
+_KEPT_PAIRS = 1 << 28
+
+
+def read_labels(folder):
+    """Labels of a dataset's folder, or None: int64 (n,) or uint8 (n, L)."""
+    labels = np.load(Path(folder, "labels.npy"))
+    return None if labels.ndim == 2 and labels.shape[1] == 0 else labels
+
+
+def read_description(folder):
+    """The `Description` of a dataset's folder."""
+    folder = Path(folder)
+    return Description.read(folder, read_json(folder / "dataset.json"))
+
+
+class Protocol:
+    """A protocol's split, features and affinity, from its folder and its dataset's."""
+
+    def __init__(self, folder, dataset, settings):
+        self.split = Split.load(Path(folder, "split.npz"))
+        self.features = np.load(Path(folder, "features.npy"), mmap_mode="r")
+        self.labels = read_labels(dataset)
+        self.affinity = affinities.make(
+            settings["affinity"],
+            self.labels,
+            features=self.features,
+            training=self.split.training,
+            thresholds=read_json(Path(folder, "affinity.json"))["thresholds"],
+        )
+        self.fingerprints = {
+            "dataset": read_json(Path(dataset, "dataset.json"))["fingerprint"],
+            "split": read_json(Path(folder, "split.json"))["fingerprint"],
+        }
+
+    def training_set(self, report):
+        """What methods learn from."""
+        rows = self.split.training
+        return TrainingSet(
+            items=np.ascontiguousarray(self.features[rows]),
+            affinity=self._training_affinity(rows),
+            levels=tuple(int(level) for level in self.affinity.levels),
+            labels=None if self.labels is None else self.labels[rows],
+            report=report,
+        )
+
+    def _training_affinity(self, rows):
+        if self.affinity.scoring_labels is None and len(rows) ** 2 <= _KEPT_PAIRS:
+            kept = np.empty((len(rows), len(rows)), np.uint8)
+            for begin in range(0, len(rows), 512):
+                kept[begin : begin + 512] = self.affinity.block(rows[begin : begin + 512], rows)
+            return lambda i, j: kept[np.ix_(i, j)].astype(np.int64)
+        return lambda i, j: self.affinity.block(rows[i], rows[j])
+
+
+def append_json_line(file, record):
+    """Add one record to an open .jsonl file, at once: progress can be followed while it is made."""
+    file.write(json.dumps(record, sort_keys=True) + "\n")
+    file.flush()

@@ -1,0 +1,59 @@
+"""Files that are whole or absent: written beside their target, flushed to disk, then renamed."""
+
+import json
+import os
+import shutil
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def replaced(target):
+    """A temporary path beside `target`, which takes the target's place if the block ends without an error."""
+    target = Path(target)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        _publish(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def filled(folder):
+    """A temporary folder whose files move into `folder`, one rename each, if the block ends without an error."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(dir=folder, prefix=".writing."))
+    try:
+        yield temporary
+        for file in sorted(temporary.iterdir()):
+            _publish(file, folder / file.name)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _publish(temporary, target):
+    with temporary.open("rb") as file:
+        os.fsync(file.fileno())
+    umask = os.umask(0)
+    os.umask(umask)
+    temporary.chmod(0o666 & ~umask)  # mkstemp's files are private
+    temporary.replace(target)
+
+
+def write_text(target, text):
+    with replaced(target) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+
+
+def write_json(target, value):
+    write_text(target, json.dumps(value, indent=2, sort_keys=True, allow_nan=False) + "\n")
+
+
+def read_json(path):
+    return json.loads(Path(path).read_text(encoding="utf-8"))

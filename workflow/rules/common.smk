@@ -1,0 +1,106 @@
+# Configuration, checks before anything runs, and the functions that rules take their inputs from.
+
+import fcntl
+import json
+import os
+import sys
+from pathlib import Path
+
+ROOT = Path(workflow.basedir)
+sys.path.insert(0, str(ROOT))
+
+from snakemake.exceptions import WorkflowError
+from workflow.configuration import Cell, ConfigurationError, code_files, load
+
+# Jobs run `python -m workflow.scripts.<rule>`: with this interpreter, and with this checkout's packages before
+# any installed one of the same name (there is a `datasets` on PyPI), from whatever working directory.
+os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+
+
+def told(function, *arguments):
+    """Call a function of the configuration; its mistakes become one line of Snakemake's."""
+    try:
+        return function(*arguments)
+    except ConfigurationError as error:
+        raise WorkflowError(str(error)) from None
+
+
+CONFIGURATION = told(load, ROOT, config)
+
+
+wildcard_constraints:
+    dataset=r"[a-z0-9_]+",
+    protocol=r"[a-z0-9_]+",
+    method=r"[a-z0-9_]+",
+    bits=r"\d+",
+    seed=r"\d+",
+    table=r"[a-z0-9_]+",
+
+
+onstart:
+    # Held until this process ends, however it ends: what a lock of Snakemake's does not survive is a SIGKILL.
+    global HELD
+    Path(".snakemake").mkdir(exist_ok=True)
+    HELD = open(".snakemake/tiebench.lock", "a")
+    try:
+        fcntl.flock(HELD, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise WorkflowError(f"another snakemake is running in {Path.cwd()}: wait for it, or stop it")
+
+
+def entry(section, name):
+    """An entry of the configuration; an unknown name is told with the nearest known one."""
+    from workflow.configuration import nearest
+
+    known = CONFIGURATION[section]
+    if name not in known:
+        raise WorkflowError(f"there is no {name!r} in {section}{nearest(name, sorted(known))}")
+    return known[name]
+
+
+def code(*modules):
+    """Source files that decide a stage's numbers, as inputs of its rule."""
+    return [str(ROOT / file) for file in code_files(ROOT, *modules)]
+
+
+def as_json(value):
+    return json.dumps(value, sort_keys=True)
+
+
+def dataset_folder(wildcards):
+    return f"resources/datasets/{entry('protocols', wildcards.protocol)['dataset']}"
+
+
+def table_cells(wildcards):
+    """The cells of a table that can be served; the others get their reason in the table."""
+    entry("tables", wildcards.table)
+    return [cell for cell in CONFIGURATION.cells(wildcards.table) if CONFIGURATION.refusal(cell) is None]
+
+
+def table_runs(wildcards, name):
+    """One file of every run of a table."""
+    cells = table_cells(wildcards)
+    seeds = entry("tables", wildcards.table)["seeds"]
+    return [
+        f"results/runs/{cell.protocol}/{cell.method}/{cell.bits}/{seed}/{name}"
+        for cell in cells
+        for seed in seeds
+    ]
+
+
+def seed_groups():
+    """(protocol pattern, seeds) of each group of runs that one process serves.
+
+    Seeds k n .. k n + n - 1 go together, n being the protocol's seeds_per_job: asking for more seeds later
+    leaves finished groups alone.
+    """
+    groups = {}
+    for protocol, settings in CONFIGURATION["protocols"].items():
+        for seed in CONFIGURATION.seeds():
+            size = settings["seeds_per_job"]
+            groups.setdefault((size, seed // size), []).append((protocol, seed))
+    return [
+        ("|".join(sorted({p for p, _ in members})), sorted({s for _, s in members}))
+        for _, members in sorted(groups.items())
+    ]

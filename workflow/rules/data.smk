@@ -1,0 +1,69 @@
+# Sources -> datasets -> splits: everything that follows from a dataset alone, in resources/.
+
+
+def dataset_sources(wildcards):
+    entry("datasets", wildcards.dataset)
+    return told(CONFIGURATION.sources, wildcards.dataset)
+
+
+def dataset_settings(wildcards):
+    settings = entry("datasets", wildcards.dataset)
+    return as_json({key: settings[key] for key in ("loader", "sources", "options")})
+
+
+rule load_dataset:
+    input:
+        sources=dataset_sources,
+        code=lambda wildcards: code(f"datasets.{entry('datasets', wildcards.dataset)['loader']}"),
+    output:
+        vectors="resources/datasets/{dataset}/items.npy",
+        labels="resources/datasets/{dataset}/labels.npy",
+        given="resources/datasets/{dataset}/given_split.npy",
+        card="resources/datasets/{dataset}/dataset.json",
+    log:
+        "results/logs/load_dataset/{dataset}.log",
+    conda:
+        "../../environment.yml"
+    params:
+        settings=dataset_settings,
+        folder="resources/datasets/{dataset}",
+    message:
+        "Dataset {wildcards.dataset}"
+    shell:
+        "exec python -m workflow.scripts.load_dataset --log {log:q} --settings {params.settings:q}"
+        " --name {wildcards.dataset} --folder {params.folder:q} --sources {input.sources:q}"
+
+
+def checked_dataset_card(wildcards):
+    """The dataset's card; a split that is impossible on it is told here, before anything runs."""
+    told(CONFIGURATION.check_split, wildcards.protocol)
+    return f"{dataset_folder(wildcards)}/dataset.json"
+
+
+def split_settings(wildcards):
+    settings = entry("protocols", wildcards.protocol)
+    return as_json({key: settings[key] for key in ("split", "seed")})
+
+
+rule split_protocol:
+    input:
+        card=lambda wildcards: (entry("protocols", wildcards.protocol), checked_dataset_card(wildcards))[1],
+        labels=lambda wildcards: f"{dataset_folder(wildcards)}/labels.npy",
+        given=lambda wildcards: f"{dataset_folder(wildcards)}/given_split.npy",
+        code=code("datasets.splits"),
+    output:
+        split="resources/protocols/{protocol}/split.npz",
+        card="resources/protocols/{protocol}/split.json",
+    log:
+        "results/logs/split_protocol/{protocol}.log",
+    conda:
+        "../../environment.yml"
+    params:
+        settings=split_settings,
+        dataset=dataset_folder,
+        folder="resources/protocols/{protocol}",
+    message:
+        "Split of protocol {wildcards.protocol}"
+    shell:
+        "exec python -m workflow.scripts.split_protocol --log {log:q} --settings {params.settings:q}"
+        " --name {wildcards.protocol} --dataset {params.dataset:q} --folder {params.folder:q}"

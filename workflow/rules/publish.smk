@@ -1,0 +1,85 @@
+# Scores -> tables, figures and the page.
+
+
+def table_settings(wildcards):
+    """A table's entry, the published figures it names, and the cells that no method can serve."""
+    table = entry("tables", wildcards.table)
+    published = [CONFIGURATION["published"][source] for source in table["published"]]
+    refused = [
+        {"protocol": cell.protocol, "method": cell.method, "bits": cell.bits, "reason": reason}
+        for cell in CONFIGURATION.cells(wildcards.table)
+        if (reason := CONFIGURATION.refusal(cell))
+    ]
+    return as_json({"table": table | {"name": wildcards.table}, "published": published, "refused": refused})
+
+
+rule collect_table:
+    input:
+        runs=lambda wildcards: table_runs(wildcards, "run.json"),
+        scores=lambda wildcards: table_runs(wildcards, "scores.json"),
+        code=code("workflow.reporting.tables"),
+    output:
+        multiext("results/{table}", ".csv", ".tidy.csv", ".md", ".tex"),
+    log:
+        "results/logs/collect_table/{table}.log",
+    conda:
+        "../../environment.yml"
+    params:
+        settings=table_settings,
+        stem="results/{table}",
+    message:
+        "Table {wildcards.table}"
+    shell:
+        "exec python -m workflow.scripts.collect_table --log {log:q} --settings {params.settings:q}"
+        " --stem {params.stem:q}"
+
+
+rule plot_tie_ranges:
+    input:
+        runs=lambda wildcards: table_runs(wildcards, "run.json"),
+        scores=lambda wildcards: table_runs(wildcards, "scores.json"),
+        code=code("workflow.reporting.figures"),
+    output:
+        multiext("results/figures/tie_ranges_{table}", ".pdf", ".svg", ".png"),
+    log:
+        "results/logs/plot_tie_ranges/{table}.log",
+    conda:
+        "../../environment.yml"
+    params:
+        settings=table_settings,
+        stem="results/figures/tie_ranges_{table}",
+    message:
+        "Tie ranges of table {wildcards.table}"
+    shell:
+        "exec python -m workflow.scripts.plot_tie_ranges --log {log:q} --settings {params.settings:q}"
+        " --stem {params.stem:q}"
+
+
+def table_figures(wildcards):
+    """Figures that stand on a table's page."""
+    blocks = entry("tables", wildcards.table)["blocks"]
+    has_ranges = any(block["metric"] == "ap" for block in blocks)
+    return [f"results/figures/tie_ranges_{wildcards.table}.svg"] if has_ranges else []
+
+
+rule render_page:
+    input:
+        runs=lambda wildcards: table_runs(wildcards, "run.json"),
+        scores=lambda wildcards: table_runs(wildcards, "scores.json"),
+        table="results/{table}.tidy.csv",
+        figures=table_figures,
+        code=code("workflow.reporting.page"),
+        template=str(ROOT / "workflow/reporting/page.html.j2"),
+    output:
+        "results/{table}.html",
+    log:
+        "results/logs/render_page/{table}.log",
+    conda:
+        "../../environment.yml"
+    params:
+        settings=table_settings,
+    message:
+        "Page results/{wildcards.table}.html"
+    shell:
+        "exec python -m workflow.scripts.render_page --log {log:q} --settings {params.settings:q}"
+        " --output {output:q} --tidy {input.table:q} --figures {input.figures:q}"

@@ -1,0 +1,90 @@
+"""What every adapter does first: threads, log, one clear line for errors, and no survival of its parent."""
+
+import argparse
+import ctypes
+import json
+import logging
+import os
+import signal
+import sys
+import time
+import traceback
+
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
+)
+SECONDS_BETWEEN_LINES = 5.0
+log = logging.getLogger("tiebench")
+
+
+def parser(rule):
+    """Argument parser with what every rule passes."""
+    arguments = argparse.ArgumentParser(f"python -m workflow.scripts.{rule}")
+    arguments.add_argument("--log", required=True)
+    arguments.add_argument("--threads", type=int, default=1)
+    arguments.add_argument("--settings", type=json.loads, default={}, help="JSON")
+    return arguments
+
+
+def run(work, arguments):
+    """Run work(options) with the rule's arguments; exits 1 with one line on stderr if it fails.
+
+    Imports of NumPy, torch and Numba belong inside `work`: they read the thread variables set here.
+    """
+    _die_with_parent()
+    options = arguments.parse_args()
+    for variable in THREAD_VARIABLES:
+        os.environ[variable] = str(options.threads)
+    terminal = logging.StreamHandler()
+    terminal.setFormatter(logging.Formatter("%(message)s"))
+    file = logging.FileHandler(options.log, mode="w")
+    file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    log.setLevel(logging.DEBUG)
+    terminal.setLevel(logging.INFO)
+    log.addHandler(file)
+    log.addHandler(terminal)
+    log.debug("%s", " ".join(sys.argv))
+    try:
+        work(options)
+    except (ValueError, OSError) as error:  # what rooms raise for mistakes in data and settings
+        log.debug("%s", traceback.format_exc())
+        log.error("error: %s", " ".join(str(error).split()))
+        sys.exit(1)
+    except Exception as error:
+        log.debug("%s", traceback.format_exc())
+        log.error("error: %s: %s (traceback in %s)", type(error).__name__, error, options.log)
+        sys.exit(1)
+
+
+class Progress:
+    """Lines on long work: every record goes to the log, a few to the terminal."""
+
+    def __init__(self, title):
+        self.title = title
+        self.shown = time.monotonic()
+
+    def __call__(self, record):
+        words = []
+        for name, value in record.items():
+            if value is not None:
+                words.append(f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}")
+        due = time.monotonic() - self.shown >= SECONDS_BETWEEN_LINES
+        if due:
+            self.shown = time.monotonic()
+        log.log(logging.INFO if due else logging.DEBUG, "%s: %s", self.title, ", ".join(words))
+
+
+def _die_with_parent():
+    """End with the workflow engine: a job that outlived it could write over its successor's files."""
+    if sys.platform != "linux":
+        return
+    parent = os.getppid()
+    set_parent_death_signal = 1
+    ctypes.CDLL(None, use_errno=True).prctl(set_parent_death_signal, signal.SIGKILL)
+    if os.getppid() != parent:  # it ended in between
+        sys.exit(1)

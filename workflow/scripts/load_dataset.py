@@ -1,0 +1,50 @@
+"""Sources to a dataset: items.npy, labels.npy, given_split.npy and the card dataset.json."""
+
+from pathlib import Path
+
+from workflow.scripts import _job
+
+
+def work(options):
+    import hashlib
+    import importlib
+
+    from workflow.files import filled, write_json
+
+    settings = options.settings
+    for source, path in zip(settings["sources"], options.sources):
+        expected = source.get("sha256")
+        if expected and Path(path).is_file():
+            with Path(path).open("rb") as file:
+                found = hashlib.file_digest(file, "sha256").hexdigest()
+            if found != expected:
+                raise ValueError(
+                    f"{path} has sha256 {found}, not the recorded {expected}: a wrong or damaged file"
+                )
+    loader = importlib.import_module(f"datasets.{settings['loader']}")
+    with filled(options.folder) as folder:
+        description = loader.load([Path(p) for p in options.sources], folder, **settings["options"])
+        card = description.card()
+        card["fingerprint"] = fingerprint(folder / name for name in ("items.npy", "labels.npy"))
+        write_json(folder / "dataset.json", card)
+    _job.log.info("dataset %s: %d items of shape %s", options.name, card["items"], card["item_shape"])
+
+
+def fingerprint(files):
+    """sha256 over files, one after the other."""
+    import hashlib
+
+    digest = hashlib.sha256()
+    for path in files:
+        with path.open("rb") as file:
+            while block := file.read(1 << 22):
+                digest.update(block)
+    return digest.hexdigest()
+
+
+if __name__ == "__main__":
+    arguments = _job.parser("load_dataset")
+    arguments.add_argument("--name", required=True)
+    arguments.add_argument("--sources", nargs="*", default=[])
+    arguments.add_argument("--folder", required=True)
+    _job.run(work, arguments)

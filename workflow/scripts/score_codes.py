@@ -1,0 +1,70 @@
+"""Codes to scores: scores.json and per_query.npz of each seed's run."""
+
+from workflow.scripts import _job
+
+
+def work(options):
+    import numpy as np
+
+    from evaluation.hamming import AffinityBlocks, EqualLabels, SharedLabels
+    from evaluation.scoring import score
+    from workflow.data import Protocol
+    from workflow.files import filled, read_json, write_json
+
+    settings = options.settings
+    protocol = Protocol(options.protocol_folder, options.dataset, settings)
+    query, database = protocol.split.query, protocol.split.database
+    labels = protocol.affinity.scoring_labels
+    if labels is None:
+
+        def compute(begin, end):
+            return protocol.affinity.block(query[begin:end], database)
+
+        affinity = AffinityBlocks(compute, tuple(int(level) for level in protocol.affinity.levels))
+    elif labels.ndim == 1:
+        affinity = EqualLabels(labels[query], labels[database])
+    else:
+        affinity = SharedLabels(labels[query], labels[database], protocol.affinity.kind == "shared_label")
+    for seed in options.seeds:
+        run = f"{options.runs}/{seed}"
+        record = read_json(f"{run}/run.json")
+        identity = {key: record[key] for key in ("protocol", "method", "bits", "seed", "status", "reason")}
+        with filled(run) as folder:
+            if record["status"] == "done":
+                with np.load(f"{run}/codes.npz", allow_pickle=False) as codes:
+                    scores = score(
+                        codes["query"],
+                        codes["database"],
+                        int(codes["bits"]),
+                        affinity,
+                        at=settings["at"],
+                        ap_at_normaliser=settings["ap_at_normaliser"],
+                        threads=options.threads,
+                    )
+                curves = {
+                    name: [None if np.isnan(value) else float(value) for value in values]
+                    for name, values in scores.curves.items()
+                }
+                write_json(folder / "scores.json", identity | {"metrics": scores.means, "curves": curves})
+                per_query = scores.per_query
+            else:
+                write_json(folder / "scores.json", identity | {"metrics": {}, "curves": {}})
+                per_query = {}
+            with (folder / "per_query.npz").open("wb") as file:
+                np.savez(file, **per_query)
+        if record["status"] == "done":
+            _job.log.info(
+                "%s/%s/%d bits/seed %d: AP_T %.4f, NDCG_T %.4f",
+                *(identity[key] for key in ("protocol", "method", "bits", "seed")),
+                scores.means["ap"],
+                scores.means["ndcg"],
+            )
+
+
+if __name__ == "__main__":
+    arguments = _job.parser("score_codes")
+    arguments.add_argument("--protocol-folder", required=True)
+    arguments.add_argument("--dataset", required=True, help="folder of the dataset")
+    arguments.add_argument("--seeds", type=int, nargs="+", required=True)
+    arguments.add_argument("--runs", required=True, help="folder that holds one folder per seed")
+    _job.run(work, arguments)

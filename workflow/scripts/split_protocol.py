@@ -1,0 +1,32 @@
+"""A dataset to a protocol's split: split.npz and its card split.json."""
+
+from workflow.scripts import _job
+
+
+def work(options):
+    from datasets import splits
+    from workflow.data import read_description
+    from workflow.files import filled, write_json
+
+    settings = options.settings
+    description = read_description(options.dataset)
+    split = splits.draw(settings["split"], description, settings["seed"])
+    with filled(options.folder) as folder:
+        split.save(folder / "split.npz")
+        card = split.card() | {"split": settings["split"], "seed": settings["seed"]}
+        write_json(folder / "split.json", card)
+    _job.log.info(
+        "protocol %s: %d queries, %d database items, %d training items",
+        options.name,
+        len(split.query),
+        len(split.database),
+        len(split.training),
+    )
+
+
+if __name__ == "__main__":
+    arguments = _job.parser("split_protocol")
+    arguments.add_argument("--name", required=True)
+    arguments.add_argument("--dataset", required=True, help="folder of the dataset")
+    arguments.add_argument("--folder", required=True)
+    _job.run(work, arguments)
