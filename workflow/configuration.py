@@ -8,6 +8,7 @@ import copy
 import difflib
 import importlib
 import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -313,6 +314,14 @@ def _fill_defaults(value, schema):
     elif isinstance(value, list) and isinstance(schema.get("items"), dict):
         for part in value:
             _fill_defaults(part, schema["items"])
+
+
+def use_this_python(root):
+    """Let jobs, `python -m workflow.scripts.<rule>`, run with this interpreter, from any working directory, and
+    find this checkout's packages before installed ones of the same name (PyPI has a `datasets`)."""
+    for variable, first in (("PATH", Path(sys.executable).parent), ("PYTHONPATH", root)):
+        known = os.environ.get(variable, "").split(os.pathsep)
+        os.environ[variable] = os.pathsep.join([str(first), *(f for f in known if f and f != str(first))])
 
 
 def code_files(root, *modules):

@@ -2,7 +2,6 @@
 
 import fcntl
 import json
-import os
 import sys
 from pathlib import Path
 
@@ -10,12 +9,9 @@ ROOT = Path(workflow.basedir)
 sys.path.insert(0, str(ROOT))
 
 from snakemake.exceptions import WorkflowError
-from workflow.configuration import Cell, ConfigurationError, code_files, load
+from workflow.configuration import Cell, ConfigurationError, code_files, load, nearest, use_this_python
 
-# Jobs run `python -m workflow.scripts.<rule>`: with this interpreter, and with this checkout's packages before
-# any installed one of the same name (there is a `datasets` on PyPI), from whatever working directory.
-os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+use_this_python(ROOT)
 
 
 def told(function, *arguments):
@@ -51,8 +47,6 @@ onstart:
 
 def entry(section, name):
     """An entry of the configuration; an unknown name is told with the nearest known one."""
-    from workflow.configuration import nearest
-
     known = CONFIGURATION[section]
     if name not in known:
         raise WorkflowError(f"there is no {name!r} in {section}{nearest(name, sorted(known))}")
@@ -104,3 +98,67 @@ def seed_groups():
         ("|".join(sorted({p for p, _ in members})), sorted({s for _, s in members}))
         for _, members in sorted(groups.items())
     ]
+
+
+def dataset_sources(wildcards):
+    entry("datasets", wildcards.dataset)
+    return told(CONFIGURATION.sources, wildcards.dataset)
+
+
+def dataset_settings(wildcards):
+    settings = entry("datasets", wildcards.dataset)
+    return as_json({key: settings[key] for key in ("loader", "sources", "options")})
+
+
+def checked_dataset_card(wildcards):
+    """The dataset's card; a split that is impossible on it is told here, before anything runs."""
+    told(CONFIGURATION.check_split, wildcards.protocol)
+    return f"{dataset_folder(wildcards)}/dataset.json"
+
+
+def split_settings(wildcards):
+    settings = entry("protocols", wildcards.protocol)
+    return as_json({key: settings[key] for key in ("split", "seed")})
+
+
+def feature_settings(wildcards):
+    settings = entry("protocols", wildcards.protocol)
+    return as_json({key: settings[key] for key in ("input", "affinity")})
+
+
+def method_code(wildcards):
+    """The method's own file and what it imports: editing one method reruns its runs, nothing else."""
+    if wildcards.method not in CONFIGURATION.cards:
+        known = sorted(CONFIGURATION.cards)
+        raise WorkflowError(f"there is no methods/{wildcards.method}.py{nearest(wildcards.method, known)}")
+    return code(f"methods.{wildcards.method}")
+
+
+def run_settings(wildcards):
+    cell = Cell(wildcards.protocol, wildcards.method, int(wildcards.bits))
+    affinity = entry("protocols", wildcards.protocol)["affinity"]
+    return as_json({"affinity": affinity, "hyperparameters": CONFIGURATION.hyperparameters(cell)})
+
+
+def table_settings(wildcards):
+    """A table's entry, the published figures it names, and the cells that no method can serve."""
+    table = entry("tables", wildcards.table)
+    published = [CONFIGURATION["published"][source] for source in table["published"]]
+    refused = [
+        {"protocol": cell.protocol, "method": cell.method, "bits": cell.bits, "reason": reason}
+        for cell in CONFIGURATION.cells(wildcards.table)
+        if (reason := CONFIGURATION.refusal(cell))
+    ]
+    return as_json({"table": table | {"name": wildcards.table}, "published": published, "refused": refused})
+
+
+def table_figures(wildcards):
+    """Figures that stand on a table's page."""
+    blocks = entry("tables", wildcards.table)["blocks"]
+    has_ranges = any(block["metric"] == "ap" for block in blocks)
+    return [f"results/figures/tie_ranges_{wildcards.table}.svg"] if has_ranges else []
+
+
+def score_settings(wildcards):
+    settings = entry("protocols", wildcards.protocol)
+    return as_json({key: settings[key] for key in ("affinity", "at", "ap_at_normaliser")})

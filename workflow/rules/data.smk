@@ -1,16 +1,6 @@
 # Sources -> datasets -> splits: everything that follows from a dataset alone, in resources/.
 
 
-def dataset_sources(wildcards):
-    entry("datasets", wildcards.dataset)
-    return told(CONFIGURATION.sources, wildcards.dataset)
-
-
-def dataset_settings(wildcards):
-    settings = entry("datasets", wildcards.dataset)
-    return as_json({key: settings[key] for key in ("loader", "sources", "options")})
-
-
 rule load_dataset:
     input:
         sources=dataset_sources,
@@ -26,23 +16,12 @@ rule load_dataset:
         "../../environment.yml"
     params:
         settings=dataset_settings,
-        folder="resources/datasets/{dataset}",
+        folder=subpath(output.card, parent=True),
     message:
         "Dataset {wildcards.dataset}"
     shell:
         "exec python -m workflow.scripts.load_dataset --log {log:q} --settings {params.settings:q}"
         " --name {wildcards.dataset} --folder {params.folder:q} --sources {input.sources:q}"
-
-
-def checked_dataset_card(wildcards):
-    """The dataset's card; a split that is impossible on it is told here, before anything runs."""
-    told(CONFIGURATION.check_split, wildcards.protocol)
-    return f"{dataset_folder(wildcards)}/dataset.json"
-
-
-def split_settings(wildcards):
-    settings = entry("protocols", wildcards.protocol)
-    return as_json({key: settings[key] for key in ("split", "seed")})
 
 
 rule split_protocol:
@@ -61,7 +40,7 @@ rule split_protocol:
     params:
         settings=split_settings,
         dataset=dataset_folder,
-        folder="resources/protocols/{protocol}",
+        folder=subpath(output.card, parent=True),
     message:
         "Split of protocol {wildcards.protocol}"
     shell:

@@ -1,11 +1,6 @@
 # Datasets and splits -> what methods see, and the thresholds of affinities from distances.
 
 
-def feature_settings(wildcards):
-    settings = entry("protocols", wildcards.protocol)
-    return as_json({key: settings[key] for key in ("input", "affinity")})
-
-
 rule extract_features:
     input:
         dataset=lambda wildcards: f"{dataset_folder(wildcards)}/items.npy",
@@ -22,7 +17,7 @@ rule extract_features:
     params:
         settings=feature_settings,
         dataset=dataset_folder,
-        folder="resources/protocols/{protocol}",
+        folder=subpath(output.features, parent=True),
     message:
         "Features of protocol {wildcards.protocol}"
     shell:

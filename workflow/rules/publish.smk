@@ -1,18 +1,6 @@
 # Scores -> tables, figures and the page.
 
 
-def table_settings(wildcards):
-    """A table's entry, the published figures it names, and the cells that no method can serve."""
-    table = entry("tables", wildcards.table)
-    published = [CONFIGURATION["published"][source] for source in table["published"]]
-    refused = [
-        {"protocol": cell.protocol, "method": cell.method, "bits": cell.bits, "reason": reason}
-        for cell in CONFIGURATION.cells(wildcards.table)
-        if (reason := CONFIGURATION.refusal(cell))
-    ]
-    return as_json({"table": table | {"name": wildcards.table}, "published": published, "refused": refused})
-
-
 rule collect_table:
     input:
         runs=lambda wildcards: table_runs(wildcards, "run.json"),
@@ -26,7 +14,7 @@ rule collect_table:
         "../../environment.yml"
     params:
         settings=table_settings,
-        stem="results/{table}",
+        stem=subpath(output[0], strip_suffix=".csv"),
     message:
         "Table {wildcards.table}"
     shell:
@@ -47,19 +35,12 @@ rule plot_tie_ranges:
         "../../environment.yml"
     params:
         settings=table_settings,
-        stem="results/figures/tie_ranges_{table}",
+        stem=subpath(output[0], strip_suffix=".pdf"),
     message:
         "Tie ranges of table {wildcards.table}"
     shell:
         "exec python -m workflow.scripts.plot_tie_ranges --log {log:q} --settings {params.settings:q}"
         " --stem {params.stem:q}"
-
-
-def table_figures(wildcards):
-    """Figures that stand on a table's page."""
-    blocks = entry("tables", wildcards.table)["blocks"]
-    has_ranges = any(block["metric"] == "ap" for block in blocks)
-    return [f"results/figures/tie_ranges_{wildcards.table}.svg"] if has_ranges else []
 
 
 rule render_page:

@@ -1,22 +1,6 @@
 # Training sets -> codes: one run per protocol, method, code length and seed. A job serves a group of seeds.
 
 
-def method_code(wildcards):
-    """The method's own file and what it imports: editing one method reruns its runs, nothing else."""
-    from workflow.configuration import nearest
-
-    if wildcards.method not in CONFIGURATION.cards:
-        known = sorted(CONFIGURATION.cards)
-        raise WorkflowError(f"there is no methods/{wildcards.method}.py{nearest(wildcards.method, known)}")
-    return code(f"methods.{wildcards.method}")
-
-
-def run_settings(wildcards):
-    cell = Cell(wildcards.protocol, wildcards.method, int(wildcards.bits))
-    affinity = entry("protocols", wildcards.protocol)["affinity"]
-    return as_json({"affinity": affinity, "hyperparameters": CONFIGURATION.hyperparameters(cell)})
-
-
 for protocols, seeds in seed_groups():
 
     rule:
@@ -49,8 +33,8 @@ for protocols, seeds in seed_groups():
         params:
             settings=run_settings,
             dataset=dataset_folder,
-            folder="resources/protocols/{protocol}",
-            runs="results/runs/{protocol}/{method}/{bits}",
+            folder=subpath(input.split, parent=True),
+            runs=subpath(output[0], ancestor=2),
             seeds=seeds,
         message:
             "{wildcards.protocol}: train {wildcards.method}, {wildcards.bits} bits"

@@ -1,11 +1,6 @@
 # Codes -> scores, per query and averaged.
 
 
-def score_settings(wildcards):
-    settings = entry("protocols", wildcards.protocol)
-    return as_json({key: settings[key] for key in ("affinity", "at", "ap_at_normaliser")})
-
-
 for protocols, seeds in seed_groups():
 
     rule:
@@ -42,8 +37,8 @@ for protocols, seeds in seed_groups():
         params:
             settings=score_settings,
             dataset=dataset_folder,
-            folder="resources/protocols/{protocol}",
-            runs="results/runs/{protocol}/{method}/{bits}",
+            folder=subpath(input.split, parent=True),
+            runs=subpath(output[0], ancestor=2),
             seeds=seeds,
         message:
             "{wildcards.protocol}: score {wildcards.method}, {wildcards.bits} bits"
