@@ -18,7 +18,7 @@ import yaml
 from methods._catalogue import catalogue
 
 SECTIONS = ("datasets", "protocols", "methods")  # config/<section>.yaml
-FOLDERS = ("tables", "published")  # config/<folder>/<name>.yaml
+FOLDERS = ("tables", "published", "tuning")  # config/<folder>/<name>.yaml
 SEARCH_VARIABLE = "TIEBENCH_RESOURCES"
 LOADERS = ("digits", "features_file", "images")
 
@@ -83,7 +83,7 @@ def _read(path):
         raise ConfigurationError(f"{path}: {error.strerror}") from error
 
 
-WHOLES = ("split", "affinity", "input", "blocks", "sources")
+WHOLES = ("split", "affinity", "input", "blocks", "sources", "space")
 
 
 def _merge(base, change):
@@ -142,6 +142,12 @@ class Configuration:
             self._check_parameters(name)
         for name, table in self["tables"].items():
             self._check_table(name, table)
+        for name, tuning in self["tuning"].items():
+            self._known(("tuning", name, "protocol"), tuning["protocol"], self["protocols"], "protocol")
+            for method in tuning["methods"]:
+                self._known(("tuning", name, "methods"), method, self.cards, "method")
+            if tuning["shares"]["fit"] + tuning["shares"]["query"] >= 1:
+                self._fail(("tuning", name, "shares"), "fit and query together must leave a database")
 
     def _check_parameters(self, method):
         allowed = [p for p in self.cards[method].parameters if p not in ("bits", "seed", "device")]

@@ -52,13 +52,14 @@ class Protocol:
         rows = self.split.training
         return TrainingSet(
             items=np.ascontiguousarray(self.features[rows]),
-            affinity=self._training_affinity(rows),
+            affinity=self.pair_affinity(rows),
             levels=tuple(int(level) for level in self.affinity.levels),
             labels=None if self.labels is None else self.labels[rows],
             report=report,
         )
 
-    def _training_affinity(self, rows):
+    def pair_affinity(self, rows):
+        """Affinity of items named by their places in `rows`, int64 (i, j), as a training set wants it."""
         if self.affinity.scoring_labels is None and len(rows) ** 2 <= _KEPT_PAIRS:
             kept = np.empty((len(rows), len(rows)), np.uint8)
             for begin in range(0, len(rows), 512):

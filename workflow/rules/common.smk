@@ -32,6 +32,7 @@ wildcard_constraints:
     bits=r"\d+",
     seed=r"\d+",
     table=r"[a-z0-9_]+",
+    tuning=r"[a-z0-9_]+",
 
 
 onstart:
@@ -162,3 +163,35 @@ def table_figures(wildcards):
 def score_settings(wildcards):
     settings = entry("protocols", wildcards.protocol)
     return as_json({key: settings[key] for key in ("affinity", "at", "ap_at_normaliser")})
+
+
+def tuning_file(name):
+    """Input function: a file of the protocol that a tuning is for."""
+    return lambda wildcards: f"resources/protocols/{entry('tuning', wildcards.tuning)['protocol']}/{name}"
+
+
+def tuning_dataset(wildcards):
+    protocol = entry("tuning", wildcards.tuning)["protocol"]
+    return f"resources/datasets/{entry('protocols', protocol)['dataset']}"
+
+
+def tuning_settings(wildcards):
+    """The tuning's entry, and the hyper-parameters that its trials change."""
+    tuning = entry("tuning", wildcards.tuning)
+    cell = Cell(tuning["protocol"], wildcards.method, int(wildcards.bits))
+    return as_json(
+        {
+            "tuning": tuning,
+            "affinity": entry("protocols", tuning["protocol"])["affinity"],
+            "hyperparameters": CONFIGURATION.hyperparameters(cell),
+        }
+    )
+
+
+def tuning_choices(wildcards):
+    tuning = entry("tuning", wildcards.tuning)
+    return [
+        f"results/tuning/{wildcards.tuning}/{method}/{bits}.json"
+        for method in tuning["methods"]
+        for bits in tuning["bits"]
+    ]

@@ -1,0 +1,26 @@
+"""The chosen hyper-parameters of a tuning, in the form of config/methods.yaml."""
+
+from workflow.scripts import _job
+
+
+def work(options):
+    import yaml
+
+    from workflow.files import read_json, write_text
+
+    tuning = options.settings["tuning"]
+    methods = {}
+    for path in options.chosen:
+        choice = read_json(path)
+        entry = methods.setdefault(choice["method"], {"protocols": {tuning["protocol"]: {"by_bits": {}}}})
+        entry["protocols"][tuning["protocol"]]["by_bits"][choice["bits"]] = choice["settings"]
+    text = yaml.safe_dump({"methods": methods}, sort_keys=True, default_flow_style=None, width=110)
+    write_text(options.output, f"# Chosen by the tuning {options.name} on parts of the training set.\n{text}")
+
+
+if __name__ == "__main__":
+    arguments = _job.parser("collect_tuning")
+    arguments.add_argument("--name", required=True)
+    arguments.add_argument("--chosen", nargs="+", required=True)
+    arguments.add_argument("--output", required=True)
+    _job.run(work, arguments)

@@ -1,0 +1,58 @@
+"""A method's hyper-parameters for a protocol and a code length, chosen on a part of the training set."""
+
+from workflow.scripts import _job
+
+
+def work(options):
+    settings = options.settings
+    import csv
+    import io
+
+    import numpy as np
+
+    from methods._catalogue import load_class
+    from workflow.data import Protocol
+    from workflow.files import write_json, write_text
+    from workflow.tuning import draw_trials, search, validation_score
+
+    tuning = settings["tuning"]
+    method_class = load_class(options.method)
+    if hasattr(method_class, "device"):
+        import torch
+
+        torch.set_num_threads(options.threads)
+    protocol = Protocol(options.protocol_folder, options.dataset, settings)
+    parameters = method_class(bits=options.bits).hyperparameters()
+    trials = draw_trials(tuning["space"], parameters, tuning["trials"], tuning["seed"])
+    title = f"{options.name}/{options.method}/{options.bits} bits"
+
+    def evaluate(trial, repeat):
+        chosen = settings["hyperparameters"] | trial
+        return validation_score(
+            method_class, protocol, options.bits, chosen, tuning["metric"], tuning["shares"], repeat
+        )
+
+    best, scores = search(trials, evaluate, _job.Progress(title))
+    names = list(trials[0])
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["trial", *names, "repeats", "mean", "chosen"])
+    for index, trial in enumerate(trials):
+        mean = float(np.mean(scores[index]))
+        writer.writerow([index, *(trial[name] for name in names), len(scores[index]), mean, index == best])
+    write_text(options.output, text.getvalue())
+    chosen = {"method": options.method, "bits": options.bits, "settings": trials[best]}
+    write_json(options.chosen, chosen | {"mean": float(np.mean(scores[best])), "repeats": len(scores[best])})
+    _job.log.info("%s: %.4f with %s", title, np.mean(scores[best]), trials[best])
+
+
+if __name__ == "__main__":
+    arguments = _job.parser("tune_method")
+    arguments.add_argument("--name", required=True, help="name of the tuning")
+    arguments.add_argument("--method", required=True)
+    arguments.add_argument("--bits", type=int, required=True)
+    arguments.add_argument("--dataset", required=True, help="folder of the dataset")
+    arguments.add_argument("--protocol-folder", required=True)
+    arguments.add_argument("--output", required=True, help="CSV of the trials")
+    arguments.add_argument("--chosen", required=True, help="JSON of the chosen settings")
+    _job.run(work, arguments)

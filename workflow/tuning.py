@@ -1,0 +1,82 @@
+"""Choice of hyper-parameters on a validation part of the training set: queries and database are never seen.
+
+Random search by successive halving, the same trials for every method: each trial is fitted on a part of the
+training set and scored with validation queries against a validation database, both held out from it; the best
+quarter of the trials goes on to more partitions and seeds, until one is left.
+"""
+
+import itertools
+
+import numpy as np
+
+from evaluation.hamming import AffinityBlocks
+from evaluation.scoring import score
+from methods._base import Refusal, TrainingSet
+
+KEEP = 4  # one in four trials goes on
+REPEATS = (1, 3, 8)  # partitions of the training set on which a trial has been scored, rung by rung
+
+
+def draw_trials(space, parameters, trials, seed):
+    """Distinct settings, drawn at random: a list of dicts.
+
+    space: hyper-parameter -> list of values; those that the method does not have are left out. All methods
+    draw from the same stream, so that each sees the same settings as far as it has the parameters.
+    """
+    names = [name for name in sorted(space) if name in parameters]
+    possible = list(itertools.product(*(range(len(space[name])) for name in names)))
+    rng = np.random.default_rng(seed)
+    chosen = rng.permutation(len(possible))[:trials]
+    return [{name: space[name][place] for name, place in zip(names, possible[index])} for index in chosen]
+
+
+def partition(items, shares, seed):
+    """Disjoint positions of a training set: fit, validation queries, validation database.
+
+    shares: {"fit": …, "query": …}, the rest is the database; fractions of the items.
+    """
+    order = np.random.default_rng((seed, 1)).permutation(items)
+    edges = np.cumsum([round(items * shares["fit"]), round(items * shares["query"])])
+    return np.split(order, edges)
+
+
+def validation_score(method_class, protocol, bits, hyperparameters, metric, shares, repeat):
+    """Score of one trial on one partition; -inf where the method refuses it."""
+    rows = protocol.split.training
+    fit, query, database = (rows[part] for part in partition(len(rows), shares, repeat))
+    affinity = protocol.affinity
+    training_set = TrainingSet(
+        items=np.ascontiguousarray(protocol.features[fit]),
+        affinity=protocol.pair_affinity(fit),
+        levels=tuple(int(level) for level in affinity.levels),
+        labels=None if protocol.labels is None else protocol.labels[fit],
+    )
+    method = method_class(bits=bits, seed=repeat, **hyperparameters)
+    try:
+        method.fit(training_set)
+    except Refusal:
+        return -np.inf
+    codes = [np.packbits(method.encode(protocol.features[part]), axis=1) for part in (query, database)]
+    blocks = AffinityBlocks(
+        lambda begin, end: affinity.block(query[begin:end], database), tuple(affinity.levels)
+    )
+    at = [int(metric.partition("@")[2])] if "@" in metric else []
+    return score(*codes, bits, blocks, at=at).means[metric]
+
+
+def search(trials, evaluate, report):
+    """Index and rows of a successive halving. evaluate(trial, repeat) -> score, the larger the better.
+
+    Returns (index of the best trial, one list of scores per trial). Trials that go on keep earlier scores.
+    """
+    scores = [[] for _ in trials]
+    alive = list(range(len(trials)))
+    for rung, repeats in enumerate(REPEATS):
+        for place, index in enumerate(alive):
+            while len(scores[index]) < repeats:
+                scores[index].append(float(evaluate(trials[index], len(scores[index]))))
+            report({"rung": rung + 1, "trial": f"{place + 1}/{len(alive)}", "score": np.mean(scores[index])})
+        alive.sort(key=lambda index: (-np.mean(scores[index]), index))
+        if rung + 1 < len(REPEATS):
+            alive = alive[: max(1, len(alive) // KEEP)]
+    return alive[0], scores
