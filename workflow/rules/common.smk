@@ -2,24 +2,29 @@
 
 import fcntl
 import json
+import os
 import sys
 from pathlib import Path
 
 ROOT = Path(workflow.basedir)
 sys.path.insert(0, str(ROOT))
 
-from snakemake.exceptions import WorkflowError
 from workflow.configuration import Cell, ConfigurationError, code_files, load, nearest, use_this_python
 
 use_this_python(ROOT)
 
 
+def refuse(message):
+    """End with one line: Snakemake would wrap it in its own places and traces."""
+    sys.exit(f"error: {message}")
+
+
 def told(function, *arguments):
-    """Call a function of the configuration; its mistakes become one line of Snakemake's."""
+    """Call a function of the configuration; its mistakes end the run with their one line."""
     try:
         return function(*arguments)
     except ConfigurationError as error:
-        raise WorkflowError(str(error)) from None
+        refuse(error)
 
 
 CONFIGURATION = told(load, ROOT, config)
@@ -43,20 +48,21 @@ onstart:
     try:
         fcntl.flock(HELD, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        raise WorkflowError(f"another snakemake is running in {Path.cwd()}: wait for it, or stop it")
+        refuse(f"another snakemake is running in {Path.cwd()}: wait for it, or stop it")
 
 
 def entry(section, name):
     """An entry of the configuration; an unknown name is told with the nearest known one."""
     known = CONFIGURATION[section]
     if name not in known:
-        raise WorkflowError(f"there is no {name!r} in {section}{nearest(name, sorted(known))}")
+        refuse(f"there is no {name!r} in {section}{nearest(name, sorted(known))}")
     return known[name]
 
 
 def code(*modules):
     """Source files that decide a stage's numbers, as inputs of its rule."""
-    return [str(ROOT / file) for file in code_files(ROOT, *modules)]
+    # Relative, so that a checkout that moves keeps its results.
+    return [os.path.relpath(ROOT / file) for file in code_files(ROOT, *modules)]
 
 
 def as_json(value):
@@ -131,7 +137,7 @@ def method_code(wildcards):
     """The method's own file and what it imports: editing one method reruns its runs, nothing else."""
     if wildcards.method not in CONFIGURATION.cards:
         known = sorted(CONFIGURATION.cards)
-        raise WorkflowError(f"there is no methods/{wildcards.method}.py{nearest(wildcards.method, known)}")
+        refuse(f"there is no methods/{wildcards.method}.py{nearest(wildcards.method, known)}")
     return code(f"methods.{wildcards.method}")
 
 

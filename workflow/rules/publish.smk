@@ -50,7 +50,7 @@ rule render_page:
         table="results/{table}.tidy.csv",
         figures=table_figures,
         code=code("workflow.reporting.page"),
-        template=str(ROOT / "workflow/reporting/page.html.j2"),
+        template=os.path.relpath(ROOT / "workflow/reporting/page.html.j2"),
     output:
         "results/{table}.html",
     log:

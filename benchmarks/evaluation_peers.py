@@ -1,0 +1,94 @@
+"""Other ways to evaluate codes, on one thread: what people use, and what the machine could do at most."""
+
+import numpy as np
+from numba import njit, types
+from numba.extending import intrinsic
+from sklearn.metrics import ndcg_score
+
+
+def words(packed):
+    """Packed codes uint8 (n, bytes) as uint64 (n, W), zero-padded."""
+    out = np.zeros((len(packed), -(-packed.shape[1] // 8) * 8), np.uint8)
+    out[:, : packed.shape[1]] = packed
+    return out.view(np.uint64)
+
+
+def signs(packed, bits):
+    """Packed codes as float32 (n, b) of -1 and +1."""
+    return np.unpackbits(packed, axis=1, count=bits).astype(np.float32) * 2 - 1
+
+
+def numpy_histograms(query, database, bits, affinity):
+    """Joint histograms int64 (Q, V, b + 1) with numpy alone: bitwise_count and bincount, query by query.
+
+    query, database: packed codes of at most 64 bits; affinity: as for `evaluation.hamming.joint_histograms`.
+    """
+    query, database = words(query)[:, 0], words(database)[:, 0]
+    levels = len(affinity.levels)
+    counts = np.empty((len(query), levels, bits + 1), np.int64)
+    for q in range(len(query)):
+        slot = affinity.block(q, q + 1)[0].astype(np.int64) * (bits + 1)
+        slot += np.bitwise_count(database ^ query[q])
+        counts[q] = np.bincount(slot, minlength=levels * (bits + 1)).reshape(levels, bits + 1)
+    return counts
+
+
+def argsort_average_precision(query, database, query_labels, database_labels, at=None):
+    """Mean average precision as the field's code computes it: sort by distance, ties as the sort leaves them.
+
+    After CalcTopMap of DeepHash-pytorch and its many copies: codes float32 (n, b) in {-1, +1}; labels float32
+    (n, L), one-hot or multi-hot; a query at a time. Divides by the hits among the first `at`.
+    """
+    total = 0.0
+    for q in range(len(query)):
+        relevant = (query_labels[q] @ database_labels.T > 0).astype(np.float32)
+        distance = 0.5 * (query.shape[1] - query[q] @ database.T)
+        ranked = relevant[np.argsort(distance)][:at]
+        hits = int(ranked.sum())
+        if hits:
+            total += np.mean(np.arange(1, hits + 1) / (np.flatnonzero(ranked) + 1.0))
+    return total / len(query)
+
+
+def one_hot(labels, classes):
+    """Labels for `argsort_average_precision`: class numbers or multi-hot rows as float32 (n, L)."""
+    if labels.ndim == 2:
+        return labels.astype(np.float32)
+    return np.eye(classes, dtype=np.float32)[labels]
+
+
+def sklearn_ndcg(distances, affinities):
+    """Tie-averaged NDCG of scikit-learn, the distances (Q, N) and affinities (Q, N) being given."""
+    return ndcg_score(np.exp2(affinities) - 1, -distances)
+
+
+@intrinsic
+def _popcount(typing_context, word):
+    def generate(context, builder, signature, arguments):
+        function = builder.module.declare_intrinsic("llvm.ctpop", (arguments[0].type,))
+        return builder.call(function, arguments)
+
+    return types.uint64(types.uint64), generate
+
+
+@njit(cache=True, boundscheck=False)
+def sum_of_distances(query, database):
+    """Sum of the Hamming distances of all pairs of 64-bit words: XOR and popcount, and nothing else."""
+    total = np.uint64(0)
+    block = 2048  # words that stay in the level-1 cache
+    for begin in range(0, len(database), block):
+        part = database[begin : begin + block]
+        for q in range(len(query)):
+            word = query[q]
+            for item in range(len(part)):
+                total += _popcount(part[item] ^ word)
+    return total
+
+
+@njit(cache=True, boundscheck=False)
+def fold(values):
+    """XOR of all words: as fast as they can be read."""
+    result = np.uint64(0)
+    for k in range(len(values)):
+        result ^= values[k]
+    return result

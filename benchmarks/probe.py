@@ -1,0 +1,112 @@
+"""Measurements that need a fresh process: python -m benchmarks.probe TASK FILE; prints one JSON object.
+
+FILE is an .npz that `save` wrote. The caller sets NUMBA_CACHE_DIR and the thread variables.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+TASKS = ("load", "score", "first", "first-loss")
+
+
+def save(path, codes):
+    """Write codes for `run`."""
+    import numpy as np
+
+    np.savez(
+        path,
+        bits=codes.bits,
+        query=codes.query,
+        database=codes.database,
+        query_labels=codes.query_labels,
+        database_labels=codes.database_labels,
+    )
+
+
+def run(task, path, cache=None):
+    """Run a task in a fresh process. cache: a folder for compiled kernels instead of the usual place."""
+    environment = dict(os.environ)
+    if cache is not None:
+        environment["NUMBA_CACHE_DIR"] = str(cache)
+    made = subprocess.run(
+        [sys.executable, "-m", "benchmarks.probe", task, str(path)],
+        env=environment,
+        cwd=Path(__file__).parents[1],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if made.returncode:
+        raise RuntimeError(f"probe {task} failed: {made.stderr.strip().splitlines()[-1:]}")
+    return json.loads(made.stdout)
+
+
+def peak_bytes():
+    """Largest resident size of this process so far.
+
+    Linux hands a parent's ru_maxrss on to what it starts, so VmHWM is asked first.
+    """
+    try:
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def _evaluation(task, path):
+    import numpy as np
+
+    started = time.perf_counter()
+    from evaluation.hamming import EqualLabels, SharedLabels
+    from evaluation.scoring import score
+
+    imported = time.perf_counter()
+    with np.load(path) as arrays:
+        arrays = {name: arrays[name] for name in arrays.files}
+    kind = SharedLabels if arrays["query_labels"].ndim == 2 else EqualLabels
+
+    def call():
+        began = time.perf_counter()
+        affinity = kind(arrays["query_labels"], arrays["database_labels"])
+        score(arrays["query"], arrays["database"], int(arrays["bits"]), affinity)
+        return time.perf_counter() - began
+
+    calls = [call() for _ in range({"load": 0, "score": 1, "first": 2}[task])]
+    return {"import": imported - started, "calls": calls, "peak": peak_bytes()}
+
+
+def _loss():
+    started = time.perf_counter()
+    import torch
+
+    torch.set_num_threads(1)
+    with_torch = time.perf_counter()
+    from evaluation import relaxed
+
+    imported = time.perf_counter()
+    codes = torch.tanh(torch.randn(256, 48)).requires_grad_()
+    classes = torch.randint(0, 10, (256,))
+    affinity = (classes[:, None] == classes).long()
+
+    def call():
+        began = time.perf_counter()
+        relaxed.average_precision(codes, affinity, 48).mean().backward()
+        return time.perf_counter() - began
+
+    calls = [call() for _ in range(2)]
+    return {"torch": with_torch - started, "import": imported - with_torch, "calls": calls}
+
+
+if __name__ == "__main__":
+    chosen, file = sys.argv[1:]
+    if chosen not in TASKS:
+        sys.exit(f"benchmarks.probe: no task {chosen!r}; there are {', '.join(TASKS)}")
+    print(json.dumps(_loss() if chosen == "first-loss" else _evaluation(chosen, file)))

@@ -1,0 +1,107 @@
+"""Markdown as it is made: to standard output at once, to a file at the end."""
+
+import datetime
+import importlib.metadata
+import os
+import platform
+import sys
+from pathlib import Path
+
+LIBRARIES = ("numpy", "numba", "llvmlite", "scipy", "scikit-learn", "torch")
+
+
+class Report:
+    """Collects the lines that it prints."""
+
+    def __init__(self):
+        self._lines = []
+
+    def write(self, *lines):
+        for line in (*lines, ""):
+            print(line, flush=True)
+            self._lines.append(line)
+
+    def rows(self, head, rows):
+        """A table. head: column titles; rows: equally long sequences of text. The first column is text."""
+        cells = [[str(cell).replace("|", "\\|") for cell in row] for row in (head, *rows)]
+        if len({len(row) for row in cells}) != 1:
+            raise ValueError("all rows of a table must be equally long")
+        lines = ["| " + " | ".join(row) + " |" for row in cells]
+        self.write(lines[0], "|---|" + "---:|" * (len(head) - 1), *lines[1:])
+
+    def times(self, measurements, base, names=None, extra=None):
+        """Rows of what, seconds, range and ratio to `base`; extra: title -> (function of a name -> text)."""
+        extra = extra or {}
+        head = ["what", "median", "min..max", f"time over `{base}`", *extra]
+        self.rows(
+            head,
+            [
+                (
+                    name,
+                    duration(measurements[name].median),
+                    f"{duration(measurements[name].low)}..{duration(measurements[name].high)}",
+                    "1 (base)"
+                    if name == base
+                    else f"x{figure(measurements[name].ratio_to(measurements[base]))}",
+                    *(column(name) for column in extra.values()),
+                )
+                for name in (names or measurements)
+            ],
+        )
+
+    def save(self, path):
+        """Write everything to a file, whole or not at all."""
+        path = Path(path)
+        partial = path.with_name(path.name + ".partial")
+        partial.write_text("\n".join(self._lines), encoding="utf-8")
+        partial.replace(path)
+
+
+def progress(message):
+    """Say on standard error what is going on."""
+    print(f"... {message}", file=sys.stderr, flush=True)
+
+
+def figure(value):
+    """Three significant digits, never in scientific notation."""
+    if value == 0:
+        return "0"
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def duration(seconds):
+    """Seconds as text, in the unit that suits them."""
+    for unit, factor in (("s", 1), ("ms", 1e3)):
+        if seconds * factor >= 1:
+            return f"{figure(seconds * factor)} {unit}"
+    return f"{figure(seconds * 1e6)} us"
+
+
+def megabytes(size):
+    return f"{size / 1e6:.1f} MB"
+
+
+def header(threads):
+    """What was measured on: list of Markdown lines."""
+    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in LIBRARIES)
+    load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
+    now = datetime.datetime.now(datetime.UTC)
+    return [
+        "# Benchmarks",
+        "",
+        f"- processor: {_processor()}, {os.cpu_count()} logical cores; load average at the start {load}",
+        f"- {platform.python_implementation()} {platform.python_version()}, {versions}",
+        f"- {platform.system()} {platform.machine()}; threads: {threads}; date: {now:%Y-%m-%d %H:%M} UTC",
+        "- Times are medians over rounds in which the competitors of a table take turns in random order; ratios "
+        "are medians of the ratios within a round. Codes and features are synthetic.",
+    ]
+
+
+def _processor():
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or "unknown"
