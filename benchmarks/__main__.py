@@ -1,6 +1,7 @@
 """python -m benchmarks: what the suite costs beside its peers, as Markdown."""
 
 import argparse
+import importlib
 import os
 import sys
 from pathlib import Path
@@ -18,8 +19,8 @@ _THREAD_VARIABLES = (
 def main(arguments=None):
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
-        description="Time the evaluation and the training losses beside their peers, on one thread, and print "
-        "Markdown tables. About four minutes; nothing else should keep the machine busy.",
+        description="Time the evaluation and the training losses beside their peers, on one thread, and "
+        "print Markdown tables. About four minutes; nothing else should keep the machine busy.",
     )
     parser.add_argument(
         "rooms", nargs="*", metavar="ROOM", help=f"what to time: {' '.join(ROOMS)} (default: all)"
@@ -36,18 +37,23 @@ def main(arguments=None):
     # Libraries read these once, when they are imported.
     os.environ.update(dict.fromkeys(_THREAD_VARIABLES, "1"))
     from benchmarks import report as reporting
+    from benchmarks.timing import Disagreement
 
     report = reporting.Report()
-    report.write(*reporting.header(threads=1))
+    report.write(reporting.header(threads=1))
     summary = []
-    for room in ROOMS:
-        if not options.rooms or room in options.rooms:
-            module = __import__(f"benchmarks.{room}", fromlist=["run"])
-            summary += module.run(report, options.quick)
-    report.write("## Figures to reach", "Reported, not enforced: they hold on a quiet machine or not.")
+    try:
+        for room in ROOMS:
+            if not options.rooms or room in options.rooms:
+                summary += importlib.import_module(f"benchmarks.{room}").run(report, options.quick)
+    except Disagreement as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    report.write("## Figures to reach", "Reported, not enforced; meant for a quiet machine.")
     report.rows(["figure", "reach", "seen"], summary)
     if options.output is not None:
         report.save(options.output)
+    return 0
 
 
 if __name__ == "__main__":

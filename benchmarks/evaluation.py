@@ -8,7 +8,7 @@ import numpy as np
 from benchmarks import evaluation_peers as peers
 from benchmarks import handwritten, probe, synthetic
 from benchmarks.report import duration, figure, megabytes, progress
-from benchmarks.timing import Competitor, interleave
+from benchmarks.timing import Competitor, Disagreement, interleave
 from evaluation import _popcount, exact
 from evaluation.hamming import joint_histograms
 from evaluation.scoring import score
@@ -16,13 +16,9 @@ from evaluation.scoring import score
 JOINT = "joint_histograms"
 KERNEL = "its kernel alone (codes sliced already)"
 WHOLE = "score, everything included"
-ARGSORT = "argsort loop (CalcTopMap style)"
-BARE = "limit: XOR + popcount alone, compiled"
+ARGSORT = "argsort loop of the field (CalcTopMap)"
+RATE = "G pairs/s a thread"
 HANDWRITTEN = "hand-written C, vector code (kernel alone)"
-
-
-class Disagreement(Exception):
-    """A peer computes something else: its time would say nothing."""
 
 
 def run(report, quick):
@@ -41,6 +37,7 @@ def run(report, quick):
     for shape, bits in cells:
         progress(f"evaluation: {shape.name}, {bits} bits")
         summary += _compare(report, synthetic.codes(shape, bits), by_hand, rounds, quick)
+    _bandwidth(report, rounds)
     progress("evaluation: growth")
     _growth(report, quick)
     progress("evaluation: memory and first calls, in fresh processes")
@@ -51,46 +48,51 @@ def run(report, quick):
 def _compare(report, codes, by_hand, rounds, quick):
     """One shape and length: all competitors in one interleaved run, shown in two tables."""
     shape, bits, affinity = codes.shape, codes.bits, codes.affinity
-    some = 20 if quick else 40
-    few = codes.first(some)  # extrapolated from these
-    fewer = codes.first(some // 4)
-    many = codes.first(min(8 * some, shape.queries))
+    some = 20 if quick else 40  # the peers run on the first few queries
+    fewer, many = some // 4, min(8 * some, shape.queries)
     found = joint_histograms(codes.query, codes.database, bits, affinity)
 
     query_words, database_words = peers.words(codes.query), peers.words(codes.database)
-    levels = many.affinity.block(0, len(many.query))
-    scalar_counts = np.zeros((len(many.query), *found.counts.shape[1:]), np.int64)
-    distances = np.bitwise_count(query_words[: len(fewer.query)] ^ database_words[:, 0]).astype(np.float64)
-    affinities = fewer.affinity.levels[fewer.affinity.block(0, len(fewer.query))]
-    query_signs, database_signs = peers.signs(codes.query, bits), peers.signs(codes.database, bits)
-    labels = [peers.one_hot(part, shape.labels) for part in (codes.query_labels, codes.database_labels)]
+    query_flat, database_flat = query_words[:, 0], database_words[:, 0]
+    levels = affinity.block(0, many)
+    scalar_counts = np.zeros((many, *found.counts.shape[1:]), np.int64)
+    distances = np.bitwise_count(query_words[:fewer] ^ database_flat).astype(np.float64)
+    affinities = found.levels[levels[:fewer]]
+    query_signs, database_signs = peers.signs(codes.query[:some], bits), peers.signs(codes.database, bits)
+    labels = [
+        peers.one_hot(part, shape.labels) for part in (codes.query_labels[:some], codes.database_labels)
+    ]
+    fast_labels = [part.astype(np.float32) for part in labels]
     product = np.empty((some, shape.items), np.float32)
 
     def scalar():
         scalar_counts[:] = 0
-        _popcount.count_levels(query_words[: len(levels)], database_words, levels, bits, scalar_counts)
+        peers.scalar_histograms(query_flat[:many], database_flat, bits, levels, scalar_counts)
+        return scalar_counts
+
+    def popcount():
+        scalar_counts[:] = 0
+        _popcount.count_levels(query_words[:many], database_words, levels, bits, scalar_counts)
         return scalar_counts
 
     def numpy_alone():
-        return peers.numpy_histograms(few.query, few.database, bits, few.affinity)
+        return peers.numpy_histograms(query_flat[:some], database_flat, bits, levels, len(found.levels))
 
-    def argsort():
-        return peers.argsort_average_precision(
-            query_signs[:some], database_signs, labels[0][:some], labels[1]
-        )
+    def argsort(labels):
+        return peers.argsort_average_precision(query_signs, database_signs, *labels)
 
     def scikit():
         return peers.sklearn_ndcg(distances, affinities)
 
-    def part(call, number):
-        return Competitor(call, scale=shape.queries / number)
-
     whole = {WHOLE: lambda: score(codes.query, codes.database, bits, affinity)}
-    whole[f"{ARGSORT}, {some} queries"] = argsort_part = part(argsort, some)
-    whole[f"scikit-learn ndcg_score, distances given, {len(distances)} queries"] = part(
-        scikit, len(distances)
-    )
     counting = {JOINT: lambda: joint_histograms(codes.query, codes.database, bits, affinity)}
+
+    def add(table, name, number, call):
+        table[f"{name} ({number} queries)"] = Competitor(call, scale=shape.queries / number)
+
+    add(whole, ARGSORT, some, lambda: argsort(labels))
+    add(whole, f"{ARGSORT}, float32 labels", some, lambda: argsort(fast_labels))
+    add(whole, "scikit-learn ndcg_score, distances and affinities given", fewer, scikit)
     if not shape.multi_hot:
         prepared = handwritten.Prepared(codes)
         counts = prepared.counts()
@@ -99,39 +101,48 @@ def _compare(report, codes, by_hand, rounds, quick):
             def call():
                 counts[:] = 0
                 function(prepared, counts)
+                return counts
 
             return call
 
         counting[KERNEL] = kernel(handwritten.count_with_the_product)
         if by_hand is not None:
             counting[HANDWRITTEN] = kernel(by_hand)
-    counting[f"scalar XOR-popcount histogram, compiled, affinities given, {len(levels)} queries"] = part(
-        scalar, len(levels)
+    add(counting, "scalar popcount + increment, compiled, affinities given", many, scalar)
+    add(counting, "evaluation._popcount (over 64 bits, any affinity), affinities given", many, popcount)
+    add(counting, "numpy bitwise_count + bincount, affinities given", some, numpy_alone)
+    add(
+        counting,
+        "limit: XOR + popcount alone, compiled",
+        many,
+        lambda: peers.sum_of_distances(query_flat[:many], database_flat),
     )
-    counting[f"numpy bitwise_count + bincount, {some} queries"] = part(numpy_alone, some)
-    counting[BARE + f", {len(levels)} queries"] = part(
-        lambda: peers.sum_of_distances(query_words[: len(levels), 0], database_words[:, 0]), len(levels)
+    add(
+        counting,
+        "limit: XOR + bitwise_count alone, numpy",
+        some,
+        lambda: [np.bitwise_count(database_flat ^ word) for word in query_flat[:some]],
     )
-    counting[f"limit: XOR + bitwise_count alone, numpy, {some} queries"] = part(
-        lambda: [np.bitwise_count(database_words[:, 0] ^ word).max() for word in query_words[:some, 0]], some
-    )
-    counting[f"limit: one float32 matrix product of the same pairs, {some} queries"] = part(
-        lambda: np.matmul(query_signs[:some], database_signs.T, out=product), some
+    add(
+        counting,
+        "limit: one float32 matrix product of the same pairs",
+        some,
+        lambda: np.matmul(query_signs, database_signs.T, out=product),
     )
 
     # Timed only if they compute the same.
+    ranges = exact.average_precision(found)
     agree = {
-        "scalar": np.array_equal(scalar(), found.counts[: len(levels)]),
+        "scalar": np.array_equal(scalar(), found.counts[:many]),
+        "_popcount": np.array_equal(popcount(), found.counts[:many]),
         "numpy": np.array_equal(numpy_alone(), found.counts[:some]),
-        "scikit-learn": np.isclose(scikit(), exact.ndcg(found).expected[: len(distances)].mean(), atol=1e-9),
-        "argsort": _within(argsort(), exact.average_precision(found), some),
+        "scikit-learn": np.isclose(scikit(), exact.ndcg(found).expected[:fewer].mean(), rtol=0, atol=1e-9),
+        "argsort": _within(argsort(labels), ranges, some),
+        "argsort, float32 labels": _within(argsort(fast_labels), ranges, some),
     }
-    if KERNEL in counting:
-        counting[KERNEL]()
-        agree["kernel"] = np.array_equal(counts, found.counts)
-    if HANDWRITTEN in counting:
-        counting[HANDWRITTEN]()
-        agree["hand-written"] = np.array_equal(counts, found.counts)
+    for name in (KERNEL, HANDWRITTEN):
+        if name in counting:
+            agree[name] = np.array_equal(counting[name](), found.counts)
     if not all(agree.values()):
         raise Disagreement(f"{shape.name}, {bits} bits: {[name for name, same in agree.items() if not same]}")
 
@@ -140,30 +151,41 @@ def _compare(report, codes, by_hand, rounds, quick):
     def rate(name):
         return figure(codes.pairs / seen[name].median / 1e9)
 
-    report.write(
-        f"### {shape.name}: {shape.queries:,} x {shape.items:,} codes of {bits} bits, {shape.labels} "
-        + ("labels (multi-hot)" if shape.multi_hot else "classes"),
-        "Rows that name a number of queries ran with so many and are extrapolated linearly to all; all histograms "
-        "and metrics were checked to agree first.",
-    )
-    title = {"G pairs/s a thread": rate}
-    report.times(seen, JOINT, list(counting), title)
-    report.times(seen, WHOLE, list(whole), title)
-
+    kind = "labels (multi-hot)" if shape.multi_hot else "classes"
     where = f"{shape.name}, {bits} bits"
-    ratio = seen[f"{ARGSORT}, {some} queries"].ratio_to(seen[WHOLE])
-    assert argsort_part.scale == shape.queries / some
+    report.write(
+        f"### {where}: {shape.queries:,} x {shape.items:,}, {shape.labels} {kind}",
+        "Rows with a number of queries ran on so many and are extrapolated linearly to all of them. All "
+        "histograms and metrics were checked to agree first.",
+    )
+    report.times(seen, JOINT, list(counting), {RATE: rate})
+    report.times(seen, WHOLE, list(whole), {RATE: rate})
+
     summary = []
+    peer, quick_peer = (
+        figure(seen[f"{name} ({some} queries)"].ratio_to(seen[WHOLE]))
+        for name in (ARGSORT, f"{ARGSORT}, float32 labels")
+    )
+    peer = f"{peer} (float32 labels {quick_peer})"
     if shape is synthetic.IMAGENET100 and bits == 48:
-        summary.append((f"joint histograms, {where}", "at least 5 G pairs/s", f"{rate(JOINT)} G pairs/s"))
-        summary.append((f"{WHOLE}, {where}", "under 0.5 s", duration(seen[WHOLE].median)))
-        summary.append((f"argsort loop over score, {where}", "at least 300", figure(ratio)))
+        summary += [
+            (f"joint histograms, {where}", "at least 5 G pairs/s", f"{rate(JOINT)} G pairs/s"),
+            (f"{WHOLE}, {where}", "under 0.5 s", duration(seen[WHOLE].median)),
+            (f"argsort loop over score, {where}", "at least 300", peer),
+        ]
         if by_hand is not None:
-            gap = seen[KERNEL].ratio_to(seen[HANDWRITTEN])
-            summary.append((f"kernel over hand-written vector code, {where}", "at most 2", figure(gap)))
+            gap = figure(seen[KERNEL].ratio_to(seen[HANDWRITTEN]))
+            summary.append((f"kernel over hand-written vector code, {where}", "at most 2", gap))
     if shape is synthetic.CIFAR10_S1:
-        summary.append((f"argsort loop over score, {where}", "at least 30", figure(ratio)))
+        summary.append((f"argsort loop over score, {where}", "at least 30", peer))
     return summary
+
+
+def _bandwidth(report, rounds):
+    words = np.ones((64 if rounds < 5 else 256) * 2**20 // 8, np.uint64)
+    seen = interleave({"read": lambda: peers.fold(words)}, rounds)["read"]
+    rate = figure(words.nbytes / seen.median / 1e9)
+    report.write(f"Memory read bandwidth: {rate} GB/s (one thread, {words.nbytes >> 20} MiB).")
 
 
 def _within(value, tie_range, queries):
@@ -187,8 +209,8 @@ def _growth(report, quick):
     )
     report.write(
         "### Growth of joint_histograms and of score",
-        "The exponent is that of the step from the row above: log of the ratio of times over log of the ratio of "
-        "sizes. Above 64 bits the scalar kernel serves.",
+        "The exponent is that of the step from the row above: log of the ratio of times over log of the "
+        "ratio of sizes. Above 64 bits the scalar kernel serves.",
     )
     for name, values, make in series:
         competitors = {}
@@ -225,34 +247,37 @@ def _fresh(report, quick):
         for shape, bits in shapes:
             codes = synthetic.codes(shape, bits)
             probe.save(file, codes)
-            empty, full = probe.run("load", file), probe.run("score", file)
+            empty, kernels, full = (probe.run(task, file)["peak"] for task in ("load", "kernels", "score"))
             size = codes.query.nbytes + codes.database.nbytes
             size += codes.query_labels.nbytes + codes.database_labels.nbytes
             histograms = shape.queries * 2 * (bits + 1) * 8
             rows.append(
                 (
                     f"{shape.name}, {shape.queries:,} x {shape.items:,}, {bits} bits",
-                    megabytes(full["peak"] - empty["peak"]),
-                    megabytes(full["peak"]),
+                    megabytes(full - empty),
+                    megabytes(full - kernels),
+                    megabytes(full),
                     megabytes(size),
                     megabytes(histograms),
                     megabytes(4 * codes.pairs),
                 )
             )
             if bits == 48 and shape is synthetic.IMAGENET100:
-                # What is compiled once serves every length; the file still holds this cell if it is the last.
+                # Measured here, while the file holds this cell; one compilation serves every length.
                 first = probe.run("first", file)
                 with tempfile.TemporaryDirectory() as cache:
                     cold = probe.run("first", file, cache)
         report.write(
             "### Peak memory of score, in a fresh process",
-            "Above baseline: less the peak of a process that only imports the same and loads the arrays. It "
-            "includes loading the compiled kernels.",
+            "Above loading: less the peak of a process that only imports the same and loads the arrays. "
+            "Above kernels: less that of one which also scores 8 queries against 1,000 items, and so holds "
+            "the compiled kernels and what loads them.",
         )
         report.rows(
             [
                 "",
-                "above baseline",
+                "above loading",
+                "above kernels",
                 "whole process",
                 "codes and labels",
                 "histograms",

@@ -6,6 +6,15 @@ from numba.extending import intrinsic
 from sklearn.metrics import ndcg_score
 
 
+@intrinsic
+def _popcount(typing_context, word):
+    def generate(context, builder, signature, arguments):
+        function = builder.module.declare_intrinsic("llvm.ctpop", (arguments[0].type,))
+        return builder.call(function, arguments)
+
+    return types.uint64(types.uint64), generate
+
+
 def words(packed):
     """Packed codes uint8 (n, bytes) as uint64 (n, W), zero-padded."""
     out = np.zeros((len(packed), -(-packed.shape[1] // 8) * 8), np.uint8)
@@ -18,26 +27,52 @@ def signs(packed, bits):
     return np.unpackbits(packed, axis=1, count=bits).astype(np.float32) * 2 - 1
 
 
-def numpy_histograms(query, database, bits, affinity):
-    """Joint histograms int64 (Q, V, b + 1) with numpy alone: bitwise_count and bincount, query by query.
+def numpy_histograms(query, database, bits, levels, depth):
+    """Joint histograms int64 (Q, depth, b + 1) with numpy alone: bitwise_count and bincount, query by query.
 
-    query, database: packed codes of at most 64 bits; affinity: as for `evaluation.hamming.joint_histograms`.
+    query uint64 (Q,), database uint64 (N,): codes of at most 64 bits; levels uint8 (Q, N): given affinities.
     """
-    query, database = words(query)[:, 0], words(database)[:, 0]
-    levels = len(affinity.levels)
-    counts = np.empty((len(query), levels, bits + 1), np.int64)
+    counts = np.empty((len(query), depth, bits + 1), np.int64)
     for q in range(len(query)):
-        slot = affinity.block(q, q + 1)[0].astype(np.int64) * (bits + 1)
+        slot = levels[q] * np.int64(bits + 1)
         slot += np.bitwise_count(database ^ query[q])
-        counts[q] = np.bincount(slot, minlength=levels * (bits + 1)).reshape(levels, bits + 1)
+        counts[q] = np.bincount(slot, minlength=depth * (bits + 1)).reshape(depth, bits + 1)
     return counts
+
+
+@njit(cache=True, boundscheck=False)
+def scalar_histograms(query, database, bits, levels, counts):
+    """The same, added to counts: one popcount and one increment a pair, eight queries at a time, compiled."""
+    group = np.uint64(8)
+    stride = np.uint64(bits + 1)
+    size = stride * np.uint64(counts.shape[1])
+    table = np.empty(group * size, np.uint32)
+    for begin in range(np.uint64(0), np.uint64(len(query)), group):
+        table[:] = 0
+        if begin + group <= len(query):
+            for item in range(np.uint64(len(database))):
+                word = database[item]
+                for k in range(group):
+                    q = begin + k
+                    slot = np.uint64(levels[q, item]) * stride + _popcount(word ^ query[q])
+                    table[k * size + slot] += np.uint32(1)
+        else:
+            for q in range(begin, np.uint64(len(query))):
+                for item in range(np.uint64(len(database))):
+                    slot = np.uint64(levels[q, item]) * stride + _popcount(database[item] ^ query[q])
+                    table[(q - begin) * size + slot] += np.uint32(1)
+        for q in range(begin, min(begin + group, np.uint64(len(query)))):
+            row = counts[q].reshape(-1)
+            for slot in range(size):
+                row[slot] += np.int64(table[(q - begin) * size + slot])
 
 
 def argsort_average_precision(query, database, query_labels, database_labels, at=None):
     """Mean average precision as the field's code computes it: sort by distance, ties as the sort leaves them.
 
-    After CalcTopMap of DeepHash-pytorch and its many copies: codes float32 (n, b) in {-1, +1}; labels float32
-    (n, L), one-hot or multi-hot; a query at a time. Divides by the hits among the first `at`.
+    After CalcTopMap of DeepHash-pytorch and its many copies: codes float32 (n, b) in {-1, +1}; labels (n, L),
+    one-hot or multi-hot; a query at a time. Divides by the hits among the first `at`. Those programs keep
+    labels as int64, whose matrix product no BLAS serves; float32 labels are quicker.
     """
     total = 0.0
     for q in range(len(query)):
@@ -51,24 +86,15 @@ def argsort_average_precision(query, database, query_labels, database_labels, at
 
 
 def one_hot(labels, classes):
-    """Labels for `argsort_average_precision`: class numbers or multi-hot rows as float32 (n, L)."""
+    """Labels for `argsort_average_precision`: class numbers or multi-hot rows as int64 (n, L)."""
     if labels.ndim == 2:
-        return labels.astype(np.float32)
-    return np.eye(classes, dtype=np.float32)[labels]
+        return labels.astype(np.int64)
+    return np.eye(classes, dtype=np.int64)[labels]
 
 
 def sklearn_ndcg(distances, affinities):
     """Tie-averaged NDCG of scikit-learn, the distances (Q, N) and affinities (Q, N) being given."""
     return ndcg_score(np.exp2(affinities) - 1, -distances)
-
-
-@intrinsic
-def _popcount(typing_context, word):
-    def generate(context, builder, signature, arguments):
-        function = builder.module.declare_intrinsic("llvm.ctpop", (arguments[0].type,))
-        return builder.call(function, arguments)
-
-    return types.uint64(types.uint64), generate
 
 
 @njit(cache=True, boundscheck=False)

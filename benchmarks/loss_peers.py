@@ -1,4 +1,4 @@
-"""Other ways to the listwise objectives and their gradient: the paper's appendix, and automatic differentiation.
+"""Other ways to the listwise objectives and their gradient: the paper's appendix, and plain autograd.
 
 Both take the value of an objective as a function of its histograms, so that only the parts that cost time
 differ: the soft histograms and the way back from them to the codes.
@@ -11,13 +11,18 @@ def ap_simplified(c, g, ideal):
     """AP_s (appendix, eq. (ap_s)). c, g: soft histograms of all and of the relevant items, (M, L)."""
     before, before_g = c.cumsum(1) - c, g.cumsum(1) - g
     summand = g * (2 * before_g + g + 1) / (2 * before + c + 1)
-    return summand.sum(1) / ideal
+    return _over(summand.sum(1), ideal, 0.0)
 
 
 def dcg_simplified(c, g, ideal):
     """DCG_s (appendix, eq. (dcg_s)) over the ideal DCG. g: histogram weighted by gain, (M, L)."""
     middle = c.cumsum(1) - 0.5 * c + 1.5
-    return (g / torch.log2(middle)).sum(1) / ideal
+    return _over((g / torch.log2(middle)).sum(1), ideal, 1.0)
+
+
+def _over(value, ideal, empty):
+    # A query with nothing relevant has the value `empty`, without gradient.
+    return torch.where(ideal > 0, value / torch.where(ideal > 0, ideal, 1.0), empty)
 
 
 OBJECTIVES = {"ap_s": ap_simplified, "dcg_s": dcg_simplified}
@@ -35,7 +40,7 @@ def _setting(codes, affinity, bins, objective):
     else:
         gains = torch.exp2(levels.to(codes.dtype)) - 1
         ranked = ((torch.exp2(affinity.to(codes.dtype)) - 1) * others).sort(1, descending=True).values
-        ideal = (ranked / torch.arange(2, items + 2).log2()).sum(1)
+        ideal = (ranked / torch.arange(2, items + 2, dtype=codes.dtype).log2()).sum(1)
     return distances, bits / bins, levels, gains, ideal, others
 
 
@@ -71,7 +76,7 @@ def appendix(codes, affinity, bins, objective):
 
 
 def autograd(codes, affinity, bins, objective):
-    """The same from an M x M x (bins + 1) soft assignment, differentiated by torch. Returns (float, (M, b))."""
+    """The same from M x M x (bins + 1) soft shares, differentiated by torch. Returns (float, (M, b))."""
     codes = codes.detach().requires_grad_()
     distances, width, levels, gains, ideal, others = _setting(codes, affinity, bins, objective)
     centres = torch.arange(bins + 1, dtype=codes.dtype) * width

@@ -7,7 +7,7 @@ import torch
 from benchmarks import loss_peers as peers
 from benchmarks import probe
 from benchmarks.report import duration, figure, progress
-from benchmarks.timing import interleave
+from benchmarks.timing import Disagreement, interleave
 from evaluation import relaxed
 
 BITS = 48
@@ -22,10 +22,6 @@ _PRODUCT = {
     "dcg_r": (relaxed.ndcg, {"simplified": False}),
     "mutual information": (relaxed.mutual_information, {}),
 }
-
-
-class Disagreement(Exception):
-    """A peer computes something else: its time would say nothing."""
 
 
 def batch(items, bits=BITS, levels=2, seed=0):
@@ -84,8 +80,8 @@ def run(report, quick):
     rounds = 5 if quick else 11
     report.write(
         "## Losses: objective and gradient with respect to the codes",
-        "float32; every item of a batch of M is a query against the rest. All ways were checked in this run to "
-        f"agree to {TOLERANCE:g} (value; gradient relative to its largest entry).",
+        "float32; every item of a batch of M is a query against the rest. All ways were checked in this run "
+        f"to agree to {TOLERANCE:g} (value; gradient relative to its largest entry).",
     )
     summary = []
     for section in (_objectives, _batch_sizes, _levels, _bins, _steps, _first_call):
@@ -125,10 +121,10 @@ def _batch_sizes(report, rounds, quick):
     sizes = (64, 256) if quick else (64, 128, 256, 512, 1024)
     report.write(
         f"### AP_s by batch size, {BITS} bits, bins = {BITS}",
-        "Time, and its ratio to the compiled path; plain autograd up to M = 512, for its memory. Exponent: that of "
-        "the compiled path since the row above.",
+        "Time, and its ratio to the compiled path; plain autograd up to M = 512, for its memory. "
+        "Exponent: that of the compiled path since the row above.",
     )
-    rows, before = [], None
+    rows, before, last = [], None, 0
     for items in sizes:
         codes, affinity = batch(items)
         competitors = ways(codes, affinity, BITS, "ap_s", with_autograd=items <= 512)
@@ -150,7 +146,7 @@ def _batch_sizes(report, rounds, quick):
 
 
 def _spread(report, title, settings, rounds):
-    """Time compiled and torch-only ways over settings (name -> arguments of `ways`); rows and both spreads."""
+    """Time all ways but autograd over settings (name -> arguments of `ways`). Returns the compiled spread."""
     competitors = {}
     for name, arguments in settings.items():
         found = ways(*arguments)

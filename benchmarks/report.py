@@ -11,15 +11,16 @@ LIBRARIES = ("numpy", "numba", "llvmlite", "scipy", "scikit-learn", "torch")
 
 
 class Report:
-    """Collects the lines that it prints."""
+    """Prints blocks of Markdown, and keeps them."""
 
     def __init__(self):
-        self._lines = []
+        self._blocks = []
 
-    def write(self, *lines):
-        for line in (*lines, ""):
-            print(line, flush=True)
-            self._lines.append(line)
+    def write(self, *blocks):
+        """Headings, paragraphs or whole tables, with an empty line after each."""
+        for block in blocks:
+            print(block, end="\n\n", flush=True)
+            self._blocks.append(block)
 
     def rows(self, head, rows):
         """A table. head: column titles; rows: equally long sequences of text. The first column is text."""
@@ -27,7 +28,8 @@ class Report:
         if len({len(row) for row in cells}) != 1:
             raise ValueError("all rows of a table must be equally long")
         lines = ["| " + " | ".join(row) + " |" for row in cells]
-        self.write(lines[0], "|---|" + "---:|" * (len(head) - 1), *lines[1:])
+        lines.insert(1, "|---|" + "---:|" * (len(head) - 1))
+        self.write("\n".join(lines))
 
     def times(self, measurements, base, names=None, extra=None):
         """Rows of what, seconds, range and ratio to `base`; extra: title -> (function of a name -> text)."""
@@ -53,7 +55,7 @@ class Report:
         """Write everything to a file, whole or not at all."""
         path = Path(path)
         partial = path.with_name(path.name + ".partial")
-        partial.write_text("\n".join(self._lines), encoding="utf-8")
+        partial.write_text("\n\n".join(self._blocks) + "\n", encoding="utf-8")
         partial.replace(path)
 
 
@@ -82,19 +84,18 @@ def megabytes(size):
 
 
 def header(threads):
-    """What was measured on: list of Markdown lines."""
+    """What was measured on, as Markdown."""
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in LIBRARIES)
     load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
     now = datetime.datetime.now(datetime.UTC)
-    return [
-        "# Benchmarks",
-        "",
+    lines = (
         f"- processor: {_processor()}, {os.cpu_count()} logical cores; load average at the start {load}",
         f"- {platform.python_implementation()} {platform.python_version()}, {versions}",
         f"- {platform.system()} {platform.machine()}; threads: {threads}; date: {now:%Y-%m-%d %H:%M} UTC",
-        "- Times are medians over rounds in which the competitors of a table take turns in random order; ratios "
-        "are medians of the ratios within a round. Codes and features are synthetic.",
-    ]
+        "- Times are medians over rounds in which the competitors of a table take turns in random order; "
+        "ratios are medians of the ratios within a round. Codes and features are synthetic.",
+    )
+    return "# Benchmarks\n\n" + "\n".join(lines)
 
 
 def _processor():

@@ -8,9 +8,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 
+class Disagreement(Exception):
+    """Competitors compute different things: their times would say nothing."""
+
+
 @dataclass(frozen=True)
 class Competitor:
-    """call() is what is timed; its seconds count `scale` times (a part of the work, extrapolated linearly)."""
+    """call() is what is timed; its seconds count `scale` times (part of the work, extrapolated)."""
 
     call: Callable
     scale: float = 1.0
@@ -42,8 +46,8 @@ class Measurement:
 def interleave(competitors, rounds, least_seconds=0.005):
     """Time competitors in turns, in an order drawn anew for every round.
 
-    competitors: name -> `Competitor` or function. Quick calls are repeated until `least_seconds` have passed and
-    follow an untimed one, so that a competitor finds its own data in the caches, not its neighbour's.
+    competitors: name -> `Competitor` or function. Quick calls are repeated until `least_seconds` have passed
+    and follow an untimed one, so that a competitor finds its own data in the caches, not its neighbour's.
     Returns name -> `Measurement`.
     """
     entries = {

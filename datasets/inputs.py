@@ -18,8 +18,8 @@ def write_inputs(items, training, path, kind="features", centre=True, unit_norm=
     """Write float32 (n, d) to the .npy file `path`, block by block.
 
     items: real (n, d), or uint8 (n, H, W, 3) with kind "pixels" (flattened, divided by 255); training: int64
-    indices. centre subtracts the mean of the training items (float64), unit_norm then divides each item by its
-    Euclidean length: the authors' preparation of fc7 and GIST features. An item of length 0 stays 0.
+    indices. centre subtracts the mean of the training items (float64), unit_norm then divides each item by
+    its Euclidean length: the authors' preparation of fc7 and GIST features. An item of length 0 stays 0.
     Returns the mean, float64 (d,), zeros without centring. Raises ValueError for values that are not finite.
     """
     if kind not in KINDS:

@@ -1,4 +1,4 @@
-"""Joint histograms of Hamming distance and affinity with one popcount a pair: any number of bits, any affinity.
+"""Joint histograms of Hamming distance and affinity by popcounts: any number of bits, any affinity.
 
 Eight queries share a pass over the database, each with a histogram of its own: increments of neighbouring
 pairs then seldom wait for one another's store.

@@ -19,7 +19,7 @@ from scipy.special import expi
 AP_SIMPLIFIED, AP_FULL, NDCG_SIMPLIFIED, NDCG_FULL, MUTUAL_INFORMATION = range(5)
 MAX_AFFINITY = 255
 DISCOUNT_KNOTS = 16  # per unit, of the interpolated discount sum
-_COPIES = 4  # tables written in turn, so that a scatter rarely waits for the one before
+_COPIES = 2  # tables written in turn, so that a scatter rarely waits for the one before
 
 
 def discount_sum_table(most):
@@ -27,11 +27,11 @@ def discount_sum_table(most):
     Hermite interpolation: float64 (2, 16 most + 2) at x = 0, 1/16, ...
 
     Proposition 2 replaces the sum by ln 2 (li(C_d + 1) - li(C_{d-1} + 1)), which is infinite for the first
-    occupied bin. Here the sum itself is continued (Euler-Maclaurin from x + 8 on, and the recurrence
+    occupied bin. Here the sum itself is continued (Euler-Maclaurin from x + 100 on, and the recurrence
     L(x) = L(x + 1) - 1/log2(x + 2) below), so that it is finite everywhere and exact at integers.
     """
     x = np.arange(DISCOUNT_KNOTS * most + 2, dtype=np.float64) / DISCOUNT_KNOTS
-    shift = 8
+    shift = 100  # far enough out for the first correction to be exact to 1e-10
     ln2 = math.log(2)
 
     def continued(y):  # up to a constant: the midpoint rule with its first correction
@@ -293,6 +293,42 @@ def _objective(objective, c, g, relevant, ideal, items, table, by_c, by_g, work)
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
+def both_ways(slopes, upstream, out):
+    """out[i, j] = upstream[i] slopes[i, j] + upstream[j] slopes[j, i]: all (M, M), upstream (M,)."""
+    items = slopes.shape[0]
+    block = 8  # a block and its mirror image, in and out, stay in the level-1 cache
+    for row in range(0, items, block):
+        for column in range(row, items, block):
+            for i in range(row, min(row + block, items)):
+                for j in range(column, min(column + block, items)):
+                    both = upstream[i] * slopes[i, j] + upstream[j] * slopes[j, i]
+                    out[i, j] = both
+                    out[j, i] = both
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _survey(levels, begin, end, low, high, relevant):
+    """Smallest and largest of levels[begin:end] and the number above 0, carried on from those given."""
+    for j in range(begin, end):
+        low = min(low, levels[j])
+        high = max(high, levels[j])
+        relevant += levels[j] > 0
+    return low, high, relevant
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _scatter(sums, index, shares, gains, begin, end):
+    for j in range(begin, end):
+        row = sums[j % _COPIES, index[j]]
+        f = shares[j]
+        gain = gains[j]
+        row[0] += 1.0
+        row[1] += f
+        row[2] += gain
+        row[3] += gain * f
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
 def objective_and_slopes(positions, affinity, bins, delta, objective, discounts, table, values):
     """Objective of every query row; positions is overwritten by its derivatives.
 
@@ -302,77 +338,82 @@ def objective_and_slopes(positions, affinity, bins, delta, objective, discounts,
     """
     items = positions.shape[0]
     size = bins + 1
-    graded = objective == NDCG_SIMPLIFIED or objective == NDCG_FULL
+    graded = objective in (NDCG_SIMPLIFIED, NDCG_FULL)
     gains = np.empty(MAX_AFFINITY + 1)
     for level in range(MAX_AFFINITY + 1):
         gains[level] = 2.0**level - 1.0 if graded else 1.0 * (level > 0)
-    sums = np.empty((_COPIES, size, 4))
+    sums = np.empty((_COPIES, size, 4), np.float64)
+    merged = np.empty((size, 4))
     c = np.empty(size)
     g = np.empty(size)
     by_c = np.empty(size)
     by_g = np.empty(size)
+    slope_c = np.empty(size)
+    slope_g = np.empty(size)
     work = np.empty(size)
-    level_counts = np.zeros(MAX_AFFINITY + 1, np.int64)
+    level_counts = np.zeros((_COPIES, MAX_AFFINITY + 1), np.int64)
     row_gains = np.empty(items)
-    last = bins - 1
+    index = np.empty(items, np.int32)
+    shares = np.empty(items, positions.dtype)
+    zero = positions.dtype.type(0)
+    last = positions.dtype.type(bins - 1)
     for i in range(items):
-        valid = True
-        highest = 0
-        relevant = 0
-        for j in range(items):
-            level = affinity[i, j]
-            valid = valid and 0 <= level <= MAX_AFFINITY
-            level = min(max(level, 0), MAX_AFFINITY)  # also keeps the look-up in bounds
-            row_gains[j] = gains[level]
-            if j != i:
-                relevant += level > 0
-                highest = max(highest, level)
-                if graded:
-                    level_counts[level] += 1
-        if not valid:
+        low_level, high_level, relevant = _survey(affinity[i], 0, i, 0, 0, 0)
+        low_level, high_level, relevant = _survey(affinity[i], i + 1, items, low_level, high_level, relevant)
+        if low_level < 0 or high_level > MAX_AFFINITY:
             return False
+        for begin, end in ((0, i), (i + 1, items)):
+            if graded:
+                for j in range(begin, end):
+                    row_gains[j] = gains[affinity[i, j]]
+            else:
+                for j in range(begin, end):
+                    row_gains[j] = 1.0 if affinity[i, j] > 0 else 0.0
+        row_gains[i] = 0.0
         ideal = 0.0
         if graded:
+            for begin, end in ((0, i), (i + 1, items)):
+                for j in range(begin, end):
+                    level_counts[j % _COPIES, affinity[i, j]] += 1
             rank = 0
-            for level in range(highest, 0, -1):
-                end = rank + level_counts[level]
+            for level in range(high_level, 0, -1):
+                end = rank
+                for copy in range(_COPIES):
+                    end += level_counts[copy, level]
                 ideal += gains[level] * (discounts[end] - discounts[rank])
                 rank = end
-            level_counts[: highest + 1] = 0
+            for copy in range(_COPIES):
+                level_counts[copy, : high_level + 1] = 0
         if relevant == 0 or (objective == MUTUAL_INFORMATION and relevant == items - 1):
             values[i] = 1.0 if graded else 0.0  # nothing to rank, or nothing to tell apart
             for j in range(items):
                 positions[i, j] = 0.0 * positions[i, j]  # NaN stays NaN
             continue
 
+        poison = 0.0  # NaN where a position is: no bin would show it
         if delta == 1.0:
-            sums[:] = 0.0
             for j in range(items):
-                if j == i:
-                    continue
                 z = positions[i, j]
-                k = min(max(int(z), 0), last)  # from both sides: int(NaN) is anything
-                f = z - k
-                gain = row_gains[j]
-                row = sums[j % _COPIES, k]
-                row[0] += 1.0
-                row[1] += f
-                row[2] += gain
-                row[3] += gain * f
+                bounded = z if z > zero else zero  # NaN, too, becomes 0
+                bounded = bounded if bounded < last else last
+                k = np.int32(bounded)
+                index[j] = k
+                shares[j] = z - positions.dtype.type(k)
+            sums[:] = 0.0
+            _scatter(sums, index, shares, row_gains, 0, i)
+            _scatter(sums, index, shares, row_gains, i + 1, items)
             # Centre k gets 1 - f of the items between k and k + 1, and f of those between k - 1 and k.
-            carried_c = 0.0
-            carried_g = 0.0
             for k in range(size):
-                s0 = s1 = s2 = s3 = 0.0
-                for copy in range(_COPIES):
-                    s0 += sums[copy, k, 0]
-                    s1 += sums[copy, k, 1]
-                    s2 += sums[copy, k, 2]
-                    s3 += sums[copy, k, 3]
-                c[k] = s0 - s1 + carried_c
-                g[k] = s2 - s3 + carried_g
-                carried_c = s1
-                carried_g = s3
+                for m in range(4):
+                    total = 0.0
+                    for copy in range(_COPIES):
+                        total += sums[copy, k, m]
+                    merged[k, m] = total
+            c[0] = merged[0, 0] - merged[0, 1]
+            g[0] = merged[0, 2] - merged[0, 3]
+            for k in range(1, size):
+                c[k] = merged[k, 0] - merged[k, 1] + merged[k - 1, 1]
+                g[k] = merged[k, 2] - merged[k, 3] + merged[k - 1, 3]
         else:
             c[:] = 0.0
             g[:] = 0.0
@@ -380,28 +421,28 @@ def objective_and_slopes(positions, affinity, bins, delta, objective, discounts,
                 if j == i:
                     continue
                 z = positions[i, j]
-                low = min(max(int(math.ceil(z - delta)), 0), size)
-                high = min(max(int(math.floor(z + delta)), -1), bins)
+                poison += 0.0 * z
+                low = min(max(np.int64(math.ceil(z - delta)), 0), size)
+                high = min(max(np.int64(math.floor(z + delta)), -1), bins)
                 for k in range(low, high + 1):
                     share = 1.0 - abs(z - k) / delta
                     c[k] += share
                     g[k] += share * row_gains[j]
 
-        values[i] = _objective(objective, c, g, relevant, ideal, items - 1, table, by_c, by_g, work)
+        values[i] = _objective(objective, c, g, relevant, ideal, items - 1, table, by_c, by_g, work) + poison
 
         if delta == 1.0:
             for k in range(bins):  # derivative by a distance between centres k and k + 1
-                by_c[k] = by_c[k + 1] - by_c[k]
-                by_g[k] = by_g[k + 1] - by_g[k]
+                slope_c[k] = by_c[k + 1] - by_c[k]
+                slope_g[k] = by_g[k + 1] - by_g[k]
             for j in range(items):
-                z = positions[i, j]
-                k = min(max(int(z), 0), last)
-                positions[i, j] = by_c[k] + row_gains[j] * by_g[k] + 0.0 * z  # NaN stays NaN
+                k = index[j]
+                positions[i, j] = slope_c[k] + row_gains[j] * slope_g[k] + 0.0 * shares[j]  # NaN stays NaN
         else:
             for j in range(items):
                 z = positions[i, j]
-                low = min(max(int(math.ceil(z - delta)), 0), size)
-                high = min(max(int(math.floor(z + delta)), -1), bins)
+                low = min(max(np.int64(math.ceil(z - delta)), 0), size)
+                high = min(max(np.int64(math.floor(z + delta)), -1), bins)
                 slope = 0.0 * z
                 for k in range(low, high + 1):
                     sign = 1.0 if z <= k else -1.0

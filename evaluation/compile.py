@@ -35,6 +35,7 @@ def compile_kernels():
                 relaxed.discount_sum_table(40),
                 np.empty(20),
             )
+        relaxed.both_ways(*(rng.random(shape).astype(dtype) for shape in ((20, 20), 20, (20, 20))))
 
 
 if __name__ == "__main__":

@@ -147,7 +147,7 @@ class AffinityBlocks:
 
 @dataclass(frozen=True)
 class JointHistograms:
-    """counts[q, v, d] = number of database items at Hamming distance d whose affinity to query q is levels[v].
+    """counts[q, v, d] = number of database items at distance d whose affinity to query q is levels[v].
 
     levels: int64 (V,), ascending from 0; counts: int64 (Q, V, b + 1).
     """

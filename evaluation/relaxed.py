@@ -10,9 +10,11 @@ On the CPU a compiled kernel serves; on other devices, or with `backend="torch"`
 operations.
 """
 
+import math
 from functools import lru_cache
 
 import torch
+from torch.autograd.function import once_differentiable
 
 try:
     from evaluation import _relaxed_kernels as kernels
@@ -20,6 +22,7 @@ except ImportError:  # Numba is not needed for the tensor path
     kernels = None
 
 BACKENDS = ("auto", "compiled", "torch")
+MAX_AFFINITY = 255
 
 
 def average_precision(codes, affinity, bins, delta=1.0, simplified=True, backend="auto"):
@@ -60,17 +63,17 @@ _OBJECTIVES = ("ap_s", "ap_r", "dcg_s", "dcg_r", "mi")  # in the order of the ke
 
 
 def _evaluate(codes, affinity, bins, delta, objective, backend):
-    if codes.ndim != 2 or not codes.is_floating_point():
-        raise ValueError(f"codes must be floats (M, b), not {codes.dtype} {tuple(codes.shape)}")
+    if codes.ndim != 2 or codes.shape[1] == 0 or not codes.is_floating_point():
+        raise ValueError(f"codes must be floats (M, b), b >= 1, not {codes.dtype} {tuple(codes.shape)}")
     items = codes.shape[0]
     if affinity.shape != (items, items) or affinity.is_floating_point() or affinity.is_complex():
         raise ValueError(
             f"affinity must be integers ({items}, {items}), not {affinity.dtype} {tuple(affinity.shape)}"
         )
-    if bins != int(bins) or bins < 1:
+    if not (math.isfinite(bins) and bins == int(bins) and bins >= 1):
         raise ValueError(f"bins must be a positive integer, not {bins}")
-    if not delta > 0:
-        raise ValueError(f"delta must be positive, not {delta}")
+    if not (math.isfinite(delta) and delta > 0):
+        raise ValueError(f"delta must be a positive number, not {delta}")
     if backend not in BACKENDS:
         raise ValueError(f"backend must be one of {BACKENDS}, not {backend!r}")
     compiled = codes.device.type == "cpu" and kernels is not None
@@ -86,10 +89,15 @@ class _Listwise(torch.autograd.Function):
     """Forward keeps the derivatives of each query's objective by its distances; backward is two products."""
 
     @staticmethod
+    @once_differentiable
     def backward(context, upstream):
         codes, slopes = context.saved_tensors
         # dO/dphi_j = -(1/2w) (sum over queries i of slope_ij phi_i, and the query's own share): slopes are
         # per bin width. Scaling codes by the upstream gradient costs M b, scaling slopes M^2.
+        if context.compiled:
+            both = torch.empty_like(slopes)
+            kernels.both_ways(slopes.numpy(), upstream.contiguous().numpy(), both.numpy())
+            return (both @ codes).mul_(-0.5 / context.width), None, None, None, None
         weighted = upstream[:, None] * codes
         gradient = upstream[:, None] * (slopes @ codes)
         gradient.addmm_(slopes.t(), weighted)
@@ -109,10 +117,11 @@ class _Compiled(_Listwise):
     def forward(context, codes, affinity, bins, delta, objective):
         codes = codes.detach().contiguous()
         positions, context.width = _Listwise.positions(codes, bins)
+        context.compiled = True
         items = len(codes)
         values = torch.empty(items, dtype=torch.float64)
         number = _OBJECTIVES.index(objective)
-        table = _discount_table(_size_class(items * max(1, delta))) if objective == "dcg_r" else _no_table()
+        table = _discount_table(_size_class(items * (1 + delta))) if objective == "dcg_r" else _no_table()
         valid = kernels.objective_and_slopes(
             positions.numpy(),
             affinity.to(torch.int64).contiguous().numpy(),
@@ -124,7 +133,7 @@ class _Compiled(_Listwise):
             values.numpy(),
         )
         if not valid:
-            raise ValueError(f"affinity must lie between 0 and {kernels.MAX_AFFINITY}")
+            raise ValueError(f"affinity must lie between 0 and {MAX_AFFINITY}")
         context.save_for_backward(codes, positions)
         return values.to(codes.dtype)
 
@@ -134,13 +143,18 @@ class _Tensors(_Listwise):
     def forward(context, codes, affinity, bins, delta, objective):
         codes = codes.detach()
         positions, context.width = _Listwise.positions(codes, bins)
+        context.compiled = False
         others = ~torch.eye(len(codes), dtype=torch.bool, device=codes.device)
-        if bool((affinity < 0).any()):
-            raise ValueError("affinity must not be negative")
-        relevant = (affinity > 0) & others
-        graded = objective.startswith("dcg")
-        gains = torch.exp2(affinity.to(codes.dtype)) - 1 if graded else relevant.to(codes.dtype)
-        gains = gains * others
+        affinity = affinity.to(torch.int64).masked_fill(~others, 0)
+        if bool(((affinity < 0) | (affinity > MAX_AFFINITY)).any()):
+            raise ValueError(f"affinity must lie between 0 and {MAX_AFFINITY}")
+        relevant = affinity > 0
+        gains = relevant.to(codes.dtype)
+        if objective.startswith("dcg"):
+            # Times 2^-highest, which NDCG does not notice and float32 can hold.
+            highest = affinity.max()
+            gains = torch.exp2((affinity - highest).to(codes.dtype)) - torch.exp2(-highest.to(codes.dtype))
+            gains = gains.masked_fill(~relevant, 0)
         weights = torch.stack([others.to(codes.dtype), gains])  # (2, M, M)
         shares = list(_shares(positions, bins, delta))
         histograms = codes.new_zeros(2, len(codes), bins + 1)
@@ -228,7 +242,7 @@ def _dcg_simplified(c, g, relevant, gains, items):
 
 def _dcg_full(c, g, relevant, gains, items):
     before, end = _before(c), c.cumsum(1)
-    table = _discount_table(_size_class(float(end.detach().max()) + 1)).to(c.device)
+    table = _discount_table(_size_class(float(end.detach().nan_to_num().max()) + 1)).to(c.device)
     occupied = c > 1e-6
     count = torch.where(occupied, c, 1.0)
     mean = (_discount_sum(end, table) - _discount_sum(before, table)) / count

@@ -5,11 +5,13 @@ from typing import NamedTuple
 import numpy as np
 
 from evaluation import exact
-from evaluation.hamming import joint_histograms
+from evaluation.hamming import JointHistograms, joint_histograms
+
+_QUERIES_AT_ONCE = 512
 
 
 class Scores(NamedTuple):
-    """means: metric name -> float, plus counts; per_query: metric name -> float64 (Q,); curves: name -> (b + 1,)."""
+    """means: metric -> float, and counts; per_query: metric -> float64 (Q,); curves: name -> (b + 1,)."""
 
     means: dict
     per_query: dict
@@ -25,17 +27,13 @@ def score(query, database, bits, affinity, at=(), ap_at_normaliser="hits", threa
     Raises ValueError for codes or labels that do not fit together.
     """
     histograms = joint_histograms(query, database, bits, affinity, threads=threads)
-    ranges = {"ap": exact.average_precision(histograms), "ndcg": exact.ndcg(histograms)}
-    for cut in at:
-        ranges[f"ap@{cut}"] = exact.average_precision(histograms, cut, ap_at_normaliser)
-        ranges[f"ndcg@{cut}"] = exact.ndcg(histograms, cut)
-        ranges[f"precision@{cut}"] = exact.precision(histograms, cut)
-    per_query = {}
-    for name, values in ranges.items():
-        per_query[name] = values.expected
-        per_query[f"{name}_min"] = values.minimum
-        per_query[f"{name}_max"] = values.maximum
-    per_query["precision_radius_2"] = exact.precision_within_radius(histograms, 2)
+    parts = {}
+    # Some queries at a time: the metrics' temporaries are larger than the histograms they come from.
+    for begin in range(0, len(query), _QUERIES_AT_ONCE):
+        some = histograms.counts[begin : begin + _QUERIES_AT_ONCE]
+        for name, values in _metrics(JointHistograms(histograms.levels, some), at, ap_at_normaliser).items():
+            parts.setdefault(name, []).append(values)
+    per_query = {name: np.concatenate(values) for name, values in parts.items()}
     means = {name: float(np.mean(values)) for name, values in per_query.items()}
     means |= {
         "queries": len(query),
@@ -45,3 +43,16 @@ def score(query, database, bits, affinity, at=(), ap_at_normaliser="hits", threa
     }
     precision, recall = exact.precision_recall_curve(histograms)
     return Scores(means, per_query, {"precision": precision, "recall": recall})
+
+
+def _metrics(histograms, at, ap_at_normaliser):
+    """Metric name -> (Q,) of every metric."""
+    ranges = {"ap": exact.average_precision(histograms), "ndcg": exact.ndcg(histograms)}
+    for cut in at:
+        ranges[f"ap@{cut}"] = exact.average_precision(histograms, cut, ap_at_normaliser)
+        ranges[f"ndcg@{cut}"] = exact.ndcg(histograms, cut)
+        ranges[f"precision@{cut}"] = exact.precision(histograms, cut)
+    values = {}
+    for name, found in ranges.items():
+        values |= {name: found.expected, f"{name}_min": found.minimum, f"{name}_max": found.maximum}
+    return values | {"precision_radius_2": exact.precision_within_radius(histograms, 2)}

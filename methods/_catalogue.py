@@ -14,7 +14,7 @@ FAMILIES = ("pointwise", "pairwise", "listwise", "reference")
 
 @dataclass(frozen=True)
 class MethodCard:
-    """A method as its source states it. parameters: names of its hyper-parameters, inherited ones included."""
+    """A method as its source states it. parameters: names of its hyper-parameters, also inherited ones."""
 
     name: str
     path: Path

@@ -46,7 +46,7 @@ class DeepHashing(HashingMethod):
         return torch.tanh(self.current_alpha * outputs)
 
     def build_network(self, item_shape):
-        """Items (n, *item_shape) to raw scores (n, bits): a linear hash layer, unless a method says otherwise."""
+        """Items (n, *item_shape) to raw scores (n, bits): a linear hash layer, unless overridden."""
         layer = torch.nn.Linear(math.prod(item_shape), self.bits)
         torch.nn.init.normal_(layer.weight, std=math.sqrt(2 / layer.in_features))
         torch.nn.init.zeros_(layer.bias)
@@ -110,7 +110,7 @@ class DeepHashing(HashingMethod):
             total += loss.item() * len(indices)
         if not math.isfinite(total):
             raise Refusal(
-                f"the loss is not finite in epoch {epoch + 1}: lower learning_rate ({self.learning_rate}) or alpha"
+                f"the loss is not finite in epoch {epoch + 1}: lower learning_rate ({self.learning_rate})"
             )
         return total / len(order)
 

@@ -1,7 +1,7 @@
 """The configuration: read, merged with the user's, checked, and turned into the runs of a table.
 
-Every mistake is a ConfigurationError of one line that names the file, the key and what would be right. Nothing
-here imports a method, a loader or torch: a dry run stays fast.
+Every mistake is a ConfigurationError of one line that names file, key and what would be right. Nothing here
+imports a method, a loader or torch: a dry run stays fast.
 """
 
 import copy
@@ -178,8 +178,8 @@ class Configuration:
             cut = block["metric"].partition("@")[2]
             at = self["protocols"][block["protocol"]]["at"]
             if cut and int(cut) not in at:
-                message = f"{block['metric']} is not scored: add {cut} to `at` of protocol {block['protocol']} ({at})"
-                self._fail((*where, "metric"), message)
+                message = f"is not scored: add {cut} to `at` of protocol {block['protocol']}, now {at}"
+                self._fail((*where, "metric"), f"{block['metric']} {message}")
 
     def _known(self, where, name, known, what):
         if name not in known:
@@ -269,7 +269,7 @@ class Configuration:
         return [Path("resources/downloads"), *(Path(f) for f in named.split(os.pathsep) if f)]
 
     def sources(self, dataset):
-        """Paths of a dataset's sources, as strings. Raises ConfigurationError that says where each was sought."""
+        """Paths of a dataset's sources; where one is missing, the ConfigurationError says where it was sought."""
         found = []
         for source in self["datasets"][dataset]["sources"]:
             name = source["file"]
@@ -323,8 +323,8 @@ def _fill_defaults(value, schema):
 
 
 def use_this_python(root):
-    """Let jobs, `python -m workflow.scripts.<rule>`, run with this interpreter, from any working directory, and
-    find this checkout's packages before installed ones of the same name (PyPI has a `datasets`)."""
+    """Let jobs, `python -m workflow.scripts.<rule>`, run with this interpreter, from any working directory,
+    and find this checkout's packages before installed ones of the same name (PyPI has a `datasets`)."""
     for variable, first in (("PATH", Path(sys.executable).parent), ("PYTHONPATH", root)):
         known = os.environ.get(variable, "").split(os.pathsep)
         os.environ[variable] = os.pathsep.join([str(first), *(f for f in known if f and f != str(first))])

@@ -25,7 +25,7 @@ def replaced(target):
 
 @contextmanager
 def filled(folder):
-    """A temporary folder whose files move into `folder`, one rename each, if the block ends without an error."""
+    """A temporary folder whose files move into `folder`, one by one, if the block ends without an error."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(dir=folder, prefix=".writing."))

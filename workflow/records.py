@@ -1,4 +1,4 @@
-"""Records of a table's runs, read from the run folders that its cells name: never from what a folder holds."""
+"""Records of a table's runs, read from the folders that its cells name, never from what is found there."""
 
 from pathlib import Path
 

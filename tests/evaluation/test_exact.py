@@ -1,6 +1,6 @@
-"""Tie-aware metrics against brute force over every order, independent libraries, identities and known values."""
+"""Tie-aware metrics against brute force over every order, other libraries, identities and known values."""
 
-from itertools import permutations
+from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
@@ -52,7 +52,7 @@ def over_all_orders(distances, affinities, metric):
     values = [
         metric([affinities[i] for i in order])
         for order in permutations(range(len(distances)))
-        if all(distances[a] <= distances[b] for a, b in zip(order, order[1:]))
+        if all(distances[a] <= distances[b] for a, b in pairwise(order))
     ]
     return np.mean(values), min(values), max(values)
 
@@ -118,7 +118,7 @@ def test_ap_equals_scikit_learn_where_nothing_is_tied():
 @pytest.mark.parametrize("normaliser", exact.AP_AT_NORMALISERS)
 @pytest.mark.parametrize("at", [7, 150, 1000])
 def test_large_cuts_equal_sums_over_the_hypergeometric_distribution(at, normaliser):
-    """An independent form: condition on the hits in the cut tie with scipy's pmf, sum precisions rank by rank."""
+    """An independent form: condition on the hits in the cut tie (scipy's pmf), sum precisions by rank."""
     from scipy.stats import hypergeom
 
     for seed in range(4):

@@ -47,7 +47,7 @@ def test_histograms_equal_a_plain_count(bits):
 
         distance_levels = np.array([0, 1, 2, 5, 10])
         index = rng.integers(0, 5, (5, items))
-        blocks = AffinityBlocks(lambda i, j, index=index: distance_levels[index[i:j]], (1, 2, 5, 10))
+        blocks = AffinityBlocks(lambda i, j, table=distance_levels[index]: table[i:j], (1, 2, 5, 10))
         found = joint_histograms(*packed, bits, blocks)
         assert np.array_equal(found.levels, distance_levels)
         assert np.array_equal(found.counts, counted(query, database, index, 5))

@@ -1,4 +1,4 @@
-"""The relaxed objectives: known answers, plain formulas, finite differences, and the exact metrics they relax."""
+"""The relaxed objectives: known answers, plain formulas, finite differences, the exact metrics they relax."""
 
 import math
 
@@ -7,8 +7,8 @@ import pytest
 import torch
 from scipy.special import digamma, expi, polygamma
 
-from evaluation import exact, relaxed
 from evaluation import _relaxed_kernels as kernels
+from evaluation import exact, relaxed
 from evaluation.hamming import AffinityBlocks, joint_histograms, pack
 
 BACKENDS = ("compiled", "torch")

@@ -1,0 +1,271 @@
+"""What every method must do, whoever wrote it: this file finds the methods by itself."""
+
+import ast
+import json
+import random
+import re
+from dataclasses import fields
+
+import numpy as np
+import pytest
+import torch
+
+from evaluation.hamming import EqualLabels
+from evaluation.scoring import score
+from methods import _base
+from methods._base import HashingMethod, Refusal, TrainingSet
+from methods._catalogue import SUPERVISION, catalogue, load_class
+from methods._deep import DeepHashing
+
+CARDS = catalogue()
+every_method = pytest.mark.parametrize("name", sorted(CARDS))
+BITS = 6
+# Settings that only shorten training, for tests that do not ask how good the codes are.
+SHORT = {"epochs": 3, "batch_size": 32, "iterations": 5}
+
+
+def class_data(seed, items=120, classes=4, dimensions=16):
+    """Vectors of unit length around class centres, float32 (n, d), and their classes, int64 (n,)."""
+    generator = np.random.default_rng(seed)
+    centres = np.random.default_rng(99).normal(size=(classes, dimensions))
+    labels = np.arange(items) % classes
+    vectors = centres[labels] + generator.normal(size=(items, dimensions))
+    vectors -= vectors.mean(axis=0)
+    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32), labels
+
+
+def training_set(name, seed=0, items=120, **changes):
+    """As the method's supervision asks: classes, or graded affinities (same class 2, sister class 1)."""
+    vectors, labels = class_data(seed, items)
+    equal = labels[:, None] == labels
+    affinity, levels = equal.astype(np.int64), (0, 1)
+    if CARDS[name].supervision == "graded":
+        affinity = affinity + (labels[:, None] // 2 == labels // 2)
+        levels = (0, 1, 2)
+    made = {
+        "items": vectors,
+        "affinity": lambda rows, columns: affinity[np.ix_(rows, columns)],
+        "levels": levels,
+        "labels": labels,
+    }
+    return TrainingSet(**(made | changes))
+
+
+def first(name, count):
+    """The training set cut down to its first items."""
+    whole = training_set(name)
+    return TrainingSet(whole.items[:count], whole.affinity, whole.levels, whole.labels[:count])
+
+
+def short(name, **changes):
+    settings = {key: value for key, value in SHORT.items() if key in CARDS[name].parameters}
+    return load_class(name)(**({"bits": BITS} | settings | changes))
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    """name -> a method fitted once, briefly."""
+    made = {}
+
+    def get(name):
+        if name not in made:
+            made[name] = short(name).fit(training_set(name))
+        return made[name]
+
+    return get
+
+
+@pytest.fixture(scope="module")
+def others():
+    return class_data(1, items=101)[0]
+
+
+# -- the file ----------------------------------------------------------------------------------------------
+
+
+@every_method
+def test_the_docstring_cites_and_opens_with_one_sentence(name):
+    text = ast.get_docstring(ast.parse(CARDS[name].path.read_text(encoding="utf-8")))
+    summary = " ".join(text.split("\n\n")[0].split())
+    assert summary.endswith(".")
+    assert not re.search(r"\.\s+[A-Z]", summary)
+    assert re.search(r"\b(19|20)\d\d\b", text), "no year of a publication"
+    assert len(text.split("\n\n")) > 1, "no reference after the summary"
+
+
+@every_method
+def test_what_the_catalogue_reads_is_what_the_class_has(name):
+    card, method_class = CARDS[name], load_class(name)
+    assert issubclass(method_class, HashingMethod)
+    assert method_class.supervision == card.supervision
+    assert method_class.supervision in SUPERVISION
+    assert method_class.family == card.family
+    assert {entry.name for entry in fields(method_class)} == set(card.parameters)
+
+
+# -- construction ------------------------------------------------------------------------------------------
+
+
+@every_method
+def test_hyperparameters_are_keyword_arguments_and_construction_does_nothing_else(name):
+    method_class = load_class(name)
+    # A stand-in of no use to any computation: constructing must only keep it.
+    stand_ins = {entry.name: object() for entry in fields(method_class)}
+    method = method_class(**stand_ins)
+    assert vars(method) == stand_ins
+    assert vars(method_class()) == {entry.name: entry.default for entry in fields(method_class)}
+    assert method_class(bits=9, seed=4) == method_class(seed=4, bits=9)
+    assert method_class(bits=9) != method_class(bits=8)
+    with pytest.raises(TypeError):
+        method_class(9)
+    with pytest.raises(TypeError):
+        method_class(no_such_hyper_parameter=1)
+
+
+@every_method
+def test_hyperparameters_survive_json_and_construction(name):
+    method_class = load_class(name)
+    method = method_class(bits=9, seed=4)
+    told = json.loads(json.dumps(method.hyperparameters(), allow_nan=False))
+    assert told["bits"] == 9
+    assert method_class(**told) == method
+
+
+# -- fit and encode ----------------------------------------------------------------------------------------
+
+
+@every_method
+def test_fit_returns_self_and_leaves_hyperparameters_and_training_set_alone(name):
+    made = training_set(name)
+    before = made.items.copy(), made.labels.copy()
+    method = short(name)
+    told = method.hyperparameters()
+    assert method.fit(made) is method
+    assert method.hyperparameters() == told
+    assert np.array_equal(made.items, before[0])
+    assert np.array_equal(made.labels, before[1])
+
+
+@every_method
+@pytest.mark.parametrize("bits", [1, 6, 13])
+def test_codes_are_bool_of_the_right_shape_and_items_stay_as_they_were(name, bits, others):
+    method = short(name, bits=bits).fit(training_set(name))
+    before = others.copy()
+    codes = method.encode(others)
+    assert codes.dtype == bool
+    assert codes.shape == (len(others), bits)
+    assert np.array_equal(others, before)
+    nothing = method.encode(others[:0])
+    assert nothing.dtype == bool
+    assert nothing.shape == (0, bits)
+
+
+@every_method
+def test_codes_do_not_depend_on_how_items_are_split_into_blocks(name, fitted, others, monkeypatch):
+    method = fitted(name)
+    whole = method.encode(others)
+    assert np.array_equal(np.concatenate([method.encode(others[:37]), method.encode(others[37:])]), whole)
+    assert np.array_equal(method.encode(others[::-1])[::-1], whole)
+    for rows in (1, 7, 101):
+        monkeypatch.setattr(_base, "ENCODE_ROWS", rows)
+        assert np.array_equal(method.encode(others), whole)
+
+
+@every_method
+def test_codes_of_copies_are_equal_and_each_item_has_its_own(name, fitted, others):
+    method = fitted(name)
+    order = np.random.default_rng(0).integers(0, len(others), 60)
+    assert np.array_equal(method.encode(others[order]), method.encode(others)[order])
+
+
+@every_method
+def test_the_same_seed_gives_the_same_codes_whatever_the_global_generators(name, fitted, others):
+    np.random.seed(123)  # noqa: NPY002
+    torch.manual_seed(123)
+    random.seed(123)
+    assert np.array_equal(short(name).fit(training_set(name)).encode(others), fitted(name).encode(others))
+
+
+@every_method
+def test_fit_encode_save_and_load_leave_the_global_generators_alone(name, others, tmp_path):
+    def states():
+        kind, key, *rest = np.random.get_state()  # noqa: NPY002
+        return [kind, key.tolist(), *rest], torch.get_rng_state().tolist(), random.getstate()
+
+    before = states()
+    method = short(name).fit(training_set(name))
+    method.encode(others)
+    method.save(tmp_path)
+    load_class(name).load(tmp_path).encode(others)
+    assert states() == before
+
+
+@every_method
+def test_a_second_fit_starts_anew(name, fitted, others):
+    method = short(name).fit(training_set(name, seed=5))
+    assert np.array_equal(method.fit(training_set(name)).encode(others), fitted(name).encode(others))
+
+
+# -- files -------------------------------------------------------------------------------------------------
+
+
+@every_method
+def test_a_saved_method_gives_the_same_codes_and_is_no_pickle(name, fitted, others, tmp_path):
+    method = fitted(name)
+    method.save(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["model.npz"]
+    with np.load(tmp_path / "model.npz", allow_pickle=False) as archive:
+        arrays = {key: archive[key] for key in archive.files}
+    assert all(array.dtype != object for array in arrays.values())
+    loaded = load_class(name).load(tmp_path)
+    assert loaded == method
+    assert np.array_equal(loaded.encode(others), method.encode(others))
+    loaded.save(tmp_path)  # and what was loaded can be saved again
+    assert np.array_equal(load_class(name).load(tmp_path).encode(others), method.encode(others))
+
+
+# -- progress ----------------------------------------------------------------------------------------------
+
+
+@every_method
+def test_progress_is_reported_as_plain_values_with_objective_and_seconds(name):
+    records = []
+    short(name).fit(training_set(name, report=records.append))
+    assert records
+    for record in records:
+        assert json.loads(json.dumps(record, allow_nan=False)) == record
+        assert {"objective", "seconds"} <= record.keys()
+    seconds = [record["seconds"] for record in records]
+    assert seconds == sorted(seconds)
+    assert seconds[0] >= 0
+
+
+# -- how good the codes are, and refusals ------------------------------------------------------------------
+
+
+def tie_aware_ap(method, vectors, labels):
+    packed = np.packbits(method.encode(vectors), axis=1)
+    return score(packed, packed, method.bits, EqualLabels(labels, labels)).means["ap"]
+
+
+@pytest.mark.parametrize("name", [n for n in sorted(CARDS) if CARDS[n].supervision != "none"])
+def test_a_method_that_sees_labels_beats_random_projections_on_them(name):
+    vectors, labels = class_data(0)
+    scores = {
+        rival: np.mean(
+            [
+                tie_aware_ap(load_class(rival)(bits=12, seed=s).fit(training_set(rival)), vectors, labels)
+                for s in range(3)
+            ]
+        )
+        for rival in (name, "lsh")
+    }
+    assert scores[name] > scores["lsh"] + 0.1
+
+
+@pytest.mark.parametrize("name", [n for n in sorted(CARDS) if issubclass(load_class(n), DeepHashing)])
+@pytest.mark.parametrize("items", [0, 1])
+def test_a_deep_method_refuses_a_training_set_that_ranks_nothing(name, items):
+    with pytest.raises(Refusal, match="at least 2 items") as told:
+        short(name).fit(first(name, items))
+    assert "\n" not in str(told.value)

@@ -1,0 +1,318 @@
+"""The shared trainer: stochastic gradient descent as in the MatConvNet trainers, for any network."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import torch
+
+from methods._base import Refusal, TrainingSet
+from methods._catalogue import load_class
+from methods._deep import DeepHashing
+
+
+def vectors(count=23, dimensions=5, classes=3, seed=0):
+    generator = np.random.default_rng(seed)
+    labels = np.arange(count) % classes
+    items = (
+        generator.normal(size=(count, dimensions)) + 2 * generator.normal(size=(classes, dimensions))[labels]
+    )
+    return items.astype(np.float32), labels
+
+
+def training_set(items, labels, report=lambda record: None):
+    equal = (labels[:, None] == labels).astype(np.int64)
+    return TrainingSet(
+        items, lambda rows, columns: equal[np.ix_(rows, columns)], (0, 1), labels=labels, report=report
+    )
+
+
+# -- the steps ---------------------------------------------------------------------------------------------
+
+
+@dataclass(kw_only=True)
+class Targets(DeepHashing):
+    """Mean over the batch of |tanh(alpha f) - target|^2, a target per item; keeps what it was given."""
+
+    def prepare(self, training_set):
+        generator = np.random.default_rng(42)
+        self.targets = generator.choice([-1.0, 1.0], size=(len(training_set), self.bits))
+        self.batches, self.affinities = [], []
+
+    def build_network(self, item_shape):
+        network = super().build_network(item_shape)
+        torch.nn.init.constant_(network[1].bias, 0.3)  # not 0, so that its decay is seen
+        self.first = [parameter.detach().double().numpy().copy() for parameter in network.parameters()]
+        return network
+
+    def loss(self, outputs, affinity, indices):
+        self.batches.append(indices.numpy().copy())
+        self.affinities.append(affinity.numpy().copy())
+        targets = torch.from_numpy(self.targets[indices]).to(outputs.dtype)
+        return ((self.relax(outputs) - targets) ** 2).sum(1).mean()
+
+
+def descend_by_hand(method, items, batches_of_epoch):
+    """The same steps in NumPy, float64, with the gradient written out. Returns (W, bias, mean losses)."""
+    weight, bias = (array.copy() for array in method.first)
+    speed_weight, speed_bias = np.zeros_like(weight), np.zeros_like(bias)
+    losses = []
+    for epoch, batches in enumerate(batches_of_epoch):
+        rate = method.learning_rate
+        if method.learning_rate_every:
+            rate *= method.learning_rate_factor ** (epoch // method.learning_rate_every)
+        alpha = method.alpha
+        if method.alpha_final is not None:
+            alpha *= (method.alpha_final / method.alpha) ** (epoch / (method.epochs - 1))
+        total = 0.0
+        for rows in batches:
+            x, target = items[rows].astype(np.float64), method.targets[rows]
+            relaxed = np.tanh(alpha * (x @ weight.T + bias))
+            total += ((relaxed - target) ** 2).sum()
+            slope = 2 * (relaxed - target) * alpha * (1 - relaxed**2) / len(rows)
+            # v <- momentum v - (g + decay w); w <- w + rate v
+            speed_weight = method.momentum * speed_weight - (slope.T @ x + method.weight_decay * weight)
+            speed_bias = method.momentum * speed_bias - (slope.sum(0) + method.weight_decay * bias)
+            weight, bias = weight + rate * speed_weight, bias + rate * speed_bias
+        losses.append(total / sum(len(rows) for rows in batches))
+    return weight, bias, losses
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"momentum": 0.0, "weight_decay": 0.0},
+        {"momentum": 0.9, "weight_decay": 0.05},
+        {"learning_rate_every": 2, "learning_rate_factor": 0.1, "momentum": 0.0},
+        {"alpha": 0.5, "alpha_final": 2.0},
+        {"batch_size": 100},
+        {"batch_size": 4, "seed": 3},
+    ],
+    ids=lambda settings: "-".join(settings),
+)
+def test_training_is_descent_written_by_hand(settings):
+    items, labels = vectors()
+    records = []
+    chosen = {"bits": 4, "epochs": 5, "batch_size": 6, "learning_rate": 0.05} | settings
+    method = Targets(**chosen).fit(training_set(items, labels, records.append))
+    per_epoch = math.ceil(len(items) / method.batch_size)
+    assert len(method.batches) == 5 * per_epoch
+    epochs = [method.batches[first : first + per_epoch] for first in range(0, 5 * per_epoch, per_epoch)]
+    for batches in epochs:  # every item once, in batches of the size asked for but the last
+        assert sorted(np.concatenate(batches)) == list(range(len(items)))
+        assert all(len(rows) == method.batch_size for rows in batches[:-1])
+    orders = {tuple(np.concatenate(batches)) for batches in epochs}
+    assert len(orders) == 5  # reshuffled every epoch
+    for rows, affinity in zip(method.batches, method.affinities, strict=True):
+        assert np.array_equal(affinity, labels[rows][:, None] == labels[rows])
+    weight, bias, losses = descend_by_hand(method, items, epochs)
+    ours = [parameter.detach().numpy() for parameter in method.network.parameters()]
+    assert ours[0] == pytest.approx(weight, abs=2e-5)
+    assert ours[1] == pytest.approx(bias, abs=2e-5)
+    assert [record["objective"] for record in records] == pytest.approx(losses, abs=1e-4)
+    assert not np.allclose(weight, method.first[0], atol=1e-2)
+
+
+def test_schedules_are_told_and_as_documented():
+    items, labels = vectors()
+    records = []
+    Targets(
+        bits=3,
+        epochs=7,
+        learning_rate=0.2,
+        learning_rate_factor=0.5,
+        learning_rate_every=3,
+        alpha=2,
+        alpha_final=128,
+    ).fit(training_set(items, labels, records.append))
+    assert [record["epoch"] for record in records] == [1, 2, 3, 4, 5, 6, 7]
+    assert [record["learning_rate"] for record in records] == pytest.approx([0.2] * 3 + [0.1] * 3 + [0.05])
+    assert [record["alpha"] for record in records] == pytest.approx([2, 4, 8, 16, 32, 64, 128])
+
+
+def test_a_fixed_alpha_and_rate_stay_fixed():
+    items, labels = vectors()
+    records = []
+    Targets(bits=3, epochs=3, learning_rate=0.2, alpha=5).fit(training_set(items, labels, records.append))
+    assert [(record["learning_rate"], record["alpha"]) for record in records] == [(0.2, 5)] * 3
+
+
+def test_initial_weights_are_normal_with_variance_two_over_inputs_and_biases_zero():
+    class Plain(DeepHashing):
+        pass
+
+    method = Plain(bits=64, seed=1)
+    layer = method.build_network((500,))[1]
+    assert torch.count_nonzero(layer.bias) == 0
+    weights = layer.weight.detach().numpy().ravel()
+    standard_error = math.sqrt(2 / 500) / math.sqrt(2 * len(weights))
+    assert abs(weights.std() - math.sqrt(2 / 500)) < 5 * standard_error
+    assert abs(weights.mean()) < 5 * math.sqrt(2 / 500 / len(weights))
+
+
+@dataclass(kw_only=True)
+class Constant(DeepHashing):
+    value: float = 3.0
+
+    def loss(self, outputs, affinity, indices):
+        return self.value + 0 * outputs.sum()
+
+
+@pytest.mark.parametrize("count", [20, 21, 23])
+def test_the_reported_objective_is_the_mean_over_the_items_that_were_seen(count):
+    records = []
+    items, labels = vectors(count)
+    Constant(bits=2, batch_size=10, epochs=1).fit(training_set(items, labels, records.append))
+    assert records[0]["objective"] == pytest.approx(3.0)
+
+
+def test_batches_of_one_item_are_refused_rather_than_training_nothing():
+    items, labels = vectors()
+    with pytest.raises(ValueError, match="batch_size") as told:
+        Constant(bits=2, batch_size=1).fit(training_set(items, labels))
+    assert "\n" not in str(told.value)
+
+
+# -- what cannot be trained --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_a_loss_that_is_not_finite_is_a_refusal_of_one_line(value):
+    items, labels = vectors()
+    with pytest.raises(Refusal, match=r"not finite in epoch 1.*learning_rate") as told:
+        Constant(bits=2, value=value).fit(training_set(items, labels))
+    assert "\n" not in str(told.value)
+
+
+@dataclass(kw_only=True)
+class Explosive(DeepHashing):
+    def loss(self, outputs, affinity, indices):
+        return (outputs**4).mean() * 1e30
+
+
+def test_weights_that_end_up_not_finite_are_a_refusal_even_in_the_last_epoch():
+    """One step, from a finite loss to infinite weights: no later loss is there to tell."""
+    items, labels = vectors()
+    with pytest.raises(Refusal, match="not finite"):
+        Explosive(bits=2, epochs=1, batch_size=100, learning_rate=1e30).fit(training_set(items, labels))
+
+
+def test_cuda_asked_for_and_not_there_is_a_refusal():
+    if torch.cuda.is_available():
+        pytest.skip("there is a CUDA device")
+    items, labels = vectors()
+    with pytest.raises(Refusal, match="no CUDA device"):
+        Constant(bits=2, device="cuda").fit(training_set(items, labels))
+    Constant(bits=2, device="auto", epochs=1).fit(training_set(items, labels))
+
+
+# -- any network -------------------------------------------------------------------------------------------
+
+
+class FirstChannels(torch.nn.Module):
+    def forward(self, images):
+        return images.permute(0, 3, 1, 2) / 255
+
+
+@dataclass(kw_only=True)
+class Convolutional(load_class("talr_ap")):
+    def build_network(self, item_shape):
+        height, width, channels = item_shape
+        return torch.nn.Sequential(
+            FirstChannels(),
+            torch.nn.Conv2d(channels, 6, 3, padding=1),
+            torch.nn.BatchNorm2d(6),
+            torch.nn.ReLU(),
+            torch.nn.AvgPool2d(2),
+            torch.nn.Dropout(0.1),
+            torch.nn.Flatten(),
+            torch.nn.Linear(6 * (height // 2) * (width // 2), self.bits),
+        )
+
+
+def striped_images(count, seed):
+    """uint8 (n, 8, 8, 3): class 0 has stripes across, class 1 down, class 2 is noise alone."""
+    generator = np.random.default_rng(seed)
+    labels = np.arange(count) % 3
+    images = generator.integers(0, 120, (count, 8, 8, 3))
+    images[labels == 0, ::2] += 120
+    images[labels == 1, :, ::2] += 120
+    return images.astype(np.uint8), labels
+
+
+def test_any_network_trains_on_images_and_comes_back_from_its_file(tmp_path):
+    images, labels = striped_images(90, 0)
+    records = []
+    method = Convolutional(bits=8, epochs=12, batch_size=30, alpha=2.0)
+    method.fit(training_set(images, labels, records.append))
+    assert records[-1]["objective"] < records[0]["objective"] - 0.1
+    unseen, unseen_labels = striped_images(60, 1)
+    codes = method.encode(unseen)
+    distances = (codes[:, None] != codes).sum(2)
+    same = unseen_labels[:, None] == unseen_labels
+    assert distances[same].mean() < distances[~same].mean() - 1
+    assert np.array_equal(codes[:20], method.encode(unseen[:20]))  # no dropout, no batch statistics
+    method.save(tmp_path)
+    loaded = Convolutional.load(tmp_path)
+    assert np.array_equal(loaded.encode(unseen), codes)
+    for name, value in method.network.state_dict().items():
+        assert torch.equal(value, loaded.network.state_dict()[name])
+
+
+@pytest.mark.parametrize("name", ["talr_ap", "talr_ndcg", "mihash"])
+@pytest.mark.parametrize("settings", [{}, {"bins": 5, "delta": 1.5}, {"alpha_final": 10.0}])
+def test_training_improves_the_objective_on_the_training_set(name, settings):
+    items, labels = vectors(count=90, dimensions=10)
+    made, records = training_set(items, labels), []
+    labelled = training_set(items, labels, records.append)
+    start = load_class(name)(bits=8, epochs=1, batch_size=30, learning_rate=0.0).fit(made)
+    trained = load_class(name)(bits=8, epochs=30, batch_size=30, learning_rate=0.05, **settings)
+    trained.fit(labelled)
+    assert records[-1]["objective"] < records[0]["objective"] - 0.01
+
+    def objective(method):
+        with torch.no_grad():
+            signs = torch.from_numpy(np.where(method.encode(items), 1.0, -1.0))
+            return method.objective(signs, torch.from_numpy(made.affinity(*[np.arange(90)] * 2))).mean()
+
+    assert objective(trained) > objective(start) + 0.05
+
+
+@pytest.mark.parametrize("name", ["talr_ap", "talr_ndcg"])
+def test_the_full_relaxations_train_too(name):
+    items, labels = vectors(count=90, dimensions=10)
+    records = []
+    method = load_class(name)(bits=8, epochs=20, batch_size=30, learning_rate=0.05, simplified=False)
+    method.fit(training_set(items, labels, records.append))
+    assert records[-1]["objective"] < records[0]["objective"] - 0.01
+
+
+def test_listwise_methods_use_one_bin_per_bit_unless_told_otherwise():
+    from evaluation import relaxed
+
+    generator = torch.Generator().manual_seed(0)
+    codes = torch.tanh(torch.randn(12, 6, generator=generator, dtype=torch.float64))
+    affinity = torch.randint(0, 3, (12, 12), generator=generator)
+    cases = {
+        "talr_ap": (relaxed.average_precision, {}),
+        "talr_ndcg": (relaxed.ndcg, {}),
+        "mihash": (relaxed.mutual_information, {}),
+    }
+    for name, (function, options) in cases.items():
+        method = load_class(name)
+        assert torch.equal(method(bits=6).objective(codes, affinity), function(codes, affinity, 6, **options))
+        chosen = method(bits=6, bins=4, delta=1.5).objective(codes, affinity)
+        assert torch.equal(chosen, function(codes, affinity, 4, 1.5, **options))
+    full = load_class("talr_ap")(bits=6, simplified=False).objective(codes, affinity)
+    assert torch.equal(full, relaxed.average_precision(codes, affinity, 6, simplified=False))
+
+
+def test_the_loss_is_minus_the_mean_objective_of_relaxed_codes():
+    generator = torch.Generator().manual_seed(0)
+    outputs = torch.randn(12, 6, generator=generator, dtype=torch.float64)
+    affinity = torch.randint(0, 2, (12, 12), generator=generator)
+    method = load_class("talr_ap")(bits=6, alpha=3.0)
+    method.current_alpha = 3.0
+    expected = -method.objective(torch.tanh(3.0 * outputs), affinity).mean()
+    assert torch.equal(method.loss(outputs, affinity, torch.arange(12)), expected)

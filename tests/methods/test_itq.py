@@ -1,0 +1,78 @@
+"""ITQ: what its alternation guarantees, and what it refuses."""
+
+import numpy as np
+import pytest
+from sklearn.decomposition import PCA
+
+from methods._base import Refusal, TrainingSet
+from methods.itq import ITQ
+
+
+def items(seed=0, count=200, dimensions=12, rank=None):
+    generator = np.random.default_rng(seed)
+    rank = rank or dimensions
+    mixed = generator.normal(size=(count, rank)) @ generator.normal(size=(rank, dimensions))
+    return (mixed + 3).astype(np.float32)
+
+
+def fit(vectors, records=None, **settings):
+    report = (lambda record: None) if records is None else records.append
+    return ITQ(**settings).fit(TrainingSet(vectors, affinity=None, report=report))
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("bits", [1, 5, 12])
+def test_the_quantisation_error_never_rises(seed, bits):
+    vectors, records = items(seed), []
+    method = fit(vectors, records, bits=bits, seed=seed, iterations=40)
+    errors = np.array([record["objective"] for record in records])
+    assert len(errors) == 40
+    assert np.all(np.diff(errors) <= 1e-12 * errors[0])
+    # The rotation that is kept loses no more than the last one that was reported.
+    rotated = (vectors.astype(np.float64) - method.mean) @ method.projections
+    assert np.mean((np.where(rotated > 0, 1, -1) - rotated) ** 2) <= errors[-1] * (1 + 1e-12)
+    assert bits == 1 or errors[-1] < errors[0]
+
+
+@pytest.mark.parametrize("bits", [1, 4, 12])
+def test_projections_are_the_leading_principal_components_rotated(bits):
+    vectors = items()
+    projections = fit(vectors, bits=bits).projections
+    assert projections.T @ projections == pytest.approx(np.eye(bits), abs=1e-9)
+    leading = PCA(bits, svd_solver="full").fit(vectors.astype(np.float64)).components_
+    assert projections @ projections.T == pytest.approx(leading.T @ leading, abs=1e-6)
+
+
+def test_the_rotation_solves_the_procrustes_problem_once_signs_are_settled():
+    vectors = items()
+    method = fit(vectors, bits=6, iterations=500)
+    rotated = (vectors.astype(np.float64) - method.mean) @ method.projections
+    signs = np.where(rotated > 0, 1.0, -1.0)
+    # At the optimum of ||B - V R|| over rotations, B' V R is symmetric positive semi-definite.
+    moment = signs.T @ rotated
+    assert moment == pytest.approx(moment.T, abs=1e-6 * np.abs(moment).max())
+    assert np.linalg.eigvalsh(moment).min() > -1e-6
+
+
+def test_more_bits_than_the_rank_are_refused_with_the_rank():
+    vectors = items(rank=4)
+    assert fit(vectors, bits=4).encode(vectors).shape == (200, 4)
+    with pytest.raises(Refusal) as told:
+        fit(vectors, bits=5)
+    assert "4 bits" in str(told.value)
+    assert "not 5" in str(told.value)
+    assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize(("count", "possible"), [(1, 0), (2, 1), (7, 6)])
+def test_few_items_span_one_dimension_less_than_their_number(count, possible):
+    vectors = items(count=count)
+    if possible:
+        assert fit(vectors, bits=possible).encode(vectors).shape == (count, possible)
+    with pytest.raises(Refusal):
+        fit(vectors, bits=possible + 1)
+
+
+def test_equal_items_are_refused():
+    with pytest.raises(Refusal):
+        fit(np.full((30, 5), 0.1, np.float32), bits=1)

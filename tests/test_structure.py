@@ -1,0 +1,229 @@
+"""The rooms and their floors: who may import whom, and what may not be anywhere."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+ROOMS = ("datasets", "networks", "evaluation", "methods", "workflow", "benchmarks")
+MAY_IMPORT = {
+    "datasets": {"datasets"},
+    "networks": {"networks"},
+    "evaluation": {"evaluation"},
+    "methods": {"methods", "datasets", "networks", "evaluation"},
+    "workflow": {"workflow", "datasets", "networks", "evaluation", "methods"},
+    "benchmarks": {"benchmarks", "datasets", "networks", "evaluation", "methods"},
+}
+
+
+def sources():
+    """Module name -> syntax tree of every Python file of the rooms."""
+    found = {}
+    for room in ROOMS:
+        for path in sorted((ROOT / room).rglob("*.py")):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+            found[name] = ast.parse(path.read_text(encoding="utf-8"), str(path))
+    return found
+
+
+SOURCES = sources()
+
+
+def imports(name, tree, top_level=False):
+    """Dotted names that a module imports, wherever in it (or outside of functions only)."""
+    package = name if (ROOT / name.replace(".", "/") / "__init__.py").is_file() else name.rpartition(".")[0]
+    pending, found = [tree], set()
+    while pending:
+        node = pending.pop()
+        if top_level and isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            continue
+        pending += ast.iter_child_nodes(node)
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                above = package.split(".")[: len(package.split(".")) - node.level + 1]
+                base = ".".join([*above, *filter(None, [base])])
+            found |= {base, *(f"{base}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "import_module" and node.args:
+            words = [part.value for part in ast.walk(node.args[0]) if isinstance(part, ast.Constant)]
+            if words and isinstance(words[0], str):
+                found.add(words[0].rstrip("."))
+    return found
+
+
+def test_the_walk_sees_every_kind_of_import():
+    tree = ast.parse(
+        "import a.b\nfrom c import d\nfrom . import e\n"
+        "def f():\n    import g\n    importlib.import_module(f'h.{x}')\n"
+        "class C:\n    import i\n"
+    )
+    assert imports("methods.lsh", tree) >= {"a.b", "c", "c.d", "methods.e", "g", "h", "i"}
+    assert not {"g", "h"} & imports("methods.lsh", tree, top_level=True)
+    assert {"evaluation", "methods", "workflow", "datasets"} <= {name.split(".")[0] for name in SOURCES}
+    assert "evaluation.hamming" in imports("evaluation.scoring", SOURCES["evaluation.scoring"])
+
+
+@pytest.mark.parametrize("name", sorted(SOURCES))
+def test_a_room_imports_only_rooms_on_its_floor_or_below(name):
+    room = name.split(".")[0]
+    others = {other.split(".")[0] for other in imports(name, SOURCES[name])}
+    assert others & (set(ROOMS) | {"tests"}) <= MAY_IMPORT[room]
+
+
+@pytest.mark.parametrize("name", sorted(n for n in SOURCES if n.startswith("methods.")))
+def test_no_method_imports_another(name):
+    of_methods = {
+        other.split(".")[1] for other in imports(name, SOURCES[name]) if other.startswith("methods.")
+    }
+    if not name.startswith("methods._"):
+        assert all(other.startswith("_") for other in of_methods)
+    else:  # a helper names no method: methods are found, not listed
+        stems = {path.stem for path in (ROOT / "methods").glob("[!_]*.py")}
+        assert not of_methods & stems
+
+
+def test_of_evaluation_only_relaxed_imports_torch():
+    with_torch = {
+        name
+        for name in SOURCES
+        if name.startswith("evaluation")
+        and "torch" in {i.split(".")[0] for i in imports(name, SOURCES[name])}
+    }
+    assert with_torch == {"evaluation.relaxed"}
+
+
+def test_scoring_and_the_configuration_load_no_torch():
+    program = "import sys, {}; print('torch' in sys.modules)"
+    for modules in ("evaluation.scoring, evaluation.__main__", "workflow.configuration"):
+        told = subprocess.run(
+            [sys.executable, "-c", program.format(modules)],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert told.stdout.strip() == "False"
+
+
+def test_there_is_no_circle_of_imports():
+    graph = {
+        name: {other for other in imports(name, tree, top_level=True) if other in SOURCES and other != name}
+        for name, tree in SOURCES.items()
+    }
+    done, path = set(), []
+
+    def walk(name):
+        assert name not in path, f"circle: {' -> '.join([*path[path.index(name) :], name])}"
+        if name in done:
+            return
+        path.append(name)
+        for other in sorted(graph[name]):
+            walk(other)
+        path.pop()
+        done.add(name)
+
+    for name in sorted(graph):
+        walk(name)
+    assert done == set(SOURCES)
+
+
+def project_files():
+    """Files of the rooms, the tests and the top, without what is made by running."""
+    tops = [ROOT / top for top in (*ROOMS, "tests", "config", "docs", "profiles")]
+    found = [path for top in tops for path in top.rglob("*") if path.is_file()]
+    return [
+        path
+        for path in [*found, *ROOT.glob("*")]
+        if path.is_file() and not {"__pycache__", ".snakemake"} & set(path.parts)
+    ]
+
+
+def test_no_file_is_a_drawer_for_anything():
+    drawers = {"utils", "util", "common", "misc", "helpers", "helper", "tools", "shared"}
+    found = {
+        str(path.relative_to(ROOT))
+        for path in project_files()
+        if path.stem.lower() in drawers or drawers & {part.lower() for part in path.relative_to(ROOT).parts}
+    }
+    assert found <= {"workflow/rules/common.smk"}
+
+
+def test_nothing_loads_a_pickle():
+    unsafe = re.compile(
+        r"allow_pickle\s*=\s*True|torch\.load\(|^\s*(import|from) (pickle|cPickle|dill|shelve|joblib)\b"
+        r"|pickle\.loads?\(|joblib\.load\(|read_pickle\(|yaml\.(unsafe_|full_)?load\(",
+        re.MULTILINE,
+    )
+    assert unsafe.search("np.load(path, allow_pickle=True)")
+    places = [path for path in project_files() if path.suffix in (".py", ".smk") or path.name == "Snakefile"]
+    assert len(places) > 20
+    found = {
+        str(path.relative_to(ROOT)): unsafe.findall(path.read_text(encoding="utf-8"))
+        for path in places
+        if path != Path(__file__).resolve()
+    }
+    assert {path: hits for path, hits in found.items() if hits} == {}
+
+
+def test_tests_have_no_packages_and_unique_names():
+    tests = sorted((ROOT / "tests").rglob("*.py"))
+    assert not [path for path in tests if path.name == "__init__.py"]
+    names = [path.name for path in tests if path.name != "conftest.py"]
+    assert len(names) == len(set(names))
+
+
+def test_every_rule_has_its_adapter_and_every_adapter_its_rule():
+    scripts = {path.stem for path in (ROOT / "workflow" / "scripts").glob("[!_]*.py")}
+    text = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "workflow" / "rules").glob("*.smk"))
+    assert set(re.findall(r"python -m workflow\.scripts\.(\w+)", text)) == scripts
+    for script in scripts:
+        tree = SOURCES[f"workflow.scripts.{script}"]
+        assert f"_job.parser('{script}')" in ast.unparse(tree)
+
+
+def test_snakemake_finds_nothing_to_lint(tmp_path):
+    told = subprocess.run(
+        [sys.executable, "-m", "snakemake", "--snakefile", ROOT / "Snakefile", "--lint"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert told.returncode == 0, told.stdout + told.stderr
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs"])
+def test_links_of_the_documentation_exist(page):
+    pages = list((ROOT / "docs").rglob("*.md")) if page == "docs" else [ROOT / page]
+    pages = [path for path in pages if path.is_file()]
+    if not pages:
+        pytest.skip(f"there is no {page}")
+    broken = []
+    for path in pages:
+        text = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+        links = re.findall(r"\]\(([^)\s]+)(?:\s+\"[^\"]*\")?\)", text) + re.findall(
+            r"(?:src|href)=\"([^\"]+)\"", text
+        )
+        for link in links:
+            target, _, anchor = link.partition("#")
+            if re.match(r"[a-z]+:", link):
+                continue
+            place = path if not target else path.parent / target
+            if not place.exists():
+                broken.append(f"{path.name}: {link}")
+            elif anchor and place.suffix == ".md" and anchor not in anchors(place):
+                broken.append(f"{path.name}: {link} (no such heading)")
+    assert broken == []
+
+
+def anchors(path):
+    """Names under which GitHub lets a page's headings be linked."""
+    text = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+    headings = re.findall(r"^#{1,6}\s+(.+?)\s*$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}

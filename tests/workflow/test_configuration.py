@@ -1,0 +1,517 @@
+"""Mistakes in the configuration: each ends in one line that names the place and what would be right."""
+
+import copy
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from workflow.configuration import Cell, ConfigurationError, code_files, load
+
+ROOT = Path(__file__).parents[2]
+DIGITS = {"dataset": "digits", "split": {"kind": "random", "query": 20, "training": 60}}
+MINE = DIGITS | {"affinity": {"kind": "class"}, "at": [10]}
+BLOCK = {"protocol": "mine", "metric": "ap", "bits": [8]}
+TABLE = {"seeds": [0], "methods": ["lsh", "talr_ap"], "blocks": [BLOCK]}
+GOOD = {"protocols": {"mine": MINE}, "tables": {"mine": TABLE}}
+
+
+def changed(*keys, to):
+    """GOOD with one value set, or taken away where `to` is None."""
+    values = copy.deepcopy(GOOD)
+    place = values
+    for key in keys[:-1]:
+        place = place.setdefault(key, {}) if isinstance(place, dict) else place[key]
+    if to is None:
+        del place[keys[-1]]
+    else:
+        place[keys[-1]] = to
+    return values
+
+
+def test_the_configuration_of_this_checkout_and_a_user_s_own_are_good():
+    assert "quick" in load(ROOT)["tables"]
+    mine = load(ROOT, GOOD)
+    assert "mine" in mine["tables"]
+    assert "quick" in mine["tables"]
+
+
+def line_of(overrides):
+    with pytest.raises(ConfigurationError) as told:
+        load(ROOT, overrides)
+    line = str(told.value)
+    assert "\n" not in line
+    assert len(line) < 400
+    return line
+
+
+# What is changed -> words that the line must hold: the key, and what would be right.
+MISTAKES = {
+    "unknown section": ({"tabels": {}}, ["tabels", "did you mean 'tables'"]),
+    "section of another type": ({"tables": ["quick"]}, ["tables", "mapping"]),
+    "device typo": ({"device": "cuad"}, ["device", "'cuad'", "did you mean 'cuda'", "cpu, cuda, auto"]),
+    "device of another type": ({"device": 1}, ["device", "cpu, cuda, auto"]),
+    "threads 0": ({"threads": {"train": 0}}, ["threads.train", "minimum of 1"]),
+    "threads of a stage that is none": (
+        {"threads": {"training": 2}},
+        ["threads.training", "did you mean 'train'"],
+    ),
+    "unknown key of a dataset": (
+        {"datasets": {"d": {"loader": "digits", "source": []}}},
+        ["datasets.d.source", "did you mean 'sources'"],
+    ),
+    "dataset without a loader": ({"datasets": {"d": {"sources": []}}}, ["datasets.d", "'loader' is missing"]),
+    "unknown loader": (
+        {"datasets": {"d": {"loader": "feature_file"}}},
+        ["datasets.d.loader", "did you mean 'features_file'", "images"],
+    ),
+    "unknown option of a loader": (
+        {"datasets": {"d": {"loader": "images", "options": {"side": 32, "sizes": 3}}}},
+        ["datasets.d.options.", "images"],
+    ),
+    "option of a loader that has none": (
+        {"datasets": {"d": {"loader": "digits", "options": {"shuffle": True}}}},
+        ["datasets.d.options.shuffle", "digits"],
+    ),
+    "bad checksum": (
+        {"datasets": {"d": {"loader": "features_file", "sources": [{"file": "a.npz", "sha256": "12"}]}}},
+        ["datasets.d.sources[0].sha256"],
+    ),
+    "source without a file": (
+        {"datasets": {"d": {"loader": "features_file", "sources": [{"name": "a.npz"}]}}},
+        ["datasets.d.sources[0]", "file"],
+    ),
+    "unknown key of a protocol": (
+        changed("protocols", "mine", "seed_per_job", to=3),
+        ["protocols.mine.seed_per_job", "did you mean 'seeds_per_job'"],
+    ),
+    "unknown dataset": (
+        changed("protocols", "mine", "dataset", to="digit"),
+        ["protocols.mine.dataset", "did you mean 'digits'"],
+    ),
+    "protocol without affinity": (
+        changed("protocols", "mine", "affinity", to=None),
+        ["protocols.mine", "'affinity' is missing"],
+    ),
+    "split without a kind": (
+        changed("protocols", "mine", "split", to={"query": 2}),
+        ["protocols.mine.split", "'kind' is missing"],
+    ),
+    "cut 0": (changed("protocols", "mine", "at", to=[0]), ["protocols.mine.at[0]", "minimum of 1"]),
+    "unknown input": (
+        changed("protocols", "mine", "input", to={"kind": "feature"}),
+        ["protocols.mine.input.kind", "did you mean 'features'"],
+    ),
+    "unknown normaliser": (
+        changed("protocols", "mine", "ap_at_normaliser", to="hit"),
+        ["protocols.mine.ap_at_normaliser", "did you mean 'hits'", "relevant"],
+    ),
+    "seed of another type": (
+        changed("protocols", "mine", "seed", to="one"),
+        ["protocols.mine.seed", "integer"],
+    ),
+    "unknown method in methods": (
+        {"methods": {"talr_pa": {}}},
+        ["methods.talr_pa", "did you mean 'talr_ap'", "itq"],
+    ),
+    "unknown hyper-parameter": (
+        {"methods": {"talr_ap": {"defaults": {"learning_rat": 1}}}},
+        ["methods.talr_ap.defaults.learning_rat", "did you mean 'learning_rate'"],
+    ),
+    "hyper-parameter of another method": (
+        {"methods": {"lsh": {"defaults": {"iterations": 5}}}},
+        ["methods.lsh.defaults.iterations", "lsh has no such hyper-parameter"],
+    ),
+    "bits as a hyper-parameter": (
+        {"methods": {"lsh": {"defaults": {"bits": 5}}}},
+        ["methods.lsh.defaults.bits", "no such hyper-parameter"],
+    ),
+    "unknown hyper-parameter of a protocol": (
+        changed("methods", "itq", "protocols", "mine", "iteration", to=5),
+        ["methods.itq.protocols.mine.iteration", "did you mean 'iterations'"],
+    ),
+    "unknown hyper-parameter of a length": (
+        {"methods": {"itq": {"defaults": {"by_bits": {12: {"iteration": 5}}}}}},
+        ["methods.itq.defaults.by_bits.12.iteration", "did you mean 'iterations'"],
+    ),
+    "by_bits of what is no length": (
+        {"methods": {"itq": {"defaults": {"by_bits": {"twelve": {"iterations": 5}}}}}},
+        ["methods.itq.defaults.by_bits", "twelve"],
+    ),
+    "hyper-parameters of an unknown protocol": (
+        {"methods": {"itq": {"protocols": {"digit": {"iterations": 5}}}}},
+        ["methods.itq.protocols.digit", "did you mean 'digits'"],
+    ),
+    "hyper-parameters that are no mapping": (
+        {"methods": {"itq": {"defaults": 5}}},
+        ["methods.itq.defaults", "object"],
+    ),
+    "hyper-parameter of another type": (
+        {"methods": {"itq": {"defaults": {"iterations": "many"}}}},
+        ["methods.itq.defaults.iterations", "'many'"],
+    ),
+    "5e-4, which is text in YAML": (
+        {"methods": {"talr_ap": {"defaults": yaml.safe_load("weight_decay: 5e-4")}}},
+        ["methods.talr_ap.defaults.weight_decay", "5e-4"],
+    ),
+    "unknown key of a table": (
+        changed("tables", "mine", "method", to=["lsh"]),
+        ["tables.mine.method", "did you mean 'methods'"],
+    ),
+    "table without blocks": (
+        changed("tables", "mine", "blocks", to=None),
+        ["tables.mine", "'blocks' is missing"],
+    ),
+    "no blocks": (changed("tables", "mine", "blocks", to=[]), ["tables.mine.blocks"]),
+    "unknown method in a table": (
+        changed("tables", "mine", "methods", to=["talr_ap", "mihas"]),
+        ["tables.mine.methods", "'mihas'", "did you mean 'mihash'"],
+    ),
+    "method twice": (
+        changed("tables", "mine", "methods", to=["lsh", "lsh"]),
+        ["tables.mine.methods", "unique"],
+    ),
+    "no seeds": (changed("tables", "mine", "seeds", to=[]), ["tables.mine.seeds"]),
+    "duplicate seeds": (changed("tables", "mine", "seeds", to=[1, 1]), ["tables.mine.seeds", "unique"]),
+    "negative seed": (changed("tables", "mine", "seeds", to=[-1]), ["tables.mine.seeds[0]", "minimum of 0"]),
+    "seeds as a number": (changed("tables", "mine", "seeds", to=3), ["tables.mine.seeds", "array"]),
+    "unknown published source": (
+        changed("tables", "mine", "published", to=["he2019"]),
+        ["tables.mine.published", "did you mean 'he2018'"],
+    ),
+    "unknown protocol": (
+        changed("tables", "mine", "blocks", 0, "protocol", to="digit"),
+        ["tables.mine.blocks[0].protocol", "did you mean 'digits'"],
+    ),
+    "unknown metric": (
+        changed("tables", "mine", "blocks", 0, "metric", to="map"),
+        ["tables.mine.blocks[0].metric", "'map'", "ndcg"],
+    ),
+    "metric at a cut that is not scored": (
+        changed("tables", "mine", "blocks", 0, "metric", to="ap@20"),
+        ["tables.mine.blocks[0].metric", "ap@20 is not scored", "add 20", "mine", "[10]"],
+    ),
+    "bits 0": (
+        changed("tables", "mine", "blocks", 0, "bits", to=[0]),
+        ["tables.mine.blocks[0].bits[0]", "minimum of 1"],
+    ),
+    "bits 2000": (
+        changed("tables", "mine", "blocks", 0, "bits", to=[8, 2000]),
+        ["tables.mine.blocks[0].bits[1]", "maximum of 1024"],
+    ),
+    "bits as text": (
+        changed("tables", "mine", "blocks", 0, "bits", to=["8"]),
+        ["tables.mine.blocks[0].bits[0]", "integer"],
+    ),
+    "bits twice": (
+        changed("tables", "mine", "blocks", 0, "bits", to=[8, 8]),
+        ["tables.mine.blocks[0].bits", "unique"],
+    ),
+    "method of a block that the table has not": (
+        changed("tables", "mine", "blocks", 0, "methods", to=["itq"]),
+        ["tables.mine.blocks[0].methods", "itq", "lsh, talr_ap"],
+    ),
+    "method of a block twice": (
+        changed("tables", "mine", "blocks", 0, "methods", to=["lsh", "lsh"]),
+        ["tables.mine.blocks[0].methods"],
+    ),
+    # What the table's own code would only say after the last run was scored:
+    "a cell asked for twice": (
+        changed("tables", "mine", "blocks", to=[BLOCK, BLOCK | {"bits": [12, 8]}]),
+        ["tables.mine.blocks[1]", "twice"],
+    ),
+    "published source under another name": (
+        {
+            "published": {"mine": {"source": "other2020", "values": []}},
+            **changed("tables", "mine", "published", to=["mine"]),
+        },
+        ["published.mine.source", "other2020"],
+    ),
+    "published figure that is no number": (
+        {
+            "published": {
+                "mine": {
+                    "source": "mine",
+                    "values": [
+                        {"protocol": "mine", "metric": "ap", "method": "lsh", "bits": 8, "value": "high"}
+                    ],
+                }
+            }
+        },
+        ["published.mine.values[0].value", "'high'"],
+    ),
+    # Names become folders and file names, and what a rule's pattern does not match would not be found:
+    "name of a table that is no file name": (
+        {"tables": {"My-Table": TABLE}, "protocols": {"mine": MINE}},
+        ["tables.My-Table", "name"],
+    ),
+    "name of a protocol that is no folder name": (
+        {"protocols": {"Mine": MINE}},
+        ["protocols.Mine", "name"],
+    ),
+    "name of a dataset that is no folder name": (
+        {"datasets": {"../mine": {"loader": "digits"}}},
+        ["datasets.../mine", "name"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("overrides", "words"), MISTAKES.values(), ids=MISTAKES.keys())
+def test_a_mistake_is_one_line_that_names_key_and_remedy(overrides, words):
+    line = line_of(overrides)
+    assert line.startswith("--configfile: ")
+    for word in words:
+        assert word in line
+
+
+# -- the same in the files of a checkout -------------------------------------------------------------------
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    for room in ("config", "methods", "workflow"):
+        ignore = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / room, tmp_path / room, ignore=ignore)
+    return tmp_path
+
+
+IN_FILES = {
+    "config/config.yaml": [
+        ("device: gpu\n", "config/config.yaml: device: 'gpu' is not allowed"),
+        ("devise: cpu\n", "config/config.yaml: devise: unknown key; did you mean 'device'"),
+        ("- device\n", "config/config.yaml"),
+        ("device: [cpu\n", "line 2: not valid YAML"),
+        (None, "No such file"),
+        (b"\xff\xfe\x00d", "config.yaml"),
+    ],
+    "config/datasets.yaml": [
+        ("digits: {loader: digit}\n", "config/datasets.yaml: digits.loader: unknown loader 'digit'"),
+        ("- digits\n", "config/datasets.yaml: must be a mapping"),
+        ("digits: {loader: digits\n", "not valid YAML"),
+    ],
+    "config/protocols.yaml": [
+        ("digits: {dataset: digits}\n", "config/protocols.yaml: digits: 'split' is missing"),
+        ("digits:\n", "config/protocols.yaml: digits: "),
+    ],
+    "config/methods.yaml": [
+        ("itq: {default: {}}\n", "config/methods.yaml: itq.default: unknown key; did you mean 'defaults'"),
+        ("itqq: {}\n", "config/methods.yaml: itqq: unknown method 'itqq'; did you mean 'itq'"),
+    ],
+    "config/tables/quick.yaml": [
+        ("", "config/tables/quick.yaml: "),
+        ("methods: [lsh]\nblocks: {}\n", "config/tables/quick.yaml: blocks: "),
+        ("methods: [lsh]\nblocks: [\n", "quick.yaml"),
+    ],
+    "config/published/he2018.yaml": [
+        ("source: he2018\n", "config/published/he2018.yaml: 'values' is missing"),
+    ],
+    "methods/broken.py": [
+        ("class Broken\n", "methods/broken.py, line 1"),
+        ('"""No class. 2020."""\n', "methods/broken.py must define one class"),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "beginning"),
+    [(file, text, beginning) for file, cases in IN_FILES.items() for text, beginning in cases],
+)
+def test_a_mistake_in_a_file_is_one_line_that_names_the_file(checkout, file, text, beginning):
+    path = checkout / file
+    if text is None:
+        path.unlink()
+    else:
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(ConfigurationError) as told:
+        load(checkout)
+    line = str(told.value)
+    assert "\n" not in line
+    assert beginning in line
+    assert path.name in line
+
+
+# -- checks that read a dataset ----------------------------------------------------------------------------
+
+IMPOSSIBLE = {
+    "more training items than there are": (
+        {"split": {"kind": "per_class", "query": 20, "training": 500}},
+        ["20 + 500", "class"],
+    ),
+    "more queries than there are": ({"split": {"kind": "random", "query": 1797, "training": 1}}, ["1797"]),
+    "unknown kind of split": ({"split": {"kind": "per_clas"}}, ["did you mean 'per_class'"]),
+    "unknown key of a split": (
+        {"split": {"kind": "random", "query": 2, "train": 3}},
+        ["'train'", "did you mean 'training'"],
+    ),
+    "per label on classes": ({"split": {"kind": "per_label", "query": 2, "training": 3}}, ["multi-hot"]),
+    "unknown affinity": ({"affinity": {"kind": "clas"}}, ["affinity", "did you mean 'class'"]),
+    "affinity of labels that it has not": ({"affinity": {"kind": "shared_label"}}, ["affinity", "class"]),
+    "percentiles without levels": (
+        {"affinity": {"kind": "distance_levels", "percentiles": [5, 1], "levels": [1]}},
+        ["2 percentiles and 1 levels"],
+    ),
+    "pixels of vectors": ({"input": {"kind": "pixels"}}, ["pixels", "features"]),
+    "no such file": ({"dataset": "absent"}, ["absent.npz", "TIEBENCH_RESOURCES", "resources/downloads"]),
+}
+
+
+@pytest.mark.parametrize(("change", "words"), IMPOSSIBLE.values(), ids=IMPOSSIBLE.keys())
+def test_what_a_dataset_cannot_give_is_one_line_that_names_protocol_and_dataset(change, words):
+    absent = {"loader": "features_file", "sources": [{"file": "absent.npz"}]}
+    configuration = load(ROOT, {"protocols": {"mine": MINE | change}, "datasets": {"absent": absent}})
+    with pytest.raises(ConfigurationError) as told:
+        configuration.check_split("mine")
+    line = str(told.value)
+    assert "\n" not in line
+    for word in [*words, change.get("dataset", "protocol mine on dataset digits")]:
+        assert word in line
+
+
+def test_a_split_that_fits_passes():
+    load(ROOT, GOOD).check_split("mine")
+
+
+def test_a_missing_source_says_how_to_obtain_it():
+    absent = {"loader": "features_file", "sources": [{"file": "absent.npz", "obtain": "ask the authors"}]}
+    with pytest.raises(ConfigurationError, match=r"absent\.npz.*ask the authors"):
+        load(ROOT, {"datasets": {"absent": absent}}).sources("absent")
+
+
+def test_sources_are_sought_in_downloads_then_in_the_named_folders_in_order(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folders = [tmp_path / name for name in ("first", "second")]
+    for folder in [*folders, tmp_path / "resources" / "downloads"]:
+        folder.mkdir(parents=True)
+    monkeypatch.setenv("TIEBENCH_RESOURCES", os.pathsep.join(map(str, folders)))
+    dataset = {"loader": "features_file", "sources": [{"file": "here.npz"}]}
+    configuration = load(ROOT, {"datasets": {"here": dataset}})
+    (folders[1] / "here.npz").touch()
+    assert configuration.sources("here") == [str(folders[1] / "here.npz")]
+    (folders[0] / "here.npz").touch()
+    assert configuration.sources("here") == [str(folders[0] / "here.npz")]
+    Path("resources/downloads/here.npz").touch()
+    assert configuration.sources("here") == ["resources/downloads/here.npz"]
+    absolute = {"loader": "features_file", "sources": [{"file": str(folders[1] / "here.npz")}]}
+    assert load(ROOT, {"datasets": {"here": absolute}}).sources("here") == [str(folders[1] / "here.npz")]
+
+
+# -- merging, cells, hyper-parameters ----------------------------------------------------------------------
+
+
+def test_a_user_s_values_replace_key_by_key_and_leave_the_rest():
+    plain = load(ROOT)
+    changes = {
+        "device": "auto",
+        "protocols": {"digits": {"split": {"kind": "random", "query": 3, "training": "all"}}},
+        "methods": {"talr_ap": {"defaults": {"epochs": 3}}},
+        "tables": {"quick": {"seeds": [7]}},
+    }
+    kept = copy.deepcopy(changes)
+    mine = load(ROOT, changes)
+    assert changes == kept
+    assert mine["device"] == "auto"
+    assert mine["threads"] == plain["threads"]
+    # A split is one thing: a key left over from another kind would be nonsense.
+    assert mine["protocols"]["digits"]["split"] == {"kind": "random", "query": 3, "training": "all"}
+    assert mine["protocols"]["digits"]["at"] == plain["protocols"]["digits"]["at"]
+    assert mine["methods"]["talr_ap"]["defaults"] == plain["methods"]["talr_ap"]["defaults"] | {"epochs": 3}
+    assert mine["methods"]["mihash"] == plain["methods"]["mihash"]
+    assert mine["tables"]["quick"] == plain["tables"]["quick"] | {"seeds": [7]}
+
+
+def test_hyperparameters_go_from_general_to_special():
+    methods = {
+        "talr_ap": {
+            "defaults": {"epochs": 1, "alpha": 2, "momentum": 0.5, "by_bits": {8: {"alpha": 3, "bins": 4}}},
+            "protocols": {"mine": {"momentum": 0.6, "bins": 5, "by_bits": {"8": {"momentum": 0.7}}}},
+        }
+    }
+    configuration = load(ROOT, GOOD | {"methods": methods, "device": "auto"})
+
+    def chosen(protocol, bits):
+        values = configuration.hyperparameters(Cell(protocol, "talr_ap", bits))
+        assert values.pop("device") == "auto"
+        assert "by_bits" not in values
+        return {name: values[name] for name in ("epochs", "alpha", "momentum", "bins")}
+
+    assert chosen("mine", 8) == {"epochs": 1, "alpha": 3, "momentum": 0.7, "bins": 5}
+    assert chosen("mine", 9) == {"epochs": 1, "alpha": 2, "momentum": 0.6, "bins": 5}
+    assert chosen("digits", 8) == {"epochs": 1, "alpha": 3, "momentum": 0.5, "bins": 4}
+    assert configuration.hyperparameters(Cell("mine", "lsh", 8)) == {}  # it knows no device
+
+
+def test_cells_are_each_run_once_and_refusals_are_known_beforehand(checkout):
+    (checkout / "methods" / "by_class.py").write_text(
+        '"""By class: labels only. 2020."""\n\nfrom methods._base import HashingMethod\n\n\n'
+        'class ByClass(HashingMethod):\n    supervision = "labels"\n'
+    )
+    blocks = [
+        BLOCK,
+        BLOCK | {"metric": "ndcg", "bits": [12, 8], "methods": ["by_class"]},
+        BLOCK | {"protocol": "digits_levels", "metric": "ndcg"},
+    ]
+    table = {"seeds": [3, 1], "methods": ["lsh", "by_class"], "blocks": blocks}
+    configuration = load(checkout, {"protocols": {"mine": MINE}, "tables": {"mine": table}})
+    cells = configuration.cells("mine")
+    assert cells == [
+        Cell("mine", "lsh", 8),
+        Cell("mine", "by_class", 8),
+        Cell("mine", "by_class", 12),
+        Cell("digits_levels", "lsh", 8),
+        Cell("digits_levels", "by_class", 8),
+    ]
+    reasons = [configuration.refusal(cell) for cell in cells]
+    assert reasons[:4] == [None] * 4
+    assert "by_class" in reasons[4]
+    assert "digits_levels" in reasons[4]
+    asked = {seed for entry in configuration["tables"].values() for seed in entry["seeds"]}
+    assert configuration.seeds() == sorted(asked)
+
+
+# -- the code that decides a number ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["methods.lsh", "methods.talr_ap", "methods.mihash", "datasets.splits", "datasets.features_file"],
+)
+def test_code_files_hold_every_module_that_importing_loads(module):
+    program = (
+        "import importlib, sys; from pathlib import Path; importlib.import_module(sys.argv[1]);"
+        "files = [getattr(m, '__file__', None) for m in list(sys.modules.values())];"
+        "print(*[f for f in files if f and Path(f).is_relative_to(Path.cwd()) and '.venv' not in f])"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", program, module], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    loaded = {str(Path(file).relative_to(ROOT)) for file in told.stdout.split()}
+    files = set(code_files(ROOT, module))
+    assert loaded - {f"{path}/__init__.py" for path in ("methods", "datasets", "evaluation")} <= files
+    assert all((ROOT / file).is_file() for file in files)
+
+
+def test_code_files_of_a_method_hold_no_other_method():
+    for name in ("lsh", "itq", "mihash", "talr_ap"):
+        files = code_files(ROOT, f"methods.{name}")
+        others = {
+            Path(f).stem for f in files if f.startswith("methods/") and not Path(f).stem.startswith("_")
+        }
+        assert others == {name}
+    assert "methods/_deep.py" not in code_files(ROOT, "methods.lsh")
+
+
+def test_sources_are_described_before_anything_runs(tmp_path):
+    """check_split reads labels and shapes: what is wrong in a features file is told by its name."""
+    bad = tmp_path / "bad.npz"
+    np.savez(bad, X=np.zeros((4, 2)), y=np.zeros(3, int))
+    dataset = {"loader": "features_file", "sources": [{"file": str(bad)}]}
+    configuration = load(
+        ROOT, {"datasets": {"bad": dataset}, "protocols": {"mine": MINE | {"dataset": "bad"}}}
+    )
+    with pytest.raises(ConfigurationError, match=r"protocol mine on dataset bad: .*bad\.npz.*y has 3 rows"):
+        configuration.check_split("mine")

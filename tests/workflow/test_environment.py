@@ -1,0 +1,149 @@
+"""The lock files: pip's and conda's pins agree, nothing is left out, and they are what is installed."""
+
+import re
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from workflow import environment
+
+ROOT = Path(__file__).parents[2]
+HASH = re.compile(r"--hash=sha256:[0-9a-f]{64}$")
+
+
+def locked():
+    """(requirement, number of hashes) of every entry of requirements.lock, read on its own account."""
+    found = []
+    for line in (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines():
+        text = line.strip().removesuffix("\\").strip()
+        if not text or text.startswith("#"):
+            continue
+        if text.startswith("--hash"):
+            assert HASH.match(text), text
+            found[-1][1] += 1
+        else:
+            found.append([Requirement(text), 0])
+    return found
+
+
+LOCKED = locked()
+TORCH = [
+    Requirement(line)
+    for line in (ROOT / "requirements-torch.txt").read_text(encoding="utf-8").splitlines()
+    if line.strip() and not line.startswith("#")
+]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def here(requirement):
+    """Whether a requirement is meant for this Python on this machine."""
+    return requirement.marker is None or requirement.marker.evaluate()
+
+
+def test_every_lock_entry_is_an_exact_pin_with_hashes():
+    assert len(LOCKED) > 50
+    for requirement, hashes in LOCKED:
+        (pin,) = requirement.specifier
+        assert pin.operator == "==", str(requirement)
+        assert hashes > 0, str(requirement)
+    assert [str(requirement) for requirement in TORCH] == [f"torch{TORCH[0].specifier}"]
+    (pin,) = TORCH[0].specifier
+    assert pin.operator == "=="
+
+
+def test_each_package_has_one_pin_on_this_machine():
+    names = [canonicalize_name(requirement.name) for requirement, _ in LOCKED if here(requirement)]
+    assert len(names) == len(set(names))
+
+
+def test_environment_yml_is_what_the_lock_files_make():
+    assert (ROOT / "environment.yml").read_text(encoding="utf-8") == environment.conda_environment()
+
+
+def test_environment_yml_holds_the_pins_of_the_lock_files_and_no_others():
+    conda = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
+    (pip,) = [entry["pip"] for entry in conda["dependencies"] if isinstance(entry, dict)]
+    expected = {str(requirement) for requirement, _ in LOCKED} | {str(requirement) for requirement in TORCH}
+    assert {str(Requirement(pin)) for pin in pip} == expected
+    assert len(pip) == len(expected)
+    (python,) = [entry for entry in conda["dependencies"] if str(entry).startswith("python=")]
+    minimum = PROJECT["project"]["requires-python"].removeprefix(">=")
+    assert Version(python.removeprefix("python=")) >= Version(minimum)
+
+
+@pytest.mark.parametrize(
+    "requirement", [*PROJECT["project"]["dependencies"], *PROJECT["dependency-groups"]["dev"]]
+)
+def test_every_direct_requirement_is_locked_to_a_version_that_it_allows(requirement):
+    wanted = Requirement(requirement)
+    pins = [r for r, _ in LOCKED if canonicalize_name(r.name) == canonicalize_name(wanted.name) and here(r)]
+    assert len(pins) == 1
+    (pin,) = pins[0].specifier
+    assert wanted.specifier.contains(pin.version)
+
+
+@pytest.mark.parametrize("requirement", [r for r, _ in LOCKED if here(r)], ids=lambda r: r.name)
+def test_the_locked_version_is_installed(requirement):
+    (pin,) = requirement.specifier
+    assert Version(metadata.version(requirement.name)) == Version(pin.version)
+
+
+def test_torch_is_installed_as_pinned_up_to_the_build():
+    import torch
+
+    (pin,) = TORCH[0].specifier
+    installed = Version(metadata.version("torch"))
+    assert Version(installed.public) == Version(pin.version)
+    assert Version(Version(torch.__version__).public) == Version(pin.version)
+
+
+def test_what_torch_needs_is_locked_too():
+    """So that installing torch after the lock brings no package of another version."""
+    needed = [Requirement(text) for text in metadata.requires("torch") or []]
+    names = {canonicalize_name(r.name) for r, _ in LOCKED if here(r)}
+    plain = [r for r in needed if (r.marker is None or r.marker.evaluate({"extra": ""})) and not r.extras]
+    missing = {
+        canonicalize_name(r.name)
+        for r in plain
+        if not r.name.startswith(("nvidia-", "cuda-", "triton")) and canonicalize_name(r.name) not in names
+    }
+    assert missing == set()
+    for requirement in plain:
+        pins = [r for r, _ in LOCKED if canonicalize_name(r.name) == canonicalize_name(requirement.name)]
+        for pin in (p for p in pins if here(p)):
+            (version,) = pin.specifier
+            assert requirement.specifier.contains(version.version)
+
+
+def test_every_third_party_import_of_the_code_is_asked_for():
+    """By name in pyproject.toml, or as a part of something named there (llvmlite of Numba)."""
+    import ast
+    import sys
+
+    own = {path.name for path in ROOT.iterdir() if path.is_dir()} | {"conftest"}
+    imported = set()
+    for room in ("datasets", "networks", "evaluation", "methods", "workflow"):
+        for path in (ROOT / room).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Import):
+                    imported |= {alias.name.split(".")[0] for alias in node.names}
+                elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                    imported.add(node.module.split(".")[0])
+    distributions = metadata.packages_distributions()
+    asked = {canonicalize_name(Requirement(text).name) for text in PROJECT["project"]["dependencies"]}
+    for name in tuple(asked):
+        asked |= {canonicalize_name(Requirement(text).name) for text in metadata.requires(name) or []}
+    foreign = imported - set(sys.stdlib_module_names) - own
+    assert {"numpy", "torch", "yaml"} <= foreign
+    missing = {
+        name
+        for name in foreign - {"torch"}
+        if not asked & {canonicalize_name(d) for d in distributions.get(name, [name])}
+    }
+    assert missing == set()

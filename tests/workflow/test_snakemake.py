@@ -1,0 +1,514 @@
+"""The real Snakefile, end to end on a tiny table: what it makes, what it makes anew, what it refuses."""
+
+import csv
+import hashlib
+import io
+import json
+import math
+import os
+import re
+import shutil
+import statistics
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from datasets.splits import Split
+from evaluation.hamming import EqualLabels
+from evaluation.scoring import score
+from methods._catalogue import load_class
+
+CELLS = [(method, bits) for method in ("lsh", "talr_ap") for bits in (8, 11)]
+every_run = pytest.mark.parametrize(
+    ("method", "bits", "seed"), [(method, bits, seed) for method, bits in CELLS for seed in (0, 1)]
+)
+RUN_FILES = {"codes.npz", "model.npz", "training.jsonl", "run.json", "scores.json", "per_query.npz"}
+NOTHING = "Nothing to be done"
+
+
+def run_folder(laboratory, method, bits, seed, protocol="tiny"):
+    return laboratory.directory / "results" / "runs" / protocol / method / str(bits) / str(seed)
+
+
+def read(path):
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def rows(laboratory, name):
+    return list(csv.DictReader(io.StringIO((laboratory.directory / "results" / name).read_text("utf-8"))))
+
+
+def features(laboratory):
+    return np.load(laboratory.directory / "resources" / "protocols" / "tiny" / "features.npy")
+
+
+def split(laboratory):
+    return Split.load(laboratory.directory / "resources" / "protocols" / "tiny" / "split.npz")
+
+
+def labels(laboratory):
+    with np.load(laboratory.sources / "tiny.npz") as source:
+        return source["y"]
+
+
+def what_ran(before, after):
+    """(method, bits) whose runs were trained, and scored, anew, and other files of results/ now written."""
+    written = {path for path in after if before.get(path) != after[path]}
+    trained, scored, others = set(), set(), set()
+    for path in written:
+        match = re.fullmatch(r"results/runs/\w+/(\w+)/(\d+)/\d+/(.*)", path)
+        if match:
+            kind = scored if match[3] in ("scores.json", "per_query.npz") else trained
+            kind.add((match[1], int(match[2])))
+        elif not path.startswith(("results/logs/", "results/benchmarks/")):
+            others.add(path)
+    return trained, scored, others
+
+
+TABLE_FILES = {f"results/tiny{ending}" for ending in (".csv", ".tidy.csv", ".md", ".tex")}
+
+
+# -- what a run makes --------------------------------------------------------------------------------------
+
+
+@every_run
+def test_a_run_has_all_its_files_and_nothing_half_written(prepared, method, bits, seed):
+    assert {path.name for path in run_folder(prepared, method, bits, seed).iterdir()} == RUN_FILES
+
+
+@every_run
+def test_codes_are_what_the_saved_model_makes_of_the_features(prepared, method, bits, seed):
+    folder = run_folder(prepared, method, bits, seed)
+    model = load_class(method).load(folder)
+    assert (model.bits, model.seed) == (bits, seed)
+    with np.load(folder / "codes.npz", allow_pickle=False) as codes:
+        assert set(codes.files) == {"query", "database", "bits"}
+        assert int(codes["bits"]) == bits
+        for part in ("query", "database"):
+            expected = np.packbits(model.encode(features(prepared)[getattr(split(prepared), part)]), axis=1)
+            assert codes[part].dtype == np.uint8
+            assert np.array_equal(codes[part], expected)
+
+
+@every_run
+def test_scores_are_those_of_the_codes(prepared, method, bits, seed):
+    folder = run_folder(prepared, method, bits, seed)
+    parts, y = split(prepared), labels(prepared)
+    with np.load(folder / "codes.npz", allow_pickle=False) as codes:
+        affinity = EqualLabels(y[parts.query], y[parts.database])
+        expected = score(codes["query"], codes["database"], bits, affinity, at=[10])
+    told = read(folder / "scores.json")
+    assert (told["protocol"], told["method"], told["bits"], told["seed"]) == ("tiny", method, bits, seed)
+    assert told["status"] == "done"
+    assert told["metrics"] == expected.means
+    assert {"ap", "ap_min", "ap_max", "ap@10", "ap@10_min", "ndcg", "ndcg@10_max"} <= told["metrics"].keys()
+    with np.load(folder / "per_query.npz", allow_pickle=False) as per_query:
+        assert set(per_query.files) == set(expected.per_query)
+        for name in per_query.files:
+            assert np.array_equal(per_query[name], expected.per_query[name])
+
+
+@every_run
+def test_run_json_says_how_the_run_was_made(prepared, method, bits, seed):
+    folder = run_folder(prepared, method, bits, seed)
+    told = read(folder / "run.json")
+    assert (told["protocol"], told["method"], told["bits"], told["seed"]) == ("tiny", method, bits, seed)
+    assert told["status"] == "done"
+    assert told["hyperparameters"] == load_class(method).load(folder).hyperparameters()
+    if method == "talr_ap":
+        settings = told["hyperparameters"]
+        assert (settings["epochs"], settings["batch_size"], settings["bins"]) == (2, 20, 8)
+        assert "torch" in told["versions"]
+    assert {"python", "numpy"} <= told["versions"].keys()
+    resources = prepared.directory / "resources"
+    digest = hashlib.sha256()
+    for name in ("items.npy", "labels.npy"):
+        digest.update((resources / "datasets" / "tiny" / name).read_bytes())
+    fingerprints = {"dataset": digest.hexdigest(), "split": split(prepared).fingerprint}
+    assert told["fingerprints"] == fingerprints
+    assert told["device"].startswith("cpu")
+    assert told["seconds"] == pytest.approx(sum(told["seconds_by_part"].values()))
+    assert told["seconds"] > 0
+    assert 20 < told["peak_memory_mb"] < 4000
+    assert "git_commit" in told
+
+
+@every_run
+def test_training_jsonl_has_a_line_per_epoch(prepared, method, bits, seed):
+    lines = (run_folder(prepared, method, bits, seed) / "training.jsonl").read_text().splitlines()
+    records = [json.loads(line) for line in lines]
+    assert all({"objective", "seconds"} <= record.keys() for record in records)
+    assert len(records) == (2 if method == "talr_ap" else 1)
+
+
+def test_the_split_serves_all_methods_and_keeps_queries_apart(prepared):
+    parts, y = split(prepared), labels(prepared)
+    assert np.bincount(y[parts.query]).tolist() == [5] * 4
+    assert np.bincount(y[parts.training]).tolist() == [15] * 4
+    assert sorted([*parts.query, *parts.database]) == list(range(160))
+    assert not set(parts.query) & set(parts.training)
+
+
+def test_the_tidy_table_holds_every_cell_with_the_mean_over_seeds(prepared):
+    found = rows(prepared, "tiny.tidy.csv")
+    assert [(row["method"], int(row["bits"])) for row in found] == CELLS
+    for row in found:
+        scores = [
+            read(run_folder(prepared, row["method"], row["bits"], seed) / "scores.json")["metrics"]["ap"]
+            for seed in (0, 1)
+        ]
+        assert float(row["mean"]) == statistics.mean(scores)
+        assert float(row["std"]) == statistics.stdev(scores)
+        assert (row["table"], row["protocol"], row["metric"]) == ("tiny", "tiny", "ap")
+        assert (row["seeds"], row["status"], row["reason"]) == ("2", "done", "")
+    wide = {row["method"]: row for row in rows(prepared, "tiny.csv")}
+    assert list(wide) == ["lsh", "talr_ap"]
+    for row in found:
+        assert wide[row["method"]][f"tiny ap {row['bits']}"] == row["mean"]
+
+
+def test_the_source_s_folder_is_never_written_to(prepared):
+    assert [path.name for path in prepared.sources.iterdir()] == ["tiny.npz"]
+    X, y = np.load(prepared.sources / "tiny.npz")["X"], labels(prepared)
+    stored = prepared.directory / "resources" / "datasets" / "tiny"
+    assert np.array_equal(np.load(stored / "items.npy"), X)
+    assert np.array_equal(np.load(stored / "labels.npy"), y)
+    assert not (prepared.directory / "resources" / "downloads").exists()
+
+
+def test_every_job_left_a_log(prepared):
+    logs = set(prepared.stamps("results/logs/**/*.log"))
+    assert {
+        f"results/logs/{rule}/tiny.log" for rule in ("load_dataset", "split_protocol", "collect_table")
+    } <= logs
+    for method, bits in CELLS:
+        for rule in ("train_and_encode", "score_codes"):
+            text = (prepared.directory / f"results/logs/{rule}/tiny/{method}/{bits}/0.log").read_text()
+            assert f"tiny/{method}/{bits} bits/seed 1" in text
+
+
+# -- what is made anew -------------------------------------------------------------------------------------
+
+
+def test_a_second_run_has_nothing_to_do_even_after_everything_moved(laboratory, prepared):
+    before = laboratory.stamps()
+    assert NOTHING in laboratory.made("results/tiny.csv").stderr
+    assert laboratory.stamps() == before
+    assert laboratory.tables() == prepared.tables()
+
+
+def test_editing_a_method_reruns_its_cells_and_the_table_alone(laboratory, prepared):
+    with (laboratory.checkout / "methods" / "lsh.py").open("a") as file:
+        file.write("\n# an edit\n")
+    before, data = laboratory.stamps(), laboratory.stamps("resources/**/*")
+    laboratory.made("results/tiny.csv")
+    lsh = {("lsh", 8), ("lsh", 11)}
+    assert what_ran(before, laboratory.stamps()) == (lsh, lsh, TABLE_FILES)
+    assert laboratory.stamps("resources/**/*") == data
+    assert laboratory.tables() == prepared.tables()  # the edit changed nothing
+    assert NOTHING in laboratory.made("results/tiny.csv").stderr
+
+
+def test_a_new_method_is_a_file_and_a_name_in_a_table(laboratory, prepared, tiny):
+    (laboratory.checkout / "methods" / "first_values.py").write_text(FIRST_VALUES)
+    tiny["tables"]["tiny"]["methods"].append("first_values")
+    before = laboratory.stamps()
+    laboratory.made("results/tiny.csv", config=tiny)
+    new = {("first_values", 8), ("first_values", 11)}
+    assert what_ran(before, laboratory.stamps()) == (new, new, TABLE_FILES)
+    old = prepared.tables()["tiny.csv"].splitlines()
+    assert laboratory.tables()["tiny.csv"].splitlines()[:-1] == old
+    with np.load(run_folder(laboratory, "first_values", 8, 0) / "codes.npz") as codes:
+        expected = features(laboratory)[split(laboratory).query][:, :8] > 0
+        assert np.array_equal(np.unpackbits(codes["query"], axis=1, count=8), expected)
+
+
+FIRST_VALUES = '''"""First values: signs of the first features. Nobody, 2020."""
+
+from methods._base import HashingMethod
+
+
+class FirstValues(HashingMethod):
+    supervision = "none"
+
+    def fit(self, training_set):
+        training_set.report({"objective": None, "seconds": 0.0})
+        return self
+
+    def encode_block(self, items):
+        return items[:, : self.bits] > 0
+
+    def state(self):
+        return {}
+
+    def set_state(self, state):
+        pass
+'''
+
+
+# An edit -> the rules that a dry run then wants to run, and for which methods.
+EDITS = {
+    "methods/_deep.py": ({"train_and_encode", "score_codes", "collect_table"}, {"talr_ap"}),
+    "evaluation/relaxed.py": ({"train_and_encode", "score_codes", "collect_table"}, {"talr_ap"}),
+    "methods/_base.py": ({"train_and_encode", "score_codes", "collect_table"}, {"lsh", "talr_ap"}),
+    "methods/itq.py": (set(), set()),
+    "evaluation/exact.py": ({"score_codes", "collect_table"}, {"lsh", "talr_ap"}),
+    "workflow/reporting/tables.py": ({"collect_table"}, set()),
+    "workflow/reporting/page.py": (set(), set()),
+    "datasets/digits.py": (set(), set()),
+    "datasets/splits.py": (
+        {"split_protocol", "extract_features", "train_and_encode", "score_codes", "collect_table"},
+        {"lsh", "talr_ap"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("file", "expected"), EDITS.items(), ids=EDITS.keys())
+def test_an_edit_reruns_the_stages_whose_numbers_it_can_change(laboratory, file, expected):
+    path = laboratory.checkout / file
+    path.write_text(path.read_text() + "\n# an edit\n")
+    told = laboratory.made("results/tiny.csv", options=["--dry-run", "--printshellcmds"])
+    rules = set(re.findall(r"-m workflow\.scripts\.(\w+)", told.stdout + told.stderr))
+    methods = set(re.findall(r"train_and_encode .*?--method (\w+)", told.stdout + told.stderr))
+    trains = "train_and_encode" in expected[0]
+    assert rules == expected[0]
+    assert methods == (expected[1] if trains else set())
+
+
+# -- what is refused before anything runs ------------------------------------------------------------------
+
+
+def with_training(tiny):
+    tiny["protocols"]["tiny"]["split"]["training"] = 36
+    return tiny
+
+
+def with_absent_source(tiny):
+    tiny["datasets"]["tiny"]["sources"][0]["file"] = "absent.npz"
+    return tiny
+
+
+def with_method(tiny):
+    tiny["tables"]["tiny"]["methods"][0] = "lhs"
+    return tiny
+
+
+def unchanged(tiny):
+    return tiny
+
+
+REFUSED = {
+    "impossible split": (with_training, "results/tiny.csv", ["tiny", "5 + 36", "40"]),
+    "missing source": (with_absent_source, "results/tiny.csv", ["tiny", "absent.npz", "TIEBENCH_RESOURCES"]),
+    "unknown method in the table": (with_method, "results/tiny.csv", ["'lhs'", "did you mean 'lsh'"]),
+    "unknown table": (unchanged, "results/tinny.csv", ["'tinny'", "did you mean 'tiny'"]),
+    "unknown method on the command line": (
+        unchanged,
+        "results/runs/tiny/lhs/8/0/scores.json",
+        ["lhs", "did you mean 'lsh'"],
+    ),
+    "unknown protocol on the command line": (
+        unchanged,
+        "results/runs/tinny/lsh/8/0/scores.json",
+        ["tinny", "did you mean 'tiny'"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "target", "words"), REFUSED.values(), ids=REFUSED.keys())
+def test_a_mistake_ends_in_one_line_before_any_job(empty_laboratory, tiny, change, target, words):
+    done = empty_laboratory.run(target, config=change(tiny))
+    assert done.returncode != 0
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    for word in words:
+        assert word in line
+    assert "Traceback" not in done.stdout + done.stderr
+    assert "Exception" not in done.stdout + done.stderr
+    for made in ("resources", "results"):
+        assert not (empty_laboratory.directory / made).exists()
+
+
+def test_a_mistake_leaves_earlier_results_as_they_were(laboratory, tiny):
+    before = laboratory.stamps(), laboratory.stamps("resources/**/*")
+    assert laboratory.run("results/tiny.csv", config=with_training(tiny)).returncode != 0
+    assert (laboratory.stamps(), laboratory.stamps("resources/**/*")) == before
+    assert NOTHING in laboratory.made("results/tiny.csv").stderr
+
+
+def test_a_damaged_source_stops_the_run_with_its_reason_and_is_not_touched(empty_laboratory, tiny):
+    source = empty_laboratory.sources / "tiny.npz"
+    whole = source.read_bytes()
+    X = np.ones((160, 12), np.float32)
+    X[3, 7] = np.nan
+    np.savez(source, X=X, y=np.arange(160) % 4)
+    done = empty_laboratory.run("results/tiny.csv")
+    assert done.returncode != 0
+    assert re.search(r"^error: .*tiny\.npz: X\[3, 7\] is nan", done.stderr, re.MULTILINE)
+    datasets = empty_laboratory.directory / "resources" / "datasets" / "tiny"
+    assert not [path for path in datasets.rglob("*") if path.is_file()]
+    # A recorded checksum is looked at before the file is.
+    tiny["datasets"]["tiny"]["sources"][0]["sha256"] = hashlib.sha256(whole).hexdigest()
+    found = hashlib.sha256(source.read_bytes()).hexdigest()
+    done = empty_laboratory.run("results/tiny.csv", config=tiny)
+    assert done.returncode != 0
+    assert re.search(rf"^error: .*tiny\.npz has sha256 {found}", done.stderr, re.MULTILINE)
+
+
+# -- sentinels, and a cell that cannot be made -------------------------------------------------------------
+
+SENTINEL = '''"""Sentinel: {what}. 2020."""
+
+import numpy as np
+
+from methods._base import HashingMethod
+
+
+class Sentinel(HashingMethod):
+    supervision = "none"
+
+    def fit(self, training_set):
+        self.seen = np.zeros(1, np.uint64)
+        training_set.report({{"objective": None, "seconds": 0.0}})
+        return self
+
+    def encode(self, items):
+        items = np.asarray(items[0 : len(items)])
+        self.seen = self.seen + 1  # queries and database get codes of their own
+        return {codes}
+
+    def state(self):
+        return {{"seen": self.seen}}
+
+    def set_state(self, state):
+        self.seen = state["seen"]
+'''
+CLASSES, PER_CLASS = 8, 30
+
+
+@pytest.fixture(scope="module")
+def sentinels(tmp_path_factory, prepared):
+    """A table of three sentinels and of ITQ, which finds no eight bits in one-hot labels of rank seven."""
+    place = tmp_path_factory.mktemp("sentinels") / "place"
+    shutil.copytree(prepared.place, place, ignore=shutil.ignore_patterns("run", "tiny.npz"))
+    laboratory = replace(prepared, place=place, sources=place / "sources")
+    codes = {
+        "by_label": "items > 0.5",
+        "constant": "np.ones((len(items), self.bits), bool)",
+        "chance": "np.random.default_rng([self.seed, *self.seen]).random((len(items), self.bits)) < 0.5",
+    }
+    for name, expression in codes.items():
+        text = SENTINEL.format(what=name, codes=expression)
+        (laboratory.checkout / "methods" / f"{name}.py").write_text(text)
+    y = np.repeat(np.arange(CLASSES), PER_CLASS)
+    np.savez(laboratory.sources / "onehot.npz", X=np.eye(CLASSES)[y], y=y)
+    protocol = {
+        "dataset": "onehot",
+        "split": {"kind": "per_class", "query": 10, "training": 5},
+        "affinity": {"kind": "class"},
+        "input": {"kind": "features", "centre": False, "unit_norm": False},
+        "seeds_per_job": 2,
+    }
+    methods = ["by_label", "constant", "chance", "itq"]
+    config = {
+        "datasets": {"onehot": {"loader": "features_file", "sources": [{"file": "onehot.npz"}]}},
+        "protocols": {"onehot": protocol},
+        "tables": {
+            "sentinels": {
+                "seeds": [0, 1],
+                "methods": methods,
+                "blocks": [{"protocol": "onehot", "metric": "ap", "bits": [CLASSES]}],
+            }
+        },
+    }
+    laboratory.made("results/sentinels.html", config=config)
+    return laboratory
+
+
+def all_tied_ap():
+    """AP of one tie of N items, R of them relevant: the mean over all orders."""
+    items, relevant = CLASSES * (PER_CLASS - 10), PER_CLASS - 10
+    ranks = range(1, items + 1)
+    return sum((1 + (t - 1) * (relevant - 1) / (items - 1)) / t for t in ranks) / items
+
+
+def sentinel_scores(laboratory, method):
+    return [
+        read(run_folder(laboratory, method, CLASSES, seed, "onehot") / "scores.json")["metrics"]
+        for seed in (0, 1)
+    ]
+
+
+def test_codes_made_from_labels_score_one(sentinels):
+    for metrics in sentinel_scores(sentinels, "by_label"):
+        assert metrics["ap"] == metrics["ap_min"] == metrics["ap_max"] == 1.0
+        assert metrics["ndcg"] == pytest.approx(1.0, abs=1e-12)
+
+
+def test_constant_codes_score_the_closed_form_of_one_tie(sentinels):
+    items, relevant = CLASSES * (PER_CLASS - 10), PER_CLASS - 10
+    last = sum(i / (items - relevant + i) for i in range(1, relevant + 1)) / relevant
+    for metrics in sentinel_scores(sentinels, "constant"):
+        assert metrics["ap"] == pytest.approx(all_tied_ap(), abs=1e-12)
+        assert metrics["ap_max"] == pytest.approx(1.0, abs=1e-12)
+        assert metrics["ap_min"] == pytest.approx(last, abs=1e-12)
+
+
+def test_random_codes_score_what_random_orders_score(sentinels):
+    """Codes that know nothing put items into a uniformly random order, ties or not: the same mean."""
+    generator = np.random.default_rng(0)
+    y = np.repeat(np.arange(CLASSES), PER_CLASS - 10)
+    queries = np.repeat(np.arange(CLASSES), 10)
+    simulated = []
+    for _ in range(200):
+        query, database = (
+            np.packbits(generator.random((len(part), CLASSES)) < 0.5, axis=1) for part in (queries, y)
+        )
+        simulated.append(score(query, database, CLASSES, EqualLabels(queries, y)).means["ap"])
+    standard_error = statistics.stdev(simulated)
+    assert abs(statistics.mean(simulated) - all_tied_ap()) < 4 * standard_error / math.sqrt(200)
+    ours = [metrics["ap"] for metrics in sentinel_scores(sentinels, "chance")]
+    assert ours[0] != ours[1]
+    for value in ours:
+        assert abs(value - all_tied_ap()) < 4 * standard_error
+
+
+def test_a_refused_run_leaves_an_empty_cell_with_its_reason_and_the_rest_is_made(sentinels):
+    tidy = {row["method"]: row for row in rows(sentinels, "sentinels.tidy.csv")}
+    assert [row["status"] for row in tidy.values()] == ["done", "done", "done", "refused"]
+    assert tidy["itq"]["mean"] == ""
+    assert tidy["itq"]["seeds"] == "0"
+    assert re.search(r"at most 7 bits .* not 8", tidy["itq"]["reason"])
+    wide = {row["method"]: row[f"onehot ap {CLASSES}"] for row in rows(sentinels, "sentinels.csv")}
+    assert wide["itq"] == ""
+    assert float(wide["by_label"]) == 1.0
+    for ending in ("md", "tex", "html"):
+        text = (sentinels.directory / "results" / f"sentinels.{ending}").read_text(encoding="utf-8")
+        assert "at most 7 bits" in text
+    for seed in (0, 1):
+        folder = run_folder(sentinels, "itq", CLASSES, seed, "onehot")
+        assert read(folder / "run.json")["status"] == "refused"
+        assert read(folder / "run.json")["reason"] == tidy["itq"]["reason"]
+        assert read(folder / "scores.json")["metrics"] == {}
+
+
+# -- several folders of sources ----------------------------------------------------------------------------
+
+
+def test_several_folders_of_sources_are_searched_in_order_and_left_alone(empty_laboratory):
+    first, second = empty_laboratory.place / "first", empty_laboratory.place / "second"
+    first.mkdir()
+    second.mkdir()
+    (empty_laboratory.sources / "tiny.npz").rename(second / "tiny.npz")
+    second.chmod(0o555)
+    before = (second / "tiny.npz").stat().st_mtime_ns
+    named = os.pathsep.join(map(str, [first, second, empty_laboratory.place / "not_there"]))
+    try:
+        empty_laboratory.made("resources/datasets/tiny/dataset.json", TIEBENCH_RESOURCES=named)
+    finally:
+        second.chmod(0o755)
+    assert [path.name for path in second.iterdir()] == ["tiny.npz"]
+    assert (second / "tiny.npz").stat().st_mtime_ns == before
+    assert list(first.iterdir()) == []
+    card = read(empty_laboratory.directory / "resources" / "datasets" / "tiny" / "dataset.json")
+    assert card["items"] == 160

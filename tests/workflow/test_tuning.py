@@ -1,0 +1,88 @@
+"""Tuning: sees the training set alone, gives every method the same trials, and keeps the best."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from datasets import affinity
+from methods._catalogue import load_class
+from workflow.tuning import KEEP, REPEATS, draw_trials, partition, search, validation_score
+
+SPACE = {"learning_rate": [0.1, 0.2, 0.4], "bins": [4, 8], "iterations": [5, 10], "unknown_to_all": [1]}
+
+
+def test_partitions_are_disjoint_and_cover_the_training_set():
+    parts = partition(100, {"fit": 0.6, "query": 0.1}, 3)
+    assert [len(part) for part in parts] == [60, 10, 30]
+    assert sorted(np.concatenate(parts)) == list(range(100))
+    assert not np.array_equal(parts[0], partition(100, {"fit": 0.6, "query": 0.1}, 4)[0])
+
+
+def test_methods_with_the_same_parameters_get_the_same_distinct_trials():
+    deep = draw_trials(SPACE, {"learning_rate", "bins", "alpha"}, 4, 0)
+    assert deep == draw_trials(SPACE, {"bins", "learning_rate"}, 4, 0)
+    assert len({tuple(sorted(trial.items())) for trial in deep}) == 4
+    assert all(set(trial) == {"learning_rate", "bins"} for trial in deep)
+    assert len(draw_trials(SPACE, {"iterations"}, 64, 0)) == 2  # no more than there are
+    assert draw_trials(SPACE, {"alpha"}, 64, 0) == [{}]
+
+
+def test_the_best_trial_wins_against_noise_that_repeats_average_out():
+    rng = np.random.default_rng(0)
+    trials = [{"quality": quality} for quality in np.linspace(0, 1, 32)]
+    noise = rng.normal(0, 0.1, (32, max(REPEATS)))
+
+    def evaluate(trial, repeat):
+        return trial["quality"] + noise[trials.index(trial), repeat]
+
+    best, scores = search(trials, evaluate, lambda record: None)
+    survivors = [index for index, values in enumerate(scores) if len(values) == REPEATS[-1]]
+    assert len(survivors) == 32 // KEEP // KEEP
+    assert best == max(survivors, key=lambda index: np.mean(scores[index]))
+    assert best >= 27
+    for index, values in enumerate(scores):
+        assert values == [trials[index]["quality"] + n for n in noise[index, : len(values)]]
+
+
+class _Guarded:
+    """Features that may be read at some rows only."""
+
+    def __init__(self, features, allowed):
+        self.features, self.allowed = features, set(allowed.tolist())
+
+    def __getitem__(self, rows):
+        assert set(np.asarray(rows).tolist()) <= self.allowed
+        return self.features[rows]
+
+
+@pytest.fixture
+def protocol():
+    rng = np.random.default_rng(1)
+    labels = np.repeat(np.arange(4), 50)
+    features = (np.eye(4)[labels] + 0.3 * rng.standard_normal((200, 4))).astype(np.float32)
+    training = np.sort(rng.permutation(200)[:120])
+    made = affinity.make({"kind": "class"}, labels)
+    return SimpleNamespace(
+        features=_Guarded(features, training),
+        labels=labels,
+        affinity=made,
+        split=SimpleNamespace(training=training),
+        pair_affinity=lambda rows: lambda i, j: made.block(rows[i], rows[j]),
+    )
+
+
+def test_queries_and_database_are_never_read(protocol):
+    shares = {"fit": 0.5, "query": 0.2}
+    for method in ("lsh", "itq", "talr_ap"):
+        settings = {"epochs": 5, "alpha": 5.0} if method == "talr_ap" else {}
+        found = validation_score(load_class(method), protocol, 4, settings, "ap", shares, 0)
+        assert 0 < found <= 1
+    at = validation_score(load_class("lsh"), protocol, 4, {}, "ap@5", shares, 0)
+    assert 0 < at <= 1
+
+
+def test_a_trial_that_the_method_refuses_loses(protocol):
+    """itq makes at most four bits from four dimensions."""
+    found = validation_score(load_class("itq"), protocol, 5, {}, "ap", {"fit": 0.5, "query": 0.2}, 0)
+    assert found == -np.inf
