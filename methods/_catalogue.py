@@ -14,13 +14,13 @@ FAMILIES = ("pointwise", "pairwise", "listwise", "reference")
 
 @dataclass(frozen=True)
 class MethodCard:
-    """A method as its source states it. parameters: names of its hyper-parameters, also inherited ones."""
+    """A method as its source states it. parameters: hyper-parameter -> annotation, also inherited ones."""
 
     name: str
     path: Path
     supervision: str
     family: str
-    parameters: tuple
+    parameters: dict
     summary: str
 
 
@@ -37,9 +37,9 @@ def catalogue(folder=FOLDER):
     for path in sorted(Path(folder).glob("*.py")):
         if path.stem.startswith("_"):
             continue
-        classes = {name: entry for name, entry in _classes(path).items() if not name.startswith("_")}
+        classes = _classes(path)
         known = shared | classes
-        chosen = [name for name in classes if _is_method(name, known)]
+        chosen = [name for name in classes if not name.startswith("_") and _is_method(name, known)]
         if len(chosen) != 1:
             found = ", ".join(chosen) or "none"
             raise ValueError(f"{path} must define one class derived from HashingMethod, found: {found}")
@@ -47,9 +47,9 @@ def catalogue(folder=FOLDER):
         for key, allowed in (("supervision", SUPERVISION), ("family", FAMILIES)):
             if attributes.get(key) not in allowed:
                 raise ValueError(f"{path}: {key} must be one of {allowed}, not {attributes.get(key)!r}")
-        summary = (ast.get_docstring(ast.parse(path.read_text())) or "").strip().split("\n")[0]
+        summary = (ast.get_docstring(ast.parse(path.read_bytes())) or "").strip().split("\n")[0]
         cards[path.stem] = MethodCard(
-            path.stem, path, attributes["supervision"], attributes["family"], tuple(parameters), summary
+            path.stem, path, attributes["supervision"], attributes["family"], parameters, summary
         )
     return cards
 
@@ -62,9 +62,11 @@ def load_class(name):
 def _classes(path):
     """Class name -> (base names, literal class attributes, annotated fields) of one source file."""
     try:
-        tree = ast.parse(path.read_text(), str(path))
+        tree = ast.parse(path.read_bytes(), str(path))
     except SyntaxError as error:
         raise ValueError(f"{path}, line {error.lineno}: {error.msg}") from error
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
     classes = {}
     for node in tree.body:
         if not isinstance(node, ast.ClassDef):
@@ -72,14 +74,18 @@ def _classes(path):
         bases = [
             base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "") for base in node.bases
         ]
-        attributes, parameters = {}, []
+        attributes, parameters = {}, {}
         for statement in node.body:
             if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-                parameters.append(statement.target.id)
-            elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant):
+                name = statement.target.id
+                if name in ("supervision", "family"):
+                    raise ValueError(f"{path}: {name} must be a plain class attribute, without annotation")
+                parameters[name] = ast.unparse(statement.annotation)
+            elif isinstance(statement, ast.Assign):
+                literal = isinstance(statement.value, ast.Constant)
                 for target in statement.targets:
                     if isinstance(target, ast.Name):
-                        attributes[target.id] = statement.value.value
+                        attributes[target.id] = statement.value.value if literal else None
         classes[node.name] = (bases, attributes, parameters)
     return classes
 
@@ -89,13 +95,13 @@ def _is_method(name, known):
 
 
 def _inherit(name, known):
-    attributes, parameters = {}, []
+    attributes, parameters = {}, {}
     if name in known:
         bases, own_attributes, own_parameters = known[name]
         for base in bases:
             inherited_attributes, inherited_parameters = _inherit(base, known)
             attributes |= inherited_attributes
-            parameters += [p for p in inherited_parameters if p not in parameters]
+            parameters |= inherited_parameters
         attributes |= own_attributes
-        parameters += [p for p in own_parameters if p not in parameters]
+        parameters |= own_parameters
     return attributes, parameters

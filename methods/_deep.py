@@ -58,6 +58,8 @@ class DeepHashing(HashingMethod):
     def fit(self, training_set):
         if len(training_set) < 2:
             raise Refusal(f"training needs at least 2 items, there are {len(training_set)}")
+        if self.batch_size < 2:
+            raise Refusal(f"batch_size must be at least 2: one item ranks nothing, not {self.batch_size}")
         device = self._device()
         self.item_shape = tuple(training_set.items.shape[1:])
         self.network = self._seeded_network().to(device)
@@ -95,7 +97,7 @@ class DeepHashing(HashingMethod):
     def _epoch(self, training_set, optimizer, epoch, device):
         """One pass over the training set; returns the mean loss over its items."""
         order = np.random.default_rng((self.seed, epoch)).permutation(len(training_set))
-        total = 0.0
+        total, seen = 0.0, 0
         self.network.train()
         for begin in range(0, len(order), self.batch_size):
             indices = order[begin : begin + self.batch_size]
@@ -108,11 +110,14 @@ class DeepHashing(HashingMethod):
             loss.backward()
             optimizer.step()
             total += loss.item() * len(indices)
-        if not math.isfinite(total):
+            seen += len(indices)
+        # The last step may have broken the weights after a loss that was still finite.
+        whole = all(bool(torch.isfinite(weights).all()) for weights in self.network.parameters())
+        if not (math.isfinite(total) and whole):
             raise Refusal(
                 f"the loss is not finite in epoch {epoch + 1}: lower learning_rate ({self.learning_rate})"
             )
-        return total / len(order)
+        return total / seen
 
     def encode_block(self, items):
         device = self._device()

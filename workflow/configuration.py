@@ -7,7 +7,9 @@ imports a method, a loader or torch: a dry run stays fast.
 import copy
 import difflib
 import importlib
+import itertools
 import os
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,7 +74,9 @@ def load(root, overrides=None):
 
 def _read(path):
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        values = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from error
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
@@ -81,6 +85,11 @@ def _read(path):
         ) from error
     except OSError as error:
         raise ConfigurationError(f"{path}: {error.strerror}") from error
+    if not isinstance(values, dict):
+        raise ConfigurationError(
+            f"{path}: must be a mapping from keys to values, not a {type(values).__name__}"
+        )
+    return values
 
 
 WHOLES = ("split", "affinity", "input", "blocks", "sources", "space")
@@ -121,6 +130,8 @@ class Configuration:
             if not isinstance(self.values[section], dict):
                 self._fail((section,), "must be a mapping from names")
             for name, entry in self.values[section].items():
+                if not re.fullmatch(r"[a-z0-9_]+", str(name)):
+                    self._fail((section, str(name)), "names are made of a-z, 0-9 and _")
                 self._validate(entry, schemas[section], (section, str(name)))
         for name, entry in self["datasets"].items():
             if entry["loader"] not in LOADERS:
@@ -140,6 +151,12 @@ class Configuration:
         for name in self["methods"]:
             self._known(("methods", name), name, self.cards, "method")
             self._check_parameters(name)
+        for name, published in self["published"].items():
+            if published["source"] != name:
+                self._fail(
+                    ("published", name, "source"),
+                    f"must be {name!r}, the file's name, not {published['source']!r}",
+                )
         for name, table in self["tables"].items():
             self._check_table(name, table)
         for name, tuning in self["tuning"].items():
@@ -158,14 +175,23 @@ class Configuration:
             places.append((("protocols", protocol), change))
         for place, settings in list(places):
             for bits, change in settings.get("by_bits", {}).items():
+                if not str(bits).isdigit():
+                    self._fail(("methods", method, *place, "by_bits", bits), "must be a number of bits")
                 places.append(((*place, "by_bits", bits), change))
         for place, settings in places:
-            for name in settings:
-                if name != "by_bits" and name not in allowed:
-                    where = ("methods", method, *place, name)
+            for name, value in settings.items():
+                where = ("methods", method, *place, name)
+                if name == "by_bits":
+                    continue
+                if name not in allowed:
                     self._fail(where, f"{method} has no such hyper-parameter{nearest(name, allowed)}")
+                annotation = self.cards[method].parameters[name]
+                if not _fits(value, annotation):
+                    hint = " (YAML reads 5e-4 as text: write 5.0e-4)" if isinstance(value, str) else ""
+                    self._fail(where, f"must be {annotation}, not {value!r}{hint}")
 
     def _check_table(self, name, table):
+        asked = set()
         for method in table["methods"]:
             self._known(("tables", name, "methods"), method, self.cards, "method")
         for source in table["published"]:
@@ -175,6 +201,11 @@ class Configuration:
             self._known((*where, "protocol"), block["protocol"], self["protocols"], "protocol")
             for method in block.get("methods", ()):
                 self._known((*where, "methods"), method, table["methods"], "method of the table")
+            for cell in itertools.product(block.get("methods", table["methods"]), block["bits"]):
+                cell = (block["protocol"], block["metric"], *cell)
+                if cell in asked:
+                    self._fail(where, "asks twice for {} {} of {} at {} bits".format(*cell))
+                asked.add(cell)
             cut = block["metric"].partition("@")[2]
             at = self["protocols"][block["protocol"]]["at"]
             if cut and int(cut) not in at:
@@ -269,7 +300,7 @@ class Configuration:
         return [Path("resources/downloads"), *(Path(f) for f in named.split(os.pathsep) if f)]
 
     def sources(self, dataset):
-        """Paths of a dataset's sources; where one is missing, the ConfigurationError says where it was sought."""
+        """Paths of a dataset's sources. The ConfigurationError for a missing one says where it was sought."""
         found = []
         for source in self["datasets"][dataset]["sources"]:
             name = source["file"]
@@ -303,6 +334,19 @@ class Configuration:
             raise ConfigurationError(
                 f"protocol {protocol} on dataset {entry['dataset']}: {message}"
             ) from error
+
+
+_ACCEPTED = {"int": (int,), "float": (int, float), "bool": (bool,), "str": (str,), "None": (type(None),)}
+
+
+def _fits(value, annotation):
+    """Whether a value from YAML fits a field's annotation; what is not made of simple types fits anything."""
+    names = [part.strip() for part in annotation.split("|")]
+    if not all(name in _ACCEPTED for name in names):
+        return True
+    if isinstance(value, bool):  # which Python counts among the integers
+        return "bool" in names
+    return any(isinstance(value, _ACCEPTED[name]) for name in names)
 
 
 def _fill_defaults(value, schema):

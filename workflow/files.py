@@ -13,6 +13,8 @@ def replaced(target):
     """A temporary path beside `target`, which takes the target's place if the block ends without an error."""
     target = Path(target)
     target.parent.mkdir(parents=True, exist_ok=True)
+    for left in target.parent.glob(f".{target.name}.*"):  # by a writer that was killed: a target has one
+        left.unlink(missing_ok=True)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     os.close(handle)
     temporary = Path(name)
@@ -28,6 +30,8 @@ def filled(folder):
     """A temporary folder whose files move into `folder`, one by one, if the block ends without an error."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
+    for left in folder.glob(".writing.*"):  # by a writer that was killed: a folder has one at a time
+        shutil.rmtree(left, ignore_errors=True)
     temporary = Path(tempfile.mkdtemp(dir=folder, prefix=".writing."))
     try:
         yield temporary

@@ -65,7 +65,7 @@ def test_cards_are_found_by_file_name_and_underscores_are_helpers(write):
         "reference",
     )
     assert card.summary == "Good: a method. Somebody. Something. 2020."
-    assert card.parameters == ("bits", "seed", "strength")
+    assert tuple(card.parameters) == ("bits", "seed", "strength")
 
 
 def test_parameters_and_attributes_are_inherited(write):
@@ -74,7 +74,7 @@ def test_parameters_and_attributes_are_inherited(write):
     assert card.supervision == "graded"
     deep = ("bits", "seed", "learning_rate", "learning_rate_factor", "learning_rate_every", "momentum")
     deep += ("weight_decay", "epochs", "batch_size", "alpha", "alpha_final", "device", "bins", "delta")
-    assert card.parameters == (*deep, "margin", "steepness")
+    assert tuple(card.parameters) == (*deep, "margin", "steepness")
 
 
 def test_an_empty_folder_has_no_methods(tmp_path):

@@ -28,6 +28,8 @@ def told(function, *arguments):
 
 
 CONFIGURATION = told(load, ROOT, config)
+# Any name but a known one: so that a run of a misspelt protocol is told with the nearest.
+UNKNOWN_PROTOCOL = "(?!(?:{})/)[a-z0-9_]+".format("|".join(CONFIGURATION["protocols"]))
 
 
 wildcard_constraints:

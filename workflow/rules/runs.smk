@@ -43,3 +43,21 @@ for protocols, seeds in seed_groups():
             " --settings {params.settings:q} --protocol {wildcards.protocol} --method {wildcards.method}"
             " --bits {wildcards.bits} --seeds {params.seeds} --dataset {params.dataset:q}"
             " --protocol-folder {params.folder:q} --runs {params.runs:q}"
+
+
+rule refuse_unknown_protocol:
+    input:
+        lambda wildcards: entry("protocols", wildcards.protocol)["dataset"],
+    output:
+        "results/runs/{protocol}/{method}/{bits}/{seed}/{file}",
+    log:
+        "results/logs/refuse_unknown_protocol/{protocol}/{method}/{bits}/{seed}/{file}.log",
+    wildcard_constraints:
+        protocol=UNKNOWN_PROTOCOL,
+        file=r"[a-z_]+\.[a-z]+",
+    conda:
+        "../../environment.yml"
+    message:
+        "Never run: its input function ends with the known names"
+    shell:
+        "exit 1"
