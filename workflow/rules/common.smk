@@ -189,7 +189,7 @@ def tuning_settings(wildcards):
     cell = Cell(tuning["protocol"], wildcards.method, int(wildcards.bits))
     return as_json(
         {
-            "tuning": tuning,
+            "tuning": {key: tuning[key] for key in ("metric", "trials", "seed", "shares", "space")},
             "affinity": entry("protocols", tuning["protocol"])["affinity"],
             "hyperparameters": CONFIGURATION.hyperparameters(cell),
         }

@@ -1,0 +1,48 @@
+"""CIFAR-10 setting 1 on real features, by the example's own configuration: is what is learned worth it?"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "docs" / "examples" / "cifar10_features.yaml"
+# AP_T that one-hot codes of a logistic regression's predicted classes reach on this split protocol: a
+# supervised method that stays below learned nothing that a classifier on 5,000 images doesn't know.
+CLASSIFIER = 0.48
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    name = yaml.safe_load(EXAMPLE.read_text())["datasets"]["cifar10_mobilenetv2"]["sources"][0]["file"]
+    folders = [
+        Path(folder) for folder in os.environ.get("TIEBENCH_RESOURCES", "").split(os.pathsep) if folder
+    ]
+    if not any((folder / name).exists() for folder in folders):
+        pytest.skip(f"no {name} in the folders of TIEBENCH_RESOURCES")  # real data is not part of a clone
+    folder = tmp_path_factory.mktemp("cifar10")
+    block = {"protocol": "cifar10_features", "metric": "ap", "bits": [12]}
+    less = {"methods": ["itq", "mihash", "talr_ap"], "seeds": [0], "blocks": [block]}
+    (folder / "less.yaml").write_text(yaml.safe_dump({"tables": {"cifar10_features": less}}))
+    subprocess.run(
+        [
+            *(sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), "--cores", "2"),
+            *("--directory", str(folder), "--configfile", str(EXAMPLE), str(folder / "less.yaml")),
+            *("--", "results/cifar10_features.csv"),
+        ],
+        check=True,
+    )
+    return pd.read_csv(folder / "results" / "cifar10_features.csv", index_col="method").iloc[:, 0]
+
+
+def test_supervised_methods_pass_a_linear_classifiers_codes(table):
+    assert table["talr_ap"] > CLASSIFIER
+    assert table["mihash"] > CLASSIFIER
+
+
+def test_supervision_pays(table):
+    assert table[["talr_ap", "mihash"]].min() > table["itq"] + 0.1
