@@ -1,18 +1,10 @@
 """Other ways to evaluate codes, on one thread: what people use, and what the machine could do at most."""
 
 import numpy as np
-from numba import njit, types
-from numba.extending import intrinsic
+from numba import njit
 from sklearn.metrics import ndcg_score
 
-
-@intrinsic
-def _popcount(typing_context, word):
-    def generate(context, builder, signature, arguments):
-        function = builder.module.declare_intrinsic("llvm.ctpop", (arguments[0].type,))
-        return builder.call(function, arguments)
-
-    return types.uint64(types.uint64), generate
+from evaluation._bitslice import popcount
 
 
 def words(packed):
@@ -54,12 +46,12 @@ def scalar_histograms(query, database, bits, levels, counts):
                 word = database[item]
                 for k in range(group):
                     q = begin + k
-                    slot = np.uint64(levels[q, item]) * stride + _popcount(word ^ query[q])
+                    slot = np.uint64(levels[q, item]) * stride + popcount(word ^ query[q])
                     table[k * size + slot] += np.uint32(1)
         else:
             for q in range(begin, np.uint64(len(query))):
                 for item in range(np.uint64(len(database))):
-                    slot = np.uint64(levels[q, item]) * stride + _popcount(database[item] ^ query[q])
+                    slot = np.uint64(levels[q, item]) * stride + popcount(database[item] ^ query[q])
                     table[(q - begin) * size + slot] += np.uint32(1)
         for q in range(begin, min(begin + group, np.uint64(len(query)))):
             row = counts[q].reshape(-1)
@@ -107,7 +99,7 @@ def sum_of_distances(query, database):
         for q in range(len(query)):
             word = query[q]
             for item in range(len(part)):
-                total += _popcount(part[item] ^ word)
+                total += popcount(part[item] ^ word)
     return total
 
 

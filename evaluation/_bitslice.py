@@ -83,6 +83,17 @@ def _i64(value):
     return ir.Constant(_WORD, value)
 
 
+@intrinsic
+def popcount(typing_context, word):
+    """Number of bits set in a uint64 word, as uint64."""
+
+    def generate(context, builder, signature, arguments):
+        function = builder.module.declare_intrinsic("llvm.ctpop", (arguments[0].type,))
+        return builder.call(function, arguments)
+
+    return types.uint64(types.uint64), generate
+
+
 @intrinsic(prefer_literal=True)
 def _distance_planes(typing_context, planes, offset, query_masks, mask_offset, scratch, vectors, octets):
     """scratch[7 v + k] = plane 2^k of the distances of the items in vector v. `octets` is a literal."""
@@ -324,7 +335,7 @@ def count_shared_labels(planes, items, query_masks, label_planes, query_labels, 
                     if level < reached:
                         mask = mask & ~at_least[level + 1, word]
                     at_least[level, word] = mask
-                    selected += _popcount(mask)
+                    selected += np.int64(popcount(mask))
                 if selected:
                     _add_bins(
                         scratch, 0, vectors, at_least[level], selected, bits, products, counts[q, level]
@@ -333,15 +344,6 @@ def count_shared_labels(planes, items, query_masks, label_planes, query_labels, 
         for level in range(1, levels):
             for d in range(bits + 1):
                 counts[q, 0, d] -= counts[q, level, d]
-
-
-@intrinsic
-def _popcount(typing_context, word):
-    def generate(context, builder, signature, arguments):
-        function = builder.module.declare_intrinsic("llvm.ctpop", (arguments[0].type,))
-        return builder.call(function, arguments)
-
-    return types.int64(types.uint64), generate
 
 
 def slice_bits(packed, columns, width):

@@ -5,19 +5,11 @@ pairs then seldom wait for one another's store.
 """
 
 import numpy as np
-from numba import njit, types
-from numba.extending import intrinsic
+from numba import njit
+
+from evaluation._bitslice import popcount
 
 QUERIES = 8
-
-
-@intrinsic
-def _popcount(typing_context, word):
-    def generate(context, builder, signature, arguments):
-        function = builder.module.declare_intrinsic("llvm.ctpop", (arguments[0].type,))
-        return builder.call(function, arguments)
-
-    return types.uint64(types.uint64), generate
 
 
 @njit(nogil=True, boundscheck=False, cache=True)
@@ -41,7 +33,7 @@ def count_levels(query_words, database_words, levels, bits, counts):
             for k in range(present):
                 distance = np.uint64(0)
                 for word in range(words):
-                    distance += _popcount(database_words[item, word] ^ query_words[begin + k, word])
+                    distance += popcount(database_words[item, word] ^ query_words[begin + k, word])
                 slot = np.uint64(k) * size + np.uint64(levels[begin + k, item]) * stride + distance
                 table[slot] += np.int64(one)
         for k in range(present):

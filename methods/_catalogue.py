@@ -31,8 +31,8 @@ def catalogue(folder=FOLDER):
     `supervision` or `family` that is not one of the known words.
     """
     shared = {}
-    for helper in ("_base", "_deep"):
-        shared |= _classes(FOLDER / f"{helper}.py")
+    for helper in sorted(set(FOLDER.glob("_*.py")) - {Path(__file__)}):
+        shared |= _classes(helper)
     cards = {}
     for path in sorted(Path(folder).glob("*.py")):
         if path.stem.startswith("_"):

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from methods._base import HashingMethod, Refusal
+from methods._base import Refusal
+from methods._linear import LinearProjections
 
 
 @dataclass(kw_only=True)
-class ITQ(HashingMethod):
+class ITQ(LinearProjections):
     """iterations: alternations of B = sign(V R) and the orthogonal Procrustes problem for R."""
 
     supervision = "none"
@@ -47,12 +48,3 @@ class ITQ(HashingMethod):
             rotation = (left @ right).T
         self.projections = leading @ rotation
         return self
-
-    def encode_block(self, items):
-        return (items.reshape(len(items), -1) - self.mean) @ self.projections > 0
-
-    def state(self):
-        return {"mean": self.mean, "projections": self.projections}
-
-    def set_state(self, state):
-        self.mean, self.projections = state["mean"], state["projections"]

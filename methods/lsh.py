@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from methods._base import HashingMethod
+from methods._linear import LinearProjections
 
 
 @dataclass(kw_only=True)
-class LSH(HashingMethod):
+class LSH(LinearProjections):
     supervision = "none"
     family = "reference"
 
@@ -22,12 +22,3 @@ class LSH(HashingMethod):
         self.projections = projections.astype(np.float32)
         training_set.report({"objective": None, "seconds": 0.0})
         return self
-
-    def encode_block(self, items):
-        return (items.reshape(len(items), -1) - self.mean) @ self.projections > 0
-
-    def state(self):
-        return {"mean": self.mean, "projections": self.projections}
-
-    def set_state(self, state):
-        self.mean, self.projections = state["mean"], state["projections"]
