@@ -151,14 +151,18 @@ def run_settings(wildcards):
 
 def table_settings(wildcards):
     """A table's entry, the published figures it names, and the cells that no method can serve."""
-    table = entry("tables", wildcards.table)
+    table = dict(entry("tables", wildcards.table), name=wildcards.table)
+    table["blocks"] = [
+        {"title": entry("protocols", block["protocol"]).get("title", block["protocol"])} | block
+        for block in table["blocks"]
+    ]
     published = [CONFIGURATION["published"][source] for source in table["published"]]
     refused = [
         {"protocol": cell.protocol, "method": cell.method, "bits": cell.bits, "reason": reason}
         for cell in CONFIGURATION.cells(wildcards.table)
         if (reason := CONFIGURATION.refusal(cell))
     ]
-    return as_json({"table": table | {"name": wildcards.table}, "published": published, "refused": refused})
+    return as_json({"table": table, "published": published, "refused": refused})
 
 
 def table_figures(wildcards):
