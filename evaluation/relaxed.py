@@ -44,8 +44,9 @@ def ndcg(codes, affinity, bins, delta=1.0, simplified=True, backend="auto"):
     """Relaxed tie-aware NDCG of each item as query against the rest of the batch.
 
     As `average_precision`; affinity: integers 0..255, gain 2^affinity - 1. simplified: DCG_s (appendix,
-    eq. (dcg_s)), on binary codes a lower bound of tie-aware DCG; otherwise DCG_r (Proposition 2, its discount sums continued to real counts);
-    both over the ideal DCG of the rest of the batch. A query with nothing relevant has 1 and no gradient.
+    eq. (dcg_s)), on binary codes a lower bound of tie-aware DCG; otherwise DCG_r (Proposition 2, its discount
+    sums continued to real counts); both over the ideal DCG of the rest of the batch. A query with nothing
+    relevant has 1 and no gradient.
     """
     return _evaluate(codes, affinity, bins, delta, "dcg_s" if simplified else "dcg_r", backend)
 
