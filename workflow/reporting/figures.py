@@ -120,7 +120,8 @@ def _draw(table: Mapping, wanted: list[Group], runs: Mapping) -> Figure:
         for group in wanted
         for start in range(0, len(group.bits), MAX_PANELS)
     ]
-    many = len({group.protocol for group in wanted}) > 1
+    # Titles of the blocks get lines of their own where there are several, or one too long for the first line.
+    many = len({group.protocol for group in wanted}) > 1 or len(wanted[0].title) > 24
     head, title_height, ticks, foot = 0.50, 0.44 if many else 0.22, 0.27, 0.25
     height = head + foot + sum(title_height + ROW * len(group.methods) + ticks for group, _ in lines)
     figure = Figure(figsize=(WIDTH, height), facecolor=SURFACE)
