@@ -1,0 +1,254 @@
+"""Boosted decision trees for binary codes: discrete AdaBoost over shallow trees on quantised features.
+
+The learner of FastHash and StructHash (Lin et al., CVPR 2014; the boosting follows Appel, Fuchs, Dollár, Perona,
+Quickly Boosting Decision Trees, ICML 2013): every round keeps the examples that carry most of the weight, fits
+a tree with a few random features per node (LazyBoost), and uses the sign of its leaves. Library trees fit one
+at a time on sorted floats are some thirty times slower at this, and gradient boosting libraries minimise other
+losses, so this one is our own; docs/differences.md has the measurements.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+LEVELS = 256  # of a quantised feature
+
+
+@dataclass(frozen=True)
+class Quantiser:
+    """Features to 256 levels each between the training minimum and maximum, widened by a thousandth.
+
+    lowest, step: float32 (d,).
+    """
+
+    lowest: np.ndarray
+    step: np.ndarray
+
+    @classmethod
+    def fit(cls, items):
+        """items: float32 (n, d)."""
+        lowest, highest = items.min(axis=0).astype(np.float64), items.max(axis=0).astype(np.float64)
+        margin = (highest - lowest) / 1000
+        width = highest - lowest + 2 * margin
+        step = np.where(width > 0, width, 1.0) / LEVELS
+        return cls((lowest - margin).astype(np.float32), step.astype(np.float32))
+
+    def __call__(self, items):
+        """Levels of items: uint8 (n, d). Values outside the training range take the nearest level."""
+        levels = (items - self.lowest) / self.step
+        return np.clip(levels, 0, LEVELS - 1, out=levels).astype(np.uint8)
+
+
+@dataclass(frozen=True)
+class BoostedTrees:
+    """Complete trees of one depth, as arrays: features int32 and thresholds uint8 (t, 2^depth - 1), an item goes
+    left if its level is at most the threshold; leaves float32 (t, 2^depth): vote times sign.
+    """
+
+    features: np.ndarray
+    thresholds: np.ndarray
+    leaves: np.ndarray
+
+    def scores(self, levels):
+        """Sum of the votes, float32 (n,), for levels uint8 (n, d); the hash bit is its sign."""
+        return _scores(levels, self.features, self.thresholds, self.leaves)
+
+
+def boost(levels, codes, weights, seed, trees=200, depth=4, features=200, trimming=0.99):
+    """Fit `BoostedTrees` and return them with their scores on the training items, float32 (n,).
+
+    levels: uint8 (d, n), feature-major; codes: (n,) in -1, +1; weights: non-negative (n,); features: how many
+    are tried per node; trimming: share of the weight whose examples a tree is fitted on.
+    A node is split if it has at least 5 examples, a weight of 0.01 (of a mean of 1) and both codes. Trees
+    without a vote are dropped.
+    """
+    total = weights.sum()
+    weights = weights * (len(weights) / total) if total > 0 else np.ones(len(weights))
+    fitted = _boost(
+        levels,
+        np.ascontiguousarray(codes, np.float64),
+        np.ascontiguousarray(weights, np.float64),
+        seed,
+        trees,
+        depth,
+        min(features, len(levels)),
+        trimming,
+    )
+    chosen, thresholds, signs, votes, scores = fitted
+    kept = votes > 0
+    leaves = (signs[kept] * votes[kept, None]).astype(np.float32)
+    return BoostedTrees(chosen[kept], thresholds[kept], leaves), scores.astype(np.float32)
+
+
+@njit("u8(u8[:])", nogil=True, cache=True)
+def _next_random(state):
+    """Next value of splitmix64 (Steele, Lea, Flood, 2014)."""
+    state[0] += np.uint64(0x9E3779B97F4A7C15)
+    value = state[0]
+    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return value ^ (value >> np.uint64(31))
+
+
+@njit("Tuple((i8, i8))(u1[:, ::1], i8[::1], f8[:, ::1], i8[::1], i8, f8[:, ::1])", nogil=True, cache=True)
+def _best_split(levels, rows, masses, pool, tries, histogram):
+    """(feature, threshold) of the least Gini impurity among the first `tries` features of `pool`; -1 if none
+    lowers it.
+
+    masses: (len(rows), 2), the rows' weights and weights times codes.
+    """
+    weight, balance = 0.0, 0.0
+    for place in range(len(rows)):
+        weight += masses[place, 0]
+        balance += masses[place, 1]
+    # Impurity falls as S_l^2 / W_l + S_r^2 / W_r rises; rounding must not pass for a gain.
+    best = balance * balance / weight + 1e-10 * weight
+    best_feature, best_threshold = -1, -1
+    for position in range(tries):
+        feature = pool[position]
+        column = levels[feature]
+        histogram[:] = 0.0
+        for place in range(len(rows)):
+            level = column[rows[place]]
+            histogram[level, 0] += masses[place, 0]
+            histogram[level, 1] += masses[place, 1]
+        left, left_balance = 0.0, 0.0
+        for level in range(LEVELS - 1):
+            if histogram[level, 0] == 0.0:
+                continue
+            left += histogram[level, 0]
+            left_balance += histogram[level, 1]
+            right, right_balance = weight - left, balance - left_balance
+            if right > 0.0:
+                gain = left_balance * left_balance / left + right_balance * right_balance / right
+                if gain > best:
+                    best, best_feature, best_threshold = gain, feature, level
+    return best_feature, best_threshold
+
+
+@njit(
+    "void(u1[:, ::1], i8[::1], f8[:, ::1], i8, i8, u8[:], i8[::1], i4[::1], u1[::1], f8[::1])",
+    nogil=True,
+    cache=True,
+)
+def _fit_tree(levels, rows, masses, depth, tries, state, pool, features, thresholds, signs):
+    """One tree on `rows`, whose masses (len(rows), 2) come in the same order; both are put in another order.
+    Fills features, thresholds and signs."""
+    inner = (1 << depth) - 1
+    begins, ends = np.zeros(2 * inner + 1, np.int64), np.zeros(2 * inner + 1, np.int64)
+    ends[0] = len(rows)
+    histogram = np.empty((LEVELS, 2))
+    right_rows, right_masses = np.empty(len(rows), np.int64), np.empty((len(rows), 2))
+    for node in range(2 * inner + 1):
+        begin, end = begins[node], ends[node]
+        weight, balance = 0.0, 0.0
+        for place in range(begin, end):
+            weight += masses[place, 0]
+            balance += masses[place, 1]
+        if node >= inner:
+            signs[node - inner] = 1.0 if balance > 0 else -1.0
+            continue
+        feature, threshold = -1, -1
+        if end - begin >= 5 and weight >= 0.01 and abs(balance) < weight * (1 - 1e-12):
+            dimensions = len(pool)
+            if tries < dimensions:
+                for place in range(tries):  # the first `tries` of a shuffle
+                    other = place + np.int64(_next_random(state) % np.uint64(dimensions - place))
+                    pool[place], pool[other] = pool[other], pool[place]
+            feature, threshold = _best_split(
+                levels, rows[begin:end], masses[begin:end], pool, tries, histogram
+            )
+        middle, moved = begin, 0
+        if feature >= 0:
+            column = levels[feature]
+            for place in range(begin, end):  # in order, so that columns are read forwards
+                if column[rows[place]] <= threshold:
+                    rows[middle] = rows[place]
+                    masses[middle] = masses[place]
+                    middle += 1
+                else:
+                    right_rows[moved] = rows[place]
+                    right_masses[moved] = masses[place]
+                    moved += 1
+            rows[middle:end] = right_rows[:moved]
+            masses[middle:end] = right_masses[:moved]
+            features[node], thresholds[node] = feature, threshold
+        else:  # everything goes left, down to a leaf
+            middle = end
+            features[node], thresholds[node] = 0, LEVELS - 1
+        begins[2 * node + 1], ends[2 * node + 1] = begin, middle
+        begins[2 * node + 2], ends[2 * node + 2] = middle, end
+
+
+@njit(
+    "Tuple((i4[:, ::1], u1[:, ::1], f8[:, ::1], f8[::1], f8[::1]))"
+    "(u1[:, ::1], f8[::1], f8[::1], i8, i8, i8, i8, f8)",
+    nogil=True,
+    cache=True,
+)
+def _boost(levels, codes, weights, seed, trees, depth, tries, trimming):
+    """Discrete AdaBoost with weight trimming: features, thresholds, leaf signs, votes, training scores."""
+    items = len(codes)
+    inner = (1 << depth) - 1
+    features = np.zeros((trees, inner), np.int32)
+    thresholds = np.zeros((trees, inner), np.uint8)
+    signs = np.zeros((trees, inner + 1), np.float64)
+    votes, scores = np.zeros(trees), np.zeros(items)
+    pool = np.arange(len(levels))
+    state = np.empty(1, np.uint64)
+    state[0] = np.uint64(seed)
+    weights = weights.copy()
+    correct = np.empty(items)
+    for tree in range(trees):
+        ascending = np.sort(weights)
+        carried, place = 0.0, items
+        while place > 0 and carried < trimming * items:  # weights have mean 1
+            place -= 1
+            carried += ascending[place]
+        rows = np.flatnonzero(weights >= ascending[place])
+        masses = np.empty((len(rows), 2))
+        for place in range(len(rows)):
+            masses[place, 0] = weights[rows[place]]
+            masses[place, 1] = weights[rows[place]] * codes[rows[place]]
+        _fit_tree(
+            levels, rows, masses, depth, tries, state, pool, features[tree], thresholds[tree], signs[tree]
+        )
+        right, wrong = 0.0, 0.0
+        for item in range(items):
+            node = 0
+            while node < inner:
+                node = 2 * node + 1 + (levels[features[tree, node], item] > thresholds[tree, node])
+            correct[item] = codes[item] * signs[tree, node - inner]
+            if correct[item] > 0:
+                right += weights[item]
+            else:
+                wrong += weights[item]
+        if right <= wrong:
+            continue
+        vote = 0.5 * math.log(right / wrong) if wrong > 0 else math.log(right) + math.log(1e8)
+        votes[tree] = vote
+        total = 0.0
+        for item in range(items):
+            scores[item] += vote * correct[item] * codes[item]
+            weights[item] *= math.exp(-vote * correct[item])
+            total += weights[item]
+        for item in range(items):
+            weights[item] *= items / total
+    return features, thresholds, signs, votes, scores
+
+
+@njit("f4[::1](u1[:, ::1], i4[:, ::1], u1[:, ::1], f4[:, ::1])", nogil=True, cache=True)
+def _scores(levels, features, thresholds, leaves):
+    items, inner = len(levels), features.shape[1]
+    scores = np.zeros(items, np.float32)
+    for item in range(items):
+        total = np.float32(0)
+        for tree in range(len(features)):
+            node = 0
+            while node < inner:
+                node = 2 * node + 1 + (levels[item, features[tree, node]] > thresholds[tree, node])
+            total += leaves[tree, node - inner]
+        scores[item] = total
+    return scores
