@@ -1,10 +1,9 @@
 """Boosted decision trees for binary codes: discrete AdaBoost over shallow trees on quantised features.
 
-The learner of FastHash and StructHash (Lin et al., CVPR 2014; the boosting follows Appel, Fuchs, Dollár, Perona,
-Quickly Boosting Decision Trees, ICML 2013): every round keeps the examples that carry most of the weight, fits
-a tree with a few random features per node (LazyBoost), and uses the sign of its leaves. Library trees fit one
-at a time on sorted floats are some thirty times slower at this, and gradient boosting libraries minimise other
-losses, so this one is our own; docs/differences.md has the measurements.
+The learner of FastHash and StructHash (Lin et al., CVPR 2014; the boosting follows Appel, Fuchs, Dollár,
+Perona, Quickly Boosting Decision Trees, ICML 2013): every round keeps the examples that carry most of the
+weight, fits a tree with a few random features per node (LazyBoost), and uses the sign of its leaves.
+docs/differences.md says why no library does this.
 """
 
 import math
@@ -32,8 +31,9 @@ class Quantiser:
         lowest, highest = items.min(axis=0).astype(np.float64), items.max(axis=0).astype(np.float64)
         margin = (highest - lowest) / 1000
         width = highest - lowest + 2 * margin
-        step = np.where(width > 0, width, 1.0) / LEVELS
-        return cls((lowest - margin).astype(np.float32), step.astype(np.float32))
+        step = (width / LEVELS).astype(np.float32)
+        step[step == 0] = 1 / LEVELS  # a constant, or a range of no more than a few smallest floats
+        return cls((lowest - margin).astype(np.float32), step)
 
     def __call__(self, items):
         """Levels of items: uint8 (n, d). Values outside the training range take the nearest level."""
@@ -43,8 +43,8 @@ class Quantiser:
 
 @dataclass(frozen=True)
 class BoostedTrees:
-    """Complete trees of one depth, as arrays: features int32 and thresholds uint8 (t, 2^depth - 1), an item goes
-    left if its level is at most the threshold; leaves float32 (t, 2^depth): vote times sign.
+    """Complete trees of one depth, as arrays: features int32 and thresholds uint8 (t, 2^depth - 1), an item
+    goes left if its level is at most the threshold; leaves float32 (t, 2^depth): vote times sign.
     """
 
     features: np.ndarray
@@ -79,7 +79,7 @@ def boost(levels, codes, weights, seed, trees=200, depth=4, features=200, trimmi
     chosen, thresholds, signs, votes, scores = fitted
     kept = votes > 0
     leaves = (signs[kept] * votes[kept, None]).astype(np.float32)
-    return BoostedTrees(chosen[kept], thresholds[kept], leaves), scores.astype(np.float32)
+    return BoostedTrees(chosen[kept], thresholds[kept], leaves), scores
 
 
 @njit("u8(u8[:])", nogil=True, cache=True)
@@ -183,7 +183,7 @@ def _fit_tree(levels, rows, masses, depth, tries, state, pool, features, thresho
 
 
 @njit(
-    "Tuple((i4[:, ::1], u1[:, ::1], f8[:, ::1], f8[::1], f8[::1]))"
+    "Tuple((i4[:, ::1], u1[:, ::1], f8[:, ::1], f8[::1], f4[::1]))"
     "(u1[:, ::1], f8[::1], f8[::1], i8, i8, i8, i8, f8)",
     nogil=True,
     cache=True,
@@ -195,7 +195,7 @@ def _boost(levels, codes, weights, seed, trees, depth, tries, trimming):
     features = np.zeros((trees, inner), np.int32)
     thresholds = np.zeros((trees, inner), np.uint8)
     signs = np.zeros((trees, inner + 1), np.float64)
-    votes, scores = np.zeros(trees), np.zeros(items)
+    votes, scores = np.zeros(trees), np.zeros(items, np.float32)
     pool = np.arange(len(levels))
     state = np.empty(1, np.uint64)
     state[0] = np.uint64(seed)
@@ -229,9 +229,10 @@ def _boost(levels, codes, weights, seed, trees, depth, tries, trimming):
             continue
         vote = 0.5 * math.log(right / wrong) if wrong > 0 else math.log(right) + math.log(1e8)
         votes[tree] = vote
+        single = np.float32(vote)  # the sums are then those of `_scores`, and so are signs of sums near 0
         total = 0.0
         for item in range(items):
-            scores[item] += vote * correct[item] * codes[item]
+            scores[item] += single * np.float32(correct[item] * codes[item])
             weights[item] *= math.exp(-vote * correct[item])
             total += weights[item]
         for item in range(items):

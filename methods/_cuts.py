@@ -9,8 +9,8 @@ from numba import njit
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_flow
 
-# SciPy's flows are 32-bit integers. The capacities out of the source add up to this much, so nothing overflows,
-# also where a flow one way is added to a capacity the other way.
+# SciPy's flows are 32-bit integers. No arc gets more than half of this: nothing overflows where a flow one
+# way is added to a capacity the other way.
 _TOTAL_CAPACITY = 2**30 - 1
 
 
@@ -21,36 +21,26 @@ class BlockCuts:
         """pairs: a `Pairs`; blocks: item arrays that cover the items, each item once."""
         self.pairs = pairs
         where = np.empty(pairs.items, np.int64)
+        place = np.empty(pairs.items, np.int64)
         for number, block in enumerate(blocks):
             where[block] = number
-        inside = where[pairs.first] == where[pairs.second]
-        owner = np.where(inside, where[pairs.first], -1)
-        # Every crossing pair is seen from both of its blocks.
-        crossing = np.flatnonzero(~inside)
-        ends = np.concatenate([pairs.first[crossing], pairs.second[crossing]])
-        others = np.concatenate([pairs.second[crossing], pairs.first[crossing]])
-        numbers = np.concatenate([crossing, crossing])
-        by_block = np.argsort(where[ends], kind="stable")
-        bounds = np.searchsorted(where[ends[by_block]], np.arange(len(blocks) + 1))
-        inner_order = np.argsort(owner, kind="stable")
-        inner_bounds = np.searchsorted(owner[inner_order], np.arange(len(blocks) + 1))
-        place = np.empty(pairs.items, np.int64)
-        self.blocks = []
-        for number, block in enumerate(blocks):
             place[block] = np.arange(len(block))
-            inner = inner_order[inner_bounds[number] : inner_bounds[number + 1]]
-            outer = by_block[bounds[number] : bounds[number + 1]]
-            self.blocks.append(
-                _Block(
-                    block,
-                    inner,
-                    place[pairs.first[inner]],
-                    place[pairs.second[inner]],
-                    numbers[outer].astype(np.int32),
-                    place[ends[outer]].astype(np.int32),
-                    others[outer].astype(np.int32),
-                )
-            )
+        # Every pair is seen from both of its ends.
+        ends = np.concatenate([pairs.first, pairs.second])
+        others = np.concatenate([pairs.second, pairs.first])
+        numbers = np.tile(np.arange(len(pairs), dtype=np.int32), 2)
+        order = np.argsort(ends, kind="stable")
+        self.starts = np.searchsorted(ends[order], np.arange(pairs.items + 1))
+        self.others, self.numbers = others[order], numbers[order]
+        self.crossing = where[self.others] != where[ends[order]]
+        self.inside = where[pairs.first] == where[pairs.second]
+        inner = np.flatnonzero(self.inside)
+        inner = inner[np.argsort(where[pairs.first[inner]], kind="stable")]
+        bounds = np.searchsorted(where[pairs.first[inner]], np.arange(len(blocks) + 1))
+        self.blocks = [
+            _Block(block, part, place[pairs.first[part]], place[pairs.second[part]])
+            for block, part in zip(blocks, np.split(inner, bounds[1:-1]))
+        ]
 
     def objective(self, codes, weights, linear=None):
         """The value of codes, float64 or int8 (n,) in -1, +1."""
@@ -60,15 +50,22 @@ class BlockCuts:
     def lower(self, codes, weights, generator, linear=None, passes=2):
         """Codes float64 (n,) whose objective is not above that of `codes`.
 
-        weights: float64 (p,), a; linear: float64 (n,), l. In every pass each block, in random order, takes its
-        best codes given all others; positive weights inside a block, which a cut can't express, count as 0
+        weights: float64 (p,), a; linear: float64 (n,), l. In every pass each block, in random order, takes
+        its best codes given all others; positive weights inside a block, which no cut expresses, count as 0
         there, and the block keeps its codes unless the true objective falls.
         """
         codes = codes.astype(np.float64)
+        linear = np.zeros(self.pairs.items) if linear is None else linear
+        pulls, bonds = _pulls(codes, weights, linear, self.pairs.first, self.pairs.second, self.inside)
         for _ in range(passes):
             before = codes.copy()
             for number in generator.permutation(len(self.blocks)):
-                self.blocks[number].improve(codes, weights, linear)
+                block = self.blocks[number]
+                changed = block.improve(codes, weights, pulls[block.items], bonds[block.items])
+                if len(changed):
+                    _spread(
+                        pulls, changed, codes, weights, self.starts, self.others, self.numbers, self.crossing
+                    )
             if np.array_equal(codes, before):
                 break
         return codes
@@ -77,35 +74,41 @@ class BlockCuts:
 class _Block:
     """One block's part of the problem, and the network of its cuts."""
 
-    def __init__(self, items, inner, first, second, outer, ends, others):
+    def __init__(self, items, inner, first, second):
+        """items: int64; inner: the pairs inside, first and second their items' places in the block."""
         self.items, self.inner, self.first, self.second = items, inner, first, second
-        self.outer, self.ends, self.others = outer, ends, others
         size, self.source, self.sink = len(items), len(items), len(items) + 1
         every = np.arange(size)
         source, sink = np.full(size, self.source), np.full(size, self.sink)
-        # Arcs come in opposite pairs: SciPy needs both, and would otherwise add the missing ones in every call.
+        # Arcs come in opposite pairs: SciPy needs both, and would add the missing ones in every call.
         tails = np.concatenate([first, second, source, every, every, sink])
         heads = np.concatenate([second, first, every, source, sink, every])
         self.order = np.lexsort((heads, tails))
         self.heads = heads[self.order].astype(np.int32)
         self.starts = np.searchsorted(tails[self.order], np.arange(size + 3)).astype(np.int32)
 
-    def improve(self, codes, weights, linear):
-        """Set codes[items] to the best choice given the other codes."""
-        pulls = np.zeros(len(self.items))
-        if len(self.outer):
-            pulls += np.bincount(self.ends, weights[self.outer] * codes[self.others], len(self.items))
-        if linear is not None:
-            pulls += linear[self.items]
+    def improve(self, codes, weights, pulls, bonds):
+        """Set codes[items] to the best choice given the other codes, and return the items that changed.
+
+        pulls: sum of a z over the pairs out of the block, plus l; bonds: sum of max(-a, 0) over those inside,
+        per item of the block.
+        """
         inner = weights[self.inner]
-        best = self._cut(pulls, np.maximum(-2 * inner, 0))
+        # An item that is pulled harder than its block can hold follows the pull; if all do, no cut is needed.
+        if (np.abs(pulls) > bonds).all():
+            best = np.where(pulls > 0, -1.0, 1.0)
+        else:
+            best = self._cut(pulls, np.maximum(-2 * inner, 0))
         kept = codes[self.items]
 
         def value(block):
             return pulls @ block + inner @ (block[self.first] * block[self.second])
 
-        if value(best) < value(kept):
-            codes[self.items] = best
+        changed = self.items[best != kept]
+        if not len(changed) or value(best) >= value(kept):
+            return changed[:0]
+        codes[self.items] = best
+        return changed
 
     def _cut(self, pulls, capacities):
         """argmin of sum pulls z - sum capacities z z / 2 by a minimum cut: -1 on the source's side.
@@ -115,8 +118,6 @@ class _Block:
         """
         to_item, to_sink = np.maximum(2 * pulls, 0), np.maximum(-2 * pulls, 0)
         most = min(to_item.sum(), to_sink.sum())
-        if not capacities.any():
-            return np.where(pulls > 0, -1.0, 1.0)
         if most == 0:  # everybody is drawn one way, and pairs want to agree
             return np.full(len(pulls), -1.0 if to_item.any() else 1.0)
         nothing = np.zeros(len(pulls))
@@ -127,6 +128,33 @@ class _Block:
         flow = maximum_flow(network, self.source, self.sink).flow
         reached = _reachable(arcs - flow.data, self.heads, self.starts, self.source)
         return np.where(reached[: len(pulls)], -1.0, 1.0)
+
+
+@njit(
+    "Tuple((f8[::1], f8[::1]))(f8[::1], f8[::1], f8[::1], i4[::1], i4[::1], b1[::1])", nogil=True, cache=True
+)
+def _pulls(codes, weights, linear, first, second, inside):
+    """What draws each item to -1 from outside of its block, and how strongly the block itself can hold it."""
+    pulls, bonds = linear.copy(), np.zeros(len(codes))
+    for pair in range(len(weights)):
+        one, other, weight = first[pair], second[pair], weights[pair]
+        if inside[pair]:
+            bond = max(-weight, 0.0)
+            bonds[one] += bond
+            bonds[other] += bond
+        else:
+            pulls[one] += weight * codes[other]
+            pulls[other] += weight * codes[one]
+    return pulls, bonds
+
+
+@njit("void(f8[::1], i8[::1], f8[::1], f8[::1], i8[::1], i4[::1], i4[::1], b1[::1])", nogil=True, cache=True)
+def _spread(pulls, changed, codes, weights, starts, others, numbers, crossing):
+    """Bring pulls up to date after the codes of some items changed sign."""
+    for item in changed:
+        for end in range(starts[item], starts[item + 1]):
+            if crossing[end]:
+                pulls[others[end]] += 2 * codes[item] * weights[numbers[end]]
 
 
 @njit("b1[:](i4[:], i4[:], i4[:], i8)", nogil=True, cache=True)

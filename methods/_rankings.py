@@ -1,7 +1,7 @@
 """Lists of relevant and irrelevant items per query, and the ranking that a large-margin learner fears most.
 
-Lin, Shen, Wu. Optimizing Ranking Measures for Compact Binary Code Learning. ECCV 2014; inference for NDCG after
-Chakrabarti, Khanna, Sawant, Bhattacharyya. Structured Learning for Non-smooth Ranking Losses. KDD 2008.
+Lin, Shen, Wu. Optimizing Ranking Measures for Compact Binary Code Learning. ECCV 2014; inference for NDCG
+after Chakrabarti, Khanna, Sawant, Bhattacharyya. Structured Learning for Non-smooth Ranking Losses. KDD 2008.
 
 A query's items, seen from it, make pairs. A list has P relevant and Q irrelevant ones; score s = minus the
 weighted Hamming distance. A ranking puts m_j irrelevant items above the j-th relevant one.
@@ -20,8 +20,8 @@ _ROWS = 256
 
 @dataclass(frozen=True)
 class RankingLists:
-    """Lists over pairs. List l has the pairs places[starts[l] : starts[l + 1]] (int32, into `pairs`), the first
-    relevant[l] (int32) of them relevant, and weighs weights[l] (float64; they add up to 1)."""
+    """Lists over pairs. List l has the pairs places[starts[l] : starts[l + 1]] (int32, into `pairs`), the
+    first relevant[l] (int32) of them relevant, and weighs weights[l] (float64; they add up to 1)."""
 
     pairs: Pairs
     places: np.ndarray
@@ -35,15 +35,16 @@ def make_lists(training_set, relevant, irrelevant, generator):
 
     Graded affinities make one list per threshold t, relevant meaning affinity >= t. With gains G(v) = 2^v - 1
     the NDCG of a ranking is the mean of the lists' NDCG, list t weighing
-    (G(t) - G(t')) * (ideal DCG of list t) / (ideal DCG), t' being the threshold below: so those are the weights,
-    and the sum of the lists' losses, each with a ranking of its own, is an upper bound of the query's.
+    (G(t) - G(t')) * (ideal DCG of list t) / (ideal DCG), t' being the threshold below: so those are the
+    weights, and the sum of the lists' losses, each with a ranking of its own, bounds the query's from above.
+    A pair counts as similar if no list has it as irrelevant.
     Raises `Refusal` if no query has both relevant and irrelevant items.
     """
     items = len(training_set)
     everything = np.arange(items)
     thresholds = [level for level in training_set.levels if level > 0]
     steps = np.diff([0.0, *(2.0**level - 1 for level in thresholds)])
-    keys, counts, sizes, weights, similar = [], [], [], [], []
+    keys, counts, sizes, weights, irrelevant_to = [], [], [], [], []
     for begin in range(0, items, _ROWS):
         rows = everything[begin : begin + _ROWS]
         for row, affinity in zip(rows, training_set.affinity(rows, everything)):
@@ -66,18 +67,20 @@ def make_lists(training_set, relevant, irrelevant, generator):
             for (high, low), weight in lists:
                 others = np.concatenate([high, low])
                 keys.append(np.minimum(row, others) * items + np.maximum(row, others))
-                similar.append(affinity[others] > 0)
+                irrelevant_to.append(np.arange(len(others)) >= len(high))
                 counts.append(len(high))
                 sizes.append(len(others))
                 weights.append(weight / total)
     if not keys:
         raise Refusal("no training item has both relevant and irrelevant others: one class only?")
-    distinct, first_seen, places = np.unique(np.concatenate(keys), return_index=True, return_inverse=True)
+    distinct, places = np.unique(np.concatenate(keys), return_inverse=True)
+    # Blocks must not hold a pair that any list wants apart.
+    parted = np.bincount(places, np.concatenate(irrelevant_to), len(distinct)) > 0
     pairs = Pairs(
         items,
         (distinct // items).astype(np.int32),
         (distinct % items).astype(np.int32),
-        np.concatenate(similar)[first_seen],
+        ~parted,
     )
     weights = np.array(weights)
     return RankingLists(

@@ -13,6 +13,7 @@ import numpy as np
 from methods._base import Refusal
 from methods._cuts import BlockCuts
 from methods._pairs import make_blocks, sample_pairs
+from methods._supervision import single_classes
 from methods._trees import TreeHashing
 
 LOSSES = ("hinge", "ksh", "bre")
@@ -38,7 +39,7 @@ class FastHash(TreeHashing):
         started = time.perf_counter()
         generator = np.random.default_rng(self.seed)
         pairs = sample_pairs(training_set, self.similar, self.dissimilar, generator)
-        cuts = BlockCuts(pairs, make_blocks(pairs, training_set.labels, generator))
+        cuts = BlockCuts(pairs, make_blocks(pairs, single_classes(training_set), generator))
         levels = self.start(training_set.items)
         mismatches = np.zeros(len(pairs), np.int64)
         for bit in range(1, self.bits + 1):

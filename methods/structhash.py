@@ -1,7 +1,7 @@
 """StructHash: a structured SVM on NDCG whose features are hash bits, found one by one by column generation.
 
-Lin, Shen, Wu. Optimizing Ranking Measures for Compact Binary Code Learning. ECCV 2014; Lin, Liu, Shen, Wu, Shen.
-Structured Learning of Binary Codes with Column Generation for Optimizing Ranking Measures. IJCV 2017.
+Lin, Shen, Wu. Optimizing Ranking Measures for Compact Binary Code Learning. ECCV 2014; Lin, Liu, Shen, Wu,
+Shen. Structured Learning of Binary Codes with Column Generation for Optimizing Ranking Measures. IJCV 2017.
 """
 
 import time
@@ -14,6 +14,7 @@ from methods._base import Refusal
 from methods._cuts import BlockCuts
 from methods._pairs import make_blocks
 from methods._rankings import make_lists, most_violated
+from methods._supervision import single_classes
 from methods._trees import TreeHashing
 
 BIT_WEIGHTS = ("learned", "equal")
@@ -26,8 +27,8 @@ class StructHash(TreeHashing):
     bit_weights: "learned" as published, or "equal": one common weight, so that training ranks by the plain
     Hamming distance. Either way codes are compared by the plain distance; the weights stay in the model
     (`bit_weights_` float64 (bits,)).
-    tolerance: violation at which cutting planes end; cutting_planes: most of them per bit; passes over the
-    blocks per bit.
+    tolerance: violation at which cutting planes end, and price over 1 at which column generation does;
+    cutting_planes: most of them per bit; passes over the blocks per bit.
     """
 
     supervision = "graded"
@@ -48,7 +49,7 @@ class StructHash(TreeHashing):
         generator = np.random.default_rng(self.seed)
         lists = make_lists(training_set, self.relevant, self.irrelevant, generator)
         pairs = lists.pairs
-        cuts = BlockCuts(pairs, make_blocks(pairs, training_set.labels, generator))
+        cuts = BlockCuts(pairs, make_blocks(pairs, single_classes(training_set), generator))
         levels = self.start(training_set.items)
         master = Master(lists, self.bits, self.C)
         equal = self.bit_weights == "equal"
@@ -59,10 +60,11 @@ class StructHash(TreeHashing):
             learned = self.add_bit(levels, codes, pairs.sums(np.abs(weights)))
             mismatches = learned[pairs.first] != learned[pairs.second]
             # Over 1, the new bit's column lowers the master problem; else column generation has converged,
-            # and further bits are those that a common weight asks for.
+            # and further bits are those that a common weight asks for. A copy of an earlier bit has a price
+            # of 1 but for rounding, and must not pass for a gain.
             price = float(weights @ mismatches)
             master.add_column(mismatches)
-            equal = equal or price <= 1
+            equal = equal or price <= 1 + self.tolerance
             solution = master.solve(equal, self.tolerance, self.cutting_planes)
             training_set.report(
                 {
@@ -91,8 +93,8 @@ class StructHash(TreeHashing):
 
 @dataclass(frozen=True)
 class Solution:
-    """Of the restricted master problem: value, slack, weights (bits,), multipliers of the constraints (c,), and
-    by how much the most violated ranking still exceeds the slack."""
+    """Of the restricted master problem: value, slack, weights (bits,), multipliers of the constraints (c,),
+    and by how much the most violated ranking still exceeds the slack."""
 
     value: float
     slack: float
@@ -102,8 +104,8 @@ class Solution:
 
 
 class Master:
-    """min over w >= 0, xi >= 0 of 1'w + C xi, subject to w'(psi(y*) - psi(y)) >= loss(y) - xi for every ranking y
-    (one per list, averaged: the one-slack form), over the bits added so far.
+    """min over w >= 0, xi >= 0 of 1'w + C xi, subject to w'(psi(y*) - psi(y)) >= loss(y) - xi for every
+    ranking y (one per list, averaged: the one-slack form), over the bits added so far.
 
     A constraint is kept as its shift per pair (see `most_violated`), so that its coefficient for a bit added
     later is one product.
@@ -175,8 +177,9 @@ class Master:
         result = linprog(costs, A_ub=rows, b_ub=-np.array(self.losses), method="highs-ds")
         if result.status:
             raise Refusal(f"the linear program of StructHash failed: {result.message}")
-        weights = np.repeat(result.x[:-1], self.columns) if equal else result.x[:-1]
-        return float(result.fun), float(result.x[-1]), weights, np.maximum(-result.ineqlin.marginals, 0)
+        solved = np.maximum(result.x, 0)  # HiGHS keeps bounds up to 1e-7
+        weights = np.repeat(solved[:-1], self.columns) if equal else solved[:-1]
+        return float(result.fun), float(solved[-1]), weights, np.maximum(-result.ineqlin.marginals, 0)
 
     def _drop_idle(self, multipliers):
         self.idle = [0 if lam > 0 else age + 1 for lam, age in zip(multipliers, self.idle)]

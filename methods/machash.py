@@ -1,0 +1,181 @@
+"""MACHash: codes and hash functions optimised in turn, tied by a penalty that grows until they agree.
+
+Raziperchikolaei, Carreira-Perpiñán. Optimizing Affinity-Based Binary Hashing Using Auxiliary Coordinates.
+NIPS 2016.
+"""
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+from methods._base import HashingMethod, Refusal
+from methods._cuts import BlockCuts
+from methods._pairs import make_blocks, sample_pairs
+from methods._supervision import single_classes
+from methods._svm import SharedItems, fit_linear_svms
+
+
+@dataclass(kw_only=True)
+class MACHash(HashingMethod):
+    """With Z (n, b) the auxiliary codes, h linear SVMs, y = +-1 and v the mean number of partners of an item:
+
+        min over Z, h of  1/v sum_(n, m) (z_n . z_m - b y_nm)^2 + mu sum_n ||z_n - h(x_n)||^2      (KSH loss)
+
+    in turn over Z (block graph cuts, bit after bit) and h, while mu grows: 0 at first, then `mu`, and
+    `mu_factor` times as much in every further iteration, until Z = h(X).
+
+    similar, dissimilar: pairs drawn per training item; sweeps: most passes over the bits in the first
+    iteration, before there is an h; passes over the blocks per bit; C: of the SVMs, on items scaled to
+    [0, 1].
+    """
+
+    supervision = "binary"
+    family = "pairwise"
+
+    similar: int = 100
+    dissimilar: int = 500
+    iterations: int = 20
+    mu: float = 0.3
+    mu_factor: float = 1.4
+    sweeps: int = 10
+    passes: int = 2
+    C: float = 100.0
+
+    def fit(self, training_set):
+        started = time.perf_counter()
+        generator = np.random.default_rng(self.seed)
+        pairs = sample_pairs(training_set, self.similar, self.dissimilar, generator)
+        items = training_set.items.reshape(len(training_set), -1).astype(np.float64)
+        lowest = items.min(axis=0)
+        # One range for all: dimensions keep their relative scale.
+        widest = float((items.max(axis=0) - lowest).max()) or 1.0
+        shared = SharedItems((items - lowest) / widest)
+        steps = CodeSteps(pairs, single_classes(training_set), self.bits, generator, self.passes)
+        codes = _principal_signs(items, self.bits, generator)
+        for _ in range(self.sweeps):
+            before = codes.copy()
+            steps.improve(codes, 0.0, None)
+            if np.array_equal(codes, before):
+                break
+        weights, mu, best = None, 0.0, None
+        for iteration in range(1, self.iterations + 1):
+            weights, _ = fit_linear_svms(shared, codes, self.C, start=weights)
+            self.projections = (weights[:-1] / widest).astype(np.float32)
+            self.offsets = (weights[-1] - lowest @ weights[:-1] / widest).astype(np.float32)
+            hashed = np.where(self.encode(training_set.items), 1, -1).astype(np.int8)
+            constant = int((hashed == hashed[0]).all(axis=0).sum())
+            apart = float((codes != hashed).mean())
+            objective = steps.loss(hashed)
+            if best is None or objective < best[0]:
+                best = objective, self.state()
+            training_set.report(
+                {
+                    "iteration": iteration,
+                    "iterations": self.iterations,
+                    "objective": objective,
+                    "seconds": time.perf_counter() - started,
+                    "mu": mu,
+                    "codes_objective": steps.loss(codes),
+                    "apart": apart,
+                    "constant_bits": constant,
+                }
+            )
+            if constant == self.bits:
+                raise Refusal(
+                    "the codes collapsed: every bit is constant; draw more dissimilar pairs, or raise C"
+                )
+            if apart == 0 or iteration == self.iterations:
+                break
+            mu = mu * self.mu_factor if mu else self.mu
+            before = codes.copy()
+            steps.improve(codes, mu, hashed)
+        # Regularised SVMs that follow codes that follow them may drift: what counts is h's own objective.
+        self.set_state(best[1])
+        return self
+
+    def encode_block(self, items):
+        return items.reshape(len(items), -1) @ self.projections + self.offsets > 0
+
+    def state(self):
+        return {"projections": self.projections, "offsets": self.offsets}
+
+    def set_state(self, state):
+        self.projections, self.offsets = state["projections"], state["offsets"]
+
+
+class CodeSteps:
+    """The Z-step: all bits once, in turn, each by block cuts with the others fixed."""
+
+    def __init__(self, pairs, labels, bits, generator, passes):
+        self.pairs, self.bits, self.generator, self.passes = pairs, bits, generator, passes
+        self.cuts = BlockCuts(pairs, make_blocks(pairs, labels, generator))
+        self.target = np.where(pairs.similar, bits, -bits).astype(np.int32)
+        # Each unordered pair stands for two ordered ones, and an item has 2 p / n partners on average.
+        self.scale = 2 / (2 * len(pairs) / pairs.items)
+
+    def errors(self, codes):
+        """z_n . z_m - b y_nm of every pair: int32 (p,). codes: int8 (n, b)."""
+        return _errors(np.ascontiguousarray(codes), self.pairs.first, self.pairs.second, self.target)
+
+    def loss(self, codes):
+        """The mean over pairs of ((z_n . z_m) / b - y_nm)^2."""
+        return float((self.errors(codes).astype(np.float64) ** 2).mean() / self.bits**2)
+
+    def improve(self, codes, mu, hashed):
+        """Lower the penalised objective by changing codes, int8 (n, b), in place. hashed: h(X), int8 (n, b),
+        or None."""
+        first, second = self.pairs.first, self.pairs.second
+        errors = self.errors(codes)
+        for bit in range(self.bits):
+            before = np.ascontiguousarray(codes[:, bit])
+            # (c + z_i z_j)^2 = c^2 + 1 + 2 c z_i z_j, c being the error without this bit.
+            weights = _bit_weights(errors, before, first, second, 2 * self.scale)
+            linear = None if hashed is None else -2 * mu * hashed[:, bit].astype(np.float64)
+            after = self.cuts.lower(before, weights, self.generator, linear, self.passes).astype(np.int8)
+            if not np.array_equal(after, before):
+                _exchange(errors, before, after, first, second)
+                codes[:, bit] = after
+
+
+@njit("i4[::1](i1[:, ::1], i4[::1], i4[::1], i4[::1])", nogil=True, cache=True)
+def _errors(codes, first, second, target):
+    errors = np.empty(len(first), np.int32)
+    for pair in range(len(first)):
+        one, other = codes[first[pair]], codes[second[pair]]
+        product = 0
+        for bit in range(len(one)):
+            product += np.int32(one[bit]) * np.int32(other[bit])
+        errors[pair] = product - target[pair]
+    return errors
+
+
+@njit("f8[::1](i4[::1], i1[::1], i4[::1], i4[::1], f8)", nogil=True, cache=True)
+def _bit_weights(errors, bit, first, second, scale):
+    weights = np.empty(len(first))
+    for pair in range(len(first)):
+        weights[pair] = scale * (errors[pair] - bit[first[pair]] * bit[second[pair]])
+    return weights
+
+
+@njit("void(i4[::1], i1[::1], i1[::1], i4[::1], i4[::1])", nogil=True, cache=True)
+def _exchange(errors, before, after, first, second):
+    """Bring errors up to date with one bit's new codes."""
+    for pair in range(len(first)):
+        one, other = first[pair], second[pair]
+        errors[pair] += after[one] * after[other] - before[one] * before[other]
+
+
+def _principal_signs(items, bits, generator):
+    """Signs of the centred items' first principal components, int8 (n, b); of random projections where there
+    are more bits than dimensions."""
+    centred = items - items.mean(axis=0)
+    _, vectors = np.linalg.eigh(centred.T @ centred)
+    directions = vectors[:, ::-1][:, :bits]
+    # An eigenvector's sign is arbitrary, and may differ between linear algebra libraries.
+    directions = directions * np.sign(
+        directions[np.abs(directions).argmax(axis=0), range(directions.shape[1])]
+    )
+    more = generator.standard_normal((items.shape[1], bits - directions.shape[1]))
+    return np.where(centred @ np.hstack([directions, more]) > 0, 1, -1).astype(np.int8)
