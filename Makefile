@@ -33,7 +33,7 @@ $(READY): requirements.lock requirements-torch.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --compile-bytecode --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-torch.txt
-	$(BIN)/python -m evaluation.compile
+	$(BIN)/python -m workflow.compile
 	@touch $@
 
 quick: $(READY)

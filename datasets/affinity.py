@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from datasets._description import Description
 from datasets._specification import kind_of, positive
@@ -226,6 +225,9 @@ def _distances(features: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> n
     |x|^2 + |y|^2 - 2xy would be faster, but loses the small distances that the thresholds are made of, and
     its last digits change with the shape of the block.
     """
+    # Importing it takes a third of a second: only affinities from distances pay for it.
+    from scipy.spatial.distance import cdist
+
     return cdist(features[rows].astype(np.float64), features[columns].astype(np.float64))
 
 

@@ -1,7 +1,4 @@
-"""Compile every kernel once, so that later processes load them: python -m evaluation.compile."""
-
-import sys
-import time
+"""Compile the kernels of this room once, so that later processes load them."""
 
 import numpy as np
 
@@ -36,9 +33,3 @@ def compile_kernels():
                 np.empty(20),
             )
         relaxed.both_ways(*(rng.random(shape).astype(dtype) for shape in ((20, 20), 20, (20, 20))))
-
-
-if __name__ == "__main__":
-    started = time.perf_counter()
-    compile_kernels()
-    print(f"kernels ready ({time.perf_counter() - started:.1f} s)", file=sys.stderr)

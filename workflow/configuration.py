@@ -6,6 +6,7 @@ imports a method, a loader or torch: a dry run stays fast.
 
 import copy
 import difflib
+import functools
 import importlib
 import itertools
 import os
@@ -36,6 +37,20 @@ class Cell:
     protocol: str
     method: str
     bits: int
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs of one protocol that one process makes, alike for several methods.
+
+    methods: names, ascending; runs: (bits, seed) of each run, ascending; bits: the code lengths that belong
+    together, also those that nobody asks for.
+    """
+
+    protocol: str
+    methods: tuple[str, ...]
+    bits: tuple[int, ...]
+    runs: tuple[tuple[int, int], ...]
 
 
 def nearest(name, known):
@@ -275,9 +290,35 @@ class Configuration:
             return f"{cell.method} learns from labels, and {cell.protocol} has affinities from distances only"
         return None
 
-    def seeds(self):
-        """All seeds that any table asks for, ascending."""
-        return sorted({seed for table in self["tables"].values() for seed in table["seeds"]})
+    def together(self, protocol, bits):
+        """Code lengths that belong to a job with `bits`: the protocol's list if it is on it, or it alone."""
+        listed = self["protocols"][protocol]["runs_per_job"]["bits"]
+        return tuple(sorted(listed)) if bits in listed else (bits,)
+
+    def groups(self):
+        """Each `Group` of two runs or more that the tables ask for; all other runs are jobs of their own.
+
+        What is grouped follows from the protocol's `runs_per_job`, what of it is run from all tables: the
+        same whichever table is made, so that a run belongs to one job only.
+        """
+        asked = {}
+        for name, table in self["tables"].items():
+            for cell in self.cells(name):
+                if self.refusal(cell) is not None:
+                    continue
+                bits = self.together(cell.protocol, cell.bits)
+                size = self["protocols"][cell.protocol]["runs_per_job"]["seeds"]
+                for seed in table["seeds"]:
+                    key = (cell.protocol, cell.method, bits, seed // size)
+                    asked.setdefault(key, set()).add((cell.bits, seed))
+        alike = {}
+        for (protocol, method, bits, _), runs in asked.items():
+            if len(runs) > 1:
+                alike.setdefault((protocol, bits, tuple(sorted(runs))), []).append(method)
+        return [
+            Group(protocol, tuple(sorted(methods)), bits, runs)
+            for (protocol, bits, runs), methods in sorted(alike.items())
+        ]
 
     def hyperparameters(self, cell):
         """The method's hyper-parameters for a cell: defaults, then the protocol's, each then by bits."""
@@ -379,21 +420,28 @@ def code_files(root, *modules):
 
     What decides a number is an input of its rule: an edit reruns what depends on it, and nothing else.
     """
-    import ast
-
     root = Path(root)
     rooms = {path.parent.name for path in root.glob("*/__init__.py")}
     pending, found = list(modules), {}
     while pending:
         module = pending.pop()
         path = root / (module.replace(".", "/") + ".py")
-        if not path.is_file() or module in found:
+        if module in found or module.split(".")[0] not in rooms or not path.is_file():
             continue
         found[module] = str(path.relative_to(root))
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-                pending += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-            elif isinstance(node, ast.Import):
-                pending += [alias.name for alias in node.names]
-        pending = [name for name in pending if name.split(".")[0] in rooms]
+        pending += _imported_by(path)
     return sorted(found.values())
+
+
+@functools.cache
+def _imported_by(path):
+    """Names that a source file imports. Kept: each job of a table asks for the same few files again."""
+    import ast
+
+    names = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        elif isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+    return names

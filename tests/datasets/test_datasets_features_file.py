@@ -218,8 +218,16 @@ def test_earlier_items_survive_a_failed_load(tmp_path):
     assert (tmp_path / "items.npy").read_bytes() == before
 
 
-def test_digits_are_those_of_scikit_learn(tmp_path):
+@pytest.mark.parametrize("place", ["where scikit-learn has it", "elsewhere"])
+def test_digits_are_those_of_scikit_learn(tmp_path, monkeypatch, place):
+    """The file is read without scikit-learn if it lies where it should, else scikit-learn is asked."""
     from sklearn.datasets import load_digits
+
+    name = "sklearn/datasets/data/digits.csv.gz"
+    if place == "elsewhere":
+        monkeypatch.setattr(type(digits.metadata.distribution("numpy")), "locate_file", lambda *_: tmp_path)
+    else:
+        assert digits.metadata.distribution("scikit-learn").locate_file(name).is_file()
 
     pixels, classes = load_digits(return_X_y=True)
     description = digits.load([], tmp_path)

@@ -36,7 +36,7 @@ TINY = {
             "split": {"kind": "per_class", "query": 5, "training": 15},
             "affinity": {"kind": "class"},
             "at": [10],
-            "seeds_per_job": 2,
+            "runs_per_job": {"seeds": 2, "bits": [8, 11]},
         }
     },
     "methods": {"talr_ap": {"protocols": {"tiny": {"epochs": 2, "batch_size": 20, "bins": 8}}}},

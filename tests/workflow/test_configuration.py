@@ -87,8 +87,32 @@ MISTAKES = {
         ["datasets.d.sources[0]", "file"],
     ),
     "unknown key of a protocol": (
-        changed("protocols", "mine", "seed_per_job", to=3),
-        ["protocols.mine.seed_per_job", "did you mean 'seeds_per_job'"],
+        changed("protocols", "mine", "run_per_job", to={"seeds": 3}),
+        ["protocols.mine.run_per_job", "did you mean 'runs_per_job'"],
+    ),
+    "runs of a job as a number": (
+        changed("protocols", "mine", "runs_per_job", to=3),
+        ["protocols.mine.runs_per_job", "object"],
+    ),
+    "unknown key of the runs of a job": (
+        changed("protocols", "mine", "runs_per_job", to={"seed": 3}),
+        ["protocols.mine.runs_per_job.seed", "did you mean 'seeds'"],
+    ),
+    "jobs of no seed": (
+        changed("protocols", "mine", "runs_per_job", to={"seeds": 0}),
+        ["protocols.mine.runs_per_job.seeds", "minimum of 1"],
+    ),
+    "lengths of a job that are no list": (
+        changed("protocols", "mine", "runs_per_job", to={"bits": "all"}),
+        ["protocols.mine.runs_per_job.bits", "'all'", "array"],
+    ),
+    "a length of a job twice": (
+        changed("protocols", "mine", "runs_per_job", to={"bits": [8, 8]}),
+        ["protocols.mine.runs_per_job.bits", "unique"],
+    ),
+    "length 0 of a job": (
+        changed("protocols", "mine", "runs_per_job", to={"bits": [8, 0]}),
+        ["protocols.mine.runs_per_job.bits[1]", "minimum of 1"],
     ),
     "unknown dataset": (
         changed("protocols", "mine", "dataset", to="digit"),
@@ -445,11 +469,18 @@ def test_hyperparameters_go_from_general_to_special():
     assert configuration.hyperparameters(Cell("mine", "lsh", 8)) == {}  # it knows no device
 
 
+BY_CLASS = '''"""By class: labels only. 2020."""
+
+from methods._base import HashingMethod
+
+
+class ByClass(HashingMethod):
+    supervision = "labels"
+'''
+
+
 def test_cells_are_each_run_once_and_refusals_are_known_beforehand(checkout):
-    (checkout / "methods" / "by_class.py").write_text(
-        '"""By class: labels only. 2020."""\n\nfrom methods._base import HashingMethod\n\n\n'
-        'class ByClass(HashingMethod):\n    supervision = "labels"\n'
-    )
+    (checkout / "methods" / "by_class.py").write_text(BY_CLASS)
     blocks = [
         BLOCK,
         BLOCK | {"metric": "ndcg", "bits": [12, 8], "methods": ["by_class"]},
@@ -469,8 +500,68 @@ def test_cells_are_each_run_once_and_refusals_are_known_beforehand(checkout):
     assert reasons[:4] == [None] * 4
     assert "by_class" in reasons[4]
     assert "digits_levels" in reasons[4]
-    asked = {seed for entry in configuration["tables"].values() for seed in entry["seeds"]}
-    assert configuration.seeds() == sorted(asked)
+
+
+BOTH = ("itq", "lsh")
+
+
+def table(seeds, bits, methods=BOTH, protocol="mine"):
+    block = {"protocol": protocol, "metric": "ap", "bits": bits}
+    return {"seeds": seeds, "methods": list(methods), "blocks": [block]}
+
+
+def groups(tables, root=ROOT, **protocols):
+    """Groups of these protocols, as (protocol, methods, bits, runs)."""
+    found = load(root, {"protocols": protocols, "tables": tables}).groups()
+    return [(g.protocol, g.methods, g.bits, g.runs) for g in found if g.protocol in protocols]
+
+
+def test_without_runs_per_job_every_run_is_a_job_of_its_own():
+    assert groups({"a": table([0, 1, 2], [8, 16])}, mine=MINE) == []
+
+
+def test_seeds_go_together_by_their_number_and_lengths_by_the_protocol_s_list():
+    mine = MINE | {"runs_per_job": {"seeds": 3, "bits": [16, 8, 32]}}
+    # Seed 4 is the only one of 3 to 5; at 12 bits, which are not on the list, it is a job of its own.
+    assert groups({"a": table([0, 1, 2, 4], [16, 8, 12])}, mine=mine) == [
+        ("mine", BOTH, (8, 16, 32), tuple((bits, seed) for bits in (8, 16) for seed in (0, 1, 2))),
+        ("mine", BOTH, (8, 16, 32), ((8, 4), (16, 4))),
+        ("mine", BOTH, (12,), ((12, 0), (12, 1), (12, 2))),
+    ]
+
+
+def test_a_group_holds_what_all_tables_ask_for_and_nothing_else():
+    mine = MINE | {"runs_per_job": {"seeds": 2, "bits": [8, 16]}}
+    asked = {
+        "a": table([0, 1], [8]),
+        "b": table([0], [16], methods=["lsh", "mihash"]),
+        "c": table([0], [8], methods=["mihash"]),
+        "d": table([2], [8], methods=["talr_ap"]),  # alone
+    }
+    assert groups(asked, mine=mine) == [
+        ("mine", ("itq",), (8, 16), ((8, 0), (8, 1))),
+        ("mine", ("lsh",), (8, 16), ((8, 0), (8, 1), (16, 0))),
+        ("mine", ("mihash",), (8, 16), ((8, 0), (16, 0))),
+    ]
+
+
+def test_protocols_are_grouped_each_by_its_own_setting():
+    pair, seeds = {"runs_per_job": {"bits": [8, 16]}}, {"runs_per_job": {"seeds": 2}}
+    asked = {"a": table([0, 1], [8, 16]), "b": table([0, 1], [8, 16], protocol="other")}
+    assert groups(asked, mine=MINE | pair, other=MINE | seeds) == [
+        ("mine", BOTH, (8, 16), ((8, 0), (16, 0))),
+        ("mine", BOTH, (8, 16), ((8, 1), (16, 1))),
+        ("other", BOTH, (8,), ((8, 0), (8, 1))),
+        ("other", BOTH, (16,), ((16, 0), (16, 1))),
+    ]
+
+
+def test_what_a_method_cannot_serve_is_in_no_group(checkout):
+    (checkout / "methods" / "by_class.py").write_text(BY_CLASS)
+    levels = {"affinity": {"kind": "distance_levels", "percentiles": [5], "levels": [1]}}
+    mine = MINE | levels | {"runs_per_job": {"bits": [8, 16]}}
+    asked = {"a": table([0], [8, 16], methods=["by_class", "lsh"])}
+    assert groups(asked, root=checkout, mine=mine) == [("mine", ("lsh",), (8, 16), ((8, 0), (16, 0)))]
 
 
 # -- the code that decides a number ------------------------------------------------------------------------

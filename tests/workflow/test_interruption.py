@@ -31,7 +31,8 @@ if module and f"workflow.scripts.{module}" in sys.orig_argv:
     plain_open, plain_replace = io.open, os.replace
 
     def wait(path):
-        if pathlib.Path(os.fspath(path)).name == name and hold.exists() and not reached.exists():
+        there = f"/{os.fspath(path)}".endswith(f"/{name}")  # a file's name, with folders above it or without
+        if there and hold.exists() and not reached.exists():
             with plain_open(f"{reached}.new", "w") as file:
                 file.write(str(os.getpid()))
             plain_replace(f"{reached}.new", reached)
@@ -160,6 +161,10 @@ KILLS = {
         ["results/runs/tiny/lsh/8", "results/tiny.*"],
         "train_and_encode:replace:run.json",
     ),
+    "training, in the third of the four runs of its job": (
+        ["results/runs/tiny/talr_ap/11", "results/tiny.*"],
+        "train_and_encode:replace:11/0/run.json",
+    ),
     "scoring, one of two files published": (
         [
             "results/runs/tiny/lsh/8/*/scores.json",
@@ -167,6 +172,10 @@ KILLS = {
             "results/tiny.*",
         ],
         "score_codes:replace:scores.json",
+    ),
+    "scoring, in the last of the four runs of its job": (
+        ["results/runs/tiny/lsh/*/*/scores.json", "results/tiny.*"],
+        "score_codes:replace:11/1/per_query.npz",
     ),
     "writing the table, between its files": (["results/tiny.*"], "collect_table:replace:tiny.csv"),
 }

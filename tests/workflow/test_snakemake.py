@@ -1,5 +1,6 @@
 """The real Snakefile, end to end on a tiny table: what it makes, what it makes anew, what it refuses."""
 
+import copy
 import csv
 import hashlib
 import io
@@ -9,7 +10,10 @@ import os
 import re
 import shutil
 import statistics
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +23,7 @@ from evaluation.hamming import EqualLabels
 from evaluation.scoring import score
 from methods._catalogue import load_class
 
+ROOT = Path(__file__).parents[2]
 CELLS = [(method, bits) for method in ("lsh", "talr_ap") for bits in (8, 11)]
 every_run = pytest.mark.parametrize(
     ("method", "bits", "seed"), [(method, bits, seed) for method, bits in CELLS for seed in (0, 1)]
@@ -134,6 +139,24 @@ def test_run_json_says_how_the_run_was_made(prepared, method, bits, seed):
     assert "git_commit" in told
 
 
+@pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="the system keeps one peak only")
+def test_each_run_of_a_process_has_its_own_peak_of_memory():
+    """Measured in a process of its own: what one run took and gave back is no part of the next one's peak."""
+    program = (
+        "import numpy as np; from workflow.scripts import train_and_encode\n"
+        "for megabytes in (0, 400, 0):\n"
+        "    train_and_encode._forget_peak_memory()\n"
+        "    np.ones(megabytes << 17)\n"
+        "    print(train_and_encode._peak_memory_mb())"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    before, high, after = map(float, told.stdout.split())
+    assert high - before == pytest.approx(400, abs=20)
+    assert after - before == pytest.approx(0, abs=20)
+
+
 @every_run
 def test_training_jsonl_has_a_line_per_epoch(prepared, method, bits, seed):
     lines = (run_folder(prepared, method, bits, seed) / "training.jsonl").read_text().splitlines()
@@ -184,8 +207,10 @@ def test_every_job_left_a_log(prepared):
     } <= logs
     for method, bits in CELLS:
         for rule in ("train_and_encode", "score_codes"):
-            text = (prepared.directory / f"results/logs/{rule}/tiny/{method}/{bits}/0.log").read_text()
-            assert f"tiny/{method}/{bits} bits/seed 1" in text
+            # One log for the four runs of a method, which one process makes.
+            text = (prepared.directory / f"results/logs/{rule}/tiny/{method}/8-11/0-1.log").read_text()
+            for seed in (0, 1):
+                assert f"tiny/{method}/{bits} bits/seed {seed}" in text
 
 
 # -- what is made anew -------------------------------------------------------------------------------------
@@ -222,6 +247,102 @@ def test_a_new_method_is_a_file_and_a_name_in_a_table(laboratory, prepared, tiny
     with np.load(run_folder(laboratory, "first_values", 8, 0) / "codes.npz") as codes:
         expected = features(laboratory)[split(laboratory).query][:, :8] > 0
         assert np.array_equal(np.unpackbits(codes["query"], axis=1, count=8), expected)
+
+
+def trained(laboratory, before):
+    """method/bits/seed of the runs made since, scored ones with a * if they were not trained."""
+    written = {
+        path for path, stamp in laboratory.stamps("results/runs/**/*").items() if before.get(path) != stamp
+    }
+    kinds = {}
+    for path in written:
+        *_, method, bits, seed, name = path.split("/")
+        kinds.setdefault(f"{method}/{bits}/{seed}", set()).add(name)
+    return {run if "codes.npz" in names else f"{run}*" for run, names in kinds.items()}
+
+
+def runs(*methods, bits, seeds):
+    return {f"{method}/{b}/{seed}" for method in methods for b in bits for seed in seeds}
+
+
+def test_a_length_or_a_seed_outside_of_the_groups_leaves_finished_runs_alone(laboratory, tiny):
+    """Groups are of 8 and 11 bits, of seeds 0 and 1, of seeds 2 and 3."""
+    before = laboratory.stamps()
+    tiny["tables"]["more"] = copy.deepcopy(tiny["tables"]["tiny"])
+    tiny["tables"]["more"]["blocks"][0]["bits"] = [9, 11]
+    tiny["tables"]["more"]["seeds"] = [1, 2]
+    laboratory.made("results/more.csv", "results/tiny.csv", config=tiny)
+    # 9 bits are on no list: jobs of their own. At 11 bits seed 1 is there, and seed 2 of another group.
+    both = ("lsh", "talr_ap")
+    new = runs(*both, bits=[9], seeds=[1, 2]) | runs(*both, bits=[11], seeds=[2])
+    assert trained(laboratory, before) == new
+    # Now 3 joins 2, of whose group it is.
+    before = laboratory.stamps()
+    tiny["tables"]["more"]["seeds"] = [1, 2, 3]
+    laboratory.made("results/more.csv", config=tiny)
+    assert trained(laboratory, before) == runs(*both, bits=[9, 11], seeds=[2, 3])
+    for _ in range(2):
+        assert NOTHING in laboratory.made("results/more.csv", config=tiny).stderr
+
+
+def test_who_asks_for_less_later_trains_nothing_anew(laboratory, prepared, tiny):
+    tiny["tables"]["tiny"] |= {"seeds": [0], "methods": ["talr_ap"]}
+    tiny["tables"]["tiny"]["blocks"][0]["bits"] = [11]
+    before = laboratory.stamps()
+    laboratory.made("results/tiny.csv", config=tiny)
+    assert not {run for run in trained(laboratory, before) if not run.endswith("*")}
+    laboratory.made("results/tiny.csv")
+    assert not {run for run in trained(laboratory, before) if not run.endswith("*")}
+    assert laboratory.tables() == prepared.tables()
+
+
+def test_a_run_is_the_same_whichever_runs_its_process_made_before(laboratory, prepared, tiny):
+    tiny["protocols"]["tiny"]["runs_per_job"] = {"seeds": 1}
+    shutil.rmtree(laboratory.directory / "results")
+    told = laboratory.made("results/tiny.csv", config=tiny)
+    assert len(re.findall(r"^Job \d+: tiny: train", told.stderr + told.stdout, re.MULTILINE)) == 8
+    assert laboratory.tables() == prepared.tables()
+    for method, bits in CELLS:
+        for seed in (0, 1):
+            alone, grouped = (run_folder(place, method, bits, seed) for place in (laboratory, prepared))
+            for name in ("codes.npz", "model.npz", "scores.json", "per_query.npz"):
+                assert (alone / name).read_bytes() == (grouped / name).read_bytes()
+            assert (
+                read(alone / "run.json")["hyperparameters"] == read(grouped / "run.json")["hyperparameters"]
+            )
+
+
+def test_each_length_of_a_group_has_its_own_hyperparameters(laboratory, tiny):
+    tiny["methods"]["talr_ap"]["protocols"]["tiny"]["by_bits"] = {11: {"epochs": 3}}
+    before = laboratory.stamps()
+    laboratory.made("results/tiny.csv", config=tiny)
+    assert trained(laboratory, before) == runs("talr_ap", bits=[8, 11], seeds=[0, 1])
+    epochs = [
+        read(run_folder(laboratory, "talr_ap", bits, 1) / "run.json")["hyperparameters"]["epochs"]
+        for bits in (8, 11)
+    ]
+    assert epochs == [2, 3]
+
+
+def test_an_error_is_told_with_its_run_and_leaves_nothing_of_its_job(laboratory, prepared, tiny):
+    text = FIRST_VALUES.replace(
+        "def fit(self, training_set):", "def fit(self, training_set):\n        self.check()"
+    )
+    text += (
+        "\n    def check(self):\n        if self.bits == 11:\n            raise RuntimeError('no eleven')\n"
+    )
+    method = laboratory.checkout / "methods" / "first_values.py"
+    method.write_text(text)
+    tiny["tables"]["tiny"]["methods"].append("first_values")
+    done = laboratory.run("results/tiny.csv", config=tiny)
+    assert done.returncode != 0
+    assert "error: tiny/first_values/11 bits/seed 0: RuntimeError: no eleven (traceback in " in done.stderr
+    folder = run_folder(laboratory, "first_values", 8, 0).parents[1]
+    assert not [path for path in folder.rglob("*") if path.is_file()]
+    assert laboratory.tables() == prepared.tables()
+    method.write_text(FIRST_VALUES)
+    laboratory.made("results/tiny.csv", config=tiny)
+    assert {path.name for path in run_folder(laboratory, "first_values", 11, 1).iterdir()} == RUN_FILES
 
 
 FIRST_VALUES = '''"""First values: signs of the first features. Nobody, 2020."""
@@ -407,7 +528,7 @@ def sentinels(tmp_path_factory, prepared):
         "split": {"kind": "per_class", "query": 10, "training": 5},
         "affinity": {"kind": "class"},
         "input": {"kind": "features", "centre": False, "unit_norm": False},
-        "seeds_per_job": 2,
+        "runs_per_job": {"seeds": 2, "bits": [CLASSES - 1, CLASSES]},
     }
     methods = ["by_label", "constant", "chance", "itq"]
     config = {
@@ -417,7 +538,10 @@ def sentinels(tmp_path_factory, prepared):
             "sentinels": {
                 "seeds": [0, 1],
                 "methods": methods,
-                "blocks": [{"protocol": "onehot", "metric": "ap", "bits": [CLASSES]}],
+                "blocks": [
+                    {"protocol": "onehot", "metric": "ap", "bits": [CLASSES]},
+                    {"protocol": "onehot", "metric": "ap", "bits": [CLASSES - 1], "methods": ["itq"]},
+                ],
             }
         },
     }
@@ -474,7 +598,8 @@ def test_random_codes_score_what_random_orders_score(sentinels):
 
 
 def test_a_refused_run_leaves_an_empty_cell_with_its_reason_and_the_rest_is_made(sentinels):
-    tidy = {row["method"]: row for row in rows(sentinels, "sentinels.tidy.csv")}
+    found = rows(sentinels, "sentinels.tidy.csv")
+    tidy = {row["method"]: row for row in found if row["bits"] == str(CLASSES)}
     assert [row["status"] for row in tidy.values()] == ["done", "done", "done", "refused"]
     assert tidy["itq"]["mean"] == ""
     assert tidy["itq"]["seeds"] == "0"
@@ -490,6 +615,12 @@ def test_a_refused_run_leaves_an_empty_cell_with_its_reason_and_the_rest_is_made
         assert read(folder / "run.json")["status"] == "refused"
         assert read(folder / "run.json")["reason"] == tidy["itq"]["reason"]
         assert read(folder / "scores.json")["metrics"] == {}
+    # One process made both lengths of ITQ.
+    (served,) = [row for row in found if row["bits"] == str(CLASSES - 1)]
+    assert (served["method"], served["status"], served["seeds"]) == ("itq", "done", "2")
+    log = (sentinels.directory / "results/logs/train_and_encode/onehot/itq/7-8/0-1.log").read_text()
+    assert "itq/7 bits/seed 1" in log
+    assert "itq/8 bits/seed 0" in log
 
 
 # -- several folders of sources ----------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
-from scipy import stats
+from scipy.special import stdtrit
 
 from workflow.reporting.names import method_name, metric_name, protocol_name
 
@@ -180,7 +180,7 @@ def t_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float
     if len(values) < 2:
         return mean, math.nan, math.nan, math.nan
     std = statistics.stdev(values)
-    half = float(stats.t.ppf((1 + confidence) / 2, len(values) - 1)) * std / math.sqrt(len(values))
+    half = float(stdtrit(len(values) - 1, (1 + confidence) / 2)) * std / math.sqrt(len(values))
     return mean, std, mean - half, mean + half
 
 

@@ -4,6 +4,8 @@ import fcntl
 import json
 import os
 import sys
+from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(workflow.basedir)
@@ -92,21 +94,88 @@ def table_runs(wildcards, name):
     ]
 
 
-def seed_groups():
-    """(protocol pattern, seeds) of each group of runs that one process serves.
+@dataclass(frozen=True)
+class RunJob:
+    """A job that makes or scores runs: what tells its rule from the others of its stage."""
 
-    Seeds k n .. k n + n - 1 go together, n being the protocol's seeds_per_job: asking for more seeds later
-    leaves finished groups alone.
+    name: str  # ending of the rule's name
+    protocols: str  # pattern
+    methods: str  # pattern
+    runs: tuple[str, ...]  # <bits>/<seed> of each run
+    together: tuple[int, ...] | None  # code lengths that belong together, where the rule names its own
+    words: str  # its code lengths and seeds, for messages
+    log: str
+
+
+def run_jobs():
+    """Each group of runs that one process serves, and the job of any run outside of all groups."""
+    any_protocol, any_method = "|".join(CONFIGURATION["protocols"]), r"[a-z0-9_]+"
+    jobs, grouped, counts = [], [], Counter()
+    for group in CONFIGURATION.groups():
+        counts[group.protocol] += 1
+        methods = "|".join(group.methods)
+        runs = tuple(f"{bits}/{seed}" for bits, seed in group.runs)
+        lengths, seeds = (sorted(set(values)) for values in zip(*group.runs))
+        grouped.append(f"{group.protocol}/(?:{methods})/(?:{'|'.join(runs)})/")
+        jobs.append(
+            RunJob(
+                name=f"_{group.protocol}_{counts[group.protocol]}",
+                protocols=group.protocol,
+                methods=methods,
+                runs=runs,
+                together=group.bits,
+                words=f"{', '.join(map(str, lengths))} bits, {counted('seed', seeds)}",
+                log=f"{span(lengths)}/{span(seeds)}",
+            )
+        )
+    outside = f"(?!{'|'.join(grouped)})" if grouped else ""
+    alone = RunJob(
+        name="",
+        protocols=f"{outside}(?:{any_protocol})",
+        methods=any_method,
+        runs=("{bits}/{seed}",),
+        together=None,
+        words="{wildcards.bits} bits, seed {wildcards.seed}",
+        log="{bits}/{seed}",
+    )
+    return [alone, *jobs]
+
+
+def counted(noun, numbers):
+    return f"{noun}{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+
+
+def span(numbers):
+    """First and last of ascending numbers, as 12-48."""
+    return f"{numbers[0]}-{numbers[-1]}" if len(numbers) > 1 else str(numbers[0])
+
+
+def runs_of_job(wildcards, output):
+    """<bits>/<seed> of each run of a job.
+
+    From the output, which keeps it out of what Snakemake compares with earlier jobs: a finished run is as good
+    if its group has become smaller.
     """
-    groups = {}
-    for protocol, settings in CONFIGURATION["protocols"].items():
-        for seed in CONFIGURATION.seeds():
-            size = settings["seeds_per_job"]
-            groups.setdefault((size, seed // size), []).append((protocol, seed))
-    return [
-        ("|".join(sorted({p for p, _ in members})), sorted({s for _, s in members}))
-        for _, members in sorted(groups.items())
-    ]
+    return list(dict.fromkeys("/".join(Path(file).parts[-3:-1]) for file in output))
+
+
+def training_priority(runs):
+    """Input function: all code lengths of a job together, where the method learns from affinities or labels.
+
+    So that long jobs start first, and two cores end together.
+    """
+
+    def priority(wildcards):
+        card = CONFIGURATION.cards.get(wildcards.method)
+        if card is None or card.supervision == "none":
+            return 0
+        return sum(int(run.format(**wildcards).split("/")[0]) for run in runs)
+
+    return priority
+
+
+def method_folder(wildcards):
+    return f"results/runs/{wildcards.protocol}/{wildcards.method}"
 
 
 def dataset_sources(wildcards):
@@ -143,10 +212,22 @@ def method_code(wildcards):
     return code(f"methods.{wildcards.method}")
 
 
-def run_settings(wildcards):
-    cell = Cell(wildcards.protocol, wildcards.method, int(wildcards.bits))
-    affinity = entry("protocols", wildcards.protocol)["affinity"]
-    return as_json({"affinity": affinity, "hyperparameters": CONFIGURATION.hyperparameters(cell)})
+def run_settings(together):
+    """Input function: the affinity, and the hyper-parameters for each code length that belongs to a job.
+
+    For lengths that nobody asks for too: a job whose group becomes smaller has the settings that it had.
+    """
+
+    def settings(wildcards):
+        affinity = entry("protocols", wildcards.protocol)["affinity"]
+        lengths = together or CONFIGURATION.together(wildcards.protocol, int(wildcards.bits))
+        chosen = {
+            bits: CONFIGURATION.hyperparameters(Cell(wildcards.protocol, wildcards.method, bits))
+            for bits in lengths
+        }
+        return as_json({"affinity": affinity, "hyperparameters": chosen})
+
+    return settings
 
 
 def table_settings(wildcards):

@@ -1,11 +1,11 @@
-# Training sets -> codes: one run per protocol, method, code length and seed. A job serves a group of seeds.
+# Training sets -> codes: one run per protocol, method, code length and seed. A job makes one run, or a group.
 
 
-for protocols, seeds in seed_groups():
+for job in run_jobs():
 
     rule:
         name:
-            f"train_and_encode_{'_'.join(map(str, [seeds[0], *seeds[1:][-1:]]))}_{protocols.split('|')[0]}"
+            f"train_and_encode{job.name}"
         input:
             features="resources/protocols/{protocol}/features.npy",
             affinity="resources/protocols/{protocol}/affinity.json",
@@ -14,16 +14,18 @@ for protocols, seeds in seed_groups():
             code=method_code,
         output:
             expand(
-                "results/runs/{{protocol}}/{{method}}/{{bits}}/{seed}/{file}",
-                seed=seeds,
+                "results/runs/{{protocol}}/{{method}}/{run}/{file}",
+                run=job.runs,
                 file=["codes.npz", "model.npz", "training.jsonl", "run.json"],
             ),
         log:
-            f"results/logs/train_and_encode/{{protocol}}/{{method}}/{{bits}}/{seeds[0]}.log",
+            f"results/logs/train_and_encode/{{protocol}}/{{method}}/{job.log}.log",
         benchmark:
-            f"results/benchmarks/train_and_encode/{{protocol}}/{{method}}/{{bits}}/{seeds[0]}.tsv"
+            f"results/benchmarks/train_and_encode/{{protocol}}/{{method}}/{job.log}.tsv"
         wildcard_constraints:
-            protocol=protocols,
+            protocol=job.protocols,
+            method=job.methods,
+        priority: training_priority(job.runs)
         conda:
             "../../environment.yml"
         threads: CONFIGURATION["threads"]["train"]
@@ -31,18 +33,18 @@ for protocols, seeds in seed_groups():
             mem_mb=4000,
             gpu=0 if CONFIGURATION["device"] == "cpu" else 1,
         params:
-            settings=run_settings,
+            settings=run_settings(job.together),
             dataset=dataset_folder,
-            folder=subpath(input.split, parent=True),
-            runs=subpath(output[0], ancestor=2),
-            seeds=seeds,
+            protocol=subpath(input.split, parent=True),
+            folder=method_folder,
+            runs=runs_of_job,
         message:
-            "{wildcards.protocol}: train {wildcards.method}, {wildcards.bits} bits"
+            f"{{wildcards.protocol}}: train {{wildcards.method}}, {job.words}"
         shell:
             "exec python -m workflow.scripts.train_and_encode --log {log:q} --threads {threads}"
             " --settings {params.settings:q} --protocol {wildcards.protocol} --method {wildcards.method}"
-            " --bits {wildcards.bits} --seeds {params.seeds} --dataset {params.dataset:q}"
-            " --protocol-folder {params.folder:q} --runs {params.runs:q}"
+            " --runs {params.runs} --dataset {params.dataset:q} --protocol-folder {params.protocol:q}"
+            " --folder {params.folder:q}"
 
 
 rule refuse_unknown_protocol:

@@ -1,15 +1,15 @@
 # Codes -> scores, per query and averaged.
 
 
-for protocols, seeds in seed_groups():
+for job in run_jobs():
 
     rule:
         name:
-            f"score_codes_{'_'.join(map(str, [seeds[0], *seeds[1:][-1:]]))}_{protocols.split('|')[0]}"
+            f"score_codes{job.name}"
         input:
             runs=expand(
-                "results/runs/{{protocol}}/{{method}}/{{bits}}/{seed}/{file}",
-                seed=seeds,
+                "results/runs/{{protocol}}/{{method}}/{run}/{file}",
+                run=job.runs,
                 file=["codes.npz", "run.json"],
             ),
             features="resources/protocols/{protocol}/features.npy",
@@ -19,14 +19,15 @@ for protocols, seeds in seed_groups():
             code=code("evaluation.scoring", "evaluation._popcount", "evaluation._cut"),
         output:
             expand(
-                "results/runs/{{protocol}}/{{method}}/{{bits}}/{seed}/{file}",
-                seed=seeds,
+                "results/runs/{{protocol}}/{{method}}/{run}/{file}",
+                run=job.runs,
                 file=["scores.json", "per_query.npz"],
             ),
         log:
-            f"results/logs/score_codes/{{protocol}}/{{method}}/{{bits}}/{seeds[0]}.log",
+            f"results/logs/score_codes/{{protocol}}/{{method}}/{job.log}.log",
         wildcard_constraints:
-            protocol=protocols,
+            protocol=job.protocols,
+            method=job.methods,
         group:
             "score"
         conda:
@@ -37,12 +38,12 @@ for protocols, seeds in seed_groups():
         params:
             settings=score_settings,
             dataset=dataset_folder,
-            folder=subpath(input.split, parent=True),
-            runs=subpath(output[0], ancestor=2),
-            seeds=seeds,
+            protocol=subpath(input.split, parent=True),
+            folder=method_folder,
+            runs=runs_of_job,
         message:
-            "{wildcards.protocol}: score {wildcards.method}, {wildcards.bits} bits"
+            f"{{wildcards.protocol}}: score {{wildcards.method}}, {job.words}"
         shell:
             "exec python -m workflow.scripts.score_codes --log {log:q} --threads {threads}"
-            " --settings {params.settings:q} --seeds {params.seeds} --dataset {params.dataset:q}"
-            " --protocol-folder {params.folder:q} --runs {params.runs:q}"
+            " --settings {params.settings:q} --runs {params.runs} --dataset {params.dataset:q}"
+            " --protocol-folder {params.protocol:q} --folder {params.folder:q}"

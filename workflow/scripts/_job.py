@@ -9,6 +9,7 @@ import signal
 import sys
 import time
 import traceback
+from contextlib import contextmanager
 
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -31,6 +32,22 @@ def parser(rule):
     return arguments
 
 
+def add_runs(arguments):
+    """What names the runs that one process serves."""
+    arguments.add_argument("--folder", required=True, help="folder of the method's runs")
+    arguments.add_argument("--runs", nargs="+", required=True, help="<bits>/<seed> of each run")
+
+
+@contextmanager
+def named(title):
+    """An error inside the block is told with this title: a job may serve many runs."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(title)
+        raise
+
+
 def run(work, arguments):
     """Run work(options) with the rule's arguments; exits 1 with one line on stderr if it fails.
 
@@ -51,13 +68,13 @@ def run(work, arguments):
     log.debug("%s", " ".join(sys.argv))
     try:
         work(options)
-    except (ValueError, OSError) as error:  # what rooms raise for mistakes in data and settings
-        log.debug("%s", traceback.format_exc())
-        log.error("error: %s", " ".join(str(error).split()))
-        sys.exit(1)
     except Exception as error:
         log.debug("%s", traceback.format_exc())
-        log.error("error: %s: %s (traceback in %s)", type(error).__name__, error, options.log)
+        titles = "".join(f"{title}: " for title in getattr(error, "__notes__", ()))
+        if isinstance(error, (ValueError, OSError)):  # what rooms raise for mistakes in data and settings
+            log.error("error: %s%s", titles, " ".join(str(error).split()))
+        else:
+            log.error("error: %s%s: %s (traceback in %s)", titles, type(error).__name__, error, options.log)
         sys.exit(1)
 
 

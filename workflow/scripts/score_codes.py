@@ -1,4 +1,4 @@
-"""Codes to scores: scores.json and per_query.npz of each seed's run."""
+"""Codes to scores: scores.json and per_query.npz of each run."""
 
 from workflow.scripts import _job
 
@@ -25,11 +25,14 @@ def work(options):
         affinity = EqualLabels(labels[query], labels[database])
     else:
         affinity = SharedLabels(labels[query], labels[database], protocol.affinity.kind == "shared_label")
-    for seed in options.seeds:
-        run = f"{options.runs}/{seed}"
-        record = read_json(f"{run}/run.json")
-        identity = {key: record[key] for key in ("protocol", "method", "bits", "seed", "status", "reason")}
-        with filled(run) as folder:
+    for name in options.runs:
+        run = f"{options.folder}/{name}"
+        with _job.named(run):
+            record = read_json(f"{run}/run.json")
+            identity = {
+                key: record[key] for key in ("protocol", "method", "bits", "seed", "status", "reason")
+            }
+            metrics, curves, per_query = {}, {}, {}
             if record["status"] == "done":
                 with np.load(f"{run}/codes.npz", allow_pickle=False) as codes:
                     scores = score(
@@ -41,17 +44,15 @@ def work(options):
                         ap_at_normaliser=settings["ap_at_normaliser"],
                         threads=options.threads,
                     )
+                metrics, per_query = scores.means, scores.per_query
                 curves = {
-                    name: [None if np.isnan(value) else float(value) for value in values]
-                    for name, values in scores.curves.items()
+                    kind: [None if np.isnan(value) else float(value) for value in values]
+                    for kind, values in scores.curves.items()
                 }
-                write_json(folder / "scores.json", identity | {"metrics": scores.means, "curves": curves})
-                per_query = scores.per_query
-            else:
-                write_json(folder / "scores.json", identity | {"metrics": {}, "curves": {}})
-                per_query = {}
-            with (folder / "per_query.npz").open("wb") as file:
-                np.savez(file, **per_query)
+            with filled(run) as folder:
+                write_json(folder / "scores.json", identity | {"metrics": metrics, "curves": curves})
+                with (folder / "per_query.npz").open("wb") as file:
+                    np.savez(file, **per_query)
         if record["status"] == "done":
             _job.log.info(
                 "%s/%s/%d bits/seed %d: AP_T %.4f, NDCG_T %.4f",
@@ -65,6 +66,5 @@ if __name__ == "__main__":
     arguments = _job.parser("score_codes")
     arguments.add_argument("--protocol-folder", required=True)
     arguments.add_argument("--dataset", required=True, help="folder of the dataset")
-    arguments.add_argument("--seeds", type=int, nargs="+", required=True)
-    arguments.add_argument("--runs", required=True, help="folder that holds one folder per seed")
+    _job.add_runs(arguments)
     _job.run(work, arguments)

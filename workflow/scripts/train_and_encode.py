@@ -1,16 +1,12 @@
-"""A protocol to codes: fit a method once per seed, encode queries and database, record how."""
+"""A protocol to codes: fit a method once per run, encode queries and database, record how."""
 
 from workflow.scripts import _job
 
 
 def work(options):
     settings = options.settings
-    import numpy as np
-
-    from methods._base import Refusal
     from methods._catalogue import load_class
-    from workflow.data import Protocol, append_json_line
-    from workflow.files import filled, write_json
+    from workflow.data import Protocol
 
     method_class = load_class(options.method)
     if hasattr(method_class, "device"):
@@ -18,48 +14,69 @@ def work(options):
 
         torch.set_num_threads(options.threads)
     protocol = Protocol(options.protocol_folder, options.dataset, settings)
-    for seed in options.seeds:
-        run = f"{options.protocol}/{options.method}/{options.bits} bits/seed {seed}"
-        method = method_class(bits=options.bits, seed=seed, **settings["hyperparameters"])
-        progress = _job.Progress(run)
-        clock = _Clock()
+    commit = _git_commit()
+    for name in options.runs:
+        bits, seed = map(int, name.split("/"))
+        title = f"{options.protocol}/{options.method}/{bits} bits/seed {seed}"
+        hyperparameters = settings["hyperparameters"][str(bits)]
         record = {
             "protocol": options.protocol,
             "method": options.method,
-            "bits": options.bits,
+            "bits": bits,
             "seed": seed,
-            "hyperparameters": method.hyperparameters(),
             "fingerprints": protocol.fingerprints,
             "threads": options.threads,
-            "status": "done",
-            "reason": None,
+            "git_commit": commit,
         }
-        with filled(f"{options.runs}/{seed}") as folder:
-            empty = np.zeros((0, -(-options.bits // 8)), np.uint8)
-            codes = {"query": empty, "database": empty}
-            with (folder / "training.jsonl").open("w") as lines:
-
-                def report(entry, lines=lines, progress=progress):
-                    append_json_line(lines, entry)
-                    progress(entry)
-
-                try:
-                    with clock("fit"):
-                        method.fit(protocol.training_set(report))
-                    with clock("encode"):
-                        for part in codes:
-                            rows = getattr(protocol.split, part)
-                            codes[part] = np.packbits(method.encode(_Rows(protocol.features, rows)), axis=1)
-                    method.save(folder)
-                except Refusal as refusal:
-                    record |= {"status": "refused", "reason": " ".join(str(refusal).split())}
-                    (folder / "model.npz").write_bytes(b"")
-            with (folder / "codes.npz").open("wb") as file:
-                np.savez(file, **codes, bits=options.bits)
-            record |= _provenance(settings, clock)
-            write_json(folder / "run.json", record)
+        with _job.named(title):
+            method = method_class(bits=bits, seed=seed, **hyperparameters)
+            record = _run(method, protocol, f"{options.folder}/{name}", record, _job.Progress(title))
         outcome = record["reason"] or f"{record['seconds']:.1f} s, {record['peak_memory_mb']:.0f} MB"
-        _job.log.info("%s: %s", run, outcome)
+        _job.log.info("%s: %s", title, outcome)
+
+
+def _run(method, protocol, folder, record, progress):
+    """Fit, encode, and write the files of one run; its run.json's content."""
+    import numpy as np
+
+    from methods._base import Refusal
+    from workflow.data import append_json_line
+    from workflow.files import filled, write_json
+
+    clock = _Clock()
+    record = record | {"hyperparameters": method.hyperparameters(), "status": "done", "reason": None}
+    empty = np.zeros((0, -(-method.bits // 8)), np.uint8)
+    codes = {"query": empty, "database": empty}
+    _forget_peak_memory()
+    with filled(folder) as writing:
+        with (writing / "training.jsonl").open("w") as lines:
+
+            def report(entry):
+                append_json_line(lines, entry)
+                progress(entry)
+
+            try:
+                with clock("fit"):
+                    method.fit(protocol.training_set(report))
+                with clock("encode"):
+                    for part in codes:
+                        rows = getattr(protocol.split, part)
+                        codes[part] = np.packbits(method.encode(_Rows(protocol.features, rows)), axis=1)
+                method.save(writing)
+            except Refusal as refusal:
+                record |= {"status": "refused", "reason": " ".join(str(refusal).split())}
+                (writing / "model.npz").write_bytes(b"")
+        with (writing / "codes.npz").open("wb") as file:
+            np.savez(file, **codes, bits=method.bits)
+        record |= {
+            "seconds": sum(clock.seconds.values()),
+            "seconds_by_part": clock.seconds,
+            "peak_memory_mb": _peak_memory_mb(),
+            "versions": _versions(),
+            "device": _device_name(record["hyperparameters"]),
+        }
+        write_json(writing / "run.json", record)
+    return record
 
 
 class _Rows:
@@ -96,31 +113,47 @@ class _Clock:
         return timed()
 
 
-def _provenance(settings, clock):
-    import platform
+def _forget_peak_memory():
+    """Let the peak of this process begin anew, where the system can: each run of a process has its own."""
+    from contextlib import suppress
+    from pathlib import Path
+
+    with suppress(OSError):  # no Linux, or not allowed: the peak of all runs so far is recorded then
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def _peak_memory_mb():
+    """Peak of the resident memory since `_forget_peak_memory`; what the process held before is part of it."""
+    import re
     import resource
+    import sys
+    from contextlib import suppress
+    from pathlib import Path
+
+    with suppress(OSError):
+        told = re.search(r"^VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
+        if told:
+            return int(told[1]) / 2**10
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+def _versions():
+    import platform
     import sys
     from importlib.metadata import version
 
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     versions = {name: version(name) for name in ("numpy", "scipy", "scikit-learn", "numba")}
     if "torch" in sys.modules:
         versions["torch"] = sys.modules["torch"].__version__
-    return {
-        "seconds": sum(clock.seconds.values()),
-        "seconds_by_part": clock.seconds,
-        "peak_memory_mb": peak / (2**20 if sys.platform == "darwin" else 2**10),
-        "versions": {"python": platform.python_version(), **versions},
-        "device": _device_name(settings),
-        "git_commit": settings["git_commit"] if "git_commit" in settings else _git_commit(),
-    }
+    return {"python": platform.python_version(), **versions}
 
 
-def _device_name(settings):
+def _device_name(hyperparameters):
     import platform
     import sys
 
-    wanted = settings["hyperparameters"].get("device", "cpu")
+    wanted = hyperparameters.get("device", "cpu")
     if wanted != "cpu" and "torch" in sys.modules and sys.modules["torch"].cuda.is_available():
         return sys.modules["torch"].cuda.get_device_name()
     return f"cpu ({platform.machine()})"
@@ -146,7 +179,5 @@ if __name__ == "__main__":
     arguments.add_argument("--protocol-folder", required=True)
     arguments.add_argument("--dataset", required=True, help="folder of the dataset")
     arguments.add_argument("--method", required=True)
-    arguments.add_argument("--bits", type=int, required=True)
-    arguments.add_argument("--seeds", type=int, nargs="+", required=True)
-    arguments.add_argument("--runs", required=True, help="folder that holds one folder per seed")
+    _job.add_runs(arguments)
     _job.run(work, arguments)
