@@ -1,0 +1,197 @@
+"""BRE: learn kernel hash functions whose Hamming distances reproduce given distances of training items.
+
+Kulis, Darrell. Learning to Hash with Binary Reconstructive Embeddings. NIPS 2009.
+
+Bit p of an item x is [f_p(x) > 0] with f_p(x) = sum_q W_pq K(x, a_pq); the anchors a_pq are training items
+drawn at random for each bit. Training minimises F = 1/2 sum (h_ij/b - d_ij)^2 over sampled ordered pairs of
+training items, h_ij their Hamming distance and d_ij its target, by coordinate descent on the weights W with
+an exact line search.
+
+Targets are rounded to a fraction of a bit (affinities of up to 1024 levels are not changed by that), so that
+the descent is done in integers: sums over pairs round nothing, F never rises, and equal F are equal.
+"""
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from methods._base import HashingMethod, Refusal
+from methods._bre_kernels import Descent
+
+_ROWS = 512  # rows of kernel values or affinities made at once
+_FINEST = 1024  # steps of a bit to which targets are rounded at most: bounds the sums of squares
+_NOTHING = (
+    1e-12  # squared distances that are smaller, relative to the items' squares, are rounding errors of 0
+)
+
+
+@dataclass(kw_only=True)
+class BRE(HashingMethod):
+    """Hash functions on `anchors` training items per bit.
+
+    kernel: "linear", x.y of items as they are given (they should be centred), or "rbf", exp(-|x - y|^2 / 2m)
+    less its mean over training items x, m the mean squared distance of training items.
+
+    target: the distances d in [0, 1] that are to be reproduced.
+    "affinity": 1 - affinity / highest level: with binary affinity 0 for similar and 1 for dissimilar items;
+    "binary": 0 where affinity > 0, else 1;
+    "euclidean": (K_ii + K_jj) / 2 - K_ij over its maximum, the unsupervised form of the paper.
+
+    anchors, training_items: all items where there are fewer; training_items None: all.
+    partners: every training item is paired with this share of all items, with at least one of the others.
+    weight_scale: standard deviation of the initial weights.
+    A sweep sets one weight of each bit, drawn at random. The last sweep is number `max_sweeps`, or the first
+    in which F falls by no more than `tolerance` times the number of pairs.
+    """
+
+    supervision = "graded"
+    family = "pairwise"
+
+    anchors: int = 50
+    partners: float = 0.05
+    training_items: int | None = None
+    kernel: str = "linear"
+    target: str = "affinity"
+    weight_scale: float = 1e-3
+    tolerance: float = 2e-5
+    max_sweeps: int = 1000
+
+    def fit(self, training_set):
+        started = time.perf_counter()
+        self._check()
+        generator = np.random.default_rng(self.seed)
+        rows = np.arange(len(training_set))
+        if self.training_items is not None and self.training_items < len(rows):
+            rows = np.sort(generator.choice(len(rows), self.training_items, replace=False))
+        if len(rows) < 2:
+            raise Refusal(f"bre learns from pairs: it needs at least 2 training items, there are {len(rows)}")
+        items = training_set.items[rows].reshape(len(rows), -1).astype(np.float64)
+        if self.kernel == "rbf":
+            self.bandwidth = mean_squared_distance(items)
+            if self.bandwidth <= _NOTHING * np.square(items).sum(axis=1).max():
+                raise Refusal("bre with an rbf kernel needs training items that differ")
+        partners = draw_partners(len(rows), self.partners, generator)
+        targets, scale = self._targets(training_set, rows, items, partners)
+        drawn = [
+            generator.choice(len(rows), min(self.anchors, len(rows)), replace=False) for _ in range(self.bits)
+        ]
+        used, places = np.unique(drawn, return_inverse=True)
+        places = places.reshape(self.bits, -1)
+        weights = self.weight_scale * generator.standard_normal(places.shape)
+        self.anchor_items = items[used]
+        columns = np.empty((len(used), len(rows)))
+        for begin in range(0, len(rows), _ROWS):
+            columns[:, begin : begin + _ROWS] = self.kernel_values(items[begin : begin + _ROWS]).T
+        if self.kernel == "rbf":
+            # Uncentred it is positive everywhere, and anchors so alike that single weights improve little.
+            means = columns.mean(axis=1)
+            columns -= means[:, None]
+        descent = Descent(columns, places, weights, partners, targets, scale)
+        for sweep in range(self.max_sweeps):
+            before = descent.objective()
+            descent.sweep(generator.integers(places.shape[1], size=self.bits))
+            training_set.report(
+                {
+                    "sweep": sweep + 1,
+                    "sweeps": self.max_sweeps,
+                    "objective": descent.objective(),
+                    "seconds": time.perf_counter() - started,
+                }
+            )
+            if before - descent.objective() <= self.tolerance * partners.size:
+                break
+        self.weights = np.zeros((len(used), self.bits))
+        self.weights[places, np.arange(self.bits)[:, None]] = descent.weights
+        if self.kernel == "rbf":
+            self.thresholds = means @ self.weights
+        else:
+            # sum_q W_pq x.a_pq = x.(sum_q W_pq a_pq): one vector a bit stands for all its anchors.
+            self.weights = self.anchor_items.T @ self.weights
+        return self
+
+    def encode_block(self, items):
+        items = items.reshape(len(items), -1).astype(np.float64)
+        if self.kernel == "linear":
+            return items @ self.weights > 0
+        codes = np.empty((len(items), self.bits), bool)
+        for begin in range(0, len(items), _ROWS):
+            values = self.kernel_values(items[begin : begin + _ROWS])
+            codes[begin : begin + _ROWS] = values @ self.weights > self.thresholds
+        return codes
+
+    def state(self):
+        names = ["weights"]
+        if self.kernel == "rbf":
+            names += ["thresholds", "anchor_items", "bandwidth"]
+        return {name: getattr(self, name) for name in names}
+
+    def set_state(self, state):
+        vars(self).update(state)
+
+    def kernel_values(self, items, others=None):
+        """K, not centred, of items (n, d) and `others` (m, d), the anchors unless given; float64 (n, m)."""
+        others = self.anchor_items if others is None else others
+        values = items @ others.T
+        if self.kernel == "rbf":
+            values *= -2
+            values += np.einsum("ij,ij->i", items, items)[:, None]
+            values += np.einsum("ij,ij->i", others, others)
+            np.maximum(values, 0, out=values)
+            values /= -2 * self.bandwidth
+            np.exp(values, out=values)
+        return values
+
+    def _check(self):
+        """Refuse settings that mean nothing."""
+        for name, known in (("kernel", ("linear", "rbf")), ("target", ("affinity", "binary", "euclidean"))):
+            if getattr(self, name) not in known:
+                raise Refusal(f"bre: {name} must be one of {', '.join(known)}, not {getattr(self, name)!r}")
+        for name, least in (("anchors", 1), ("max_sweeps", 1), ("training_items", 2)):
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise Refusal(f"bre: {name} must be at least {least}, not {value}")
+        if not 0 < self.partners <= 1:
+            raise Refusal(
+                f"bre: partners is a share of the items, above 0 and at most 1, not {self.partners}"
+            )
+
+    def _targets(self, training_set, rows, items, partners):
+        """Distances that the pairs should have, in 1/scale of a bit: int32 (n, k), and scale."""
+        euclidean = self.target == "euclidean"
+        highest = max(training_set.levels[-1], 1) if self.target == "affinity" else 1
+        distances = np.empty(partners.shape, np.float32)
+        if euclidean:
+            norms = np.einsum("ij,ij->i", items, items) if self.kernel == "linear" else np.ones(len(items))
+            largest = _NOTHING * norms.max()  # what is smaller is the rounding error of 0
+        for begin in range(0, len(rows), _ROWS):
+            block = slice(begin, begin + _ROWS)
+            if euclidean:
+                whole = (norms[block, None] + norms) / 2 - self.kernel_values(items[block], items)
+                largest = max(largest, whole.max())
+            else:
+                whole = 1 - np.minimum(training_set.affinity(rows[block], rows), highest) / highest
+            distances[block] = np.take_along_axis(whole, partners[block], axis=1)
+        scale = min(highest, _FINEST)
+        if euclidean:
+            scale = _FINEST
+            distances /= largest if largest > _NOTHING * norms.max() else np.inf
+        targets = np.rint(distances * (scale * self.bits)).astype(np.int32)
+        if targets.min() == targets.max():
+            raise Refusal("bre has nothing to reproduce: the target distances of all pairs are equal")
+        return targets, scale
+
+
+def draw_partners(items, share, generator):
+    """For every item round(share * items) of the others, ascending, at least one: int32 (items, k)."""
+    count = min(max(round(share * items), 1), items - 1)
+    partners = np.empty((items, count), np.int32)
+    for item in range(items):
+        partners[item] = np.sort(generator.choice(items - 1, count, replace=False, shuffle=False))
+    partners += partners >= np.arange(items)[:, None]  # leaves the item itself out
+    return partners
+
+
+def mean_squared_distance(items):
+    """Mean over pairs of distinct items (n, d) of |x - y|^2."""
+    return 2 * len(items) / (len(items) - 1) * np.mean(np.sum((items - items.mean(axis=0)) ** 2, axis=1))

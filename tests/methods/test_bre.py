@@ -1,0 +1,546 @@
+"""BRE: the line search against brute force, the whole descent against the algorithm written out plainly."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+from methods import bre as module
+from methods._base import Refusal, TrainingSet
+from methods._bre_kernels import Descent, candidates_between
+from methods.bre import BRE, draw_partners, mean_squared_distance
+
+
+def problem(seed, items=23, bits=5, anchors=4, scale=1, zeros=0.2, share=0.3, ties=False):
+    """What a `Descent` is made of, at random. Kernel values are symmetric in sign, a part of them exactly 0;
+    with `ties` they and the weights are small integers, so that many thresholds are equal."""
+    generator = np.random.default_rng(seed)
+    union = min(items, 3 * anchors)
+    columns = generator.normal(size=(union, items))
+    if ties:
+        columns = np.sign(columns) * generator.integers(1, 3, columns.shape)
+    columns[generator.random(columns.shape) < zeros] = 0
+    places = np.stack([generator.choice(union, anchors, replace=False) for _ in range(bits)])
+    weights = generator.normal(size=places.shape)
+    if ties:
+        weights = np.round(weights * 2) / 2
+    partners = draw_partners(items, share, generator)
+    targets = generator.integers(0, scale * bits + 1, partners.shape).astype(np.int32)
+    return columns, places, weights, partners, targets, scale
+
+
+def unpack(descent):
+    """Codes of a `Descent`: int64 (n, bits)."""
+    bits = np.arange(len(descent.places))
+    shifts = (bits % 64).astype(np.uint64)[:, None]
+    return (descent.codes[bits // 64] >> shifts & np.uint64(1)).T.astype(int)
+
+
+def squares(codes, partners, targets, scale):
+    """The sum over pairs of (scale * Hamming distance - target)^2, in plain integers."""
+    hamming = (codes[:, None] != codes[partners]).sum(axis=2)
+    return int(np.sum((scale * hamming - targets) ** 2))
+
+
+def kernel_sums(columns, places, weights):
+    return np.stack([own @ columns[rows] for own, rows in zip(weights, places)])
+
+
+def plain_descent(columns, places, weights, partners, targets, scale, steps):
+    """The authors' algorithm as it is written: at every threshold one item flips, and the errors of the pairs
+    that hold it are brought up to date through lists of its partners and of the items it is a partner of.
+
+    Returns weights and codes (n, bits). Errors are integers, in 1/scale of a bit.
+    """
+    items, weights = columns.shape[1], weights.copy()
+    forward = [[(i, c) for c in range(partners.shape[1])] for i in range(items)]
+    reverse = [[] for _ in range(items)]
+    for i, row in enumerate(partners):
+        for c, j in enumerate(row):
+            reverse[j].append((i, c))
+    sums = kernel_sums(columns, places, weights)
+    codes = (sums > 0).astype(int).T
+    for bit, anchor in steps:
+        column, weight = columns[places[bit, anchor]], weights[bit, anchor]
+        moving = [i for i in range(items) if column[i] != 0]
+        if not moving:
+            continue
+        thresholds = {i: weight - sums[bit, i] / column[i] for i in moving}
+        moving.sort(key=thresholds.get)
+        edges = [thresholds[i] for i in moving]
+        candidates = [edges[0] - 5e-7, *[(a + b) / 2 for a, b in pairwise(edges)], edges[-1] + 5e-7]
+        trial = codes.copy()
+        trial[:, bit] = sums[bit] + (candidates[0] - weight) * column > 0
+        errors = scale * (trial[:, None] != trial[partners]).sum(axis=2) - targets
+        objective = int(np.sum(errors**2))
+        walk = [objective]
+        for i in moving:
+            step = 1 - 2 * trial[i, bit]
+            for row, c in forward[i] + reverse[i]:
+                other = partners[row, c] if row == i else row
+                old = errors[row, c]
+                errors[row, c] += scale * step * (1 - 2 * trial[other, bit])
+                objective += int(errors[row, c] ** 2 - old**2)
+            trial[i, bit] += step
+            walk.append(objective)
+        best = int(np.argmin(walk))
+        sums[bit] += (candidates[best] - weight) * column
+        weights[bit, anchor] = candidates[best]
+        codes[:, bit] = sums[bit] > 0
+    return weights, codes
+
+
+def random_steps(seed, bits, anchors, count):
+    generator = np.random.default_rng(seed)
+    return list(zip(generator.integers(bits, size=count), generator.integers(anchors, size=count)))
+
+
+def vectors(seed=0, items=80, dimensions=10, classes=4):
+    """Vectors of unit length around class centres, float32 (n, d), and classes."""
+    generator = np.random.default_rng(seed)
+    labels = np.arange(items) % classes
+    found = 1.5 * generator.normal(size=(classes, dimensions))[labels] + generator.normal(
+        size=(items, dimensions)
+    )
+    found -= found.mean(axis=0)
+    return (found / np.linalg.norm(found, axis=1, keepdims=True)).astype(np.float32), labels
+
+
+def training_set(items, labels, levels=(0, 1), affinity=None, records=None):
+    affinity = (labels[:, None] == labels).astype(np.int64) if affinity is None else affinity
+    report = (lambda record: None) if records is None else records.append
+    return TrainingSet(items, lambda i, j: affinity[np.ix_(i, j)], levels, labels, report)
+
+
+@pytest.fixture
+def descents(monkeypatch):
+    """Every `Descent` that a fit makes, with what it was made of and what it was told to do."""
+    made = []
+
+    class Watched(Descent):
+        def __init__(self, columns, places, weights, partners, targets, scale):
+            self.made_of = columns.copy(), places.copy(), weights.copy(), partners, targets, scale
+            self.steps = []
+            super().__init__(columns, places, weights, partners, targets, scale)
+            made.append(self)
+
+        def sweep(self, chosen):
+            self.steps += list(enumerate(chosen))
+            super().sweep(chosen)
+
+    monkeypatch.setattr(module, "Descent", Watched)
+    return made
+
+
+# -- one weight --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("scale", [1, 3])
+@pytest.mark.parametrize("seed", range(12))
+def test_no_value_of_the_weight_is_better_than_the_one_chosen(seed, scale, ties):
+    columns, places, weights, partners, targets, scale = problem(seed, scale=scale, ties=ties)
+    descent = Descent(columns, places, weights, partners, targets, scale)
+    tried = 0
+    for bit, anchor in random_steps(seed, 5, 4, 15):
+        before = descent.weights.copy()
+        descent.update(bit, anchor)
+        changed = descent.weights != before
+        changed[bit, anchor] = False
+        assert not changed.any()
+        codes, column = unpack(descent), columns[places[bit, anchor]]
+        for value in [*np.linspace(-40, 40, 801), -1e4, 1e4, before[bit, anchor]]:
+            trial, sums = codes.copy(), descent.sums[bit] + (value - descent.weights[bit, anchor]) * column
+            if np.any((np.abs(sums) < 1e-9) & (column != 0)):
+                continue  # a threshold itself, which is no candidate
+            trial[:, bit] = sums > 0
+            tried += 1
+            assert squares(trial, partners, targets, scale) >= descent.squares
+    assert tried > 9000
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_objective_is_that_of_the_kernel_sums_and_never_rises(seed):
+    made = problem(seed, items=40, bits=7, scale=2, ties=seed % 2)
+    columns, places, _, partners, targets, scale = made
+    descent = Descent(*made)
+    last = descent.squares
+    for bit, anchor in random_steps(seed, 7, 4, 80):
+        descent.update(bit, anchor)
+        assert descent.squares <= last
+        last = descent.squares
+        assert descent.squares == descent.recount() == squares(unpack(descent), partners, targets, scale)
+    assert np.array_equal(unpack(descent), (kernel_sums(columns, places, descent.weights) > 0).T)
+    hamming = (unpack(descent)[:, None] != unpack(descent)[partners]).mean(axis=2)
+    expected = np.sum((hamming - targets / (scale * 7)) ** 2) / 2
+    assert descent.objective() == pytest.approx(expected, rel=1e-12)
+
+
+def test_one_threshold_worked_by_hand():
+    # Two items, one bit, one anchor; they should differ. f = (W, -2 W + 3) at first, W = 1: both bits are 1.
+    columns = np.array([[1.0, -2.0], [0.0, 3.0]])
+    partners = np.array([[1], [0]], np.int32)
+    targets = np.ones((2, 1), np.int32)
+    descent = Descent(columns, np.array([[0, 1]]), np.array([[1.0, 1.0]]), partners, targets, 1)
+    assert unpack(descent).tolist() == [[1], [1]]
+    assert descent.objective() == 1.0  # two ordered pairs, each (0 - 1)^2 / 2
+    # Thresholds 0 (item 0 becomes 1) and 1.5 (item 1 becomes 0): candidates below 0, 0.75 and above 1.5
+    # have squares 0, 2 and 0; the lowest of the best is taken.
+    descent.update(0, 0)
+    assert descent.weights.tolist() == [[-5e-7, 1.0]]
+    assert unpack(descent).tolist() == [[0], [1]]
+    assert descent.objective() == 0.0
+    # In the second weight item 0 has no threshold (K = 0); item 1 has one at -1e-6 / 3.
+    descent.update(0, 1)
+    assert descent.weights[0, 1] == pytest.approx(-1e-6 / 3 + 5e-7)
+    assert descent.objective() == 0.0
+
+
+def test_items_whose_kernel_value_is_zero_never_flip():
+    columns, places, weights, partners, targets, scale = problem(3, items=30, zeros=0.5)
+    descent = Descent(columns, places, weights, partners, targets, scale)
+    flipped = 0
+    for bit, anchor in random_steps(0, 5, 4, 60):
+        before = unpack(descent)[:, bit]
+        descent.update(bit, anchor)
+        moved = unpack(descent)[:, bit] != before
+        flipped += moved.sum()
+        assert not moved[columns[places[bit, anchor]] == 0].any()
+    assert flipped > 0
+
+
+def test_an_anchor_without_a_threshold_leaves_everything_as_it_was():
+    columns, places, weights, partners, targets, scale = problem(0)
+    columns[places[0, 1]] = 0.0
+    descent = Descent(columns, places, weights, partners, targets, scale)
+    before = descent.weights.copy(), descent.codes.copy()
+    descent.update(0, 1)
+    assert np.array_equal(descent.weights, before[0])
+    assert np.array_equal(descent.codes, before[1])
+
+
+def test_kernel_values_that_are_rounding_errors_count_as_zero():
+    columns, *rest = problem(0)
+    noise = np.where(columns == 0, 1e-15, 0)
+    assert (noise > 0).any()
+    plain, noisy = Descent(columns, *rest), Descent(columns + noise, *rest)
+    for step in random_steps(0, 5, 4, 20):
+        plain.update(*step)
+        noisy.update(*step)
+    assert np.array_equal(plain.weights, noisy.weights)
+    assert np.array_equal(plain.codes, noisy.codes)
+
+
+def test_no_candidate_lies_between_thresholds_too_close_to_tell_apart():
+    thresholds = np.array([-1.0, -1.0, -1 + 1e-13, 2.0, 2 + 1e-6])
+    candidates, valid = candidates_between(thresholds, 0.5)
+    assert valid.tolist() == [True, False, False, True, True, True]
+    assert candidates[valid] == pytest.approx([-1 - 5e-7, 0.5, 2 + 5e-7, 2 + 1.5e-6], abs=1e-12)
+    # The outer ones are outside even where 5e-7 would be lost to rounding.
+    candidates, valid = candidates_between(np.array([-1e13, 1e13]), 0.0)
+    assert valid.all()
+    assert candidates[0] < -1e13
+    assert candidates[2] > 1e13
+
+
+def test_copies_of_an_item_stay_together():
+    columns, places, weights, *_ = problem(1, items=12)
+    columns = np.repeat(columns, 3, axis=1)
+    partners = draw_partners(36, 0.4, np.random.default_rng(0))
+    targets = np.random.default_rng(1).integers(0, 6, partners.shape).astype(np.int32)
+    descent = Descent(columns, places, weights, partners, targets, 1)
+    for step in random_steps(0, 5, 4, 60):
+        descent.update(*step)
+        codes = unpack(descent).reshape(12, 3, 5)
+        assert (codes == codes[:, :1]).all()
+        assert descent.squares == squares(unpack(descent), partners, targets, 1)
+
+
+def test_a_weight_at_a_threshold_is_no_obstacle():
+    # f = 0 exactly for items 0 and 1, whose kernel values have opposite signs: one has passed, one has not.
+    columns = np.array([[1.0, -1.0, 2.0, 1.0]])
+    partners = draw_partners(4, 1.0, np.random.default_rng(0))
+    for targets in np.random.default_rng(0).integers(0, 2, (20, *partners.shape)).astype(np.int32):
+        descent = Descent(columns, np.array([[0]]), np.zeros((1, 1)), partners, targets, 1)
+        first = descent.squares
+        descent.update(0, 0)
+        assert descent.squares == descent.recount() <= first
+
+
+# -- the whole descent -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bits", [1, 6, 64, 67, 130])
+def test_the_descent_is_the_plain_algorithm_bit_for_bit(bits):
+    made = problem(bits, items=31, bits=bits, anchors=5, scale=1 + bits % 3)
+    steps = random_steps(bits, bits, 5, 60)
+    descent = Descent(*made)
+    for step in steps:
+        descent.update(*step)
+    weights, codes = plain_descent(*made, steps)
+    assert np.array_equal(descent.weights, weights)
+    assert np.array_equal(unpack(descent), codes)
+    assert descent.squares == squares(codes, *made[3:])
+
+
+@pytest.mark.parametrize("settings", [{}, {"kernel": "rbf"}, {"target": "euclidean"}])
+def test_a_fit_is_the_plain_algorithm_with_the_same_draws(settings, descents):
+    items, labels = vectors()
+    method = BRE(bits=7, anchors=6, tolerance=0, max_sweeps=8, **settings).fit(training_set(items, labels))
+    (descent,) = descents
+    assert len(descent.steps) % 7 == 0
+    weights, codes = plain_descent(*descent.made_of, descent.steps)
+    assert np.array_equal(descent.weights, weights)
+    assert np.array_equal(method.encode(items), codes.astype(bool))
+
+
+@pytest.mark.parametrize(("target", "tolerance"), [("affinity", 1e-3), ("euclidean", 1e-4)])
+def test_the_objective_falls_until_a_sweep_gains_too_little(target, tolerance):
+    items, labels = vectors()
+    records = []
+    settings = {"bits": 8, "tolerance": tolerance, "target": target}
+    BRE(**settings).fit(training_set(items, labels, records=records))
+    objectives = np.array([record["objective"] for record in records])
+    gains = -np.diff(objectives)
+    pairs = 80 * 4
+    assert [record["sweep"] for record in records] == list(range(1, len(records) + 1))
+    assert {record["sweeps"] for record in records} == {1000}
+    assert len(records) > 3
+    assert np.all(gains[:-1] > tolerance * pairs)
+    assert 0 <= gains[-1] <= tolerance * pairs
+    assert objectives[-1] < 0.95 * objectives[0]
+    short = []
+    BRE(**settings, max_sweeps=2).fit(training_set(items, labels, records=short))
+    assert [record["objective"] for record in short] == objectives[:2].tolist()
+
+
+def test_without_tolerance_the_last_sweep_is_the_first_that_gains_nothing():
+    records = []
+    BRE(bits=4, tolerance=0).fit(training_set(*vectors(), records=records))
+    gains = -np.diff([record["objective"] for record in records])
+    assert len(records) < 1000
+    assert np.all(gains[:-1] > 0)
+    assert gains[-1] == 0
+
+
+def test_same_seed_same_model_and_another_seed_another():
+    items, labels = vectors()
+    first, again, other = (
+        BRE(bits=9, seed=seed, training_items=60, max_sweeps=5).fit(training_set(items, labels))
+        for seed in (3, 3, 4)
+    )
+    assert np.array_equal(first.weights, again.weights)
+    assert not np.array_equal(first.weights, other.weights)
+
+
+# -- draws and targets -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("items", "share", "count"), [(100, 0.05, 5), (30, 0.05, 2), (9, 0.05, 1), (2, 0.5, 1), (6, 1.0, 5)]
+)
+def test_partners_are_others_without_repetition(items, share, count):
+    partners = draw_partners(items, share, np.random.default_rng(0))
+    assert partners.shape == (items, count)
+    assert partners.dtype == np.int32
+    assert np.all(np.diff(partners, axis=1) > 0)
+    assert partners.min() >= 0
+    assert partners.max() < items
+    assert not (partners == np.arange(items)[:, None]).any()
+
+
+def test_every_other_item_is_as_likely_a_partner():
+    drawn = np.stack([draw_partners(6, 1 / 3, np.random.default_rng(seed)) for seed in range(3000)])
+    for item in range(6):
+        counts = np.bincount(drawn[:, item].ravel(), minlength=6)
+        assert counts[item] == 0
+        assert np.delete(counts, item) == pytest.approx(1200, abs=120)
+
+
+def test_anchors_are_drawn_for_each_bit_and_weights_are_small_at_first(descents):
+    items, labels = vectors(items=300)
+    BRE(bits=40, anchors=30, weight_scale=0.01, max_sweeps=1).fit(training_set(items, labels))
+    columns, places, weights, *_ = descents[0].made_of
+    assert places.shape == weights.shape == (40, 30)
+    assert len({tuple(sorted(row)) for row in places.tolist()}) == 40
+    assert all(len(set(row)) == 30 for row in places.tolist())
+    assert np.std(weights) == pytest.approx(0.01, rel=0.1)
+    assert abs(np.mean(weights)) < 0.002
+    assert columns.shape == (len(np.unique(places)), 300)
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected", "scale"),
+    [
+        ({}, lambda affinity: 1 - affinity / 5, 5),
+        ({"target": "binary"}, lambda affinity: 1.0 * (affinity == 0), 1),
+    ],
+)
+def test_affinity_targets_are_exact(settings, expected, scale, descents, monkeypatch):
+    monkeypatch.setattr(module, "_ROWS", 17)
+    items, labels = vectors()
+    affinity = np.random.default_rng(0).choice([0, 1, 2, 5], (80, 80), p=[0.7, 0.1, 0.1, 0.1])
+    made = training_set(items, labels, (0, 1, 2, 5), affinity)
+    BRE(bits=7, max_sweeps=1, **settings).fit(made)
+    *_, partners, targets, used_scale = descents[0].made_of
+    assert used_scale == scale
+    own = np.take_along_axis(affinity, partners.astype(int), axis=1)
+    assert targets / (7 * scale) == pytest.approx(expected(own), abs=1e-15)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_euclidean_targets_are_scaled_by_the_largest_of_all_pairs(kernel, descents, monkeypatch):
+    monkeypatch.setattr(module, "_ROWS", 17)
+    items, labels = vectors()
+    items = items * np.linspace(0.5, 2, 80, dtype=np.float32)[:, None]
+    BRE(bits=7, max_sweeps=1, kernel=kernel, target="euclidean").fit(training_set(items, labels))
+    *_, partners, targets, scale = descents[0].made_of
+    distances = cdist(items.astype(float), items.astype(float)) ** 2
+    if kernel == "linear":
+        distances = distances / 2
+    else:
+        distances = 1 - np.exp(-distances / (2 * distances.sum() / (80 * 79)))
+    own = np.take_along_axis(distances / distances.max(), partners.astype(int), axis=1)
+    assert targets / (7 * scale) == pytest.approx(own, abs=0.51 / (7 * scale))
+    assert own.max() < 1  # the largest distance of all is not among the sampled pairs
+
+
+def test_euclidean_targets_need_no_affinity():
+    items, _ = vectors()
+    method = BRE(bits=24, target="euclidean").fit(TrainingSet(items, affinity=None))
+    codes = method.encode(items)
+    hamming, euclidean = cdist(codes, codes, "hamming"), cdist(items, items, "sqeuclidean")
+    upper = np.triu_indices(len(items), 1)
+    assert np.corrcoef(hamming[upper], euclidean[upper])[0, 1] > 0.7
+
+
+def test_more_affinity_levels_than_steps_of_a_bit_are_rounded(descents):
+    items, labels = vectors()
+    affinity = np.random.default_rng(0).integers(0, 10_001, (80, 80))
+    BRE(bits=3, max_sweeps=1).fit(training_set(items, labels, tuple(range(10_001)), affinity))
+    *_, partners, targets, scale = descents[0].made_of
+    own = np.take_along_axis(affinity, partners.astype(int), axis=1)
+    assert targets / (3 * scale) == pytest.approx(1 - own / 10_000, abs=1 / (3 * scale))
+
+
+def test_training_items_are_a_random_part_and_their_affinities_go_along(descents):
+    items, labels = vectors(items=200)
+    made = training_set(items, labels)
+    BRE(bits=5, training_items=50, max_sweeps=1, kernel="rbf", anchors=1000).fit(made)
+    columns, _, _, partners, targets, _ = descents[0].made_of
+    assert columns.shape == (50, 50)  # anchors: all there are
+    assert np.array_equal(columns.argmax(axis=1), np.arange(50))
+    assert columns.mean(axis=1) == pytest.approx(0, abs=1e-12)
+    # Which items were taken is seen in the order of the draws: they come first.
+    rows = np.sort(np.random.default_rng(0).choice(200, 50, replace=False))
+    different = labels[rows][:, None] != labels[rows][partners]
+    assert np.array_equal(targets, 5 * different)
+
+
+def test_more_training_items_than_there_are_means_all():
+    items, labels = vectors()
+    whole, more = (
+        BRE(bits=5, max_sweeps=3, training_items=count).fit(training_set(items, labels))
+        for count in (None, 1000)
+    )
+    assert np.array_equal(whole.weights, more.weights)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_mean_squared_distance_is_that_of_all_pairs(seed):
+    items = np.random.default_rng(seed).normal(3, 2, (13, 4))
+    distances = cdist(items, items, "sqeuclidean")
+    assert mean_squared_distance(items) == pytest.approx(distances.sum() / (13 * 12))
+
+
+# -- encoding ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_codes_are_signs_of_explicit_kernel_sums(kernel, descents, monkeypatch):
+    monkeypatch.setattr(module, "_ROWS", 17)
+    items, labels = vectors()
+    others, _ = vectors(seed=1)
+    method = BRE(bits=9, anchors=7, kernel=kernel, max_sweeps=4).fit(training_set(items, labels))
+    (descent,) = descents
+    anchors = items[np.unique(descent_anchors(0, 80, 9, 7))].astype(float)
+    values = others.astype(float) @ anchors.T
+    if kernel == "rbf":
+        squared = cdist(items.astype(float), items.astype(float)) ** 2
+        of_training, values = (
+            np.exp(-(cdist(rows.astype(float), anchors) ** 2) / (2 * squared.sum() / (80 * 79)))
+            for rows in (items, others)
+        )
+        values -= of_training.mean(axis=0)
+    sums = np.stack([values[:, rows] @ own for rows, own in zip(descent.places, descent.weights)], axis=1)
+    assert np.array_equal(method.encode(others), sums > 0)
+    assert np.array_equal(method.encode(items), unpack(descent).astype(bool))
+
+
+def descent_anchors(seed, items, bits, anchors):
+    """The anchors that a fit of all items draws: after the partners, whose draws come first."""
+    generator = np.random.default_rng(seed)
+    draw_partners(items, BRE.partners, generator)
+    return [generator.choice(items, anchors, replace=False) for _ in range(bits)]
+
+
+def test_the_linear_kernel_keeps_one_projection_per_bit():
+    items, labels = vectors()
+    method = BRE(bits=9, max_sweeps=2).fit(training_set(items, labels))
+    assert {name: array.shape for name, array in method.state().items()} == {"weights": (10, 9)}
+
+
+def test_images_are_vectors():
+    generator = np.random.default_rng(0)
+    images = generator.integers(0, 256, (40, 4, 4, 3)).astype(np.uint8)
+    labels = np.arange(40) % 2
+    of_images = BRE(bits=5, max_sweeps=3).fit(training_set(images, labels))
+    of_rows = BRE(bits=5, max_sweeps=3).fit(training_set(images.reshape(40, -1), labels))
+    assert np.array_equal(of_images.encode(images), of_rows.encode(images.reshape(40, -1)))
+
+
+# -- refusals ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"kernel": "cubic"}, "kernel must be one of linear, rbf"),
+        ({"target": "cosine"}, "target must be one of affinity, binary, euclidean"),
+        ({"anchors": 0}, "anchors must be at least 1, not 0"),
+        ({"max_sweeps": 0}, "max_sweeps must be at least 1"),
+        ({"training_items": 1}, "training_items must be at least 2, not 1"),
+        ({"partners": 0.0}, "partners is a share"),
+        ({"partners": 50}, "partners is a share"),
+    ],
+)
+def test_settings_that_mean_nothing_are_refused(settings, message):
+    with pytest.raises(Refusal, match=message) as told:
+        BRE(**settings).fit(training_set(*vectors()))
+    assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize("settings", [{}, {"kernel": "rbf"}, {"target": "euclidean"}])
+@pytest.mark.parametrize("count", [0, 1])
+def test_fewer_than_two_items_are_refused(settings, count):
+    items, labels = vectors()
+    with pytest.raises(Refusal, match=f"at least 2 training items, there are {count}") as told:
+        BRE(**settings).fit(training_set(items[:count], labels[:count]))
+    assert "\n" not in str(told.value)
+
+
+def test_one_class_is_refused():
+    items, labels = vectors()
+    with pytest.raises(Refusal, match="all pairs are equal"):
+        BRE().fit(training_set(items, np.zeros_like(labels)))
+    with pytest.raises(Refusal, match="all pairs are equal"):
+        BRE().fit(training_set(items, np.arange(80)))
+
+
+@pytest.mark.parametrize("settings", [{"kernel": "rbf"}, {"target": "euclidean"}])
+@pytest.mark.parametrize("seed", range(5))
+def test_equal_items_are_refused_where_distances_count(settings, seed):
+    item = np.random.default_rng(seed).normal(5, 1, 70).astype(np.float32)
+    with pytest.raises(Refusal, match=r"that differ|all pairs are equal"):
+        BRE(**settings).fit(training_set(np.tile(item, (30, 1)), np.arange(30) % 2))
