@@ -15,6 +15,13 @@ import torch
 from methods._base import HashingMethod, Refusal
 
 
+def shuffled_batches(items, size, key):
+    """All of `items` items in random order, cut into index arrays of `size`, the last maybe shorter; key: the
+    generator's seed, an integer or several."""
+    order = np.random.default_rng(key).permutation(items)
+    return [order[begin : begin + size] for begin in range(0, items, size)]
+
+
 @dataclass(kw_only=True)
 class DeepHashing(HashingMethod):
     """A network whose outputs' signs are the code. A method defines `loss`, and overrides what else differs.
@@ -38,7 +45,8 @@ class DeepHashing(HashingMethod):
 
     def loss(self, outputs, affinity, indices):
         """Scalar to minimise. outputs: float (M, bits), the network's raw scores f; affinity: int64 (M, M),
-        its diagonal included; indices: int64 (M,), the items' places in the training set."""
+        its diagonal included, or what `batch_affinity` makes; indices: int64 (M,), the items' places in the
+        training set."""
         raise NotImplementedError(f"{type(self).__name__} does not define loss")
 
     def relax(self, outputs):
@@ -53,7 +61,21 @@ class DeepHashing(HashingMethod):
         return torch.nn.Sequential(torch.nn.Flatten(), layer)
 
     def prepare(self, training_set):
-        """Called once before training: for methods that keep something per training item."""
+        """Called once before training. What it returns is `self.memory` while training lasts, and is dropped
+        with it: for methods that keep something per training item. May raise `Refusal`."""
+
+    def draw_batches(self, items, epoch):
+        """The batches of an epoch, counted from 0: a list of index arrays into the `items` training items."""
+        return shuffled_batches(items, self.batch_size, (self.seed, epoch))
+
+    def batch_affinity(self, training_set, indices):
+        """What `loss` is given as affinity for a batch: an array with one row or more per item."""
+        return training_set.affinity(indices, indices)
+
+    def parameter_groups(self):
+        """What torch.optim.SGD is given: dicts of `params` and what differs from the method's settings, be it
+        `weight_decay` or `rate_multiplier`, which multiplies the learning rate."""
+        return [{"params": list(self.network.parameters())}]
 
     def fit(self, training_set):
         if len(training_set) < 2:
@@ -63,15 +85,22 @@ class DeepHashing(HashingMethod):
         device = self._device()
         self.item_shape = tuple(training_set.items.shape[1:])
         self.network = self._seeded_network().to(device)
-        self.prepare(training_set)
+        try:
+            self.memory = self.prepare(training_set)
+            self._train(training_set, device)
+        finally:  # also where training was refused: a method keeps no training data
+            vars(self).pop("memory", None)
+        return self
+
+    def _train(self, training_set, device):
         optimizer = torch.optim.SGD(
-            self.network.parameters(), self.learning_rate, self.momentum, weight_decay=self.weight_decay
+            self.parameter_groups(), self.learning_rate, self.momentum, weight_decay=self.weight_decay
         )
         started = time.perf_counter()
         for epoch in range(self.epochs):
             rate, self.current_alpha = self.schedule(epoch)
             for group in optimizer.param_groups:
-                group["lr"] = rate
+                group["lr"] = rate * group.get("rate_multiplier", 1)
             objective = self._epoch(training_set, optimizer, epoch, device)
             training_set.report(
                 {
@@ -83,7 +112,6 @@ class DeepHashing(HashingMethod):
                     "alpha": self.current_alpha,
                 }
             )
-        return self
 
     def schedule(self, epoch):
         """(learning rate, alpha) of an epoch, counted from 0."""
@@ -96,15 +124,13 @@ class DeepHashing(HashingMethod):
 
     def _epoch(self, training_set, optimizer, epoch, device):
         """One pass over the training set; returns the mean loss over its items."""
-        order = np.random.default_rng((self.seed, epoch)).permutation(len(training_set))
         total, seen = 0.0, 0
         self.network.train()
-        for begin in range(0, len(order), self.batch_size):
-            indices = order[begin : begin + self.batch_size]
+        for indices in self.draw_batches(len(training_set), epoch):
             if len(indices) < 2:  # one item ranks nothing
                 continue
             items = self._tensor(training_set.items[indices], device)
-            affinity = torch.from_numpy(training_set.affinity(indices, indices)).to(device)
+            affinity = torch.from_numpy(self.batch_affinity(training_set, indices)).to(device)
             loss = self.loss(self.network(items), affinity, torch.from_numpy(indices).to(device))
             optimizer.zero_grad()
             loss.backward()

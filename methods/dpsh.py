@@ -1,0 +1,76 @@
+"""DPSH: a logistic likelihood on the inner products of a mini-batch with all training items.
+
+Li, Wang, Kang. Feature Learning based Deep Supervised Hashing with Pairwise Labels. IJCAI 2016. Authors'
+code: MATLAB (MatConvNet), and jiangqy/DPSH-pytorch.
+"""
+
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import numpy as np
+import torch
+
+from methods._deep import DeepHashing
+from methods._likelihood import negative_log_likelihood, with_gradient
+from methods._supervision import kept_matrix, similar_share
+
+_ITEMS_AT_ONCE = 1024  # so that what is computed about a batch and them stays in the cache
+
+
+@dataclass(kw_only=True)
+class DPSH(DeepHashing):
+    """Minimises J = sum_ij [ln(1 + e^theta_ij) - s_ij theta_ij] + eta sum_i ||sgn(u_i) - u_i||^2 over all
+    ordered pairs of training items, theta_ij = <u_i, u_j> / 2, u the network's raw scores.
+
+    A table keeps every item's latest scores, zeros at first; the pairs of a step are those of its batch with
+    the whole table. alpha and alpha_final are not used: scores are not squashed.
+
+    On fine-tuned networks the authors take batches of 128, 150 epochs, no momentum, learning rate 0.01
+    falling to 1e-6 (PyTorch: 0.05, a tenth every 50 epochs), weight decay 5e-4 (1e-5), eta 10 (NUS-WIDE 100).
+    A linear layer on features of unit length needs more: the step is proportional to their squared length,
+    which is 1 instead of thousands.
+    """
+
+    supervision = "binary"
+    family = "pairwise"
+
+    learning_rate: float = 3.0
+    momentum: float = 0.0
+    weight_decay: float = 1e-5
+    epochs: int = 150
+    batch_size: int = 128
+    eta: float = 10.0
+
+    def prepare(self, training_set):
+        similar_share(training_set, self.seed)  # refuses a training set without two kinds of pairs
+        return SimpleNamespace(
+            table=torch.zeros(len(training_set), self.bits, device=self._device()),
+            similar=kept_matrix(training_set, lambda affinity: affinity > 0, bool),
+        )
+
+    def batch_affinity(self, training_set, indices):
+        """Similarity of the batch with all training items: bool (M, n)."""
+        if self.memory.similar is not None:
+            return self.memory.similar[indices]
+        return training_set.affinity(indices, np.arange(len(training_set))) > 0
+
+    def loss(self, outputs, affinity, indices):
+        """J over the pairs of the batch with all items, per pair; affinity: bool or integers (M, n).
+
+        Its gradient is the published step, -[(S - sigmoid(theta)) U - 2 eta (U_0 - sgn U_0)] / (M n), U_0 the
+        batch's scores and U the table: that of J over all ordered pairs of training items with the scores
+        outside of the batch held fixed. The 1/2 of theta is gone because u_i is in (i, j) and in (j, i).
+        """
+        table, scores = self.memory.table, outputs.detach()
+        table[indices] = scores
+        error = scores - torch.sign(scores)
+        value = self.eta * error.square().sum()
+        gradient = 2 * self.eta * error
+        for begin in range(0, len(table), _ITEMS_AT_ONCE):
+            some = table[begin : begin + _ITEMS_AT_ONCE]
+            theta = scores @ some.t() / 2
+            similar = (affinity[:, begin : begin + _ITEMS_AT_ONCE] > 0).to(theta.dtype)
+            value = value + negative_log_likelihood(theta, similar).sum()
+            gradient.addmm_(theta.sigmoid_().sub_(similar), some)
+        pairs = len(scores) * len(table)
+        return with_gradient(value / pairs, outputs, gradient / pairs)

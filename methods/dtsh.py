@@ -1,0 +1,118 @@
+"""DTSH: a logistic likelihood of triplets, an anchor's positive to be nearer than its negative by a margin.
+
+Wang, Shi, Kitani. Deep Supervised Hashing with Triplet Labels. ACCV 2016. Authors' code: Minione/DTSH.
+"""
+
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import numpy as np
+import torch
+
+from methods._base import Refusal
+from methods._deep import DeepHashing, shuffled_batches
+from methods._likelihood import with_gradient
+from methods._supervision import single_classes
+from methods._triplets import ClassGroups, LevelGroups, triplet_likelihood
+
+
+@dataclass(kw_only=True)
+class DTSH(DeepHashing):
+    """Minimises J = -sum ln sigmoid(T) + eta sum_q ||u_q - sgn(u_q)||^2 over triplets (q, p, n) with
+    T = theta_qp - theta_qn - margin, theta_ij = <u_i, u_j> / 2, u the network's raw scores. margin None:
+    bits / 2.
+
+    A table keeps every item's latest scores, zeros at first. Anchors q are the items of a batch; their
+    positives and negatives come from outside of it and move only when they are anchors themselves. With
+    single classes (affinity 1 within a class, 0 across) each anchor meets each other class: `positives` items
+    of its own class, drawn anew, and `negatives` of the other, in all combinations. classes_per_anchor: so
+    many of the other classes, drawn at random (None: all; of 100 classes, 250,000 triplets an anchor). The
+    published method stops there. With any other affinity an anchor meets each level above 0: positives of
+    that affinity and negatives of a lower one, drawn with replacement where fewer exist.
+
+    A batch is at most half of the training set. Refused: a class whose expected number of items outside of a
+    batch is below `positives` or `negatives` (a batch that leaves fewer by chance draws with replacement).
+    alpha and alpha_final are not used: scores are not squashed.
+
+    On a fine-tuned network the authors take learning rate 5e-4, times 2/3 every 20 epochs, 100 epochs, no
+    momentum, weight decay 5e-4, eta 100. A linear layer on features of unit length needs more: the step is
+    proportional to their squared length, which is 1 instead of thousands, and to triplets per training item.
+    """
+
+    supervision = "graded"
+    family = "pairwise"
+
+    learning_rate: float = 0.3
+    momentum: float = 0.0
+    epochs: int = 100
+    batch_size: int = 128
+    positives: int = 50
+    negatives: int = 50
+    margin: float | None = None
+    eta: float = 100.0
+    classes_per_anchor: int | None = None
+
+    def prepare(self, training_set):
+        items = len(training_set)
+        if items < 4:
+            raise Refusal(
+                f"triplets from outside of a batch need at least 4 training items, there are {items}"
+            )
+        for name in ("positives", "negatives", "classes_per_anchor"):
+            if (wanted := getattr(self, name)) is not None and wanted < 1:
+                raise Refusal(f"{name} must be at least 1, not {wanted}")
+        classes = single_classes(training_set)
+        if classes is None:
+            groups = LevelGroups(training_set)
+        else:
+            self._check(np.bincount(classes))
+            groups = ClassGroups(classes, self.classes_per_anchor)
+        table = torch.zeros(items, self.bits, device=self._device())
+        return SimpleNamespace(table=table, groups=groups, step=0)
+
+    def draw_batches(self, items, epoch):
+        return shuffled_batches(items, self._batch_size(items), (self.seed, epoch))
+
+    def batch_affinity(self, training_set, indices):
+        """Nothing: triplets bring their own."""
+        return np.empty((len(indices), 0), np.int64)
+
+    def loss(self, outputs, affinity, indices):
+        """J over the triplets of the batch, per triplet.
+
+        Its gradient is the published step, -[sum (1 - sigmoid(T)) (u_p - u_n) - 4 eta (u_q - sgn u_q)] over
+        M n for M anchors and n training items, whatever the number of triplets: twice the gradient of J by
+        the anchors, positives and negatives being fixed.
+        """
+        memory, scores = self.memory, outputs.detach()
+        memory.table[indices] = scores
+        memory.step += 1
+        positives, negatives = memory.groups.draw(
+            indices.cpu().numpy(),
+            self.positives,
+            self.negatives,
+            np.random.default_rng((self.seed, memory.step, 1)),
+        )
+        margin = self.bits / 2 if self.margin is None else self.margin
+        likelihood, slopes = triplet_likelihood(scores, memory.table, positives, negatives, margin)
+        error = scores - torch.sign(scores)
+        groups = np.count_nonzero((positives[:, :, 0] >= 0) & (negatives[:, :, 0] >= 0))
+        triplets = max(groups, 1) * self.positives * self.negatives
+        value = (likelihood + self.eta * error.square().sum()) / triplets
+        gradient = 2 * (slopes + 2 * self.eta * error) / (len(scores) * len(memory.table))
+        return with_gradient(value, outputs, gradient)
+
+    def _batch_size(self, items):
+        return min(self.batch_size, items // 2)
+
+    def _check(self, sizes):
+        """Refuse classes, given their sizes, that triplets cannot be drawn from."""
+        items, needed = int(sizes.sum()), max(self.positives, self.negatives)
+        if len(sizes) < 2:
+            raise Refusal("all training items are of one class: there is nothing to tell apart")
+        outside = sizes.min() * (1 - self._batch_size(items) / items)
+        if outside < needed:
+            raise Refusal(
+                f"too few training items per class: {outside:.0f} of the smallest class's {sizes.min()} are "
+                f"outside of a batch on average, and triplets take {needed} (see positives, negatives)"
+            )

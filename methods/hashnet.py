@@ -1,0 +1,125 @@
+"""HashNet: a weighted logistic likelihood of pairs of tanh(beta z), with beta growing until it is the sign.
+
+Cao, Long, Wang, Yu. HashNet: Deep Learning to Hash by Continuation. ICCV 2017. Authors' code: thuml/HashNet
+(Caffe).
+"""
+
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import numpy as np
+import torch
+
+from methods._deep import DeepHashing, shuffled_batches
+from methods._likelihood import negative_log_likelihood
+from methods._supervision import similar_share
+
+
+@dataclass(kw_only=True)
+class HashNet(DeepHashing):
+    """Minimises the mean of w_ij [ln(1 + e^theta_ij) - s_ij theta_ij] with theta_ij = similarity_scale
+    <g_i, g_j>, g = tanh(beta z), z the network's raw scores, over the pairs of two batches of batch_size
+    items, one from each of two independently shuffled streams. An item in both makes a pair with itself.
+
+    w_ij = c_ij |S|/|S_1| for similar pairs, |S|/|S_0| for others: total, similar and dissimilar pairs of the
+    training set; c_ij, with multi-hot labels, is the labels in common over the labels of either (else 1).
+    similarity_scale (alpha in the paper) None: 10 / bits.
+
+    beta = alpha (1 + growth iteration)^growth_power, refreshed every `growth_every` iterations; how many
+    there are follows from epochs and batches (the authors' 10,000 end at 7.1). alpha_final is not used.
+
+    released_gradient: step as the released Caffe code does. Weights are |S|/|S_1| and 1 over their sum, and
+    the gradient, but not the loss, has twice that and 4 c_ij on every pair, with c_ij = m^2 / (l_i l_j) for m
+    labels in common of l_i and l_j, and 1/4 for pairs without any (so similar pairs of single labels count 4
+    times); it lacks the factor similarity_scale but for the first batch_size numbers of each stream.
+
+    Weights of layers decay; biases do not, and learn at twice the rate, as released. The authors fine-tune
+    with 10,000 iterations of 256 + 256 images, momentum 0.9, weight decay 5e-4, and for the hash layer
+    learning rate 2e-3 (ImageNet100) or 5e-4, halved every 2000 iterations. A linear layer on features of unit
+    length needs more: the step is proportional to their squared length, 1 instead of thousands.
+    """
+
+    supervision = "binary"
+    family = "pairwise"
+
+    learning_rate: float = 1.0
+    epochs: int = 100
+    similarity_scale: float | None = None
+    growth: float = 0.005
+    growth_power: float = 0.5
+    growth_every: int = 200
+    released_gradient: bool = False
+
+    def prepare(self, training_set):
+        labels = training_set.labels
+        multi_hot = labels is not None and labels.ndim == 2
+        return SimpleNamespace(
+            similar=similar_share(training_set, self.seed),
+            labels=torch.from_numpy(labels.astype(np.float32)).to(self._device()) if multi_hot else None,
+            iteration=0,
+        )
+
+    def draw_batches(self, items, epoch):
+        streams = [shuffled_batches(items, self.batch_size, (self.seed, epoch, stream)) for stream in (1, 2)]
+        return [np.concatenate(batches) for batches in zip(*streams)]
+
+    def batch_affinity(self, training_set, indices):
+        """Affinity of the first stream's items, the first half, with the second's: int64 (M/2, M/2)."""
+        first, second = np.split(indices, 2)
+        return training_set.affinity(first, second)
+
+    def parameter_groups(self):
+        parameters = dict(self.network.named_parameters())
+        biases = [value for name, value in parameters.items() if name.rpartition(".")[2] == "bias"]
+        weights = [value for name, value in parameters.items() if name.rpartition(".")[2] != "bias"]
+        return [{"params": weights}, {"params": biases, "weight_decay": 0.0, "rate_multiplier": 2}]
+
+    def continuation(self, iteration):
+        """beta at an iteration, counted from 0."""
+        refreshed = iteration // self.growth_every * self.growth_every
+        return self.alpha * (1 + self.growth * refreshed) ** self.growth_power
+
+    def loss(self, outputs, affinity, indices):
+        """The weighted likelihood per pair (released: per unit of weight); affinity: integers (M/2, M/2)."""
+        self.current_alpha = self.continuation(self.memory.iteration)
+        self.memory.iteration += 1
+        scale = 10 / self.bits if self.similarity_scale is None else self.similarity_scale
+        first, second = self.relax(outputs).chunk(2)
+        if self.released_gradient:
+            first, second = (_lacking_scale(codes, scale) for codes in (first, second))
+        similar = affinity > 0
+        pairs = negative_log_likelihood(scale * (first @ second.t()), similar.to(first.dtype))
+        share = self.memory.similar
+        overlap = self._overlap(similar, *indices.chunk(2))
+        rest = 1.0 if self.released_gradient else 1 / (1 - share)
+        weights = torch.where(similar, pairs.new_tensor(1 / share), pairs.new_tensor(rest))
+        if self.released_gradient:
+            return (weights * _slope_times(pairs, 2 * 4 * overlap)).sum() / weights.sum()
+        return (weights * overlap * pairs).mean()
+
+    def _overlap(self, similar, first, second):
+        """c_ij (M/2, M/2): in the paper's form, or in the released one."""
+        if self.memory.labels is None:
+            common = similar.float()  # as if of one label each
+            squares = union = 1.0
+        else:
+            first, second = self.memory.labels[first], self.memory.labels[second]
+            common = first @ second.t()
+            mine, theirs = first.sum(1)[:, None], second.sum(1)
+            squares, union = mine * theirs, mine + theirs - common
+        if self.released_gradient:
+            return torch.where(common > 0, common.square() / squares, 0.25)
+        return torch.where(similar & (common > 0), common / union, 1.0)
+
+
+def _slope_times(values, factor):
+    """`values`, with `factor` times the gradient through them."""
+    kept = values.detach()
+    return kept + (values - kept) * factor
+
+
+def _lacking_scale(codes, scale):
+    """Codes with a gradient 1/scale times too large, but for their first len(codes) numbers row by row."""
+    factor = torch.full((codes.numel(),), 1 / scale, dtype=codes.dtype, device=codes.device)
+    factor[: len(codes)] = 1
+    return _slope_times(codes, factor.reshape(codes.shape))

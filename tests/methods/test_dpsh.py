@@ -1,0 +1,243 @@
+"""DPSH: its loss and step against formulas written out, the table of scores, and what it refuses."""
+
+import math
+from dataclasses import fields
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from methods import _supervision, dpsh
+from methods._base import Refusal, TrainingSet
+from methods.dpsh import DPSH
+
+# Three items of two bits, for which the likelihood over all 9 ordered pairs and the quantisation are known.
+KNOWN = np.array([[1.2, -0.5], [0.3, 0.8], [-1.0, 0.4]])
+KNOWN_SIMILAR = np.array([[1, 0, 0], [0, 1, 1], [0, 1, 1]], bool)
+
+
+def objective(scores, similar, eta):
+    """J summed over all ordered pairs, as the paper writes it."""
+    total = 0.0
+    for i in range(len(scores)):
+        for j in range(len(scores)):
+            theta = sum(scores[i, k] * scores[j, k] for k in range(scores.shape[1])) / 2
+            total -= similar[i, j] * theta - math.log(1 + math.exp(theta))
+        total += eta * sum((np.sign(score) - score) ** 2 for score in scores[i])
+    return total
+
+
+def evaluate(method, table, similar, indices):
+    """Loss of a batch (float) and its gradient by the batch's scores (M, bits); the table holds `table`."""
+    method.memory = SimpleNamespace(table=torch.from_numpy(table.copy()), similar=similar)
+    outputs = torch.from_numpy(table[indices]).requires_grad_()
+    loss = method.loss(outputs, torch.from_numpy(similar[indices]), torch.from_numpy(indices))
+    loss.backward()
+    return loss.item(), outputs.grad.numpy()
+
+
+def random_case(seed=0, items=9, bits=3):
+    generator = np.random.default_rng(seed)
+    labels = generator.integers(0, 3, items)
+    return generator.normal(size=(items, bits)), labels[:, None] == labels
+
+
+def training_set(labels, seed=0, dimensions=8, report=lambda record: None, affinity=None):
+    generator = np.random.default_rng(seed)
+    items = generator.normal(size=(len(labels), dimensions))
+    if len(labels):
+        items += 2 * np.random.default_rng(7).normal(size=(max(labels) + 1, dimensions))[labels]
+    if affinity is None:
+        affinity = (labels[:, None] == labels).astype(np.int64)
+    items /= np.linalg.norm(items, axis=1, keepdims=True)
+    return TrainingSet(
+        items.astype(np.float32),
+        lambda rows, columns: affinity[np.ix_(rows, columns)],
+        labels=labels,
+        report=report,
+    )
+
+
+def initial(method, made):
+    """The weights with which training begins."""
+    still = DPSH(**(method.hyperparameters() | {"epochs": 0})).fit(made)
+    return [parameter.detach().numpy() for parameter in still.network.parameters()]
+
+
+# -- the loss ----------------------------------------------------------------------------------------------
+
+
+def test_known_likelihood_and_quantisation():
+    everything = np.arange(3)
+    likelihood, _ = evaluate(DPSH(bits=2, eta=0.0), KNOWN, KNOWN_SIMILAR, everything)
+    whole, _ = evaluate(DPSH(bits=2, eta=1.0), KNOWN, KNOWN_SIMILAR, everything)
+    assert 9 * likelihood == pytest.approx(4.878280, abs=5e-7)
+    assert 9 * (whole - likelihood) == pytest.approx(1.18)
+    assert 9 * whole == pytest.approx(objective(KNOWN, KNOWN_SIMILAR, 1.0))
+
+
+@pytest.mark.parametrize("eta", [0.0, 0.7])
+def test_the_loss_of_a_batch_is_that_of_its_pairs_with_all_items(eta):
+    scores, similar = random_case()
+    indices = np.array([4, 0, 7])
+    expected = 0.0
+    for i in indices:
+        for j in range(len(scores)):
+            theta = scores[i] @ scores[j] / 2
+            expected += math.log(1 + math.exp(theta)) - similar[i, j] * theta
+        expected += eta * ((scores[i] - np.sign(scores[i])) ** 2).sum()
+    loss, _ = evaluate(DPSH(bits=3, eta=eta), scores, similar, indices)
+    assert loss == pytest.approx(expected / (3 * len(scores)))
+
+
+@pytest.mark.parametrize("at_once", [1, 4, 9, 1024])
+def test_the_step_is_the_published_direction(at_once, monkeypatch):
+    monkeypatch.setattr(dpsh, "_ITEMS_AT_ONCE", at_once)
+    scores, similar = random_case(1)
+    indices, eta = np.array([2, 8, 3, 5]), 0.4
+    _, gradient = evaluate(DPSH(bits=3, eta=eta), scores, similar, indices)
+    for place, i in enumerate(indices):
+        direction = -2 * eta * (scores[i] - np.sign(scores[i]))
+        for j in range(len(scores)):
+            direction += (similar[i, j] - 1 / (1 + math.exp(-(scores[i] @ scores[j]) / 2))) * scores[j]
+        assert -gradient[place] * len(indices) * len(scores) == pytest.approx(direction, abs=1e-12)
+
+
+@pytest.mark.parametrize("indices", [[0], [3, 1], [8, 2, 5, 6, 0], list(range(9))])
+def test_the_gradient_is_that_of_the_objective_over_all_pairs_with_the_rest_of_the_table_fixed(indices):
+    scores, similar = random_case(2)
+    indices, eta, step = np.array(indices), 0.3, 1e-6
+    _, gradient = evaluate(DPSH(bits=3, eta=eta), scores, similar, indices)
+    numeric = np.empty_like(gradient)
+    for place, i in enumerate(indices):
+        for k in range(3):
+            ahead, behind = scores.copy(), scores.copy()
+            ahead[i, k] += step
+            behind[i, k] -= step
+            numeric[place, k] = (objective(ahead, similar, eta) - objective(behind, similar, eta)) / (
+                2 * step
+            )
+    assert gradient * len(indices) * len(scores) == pytest.approx(numeric, abs=1e-7)
+
+
+def test_scores_of_any_size_overflow_nowhere():
+    scores = np.array([[300.0, 0.0], [300.0, 1.0], [-300.0, 1.0]])
+    similar = np.array([[1, 0, 1], [0, 1, 0], [1, 0, 1]], bool)
+    loss, gradient = evaluate(DPSH(bits=2, eta=0.0), scores, similar, np.array([0]))
+    # Similar with theta = 45000: 0; dissimilar with 45000: 45000; similar with -45000: 45000.
+    assert loss == pytest.approx(90000 / 3)
+    assert -gradient[0] * 3 == pytest.approx(-scores[1] + scores[2])
+
+
+def test_affinity_above_0_is_similar_whatever_its_value():
+    scores, similar = random_case(3)
+    indices = np.arange(4)
+    expected, _ = evaluate(DPSH(bits=3), scores, similar, indices)
+    assert evaluate(DPSH(bits=3), scores, 5 * similar.astype(np.int64), indices)[0] == expected
+
+
+# -- the table ---------------------------------------------------------------------------------------------
+
+
+def test_rows_of_the_batch_are_written_before_they_are_used_and_others_stay():
+    scores, similar = random_case(4)
+    method = DPSH(bits=3)
+    before = np.zeros_like(scores)
+    method.memory = SimpleNamespace(table=torch.from_numpy(before.copy()), similar=similar)
+    indices = np.array([6, 1])
+    loss = method.loss(
+        torch.from_numpy(scores[indices]), torch.from_numpy(similar[indices]), torch.from_numpy(indices)
+    )
+    expected = before.copy()
+    expected[indices] = scores[indices]
+    assert np.array_equal(method.memory.table.numpy(), expected)
+    assert loss.item() == evaluate(method, expected, similar, indices)[0]
+
+
+def test_training_is_descent_written_by_hand_with_a_table_of_zeros_at_first():
+    labels = np.arange(23) % 3
+    made = training_set(labels)
+    method = DPSH(bits=4, epochs=3, batch_size=6, learning_rate=0.8, weight_decay=0.01, eta=3.0, seed=2)
+    weight, bias = (array.astype(np.float64) for array in initial(method, made))
+    table, similar = np.zeros((23, 4)), labels[:, None] == labels
+    for epoch in range(3):
+        order = np.random.default_rng((2, epoch)).permutation(23)
+        for begin in range(0, 23, 6):
+            rows = order[begin : begin + 6]
+            items = made.items[rows].astype(np.float64)
+            table[rows] = items @ weight.T + bias
+            residual = 1 / (1 + np.exp(-table[rows] @ table.T / 2)) - similar[rows]
+            slope = residual @ table + 2 * 3.0 * (table[rows] - np.sign(table[rows]))
+            slope /= len(rows) * 23
+            weight = weight - 0.8 * (slope.T @ items + 0.01 * weight)
+            bias = bias - 0.8 * (slope.sum(axis=0) + 0.01 * bias)
+    method.fit(made)
+    ours = [parameter.detach().numpy() for parameter in method.network.parameters()]
+    assert ours[0] == pytest.approx(weight, abs=1e-4)
+    assert ours[1] == pytest.approx(bias, abs=1e-4)
+
+
+def test_similarities_made_batch_by_batch_are_those_that_are_kept(monkeypatch):
+    made = training_set(np.arange(40) % 4)
+    kept = DPSH(bits=4, epochs=3, batch_size=16).fit(made).encode(made.items)
+    monkeypatch.setattr(_supervision, "KEPT_PAIRS", 40**2 - 1)
+    assert _supervision.kept_matrix(made, lambda affinity: affinity > 0, bool) is None
+    assert np.array_equal(DPSH(bits=4, epochs=3, batch_size=16).fit(made).encode(made.items), kept)
+
+
+def test_nothing_of_the_training_set_is_kept_after_training_nor_after_a_refusal():
+    method = DPSH(bits=4, epochs=2)
+    names = {entry.name for entry in fields(method)} | {"item_shape", "network", "current_alpha"}
+    method.fit(training_set(np.arange(40) % 4))
+    assert set(vars(method)) == names
+    with pytest.raises(Refusal):
+        DPSH(bits=4, epochs=2).fit(training_set(np.zeros(40, np.int64)))
+    method.learning_rate = 1e30
+    with pytest.raises(Refusal, match="not finite"):
+        method.fit(training_set(np.arange(40) % 4))
+    assert set(vars(method)) == names
+
+
+# -- training, and what is refused -------------------------------------------------------------------------
+
+
+def test_training_lowers_the_objective_and_the_reported_one_with_it():
+    labels, records = np.arange(90) % 3, []
+    made = training_set(labels, report=records.append)
+    similar = labels[:, None] == labels
+    start = DPSH(bits=6, epochs=1, learning_rate=0.0, batch_size=30).fit(made)
+    method = DPSH(bits=6, epochs=40, batch_size=30, learning_rate=1.0).fit(made)
+
+    def whole(fitted):
+        with torch.no_grad():
+            scores = fitted.network(torch.from_numpy(made.items)).double().numpy()
+        return objective(scores, similar, method.eta) / 90**2
+
+    reported = [record["objective"] for record in records[1:]]
+    assert reported[-1] < reported[0] - 0.1
+    assert whole(method) < whole(start) - 0.1
+    assert reported[-1] == pytest.approx(whole(method), abs=0.02)
+
+
+@pytest.mark.parametrize("items", [2, 3, 5])
+def test_few_items_and_batches_of_two_train(items):
+    affinity = np.eye(items, dtype=np.int64)
+    affinity[0, 1] = affinity[1, 0] = 1 if items > 2 else 0
+    made = training_set(np.arange(items), affinity=affinity)
+    if items == 2:  # one pair alone is of one kind
+        with pytest.raises(Refusal, match="similar"):
+            DPSH(bits=3, epochs=2, batch_size=2).fit(made)
+    else:
+        method = DPSH(bits=3, epochs=2, batch_size=2).fit(made)
+        assert method.encode(made.items).shape == (items, 3)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [(np.zeros(20, np.int64), "all training items are similar"), (np.arange(20), "no two different")],
+)
+def test_a_training_set_with_one_kind_of_pairs_is_refused_in_one_line(labels, message):
+    with pytest.raises(Refusal, match=message) as told:
+        DPSH(bits=4).fit(training_set(labels))
+    assert "\n" not in str(told.value)

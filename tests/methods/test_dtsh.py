@@ -1,0 +1,390 @@
+"""DTSH: triplets drawn from the right places, their loss and step against formulas written out, refusals."""
+
+import itertools
+import math
+from dataclasses import fields
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from methods import _supervision
+from methods._base import Refusal, TrainingSet
+from methods._supervision import single_classes
+from methods._triplets import ClassGroups, LevelGroups, triplet_likelihood
+from methods.dtsh import DTSH
+
+KNOWN = np.array([[1.2, -0.5], [0.3, 0.8], [-1.0, 0.4]])
+FEW = {"positives": 5, "negatives": 4}
+
+
+def likelihood_by_loops(anchors, table, positives, negatives, margin):
+    """(sum of -ln sigmoid(T), number of triplets)."""
+    total, triplets = 0.0, 0
+    for i, group in itertools.product(range(positives.shape[0]), range(positives.shape[1])):
+        if positives[i, group, 0] < 0 or negatives[i, group, 0] < 0:
+            continue
+        for p, n in itertools.product(positives[i, group], negatives[i, group]):
+            t = anchors[i] @ table[p] / 2 - anchors[i] @ table[n] / 2 - margin
+            total += math.log1p(math.exp(-t)) if t > -700 else -t
+            triplets += 1
+    return total, triplets
+
+
+def graded(labels):
+    """2 within a class, 1 between sister classes 2k and 2k + 1."""
+    return (labels[:, None] == labels).astype(np.int64) + (labels[:, None] // 2 == labels // 2)
+
+
+def training_set(labels, affinity=None, levels=(0, 1), told=True, seed=0, report=lambda record: None):
+    generator = np.random.default_rng(seed)
+    items = generator.normal(size=(len(labels), 8))
+    if len(labels):
+        items += 2 * np.random.default_rng(7).normal(size=(max(labels) + 1, 8))[labels]
+    items /= np.linalg.norm(items, axis=1, keepdims=True)
+    if affinity is None:
+        affinity = (labels[:, None] == labels).astype(np.int64)
+    return TrainingSet(
+        items.astype(np.float32),
+        lambda rows, columns: affinity[np.ix_(rows, columns)],
+        levels,
+        labels if told else None,
+        report,
+    )
+
+
+# -- the likelihood of triplets ----------------------------------------------------------------------------
+
+
+def test_known_triplet():
+    """Query row 2, positive row 3, negative row 1: T = -0.97."""
+    positives, negatives = np.full((1, 1, 1), 2, np.int32), np.full((1, 1, 1), 0, np.int32)
+    table = torch.from_numpy(KNOWN)
+    loss, slopes = triplet_likelihood(table[1:2], table, positives, negatives, 1.0)
+    assert math.log(math.expm1(loss.item())) == pytest.approx(0.97)
+    assert loss.item() == pytest.approx(1.291419, abs=5e-7)
+    weight = 1 - 1 / (1 + math.exp(0.97))
+    assert slopes[0].numpy() == pytest.approx(-weight * (KNOWN[2] - KNOWN[0]) / 2)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-12), (np.float32, 2e-5)])
+@pytest.mark.parametrize("scale", [0.0, 1.0, 6.0, 40.0, 300.0])
+@pytest.mark.parametrize("shape", [(3, 2, 5, 4), (1, 1, 1, 1), (2, 3, 17, 1), (2, 1, 1, 30)])
+def test_likelihood_and_derivative_are_those_of_loops(dtype, tolerance, scale, shape):
+    anchors_count, groups, p, n = shape
+    generator = np.random.default_rng(3)
+    table = (scale * generator.normal(size=(20, 6))).astype(dtype)
+    anchors = (scale * generator.normal(size=(anchors_count, 6))).astype(dtype)
+    positives = generator.integers(0, 20, (anchors_count, groups, p)).astype(np.int32)
+    negatives = generator.integers(0, 20, (anchors_count, groups, n)).astype(np.int32)
+    if groups > 1:
+        positives[0, 1], negatives[-1, 0] = -1, -1  # groups that are left out
+    loss, slopes = triplet_likelihood(*map(torch.from_numpy, (anchors, table)), positives, negatives, 2.5)
+    wide, wide_table = anchors.astype(np.float64), table.astype(np.float64)
+    expected, _ = likelihood_by_loops(wide, wide_table, positives, negatives, 2.5)
+    assert loss.dtype == slopes.dtype == torch.from_numpy(table).dtype
+    assert loss.item() == pytest.approx(expected, rel=10 * tolerance, abs=1e-12)
+    by_hand = np.zeros_like(wide)
+    for i, group in itertools.product(range(anchors_count), range(groups)):
+        if positives[i, group, 0] < 0 or negatives[i, group, 0] < 0:
+            continue
+        for j, k in itertools.product(positives[i, group], negatives[i, group]):
+            difference = wide_table[j] - wide_table[k]
+            t = wide[i] @ difference / 2 - 2.5
+            by_hand[i] -= difference / 2 / (1 + math.exp(min(t, 700)))
+    size = np.abs(by_hand).max() + scale
+    assert slopes.numpy() == pytest.approx(by_hand, abs=100 * tolerance * size)
+
+
+@pytest.mark.parametrize("scale", [1.0, 8.0])
+def test_the_derivative_is_that_of_finite_differences(scale):
+    generator = np.random.default_rng(5)
+    table, anchors = scale * generator.normal(size=(12, 4)), generator.normal(size=(3, 4))
+    positives = generator.integers(0, 12, (3, 2, 6)).astype(np.int32)
+    negatives = generator.integers(0, 12, (3, 2, 7)).astype(np.int32)
+    _, slopes = triplet_likelihood(*map(torch.from_numpy, (anchors, table)), positives, negatives, 2.0)
+    for i, k in itertools.product(range(3), range(4)):
+        ends = []
+        for step in (1e-6, -1e-6):
+            moved = anchors.copy()
+            moved[i, k] += step
+            ends.append(likelihood_by_loops(moved, table, positives, negatives, 2.0)[0])
+        assert slopes[i, k].item() == pytest.approx((ends[0] - ends[1]) / 2e-6, rel=1e-6, abs=1e-6)
+
+
+def test_scores_that_are_not_numbers_reach_the_likelihood():
+    table = torch.zeros(4, 2)
+    table[2, 1] = math.nan
+    chosen = [np.array([[[0, 1]]], np.int32), np.array([[[2, 3]]], np.int32)]
+    assert math.isnan(triplet_likelihood(torch.ones(1, 2), table, *chosen, 1.0)[0].item())
+    assert math.isnan(triplet_likelihood(torch.ones(1, 2), table, *chosen[::-1], 1.0)[0].item())
+
+
+# -- the loss and the step ---------------------------------------------------------------------------------
+
+
+def one_step(method, made, scores, indices):
+    """(loss, gradient by the batch's scores, the triplets it drew) of a first step with a table of scores."""
+    method.memory = method.prepare(made)
+    method.memory.table = torch.from_numpy(scores.copy())
+    groups = method.memory.groups
+    drawn = groups.draw(
+        indices, method.positives, method.negatives, np.random.default_rng((method.seed, 1, 1))
+    )
+    outputs = torch.from_numpy(scores[indices]).requires_grad_()
+    loss = method.loss(outputs, None, torch.from_numpy(indices))
+    loss.backward()
+    return loss.item(), outputs.grad.numpy(), drawn
+
+
+@pytest.mark.parametrize("levels", [(0, 1), (0, 1, 2)])
+@pytest.mark.parametrize("margin", [None, 0.5])
+def test_loss_and_step_are_the_published_ones(levels, margin):
+    labels = np.arange(40) % 4
+    made = training_set(labels, graded(labels) if len(levels) > 2 else None, levels)
+    scores = np.random.default_rng(1).normal(size=(40, 6))
+    indices, eta = np.array([3, 17, 20]), 7.0
+    method = DTSH(bits=6, seed=4, eta=eta, margin=margin, batch_size=8, **FEW)
+    loss, gradient, (positives, negatives) = one_step(method, made, scores, indices)
+    margin = 3.0 if margin is None else margin
+    total, triplets = likelihood_by_loops(scores[indices], scores, positives, negatives, margin)
+    errors = scores[indices] - np.sign(scores[indices])
+    assert loss == pytest.approx((total + eta * (errors**2).sum()) / triplets)
+    direction = -4 * eta * errors
+    for i, group in itertools.product(range(3), range(positives.shape[1])):
+        for p, n in itertools.product(positives[i, group], negatives[i, group]):
+            t = scores[indices[i]] @ (scores[p] - scores[n]) / 2 - margin
+            direction[i] += (1 - 1 / (1 + math.exp(-t))) * (scores[p] - scores[n])
+    assert -gradient * 3 * 40 == pytest.approx(direction, abs=1e-9)
+
+
+def test_the_step_is_twice_the_gradient_of_the_objective_by_the_anchors():
+    labels, eta, indices = np.arange(40) % 4, 7.0, np.array([3, 17, 20])
+    scores = np.random.default_rng(1).normal(size=(40, 6))
+    method = DTSH(bits=6, eta=eta, batch_size=8, **FEW)
+    _, gradient, drawn = one_step(method, training_set(labels), scores, indices)
+
+    def objective(anchors):
+        total, _ = likelihood_by_loops(anchors, scores, *drawn, 3.0)
+        return total + eta * ((anchors - np.sign(anchors)) ** 2).sum()
+
+    for i, k in itertools.product(range(3), range(6)):
+        ends = []
+        for step in (1e-6, -1e-6):
+            moved = scores[indices]
+            moved[i, k] += step
+            ends.append(objective(moved))
+        assert gradient[i, k] * 3 * 40 == pytest.approx(2 * (ends[0] - ends[1]) / 2e-6, rel=1e-5, abs=1e-5)
+
+
+def test_rows_of_the_batch_are_written_into_the_table_and_others_stay():
+    method = DTSH(bits=6, batch_size=8, **FEW)
+    method.memory = method.prepare(training_set(np.arange(40) % 4))
+    assert torch.count_nonzero(method.memory.table) == 0
+    indices = np.array([5, 0])
+    outputs = torch.ones(2, 6, requires_grad=True)
+    method.loss(outputs, None, torch.from_numpy(indices))
+    assert torch.equal(method.memory.table[indices], torch.ones(2, 6))
+    assert torch.count_nonzero(method.memory.table) == 12
+
+
+def test_steps_draw_anew_and_the_seed_decides():
+    def drawn(seed):
+        method = DTSH(bits=6, seed=seed, batch_size=8, **FEW)
+        method.memory = method.prepare(training_set(np.arange(40) % 4))
+        groups, kept = method.memory.groups, []
+        method.memory.groups = SimpleNamespace(
+            draw=lambda *given: kept.append(groups.draw(*given)) or kept[-1]
+        )
+        for _ in range(3):
+            method.loss(torch.ones(3, 6), None, torch.tensor([0, 1, 2]))
+        return [np.concatenate(both, axis=2) for both in kept]
+
+    first, again, other = drawn(0), drawn(0), drawn(1)
+    assert all(map(np.array_equal, first, again))
+    assert not any(map(np.array_equal, first, other))
+    assert not np.array_equal(first[0], first[1])
+    assert not np.array_equal(first[1], first[2])
+
+
+# -- where triplets come from ------------------------------------------------------------------------------
+
+
+def test_class_triplets_hold_the_classes_leave_out_the_batch_and_repeat_nothing():
+    generator = np.random.default_rng(0)
+    classes = generator.permutation(np.arange(200) % 5)
+    anchors = generator.permutation(200)[:30]
+    positives, negatives = ClassGroups(classes).draw(anchors, 7, 9, generator)
+    assert positives.shape == (30, 4, 7)
+    assert negatives.shape == (30, 4, 9)
+    for i, anchor in enumerate(anchors):
+        assert np.all(classes[positives[i]] == classes[anchor])
+        others = classes[negatives[i]]
+        assert np.all(others == others[:, :1])
+        assert sorted(others[:, 0]) == sorted(set(range(5)) - {classes[anchor]})
+        for group in range(4):
+            assert len(set(positives[i, group])) == 7
+            assert len(set(negatives[i, group])) == 9
+    assert not np.isin(positives, anchors).any()
+    assert not np.isin(negatives, anchors).any()
+    # positives are drawn anew for every other class
+    assert not np.array_equal(np.sort(positives[:, 0]), np.sort(positives[:, 1]))
+
+
+def test_all_items_outside_of_the_batch_are_equally_likely():
+    classes, anchors = np.arange(60) % 3, np.arange(12)
+    groups, generator = ClassGroups(classes), np.random.default_rng(0)
+    counts = np.zeros((2, 60))
+    for _ in range(400):
+        for side, chosen in enumerate(groups.draw(anchors, 4, 4, generator)):
+            np.add.at(counts[side], chosen.ravel(), 1)
+    assert not counts[:, :12].any()
+    expected = 400 * 12 * 2 * 4 / 48
+    # The four of a group differ, so that counts vary less than binomial ones do.
+    assert np.all(np.abs(counts[:, 12:] - expected) < 5 * math.sqrt(expected))
+
+
+def test_other_classes_can_be_drawn_for_each_anchor():
+    generator = np.random.default_rng(0)
+    classes, anchors = np.arange(240) % 12, np.arange(48)
+    _, negatives = ClassGroups(classes, classes_per_anchor=3).draw(anchors, 2, 2, generator)
+    assert negatives.shape == (48, 3, 2)
+    met = classes[negatives[:, :, 0]]
+    assert all(len(set(row)) == 3 for row in met)
+    assert not np.any(met == classes[anchors][:, None])
+    assert len({tuple(row) for row in met}) > 20
+    assert set(met.ravel()) == set(range(12))
+    assert ClassGroups(classes, classes_per_anchor=50).draw(anchors, 2, 2, generator)[1].shape == (48, 11, 2)
+
+
+def test_a_class_that_the_batch_leaves_few_of_is_drawn_with_replacement_or_left_out():
+    classes, generator = np.array([0] * 10 + [1] * 10 + [2] * 10), np.random.default_rng(0)
+    anchors = np.concatenate([np.arange(8), np.arange(10, 20)])  # leaves 2 of class 0 and none of class 1
+    positives, negatives = ClassGroups(classes).draw(anchors, 5, 5, generator)
+    assert set(positives[0].ravel()) == {8, 9}
+    assert np.all(negatives[0, 0] == -1)
+    assert len(set(negatives[0, 1])) == 5
+    assert np.all(positives[8:] == -1)
+
+
+def test_level_triplets_have_positives_of_the_level_and_negatives_below_and_leave_out_the_batch():
+    generator = np.random.default_rng(0)
+    levels = (0, 1, 2, 5, 10)
+    affinity = np.asarray(levels)[generator.choice(5, (150, 150), p=[0.5, 0.2, 0.2, 0.09, 0.01])]
+    affinity = np.maximum(affinity, affinity.T)
+    affinity[3, affinity[3] == 5] = 10  # an item without level 5
+    affinity[4] = np.maximum(affinity[4], 1)  # and one without level 0
+    anchors = np.arange(40)
+    outside = np.arange(40, 150)
+    groups = LevelGroups(training_set(np.zeros(150, np.int64), affinity, levels))
+    positives, negatives = groups.draw(anchors, 6, 8, generator)
+    assert positives.shape == (40, 4, 6)
+    assert negatives.shape == (40, 4, 8)
+    seen = set()
+    for i, (place, level) in itertools.product(anchors, enumerate(levels[1:])):
+        there = outside[affinity[i, outside] == level]
+        below = outside[affinity[i, outside] < level]
+        for chosen, among, wanted in ((positives, there, 6), (negatives, below, 8)):
+            drawn = chosen[i, place]
+            if len(among) == 0:
+                assert np.all(drawn == -1)
+                seen.add("none")
+            else:
+                assert set(drawn) <= set(among)
+                assert len(set(drawn)) == wanted or len(among) < wanted
+                seen.add("few" if len(among) < wanted else "enough")
+    assert seen == {"none", "few", "enough"}
+    assert np.all(positives[3, 2] == -1)
+    assert np.all(negatives[4, 0] == -1)
+
+
+def test_levels_made_batch_by_batch_are_those_that_are_kept(monkeypatch):
+    labels = np.arange(40) % 4
+    made = training_set(labels, graded(labels), (0, 1, 2))
+    kept = LevelGroups(made)
+    monkeypatch.setattr(_supervision, "KEPT_PAIRS", 40**2 - 1)
+    remade = LevelGroups(made)
+    assert kept.kept is not None
+    assert remade.kept is None
+    drawn = [groups.draw(np.arange(9), 4, 5, np.random.default_rng(0)) for groups in (kept, remade)]
+    for first, second in zip(*drawn):
+        assert np.array_equal(first, second)
+
+
+def test_classes_serve_where_affinity_is_theirs_and_levels_elsewhere():
+    labels = np.arange(40) % 4
+    assert np.array_equal(single_classes(training_set(labels + 5)), labels)
+    assert single_classes(training_set(labels, told=False)) is None
+    assert single_classes(training_set(labels, graded(labels), (0, 1, 2))) is None
+    near = (np.abs(np.arange(40)[:, None] - np.arange(40)) < 4).astype(np.int64)
+    assert single_classes(training_set(labels, near)) is None
+    for affinity, kind in ((None, ClassGroups), (near, LevelGroups)):
+        made = training_set(labels, affinity)
+        assert isinstance(DTSH(batch_size=8, **FEW).prepare(made).groups, kind)
+
+
+@pytest.mark.parametrize("items", [4, 5, 9, 40])
+def test_batches_are_half_of_the_training_set_at_most(items):
+    method = DTSH(batch_size=16, seed=3)
+    batches = method.draw_batches(items, epoch=2)
+    assert sorted(np.concatenate(batches)) == list(range(items))
+    assert max(map(len, batches)) == min(16, items // 2)
+
+
+# -- training, and what is refused -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("levels", [(0, 1), (0, 1, 2)])
+def test_training_lowers_the_objective_and_ranks_the_levels(levels):
+    labels, records = np.arange(120) % 4, []
+    affinity = graded(labels) if len(levels) > 2 else (labels[:, None] == labels).astype(np.int64)
+    made = training_set(labels, affinity, levels, report=records.append)
+    method = DTSH(bits=8, epochs=30, batch_size=30, learning_rate=0.05, eta=10.0, positives=15, negatives=15)
+    codes = method.fit(made).encode(made.items)
+    assert records[-1]["objective"] < records[0]["objective"] - 1
+    distances = (codes[:, None] != codes).sum(axis=2)
+    means = [distances[affinity == level].mean() for level in levels]
+    assert np.all(np.diff(means) < -0.5)
+
+
+def test_nothing_of_the_training_set_is_kept_after_training():
+    method = DTSH(bits=4, epochs=2, batch_size=8, **FEW).fit(training_set(np.arange(40) % 4))
+    names = {entry.name for entry in fields(method)} | {"item_shape", "network", "current_alpha"}
+    assert set(vars(method)) == names
+
+
+@pytest.mark.parametrize(
+    ("labels", "settings", "message"),
+    [
+        (np.zeros(40, np.int64), {}, "one class"),
+        (np.arange(40) % 4, {"positives": 9}, "too few training items per class: 8 .* take 9"),
+        (np.arange(40) % 4, {"negatives": 9}, "too few training items per class: 8 .* take 9"),
+        (np.array([0] * 30 + [1] * 4), {}, "too few training items per class"),
+        (np.arange(3) % 2, {}, "at least 4 training items"),
+        (np.arange(40) % 4, {"positives": 0}, "positives must be at least 1"),
+        (np.arange(40) % 4, {"classes_per_anchor": 0}, "classes_per_anchor must be at least 1"),
+    ],
+)
+def test_classes_without_enough_triplets_are_refused_in_one_line(labels, settings, message):
+    method = DTSH(**({"bits": 4, "epochs": 1, "batch_size": 8} | FEW | settings))
+    with pytest.raises(Refusal, match=message) as told:
+        method.fit(training_set(labels))
+    assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize("level", [0, 2])
+def test_levels_without_triplets_are_refused_whatever_items_are_to_themselves(level):
+    affinity = np.full((20, 20), level)
+    np.fill_diagonal(affinity, 10)
+    with pytest.raises(Refusal, match="no triplets"):
+        DTSH(bits=4, epochs=1).fit(training_set(np.arange(20), affinity, (0, 2, 10)))
+    affinity[18, 19] = affinity[19, 18] = 1
+    DTSH(bits=4, epochs=1).fit(training_set(np.arange(20), affinity, (0, 1, 2, 10)))
+
+
+@pytest.mark.parametrize("items", [4, 5])
+def test_a_handful_of_items_trains(items):
+    labels = np.arange(items) % 2
+    method = DTSH(bits=3, epochs=3, batch_size=2, positives=1, negatives=1).fit(training_set(labels))
+    assert method.encode(training_set(labels).items).shape == (items, 3)

@@ -1,0 +1,304 @@
+"""HashNet: continuation, weights, loss and both of its gradients against formulas written out, refusals."""
+
+import itertools
+import math
+from dataclasses import dataclass, fields
+
+import numpy as np
+import pytest
+import torch
+
+from methods import _supervision
+from methods._base import Refusal, TrainingSet
+from methods._supervision import similar_share
+from methods.hashnet import HashNet
+
+# Label sets of which some are equal, some overlap, and some are disjoint.
+MULTI_HOT = np.array(
+    [
+        [1, 0, 0, 0],
+        [1, 1, 0, 0],
+        [0, 1, 1, 1],
+        [0, 0, 0, 1],
+        [1, 1, 1, 0],
+        [0, 0, 1, 0],
+        [1, 0, 0, 0],
+        [1, 1, 1, 1],
+    ],
+    np.uint8,
+)
+CLASSES = np.array([0, 1, 0, 2, 1, 1, 0, 2])
+
+
+def training_set(labels, seed=0, affinity=None, report=lambda record: None, told=True):
+    generator = np.random.default_rng(seed)
+    items = generator.normal(size=(len(labels), 8))
+    if affinity is None and labels.ndim == 1:
+        affinity = (labels[:, None] == labels).astype(np.int64)
+    elif affinity is None:
+        affinity = labels.astype(np.int64) @ labels.T.astype(np.int64)
+    if labels.ndim == 1 and len(labels):
+        items += 2 * np.random.default_rng(7).normal(size=(max(labels) + 1, 8))[labels]
+    items /= np.linalg.norm(items, axis=1, keepdims=True)
+    return TrainingSet(
+        items.astype(np.float32),
+        lambda rows, columns: affinity[np.ix_(rows, columns)],
+        tuple(np.union1d(affinity, 0).tolist()),
+        labels if told else None,
+        report,
+    )
+
+
+def by_loops(z, indices, labels, scale, beta, released):
+    """(loss, gradient by z, both streams' rows) as the paper and the released code write them.
+
+    z: float64 (M, bits), the first half of one stream, the second of the other; |S| and |S_1| count ordered
+    pairs of the whole training set.
+    """
+    if labels.ndim == 1:
+        labels = labels[:, None] == np.arange(labels.max() + 1)
+    common = labels.astype(int) @ labels.T.astype(int)
+    total, alike = common.size, np.count_nonzero(common)
+    g = np.tanh(beta * z)
+    half, bits = len(z) // 2, z.shape[1]
+    loss, weight_sum, gradient = 0.0, 0.0, np.zeros_like(z)
+    for i, j in itertools.product(range(half), range(half)):
+        a, b = labels[indices[i]].astype(bool), labels[indices[half + j]].astype(bool)
+        s = bool((a & b).any())
+        theta = scale * (g[i] @ g[half + j])
+        pair = math.log(1 + math.exp(theta)) - s * theta
+        slope = 1 / (1 + math.exp(-theta)) - s
+        if released:
+            weight = total / alike if s else 1.0
+            loss += weight * pair
+            weight_sum += weight
+            overlap = (a & b).sum() ** 2 / (a.sum() * b.sum()) if s else 0.25
+            slope *= weight * 2 * 4 * overlap
+        else:
+            overlap = (a & b).sum() / (a | b).sum()
+            weight = overlap * total / alike if s else total / (total - alike)
+            loss += weight * pair
+            weight_sum += 1
+            slope *= weight * scale
+        gradient[i] += slope * g[half + j]
+        gradient[half + j] += slope * g[i]
+    if released:
+        for stream in (gradient[:half], gradient[half:]):
+            flat = stream.reshape(-1)  # a view: the first `half` numbers, whichever images they are of
+            flat[:half] *= scale
+            assert bits == stream.shape[1]
+    return loss / weight_sum, gradient / weight_sum * beta * (1 - g**2)
+
+
+def evaluate(method, z, indices, labels):
+    method.memory = method.prepare(training_set(labels))
+    if method.memory.labels is not None:
+        method.memory.labels = method.memory.labels.double()
+    outputs = torch.from_numpy(z).requires_grad_()
+    affinity = torch.from_numpy(method.batch_affinity(training_set(labels), indices))
+    loss = method.loss(outputs, affinity, torch.from_numpy(indices))
+    loss.backward()
+    return loss.item(), outputs.grad.numpy()
+
+
+# -- the loss ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("released", [False, True])
+@pytest.mark.parametrize("labels", [CLASSES, MULTI_HOT], ids=["classes", "multi-hot"])
+@pytest.mark.parametrize(("alpha", "scale"), [(1.0, None), (2.5, 0.3)])
+def test_loss_and_gradient_are_those_of_loops(labels, released, alpha, scale):
+    indices = np.array([0, 3, 4, 7, 2, 3, 6, 1])
+    z = np.random.default_rng(0).normal(size=(8, 3))
+    method = HashNet(bits=3, alpha=alpha, similarity_scale=scale, released_gradient=released)
+    loss, gradient = evaluate(method, z, indices, labels)
+    expected = by_loops(z, indices, labels, 10 / 3 if scale is None else scale, alpha, released)
+    assert loss == pytest.approx(expected[0], rel=1e-12)
+    assert gradient == pytest.approx(expected[1], rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("labels", [CLASSES, MULTI_HOT], ids=["classes", "multi-hot"])
+def test_the_gradient_is_that_of_finite_differences_unless_it_is_the_released_one(labels):
+    indices, z = np.arange(8), np.random.default_rng(1).normal(size=(8, 3))
+    numeric = np.empty_like(z)
+    for place in np.ndindex(z.shape):
+        ends = []
+        for step in (1e-6, -1e-6):
+            moved = z.copy()
+            moved[place] += step
+            ends.append(by_loops(moved, indices, labels, 10 / 3, 1.0, False)[0])
+        numeric[place] = (ends[0] - ends[1]) / 2e-6
+    assert evaluate(HashNet(bits=3), z, indices, labels)[1] == pytest.approx(numeric, abs=1e-7)
+    released = evaluate(HashNet(bits=3, released_gradient=True), z, indices, labels)[1]
+    assert np.abs(released - numeric).max() > 0.1
+
+
+def test_only_pairs_across_the_streams_count():
+    z, indices = np.zeros((4, 2)), np.array([0, 2, 3, 1])  # dissimilar across, items 0 and 2 similar within
+    z[:2] = 5.0
+    assert by_loops(z, indices, CLASSES, 5.0, 1.0, False)[1][:2] == pytest.approx(0)
+    loss, _ = evaluate(HashNet(bits=2), z, indices, CLASSES)
+    share = np.mean(CLASSES[:, None] == CLASSES)
+    assert loss == pytest.approx(math.log(2) / (1 - share))
+
+
+def test_a_pair_that_affinity_calls_similar_without_a_label_in_common_has_weight_1():
+    labels = np.array([[1, 0], [0, 1], [1, 0], [0, 1]], np.uint8)
+    affinity = np.ones((4, 4), np.int64)
+    affinity[0, 2] = affinity[2, 0] = 0
+    made, method = training_set(labels, affinity=affinity), HashNet(bits=2)
+    method.memory = method.prepare(made)
+    indices = np.array([0, 0, 1, 2])  # similar without, and dissimilar with labels in common
+    loss = method.loss(
+        torch.zeros(4, 2), torch.from_numpy(method.batch_affinity(made, indices)), torch.from_numpy(indices)
+    )
+    share = np.mean(affinity)
+    assert loss.item() == pytest.approx(math.log(2) * (1 / share + 1 / (1 - share)) / 2)
+
+
+def test_products_of_any_size_overflow_nowhere():
+    z = np.array([[9.0, 9.0], [9.0, 9.0]])
+    for labels, expected in ((np.array([0, 1, 0]), 2000.0 / (4 / 9)), (np.array([0, 0, 1]), 0.0)):
+        loss, gradient = evaluate(HashNet(bits=2, similarity_scale=1000.0), z, np.array([0, 1]), labels)
+        assert loss == pytest.approx(expected, rel=1e-6, abs=1e-12)
+        assert np.isfinite(gradient).all()
+
+
+# -- weights -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("labels", [CLASSES, MULTI_HOT], ids=["classes", "multi-hot"])
+@pytest.mark.parametrize("told", [True, False])
+def test_the_share_of_similar_pairs_is_counted_over_all_ordered_pairs(labels, told):
+    made = training_set(labels, told=told)
+    everything = np.arange(8)
+    expected = sum(made.affinity(everything, everything)[i, j] > 0 for i in range(8) for j in range(8)) / 64
+    assert similar_share(made) == pytest.approx(expected)
+
+
+def test_a_share_of_many_items_is_counted_on_some_rows(monkeypatch):
+    generator = np.random.default_rng(0)
+    labels = (generator.random((400, 6)) < 0.2).astype(np.uint8)
+    exact = similar_share(training_set(labels))
+    monkeypatch.setattr(_supervision, "_ROWS_COUNTED", 200)
+    estimate = similar_share(training_set(labels), seed=1)
+    assert estimate == similar_share(training_set(labels), seed=1)
+    assert estimate != similar_share(training_set(labels), seed=2)
+    assert 0 < abs(estimate - exact) < 0.05
+
+
+# -- continuation and streams ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("iteration", "beta"),
+    [(0, 1.0), (199, 1.0), (200, 1.414), (399, 1.414), (1000, 2.449), (5000, 5.099), (10_000, 7.141)],
+)
+def test_known_values_of_beta(iteration, beta):
+    assert HashNet().continuation(iteration) == pytest.approx(beta, abs=5e-4)
+
+
+def test_beta_follows_the_iterations_of_training_and_is_told():
+    records = []
+    made = training_set(np.arange(40) % 4, report=records.append)
+    method = HashNet(bits=4, epochs=5, batch_size=16, alpha=2.0, growth=0.5, growth_power=1.0, growth_every=2)
+    method.fit(made)  # 3 iterations an epoch: the last ones are 2, 5, 8, 11, 14
+    expected = [2.0 * (1 + 0.5 * refreshed) for refreshed in (2, 4, 8, 10, 14)]
+    assert [record["alpha"] for record in records] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("items", [6, 16, 23, 33])
+def test_batches_pair_two_streams_that_each_hold_every_item_once(items):
+    batches = HashNet(batch_size=8, seed=1).draw_batches(items, epoch=3)
+    halves = [np.split(batch, 2) for batch in batches]
+    streams = [np.concatenate([half[stream] for half in halves]) for stream in (0, 1)]
+    for stream in streams:
+        assert sorted(stream) == list(range(items))
+    assert not np.array_equal(*streams)
+    assert all(len(half[0]) == 8 for half in halves[:-1])
+    assert not np.array_equal(streams[0], HashNet(batch_size=8, seed=1).draw_batches(items, 4)[0][:items])
+
+
+def test_affinity_is_that_across_the_streams():
+    made = training_set(CLASSES)
+    indices = np.array([0, 3, 4, 2, 3, 6])
+    expected = CLASSES[indices[:3]][:, None] == CLASSES[indices[3:]]
+    assert np.array_equal(HashNet().batch_affinity(made, indices), expected)
+
+
+# -- training, and what is refused -------------------------------------------------------------------------
+
+
+@dataclass(kw_only=True)
+class Linear(HashNet):
+    """With a loss whose gradient is `slope` for every raw score."""
+
+    slope: float = 0.0
+
+    def build_network(self, item_shape):
+        network = super().build_network(item_shape)
+        torch.nn.init.constant_(network[1].bias, 0.3)
+        return network
+
+    def loss(self, outputs, affinity, indices):
+        return self.slope * outputs.sum()
+
+
+def test_weights_decay_and_biases_learn_twice_as_fast_instead():
+    made = training_set(np.arange(10) % 2)
+    settings = {"bits": 3, "batch_size": 10, "learning_rate": 0.1, "weight_decay": 0.2, "momentum": 0.0}
+    before, decayed, pulled = (
+        [value.detach().numpy() for value in method.fit(made).network.parameters()]
+        for method in (
+            Linear(epochs=0, **settings),
+            Linear(epochs=1, **settings),
+            Linear(epochs=1, slope=1.0, **settings),
+        )
+    )
+    assert decayed[0] == pytest.approx(before[0] * (1 - 0.1 * 0.2))
+    assert np.array_equal(decayed[1], before[1])
+    slope = np.broadcast_to(2 * made.items.sum(axis=0), (3, 8))  # every item is in both streams
+    assert pulled[0] == pytest.approx(decayed[0] - 0.1 * slope, abs=1e-5)
+    assert pulled[1] == pytest.approx(before[1] - 2 * 0.1 * 20)
+
+
+@pytest.mark.parametrize("released", [False, True])
+@pytest.mark.parametrize(
+    "labels", [np.arange(96) % 3, np.tile(MULTI_HOT, (12, 1))], ids=["classes", "multi-hot"]
+)
+def test_training_lowers_the_loss(released, labels):
+    records = []
+    method = HashNet(bits=6, epochs=30, batch_size=32, learning_rate=0.2, released_gradient=released)
+    method.fit(training_set(labels, report=records.append))
+    rise = 0.02 if labels.ndim > 1 else 0.3  # label sets here say nothing about items, but can be learnt
+    assert records[-1]["objective"] < records[0]["objective"] - rise
+
+
+def test_nothing_of_the_training_set_is_kept_after_training():
+    method = HashNet(bits=4, epochs=2).fit(training_set(MULTI_HOT))
+    names = {entry.name for entry in fields(method)} | {"item_shape", "network", "current_alpha"}
+    assert set(vars(method)) == names
+
+
+@pytest.mark.parametrize("items", [3, 5, 9])
+def test_few_items_and_batches_of_two_train(items):
+    labels = np.arange(items) % 2
+    method = HashNet(bits=3, epochs=2, batch_size=2).fit(training_set(labels))
+    assert method.encode(training_set(labels).items).shape == (items, 3)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (np.zeros(20, np.int64), "all training items are similar"),
+        (np.arange(20), "no two different"),
+        (np.ones((20, 3), np.uint8), "all training items are similar"),
+        (np.eye(20, dtype=np.uint8), "no two different"),
+        (np.zeros((20, 3), np.uint8), "no two different"),
+        (np.arange(2), "no two different"),
+    ],
+)
+def test_a_training_set_with_one_kind_of_pairs_is_refused_in_one_line(labels, message):
+    with pytest.raises(Refusal, match=message) as told:
+        HashNet(bits=4).fit(training_set(labels))
+    assert "\n" not in str(told.value)
