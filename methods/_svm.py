@@ -25,7 +25,7 @@ from numba import njit
 
 _FORCING = 0.1  # a Newton system is solved until its residual, in the preconditioner's norm, fell to this
 _MOST_PRODUCTS = 500  # Hessian products per Newton system; a direction cut off there still descends
-_EASY = 100.0  # C mean ||x||^2 up to which C is tackled directly; else C / 10 comes before it
+_EASY = 250.0  # C mean ||x||^2 up to which C is tackled directly; else C / 10 comes before it
 _EASY_TOLERANCE = 1e-2  # at those smaller C
 _MOST_SEARCHES = 60  # derivatives per line search; 2 to 5 are usual
 _SEARCH_TOLERANCE = 1e-3  # relative, of a step length
@@ -69,8 +69,8 @@ class SharedItems:
 class SVMReport:
     """How a fit went.
 
-    iterations: int64 (bits,), Newton iterations, those at smaller C included; products: int64 (bits,), Hessian
-    products (each is two products with the items); objectives: float64 (bits,), of the weights returned;
+    iterations: int64 (bits,), Newton iterations, those at smaller C included; products: int64 (bits,), of a
+    Hessian and a vector (two with the items); objectives: float64 (bits,), of the weights returned;
     unconverged: number of bits that do not meet the tolerance.
     """
 

@@ -1,0 +1,403 @@
+"""Splits against brute force, trees against scikit-learn's, boosting against a plain AdaBoost."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from sklearn.tree import DecisionTreeClassifier
+
+from methods._boosting import LEVELS, BoostedTrees, Quantiser, _best_split, boost
+
+
+def problem(seed, items=120, dimensions=6, most=40, noise=0.6):
+    """Levels uint8 (d, n), codes (n,) that depend on a few of them, and uneven weights."""
+    generator = np.random.default_rng(seed)
+    levels = generator.integers(0, most, (dimensions, items)).astype(np.uint8)
+    centred = levels / most - 0.5
+    scores = centred[0] + 3 * centred[1 % dimensions] * centred[2 % dimensions]
+    codes = np.where(scores + noise * generator.normal(size=items) * scores.std() > 0, 1, -1)
+    weights = generator.exponential(size=items) + 0.01
+    return levels, codes, weights
+
+
+def by_item(levels):
+    return np.ascontiguousarray(levels.T)
+
+
+def leaf_of(function, tree, levels):
+    """The leaf of each item, level by level of the tree; levels: (d, n)."""
+    inner = function.features.shape[1]
+    node = np.zeros(levels.shape[1], int)
+    while node[0] < inner:
+        above = levels[function.features[tree][node], np.arange(len(node))] > function.thresholds[tree][node]
+        node = 2 * node + 1 + above
+    return node - inner
+
+
+def tree_scores(function, tree, levels):
+    return function.leaves[tree][leaf_of(function, tree, levels)].astype(np.float64)
+
+
+def impurity(codes, weights):
+    """Weight times Gini impurity."""
+    total = weights.sum()
+    if total == 0:
+        return 0.0
+    positive = weights[codes > 0].sum() / total
+    return total * 2 * positive * (1 - positive)
+
+
+# -- one split ---------------------------------------------------------------------------------------------
+
+
+def split(levels, rows, codes, weights, pool, tries):
+    masses = np.stack([weights, weights * codes], axis=1)[rows]
+    return _best_split(levels, rows, np.ascontiguousarray(masses), pool, tries, np.empty((LEVELS, 2)))
+
+
+@pytest.mark.parametrize("most", [2, 5, 256])
+@pytest.mark.parametrize("tries", [1, 3, 6])
+def test_a_split_has_the_least_gini_impurity_of_all_features_and_thresholds(most, tries):
+    for seed in range(10):
+        levels, codes, weights = problem(seed, items=40, most=most)
+        generator = np.random.default_rng(seed)
+        rows = np.sort(generator.choice(40, 25, replace=False))
+        pool = generator.permutation(6)
+        weights[generator.random(40) < 0.1] = 0  # examples that weigh nothing are no obstacle
+        feature, threshold = split(levels, rows, codes, weights, pool, tries)
+        own_codes, own_weights = codes[rows], weights[rows]
+        found = {}
+        for tried, at in itertools.product(pool[:tries], range(most)):
+            left = levels[tried, rows] <= at
+            found[tried, at] = impurity(own_codes[left], own_weights[left]) + impurity(
+                own_codes[~left], own_weights[~left]
+            )
+        assert found[feature, threshold] == pytest.approx(min(found.values()), rel=1e-9)
+        assert found[feature, threshold] < impurity(own_codes, own_weights)
+
+
+def test_there_is_no_split_where_none_lowers_the_impurity():
+    rows, pool = np.arange(8), np.arange(2)
+    constant = np.full((2, 8), 7, np.uint8)
+    codes = np.array([1, 1, 1, -1, 1, -1, 1, 1])
+    weights = np.random.default_rng(0).random(8)
+    assert split(constant, rows, codes, weights, pool, 2) == (-1, -1)
+    # Each half holds both codes in the same proportion.
+    levels = np.repeat([[0, 0, 0, 0, 1, 1, 1, 1]], 2, axis=0).astype(np.uint8)
+    for half in ([1, -1, 1, -1], [1, 1, -1, 1], [-1, -1, -1, 1]):
+        assert split(levels, rows, np.array(half * 2), np.full(8, 0.1), pool, 2) == (-1, -1)
+
+
+@pytest.mark.parametrize("lower", [0, 100, 254])
+def test_neighbouring_levels_can_be_told_apart(lower):
+    levels = np.array([[lower, lower + 1] * 4], np.uint8)
+    codes = np.array([-1, 1] * 4)
+    assert split(levels, np.arange(8), codes, np.ones(8), np.arange(1), 1) == (0, lower)
+
+
+# -- one tree ----------------------------------------------------------------------------------------------
+
+
+def sklearn_tree(levels, codes, weights, depth):
+    tree = DecisionTreeClassifier(criterion="gini", max_depth=depth, min_samples_split=5, random_state=0)
+    return tree.fit(levels.T, codes, sample_weight=weights)
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3, 4])
+@pytest.mark.parametrize("most", [3, 40, 256])
+def test_a_tree_is_that_of_scikit_learn(depth, most):
+    for seed in range(8):
+        levels, codes, weights = problem(seed, items=150, most=most)
+        function, _ = boost(levels, codes, weights, 0, trees=1, depth=depth, features=6, trimming=1.0)
+        theirs = sklearn_tree(levels, codes, weights, depth)
+        assert np.array_equal(np.sign(tree_scores(function, 0, levels)), theirs.predict(levels.T))
+        # The same impurity is left: the leaves part the examples in the same way, not only by their signs.
+        # Leaves of one sign whose parent has that sign, too, make no difference to predictions.
+        ours, others = leaf_of(function, 0, levels), theirs.apply(levels.T)
+        left = [
+            sum(impurity(codes[leaf == at], weights[leaf == at]) for at in np.unique(leaf))
+            for leaf in (ours, others)
+        ]
+        assert left[0] == pytest.approx(left[1], rel=1e-9)
+
+
+def test_nodes_of_fewer_than_five_examples_are_not_split():
+    levels = np.arange(9, dtype=np.uint8)[None]
+    codes = np.array([1, 1, 1, 1, 1, -1, 1, -1, -1])
+    function, scores = boost(levels, codes, np.ones(9), 0, trees=1, depth=4, features=1)
+    # The first split leaves four examples on the right, most of them -1.
+    assert np.sign(scores).tolist() == [1, 1, 1, 1, 1, -1, -1, -1, -1]
+    assert len(np.unique(leaf_of(function, 0, levels))) == 2
+    # With one more example there it is split: five are enough.
+    levels, codes = np.arange(10, dtype=np.uint8)[None], np.append(codes, -1)
+    function, scores = boost(levels, codes, np.ones(10), 0, trees=1, depth=4, features=1)
+    assert len(np.unique(leaf_of(function, 0, levels))) == 3
+
+
+def test_nodes_of_almost_no_weight_are_not_split():
+    levels = np.arange(20, dtype=np.uint8)[None]
+    codes = np.array([1] * 10 + [-1] * 5 + [1] * 5)
+    for light, leaves in ((1e-2, 3), (1e-4, 2)):
+        weights = np.r_[np.ones(10), np.full(10, light)]
+        function, _ = boost(levels, codes, weights, 0, trees=1, depth=2, features=1, trimming=1.0)
+        assert len(np.unique(leaf_of(function, 0, levels))) == leaves
+
+
+@pytest.mark.parametrize("code", [1, -1])
+def test_codes_of_one_value_make_trees_of_one_leaf(code):
+    levels, _, weights = problem(0)
+    function, scores = boost(levels, np.full(120, code), weights, 0, trees=3, depth=3, features=6)
+    assert np.all(np.sign(scores) == code)
+    # A perfect tree's vote, of the weight of all examples, whose mean is 1.
+    assert np.abs(scores) == pytest.approx(3 * (math.log(120) + math.log(1e8)), rel=1e-6)
+    others = np.random.default_rng(1).integers(0, 256, (50, 6)).astype(np.uint8)
+    assert np.all(np.sign(function.scores(others)) == code)
+
+
+# -- AdaBoost ----------------------------------------------------------------------------------------------
+
+
+def heaviest(weights, share):
+    """The fewest examples, heaviest first, that carry the share of the weight; with ties at the end, all of
+    them."""
+    order = np.argsort(-weights, kind="stable")
+    count = int(np.searchsorted(np.cumsum(weights[order]), share * weights.sum())) + 1
+    return weights >= weights[order[min(count, len(weights)) - 1]]
+
+
+@pytest.mark.parametrize("trimming", [1.0, 0.99, 0.8])
+@pytest.mark.parametrize("depth", [1, 2, 4])
+def test_votes_and_predictions_are_those_of_a_plain_adaboost(depth, trimming):
+    trimmed = 0
+    for seed in range(3):
+        levels, codes, weights = problem(seed, noise=0.6 if depth < 4 else 2.0)
+        function, scores = boost(
+            levels, codes, weights, 0, trees=12, depth=depth, features=6, trimming=trimming
+        )
+        assert len(function.leaves) == 12
+        weights = weights / weights.mean()
+        expected = np.zeros(120)
+        for tree in range(12):
+            kept = heaviest(weights, trimming)
+            trimmed += np.count_nonzero(~kept)
+            found = tree_scores(function, tree, levels)
+            predicted = sklearn_tree(levels[:, kept], codes[kept], weights[kept], depth).predict(levels.T)
+            assert np.array_equal(np.sign(found[kept]), predicted[kept])
+            # Where in the gap between two examples a threshold lies is seen by those that were left out only.
+            predicted[~kept] = np.sign(found[~kept])
+            right, wrong = weights[predicted == codes].sum(), weights[predicted != codes].sum()
+            vote = 0.5 * np.log(right / wrong)
+            assert found == pytest.approx(vote * predicted, rel=1e-5)
+            expected += vote * predicted
+            weights = weights * np.exp(-vote * codes * predicted)
+            weights = weights / weights.mean()
+        assert scores == pytest.approx(expected, rel=1e-4, abs=1e-5)
+    assert (trimmed > 0) == (trimming < 1)
+
+
+def test_a_perfect_tree_votes_with_the_logarithm_of_its_weight():
+    levels, _, weights = problem(0)
+    codes = np.where(levels[4] > 11, 1, -1)
+    function, scores = boost(levels, codes, weights, 0, trees=4, depth=1, features=6)
+    assert np.abs(function.leaves) == pytest.approx(math.log(120) + math.log(1e8), rel=1e-6)
+    assert np.all(function.features == 4)
+    assert np.array_equal(np.sign(scores), codes)
+
+
+def test_trees_without_a_vote_are_dropped():
+    levels = np.full((3, 10), 8, np.uint8)
+    codes = np.array([1, -1] * 5)
+    function, scores = boost(levels, codes, np.ones(10), 0, trees=5, depth=2, features=3)
+    assert function.features.shape == function.thresholds.shape == (0, 3)
+    assert function.leaves.shape == (0, 4)
+    assert scores.tolist() == [0] * 10
+    assert function.scores(by_item(levels)).tolist() == [0] * 10
+    # Of the parts of a trimmed problem a tree may fit one and fail at the whole: here a tree sees the four
+    # heavy examples only, which are of one code, and is wrong about more than half of the weight.
+    codes = np.array([1] * 4 + [-1] * 96)
+    weights = np.r_[np.full(4, 10.0), np.ones(96)]
+    function, scores = boost(np.zeros((1, 100), np.uint8), codes, weights, 0, 2, features=1, trimming=0.2)
+    assert len(function.leaves) == 0
+    assert scores.tolist() == [0] * 100
+
+
+def test_a_tree_sees_the_heaviest_examples_only_and_its_vote_counts_all():
+    levels, codes, _ = problem(3)
+    weights = np.where(np.arange(120) < 90, 1 + np.random.default_rng(0).random(120), 0.04)
+    light = weights < 1
+    # All heavy examples are needed for 99% of the weight, and enough.
+    heavy = weights[~light]
+    assert heavy.sum() - heavy.min() < 0.99 * weights.sum() < heavy.sum()
+    function, _ = boost(levels, codes, weights, 0, trees=1, depth=3, features=6)
+    changed = np.where(light, -codes, codes)
+    same, _ = boost(levels, changed, weights, 0, trees=1, depth=3, features=6)
+    assert np.array_equal(same.features, function.features)
+    assert np.array_equal(same.thresholds, function.thresholds)
+    assert np.array_equal(np.sign(same.leaves), np.sign(function.leaves))
+    for fitted, wanted in ((function, codes), (same, changed)):
+        predicted = np.sign(tree_scores(fitted, 0, levels))
+        right, wrong = weights[predicted == wanted].sum(), weights[predicted != wanted].sum()
+        assert np.abs(fitted.leaves) == pytest.approx(0.5 * math.log(right / wrong), rel=1e-6)
+
+
+@pytest.mark.parametrize("features", [1, 3, 6])
+def test_the_exponential_loss_never_rises_from_tree_to_tree(features):
+    for seed in range(6):
+        levels, codes, weights = problem(seed, noise=1.5)
+        function, _ = boost(levels, codes, weights, seed, trees=60, depth=2, features=features)
+        steps = np.stack([tree_scores(function, tree, levels) for tree in range(len(function.leaves))])
+        losses = np.exp(-codes * np.cumsum(steps, axis=0)) @ weights / weights.sum()
+        assert losses[0] < 1
+        assert np.all(np.diff(losses) <= 1e-6 * losses[:-1])
+        assert losses[-1] < 0.6 * losses[0]
+
+
+@pytest.mark.parametrize("case", ["plain", "ones", "few"])
+def test_scores_of_the_training_items_are_the_returned_ones_to_the_last_bit(case):
+    """Bits are signs of scores, and later bits build on those of the training items: a sum that is 0 but for
+    rounding must have one sign only."""
+    for seed in range(150):
+        generator = np.random.default_rng(seed)
+        if case == "plain":
+            levels, codes, weights = problem(seed, items=60)
+        else:  # equal weights and few levels make votes that cancel
+            items = 60 if case == "ones" else int(generator.integers(4, 25))
+            levels = generator.integers(0, 4, (3, items)).astype(np.uint8)
+            codes, weights = generator.choice([-1, 1], items), np.ones(items)
+        function, scores = boost(levels, codes, weights, seed, trees=9, depth=1, features=6)
+        assert scores.dtype == np.float32
+        assert np.array_equal(function.scores(by_item(levels)), scores)
+        summed = sum((tree_scores(function, t, levels) for t in range(len(function.leaves))), np.zeros(1))
+        assert scores == pytest.approx(np.broadcast_to(summed, scores.shape), rel=1e-5, abs=1e-5)
+
+
+def test_a_seed_decides_which_features_are_tried():
+    levels, codes, weights = problem(0)
+
+    def made(seed, features):
+        function, scores = boost(levels, codes, weights, seed, trees=30, depth=2, features=features)
+        return function.features.tobytes(), function.leaves.tobytes(), scores.tobytes()
+
+    assert made(1, 2) == made(1, 2) != made(2, 2)
+    # Where all are tried, there is nothing left to draw; more than there are is all.
+    assert made(1, 6) == made(2, 6) == made(1, 600)
+    function, _ = boost(levels, codes, weights, 1, trees=200, depth=1, features=1)
+    # With one feature per node, each has its turn: a stump on any feature has some vote.
+    counts = np.bincount(function.features[:, 0], minlength=6)
+    assert counts.min() > 10
+
+
+def test_arguments_are_left_alone_and_scales_of_weights_and_kinds_of_codes_do_not_matter():
+    levels, codes, weights = problem(4)
+    before = levels.copy(), codes.copy(), weights.copy()
+    function, scores = boost(levels, codes, weights, 0, trees=10, depth=3, features=3)
+    for array, copy in zip((levels, codes, weights), before):
+        assert np.array_equal(array, copy)
+    for other_codes, other_weights in (
+        (codes.astype(np.int8), weights * 2.0**40),
+        (codes.astype(np.float64), weights * 2.0**-40),
+    ):
+        same, same_scores = boost(levels, other_codes, other_weights, 0, trees=10, depth=3, features=3)
+        assert np.array_equal(same.features, function.features)
+        assert same_scores == pytest.approx(scores, rel=1e-5)
+
+
+def test_weights_of_nothing_are_all_the_same():
+    levels, codes, _ = problem(5)
+    function, scores = boost(levels, codes, np.zeros(120), 0, trees=10, depth=3, features=6)
+    same, same_scores = boost(levels, codes, np.ones(120), 0, trees=10, depth=3, features=6)
+    assert np.array_equal(scores, same_scores)
+    assert np.array_equal(function.leaves, same.leaves)
+
+
+def test_examples_that_weigh_nothing_change_nothing():
+    levels, codes, weights = problem(6)
+    weights[100:] = 0
+    function, scores = boost(levels, codes, weights, 0, trees=8, depth=3, features=6)
+    alone, alone_scores = boost(
+        np.ascontiguousarray(levels[:, :100]), codes[:100], weights[:100], 0, trees=8, depth=3, features=6
+    )
+    assert np.array_equal(function.features, alone.features)
+    assert np.array_equal(function.thresholds, alone.thresholds)
+    assert function.leaves == pytest.approx(alone.leaves, rel=1e-6)
+    assert scores[:100] == pytest.approx(alone_scores, rel=1e-5, abs=1e-5)
+
+
+@pytest.mark.parametrize("items", [1, 2, 4])
+def test_a_handful_of_items_gets_the_majority(items):
+    levels = np.arange(items, dtype=np.uint8)[None]
+    codes = np.array([1, 1, 1, -1][:items])
+    _, scores = boost(levels, codes, np.ones(items), 0, trees=1)
+    assert np.all(scores > 0)
+
+
+def test_scores_of_a_hand_made_tree():
+    function = BoostedTrees(
+        np.array([[1, 0, 2]], np.int32),
+        np.array([[10, 5, 255]], np.uint8),
+        np.array([[1, 2, 4, 8]], np.float32),
+    )
+    levels = np.array([[5, 10, 0], [6, 10, 0], [5, 11, 0], [0, 255, 255]], np.uint8)
+    assert function.scores(levels).tolist() == [1, 2, 4, 4]
+    assert function.scores(levels[:0]).shape == (0,)
+
+
+# -- levels ------------------------------------------------------------------------------------------------
+
+
+def test_levels_divide_the_widened_range_of_each_feature():
+    items = (np.random.default_rng(0).normal(size=(400, 5)) * [1e-3, 1, 50, 1e6, 1]).astype(np.float32)
+    levels = Quantiser.fit(items)(items)
+    assert levels.dtype == np.uint8
+    assert levels.shape == (400, 5)
+    for column in range(5):
+        values = items[:, column].astype(np.float64)
+        margin = (values.max() - values.min()) / 1000
+        edges = np.linspace(values.min() - margin, values.max() + margin, LEVELS + 1)
+        expected = np.searchsorted(edges, values, side="right") - 1
+        # Within single precision of an edge, either side will do.
+        near = np.abs(values[:, None] - edges).min(axis=1) < 1e-5 * (edges[-1] - edges[0])
+        assert near.mean() < 0.05
+        assert np.array_equal(levels[~near, column], expected[~near])
+        assert np.abs(levels[:, column].astype(int) - expected).max() <= 1
+        order = np.argsort(values)
+        assert np.all(np.diff(levels[order, column].astype(int)) >= 0)
+    # The widening is less than a level: both ends are in use.
+    assert levels.min(axis=0).tolist() == [0] * 5
+    assert levels.max(axis=0).tolist() == [LEVELS - 1] * 5
+
+
+def test_values_outside_the_training_range_take_the_nearest_level():
+    quantiser = Quantiser.fit(np.array([[0.0, -1], [1, 1]], np.float32))
+    outside = np.array([[-0.5, 1.5], [-1e30, 1e30], [2, -7], [-np.inf, np.inf]], np.float32)
+    assert quantiser(outside).tolist() == [[0, 255], [0, 255], [255, 0], [0, 255]]
+
+
+@pytest.mark.parametrize("value", [0.0, -3.5, 1e-30, 1e30])
+def test_a_constant_feature_has_one_level(value):
+    items = np.full((6, 2), value, np.float32)
+    items[:, 1] = np.arange(6)
+    levels = Quantiser.fit(items)(items)
+    assert len(np.unique(levels[:, 0])) == 1
+    assert len(np.unique(levels[:, 1])) == 6
+
+
+@pytest.mark.parametrize("width", [1e-38, 1e-42, 1e-44, 1e-45])
+def test_a_range_of_the_smallest_floats_gives_some_levels_and_no_warning(width):
+    items = np.array([[0], [width]], np.float32)
+    levels = Quantiser.fit(items)(items)
+    assert levels[0, 0] <= levels[1, 0]
+
+
+def test_a_range_that_is_narrow_for_its_place_keeps_what_single_precision_tells_apart():
+    items = (np.float32(1e6) + np.arange(8, dtype=np.float32) / 16)[:, None]
+    assert len(np.unique(Quantiser.fit(items)(items))) == 8
+
+
+def test_images_of_bytes_have_levels_in_order():
+    items = np.random.default_rng(0).integers(0, 256, (300, 4)).astype(np.uint8)
+    levels = Quantiser.fit(items)(items)
+    order = np.argsort(items[:, 0], kind="stable")
+    assert np.all(np.diff(levels[order, 0].astype(int)) >= 0)
+    assert len(np.unique(levels[:, 0])) == len(np.unique(items[:, 0]))

@@ -1,0 +1,269 @@
+"""FastHash: weights of pairs, and what the records of its training say about the codes."""
+
+import numpy as np
+import pytest
+
+from methods._base import Refusal, TrainingSet
+from methods._pairs import sample_pairs
+from methods.fasthash import LOSSES, FastHash, pair_loss, pair_weights
+
+every_loss = pytest.mark.parametrize("loss", LOSSES)
+
+
+def class_data(seed=0, items=120, classes=4, dimensions=10, spread=1.0):
+    generator = np.random.default_rng(seed)
+    labels = np.arange(items) % classes
+    centres = np.random.default_rng(99).normal(size=(classes, dimensions))
+    vectors = centres[labels] + spread * generator.normal(size=(items, dimensions))
+    return vectors.astype(np.float32), labels
+
+
+def training_set(records=None, labels=None, **settings):
+    vectors, known = class_data(**settings)
+    labels = known if labels is None else labels
+    if labels.ndim == 2:
+        affinity = labels.astype(np.int64) @ labels.T
+    else:
+        affinity = (labels[:, None] == labels).astype(np.int64)
+    report = (lambda record: None) if records is None else records.append
+    return TrainingSet(
+        vectors[: len(labels)],
+        lambda rows, columns: affinity[np.ix_(rows, columns)],
+        labels=labels,
+        report=report,
+    )
+
+
+def fitted(made, **settings):
+    chosen = {"bits": 6, "trees": 15, "similar": 10, "dissimilar": 10, "features": 5} | settings
+    return FastHash(**chosen).fit(made)
+
+
+def plain_loss(loss, bits, mismatches, similar):
+    """Of one pair, from the definition."""
+    if loss == "ksh":
+        return ((1 if similar else -1) - (bits - 2 * mismatches) / bits) ** 2
+    if loss == "bre":
+        return ((0 if similar else 1) - mismatches / bits) ** 2
+    return max(0, mismatches / bits) ** 2 if similar else max(0, 0.5 - mismatches / bits) ** 2
+
+
+# -- weights of pairs --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("loss", "bits", "mismatches", "similar", "weight"),
+    [
+        ("ksh", 1, 0, True, -4),
+        ("ksh", 1, 0, False, 4),
+        ("ksh", 4, 1, True, -0.75),
+        ("ksh", 4, 1, False, 1.25),
+        ("bre", 1, 0, True, -1),
+        ("bre", 1, 0, False, 1),
+        ("bre", 4, 1, True, -0.1875),
+        ("bre", 4, 1, False, 0.3125),
+        ("hinge", 1, 0, True, -1),
+        ("hinge", 1, 0, False, 0.25),
+        ("hinge", 4, 1, True, -0.1875),
+        ("hinge", 4, 1, False, 0.0625),
+        ("hinge", 4, 3, False, 0),
+    ],
+)
+def test_weights_by_hand(loss, bits, mismatches, similar, weight):
+    found = pair_weights(loss, bits, np.array([mismatches]), np.array([similar]))
+    assert found.dtype == np.float64
+    assert found.tolist() == pytest.approx([weight], abs=1e-15)
+
+
+@every_loss
+def test_weights_are_what_one_more_mismatch_saves(loss):
+    for bits in range(1, 20):
+        mismatches = np.arange(bits)
+        for similar in (True, False):
+            kinds = np.full(bits, similar)
+            losses = [plain_loss(loss, bits, m, similar) for m in range(bits + 1)]
+            assert pair_loss(loss, bits, mismatches, kinds) == pytest.approx(losses[:-1], abs=1e-15)
+            weights = pair_weights(loss, bits, mismatches, kinds)
+            assert weights == pytest.approx(-np.diff(losses), abs=1e-12)
+            # What makes blocks of similar items submodular, and what pushes others apart.
+            assert np.all(weights < 0) if similar else np.all(weights >= 0)
+
+
+# -- training ----------------------------------------------------------------------------------------------
+
+
+def mismatches_of(codes, pairs):
+    return (codes[pairs.first] != codes[pairs.second]).astype(int)
+
+
+@every_loss
+@pytest.mark.parametrize("shape", ["classes", "several labels"])
+def test_records_say_what_the_codes_of_the_training_items_are_worth(loss, shape):
+    """Including that every bit answers to what the trees made of the bits before it: with one stump per bit
+    they make something else of them than what was asked for."""
+    labels = None
+    if shape == "several labels":
+        labels = (np.random.default_rng(5).random((120, 4)) < 0.3).astype(np.uint8)
+    for weak in (False, True):
+        records = []
+        made = training_set(records, labels, spread=2.0)
+        settings = {"trees": 1, "depth": 1} if weak else {}
+        method = fitted(made, loss=loss, seed=3, **settings)
+        pairs = sample_pairs(made, 10, 10, np.random.default_rng(3))
+        codes = method.encode(made.items)
+        assert [record["bit"] for record in records] == [1, 2, 3, 4, 5, 6]
+        assert {record["bits"] for record in records} == {6}
+        for record in records:
+            bit = record["bit"]
+            before = mismatches_of(codes[:, : bit - 1], pairs).sum(axis=1)
+            after = before + mismatches_of(codes[:, bit - 1], pairs)
+            losses = [plain_loss(loss, bit, m, s) for m, s in zip(after, pairs.similar)]
+            assert record["objective"] == pytest.approx(np.mean(losses), rel=1e-12)
+            # All codes alike, sum a z z is the sum of a: that of a = loss(m) - loss(m + 1).
+            start = sum(
+                plain_loss(loss, bit, m, s) - plain_loss(loss, bit, m + 1, s)
+                for m, s in zip(before, pairs.similar)
+            )
+            assert record["quadratic_start"] == pytest.approx(start, abs=1e-8)
+            assert record["quadratic"] <= record["quadratic_start"]
+            assert 0.5 <= record["fitted"] <= 1
+        assert records[0]["quadratic"] < records[0]["quadratic_start"]
+        if weak:
+            assert min(record["fitted"] for record in records) < 0.9
+
+
+def test_what_is_asked_of_the_trees_and_what_they_answer(monkeypatch):
+    """If the trees answer every bit with the same code for all items, no pair ever differs, and every bit is
+    asked for with the weights of pairs without a mismatch. Examples weigh what their pairs do."""
+    asked = []
+
+    def same_for_all(self, levels, codes, weights):
+        asked.append((codes.copy(), weights.copy()))
+        self.functions.append(None)
+        return np.ones(len(codes), np.int8)
+
+    monkeypatch.setattr(FastHash, "add_bit", same_for_all)
+    records = []
+    made = training_set(records)
+    fitted(made, loss="ksh", bits=4)
+    pairs = sample_pairs(made, 10, 10, np.random.default_rng(0))
+    for bit, (record, (codes, weights)) in enumerate(zip(records, asked), start=1):
+        expected = pair_weights("ksh", bit, np.zeros(len(pairs), int), pairs.similar)
+        assert record["quadratic_start"] == pytest.approx(expected.sum())
+        assert record["quadratic"] == pytest.approx(expected @ (codes[pairs.first] * codes[pairs.second]))
+        assert record["fitted"] == pytest.approx((codes == 1).mean())
+        own = [
+            np.abs(expected[(pairs.first == item) | (pairs.second == item)]).sum()
+            for item in range(pairs.items)
+        ]
+        assert weights == pytest.approx(own)
+
+
+@every_loss
+def test_the_objective_falls_as_bits_are_added(loss):
+    """On classes that trees can tell apart. Not from every bit to the next: four classes can be equally far
+    from each other with three bits, and not with four."""
+    for seed in range(3):
+        records = []
+        fitted(training_set(records, seed=seed), loss=loss, seed=seed, bits=8, trees=30)
+        objectives = [record["objective"] for record in records]
+        assert max(objectives[1:]) < 0.7 * objectives[0]
+        assert objectives[-1] < 0.55 * objectives[0]
+        assert np.mean(objectives[4:]) < np.mean(objectives[:4])
+
+
+def test_first_bits_part_classes_as_a_whole():
+    """Blocks are the classes, and in-class pairs want to agree: of four even classes, two go each way."""
+    method = fitted(training_set(spread=0.1), bits=1, similar=30, dissimilar=90)
+    bits = method.encode(class_data(spread=0.1)[0])[:, 0].reshape(-1, 4)
+    assert np.all(bits == bits[0])
+    assert bits[0].sum() == 2
+
+
+def test_more_bits_do_not_change_the_first_ones():
+    made = training_set()
+    short, long = fitted(made, bits=3), fitted(made, bits=5)
+    assert np.array_equal(long.encode(made.items)[:, :3], short.encode(made.items))
+
+
+def test_bits_are_the_signs_of_the_summed_votes(tmp_path):
+    vectors, _ = class_data(seed=1)
+    method = fitted(training_set(), bits=3, trees=5, depth=2)
+    method.save(tmp_path)
+    with np.load(tmp_path / "model.npz") as archive:
+        state = {name.removeprefix("state."): archive[name] for name in archive.files}
+    assert state["counts"].sum() == len(state["leaves"]) <= 15
+    levels = np.clip((vectors - state["lowest"]) / state["step"], 0, 255).astype(np.uint8)
+    tree = 0
+    for bit, count in enumerate(state["counts"]):
+        scores = np.zeros(len(vectors), np.float32)
+        for _ in range(count):
+            for item in range(len(vectors)):
+                node = 0
+                for _ in range(2):
+                    goes_right = levels[item, state["features"][tree, node]] > state["thresholds"][tree, node]
+                    node = 2 * node + 1 + goes_right
+                scores[item] += state["leaves"][tree, node - 3]
+            tree += 1
+        assert np.array_equal(method.encode(vectors)[:, bit], scores > 0)
+
+
+def test_the_features_tried_differ_between_seeds_and_between_bits():
+    """Asked for the same codes twice, with one feature per node, trees are others the second time."""
+    vectors, labels = class_data()
+    codes = np.where(labels > 1, 1, -1)
+    made = {}
+    for seed in (0, 1):
+        method = FastHash(seed=seed, trees=20, depth=1, features=1)
+        levels = method.start(vectors)
+        for bit in (0, 1):
+            method.add_bit(levels, codes, np.ones(len(codes)))
+            made[seed, bit] = method.functions[bit].features.tobytes()
+    assert len(set(made.values())) == 4
+
+
+# -- refusals ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", ["Hinge", "", None, "mse"])
+def test_other_losses_are_refused_with_those_there_are(loss):
+    with pytest.raises(Refusal) as told:
+        fitted(training_set(), loss=loss)
+    assert all(name in str(told.value) for name in LOSSES)
+    assert repr(loss) in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("labels", "missing"),
+    [(np.zeros(20, int), "dissimilar"), (np.arange(20), "similar"), (np.zeros(0, int), "")],
+)
+def test_a_training_set_without_both_kinds_of_pairs_is_refused(labels, missing):
+    with pytest.raises(Refusal, match=f"{missing} pair"):
+        fitted(training_set(labels=labels))
+
+
+def test_constant_items_get_one_code():
+    """Nothing tells them apart; that is no failure."""
+    made = training_set()
+    items = np.full((120, 3), 2.0, np.float32)
+    codes = fitted(TrainingSet(items, made.affinity, labels=made.labels), bits=3).encode(items)
+    assert codes.shape == (120, 3)
+    assert np.all(codes == codes[0])
+
+
+def test_each_hyperparameter_of_the_sample_and_of_the_trees_is_heard():
+    made = training_set(spread=2.0)
+    base = fitted(made).encode(made.items)
+    for changed in (
+        {"similar": 3},
+        {"dissimilar": 3},
+        {"trees": 3},
+        {"depth": 1},
+        {"features": 1},
+        {"seed": 1},
+    ):
+        assert not np.array_equal(fitted(made, **changed).encode(made.items), base), changed
+    codes = {loss: fitted(made, loss=loss).encode(made.items) for loss in LOSSES}
+    assert not np.array_equal(codes["hinge"], codes["ksh"])
+    # As the weights of one are those of the other times 4, these two are one method.
+    assert np.array_equal(codes["bre"], codes["ksh"])

@@ -1,0 +1,327 @@
+"""StructHash: its master problem against linear programs with every ranking, and what its records say."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from methods._base import Refusal, TrainingSet
+from methods._rankings import make_lists, most_violated
+from methods.structhash import Master, StructHash
+
+
+def matrix_set(affinity, levels=(0, 1), items=None, labels=None, records=None):
+    report = (lambda record: None) if records is None else records.append
+    items = np.zeros((len(affinity), 1), np.float32) if items is None else items
+    return TrainingSet(items, lambda i, j: affinity[np.ix_(i, j)], levels, labels, report)
+
+
+# -- the master problem ------------------------------------------------------------------------------------
+
+
+def small_lists(seed, graded=False):
+    """Lists of at most four items each."""
+    generator = np.random.default_rng(seed)
+    upper = np.triu(generator.integers(0, 3 if graded else 2, (7, 7)), 1)
+    affinity = upper + upper.T
+    return make_lists(matrix_set(affinity, (0, 1, 2) if graded else (0, 1)), 2, 2, generator)
+
+
+def parted(lists, seed, bits):
+    """Random bits of the items, as mismatches of the pairs: bool (bits, p). Not all of them are useful."""
+    codes = np.random.default_rng(seed).integers(0, 2, (bits, lists.pairs.items))
+    return codes[:, lists.pairs.first] != codes[:, lists.pairs.second]
+
+
+def full_value(lists, mismatches, C, equal=False):
+    """Value of the master problem with all rankings of all lists: a slack per list, the mean of which is the
+    one slack, as the most violated combination consists of the most violated rankings of every list."""
+    bits, count = len(mismatches), len(lists.relevant)
+    rows, bounds = [], []
+    for number, relevant in enumerate(lists.relevant):
+        own = mismatches[:, lists.places[lists.starts[number] : lists.starts[number + 1]]].astype(float)
+        ideal = sum(1 / math.log2(rank + 2) for rank in range(relevant))
+        for order in itertools.permutations(range(own.shape[1])):
+            place = {item: rank for rank, item in enumerate(order)}
+            gain = sum(1 / math.log2(place[j] + 2) for j in range(relevant))
+            difference = np.zeros(bits)
+            for j, k in itertools.product(range(relevant), range(relevant, own.shape[1])):
+                if place[k] < place[j]:  # +1 in the right ranking, -1 here
+                    difference += 2 * (own[:, k] - own[:, j])
+            difference /= relevant * (own.shape[1] - relevant)
+            slack = np.zeros(count)
+            slack[number] = 1
+            rows.append(np.r_[difference.sum() if equal else difference, slack])
+            bounds.append(1 - gain / ideal)
+    costs = np.r_[bits if equal else np.ones(bits), C * lists.weights]
+    return linprog(costs, A_ub=-np.array(rows), b_ub=-np.array(bounds), method="highs").fun
+
+
+CASES = [(seed, C, graded) for seed in range(4) for C in (0.5, 10.0, 300.0) for graded in (False, True)]
+
+
+@pytest.mark.parametrize("equal", [False, True])
+@pytest.mark.parametrize(("seed", "C", "graded"), CASES)
+def test_cutting_planes_reach_the_value_with_all_rankings(seed, C, graded, equal):
+    lists = small_lists(seed, graded)
+    mismatches = parted(lists, seed, 6)
+    master, tolerance = Master(lists, 6, C), 1e-3
+    for bits in range(7):
+        solution = master.solve(equal, tolerance, 500)
+        full = full_value(lists, mismatches[:bits], C, equal and bits > 0)
+        assert solution.violation <= tolerance
+        # With some of the constraints the value is too low, by what the slack lacks at most.
+        assert full - C * tolerance - 1e-5 * C <= solution.value <= full + 1e-5 * C
+        # Strong duality: the constraints' right sides, weighed by their multipliers.
+        assert solution.multipliers @ master.losses == pytest.approx(solution.value, abs=1e-8 * (1 + C))
+        assert np.all(solution.multipliers >= 0)
+        assert solution.multipliers.sum() <= C * (1 + 1e-9)
+        assert len(solution.weights) == bits
+        assert np.all(solution.weights >= 0)
+        assert not equal or len(set(solution.weights.tolist())) <= 1
+        assert solution.value == pytest.approx(solution.weights.sum() + C * solution.slack)
+        if bits < 6:
+            master.add_column(mismatches[bits])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_weights_are_worth_the_value_that_is_reported(seed):
+    """With the slack that all rankings ask of them."""
+    lists = small_lists(seed)
+    mismatches = parted(lists, seed, 5)
+    master = Master(lists, 5, 20.0)
+    for bit in mismatches:
+        master.add_column(bit)
+    solution = master.solve(False, 1e-4, 500)
+    distances = solution.weights @ mismatches
+    shift, loss = most_violated(lists, -distances)
+    value = solution.weights.sum() + 20 * (loss - shift @ distances)
+    assert solution.value - 1e-5 <= value <= solution.value + 20 * 1e-4 + 1e-5
+
+
+def test_constraints_found_before_a_bit_was_added_hold_for_it_too():
+    """Their coefficient for it is what they would have got had it been there."""
+    lists = small_lists(1, graded=True)
+    mismatches = parted(lists, 1, 4)
+    master = Master(lists, 4, 50.0)
+    for bit in mismatches:
+        master.solve(False, 1e-3, 100)
+        master.add_column(bit)
+    assert len(master) >= 3
+    expected = np.array(master.shifts, np.float64) @ mismatches.T
+    assert master.coefficients == pytest.approx(expected, abs=1e-6)
+
+
+def test_the_price_of_a_bit_says_whether_it_lowers_the_value():
+    """Linear programming duality: a column lowers the restricted problem only if its price is over 1."""
+    over, under = [], []
+    for seed in range(6):
+        lists = small_lists(seed, graded=seed % 2 == 1)
+        master = Master(lists, 3, 30.0)
+        for bit in parted(lists, seed, 2):
+            master.add_column(bit)
+        solution = master.solve(False, 1e-6, 500)
+        before = master._restricted(False)[0]
+        weights = master.pair_weights(solution.multipliers)
+        for candidate in parted(lists, 100 + seed, 40):
+            price = float(weights @ candidate)
+            # As the constraints' multipliers weigh its coefficients.
+            coefficients = np.array(master.shifts, np.float64) @ candidate
+            assert price == pytest.approx(solution.multipliers @ coefficients, abs=1e-4)
+            tried = Master(lists, 3, 30.0)
+            tried.shifts, tried.losses = list(master.shifts), list(master.losses)
+            tried.columns, tried.coefficients = 2, master.coefficients.copy()
+            tried.mismatches[:2] = master.mismatches[:2]
+            tried.add_column(candidate)
+            (over if price > 1 + 1e-5 else under).append(before - tried._restricted(False)[0])
+    assert len(over) > 20 and len(under) > 20
+    assert max(under) < 1e-4
+    # Where several multipliers are best, a price over 1 may still be no gain.
+    assert np.mean(np.array(over) > 1e-6) > 0.9
+
+
+def test_pair_weights_are_the_price_of_a_bit_and_its_quadratic_form():
+    lists = small_lists(3)
+    master = Master(lists, 2, 10.0)
+    solution = master.solve(False, 1e-3, 50)
+    weights = master.pair_weights(solution.multipliers)
+    codes = np.random.default_rng(0).choice([-1, 1], lists.pairs.items)
+    products = codes[lists.pairs.first] * codes[lists.pairs.second]
+    # sum a 1[z_i != z_j] = (sum a - sum a z_i z_j) / 2: the lower the one, the higher the other.
+    assert weights @ (products < 0) == pytest.approx((weights.sum() - weights @ products) / 2, abs=1e-9)
+
+
+def test_cutting_planes_stop_at_their_number_and_say_what_is_missing():
+    lists = small_lists(0)
+    master = Master(lists, 4, 100.0)
+    for bit in parted(lists, 0, 4):
+        master.add_column(bit)
+    solution = master.solve(False, 1e-9, 2)
+    assert len(master) == 2
+    assert solution.violation > 1e-9
+    assert solution.multipliers @ master.losses == pytest.approx(solution.value, abs=1e-6)
+    value = solution.value
+    for _ in range(5):
+        further = master.solve(False, 1e-9, 1).value  # more constraints, no lower a value
+        assert further >= value - 1e-9
+        value = further
+
+
+def test_constraints_that_stay_without_a_multiplier_are_dropped_and_no_other():
+    master = Master(small_lists(0), 1, 10.0)
+    shifts = [np.full(len(master.lists.pairs), number, np.float32) for number in range(3)]
+    master.shifts, master.losses, master.idle = list(shifts), [0.1, 0.2, 0.3], [20, 20, 3]
+    master.coefficients = np.array([[1.0], [2], [3]])
+    master._drop_idle(np.array([0.0, 0.5, 0.0]))
+    assert master.losses == [0.2, 0.3]
+    assert master.idle == [0, 4]
+    assert master.coefficients.tolist() == [[2], [3]]
+    assert [shift[0] for shift in master.shifts] == [1, 2]
+
+
+# -- training ----------------------------------------------------------------------------------------------
+
+
+def class_data(seed=0, items=60, classes=4, dimensions=8, spread=1.0):
+    generator = np.random.default_rng(seed)
+    labels = np.arange(items) % classes
+    centres = np.random.default_rng(99).normal(size=(classes, dimensions))
+    vectors = centres[labels] + spread * generator.normal(size=(items, dimensions))
+    return vectors.astype(np.float32), labels
+
+
+def class_set(records=None, graded=False, **settings):
+    vectors, labels = class_data(**settings)
+    affinity = (labels[:, None] == labels).astype(np.int64)
+    levels = (0, 1)
+    if graded:
+        affinity, levels = affinity + (labels[:, None] // 2 == labels // 2), (0, 1, 2)
+    return matrix_set(affinity, levels, vectors, labels, records)
+
+
+def fitted(made, **settings):
+    chosen = {"bits": 6, "trees": 10, "relevant": 8, "irrelevant": 10, "features": 4, "cutting_planes": 200}
+    return StructHash(**(chosen | settings)).fit(made)
+
+
+@pytest.mark.parametrize("graded", [False, True])
+@pytest.mark.parametrize("bit_weights", ["learned", "equal"])
+def test_the_last_record_is_worth_what_codes_and_weights_are(bit_weights, graded):
+    """Recomputed from the codes that `encode` gives to the training items: one stump per bit does not make of
+    them what was asked for."""
+    records = []
+    made = class_set(records, graded, spread=2.0)
+    method = fitted(made, bit_weights=bit_weights, seed=2, C=50.0, trees=1, depth=1)
+    lists = make_lists(made, 8, 10, np.random.default_rng(2))
+    codes = method.encode(made.items)
+    distances = (codes[lists.pairs.first] != codes[lists.pairs.second]) @ method.bit_weights_
+    shift, loss = most_violated(lists, -distances)
+    value = method.bit_weights_.sum() + 50 * max(0, loss - shift @ distances)
+    last = records[-1]
+    assert last["violation"] <= 0.01
+    assert last["objective"] - 1e-4 <= value <= last["objective"] + 50 * 0.01 + 1e-4
+    assert last["slack"] == pytest.approx((last["objective"] - method.bit_weights_.sum()) / 50)
+    assert [record["bit"] for record in records] == list(range(1, 7))
+    assert {record["bits"] for record in records} == {6}
+    assert all(record["planes"] > 0 and 0.5 <= record["fitted"] < 1 for record in records)
+
+
+@pytest.mark.parametrize("graded", [False, True])
+@pytest.mark.parametrize("C", [10.0, 100.0, 1000.0])
+def test_the_objective_falls_bit_by_bit_while_weights_are_learned(C, graded):
+    for seed in range(2):
+        records = []
+        fitted(class_set(records, graded, seed=seed, spread=1.5), C=C, tolerance=0.002, seed=seed)
+        learned = list(itertools.takewhile(lambda record: record["weighted"], records))
+        assert len(learned) > 2
+        assert not any(record["weighted"] for record in records[len(learned) :])
+        assert all(record["violation"] <= 0.002 for record in records)
+        assert all(record["price"] > 1 for record in learned)
+        objectives = np.array([record["objective"] for record in learned])
+        assert np.all(np.diff(objectives) <= 0.002 * C)
+        assert objectives[-1] < objectives[0]
+
+
+def test_the_first_bit_is_chosen_by_the_lists_turned_round():
+    """Without bits the most violated rankings have all irrelevant items above all relevant ones, and the only
+    constraint's multiplier is C."""
+    lists = small_lists(2)
+    master = Master(lists, 1, 7.0)
+    solution = master.solve(False, 1e-6, 10)
+    assert len(master) == 1
+    assert solution.multipliers.tolist() == pytest.approx([7.0])
+    expected = np.zeros(len(lists.pairs))
+    for number, relevant in enumerate(lists.relevant):
+        own = lists.places[lists.starts[number] : lists.starts[number + 1]]
+        for j, k in itertools.product(own[:relevant], own[relevant:]):
+            share = 7 * lists.weights[number] * 2 / (relevant * (len(own) - relevant))
+            expected[j] -= share
+            expected[k] += share
+    assert master.pair_weights(solution.multipliers) == pytest.approx(expected, abs=1e-5)
+
+
+def test_equal_weights_are_equal_and_learned_ones_differ():
+    equal, learned = (
+        fitted(class_set(records, classes=10, spread=1.5), bit_weights=kind).bit_weights_
+        for kind, records in (("equal", []), ("learned", []))
+    )
+    assert equal.shape == learned.shape == (6,)
+    assert equal[0] > 0
+    assert np.all(equal == equal[0])
+    assert np.all(learned >= 0)
+    assert np.ptp(learned) > 0.1
+
+
+@pytest.mark.parametrize("C", [10.0, 1000.0])
+def test_once_no_bit_lowers_the_value_the_rest_share_one_weight(C):
+    """Two classes and one bit are all that there is to say. What follows is the same bit again, at a price
+    of 1: rounding must not make a gain of it."""
+    for seed in range(3):
+        records = []
+        made = class_set(records, classes=2, spread=0.05, seed=seed)
+        method = fitted(made, bits=4, seed=seed, C=C)
+        assert [record["weighted"] for record in records] == [True, False, False, False]
+        assert records[1]["price"] == pytest.approx(1, abs=1e-3)
+        assert np.all(method.bit_weights_ == method.bit_weights_[0])
+        # The same work is shared out: neither value nor sum of weights changes.
+        assert [record["objective"] for record in records] == pytest.approx([records[0]["objective"]] * 4)
+
+
+def test_codes_of_well_parted_classes_rank_without_an_error():
+    made = class_set(spread=0.1)
+    codes = fitted(made).encode(made.items)
+    distances = (codes[:, None] != codes).sum(axis=2)
+    same = made.affinity(np.arange(60), np.arange(60)) > 0
+    assert distances[same].max() < distances[~same].min()
+
+
+@pytest.mark.parametrize("bit_weights", ["learned", "equal"])
+def test_weights_survive_saving(bit_weights, tmp_path):
+    method = fitted(class_set(spread=1.5), bit_weights=bit_weights)
+    method.save(tmp_path)
+    loaded = StructHash.load(tmp_path)
+    assert np.array_equal(loaded.bit_weights_, method.bit_weights_)
+    assert loaded.bit_weights_.dtype == np.float64
+    vectors, _ = class_data(seed=1)
+    assert np.array_equal(loaded.encode(vectors), method.encode(vectors))
+
+
+# -- refusals ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("counts", [[10], [1] * 10, [1, 1], [2], [1], []])
+def test_a_training_set_that_ranks_nothing_is_refused(counts):
+    labels = np.repeat(np.arange(len(counts)), counts)
+    made = matrix_set((labels[:, None] == labels).astype(np.int64), labels=labels)
+    with pytest.raises(Refusal, match="relevant and irrelevant"):
+        fitted(made)
+
+
+@pytest.mark.parametrize("bit_weights", ["Learned", "", None, 1.0])
+def test_other_bit_weights_are_refused_with_those_there_are(bit_weights):
+    with pytest.raises(Refusal) as told:
+        fitted(class_set(), bit_weights=bit_weights)
+    assert "learned, equal" in str(told.value)
+    assert repr(bit_weights) in str(told.value)
