@@ -15,6 +15,8 @@ from methods._likelihood import with_gradient
 from methods._supervision import single_classes
 from methods._triplets import ClassGroups, LevelGroups, triplet_likelihood
 
+_STEP = 2 * 22_500 / 5_000  # see DTSH.loss
+
 
 @dataclass(kw_only=True)
 class DTSH(DeepHashing):
@@ -35,14 +37,14 @@ class DTSH(DeepHashing):
     alpha and alpha_final are not used: scores are not squashed.
 
     On a fine-tuned network the authors take learning rate 5e-4, times 2/3 every 20 epochs, 100 epochs, no
-    momentum, weight decay 5e-4, eta 100. A linear layer on features of unit length needs more: the step is
-    proportional to their squared length, which is 1 instead of thousands, and to triplets per training item.
+    momentum, weight decay 5e-4, eta 100. A linear layer on features of unit length needs a higher rate: the
+    step is proportional to their squared length, which is 1 instead of thousands.
     """
 
     supervision = "graded"
     family = "pairwise"
 
-    learning_rate: float = 0.3
+    learning_rate: float = 0.5
     momentum: float = 0.0
     epochs: int = 100
     batch_size: int = 128
@@ -80,9 +82,10 @@ class DTSH(DeepHashing):
     def loss(self, outputs, affinity, indices):
         """J over the triplets of the batch, per triplet.
 
-        Its gradient is the published step, -[sum (1 - sigmoid(T)) (u_p - u_n) - 4 eta (u_q - sgn u_q)] over
-        M n for M anchors and n training items, whatever the number of triplets: twice the gradient of J by
-        the anchors, positives and negatives being fixed.
+        The published step for M anchors and n training items is -[sum (1 - sigmoid(T)) (u_p - u_n)
+        - 4 eta (u_q - sgn u_q)] / (M n): 2 / (M n) times the gradient of J by the anchors, the others being
+        fixed. Here it is 9 over the number of triplets, which is the same for the published 5,000 items and
+        22,500 triplets an anchor, so that one learning rate serves training sets of all sizes.
         """
         memory, scores = self.memory, outputs.detach()
         memory.table[indices] = scores
@@ -99,8 +102,7 @@ class DTSH(DeepHashing):
         groups = np.count_nonzero((positives[:, :, 0] >= 0) & (negatives[:, :, 0] >= 0))
         triplets = max(groups, 1) * self.positives * self.negatives
         value = (likelihood + self.eta * error.square().sum()) / triplets
-        gradient = 2 * (slopes + 2 * self.eta * error) / (len(scores) * len(memory.table))
-        return with_gradient(value, outputs, gradient)
+        return with_gradient(value, outputs, _STEP * (slopes + 2 * self.eta * error) / triplets)
 
     def _batch_size(self, items):
         return min(self.batch_size, items // 2)

@@ -53,7 +53,7 @@ def impurity(codes, weights):
 
 def split(levels, rows, codes, weights, pool, tries):
     masses = np.stack([weights, weights * codes], axis=1)[rows]
-    return _best_split(levels, rows, np.ascontiguousarray(masses), pool, tries, np.empty((LEVELS, 2)))
+    return _best_split(levels, rows, np.ascontiguousarray(masses), pool, tries, np.zeros((LEVELS, 2)))
 
 
 @pytest.mark.parametrize("most", [2, 5, 256])

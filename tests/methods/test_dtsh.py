@@ -140,7 +140,7 @@ def one_step(method, made, scores, indices):
 
 @pytest.mark.parametrize("levels", [(0, 1), (0, 1, 2)])
 @pytest.mark.parametrize("margin", [None, 0.5])
-def test_loss_and_step_are_the_published_ones(levels, margin):
+def test_the_loss_is_the_published_one_and_the_step_has_its_direction(levels, margin):
     labels = np.arange(40) % 4
     made = training_set(labels, graded(labels) if len(levels) > 2 else None, levels)
     scores = np.random.default_rng(1).normal(size=(40, 6))
@@ -156,18 +156,18 @@ def test_loss_and_step_are_the_published_ones(levels, margin):
         for p, n in itertools.product(positives[i, group], negatives[i, group]):
             t = scores[indices[i]] @ (scores[p] - scores[n]) / 2 - margin
             direction[i] += (1 - 1 / (1 + math.exp(-t))) * (scores[p] - scores[n])
-    assert -gradient * 3 * 40 == pytest.approx(direction, abs=1e-9)
+    assert -gradient * triplets * 2 / 9 == pytest.approx(direction, abs=1e-9)
 
 
-def test_the_step_is_twice_the_gradient_of_the_objective_by_the_anchors():
+def test_the_step_is_nine_times_the_gradient_of_the_objective_by_the_anchors():
     labels, eta, indices = np.arange(40) % 4, 7.0, np.array([3, 17, 20])
     scores = np.random.default_rng(1).normal(size=(40, 6))
     method = DTSH(bits=6, eta=eta, batch_size=8, **FEW)
     _, gradient, drawn = one_step(method, training_set(labels), scores, indices)
 
     def objective(anchors):
-        total, _ = likelihood_by_loops(anchors, scores, *drawn, 3.0)
-        return total + eta * ((anchors - np.sign(anchors)) ** 2).sum()
+        total, triplets = likelihood_by_loops(anchors, scores, *drawn, 3.0)
+        return (total + eta * ((anchors - np.sign(anchors)) ** 2).sum()) / triplets
 
     for i, k in itertools.product(range(3), range(6)):
         ends = []
@@ -175,7 +175,7 @@ def test_the_step_is_twice_the_gradient_of_the_objective_by_the_anchors():
             moved = scores[indices]
             moved[i, k] += step
             ends.append(objective(moved))
-        assert gradient[i, k] * 3 * 40 == pytest.approx(2 * (ends[0] - ends[1]) / 2e-6, rel=1e-5, abs=1e-5)
+        assert gradient[i, k] == pytest.approx(9 * (ends[0] - ends[1]) / 2e-6, rel=1e-5, abs=1e-7)
 
 
 def test_rows_of_the_batch_are_written_into_the_table_and_others_stay():

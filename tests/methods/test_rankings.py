@@ -252,7 +252,11 @@ def test_lists_hold_who_they_say_and_no_more_than_asked(levels, relevant, irrele
     assert pairs.items == 30
     assert np.all(pairs.first < pairs.second)
     assert len(set(zip(pairs.first, pairs.second))) == len(pairs) == len(np.unique(lists.places))
-    assert np.array_equal(pairs.similar, affinity[pairs.first, pairs.second] > 0)
+    parted = {frozenset((owner, other)) for owner, _, low, _ in found for other in low}
+    ends = map(frozenset, zip(pairs.first.tolist(), pairs.second.tolist()))
+    assert pairs.similar.tolist() == [pair not in parted for pair in ends]
+    if len(levels) == 2:
+        assert np.array_equal(pairs.similar, affinity[pairs.first, pairs.second] > 0)
     kinds = [array.dtype for array in (lists.places, lists.relevant, lists.weights)]
     assert kinds == [np.int32, np.int32, np.float64]
 
