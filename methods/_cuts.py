@@ -12,6 +12,7 @@ from scipy.sparse.csgraph import maximum_flow
 # SciPy's flows are 32-bit integers. No arc gets more than half of this: nothing overflows where a flow one
 # way is added to a capacity the other way.
 _TOTAL_CAPACITY = 2**30 - 1
+_TRIED = 8  # items for which all choices are tried: faster than setting up a flow
 
 
 class BlockCuts:
@@ -56,12 +57,12 @@ class BlockCuts:
         """
         codes = codes.astype(np.float64)
         linear = np.zeros(self.pairs.items) if linear is None else linear
-        pulls, bonds = _pulls(codes, weights, linear, self.pairs.first, self.pairs.second, self.inside)
+        pulls = _pulls(codes, weights, linear, self.pairs.first, self.pairs.second, self.inside)
         for _ in range(passes):
             before = codes.copy()
             for number in generator.permutation(len(self.blocks)):
                 block = self.blocks[number]
-                changed = block.improve(codes, weights, pulls[block.items], bonds[block.items])
+                changed = block.improve(codes, weights, pulls[block.items])
                 if len(changed):
                     _spread(
                         pulls, changed, codes, weights, self.starts, self.others, self.numbers, self.crossing
@@ -87,18 +88,29 @@ class _Block:
         self.heads = heads[self.order].astype(np.int32)
         self.starts = np.searchsorted(tails[self.order], np.arange(size + 3)).astype(np.int32)
 
-    def improve(self, codes, weights, pulls, bonds):
+        ends = np.concatenate([first, second])
+        by_end = np.argsort(ends, kind="stable")
+        self.around = np.searchsorted(ends[by_end], np.arange(size + 1))
+        self.neighbours = np.concatenate([second, first])[by_end]
+        self.bonds = np.tile(np.arange(len(inner)), 2)[by_end]
+
+    def improve(self, codes, weights, pulls):
         """Set codes[items] to the best choice given the other codes, and return the items that changed.
 
-        pulls: sum of a z over the pairs out of the block, plus l; bonds: sum of max(-a, 0) over those inside,
-        per item of the block.
+        pulls: sum of a z over the pairs out of the block, plus l, per item of the block.
         """
         inner = weights[self.inner]
-        # An item that is pulled harder than its block can hold follows the pull; if all do, no cut is needed.
-        if (np.abs(pulls) > bonds).all():
-            best = np.where(pulls > 0, -1.0, 1.0)
-        else:
-            best = self._cut(pulls, np.maximum(-2 * inner, 0))
+        bonds = np.maximum(-inner, 0)
+        # Most items are decided by the pull on them, or by those that are: the cut is for the rest.
+        best, rest = _settle(pulls, bonds, self.around, self.neighbours, self.bonds)
+        undecided = best == 0
+        count = np.count_nonzero(undecided)
+        if 0 < count <= _TRIED:
+            _try_all(best, rest, bonds, self.around, self.neighbours, self.bonds)
+        elif count:
+            among = undecided[self.first] & undecided[self.second]
+            rest[~undecided] = 0
+            best[undecided] = self._cut(rest, np.where(among, 2 * bonds, 0))[undecided]
         kept = codes[self.items]
 
         def value(block):
@@ -130,22 +142,77 @@ class _Block:
         return np.where(reached[: len(pulls)], -1.0, 1.0)
 
 
-@njit(
-    "Tuple((f8[::1], f8[::1]))(f8[::1], f8[::1], f8[::1], i4[::1], i4[::1], b1[::1])", nogil=True, cache=True
-)
+@njit("f8[::1](f8[::1], f8[::1], f8[::1], i4[::1], i4[::1], b1[::1])", nogil=True, cache=True)
 def _pulls(codes, weights, linear, first, second, inside):
-    """What draws each item to -1 from outside of its block, and how strongly the block itself can hold it."""
-    pulls, bonds = linear.copy(), np.zeros(len(codes))
+    """What draws each item to -1 from outside of its block."""
+    pulls = linear.copy()
     for pair in range(len(weights)):
-        one, other, weight = first[pair], second[pair], weights[pair]
-        if inside[pair]:
-            bond = max(-weight, 0.0)
-            bonds[one] += bond
-            bonds[other] += bond
-        else:
+        if not inside[pair]:
+            one, other, weight = first[pair], second[pair], weights[pair]
             pulls[one] += weight * codes[other]
             pulls[other] += weight * codes[one]
-    return pulls, bonds
+    return pulls
+
+
+@njit("Tuple((f8[::1], f8[::1]))(f8[::1], f8[::1], i8[::1], i8[::1], i8[::1])", nogil=True, cache=True)
+def _settle(pulls, bonds, around, neighbours, numbers):
+    """(codes, pulls): -1 or +1 for items whose pull is stronger than all bonds to undecided others, which go
+    with it in every best choice, and 0 for the rest; pulls with those of the decided items added.
+
+    Item i has the bonds numbers[around[i] : around[i + 1]], to the items neighbours[...].
+    """
+    codes, pulls, hold = np.zeros(len(pulls)), pulls.copy(), np.zeros(len(pulls))
+    waiting = np.empty(len(pulls), np.int64)
+    count = 0
+    for item in range(len(pulls)):
+        for place in range(around[item], around[item + 1]):
+            hold[item] += bonds[numbers[place]]
+        if abs(pulls[item]) > hold[item] * (1 + 1e-9):
+            codes[item] = -1.0 if pulls[item] > 0 else 1.0
+            waiting[count] = item
+            count += 1
+    while count:
+        count -= 1
+        item = waiting[count]
+        for place in range(around[item], around[item + 1]):
+            other = neighbours[place]
+            if codes[other] == 0:
+                bond = bonds[numbers[place]]
+                pulls[other] -= bond * codes[item]
+                hold[other] -= bond
+                if abs(pulls[other]) > hold[other] * (1 + 1e-9):
+                    codes[other] = -1.0 if pulls[other] > 0 else 1.0
+                    waiting[count] = other
+                    count += 1
+    return codes, pulls
+
+
+@njit("void(f8[::1], f8[::1], f8[::1], i8[::1], i8[::1], i8[::1])", nogil=True, cache=True)
+def _try_all(codes, pulls, bonds, around, neighbours, numbers):
+    """Give the few items whose code is 0 their best codes, by trying all in the order of a Gray code."""
+    free = np.flatnonzero(codes == 0)
+    matrix = np.zeros((len(free), len(free)))
+    place_of = np.full(len(codes), -1)
+    place_of[free] = np.arange(len(free))
+    for row in range(len(free)):
+        for place in range(around[free[row]], around[free[row] + 1]):
+            if place_of[neighbours[place]] >= 0:
+                matrix[row, place_of[neighbours[place]]] += bonds[numbers[place]]
+    tried = np.ones(len(free))
+    value, least, best = 0.0, 0.0, tried.copy()  # values are relative to all +1
+    for step in range(1, 1 << len(free)):
+        row = 0
+        while not (step >> row) & 1:
+            row += 1
+        held = pulls[free[row]]
+        for other in range(len(free)):
+            held -= matrix[row, other] * tried[other]
+        value -= 2 * tried[row] * held
+        tried[row] = -tried[row]
+        if value < least:
+            least = value
+            best[:] = tried
+    codes[free] = best
 
 
 @njit("void(f8[::1], i8[::1], f8[::1], f8[::1], i8[::1], i4[::1], i4[::1], b1[::1])", nogil=True, cache=True)

@@ -97,55 +97,86 @@ def ideal_dcg(relevant):
     return float((1 / np.log2(np.arange(relevant) + 2.0)).sum())
 
 
-def most_violated(lists, scores):
+def most_violated(lists, scores, order=None):
     """The ranking of every list that maximises loss + w' psi(y): loss 1 - NDCG, and
     w' psi(y) = sum_jk y_jk (s_j - s_k) / PQ, y_jk = 1 if relevant j is above irrelevant k, else -1.
 
-    scores: float64 (p,), of the pairs. Returns (shift, loss): shift float32 (p,), what a bit's mismatches
-    m (p,) add to w' (psi(y*) - psi(y)), y* being the right ranking: shift @ m per unit of the bit's weight;
-    loss: the weighted mean of 1 - NDCG. Both over all lists, by their weights.
+    scores: float64 (p,), of the pairs; order: int32, a copy of lists.places, which comes back sorted by score
+    and saves sorting when it is given again with similar scores. Returns (shift, loss): shift float32 (p,),
+    what a bit's mismatches m (p,) add to w' (psi(y*) - psi(y)), y* being the right ranking: shift @ m per
+    unit of the bit's weight; loss: the weighted mean of 1 - NDCG. Both over all lists, by their weights.
     """
+    order = lists.places.copy() if order is None else order
     most = int(lists.relevant.max())
     longest = int(np.diff(lists.starts).max())
     discounts = 1 / np.log2(np.arange(longest + 1) + 2.0)
     shift, loss = _most_violated(
-        scores, lists.places, lists.starts, lists.relevant, lists.weights, discounts, most, longest
+        scores, order, lists.starts, lists.relevant, lists.weights, discounts, most, longest
     )
     return shift.astype(np.float32), loss
 
 
-@njit("i8[::1](f8[::1], f8[::1], f8[::1], f8, f8[::1], i4[:, ::1], f8[::1])", nogil=True, cache=True)
-def infer(high, low, discounts, ideal, best, choices, sums):
-    """m (P,): how many irrelevant items stand above each relevant one in the ranking of most loss + w' psi.
+@njit("f8(f8[::1], f8[::1], f8[::1], f8, i8, i8, i8)", nogil=True, cache=True)
+def _rise(totals, low, discounts, ideal, first, last, m):
+    """By how much loss + w' psi rises if relevant items `first` to `last` let one more than m above them."""
+    count = last - first + 1
+    margin = count * low[m] - (totals[last + 1] - totals[first])
+    # The discounts of neighbours cancel.
+    return (
+        2.0 * margin / ((len(totals) - 1) * len(low))
+        + (discounts[first + m] - discounts[last + m + 1]) / ideal
+    )
+
+
+@njit("void(f8[::1], f8[::1], f8[::1], f8, f8[::1], i8[::1], i8[::1])", nogil=True, cache=True)
+def infer(high, low, discounts, ideal, totals, begins, above):
+    """Fill above (P,) with m: how many irrelevant items stand above each relevant one in the ranking of most
+    loss + w' psi.
 
     high, low: scores of relevant and irrelevant items, descending: the best ranking keeps both orders, so
-    0 <= m_1 <= m_2 <= ... By dynamic programming over (j, m). discounts: 1/log2(rank + 1) from rank 1;
-    ideal: the ideal DCG; best (Q + 1), choices (P, Q + 1), sums (Q + 1): scratch.
+    0 <= m_1 <= m_2 <= ... Each item's value is concave in m, because irrelevant scores descend and discounts
+    are convex, so that pooling neighbours whose best places are out of order is exact, as in isotonic
+    regression. discounts: 1/log2(rank + 1) from rank 1; ideal: the ideal DCG; totals (P + 1), begins (P):
+    scratch.
     """
     count, others = len(high), len(low)
-    sums[0] = 0.0
-    for k in range(others):
-        sums[k + 1] = sums[k] + low[k]
-    scale = 1.0 / (count * others)
-    best[: others + 1] = 0.0
+    totals[0] = 0.0
     for j in range(count):
-        top, at = -np.inf, 0
-        for m in range(others + 1):
-            if best[m] > top:
-                top, at = best[m], m
-            choices[j, m] = at
-            # sum over k of y_jk (s_j - s_k): the first m of them are above j.
-            margin = (others - 2 * m) * high[j] - (sums[others] - 2 * sums[m])
-            best[m] = top + scale * margin - discounts[j + m] / ideal
-    above = np.empty(count, np.int64)
-    m = 0
-    for candidate in range(others + 1):
-        if best[candidate] > best[m]:
-            m = candidate
-    for j in range(count - 1, -1, -1):
-        above[j] = m
-        m = np.int64(choices[j, m])
-    return above
+        totals[j + 1] = totals[j] + high[j]
+    pools, m = 0, 0  # pool i starts at item begins[i], whose place is that of the pool
+    for j in range(count):
+        first = j
+        while True:
+            while m < others and _rise(totals, low, discounts, ideal, first, j, m) > 0:
+                m += 1
+            while m > 0 and _rise(totals, low, discounts, ideal, first, j, m - 1) <= 0:
+                m -= 1
+            if pools == 0 or m >= above[begins[pools - 1]]:
+                break
+            pools -= 1
+            first = begins[pools]
+        begins[pools] = first
+        pools += 1
+        above[first] = m
+    end = count
+    for pool in range(pools - 1, -1, -1):
+        above[begins[pool] : end] = above[begins[pool]]
+        end = begins[pool]
+
+
+@njit("void(f8[::1], i4[::1], f8[::1])", nogil=True, cache=True)
+def _sort(scores, order, sorted_scores):
+    """Order pairs by descending score, their scores going to sorted_scores: by insertion, because they are
+    nearly sorted."""
+    for place in range(len(order)):
+        pair = order[place]
+        score = scores[pair]
+        while place > 0 and sorted_scores[place - 1] < score:
+            sorted_scores[place] = sorted_scores[place - 1]
+            order[place] = order[place - 1]
+            place -= 1
+        sorted_scores[place] = score
+        order[place] = pair
 
 
 @njit(
@@ -153,33 +184,28 @@ def infer(high, low, discounts, ideal, best, choices, sums):
     nogil=True,
     cache=True,
 )
-def _most_violated(scores, places, starts, relevant, weights, discounts, most, longest):
+def _most_violated(scores, order, starts, relevant, weights, discounts, most, longest):
     shift, loss = np.zeros(len(scores)), 0.0
-    best, sums = np.empty(longest + 1), np.empty(longest + 1)
-    choices = np.empty((most, longest + 1), np.int32)
+    totals, begins, above = np.empty(most + 1), np.empty(most, np.int64), np.empty(most, np.int64)
     high, low = np.empty(longest), np.empty(longest)
     ideals = np.cumsum(discounts)
     for number in range(len(starts) - 1):
         begin, end = starts[number], starts[number + 1]
         middle = begin + relevant[number]
         count, others = middle - begin, end - middle
-        high_order = np.argsort(-scores[places[begin:middle]], kind="mergesort")
-        low_order = np.argsort(-scores[places[middle:end]], kind="mergesort")
-        for j in range(count):
-            high[j] = scores[places[begin + high_order[j]]]
-        for k in range(others):
-            low[k] = scores[places[middle + low_order[k]]]
+        _sort(scores, order[begin:middle], high)
+        _sort(scores, order[middle:end], low)
         ideal = ideals[count - 1]
-        above = infer(high[:count], low[:others], discounts, ideal, best, choices, sums)
+        infer(high[:count], low[:others], discounts, ideal, totals[: count + 1], begins, above)
         gain = 0.0
         scale = 2.0 * weights[number] / (count * others)
         k = 0
         for j in range(count):
             gain += discounts[j + above[j]]
-            shift[places[begin + high_order[j]]] -= scale * above[j]
+            shift[order[begin + j]] -= scale * above[j]
             # Irrelevant items between this relevant one and the last are below j others.
             while k < above[j]:
-                shift[places[middle + low_order[k]]] += scale * (count - j)
+                shift[order[middle + k]] += scale * (count - j)
                 k += 1
         loss += weights[number] * (1.0 - gain / ideal)
     return shift, loss

@@ -113,6 +113,7 @@ class Master:
 
     def __init__(self, lists, bits, C):
         self.lists, self.C = lists, C
+        self.order = lists.places.copy()
         self.mismatches = np.zeros((bits, len(lists.pairs)), np.float32)
         self.columns = 0
         self.shifts, self.losses, self.idle = [], [], []
@@ -143,7 +144,7 @@ class Master:
         """
         for _ in range(most):
             value, slack, weights, multipliers = self._restricted(equal)
-            shift, loss = most_violated(self.lists, -self._distances(weights))
+            shift, loss = most_violated(self.lists, -self._distances(weights), self.order)
             coefficients = self.mismatches[: self.columns] @ shift
             violation = loss - coefficients @ weights - slack
             if violation <= tolerance:

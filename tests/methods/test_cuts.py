@@ -6,6 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from methods import _cuts
 from methods._cuts import BlockCuts
 from methods._pairs import Pairs
 
@@ -88,6 +89,12 @@ KINDS = [
     "no pull",
     "no weight",
 ]
+
+
+@pytest.fixture(params=[0, 8], autouse=True)
+def tried(request, monkeypatch):
+    """With and without trying all codes of the few items that are left undecided."""
+    monkeypatch.setattr(_cuts, "_TRIED", request.param)
 
 
 @pytest.mark.parametrize("magnitude", [1e-9, 1.0, 1e9])

@@ -103,8 +103,10 @@ def inferred(high, low):
     """m of `infer`, for descending scores."""
     p, q = len(high), len(low)
     discounts = 1 / np.log2(np.arange(p + q + 1) + 2.0)
-    scratch = np.empty(q + 1), np.empty((p, q + 1), np.int32), np.empty(q + 1)
-    return infer(np.array(high), np.array(low), discounts, ideal_dcg(p), *scratch)
+    above = np.empty(p, np.int64)
+    scratch = np.empty(p + 1), np.empty(p, np.int64)
+    infer(np.array(high), np.array(low), discounts, ideal_dcg(p), *scratch, above)
+    return above
 
 
 def ranking_value(above, high, low):
@@ -120,7 +122,7 @@ def ranking_value(above, high, low):
 def test_longer_lists_get_the_best_of_all_rankings_that_keep_both_orders(relevant, irrelevant, kind):
     """That no other orderings have to be tried is shown by the exhaustive search over short ones."""
     candidates = list(itertools.combinations_with_replacement(range(irrelevant + 1), relevant))
-    for seed in range(3):
+    for seed in range(10):
         scores = draw_scores(relevant + irrelevant, np.random.default_rng(seed), kind)
         high, low = np.sort(scores[:relevant])[::-1], np.sort(scores[relevant:])[::-1]
         above = inferred(high, low)
