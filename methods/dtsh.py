@@ -15,7 +15,8 @@ from methods._likelihood import with_gradient
 from methods._supervision import single_classes
 from methods._triplets import ClassGroups, LevelGroups, triplet_likelihood
 
-_STEP = 2 * 22_500 / 5_000  # see DTSH.loss
+_TRIPLETS = 22_500  # an anchor has where the settings were published: 9 other classes, 50 x 50 each
+_STEP = 2 * _TRIPLETS / 5_000  # see DTSH.loss
 
 
 @dataclass(kw_only=True)
@@ -80,12 +81,12 @@ class DTSH(DeepHashing):
         return np.empty((len(indices), 0), np.int64)
 
     def loss(self, outputs, affinity, indices):
-        """J over the triplets of the batch, per triplet.
+        """J over the batch: the mean over its triplets, and eta / 22500 times the mean over its anchors.
 
         The published step for M anchors and n training items is -[sum (1 - sigmoid(T)) (u_p - u_n)
-        - 4 eta (u_q - sgn u_q)] / (M n): 2 / (M n) times the gradient of J by the anchors, the others being
-        fixed. Here it is 9 over the number of triplets, which is the same for the published 5,000 items and
-        22,500 triplets an anchor, so that one learning rate serves training sets of all sizes.
+        - 4 eta (u_q - sgn u_q)] / (M n): 2 / (M n) times the gradient of J's sums by the anchors, the others
+        being fixed. Here it is 9 times that of the means, which is the same for the published 5,000 items and
+        22,500 triplets an anchor, so that one learning rate and one eta serve other sizes.
         """
         memory, scores = self.memory, outputs.detach()
         memory.table[indices] = scores
@@ -101,8 +102,9 @@ class DTSH(DeepHashing):
         error = scores - torch.sign(scores)
         groups = np.count_nonzero((positives[:, :, 0] >= 0) & (negatives[:, :, 0] >= 0))
         triplets = max(groups, 1) * self.positives * self.negatives
-        value = (likelihood + self.eta * error.square().sum()) / triplets
-        return with_gradient(value, outputs, _STEP * (slopes + 2 * self.eta * error) / triplets)
+        weight = self.eta / _TRIPLETS / len(scores)
+        value = likelihood / triplets + weight * error.square().sum()
+        return with_gradient(value, outputs, _STEP * (slopes / triplets + 2 * weight * error))
 
     def _batch_size(self, items):
         return min(self.batch_size, items // 2)

@@ -11,7 +11,7 @@ from datasets.splits import Split
 from methods._base import TrainingSet
 from workflow.files import read_json
 
-# A matrix of affinities from distances is kept for this many pairs (one byte each): computing them anew for
+# A matrix of affinities from distances is kept for this many pairs (a byte each): computing them anew for
 # every batch would cost more than the step.
 _KEPT_PAIRS = 1 << 28
 
@@ -42,6 +42,7 @@ class Protocol:
             training=self.split.training,
             thresholds=read_json(Path(folder, "affinity.json"))["thresholds"],
         )
+        self._kept = None
         self.fingerprints = {
             "dataset": read_json(Path(dataset, "dataset.json"))["fingerprint"],
             "split": read_json(Path(folder, "split.json"))["fingerprint"],
@@ -61,11 +62,20 @@ class Protocol:
     def pair_affinity(self, rows):
         """Affinity of items named by their places in `rows`, int64 (i, j), as a training set wants it."""
         if self.affinity.scoring_labels is None and len(rows) ** 2 <= _KEPT_PAIRS:
-            kept = np.empty((len(rows), len(rows)), np.uint8)
-            for begin in range(0, len(rows), 512):
-                kept[begin : begin + 512] = self.affinity.block(rows[begin : begin + 512], rows)
+            kept = self._all_pairs(rows)
             return lambda i, j: kept[np.ix_(i, j)].astype(np.int64)
         return lambda i, j: self.affinity.block(rows[i], rows[j])
+
+    def _all_pairs(self, rows):
+        """Affinity of all pairs of `rows`, (r, r). The last rows' is kept: the runs of a job share it."""
+        if self._kept is None or not np.array_equal(self._kept[0], rows):
+            matrix = np.empty((len(rows), len(rows)), np.min_scalar_type(max(self.affinity.levels)))
+            for begin in range(0, len(rows), 512):
+                end = begin + 512
+                matrix[begin:end, begin:] = self.affinity.block(rows[begin:end], rows[begin:])
+                matrix[begin:, begin:end] = matrix[begin:end, begin:].T
+            self._kept = rows, matrix
+        return self._kept[1]
 
 
 def append_json_line(file, record):

@@ -150,13 +150,16 @@ def test_the_loss_is_the_published_one_and_the_step_has_its_direction(levels, ma
     margin = 3.0 if margin is None else margin
     total, triplets = likelihood_by_loops(scores[indices], scores, positives, negatives, margin)
     errors = scores[indices] - np.sign(scores[indices])
-    assert loss == pytest.approx((total + eta * (errors**2).sum()) / triplets)
-    direction = -4 * eta * errors
+    # As if the anchors had the published number of triplets, all of which cost the mean.
+    assert loss * 3 * 22_500 == pytest.approx(total * 3 * 22_500 / triplets + eta * (errors**2).sum())
+    direction = np.zeros_like(errors)
     for i, group in itertools.product(range(3), range(positives.shape[1])):
         for p, n in itertools.product(positives[i, group], negatives[i, group]):
             t = scores[indices[i]] @ (scores[p] - scores[n]) / 2 - margin
             direction[i] += (1 - 1 / (1 + math.exp(-t))) * (scores[p] - scores[n])
-    assert -gradient * triplets * 2 / 9 == pytest.approx(direction, abs=1e-9)
+    direction *= 3 * 22_500 / triplets
+    direction -= 4 * eta * errors
+    assert -gradient * 3 * 5_000 == pytest.approx(direction, abs=1e-6)
 
 
 def test_the_step_is_nine_times_the_gradient_of_the_objective_by_the_anchors():
@@ -167,7 +170,7 @@ def test_the_step_is_nine_times_the_gradient_of_the_objective_by_the_anchors():
 
     def objective(anchors):
         total, triplets = likelihood_by_loops(anchors, scores, *drawn, 3.0)
-        return (total + eta * ((anchors - np.sign(anchors)) ** 2).sum()) / triplets
+        return total / triplets + eta / 22_500 * ((anchors - np.sign(anchors)) ** 2).sum() / 3
 
     for i, k in itertools.product(range(3), range(6)):
         ends = []

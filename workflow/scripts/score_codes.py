@@ -2,8 +2,12 @@
 
 from workflow.scripts import _job
 
+MOST_KEPT = 1 << 28  # affinities of queries with the database, one byte each
+
 
 def work(options):
+    from functools import cache
+
     import numpy as np
 
     from evaluation.hamming import AffinityBlocks, EqualLabels, SharedLabels
@@ -16,10 +20,14 @@ def work(options):
     query, database = protocol.split.query, protocol.split.database
     labels = protocol.affinity.scoring_labels
     if labels is None:
+        kind = np.min_scalar_type(max(protocol.affinity.levels))
 
         def compute(begin, end):
-            return protocol.affinity.block(query[begin:end], database)
+            return protocol.affinity.block(query[begin:end], database).astype(kind)
 
+        # Distances cost more than scoring: the runs of a job share them, if they are not too many.
+        if len(options.runs) > 1 and len(query) * len(database) <= MOST_KEPT:
+            compute = cache(compute)
         affinity = AffinityBlocks(compute, tuple(int(level) for level in protocol.affinity.levels))
     elif labels.ndim == 1:
         affinity = EqualLabels(labels[query], labels[database])

@@ -55,9 +55,10 @@ def _run(method, protocol, folder, record, progress):
                 append_json_line(lines, entry)
                 progress(entry)
 
+            training_set = protocol.training_set(report)
             try:
                 with clock("fit"):
-                    method.fit(protocol.training_set(report))
+                    method.fit(training_set)
                 with clock("encode"):
                     for part in codes:
                         rows = getattr(protocol.split, part)
