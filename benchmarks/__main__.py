@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-ROOMS = ("evaluation", "losses")
+ROOMS = ("evaluation", "losses", "methods")
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
@@ -19,8 +19,8 @@ _THREAD_VARIABLES = (
 def main(arguments=None):
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
-        description="Time the evaluation and the training losses beside their peers, on one thread, and "
-        "print Markdown tables. About four minutes; nothing else should keep the machine busy.",
+        description="Time the evaluation, the training losses and the methods beside their peers, on one "
+        "thread, and print Markdown tables. About six minutes; nothing else should keep the machine busy.",
     )
     parser.add_argument(
         "rooms", nargs="*", metavar="ROOM", help=f"what to time: {' '.join(ROOMS)} (default: all)"

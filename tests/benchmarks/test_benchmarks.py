@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks import evaluation_peers, handwritten, loss_peers, losses, synthetic
+from benchmarks import evaluation_peers, handwritten, loss_peers, losses, methods, synthetic
 from benchmarks.report import Report
-from benchmarks.timing import Competitor, Measurement, interleave
+from benchmarks.timing import Competitor, Disagreement, Measurement, interleave
 from evaluation import exact
 from evaluation.hamming import JointHistograms, joint_histograms
 
@@ -164,6 +164,22 @@ def test_report_escapes_what_would_break_a_table(tmp_path, capsys):
     assert head[1].strip() == r"a\|b"
     assert row[0].strip() == r"x\|y"
     assert [file.name for file in tmp_path.iterdir()] == ["report.md"]
+
+
+@pytest.mark.parametrize("section", methods.SECTIONS, ids=lambda section: section.__name__.strip("_"))
+@pytest.mark.parametrize("seed", [0, 1])
+def test_steps_of_methods_agree_with_their_usual_form(section, seed):
+    """A section compares the results of its competitors before it hands them over."""
+    title, competitors = section(np.random.default_rng(seed), 200)
+    assert title
+    assert next(iter(competitors)) == methods.OURS
+    assert len(competitors) == 2
+
+
+def test_steps_that_differ_are_refused():
+    methods.agree("something", [1.0, 2.0], [1.0, 2.0 + 1e-6])
+    with pytest.raises(Disagreement, match="something"):
+        methods.agree("something", [1.0, 2.0], [1.0, 2.1])
 
 
 def command(*arguments):
