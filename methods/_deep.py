@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from methods._base import HashingMethod, Refusal
+from methods._supervision import refuse_no_triplets
 
 
 def shuffled_batches(items, size, key):
@@ -190,6 +191,10 @@ class ListwiseHashing(DeepHashing):
 
     bins: int | None = None
     delta: float = 1.0
+
+    def prepare(self, training_set):
+        binary = self.supervision == "binary"
+        refuse_no_triplets(training_set, lambda affinity: affinity > 0 if binary else affinity)
 
     def objective(self, codes, affinity):
         """(M,) objectives to maximise. codes: relaxed codes (M, bits); affinity int64 (M, M)."""

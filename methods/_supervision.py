@@ -29,6 +29,20 @@ def kept_matrix(training_set, convert, dtype):
     return kept
 
 
+def refuse_no_triplets(training_set, convert=np.asarray):
+    """Raises `Refusal` unless some item has two levels of convert(affinity) to others: else no item ranks the
+    others, and no two pairs of an item differ."""
+    last = len(training_set) - 1
+    for rows, affinity in affinity_blocks(training_set, np.arange(last + 1)):
+        values = convert(affinity)
+        others = values[:, :last].copy()  # without the item itself: its place is the last item's
+        inner = np.flatnonzero(rows < last)
+        others[inner, rows[inner]] = values[inner, last]
+        if (others != others[:, :1]).any():
+            return
+    raise Refusal("every training item has the same affinity to all others: there are no triplets to rank")
+
+
 def single_classes(training_set):
     """The class of every item, int64 (n,), counted from 0, if affinity is 1 within and 0 across classes.
 

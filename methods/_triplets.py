@@ -12,7 +12,7 @@ import torch
 from numba import njit
 
 from methods._base import Refusal
-from methods._supervision import affinity_blocks, kept_matrix
+from methods._supervision import kept_matrix, refuse_no_triplets
 
 
 class ClassGroups:
@@ -61,8 +61,7 @@ class LevelGroups:
         self.levels = np.asarray(training_set.levels)
         if len(self.levels) > 256:
             raise Refusal(f"triplets need at most 256 levels of affinity, there are {len(self.levels)}")
-        if not self._any_triplet():
-            raise Refusal("every training item has the same affinity to all others: there are no triplets")
+        refuse_no_triplets(training_set)
         self.kept = kept_matrix(training_set, self._ranks, np.uint8)
 
     def draw(self, anchors, positives, negatives, generator):
@@ -78,16 +77,6 @@ class LevelGroups:
         chosen = np.empty(uniforms.shape, np.int32)
         draw_by_level(ranks, inside, len(self.levels), uniforms, chosen, positives)
         return np.split(chosen, [positives], axis=2)
-
-    def _any_triplet(self):
-        last = len(self.training_set) - 1
-        for rows, affinity in affinity_blocks(self.training_set, np.arange(last + 1)):
-            others = affinity[:, :last].copy()  # without the item itself: its place is the last item's
-            inner = np.flatnonzero(rows < last)
-            others[inner, rows[inner]] = affinity[inner, last]
-            if (others != others[:, :1]).any():
-                return True
-        return False
 
     def _ranks(self, affinity):
         """Places of affinities among the levels."""

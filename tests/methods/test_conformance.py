@@ -263,6 +263,22 @@ def test_a_method_that_sees_labels_beats_random_projections_on_them(name):
     assert scores[name] > scores["lsh"] + 0.1
 
 
+@pytest.mark.parametrize("name", [n for n in sorted(CARDS) if CARDS[n].supervision != "none"])
+@pytest.mark.parametrize("kind", ["all similar", "all dissimilar"])
+def test_a_training_set_that_tells_nothing_apart_is_refused_in_one_line(name, kind):
+    labels = np.zeros(120, np.int64) if kind == "all similar" else np.arange(120)
+    made = training_set(
+        name,
+        affinity=lambda rows, columns: (labels[rows][:, None] == labels[columns]).astype(np.int64),
+        levels=(0, 1),
+        labels=labels,
+    )
+    with pytest.raises(Refusal) as told:
+        short(name).fit(made)
+    assert str(told.value)
+    assert "\n" not in str(told.value)
+
+
 @pytest.mark.parametrize("name", [n for n in sorted(CARDS) if issubclass(load_class(n), DeepHashing)])
 @pytest.mark.parametrize("items", [0, 1])
 def test_a_deep_method_refuses_a_training_set_that_ranks_nothing(name, items):
