@@ -53,6 +53,10 @@ onstart:
         fcntl.flock(HELD, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         refuse(f"another snakemake is running in {Path.cwd()}: wait for it, or stop it")
+    # With every job that ends, Snakemake's limit of jobs a second starts one more timer that looks at all waiting
+    # jobs once a second: after a hundred jobs the engine takes a core. Only a cluster needs the limit.
+    if workflow.local_exec:
+        workflow.scheduler.job_rate_limiter = None
 
 
 def entry(section, name):
