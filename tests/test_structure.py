@@ -157,11 +157,13 @@ def test_no_file_is_a_drawer_for_anything():
 
 def test_nothing_loads_a_pickle():
     unsafe = re.compile(
-        r"allow_pickle\s*=\s*True|torch\.load\(|^\s*(import|from) (pickle|cPickle|dill|shelve|joblib)\b"
+        r"allow_pickle\s*=\s*True|torch\.load\((?!.*weights_only=True)"
+        r"|^\s*(import|from) (pickle|cPickle|dill|shelve|joblib)\b"
         r"|pickle\.loads?\(|joblib\.load\(|read_pickle\(|yaml\.(unsafe_|full_)?load\(",
         re.MULTILINE,
     )
-    assert unsafe.search("np.load(path, allow_pickle=True)")
+    assert unsafe.search("np.load(path, allow_pickle=True)") and unsafe.search("torch.load(path)")
+    assert not unsafe.search("torch.load(path, weights_only=True)")
     places = [path for path in project_files() if path.suffix in (".py", ".smk") or path.name == "Snakefile"]
     assert len(places) > 20
     found = {

@@ -1,0 +1,179 @@
+"""Features of many images into one file, shard by shard: a killed extraction goes on where it stopped.
+
+While it lasts, `<name>.partial` beside the target holds the rows and `<name>.progress` says how many of them
+are whole, and of what: a fingerprint of network, images and settings. Another fingerprint starts anew.
+"""
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from networks._files import replacing, settle
+from networks.gist import gist, gist_width
+
+ROWS_A_SHARD = 1024
+SECONDS_BETWEEN_REPORTS = 5.0
+BYTES_A_BLOCK = 1 << 24  # of images fingerprinted at once
+
+
+def extract(network, items, rows, path, batch_size=64, device="auto", report=None):
+    """Write `network`'s features of `items[rows]` to the .npy file `path`: float32 (len(rows), width).
+
+    network: an `ImageNetwork`, moved to `device` ("cpu", "cuda" or "auto") and back in its mode afterwards;
+    items: uint8 (n, h, w, 3), usually a memory map; rows: integer indices, None for all; report: called with
+    dicts of `images` done, `of` all and `seconds` since the call.
+    Resumed, it writes the bytes that one go would have written: batches are cut at the same places.
+    Raises ValueError for items or rows of another kind, for features that are not finite, and without the
+    device asked for; OSError where the disk has no room.
+    """
+    device = _device(device)
+    items, rows = _checked(items, rows, (4,))
+    training = network.training
+    network.to(device).eval()
+    state = {name: values.cpu().numpy() for name, values in network.state_dict().items()}
+    # Images' preparation may be no part of the state dict.
+    state |= {name: values.cpu().numpy() for name, values in network.named_buffers()}
+    settings = [type(network).__qualname__, network.image_size, network.width, network.interpolation]
+    settings += [network.antialias, device.type, batch_size]
+
+    def compute(images):
+        pixels = torch.from_numpy(images).to(device).permute(0, 3, 1, 2)
+        return network(network.preprocess(pixels.contiguous())).float().cpu().numpy()
+
+    try:
+        # Full single precision, and the same bytes each time, on a GPU too.
+        with torch.inference_mode(), torch.backends.cudnn.flags(True, deterministic=True, allow_tf32=False):
+            _extract(compute, network.width, (settings, state), items, rows, path, batch_size, report)
+    finally:
+        network.train(training)
+
+
+def extract_gist(items, rows, path, batch_size=64, device="auto", report=None, **parameters):
+    """`extract` with `gist` and its parameters; items: uint8 (n, h, w, 3) or gray (n, h, w)."""
+    device = _device(device)
+    items, rows = _checked(items, rows, (3, 4))
+    settings = ["gist", sorted(parameters.items()), device.type, batch_size]
+
+    def compute(images):
+        return gist(images, device=device, **parameters)
+
+    _extract(compute, gist_width(**parameters), (settings, {}), items, rows, path, batch_size, report)
+
+
+def _extract(compute, width, identity, items, rows, path, batch_size, report):
+    if batch_size < 1:
+        raise ValueError(f"batch_size must be at least 1, not {batch_size}")
+    path = Path(path)
+    partial, progress = (path.with_name(path.name + ending) for ending in (".partial", ".progress"))
+    started, reported = time.monotonic(), -np.inf
+    fingerprint = _fingerprint(identity, items, rows)
+    shape = (len(rows), width)
+    done = _done(partial, progress, fingerprint, shape)
+    if done is None:
+        progress.unlink(missing_ok=True)
+        _create(partial, shape)
+        done = 0
+    # A multiple of the batch, or a resumed extraction would cut other batches.
+    shard = max(1, ROWS_A_SHARD // batch_size) * batch_size
+    while done < len(rows):
+        features = np.load(partial, mmap_mode="r+", allow_pickle=False)
+        end = min(done + shard, len(rows))
+        for begin in range(done, end, batch_size):
+            batch = rows[begin : min(begin + batch_size, end)]
+            values = compute(np.ascontiguousarray(items[batch]))
+            finite = np.isfinite(values).all(axis=1)
+            if not finite.all():
+                raise ValueError(f"features of item {batch[np.argmin(finite)]} are not finite")
+            features[begin : begin + len(batch)] = values
+            if report and time.monotonic() - reported > SECONDS_BETWEEN_REPORTS:
+                reported = time.monotonic()
+                seconds = reported - started
+                report({"images": begin + len(batch), "of": len(rows), "seconds": seconds})
+        # Rows are on disk before anything says so.
+        features.flush()
+        done = end
+        with replacing(progress) as temporary:
+            temporary.write_text(json.dumps({"fingerprint": fingerprint, "rows": done}), encoding="utf-8")
+    settle(partial, path)
+    progress.unlink(missing_ok=True)
+    if report:
+        report({"images": len(rows), "of": len(rows), "seconds": time.monotonic() - started})
+
+
+def _fingerprint(identity, items, rows):
+    """SHA-256 of settings and weights, and of the pixels and order of the images."""
+    settings, arrays = identity
+    digest = hashlib.sha256(json.dumps([settings, torch.__version__]).encode())
+    for name in sorted(arrays):
+        values = np.ascontiguousarray(arrays[name])
+        digest.update(f"{name} {values.dtype} {values.shape}".encode())
+        digest.update(values.data if values.size else b"")
+    digest.update(f"items {items.shape[1:]} {len(rows)}".encode())
+    step = max(1, BYTES_A_BLOCK // max(1, int(np.prod(items.shape[1:]))))
+    for begin in range(0, len(rows), step):
+        digest.update(np.ascontiguousarray(items[rows[begin : begin + step]]).data)
+    return digest.hexdigest()
+
+
+def _done(partial, progress, fingerprint, shape):
+    """Rows of `partial` that are whole, or None where there is nothing to go on with."""
+    try:
+        told = json.loads(progress.read_text(encoding="utf-8"))
+        features = np.load(partial, mmap_mode="r", allow_pickle=False)
+        fits = told["fingerprint"] == fingerprint and features.shape == shape
+        fits = fits and features.dtype == np.float32 and 0 <= told["rows"] <= len(features)
+        return told["rows"] if fits else None
+    except (OSError, ValueError, TypeError, KeyError, EOFError):
+        return None
+
+
+def _create(partial, shape):
+    """A .npy file of float32 `shape`, with room on disk for all of it."""
+    try:
+        created = np.lib.format.open_memmap(partial, "w+", np.float32, shape)
+        size = created.offset + created.nbytes
+        del created
+        # Without room reserved, a full disk would kill the process at some write to the map, with no message.
+        if hasattr(os, "posix_fallocate"):
+            with partial.open("rb+") as file:
+                os.posix_fallocate(file.fileno(), 0, size)
+    except OSError as error:
+        if error.errno in (errno.EINVAL, errno.EOPNOTSUPP):  # a file system that reserves no room
+            return
+        with contextlib.suppress(OSError):
+            partial.unlink()
+        raise
+
+
+def _checked(items, rows, dimensions):
+    """(items, rows int64) after checks of both."""
+    colour = items.ndim != 4 or items.shape[3] == 3
+    if items.dtype != np.uint8 or items.ndim not in dimensions or not colour:
+        raise ValueError(f"items must be uint8 images (n, h, w, 3), not {items.dtype} {items.shape}")
+    if rows is None:
+        rows = np.arange(len(items))
+    rows = np.asarray(rows)
+    if rows.size == 0:
+        raise ValueError("rows must name at least one item")
+    if rows.ndim != 1 or rows.dtype.kind not in "iu":
+        raise ValueError(f"rows must be a list of integer indices, not {rows.dtype} {rows.shape}")
+    rows = rows.astype(np.int64)
+    if rows.min() < 0 or rows.max() >= len(items):
+        raise ValueError(f"rows must be in 0 to {len(items) - 1}, not {rows.min()} to {rows.max()}")
+    return items, rows
+
+
+def _device(device):
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    device = torch.device(device)
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise ValueError("device is cuda, but no CUDA device is available: set device to cpu or auto")
+    return device

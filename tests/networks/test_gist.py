@@ -1,0 +1,180 @@
+"""GIST against its definition written out with loops and Fourier matrices, and its invariances."""
+
+import math
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from networks.gist import _bilinear, gist, gist_width
+
+
+def noise(*shape, seed=0):
+    return np.random.default_rng(seed).integers(0, 256, shape, np.uint8)
+
+
+def mirrored(image, width):
+    return np.pad(image, width, mode="symmetric")
+
+
+def transform(image, sign):
+    """Two-dimensional Fourier transform by matrices, not normalised."""
+    n = len(image)
+    matrix = np.exp(sign * 2j * np.pi * np.outer(np.arange(n), np.arange(n)) / n)
+    return matrix @ image @ matrix
+
+
+def frequencies(n):
+    """[(row, column, fy, fx)] of an n x n spectrum whose frequency 0 stands in the corner."""
+    signed = [k if k < n // 2 else k - n for k in range(n)]
+    return [(row, column, signed[row], signed[column]) for row in range(n) for column in range(n)]
+
+
+def definition(gray, orientations, blocks, prefilter, extension):
+    """GIST of a square gray image (float64), step by step."""
+    size = len(gray)
+    image = gray - gray.min()
+    image = 255 * image / image.max()
+    padded = mirrored(np.log(1 + image), 5)
+    n = len(padded)
+    low_pass = np.zeros((n, n))
+    for row, column, fy, fx in frequencies(n):
+        low_pass[row, column] = math.exp(-(fx**2 + fy**2) / (prefilter**2 / math.log(2)))
+    smooth = transform(transform(padded, -1) * low_pass, 1) / n**2
+    detail = padded - smooth.real
+    variance = np.abs(transform(transform(detail**2, -1) * low_pass, 1) / n**2)
+    white = (detail / (0.2 + np.sqrt(variance)))[5:-5, 5:-5]
+    spectrum = transform(mirrored(white, extension), -1)
+    n = size + 2 * extension
+    out = []
+    limits = [math.floor(size * k / blocks) for k in range(blocks + 1)]
+    for scale, count in enumerate(orientations):
+        centre = 0.3 / 1.85**scale * n
+        for orientation in range(count):
+            values = np.zeros((n, n))
+            for row, column, fy, fx in frequencies(n):
+                turned = math.atan2(fy, fx) + math.pi * orientation / count
+                turned -= 2 * math.pi * (turned > math.pi)
+                radial = -10 * 0.35 * (math.hypot(fx, fy) / centre - 1) ** 2
+                angular = -2 * (16 * count**2 / 32**2) * math.pi * turned**2
+                values[row, column] = math.exp(radial + angular)
+            energy = np.abs(transform(spectrum * values, 1) / n**2)
+            energy = energy[extension:, extension:][:size, :size]
+            for column in range(blocks):
+                for row in range(blocks):
+                    rows = slice(limits[row], limits[row + 1])
+                    out.append(energy[rows, limits[column] : limits[column + 1]].mean())
+    return np.array(out)
+
+
+@pytest.mark.parametrize(
+    ("size", "orientations", "blocks", "prefilter", "extension"),
+    [(32, (8, 8, 8, 8), 4, 4.0, 8), (34, (4, 6), 3, 3.0, 5), (24, (8,), 2, 4.0, 0)],
+)
+def test_values_and_their_order_follow_the_definition(size, orientations, blocks, prefilter, extension):
+    images = noise(2, size, size, 3)
+    found = gist(images, size, orientations, blocks, prefilter, extension)
+    assert found.dtype == np.float32 and found.shape == (2, sum(orientations) * blocks**2)
+    assert gist_width(size, orientations, blocks, prefilter, extension) == found.shape[1]
+    for image, values in zip(images, found):
+        gray = image.astype(float).mean(axis=2)  # not luma
+        expected = definition(gray, orientations, blocks, prefilter, extension)
+        np.testing.assert_allclose(values, expected, rtol=2e-5, atol=2e-6 * expected.max())
+
+
+def grid(values):
+    """(n, scale, orientation, column of blocks, row of blocks)."""
+    return values.reshape(-1, 4, 8, 4, 4)
+
+
+# As defined: 256 x 256, 8 orientations at each of 4 scales, 4 x 4 blocks. Smooth noise, whose blocks differ.
+SQUARES = np.stack([np.asarray(Image.fromarray(coarse).resize((256, 256))) for coarse in noise(2, 64, 64)])
+# Frequency 0 and the highest one are on one side of these one-sided filters: mirroring is not exact.
+ONE_SIDED = 4e-4
+OF_SQUARES = gist(SQUARES)
+
+
+def test_defaults_give_512_values():
+    assert OF_SQUARES.shape == (2, 512) and gist_width() == 512 and (OF_SQUARES > 0).all()
+    # A gray image is an image of three equal colours.
+    np.testing.assert_allclose(gist(np.repeat(SQUARES[..., None], 3, axis=3)), OF_SQUARES, rtol=1e-5)
+
+
+def test_brightness_and_contrast_change_nothing():
+    dim = SQUARES // 4
+    np.testing.assert_allclose(gist(3 * dim + 40), gist(dim), rtol=1e-4)
+
+
+def test_a_mirrored_image_mirrors_orientations_and_columns():
+    mirror = grid(gist(SQUARES[:, :, ::-1]))
+    expected = grid(OF_SQUARES)[:, :, [(8 - j) % 8 for j in range(8)], ::-1]
+    np.testing.assert_allclose(mirror, expected, rtol=0, atol=ONE_SIDED)
+    assert np.abs(mirror - grid(OF_SQUARES)).max() > 100 * ONE_SIDED
+
+
+def test_a_turned_image_shifts_orientations_by_four_and_turns_the_grid():
+    turned = grid(gist(np.rot90(SQUARES, axes=(1, 2))))
+    expected = np.rot90(np.roll(grid(OF_SQUARES), 4, axis=2).swapaxes(3, 4), axes=(3, 4)).swapaxes(3, 4)
+    np.testing.assert_allclose(turned, expected, rtol=0, atol=ONE_SIDED)
+    assert np.abs(turned - grid(OF_SQUARES)).max() > 100 * ONE_SIDED
+
+
+@pytest.mark.parametrize("wavelengths_along", ["columns", "rows"])
+def test_gratings_excite_the_filter_of_their_frequency_and_direction(wavelengths_along):
+    """0.3 / 1.85**i cycles per pixel: scale i, along x to orientation 0, along y to orientation 4."""
+    for scale in range(4):
+        wave = np.sin(2 * np.pi * 0.3 / 1.85**scale * np.arange(256))
+        image = np.broadcast_to(127.5 + 100 * wave, (256, 256)).astype(np.uint8)
+        if wavelengths_along == "rows":
+            image = image.T
+        energy = grid(gist(image[None]))[0, :, :, 1:3, 1:3].mean(axis=(2, 3))
+        best = np.unravel_index(energy.argmax(), energy.shape)
+        assert best == (scale, 0 if wavelengths_along == "columns" else 4)
+
+
+def test_an_image_of_one_colour_has_no_energy():
+    assert (gist(np.full((1, 40, 40, 3), 200, np.uint8), 32, extension=8) == 0).all()
+
+
+@pytest.mark.parametrize(("length", "resized"), [(32, 256), (300, 256), (500, 64), (7, 7), (256, 333)])
+def test_resizing_is_bilinear_and_antialiased_as_in_pillow(length, resized):
+    matrix = _bilinear(length, resized)
+    line = noise(1, length).astype(np.float32)
+    pillow = np.asarray(Image.fromarray(line).resize((resized, 1), Image.Resampling.BILINEAR))[0]
+    # Where it shrinks, MATLAB mirrors what lies beyond the edges and Pillow leaves it out.
+    inside = slice(2, -2) if resized < length else slice(None)
+    np.testing.assert_allclose((matrix @ line[0])[inside], pillow[inside], atol=1e-3)
+    np.testing.assert_allclose(matrix.sum(axis=1), 1)
+    if resized < length:  # symmetric, as the mirrored edges make every pixel count alike
+        np.testing.assert_allclose(matrix, matrix[::-1, ::-1], atol=1e-12)
+
+
+def test_the_centre_of_a_longer_image_is_taken():
+    image = noise(1, 64, 101)
+    # 101 columns: 37 too many, of which floor(37 / 2) on the left.
+    np.testing.assert_allclose(gist(image, 64), gist(image[:, :, 18:82], 64), rtol=1e-4)
+    np.testing.assert_allclose(
+        gist(image.swapaxes(1, 2), 64), gist(image[:, :, 18:82].swapaxes(1, 2), 64), rtol=1e-4
+    )
+
+
+def test_many_images_give_what_each_gives_alone():
+    images = noise(9, 20, 30, 3)
+    alone = np.concatenate([gist(images[i : i + 1], 64) for i in range(9)])
+    np.testing.assert_allclose(gist(images, 64), alone, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("images", "parameters", "words"),
+    [
+        (np.zeros((1, 8, 8), np.float32), {}, r"images must be uint8 .* not float32 \(1, 8, 8\)"),
+        (np.zeros((1, 3, 8, 8), np.uint8), {}, r"not uint8 \(1, 3, 8, 8\)"),
+        (np.zeros((1, 0, 8), np.uint8), {}, "no pixels"),
+        (np.zeros((1, 8, 8), np.uint8), {"size": 33}, "size must be even"),
+        (np.zeros((1, 8, 8), np.uint8), {"size": 16}, "at least blocks, extension and 5"),
+        (np.zeros((1, 8, 8), np.uint8), {"orientations": ()}, "orientations must be positive"),
+    ],
+)
+def test_other_images_and_parameters_are_refused(images, parameters, words):
+    with pytest.raises(ValueError, match=words):
+        gist(images, **parameters)

@@ -1,0 +1,335 @@
+"""Networks by name: preparation of images, weights by parameter name, and errors."""
+
+import io
+import os
+import sys
+import tarfile
+import types
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from networks import catalogue, matconvnet
+
+TINY = {"channels": (4, 4, 4, 4, 4), "width": 6}
+
+
+def photograph(height, width, seed=0):
+    """uint8 (height, width, 3): smooth shapes with edges, unlike noise."""
+    generator = np.random.default_rng(seed)
+    coarse = generator.integers(0, 256, (5, 6, 3), np.uint8)
+    pixels = np.asarray(Image.fromarray(coarse).resize((width, height), Image.Resampling.BICUBIC)).copy()
+    pixels[height // 3 : height // 2, width // 4 :] = generator.integers(0, 256, 3)
+    return pixels
+
+
+def as_tensor(*images):
+    return torch.from_numpy(np.stack(images)).permute(0, 3, 1, 2)
+
+
+@pytest.mark.parametrize(("name", "side"), [("vgg_f", 224), ("caffe_alexnet", 227)])
+@pytest.mark.parametrize("shape", [(32, 32), (300, 401), (500, 120)])
+def test_images_are_resized_as_pillow_does_and_the_average_is_subtracted(name, side, shape):
+    average = np.random.default_rng(1).uniform(90, 130, (3, side, side)).astype(np.float32)
+    network = catalogue.make(name, **TINY, average_image=average)
+    assert network.image_size == side and network.width == 6
+    image = photograph(*shape)
+    found = network.preprocess(as_tensor(image))
+    assert found.dtype == torch.float32 and found.shape == (1, 3, side, side)
+    # Pillow resizes floating point images of one channel, without clamping.
+    channels = [
+        np.asarray(
+            Image.fromarray(image[..., c].astype(np.float32)).resize((side, side), Image.Resampling.BICUBIC)
+        )
+        for c in range(3)
+    ]
+    expected = np.stack(channels)
+    assert expected.min() < 0 or expected.max() > 255  # so that clamping would show
+    np.testing.assert_allclose(found[0].numpy(), expected - average, atol=2e-3)
+
+
+def test_an_image_of_the_right_size_is_not_touched():
+    network = catalogue.make("vgg_f", **TINY)
+    image = photograph(224, 224)
+    expected = image.transpose(2, 0, 1) - np.float32([[[122.679]], [[116.669]], [[104.007]]])
+    assert (network.preprocess(as_tensor(image))[0].numpy() == expected).all()
+    small = catalogue.make("small")
+    image = photograph(32, 32)
+    np.testing.assert_allclose(
+        small.preprocess(as_tensor(image))[0].numpy(), image.transpose(2, 0, 1) / 127.5 - 1, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    "images",
+    [torch.zeros(1, 3, 8, 8), torch.zeros(1, 8, 8, 3, dtype=torch.uint8), torch.zeros(3, 8, 8).byte()],
+)
+def test_other_images_are_refused(images):
+    with pytest.raises(ValueError, match=r"images must be uint8 \(n, 3, h, w\), not (float32|uint8) \("):
+        catalogue.make("small").preprocess(images)
+
+
+@pytest.mark.parametrize("name", ["vgg_f", "caffe_alexnet", "small", "mobilenet_v2_keras"])
+def test_random_weights_are_those_of_the_seed(name):
+    options = TINY if name in matconvnet.NETWORKS else {}
+    state = torch.random.get_rng_state()
+    first, again, other = (catalogue.make(name, seed=seed, **options) for seed in (3, 3, 4))
+    assert torch.equal(torch.random.get_rng_state(), state)
+    pairs = zip(first.parameters(), again.parameters(), other.parameters())
+    same, different = zip(*((torch.equal(a, b), not torch.equal(a, c)) for a, b, c in pairs))
+    assert all(same) and any(different)
+    images = first.preprocess(as_tensor(photograph(40, 50, 1), photograph(40, 50, 2)))
+    features = first(images)
+    assert features.shape == (2, first.width) and torch.equal(features, again(images))
+    # Every parameter is trained, and every one matters.
+    features.square().sum().backward()
+    parameters = first.pretrained_parameters()
+    assert len(parameters) == len(list(first.parameters()))
+    assert all(parameter.grad is not None and parameter.grad.abs().sum() > 0 for parameter in parameters)
+
+
+def test_small_sees_each_image_alone():
+    network = catalogue.make("small", width=64).train()
+    images = network.preprocess(as_tensor(*(photograph(32, 32, seed) for seed in range(4))))
+    alone = torch.cat([network(images[i : i + 1]) for i in range(4)])
+    torch.testing.assert_close(network(images), alone, atol=1e-5, rtol=1e-5)
+    assert alone.shape == (4, 64)
+
+
+@pytest.mark.parametrize("ending", [".pt", ".pth", ".npz"])
+@pytest.mark.parametrize("name", ["vgg_f", "small"])
+def test_weights_by_parameter_name_come_back(name, ending, tmp_path):
+    options = TINY if name == "vgg_f" else {}
+    network = catalogue.make(name, seed=7, **options)
+    path = tmp_path / f"weights{ending}"
+    state = network.state_dict()
+    if ending == ".npz":
+        np.savez(path, **{key: values.numpy() for key, values in state.items()})
+    else:
+        torch.save(state, path)
+    loaded = catalogue.make(name, path, **options)
+    assert all(torch.equal(values, loaded.state_dict()[key]) for key, values in state.items())
+    assert not loaded.training
+
+
+def test_matconvnet_weights_by_name(tmp_path):
+    network = catalogue.make("caffe_alexnet", seed=7, **TINY)
+    matconvnet.save(network, tmp_path / "alexnet.mat")
+    loaded = catalogue.make("caffe_alexnet", str(tmp_path / "alexnet.mat"), **TINY)
+    assert all(torch.equal(values, loaded.state_dict()[key]) for key, values in network.state_dict().items())
+
+
+class Planted:
+    """Unpickled, it would call a function."""
+
+    def __reduce__(self):
+        return print, ("executed",)
+
+
+def tampered(tmp_path, change):
+    state = {key: values.numpy() for key, values in catalogue.make("small").state_dict().items()}
+    change(state)
+    np.savez(tmp_path / "small.npz", **state)
+    return tmp_path / "small.npz"
+
+
+def with_planted_code(tmp_path):
+    torch.save({"blocks.0.weight": Planted()}, tmp_path / "planted.pt")
+    return tmp_path / "planted.pt"
+
+
+def with_objects(tmp_path):
+    np.savez(tmp_path / "objects.npz", **{"blocks.0.weight": np.array([Planted()], object)})
+    return tmp_path / "objects.npz"
+
+
+def file_of(name, contained):
+    def write(tmp_path):
+        (tmp_path / name).write_bytes(contained)
+        return tmp_path / name
+
+    return write
+
+
+def a_list(tmp_path):
+    torch.save([torch.zeros(2)], tmp_path / "list.pt")
+    return tmp_path / "list.pt"
+
+
+WRONG_WEIGHTS = {
+    "code in a state dict": (with_planted_code, ["without running code"]),
+    "objects in npz": (with_objects, ["plain arrays"]),
+    "no dict": (a_list, ["must hold a state dict"]),
+    "damaged pt": (file_of("a.pt", b"PK\x03\x04" * 9), ["without running code"]),
+    "damaged npz": (file_of("a.npz", b"PK\x03\x04" * 9), ["damaged"]),
+    "text as npz": (file_of("a.npz", b"text"), ["damaged"]),
+    "ending": (file_of("a.h5", b"x"), [".pt, .pth, .npz"]),
+    "mat": (file_of("a.mat", b"x"), ["weights of network small end in .pt, .pth, .npz"]),
+    "missing": (
+        lambda folder: tampered(folder, lambda state: state.pop("blocks.4.weight")),
+        ["no array 'blocks.4.weight'", "(64, 32, 3, 3)"],
+    ),
+    "shape": (
+        lambda folder: tampered(folder, lambda state: state.update({"blocks.1.bias": np.zeros(3)})),
+        ["'blocks.1.bias' is (3,), expected (32,)"],
+    ),
+    "too many": (
+        lambda folder: tampered(folder, lambda state: state.update({"head.bias": np.zeros(3)})),
+        ["'head.bias' has no place"],
+    ),
+    "infinite": (
+        lambda folder: tampered(folder, lambda state: state.update({"blocks.1.bias": np.full(32, np.inf)})),
+        ["'blocks.1.bias'", "not finite"],
+    ),
+    "text": (
+        lambda folder: tampered(folder, lambda state: state.update({"blocks.1.bias": np.array(["x"])})),
+        ["'blocks.1.bias'", "expected numbers"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_WEIGHTS)
+def test_weights_that_do_not_fit_are_refused_in_one_line(case, tmp_path, capsys):
+    make, words = WRONG_WEIGHTS[case]
+    path = make(tmp_path)
+    with pytest.raises(ValueError) as caught:
+        catalogue.make("small", path)
+    message = str(caught.value)
+    assert message.startswith(f"{path}: ") and "\n" not in message
+    assert [word for word in words if word not in message] == [], message
+    assert "executed" not in capsys.readouterr().out
+
+
+WRONG_CALLS = {
+    "close name": (("vgg-f",), {}, ["unknown network 'vgg-f'", "did you mean vgg_f?"]),
+    "far name": (
+        ("resnet50",),
+        {},
+        ["unknown network", "vgg_f, caffe_alexnet, small", "torchvision/<model>"],
+    ),
+    "close option": (("vgg_f",), {"chanels": (8,) * 5}, ["no option 'chanels'", "did you mean channels?"]),
+    "far option": (("small",), {"layers": 3}, ["no option 'layers'", "it has width, seed"]),
+    "width": (("small",), {"width": 20}, ["multiple of 8", "20"]),
+    "groups": (("caffe_alexnet",), {"channels": (4, 4, 4, 5, 4)}, ["divisible into groups (1, 2, 1, 2, 2)"]),
+    "average": (("vgg_f",), TINY | {"average_image": np.zeros((3, 227, 227))}, ["(3, 224, 224)", "227"]),
+    "image size": (("mobilenet_v2_keras",), {"image_size": 100}, ["multiple of 32", "100"]),
+    "no torchvision": (("torchvision/resnet18",), {}, ["torchvision", "not installed", torch.__version__]),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_CALLS)
+def test_wrong_calls_are_refused_in_one_line(case, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torchvision", None)
+    arguments, options, words = WRONG_CALLS[case]
+    with pytest.raises(ValueError) as caught:
+        catalogue.make(*arguments, **options)
+    assert [word for word in words if word not in str(caught.value)] == [], caught.value
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    for name, ending in (("small", ".pt"), ("vgg_f", ".mat"), ("vgg_f", ".npz")):
+        with pytest.raises(FileNotFoundError, match=f"absent{ending}: no such file"):
+            catalogue.make(name, tmp_path / f"absent{ending}")
+
+
+class Classifier(torch.nn.Module):
+    """Like a model of torchvision with an auxiliary classifier: training returns both outputs."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem = torch.nn.Conv2d(3, 4, 8, 8)
+        self.auxiliary = torch.nn.Linear(4, 10)
+        self.head = torch.nn.Sequential(torch.nn.Linear(4, 5), torch.nn.ReLU(), torch.nn.Linear(5, 10))
+
+    def forward(self, images):
+        pooled = self.stem(images).mean(dim=(2, 3))
+        outputs = self.head(pooled)
+        return (outputs, self.auxiliary(pooled)) if self.training else outputs
+
+
+@pytest.fixture
+def torchvision(monkeypatch):
+    """A stand-in with what is used of the real package: list_models and get_model."""
+    models = types.ModuleType("torchvision.models")
+    built = {"classifier": Classifier, "convolutions": lambda: torch.nn.Sequential(torch.nn.Conv2d(3, 4, 8))}
+    built["two_maps"] = lambda: torch.nn.Sequential(torch.nn.Linear(224, 2), torch.nn.Flatten(2))
+    models.list_models = lambda module=None: sorted(built) if module is models else ["detector"]
+    models.get_model = lambda name, weights: built[name]() if weights is None else pytest.fail("download")
+    package = types.ModuleType("torchvision")
+    package.models = models
+    monkeypatch.setitem(sys.modules, "torchvision", package)
+
+
+@pytest.mark.usefixtures("torchvision")
+def test_models_of_torchvision_end_before_their_last_linear_layer(tmp_path):
+    torch.manual_seed(0)
+    whole = Classifier().eval()
+    torch.save(whole.state_dict(), tmp_path / "whole.pt")
+    headless = {k: v.numpy() for k, v in whole.state_dict().items() if not k.startswith("head.2")}
+    np.savez(tmp_path / "headless.npz", **headless)
+    image = photograph(60, 80)
+    for file in ("whole.pt", "headless.npz"):
+        network = catalogue.make("torchvision/classifier", tmp_path / file)
+        assert network.width == 5 and network.image_size == 224 and network.classifier == "head.2"
+        images = network.preprocess(as_tensor(image))
+        expected = torch.relu(whole.head[0](whole.stem(images).mean(dim=(2, 3))))
+        torch.testing.assert_close(network(images), expected)
+        torch.testing.assert_close(network.train()(images), expected)
+    resized = np.asarray(
+        Image.fromarray(image[..., 1].astype(np.float32)).resize((224, 224), Image.Resampling.BICUBIC)
+    )
+    np.testing.assert_allclose(images[0, 1].numpy(), (resized / 255 - 0.456) / 0.224, atol=1e-4)
+    assert catalogue.make("torchvision/classifier", image_size=64).image_size == 64
+
+
+@pytest.mark.usefixtures("torchvision")
+@pytest.mark.parametrize(
+    ("model", "options", "words"),
+    [
+        ("clasifier", {}, "did you mean torchvision/classifier?"),
+        ("unlike", {}, "there is classifier, convolutions, two_maps"),
+        ("convolutions", {}, "no linear layer"),
+        ("two_maps", {}, "does not end in its last linear layer"),
+        ("classifier", {"image_size": 4}, "does not take images of image_size 4"),
+        ("classifier", {"model": "other"}, "no option 'model'"),
+    ],
+)
+def test_models_of_torchvision_that_cannot_serve_are_refused(model, options, words):
+    with pytest.raises(ValueError) as caught:
+        catalogue.make(f"torchvision/{model}", **options)
+    assert words in str(caught.value) and "\n" not in str(caught.value)
+
+
+def resource(name):
+    folders = [
+        Path(folder) for folder in os.environ.get("TIEBENCH_RESOURCES", "").split(os.pathsep) if folder
+    ]
+    for folder in folders:
+        if (folder / name).is_file():
+            return folder / name
+    pytest.skip(f"no {name} in the folders of TIEBENCH_RESOURCES")  # real data is not part of a clone
+
+
+def test_mobilenet_gives_the_stored_features_of_real_images():
+    """8 images of CIFAR-10; the stored features are rounded to 1/255 of each dimension's maximum."""
+    weights, archive = resource("mobilenetv2-imagenet.npz"), resource("cifar10-jpeg.tar.xz")
+    with np.load(resource("cifar10-mobilenetv2.npz")) as stored:
+        levels, scale, paths = stored["X"], stored["scale"], [path.decode() for path in stored["path"]]
+    images, rows = [], []
+    with tarfile.open(archive) as members:
+        while len(images) < 8:
+            member = members.next()
+            if member.isfile():
+                contained = io.BytesIO(members.extractfile(member).read())
+                images.append(np.asarray(Image.open(contained).convert("RGB")))
+                rows.append(paths.index(member.name.removeprefix("cifar10-jpeg/")))
+    network = catalogue.make("mobilenet_v2_keras", weights)
+    with torch.inference_mode():
+        found = network(network.preprocess(as_tensor(*images))).numpy() / scale
+    error = np.abs(found - levels[rows])
+    # Half a level from rounding, and some from the single precision of another machine.
+    assert error.max() < 0.6 and np.quantile(error, 0.99) < 0.51
