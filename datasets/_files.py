@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
+MOVED_AT_ONCE = 64 << 20  # bytes
+
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
@@ -45,6 +47,25 @@ class ItemsFile:
         the process, and a large dataset would look (and under a limit, be) larger than it is.
         """
         return np.memmap(self.path, self.dtype, "r+", self.offset, self.shape)
+
+    def keep(self, rows: np.ndarray) -> None:
+        """Drop, in place, the rows that the mask `rows`, bool (n,), leaves out; the file shrinks."""
+        if rows.all():
+            return
+        # Rows only ever move down, over rows that have moved already or are dropped.
+        kept = np.flatnonzero(rows)
+        step = max(1, MOVED_AT_ONCE * len(rows) // max(1, int(np.prod(self.shape)) * self.dtype.itemsize))
+        for first in range(0, len(kept), step):
+            view, block = self.view(), kept[first : first + step]
+            view[first : first + len(block)] = view[block]
+        shape = (len(kept), *self.shape[1:])
+        header = {"descr": np.lib.format.dtype_to_descr(self.dtype), "fortran_order": False, "shape": shape}
+        with self.path.open("rb+") as file:
+            # NumPy pads headers so that they keep their length when the first dimension changes.
+            np.lib.format.write_array_header_1_0(file, header)
+            if file.tell() != self.offset:
+                raise RuntimeError(f"{self.path}: the header for {shape} has another length")
+            file.truncate(self.offset + int(np.prod(shape)) * self.dtype.itemsize)
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""Images by class from a folder, or from a tar archive (plain, gz, bz2, xz) that is never unpacked to disk.
+"""Images by class from a folder, or from a tar (plain, gz, bz2, xz) or zip that is never unpacked to disk.
 
 A pattern says how paths from the root of the folder or archive are made, for example
 "cifar10-jpeg/{split}/{class}/{name}": fields are {class}, {split} and {name}, `*` stands for one whole
@@ -6,26 +6,21 @@ component. Rows are sorted by (split, class, name). Pixels are RGB: transparency
 is not applied.
 """
 
-import contextlib
 import logging
-import os
 import re
-import struct
-import tarfile
 import time
-import zlib
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from io import BytesIO
 from pathlib import Path
 
 import numpy as np
-from PIL import Image, UnidentifiedImageError
+from PIL import Image
 
+from datasets._archives import members
 from datasets._description import Description
 from datasets._files import creating_items
-from datasets._specification import nearest, positive, refuse_unknown_options
+from datasets._pictures import IMAGES_A_VIEW, SECONDS_BETWEEN_REPORTS, check_size, decoding, pixels_of
+from datasets._specification import nearest, refuse_unknown_options
 
 OPTIONS: dict[str, str] = {
     "paths": "pattern of paths: {class}, {split}, {name}, literal parts, * (default {class}/{name})",
@@ -34,24 +29,6 @@ OPTIONS: dict[str, str] = {
 }
 DEFAULT_PATHS = "{class}/{name}"
 DEFAULT_EXTENSIONS = (".jpg", ".jpeg", ".png", ".bmp", ".webp", ".ppm")
-SECONDS_BETWEEN_REPORTS = 5.0
-# A new view of the items costs as much as the decoding of a small image.
-IMAGES_A_VIEW = 256
-
-# What Pillow's decoders raise on damaged files, besides its own errors.
-DECODING_ERRORS = (
-    OSError,
-    SyntaxError,
-    ValueError,
-    TypeError,
-    LookupError,
-    EOFError,
-    OverflowError,
-    struct.error,
-    zlib.error,
-    Image.DecompressionBombError,
-)
-DAMAGED_ARCHIVE_ERRORS = (tarfile.TarError, EOFError, zlib.error)
 
 logger = logging.getLogger("tiebench")
 
@@ -66,7 +43,7 @@ def describe(
 ) -> Description:
     """Labels and given split from names alone; no pixel is decoded (without `size`, one header is read).
 
-    sources: one folder or tar file. labels are int64 (n,), the rank of the class name in sorted order;
+    sources: one folder, tar or zip. labels are int64 (n,), the rank of the class name in sorted order;
     given_split is int64 (n,), the rank of the split's name, or None without {split} in `paths`.
     Raises FileNotFoundError where the source is missing; ValueError for a bad option, for a damaged archive
     or one with links, absolute names or "..", and where no file matches.
@@ -93,12 +70,15 @@ def load(
     row_of = {name: row for row, name in enumerate(plan.names)}
     read, reported = 0, time.monotonic()
     with creating_items(folder / "items.npy", (len(row_of), height, width, 3), np.uint8) as items:
-        for name, contents in _members(plan.source):
+        for name, contents in members(plan.source):
             row = row_of.get(name)
             if row is None:
                 continue
-            with _decoding(plan, name) as formats, Image.open(BytesIO(contents()), formats=formats) as image:
-                pixels = _pixels(image, size)
+            with (
+                decoding(plan.source, name, plan.formats),
+                Image.open(BytesIO(contents()), formats=plan.formats) as image,
+            ):
+                pixels = pixels_of(image, size)
             if pixels.shape != (height, width, 3):
                 raise ValueError(
                     f"{plan.source}: images differ in size: '{plan.sized}' is {height} x {width} pixels and "
@@ -131,19 +111,19 @@ class _Plan:
 def _plan(sources: list[Path], paths: str, size: object, extensions: object, unknown: dict) -> _Plan:
     refuse_unknown_options(unknown, OPTIONS, "images")
     pattern, formats = _compiled(paths), _formats(extensions)
-    _check_size(size)
+    if size is not None:
+        check_size(size)
     if len(sources) != 1:
-        raise ValueError(f"loader images: takes one folder or tar archive, got {len(sources)} sources")
+        raise ValueError(f"loader images: takes one folder, tar or zip, got {len(sources)} sources")
     source = Path(sources[0])
     if not source.exists():
         raise FileNotFoundError(f"{source}: no such folder or archive")
     endings = tuple(extension.lower() for extension in extensions)
     found: dict[str, tuple[str, str, str]] = {}
     others, example = 0, None
-    plan = _Plan(source, [], Description(0, None, None, None, (), "images"), formats, "")
     shape = None if size is None else (*size, 3)
     sized = ""
-    for name, contents in _members(source):
+    for name, contents in members(source):
         match = pattern.fullmatch(name)
         # Hidden files are the leavings of file managers ("._0001.jpg" in archives made on macOS), not images.
         hidden = name.rpartition("/")[2].startswith(".")
@@ -155,7 +135,7 @@ def _plan(sources: list[Path], paths: str, size: object, extensions: object, unk
         fields = match.groupdict()
         found[name] = (fields.get("split", ""), fields["class"], fields.get("name", ""))
         if shape is None:
-            with _decoding(plan, name), Image.open(BytesIO(contents()), formats=formats) as image:
+            with decoding(source, name, formats), Image.open(BytesIO(contents()), formats=formats) as image:
                 shape, sized = (image.height, image.width, 3), name
     if not found:
         seen = f"there is for example '{example}'" if example else "it holds no file"
@@ -235,116 +215,3 @@ def _formats(extensions: object) -> list[str]:
                 f"{nearest(extension, DEFAULT_EXTENSIONS)}"
             )
     return sorted({registered[extension.lower()] for extension in extensions})
-
-
-def _check_size(size: object) -> None:
-    if size is None:
-        return
-    if not isinstance(size, (list, tuple)) or len(size) != 2:
-        raise ValueError(f"option size: must be [height, width], not {size!r}")
-    for value in size:
-        positive(value, "option size")
-
-
-def _pixels(image: Image.Image, size: list[int] | None) -> np.ndarray:
-    """uint8 (height, width, 3) of an opened image."""
-    if image.mode.startswith(("I", "F")):
-        # Pillow would clip these to 255 without a word.
-        raise ValueError(f"its pixels have more than 8 bits, mode {image.mode}")
-    image = image.convert("RGB")
-    if size is not None:
-        image = image.resize((size[1], size[0]), Image.Resampling.BILINEAR)
-    return np.asarray(image)
-
-
-@contextlib.contextmanager
-def _decoding(plan: _Plan, name: str) -> Iterator[list[str]]:
-    """Whatever goes wrong with one image becomes a ValueError that names it; yields the formats allowed."""
-    try:
-        yield plan.formats
-    except _DamagedArchive:
-        raise
-    except UnidentifiedImageError as error:
-        # Pillow's own message holds the address of a buffer.
-        raise ValueError(f"{plan.source}: '{name}' is no image of {', '.join(plan.formats)}") from error
-    except DECODING_ERRORS as error:
-        raise ValueError(f"{plan.source}: image '{name}' cannot be read: {error}") from error
-
-
-def _members(source: Path) -> Iterator[tuple[str, Callable[[], bytes]]]:
-    """(path from the root, function that reads the file, good until the next step) for each file."""
-    if source.is_dir():
-        yield from _folder_members(source, "", (os.path.realpath(source),))
-    else:
-        yield from _tar_members(source)
-
-
-def _folder_members(
-    folder: Path, prefix: str, above: tuple[str, ...]
-) -> Iterator[tuple[str, Callable[[], bytes]]]:
-    """Links are followed here: the folder is the user's own. A folder linked below itself is refused."""
-    with os.scandir(folder) as entries:
-        ordered = sorted(entries, key=lambda entry: entry.name)
-    for entry in ordered:
-        if entry.is_dir():
-            real = os.path.realpath(entry.path)
-            if real in above:
-                raise ValueError(f"{entry.path}: a link to a folder that it lies in")
-            yield from _folder_members(Path(entry.path), f"{prefix}{entry.name}/", (*above, real))
-        elif entry.is_file() or entry.is_symlink():
-            yield prefix + entry.name, Path(entry.path).read_bytes
-
-
-class _DamagedArchive(ValueError):
-    """No image is to blame: the archive itself is cut short or damaged."""
-
-
-class _Member(tarfile.TarInfo):
-    """A member whose damaged or missing header is an error: tarfile takes it for the end of the archive."""
-
-    @classmethod
-    def fromtarfile(cls, archive: tarfile.TarFile) -> tarfile.TarInfo:
-        try:
-            return super().fromtarfile(archive)
-        except tarfile.EOFHeaderError:
-            raise
-        except tarfile.HeaderError as error:
-            raise tarfile.ReadError(f"{error} after {archive.offset} bytes") from error
-
-
-def _tar_members(source: Path) -> Iterator[tuple[str, Callable[[], bytes]]]:
-    try:
-        with tarfile.open(source, "r|*", tarinfo=_Member) as archive:
-            while (member := archive.next()) is not None:
-                # tarfile remembers every member; of a stream none can be visited again.
-                archive.members.clear()
-                name = _safe_name(source, member)
-                if member.isdir():
-                    continue
-                yield name, partial(_member_contents, source, archive, member)
-    except DAMAGED_ARCHIVE_ERRORS as error:
-        raise _damaged(source, error) from error
-
-
-def _member_contents(source: Path, archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
-    try:
-        return archive.extractfile(member).read()
-    except DAMAGED_ARCHIVE_ERRORS as error:
-        raise _damaged(source, error) from error
-
-
-def _damaged(source: Path, error: Exception) -> "_DamagedArchive":
-    return _DamagedArchive(f"{source}: cut short, damaged or not a tar archive ({error})")
-
-
-def _safe_name(source: Path, member: tarfile.TarInfo) -> str:
-    """The path of a member from the root of the archive; ValueError for what has no place in a dataset."""
-    parts = re.split(r"[/\\]", member.name)
-    if parts[0] == "" or re.match(r"[A-Za-z]:", parts[0]):
-        raise ValueError(f"{source}: member '{member.name}' has an absolute name")
-    if ".." in parts:
-        raise ValueError(f"{source}: member '{member.name}' leads out of the archive ('..')")
-    if not (member.isfile() or member.isdir()):
-        what = "a link" if member.issym() or member.islnk() else "neither a file nor a folder"
-        raise ValueError(f"{source}: member '{member.name}' is {what}")
-    return "/".join(part for part in member.name.split("/") if part not in ("", "."))

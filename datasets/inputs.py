@@ -3,6 +3,7 @@
 import numpy as np
 
 KINDS = ("features", "pixels")
+FROM_IMAGES = ("pixels", "network", "gist")
 _BLOCK_VALUES = 1 << 24  # values converted at once: flat memory whatever the dataset's size
 
 
@@ -10,8 +11,8 @@ def check(kind, item_kind):
     """Raise ValueError if items of `item_kind` ("vectors" or "images") cannot serve as input `kind`."""
     if kind == "features" and item_kind != "vectors":
         raise ValueError("input kind 'features' needs a dataset of vectors, these are images: use 'pixels'")
-    if kind == "pixels" and item_kind != "images":
-        raise ValueError("input kind 'pixels' needs a dataset of images, these are vectors: use 'features'")
+    if kind in FROM_IMAGES and item_kind != "images":
+        raise ValueError(f"input kind '{kind}' needs a dataset of images, these are vectors: use 'features'")
 
 
 def write_inputs(items, training, path, kind="features", centre=True, unit_norm=True):

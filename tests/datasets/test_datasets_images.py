@@ -2,6 +2,7 @@
 
 import io
 import tarfile
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -91,6 +92,15 @@ def test_archive_gives_the_bytes_of_the_folder(root, tmp_path, mode, backwards, 
     assert described.card() == read.card()
     np.testing.assert_array_equal(described.labels, read.labels)
     np.testing.assert_array_equal(described.given_split, read.given_split)
+
+
+def test_a_zip_gives_the_bytes_of_the_folder(root, tmp_path):
+    with zipfile.ZipFile(tmp_path / "images.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in sorted(root.rglob("*"), reverse=True):
+            archive.write(file, str(file.relative_to(root)))
+    assert loaded(tmp_path / "images.zip", tmp_path / "a", paths=PATHS) == loaded(
+        root, tmp_path / "b", paths=PATHS
+    )
 
 
 def test_archives_other_than_gnu_and_long_names(tmp_path):

@@ -1,0 +1,245 @@
+"""Image files to arrays of pixels: one at a time, or many of one size by several threads.
+
+Pixels are RGB: transparency is dropped, EXIF orientation is not applied.
+"""
+
+import contextlib
+import logging
+import os
+import struct
+import time
+import zlib
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, UnidentifiedImageError
+
+from datasets._archives import DamagedArchiveError, members
+from datasets._files import creating_items
+from datasets._specification import nearest, positive
+
+# What Pillow's decoders raise on damaged files, besides its own errors.
+DECODING_ERRORS = (
+    OSError,
+    SyntaxError,
+    ValueError,
+    TypeError,
+    LookupError,
+    EOFError,
+    OverflowError,
+    struct.error,
+    zlib.error,
+    Image.DecompressionBombError,
+)
+SECONDS_BETWEEN_REPORTS = 5.0
+# A new view of the items costs as much as the decoding of a small image.
+IMAGES_A_VIEW = 256
+# ImageNet holds a PNG that is called .JPEG.
+PHOTOGRAPH_FORMATS = ["JPEG", "PNG"]
+# Enough waiting files that no thread is idle, few enough that they take no memory to speak of.
+WAITING_PER_THREAD = 4
+NAMED_IN_MESSAGES = 3
+MOST_UNREADABLE = 100
+
+# Options of all loaders that call save_photographs.
+PHOTOGRAPH_OPTIONS = {
+    "images": "'resized' (default), or 'none': labels only, the items are one zero each",
+    "missing": "'error' (default), or 'skip': leave out images that are missing or cannot be decoded",
+}
+
+logger = logging.getLogger("tiebench")
+
+
+def check_size(size: object) -> None:
+    """Raise ValueError unless `size` is [height, width] in pixels."""
+    if not isinstance(size, (list, tuple)) or len(size) != 2:
+        raise ValueError(f"option size: must be [height, width], not {size!r}")
+    for value in size:
+        positive(value, "option size")
+
+
+def check_photograph_options(images: object, size: object, missing: object) -> None:
+    """Raise ValueError for values that PHOTOGRAPH_OPTIONS and `check_size` do not allow."""
+    for option, value, allowed in (
+        ("images", images, ("resized", "none")),
+        ("missing", missing, ("error", "skip")),
+    ):
+        if value not in allowed:
+            raise ValueError(f"option {option}: unknown value {value!r}; {nearest(value, allowed)}")
+    check_size(size)
+
+
+def pixels_of(
+    image: Image.Image,
+    size: Sequence[int] | None,
+    resampling: Image.Resampling = Image.Resampling.BILINEAR,
+) -> np.ndarray:
+    """uint8 (height, width, 3) of an opened image, resized to `size` = (height, width) if given.
+
+    Pillow's resizing widens its filter where an image shrinks, so it does not alias; the aspect is not kept.
+    """
+    if image.mode.startswith(("I", "F")):
+        # Pillow would clip these to 255 without a word.
+        raise ValueError(f"its pixels have more than 8 bits, mode {image.mode}")
+    image = image.convert("RGB")
+    if size is not None:
+        image = image.resize((size[1], size[0]), resampling)
+    return np.asarray(image)
+
+
+@contextlib.contextmanager
+def decoding(source: Path, name: str, formats: Sequence[str]) -> Iterator[None]:
+    """Whatever goes wrong with one image becomes a ValueError that names it; `formats` were allowed."""
+    try:
+        yield
+    except DamagedArchiveError:
+        raise
+    except UnidentifiedImageError as error:
+        # Pillow's own message holds the address of a buffer.
+        raise ValueError(f"{source}: '{name}' is no image of {', '.join(formats)}") from error
+    except DECODING_ERRORS as error:
+        raise ValueError(f"{source}: image '{name}' cannot be read: {error}") from error
+
+
+def save_photographs(
+    path: Path,
+    sources: Sequence[Path],
+    row_of: Callable[[str], int | None],
+    names: Sequence[str],
+    size: Sequence[int],
+    missing: str,
+    nested: Collection[str] = (),
+) -> np.ndarray:
+    """Find n photographs in folders and archives, and write them to `path`, uint8 (kept, height, width, 3).
+
+    row_of: row of the file of that path in its source, or None for files that are not wanted
+    names:  what each of the n rows is called in messages
+    size:   (height, width) that they are resized to, by bicubic interpolation
+    nested: see `datasets._archives.members`
+
+    Returns bool (n,), the rows kept: all, unless `missing` is "skip", which leaves out those that are not
+    there or cannot be decoded. Raises ValueError for these otherwise, with their number and the first ones,
+    and always for a damaged archive, for a photograph that is there twice, and where there is none.
+    """
+    there = _found(sources, row_of, names, nested)
+    where = ", ".join(str(source) for source in sources) or "the list of sources"
+    if not there.any():
+        raise ValueError(f"{where}: holds none of the {len(there)} images, such as '{names[0]}'")
+    if not there.all():
+        lost = [names[row] for row in np.flatnonzero(~there)]
+        told = f"{len(lost)} of {len(there)} images are missing: {_listed(lost)}"
+        if missing == "error":
+            raise ValueError(f"{where}: {told} (option missing: skip leaves them out)")
+        logger.warning("%s; left out", told)
+    with creating_items(path, (len(there), *size, 3), np.uint8) as items:
+        kept, reported = there.copy(), time.monotonic()
+        unreadable: list[str] = []
+        first = None
+        done = 0
+        for row, decoded in _decoded(sources, row_of, size, nested):
+            try:
+                pixels = decoded.result()
+            except DamagedArchiveError:
+                raise
+            except ValueError as error:
+                kept[row] = False
+                first = first or error
+                unreadable.append(names[row])
+                if missing == "error" and len(unreadable) == MOST_UNREADABLE:
+                    break
+                continue
+            if done % IMAGES_A_VIEW == 0:
+                view = items.view()
+            view[row] = pixels
+            done += 1
+            if time.monotonic() - reported > SECONDS_BETWEEN_REPORTS:
+                reported = time.monotonic()
+                logger.info("%d of %d images", done, np.count_nonzero(there))
+        if unreadable:
+            least = "at least " if len(unreadable) == MOST_UNREADABLE and missing == "error" else ""
+            told = f"{least}{len(unreadable)} of {len(there)} images cannot be read: {_listed(unreadable)}"
+            if missing == "error" or not kept.any():
+                raise ValueError(f"{told}; the first: {first} (option missing: skip leaves them out)")
+            logger.warning("%s; left out; the first: %s", told, first)
+        if done != np.count_nonzero(kept):
+            raise ValueError(f"{where}: changed while it was read ({done} images seen)")
+        items.keep(kept)
+    return kept
+
+
+def save_no_photographs(path: Path, items: int) -> None:
+    """Write float32 (items, 1), all 0, to `path`: the items of a dataset of labels without images.
+
+    A dataset must have items; these are good for all that needs labels only (splits, affinities, scoring
+    codes that come from elsewhere), and a method that is given them learns nothing.
+    """
+    with creating_items(path, (items, 1), np.float32):
+        pass
+
+
+def _found(
+    sources: Sequence[Path],
+    row_of: Callable[[str], int | None],
+    names: Sequence[str],
+    nested: Collection[str],
+) -> np.ndarray:
+    """bool (n,): which are there. Only names are read, so that a missing one is told before hours of work."""
+    there = np.zeros(len(names), bool)
+    for source in sources:
+        for name, _ in members(source, nested):
+            row = row_of(name)
+            if row is None:
+                continue
+            if there[row]:
+                raise ValueError(f"{source}: '{name}' is image '{names[row]}', which was there before")
+            there[row] = True
+    return there
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(f"'{name}'" for name in names[:NAMED_IN_MESSAGES])
+    return shown + (", ..." if len(names) > NAMED_IN_MESSAGES else "")
+
+
+def _decoded(
+    sources: Sequence[Path],
+    row_of: Callable[[str], int | None],
+    size: Sequence[int],
+    nested: Collection[str],
+) -> Iterator[tuple[int, Future]]:
+    """(row, its pixels to come), in the order of the sources; few are on their way at any time."""
+    Image.preinit()
+    threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    pool, waiting = ThreadPoolExecutor(threads, "decode"), deque()
+    try:
+        for source in sources:
+            for name, contents in members(source, nested):
+                row = row_of(name)
+                if row is None:
+                    continue
+                try:
+                    with decoding(source, name, PHOTOGRAPH_FORMATS):
+                        data = contents()
+                    future = pool.submit(_photograph, source, name, data, size)
+                except ValueError as error:
+                    future = Future()
+                    future.set_exception(error)
+                waiting.append((row, future))
+                if len(waiting) > WAITING_PER_THREAD * threads:
+                    yield waiting.popleft()
+        while waiting:
+            yield waiting.popleft()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _photograph(source: Path, name: str, contents: bytes, size: Sequence[int]) -> np.ndarray:
+    with (
+        decoding(source, name, PHOTOGRAPH_FORMATS),
+        Image.open(BytesIO(contents), formats=PHOTOGRAPH_FORMATS) as image,
+    ):
+        return pixels_of(image, size, Image.Resampling.BICUBIC)

@@ -1,0 +1,196 @@
+"""ImageNet100: the 100 classes of ILSVRC2012 that HashNet's lists name, and the split that they make.
+
+Sources are folders, zips, tars and text files in any order; what each holds is told by its files' names:
+
+- the lists: train.txt, test.txt and database.txt, of which the last two may come in parts (test0.txt,
+  test1.txt, ...). A line is a path and, for each class, 0 or 1, one of them 1
+- the images, found by file name: ILSVRC2012_img_train.tar (a tar of one tar for each class, of which the 100
+  that are wanted are read) and ILSVRC2012_img_val.tar; or folders, zips or tars of images
+
+A tar is taken for images only: it would have to be read through for anything else.
+
+The training images are part of the database. Rows are the queries and then the database, both by file name:
+their order depends neither on the form of the lists nor on that of the images.
+
+Source: Z. Cao et al., "HashNet: Deep Learning to Hash by Continuation", ICCV 2017, github.com/thuml/HashNet;
+O. Russakovsky et al., "ImageNet Large Scale Visual Recognition Challenge", IJCV 2015.
+"""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from datasets._archives import existing
+from datasets._description import Description
+from datasets._pictures import (
+    PHOTOGRAPH_OPTIONS,
+    check_photograph_options,
+    save_no_photographs,
+    save_photographs,
+)
+from datasets._specification import refuse_unknown_options
+from datasets._texts import Text, shown, texts_among
+
+OPTIONS: dict[str, str] = {
+    "size": "[height, width] in pixels that images are resized to (bicubic; default [227, 227])",
+    **PHOTOGRAPH_OPTIONS,
+}
+DEFAULT_SIZE = (227, 227)
+CLASSES = 100
+# Images on each list.
+COUNTS = {"train": 13_000, "test": 5_000, "database": 128_503}
+# The parts of the given split: on the test list; on the database list alone; on the training list too.
+SPLIT_NAMES = ["query", "database", "training"]
+
+LIST_FILE = re.compile(r"(?:.*/)?(train|(?:test|database)[0-9]*)\.txt", re.DOTALL)
+QUERY_FILE = re.compile(r"ILSVRC2012_val_[0-9]{8}\.JPEG")
+DATABASE_FILE = re.compile(r"(n[0-9]{8})_[0-9]+\.JPEG")
+
+
+def describe(sources: list[Path], **options) -> Description:
+    """Labels int64 (n,), the class names (WordNet ids) and the given split, from the lists alone.
+
+    Whether the images are there is not looked at: with `missing: skip`, `load` may find fewer items.
+    Raises FileNotFoundError where a source is missing; ValueError for a bad option and for lists that are
+    missing, there twice, incomplete, at odds with one another, or not as the module says.
+    """
+    return _Plan(sources, **options).description
+
+
+def load(sources: list[Path], folder: Path, **options) -> Description:
+    """Write items.npy uint8 (n, height, width, 3), labels.npy and given_split.npy; see `describe`.
+
+    With `images: none` items are float32 (n, 1), all 0, see `datasets._pictures.save_no_photographs`.
+    Raises as `describe`, and ValueError for images that are missing or damaged, unless `missing` is "skip".
+    """
+    plan, folder = _Plan(sources, **options), Path(folder)
+    path, description = folder / "items.npy", plan.description
+    if description.kind == "vectors":
+        save_no_photographs(path, description.items)
+    else:
+        row_of = {name: row for row, name in enumerate(plan.names)}
+        kept = save_photographs(
+            path,
+            plan.pictures,
+            lambda member: row_of.get(member.replace("\\", "/").rpartition("/")[2]),
+            plan.names,
+            description.item_shape[:2],
+            plan.missing,
+            {f"{name}.tar" for name in description.class_names},
+        )
+        description = _described(
+            description.labels[kept],
+            description.given_split[kept],
+            description.class_names,
+            description.item_shape,
+        )
+    description.write(folder)
+    return description
+
+
+class _Plan:
+    """What the options and the lists say.
+
+    description: see `describe`
+    pictures:    sources that may hold images
+    names:       file name of each row
+    missing:     the option
+    """
+
+    def __init__(
+        self,
+        sources: list[Path],
+        *,
+        images: str = "resized",
+        size: Sequence[int] = DEFAULT_SIZE,
+        missing: str = "error",
+        **unknown,
+    ) -> None:
+        refuse_unknown_options(unknown, OPTIONS, "imagenet100")
+        check_photograph_options(images, size, missing)
+        texts, self.pictures = texts_among(existing(sources), lambda path: bool(LIST_FILE.fullmatch(path)))
+        classes = {kind: _classes(_lists(texts, kind), kind) for kind in COUNTS}
+        class_names = _class_names(classes["database"])
+        for name, number in classes["train"].items():
+            if classes["database"].get(name) != number:
+                otherwise = f"of class {classes['database'][name]}" if name in classes["database"] else "not"
+                raise ValueError(
+                    f"the lists disagree: '{name}' is of class {number} on the training list and {otherwise} "
+                    "on the database list"
+                )
+        queries, database = sorted(classes["test"]), sorted(classes["database"])
+        self.names = queries + database
+        self.missing = missing
+        labels = [classes["test"][name] for name in queries] + [
+            classes["database"][name] for name in database
+        ]
+        given = [0] * len(queries) + [2 if name in classes["train"] else 1 for name in database]
+        self.description = _described(
+            np.array(labels, np.int64),
+            np.array(given, np.int64),
+            class_names,
+            (1,) if images == "none" else (*size, 3),
+        )
+
+
+def _described(
+    labels: np.ndarray, given_split: np.ndarray, class_names: list[str], shape: tuple[int, ...]
+) -> Description:
+    kind = "vectors" if shape == (1,) else "images"
+    return Description(len(labels), labels, given_split, class_names, shape, kind, SPLIT_NAMES)
+
+
+def _lists(texts: dict[str, Text], kind: str) -> list[Text]:
+    """The files of one list: one, or its parts."""
+    found = [text for name, text in texts.items() if re.fullmatch(rf"{kind}[0-9]*\.txt", name)]
+    if not found:
+        raise ValueError(f"no {kind}.txt in the sources; the lists are train.txt, test.txt and database.txt")
+    whole = texts.get(f"{kind}.txt")
+    if whole is not None and len(found) > 1:
+        other = next(text for text in found if text is not whole)
+        raise ValueError(f"{other.path}: the list is there as a whole too, {whole.path}; give one of both")
+    return found
+
+
+def _classes(lists: list[Text], kind: str) -> dict[str, int]:
+    """Class of each image of one list."""
+    expected = QUERY_FILE if kind == "test" else DATABASE_FILE
+    zeros = " ".join("0" * CLASSES)
+    classes: dict[str, int] = {}
+    for text in lists:
+        for number, line in enumerate(text.lines(), start=1):
+            path, _, values = line.partition(" ")
+            name = path.rpartition("/")[2]
+            if not expected.fullmatch(name):
+                raise ValueError(f"{text.path}: line {number}: '{shown(path)}' is no image of this list")
+            values = values.strip()
+            place = values.find("1")
+            if place < 0 or values[:place] + "0" + values[place + 1 :] != zeros:
+                raise ValueError(
+                    f"{text.path}: line {number}: after the path there must be {CLASSES} values, one of them "
+                    f"1 and the others 0, not '{shown(values)}'"
+                )
+            if name in classes:
+                raise ValueError(f"{text.path}: line {number}: '{name}' was there before")
+            classes[name] = place // 2
+    if len(classes) != COUNTS[kind]:
+        where = lists[0].path if len(lists) == 1 else f"{lists[0].path} and the other {len(lists) - 1} parts"
+        raise ValueError(f"{where}: names {len(classes)} images, not {COUNTS[kind]}")
+    return classes
+
+
+def _class_names(classes: dict[str, int]) -> list[str]:
+    """The WordNet id of each class, from the names of the database's images."""
+    names: dict[int, str] = {}
+    for name, number in classes.items():
+        identifier = DATABASE_FILE.fullmatch(name)[1]
+        if names.setdefault(number, identifier) != identifier:
+            raise ValueError(f"the database list has {names[number]} and {identifier} both as class {number}")
+    if len(names) != CLASSES or len(set(names.values())) != CLASSES:
+        by_name = len(set(names.values()))
+        raise ValueError(
+            f"the database list has {len(names)} classes by label and {by_name} by name, not {CLASSES}"
+        )
+    return [names[number] for number in range(CLASSES)]

@@ -1,0 +1,278 @@
+"""NUS-WIDE: the images that carry at least one of the most frequent concepts, and these as multi-hot labels.
+
+Sources are folders, zips, tars and text files in any order; what each holds is told by its files' names:
+
+- labels, either the official Groundtruth (AllLabels/Labels_<concept>.txt, a line of 0 or 1 for each of the
+  269,648 images) or two small files: mul_label_ids.txt (lines "row<TAB>id id ...", rows counted from 0 in the
+  official order, images without concepts left out) and label_ids.txt (lines "id<TAB>concept")
+- Concepts81.txt of ConceptsList, optional: the names that the labels must have
+- Imagelist.txt of ImageList: the image of each row, as "C:\\ImageData\\Flickr\\<folder>\\<number>_<id>.jpg"
+- the images, found by file name, and by folder where two have the same file name
+
+A tar is taken for images only: it would have to be read through for anything else.
+
+Rows are in the official order, label columns by descending frequency (alphabetical where equally frequent):
+neither depends on the form of the sources.
+
+Source: T.-S. Chua et al., "NUS-WIDE: A Real-World Web Image Database from National University of Singapore",
+CIVR 2009. The 21 most frequent concepts are those of "Hashing as Tie-Aware Learning to Rank" (He et al., CVPR
+2018) and of most papers on hashing.
+"""
+
+import difflib
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from datasets._archives import existing
+from datasets._description import Description
+from datasets._pictures import (
+    PHOTOGRAPH_OPTIONS,
+    check_photograph_options,
+    save_no_photographs,
+    save_photographs,
+)
+from datasets._specification import positive, refuse_unknown_options
+from datasets._texts import Text, shown, texts_among
+
+OPTIONS: dict[str, str] = {
+    "concepts": "how many concepts, the most frequent ones, are labels (default 21)",
+    "size": "[height, width] in pixels that images are resized to (bicubic; default [224, 224])",
+    **PHOTOGRAPH_OPTIONS,
+}
+IMAGES = 269_648
+CONCEPTS = 81
+DEFAULT_CONCEPTS = 21
+DEFAULT_SIZE = (224, 224)
+
+# The ground truth holds files for parts of the images too, in another folder.
+LABELS_OF_CONCEPT = re.compile(r".*/AllLabels/Labels_[^/]+\.txt", re.DOTALL)
+LABELS_FILE = re.compile(r"Labels_([^/]+)\.txt", re.DOTALL)
+KNOWN_TEXTS = ("Concepts81.txt", "Imagelist.txt", "label_ids.txt", "mul_label_ids.txt")
+
+
+def describe(sources: list[Path], **options) -> Description:
+    """Labels uint8 (n, concepts) from the text files alone; whether the images are there is not looked at.
+
+    With `missing: skip`, `load` may therefore find fewer items. There is no given split.
+    Raises FileNotFoundError where a source is missing; ValueError for a bad option, for text files that are
+    missing, there twice or not as the module says, and where equal frequencies leave open which concepts are
+    the most frequent ones.
+    """
+    return _Plan(sources, **options).description
+
+
+def load(sources: list[Path], folder: Path, **options) -> Description:
+    """Write items.npy uint8 (n, height, width, 3), labels.npy and given_split.npy; see `describe`.
+
+    With `images: none` items are float32 (n, 1), all 0, see `datasets._pictures.save_no_photographs`.
+    Raises as `describe`, and ValueError for images that are missing or damaged, unless `missing` is "skip".
+    """
+    plan, folder = _Plan(sources, **options), Path(folder)
+    path, description = folder / "items.npy", plan.description
+    if description.kind == "vectors":
+        save_no_photographs(path, description.items)
+    else:
+        size = description.item_shape[:2]
+        kept = save_photographs(path, plan.pictures, plan.row_of, plan.names, size, plan.missing)
+        description = _described(description.labels[kept], description.class_names, description.item_shape)
+    description.write(folder)
+    return description
+
+
+class _Plan:
+    """What the options and the text files say.
+
+    description: see `describe`
+    pictures:    sources that may hold images
+    names:       path in the image list of each row
+    missing:     the option
+    """
+
+    def __init__(
+        self,
+        sources: list[Path],
+        *,
+        concepts: int = DEFAULT_CONCEPTS,
+        images: str = "resized",
+        size: Sequence[int] = DEFAULT_SIZE,
+        missing: str = "error",
+        **unknown,
+    ) -> None:
+        refuse_unknown_options(unknown, OPTIONS, "nus_wide")
+        if positive(concepts, "option concepts") > CONCEPTS:
+            raise ValueError(f"option concepts: there are {CONCEPTS}, not {concepts}")
+        check_photograph_options(images, size, missing)
+        texts, self.pictures = texts_among(existing(sources), _is_text)
+        labels, names = _labels(texts)
+        columns = _most_frequent(labels, names, concepts)
+        labels = labels[:, columns]
+        kept = labels.any(axis=1)
+        if not kept.any():
+            raise ValueError("the ground truth of NUS-WIDE gives no image any label")
+        shape = (1,) if images == "none" else (*size, 3)
+        self.missing = missing
+        self.description = _described(labels[kept], [names[column] for column in columns], shape)
+        if images != "none":
+            self._find_rows_by(_image_list(texts), kept)
+
+    def _find_rows_by(self, paths: list[str], kept: np.ndarray) -> None:
+        """paths: the image list; kept: bool (269648,), which of its images are items."""
+        self.names = [path for path, keep in zip(paths, kept) if keep]
+        rows = np.where(kept, np.cumsum(kept) - 1, -1)
+        self._rows: dict[str, int | None] = {}
+        for path, row in zip(paths, rows.tolist()):
+            row = row if row >= 0 else None
+            name = path.rpartition("/")[2].lower()
+            # Of equal names, None tells nothing: the folder decides.
+            self._rows[name] = None if name in self._rows else row
+            self._rows[path.lower()] = row
+
+    def row_of(self, path: str) -> int | None:
+        """Row of an image file, or None for other files."""
+        parts = path.replace("\\", "/").lower().split("/")
+        folder_and_name = "/".join(parts[-2:])
+        return self._rows.get(folder_and_name, self._rows.get(parts[-1]))
+
+
+def _described(labels: np.ndarray, class_names: list[str], shape: tuple[int, ...]) -> Description:
+    kind = "vectors" if shape == (1,) else "images"
+    return Description(len(labels), labels, None, class_names, shape, kind)
+
+
+def _is_text(path: str) -> bool:
+    return path.rpartition("/")[2] in KNOWN_TEXTS or bool(LABELS_OF_CONCEPT.fullmatch(path))
+
+
+def _labels(texts: dict[str, Text]) -> tuple[np.ndarray, list[str]]:
+    """uint8 (269648, 81), columns in alphabetical order of concepts, and the names of these."""
+    of_concepts = sorted(name for name in texts if LABELS_FILE.fullmatch(name))
+    small = [name for name in ("label_ids.txt", "mul_label_ids.txt") if name in texts]
+    if of_concepts and small:
+        raise ValueError(
+            f"{texts[small[0]].path}: there are labels in {texts[of_concepts[0]].path} too; give one of both"
+        )
+    if not of_concepts and len(small) < 2:
+        lacking = "mul_label_ids.txt" if "label_ids.txt" in small else "label_ids.txt"
+        seen = f"{texts[small[0]].path}: needs {lacking} beside it" if small else "the sources hold no labels"
+        raise ValueError(
+            f"{seen}; labels are AllLabels/Labels_<concept>.txt, or label_ids.txt and mul_label_ids.txt"
+        )
+    labels, names = _labels_by_concept(texts, of_concepts) if of_concepts else _labels_by_image(texts)
+    if "Concepts81.txt" in texts:
+        _check_concepts(texts["Concepts81.txt"], names)
+    if len(names) != CONCEPTS:
+        raise ValueError(f"NUS-WIDE has {CONCEPTS} concepts; there are labels of {len(names)}")
+    return labels, names
+
+
+def _labels_by_concept(texts: dict[str, Text], files: list[str]) -> tuple[np.ndarray, list[str]]:
+    named = sorted((LABELS_FILE.fullmatch(file)[1], file) for file in files)
+    labels = np.zeros((IMAGES, len(named)), np.uint8)
+    for column, (_, file) in enumerate(named):
+        text = texts[file]
+        values = text.contents.split()
+        if len(values) != IMAGES:
+            raise ValueError(f"{text.path}: has {len(values)} lines, not {IMAGES}")
+        joined = np.frombuffer(b"".join(values), np.uint8)
+        if len(joined) != IMAGES or not np.isin(joined, (ord("0"), ord("1"))).all():
+            line = next(line for line, value in enumerate(values, start=1) if value not in (b"0", b"1"))
+            raise ValueError(f"{text.path}: line {line} is '{shown(values[line - 1])}'; each must be 0 or 1")
+        labels[:, column] = joined - ord("0")
+    return labels, [concept for concept, _ in named]
+
+
+def _labels_by_image(texts: dict[str, Text]) -> tuple[np.ndarray, list[str]]:
+    concepts = texts["label_ids.txt"]
+    name_of: dict[str, str] = {}
+    for number, line in enumerate(concepts.lines(), start=1):
+        parts = line.split()
+        if len(parts) != 2 or not parts[0].isdigit():
+            raise ValueError(
+                f"{concepts.path}: line {number} is '{shown(line)}'; it must be 'id<TAB>concept'"
+            )
+        if parts[0] in name_of or parts[1] in name_of.values():
+            raise ValueError(
+                f"{concepts.path}: line {number}: '{shown(line)}' is there before in part or whole"
+            )
+        name_of[parts[0]] = parts[1]
+    names = sorted(name_of.values())
+    column_of = {identifier: names.index(name) for identifier, name in name_of.items()}
+
+    of_images = texts["mul_label_ids.txt"]
+    rows, columns, before = [], [], -1
+    for number, line in enumerate(of_images.lines(), start=1):
+        row, *identifiers = line.split() or [""]
+        if not (row.isdecimal() and len(row) < 10 and identifiers):
+            raise ValueError(
+                f"{of_images.path}: line {number} is '{shown(line)}'; it must be 'row<TAB>id id ...'"
+            )
+        if not before < int(row) < IMAGES:
+            raise ValueError(
+                f"{of_images.path}: line {number} is about row {shown(row)}; rows must ascend and stay "
+                f"below {IMAGES}"
+            )
+        before = int(row)
+        for identifier in identifiers:
+            if identifier not in column_of:
+                raise ValueError(
+                    f"{of_images.path}: line {number} has the id '{shown(identifier)}', which is not in "
+                    f"{concepts.path}"
+                )
+            rows.append(before)
+            columns.append(column_of[identifier])
+    labels = np.zeros((IMAGES, len(names)), np.uint8)
+    labels[rows, columns] = 1
+    return labels, names
+
+
+def _check_concepts(text: Text, names: list[str]) -> None:
+    listed = [line.strip() for line in text.lines()]
+    for name in names:
+        if name not in listed:
+            raise ValueError(f"{text.path}: does not have the concept '{name}'; {_nearest_of(name, listed)}")
+    for name in listed:
+        if name not in names:
+            raise ValueError(f"{text.path}: there are no labels of the concept '{shown(name)}'")
+
+
+def _nearest_of(name: str, listed: list[str]) -> str:
+    close = difflib.get_close_matches(name, listed, n=1, cutoff=0)
+    return f"the nearest there is '{shown(close[0])}'" if close else "it is empty"
+
+
+def _most_frequent(labels: np.ndarray, names: list[str], concepts: int) -> np.ndarray:
+    """Columns of that many concepts, the most frequent first; int64 (concepts,)."""
+    counts = labels.sum(axis=0, dtype=np.int64)
+    order = np.argsort(-counts, kind="stable")
+    if concepts < len(order) and counts[order[concepts - 1]] == counts[order[concepts]]:
+        inside, outside = (names[order[place]] for place in (concepts - 1, concepts))
+        raise ValueError(
+            f"option concepts: {inside} and {outside} have {counts[order[concepts]]} images each, so the "
+            f"{concepts} most frequent concepts are not defined; choose another number"
+        )
+    return order[:concepts]
+
+
+def _image_list(texts: dict[str, Text]) -> list[str]:
+    """ "<folder>/<file name>" of each row."""
+    if "Imagelist.txt" not in texts:
+        raise ValueError(
+            "no Imagelist.txt in the sources: it says which image a row of the labels is about (option "
+            "images: none does without)"
+        )
+    text = texts["Imagelist.txt"]
+    paths = [line.strip().replace("\\", "/") for line in text.lines()]
+    if len(paths) != IMAGES:
+        raise ValueError(f"{text.path}: has {len(paths)} lines, not {IMAGES}")
+    paths = ["/".join(path.split("/")[-2:]) for path in paths]
+    seen = set()
+    for number, path in enumerate(paths, start=1):
+        if not re.fullmatch(r"[^/]+/[^/]+", path):
+            raise ValueError(f"{text.path}: line {number} is '{shown(path)}', no <folder>\\<file name>")
+        if path.lower() in seen:
+            raise ValueError(f"{text.path}: line {number}: '{shown(path)}' was there before")
+        seen.add(path.lower())
+    return paths

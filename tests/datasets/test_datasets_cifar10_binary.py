@@ -1,0 +1,150 @@
+"""CIFAR-10's binary archive: against records that the test wrote pixel by pixel; damaged archives."""
+
+import io
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from datasets import cifar10_binary
+from datasets._description import Description
+
+NAMES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+BATCHES = [f"data_batch_{number}.bin" for number in range(1, 6)] + ["test_batch.bin"]
+RECORDS = 7  # in a file, instead of 10,000
+
+
+def images_and_labels() -> tuple[np.ndarray, np.ndarray]:
+    generator = np.random.default_rng(0)
+    return (
+        generator.integers(0, 256, (6 * RECORDS, 32, 32, 3), np.uint8),
+        generator.integers(0, 10, 6 * RECORDS),
+    )
+
+
+def record(image: np.ndarray, label: int) -> bytes:
+    """As the format is described: the label, then the planes one after the other, each by rows."""
+    planes = (bytes(image[y, x, colour] for y in range(32) for x in range(32)) for colour in range(3))
+    return bytes([label]) + b"".join(planes)
+
+
+@pytest.fixture(scope="module")
+def whole() -> dict[str, bytes]:
+    """The archive's files by path, in another order than that of the rows."""
+    images, labels = images_and_labels()
+    records = [record(image, label) for image, label in zip(images, labels)]
+    files = {"cifar-10-batches-bin/batches.meta.txt": ("\n".join(NAMES) + "\n\n").encode()}
+    for number in (2, 0, 1, 5, 4, 3):
+        part = b"".join(records[number * RECORDS : (number + 1) * RECORDS])
+        files[f"cifar-10-batches-bin/{BATCHES[number]}"] = part
+    files["cifar-10-batches-bin/readme.html"] = b"<html>"
+    return files
+
+
+@pytest.fixture(autouse=True)
+def small_files(monkeypatch):
+    monkeypatch.setattr(cifar10_binary, "RECORDS", RECORDS)
+
+
+def packed(path: Path, files: dict[str, bytes]) -> Path:
+    with tarfile.open(path, "w:gz", compresslevel=1) as archive:
+        for name, contents in files.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(contents)
+            archive.addfile(info, io.BytesIO(contents))
+    return path
+
+
+@pytest.mark.parametrize("as_folder", [False, True])
+def test_pixels_labels_and_parts(tmp_path, whole, as_folder):
+    source = tmp_path / "cifar-10-batches-bin"
+    if as_folder:
+        source.mkdir()
+        for name, contents in whole.items():
+            (tmp_path / name).write_bytes(contents)
+    else:
+        packed(source, whole)
+    description = cifar10_binary.load([source], tmp_path)
+    images, labels = images_and_labels()
+    np.testing.assert_array_equal(np.load(tmp_path / "items.npy"), images)
+    np.testing.assert_array_equal(np.load(tmp_path / "labels.npy"), labels)
+    np.testing.assert_array_equal(np.load(tmp_path / "given_split.npy"), [0] * 5 * RECORDS + [1] * RECORDS)
+    assert description.class_names == list(NAMES)
+    assert description.card()["split_counts"] == {"train": 5 * RECORDS, "test": RECORDS}
+    described = cifar10_binary.describe([source])
+    assert described.card() == description.card() == Description.read(tmp_path, description.card()).card()
+    np.testing.assert_array_equal(described.labels, labels)
+
+
+def test_an_archive_of_full_size(tmp_path, monkeypatch):
+    """Files of 30,730,000 bytes; the value of each byte is computed from where the format puts it."""
+    monkeypatch.setattr(cifar10_binary, "RECORDS", 10_000)
+    files = {"cifar-10-batches-bin/batches.meta.txt": "\n".join(NAMES).encode()}
+    for number, name in enumerate(BATCHES):
+        records = np.empty((10_000, 3073), np.uint8)
+        records[:, 0] = (np.arange(10_000) + number) % 10
+        records[:, 1:] = np.repeat([10, 20, 30], 1024) + number
+        assert records.nbytes == 30_730_000
+        files[f"cifar-10-batches-bin/{name}"] = records.tobytes()
+    cifar10_binary.load([packed(tmp_path / "c.tar.gz", files)], tmp_path)
+    items, labels = np.load(tmp_path / "items.npy", mmap_mode="r"), np.load(tmp_path / "labels.npy")
+    assert items.shape == (60_000, 32, 32, 3)
+    for row in (0, 9_999, 10_000, 43_210, 59_999):
+        np.testing.assert_array_equal(
+            items[row], np.broadcast_to(np.array([10, 20, 30]) + row // 10_000, (32, 32, 3))
+        )
+        assert labels[row] == (row + row // 10_000) % 10
+
+
+def changed(name: str, change) -> tuple:
+    return lambda files: {path: change(data) if path.endswith(name) else data for path, data in files.items()}
+
+
+def renamed(name: str, other: str):
+    return lambda files: {path.replace(name, other): data for path, data in files.items()}
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (changed("batch_3.bin", lambda data: data[:-1]), f"data_batch_3.bin has {7 * 3073 - 1} bytes, not"),
+        (changed("test_batch.bin", lambda data: data + data), "test_batch.bin has .* bytes, not"),
+        (
+            changed("batch_2.bin", lambda data: data[: 4 * 3073] + b"\x0c" + data[4 * 3073 + 1 :]),
+            "data_batch_2.bin: record 4 has label 12; labels are 0 to 9",
+        ),
+        (renamed("data_batch_5.bin", "data_batch_5.mat"), "has no data_batch_5.bin; is it the binary"),
+        (renamed("batches.meta.txt", "batches.meta"), "has no batches.meta.txt"),
+        (changed("meta.txt", lambda data: data[:20]), "must name 10 classes, one a line, not 2"),
+        (lambda files: files | {"again/test_batch.bin": b""}, "holds test_batch.bin twice"),
+        (lambda files: files | {"a/../../test_batch.bin": b""}, "leads out of the archive"),
+        (lambda files: {}, "has no data_batch_1.bin"),
+    ],
+)
+def test_damaged_contents(tmp_path, whole, damage, message):
+    source = packed(tmp_path / "cifar-10-binary.tar.gz", damage(whole))
+    for read in (cifar10_binary.describe, lambda sources: cifar10_binary.load(sources, tmp_path)):
+        with pytest.raises(ValueError, match=message) as caught:
+            read([source])
+        assert str(source) in str(caught.value) and "\n" not in str(caught.value)
+    assert not list(tmp_path.glob("*.npy*"))
+
+
+@pytest.mark.parametrize("part", [0.0, 0.02, 0.5, 0.99])
+def test_archives_cut_short(tmp_path, whole, part):
+    source = packed(tmp_path / "cifar-10-binary.tar.gz", whole)
+    data = source.read_bytes()
+    source.write_bytes(data[: int(part * len(data))])
+    with pytest.raises(ValueError, match=r"binary.tar.gz: (cut short, damaged|has no)"):
+        cifar10_binary.load([source], tmp_path)
+    assert not list(tmp_path.glob("*.npy*"))
+
+
+def test_bad_sources_and_options(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no such file or folder"):
+        cifar10_binary.describe([tmp_path / "nothing"])
+    with pytest.raises(ValueError, match="got 2 sources"):
+        cifar10_binary.describe([tmp_path, tmp_path])
+    with pytest.raises(ValueError, match="unknown option 'size'"):
+        cifar10_binary.describe([tmp_path], size=[1, 1])

@@ -1,0 +1,456 @@
+"""NUS-WIDE in small archives of its real layouts: labels by hand, pixels against Pillow; bad sources."""
+
+import hashlib
+import io
+import os
+import tarfile
+import zipfile
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from datasets import _pictures, _texts, nus_wide, splits
+from datasets._description import Description
+
+CONCEPTS = ("animal", "clouds", "sky", "water", "window")
+# Concepts of each image; how often: sky 5, clouds 3, water 3, animal 2, window 1.
+IMAGES = [
+    ("sky", "clouds"),
+    ("window",),
+    (),
+    ("sky", "water", "animal"),
+    ("sky",),
+    ("clouds", "water"),
+    ("sky", "clouds", "water"),
+    ("animal",),
+    ("sky",),
+]
+# The file names of rows 0 and 3 are the same, in two folders.
+PATHS = [
+    "actor/0001_11.jpg",
+    "actor/0002_12.jpg",
+    "actor/0003_13.jpg",
+    "zebra/0001_11.jpg",
+    "zebra/0002_14.jpg",
+    "sea/0001_15.jpg",
+    "sea/0002_16.jpg",
+    "sea/0003_17.jpg",
+    "sea/0004_18.jpg",
+]
+SIZE = [6, 8]
+THREE = ["sky", "clouds", "water"]
+KEPT = [0, 3, 4, 5, 6, 8]  # those with one of the three
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    monkeypatch.setattr(nus_wide, "IMAGES", len(IMAGES))
+    monkeypatch.setattr(nus_wide, "CONCEPTS", len(CONCEPTS))
+
+
+def jpeg(row: int) -> bytes:
+    generator = np.random.default_rng(row)
+    pixels = generator.integers(0, 256, (20 + row, 31 - row, 3), np.uint8)
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, "jpeg")
+    return buffer.getvalue()
+
+
+def resized(contents: bytes) -> np.ndarray:
+    image = Image.open(io.BytesIO(contents)).convert("RGB")
+    return np.asarray(image.resize((SIZE[1], SIZE[0]), Image.Resampling.BICUBIC))
+
+
+def ground_truth() -> dict[str, bytes]:
+    files = {
+        f"Groundtruth/AllLabels/Labels_{concept}.txt": "".join(
+            f"{int(concept in of_image)}\n" for of_image in IMAGES
+        ).encode()
+        for concept in CONCEPTS
+    }
+    part = {f"Groundtruth/TrainTestLabels/Labels_{concept}_Train.txt": b"1\n0\n" for concept in CONCEPTS}
+    return files | part
+
+
+def small_texts() -> dict[str, bytes]:
+    """The two-file form; ids are not alphabetical, images without concepts are left out."""
+    identifiers = {"sky": 3, "window": 0, "animal": 4, "water": 1, "clouds": 2}
+    lines = [
+        f"{row}\t{' '.join(str(identifiers[c]) for c in of_image)}\n"
+        for row, of_image in enumerate(IMAGES)
+        if of_image
+    ]
+    return {
+        "label_ids.txt": "".join(f"{i}\t{c}\n" for c, i in identifiers.items()).encode(),
+        "mul_label_ids.txt": "".join(lines).encode(),
+    }
+
+
+def concepts_list() -> dict[str, bytes]:
+    return {
+        "ConceptsList/Concepts81.txt": "\r\n".join(CONCEPTS).encode(),
+        "ConceptsList/Concepts81.mat": b"?",
+    }
+
+
+def image_list(prefix: str = "C:\\ImageData\\Flickr\\", slash: str = "\\") -> dict[str, bytes]:
+    lines = "".join(f"{prefix}{path.replace('/', slash)}\r\n" for path in PATHS)
+    return {"ImageList/Imagelist.txt": lines.encode(), "ImageList/TrainImagelist.txt": b"actor\\0001_11.jpg"}
+
+
+def pictures(prefix: str = "Flickr/") -> dict[str, bytes]:
+    return {prefix + path: jpeg(row) for row, path in reversed(list(enumerate(PATHS)))}
+
+
+def written(path: Path, files: dict[str, bytes]) -> Path:
+    """The files as a tar, tar.gz or zip, by the ending of `path`, else as a folder."""
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, contents in files.items():
+                archive.writestr(name, contents)
+    elif path.suffix in (".tar", ".gz"):
+        with tarfile.open(path, "w:gz" if path.suffix == ".gz" else "w") as archive:
+            for name, contents in files.items():
+                info = tarfile.TarInfo(name)
+                info.size = len(contents)
+                archive.addfile(info, io.BytesIO(contents))
+    else:
+        for name, contents in files.items():
+            (path / name).parent.mkdir(parents=True, exist_ok=True)
+            (path / name).write_bytes(contents)
+    return path
+
+
+def forms(folder: Path) -> dict[str, list[Path]]:
+    """The same dataset in the forms in which it is found."""
+    texts = written(folder / "texts", small_texts())
+    some, others = (dict(part) for part in (list(pictures().items())[:4], list(pictures().items())[4:]))
+    return {
+        "official": [
+            written(folder / "Groundtruth.zip", ground_truth()),
+            written(folder / "ConceptsList.zip", concepts_list()),
+            written(folder / "ImageList.zip", image_list()),
+            written(folder / "Flickr.tar", pictures()),
+        ],
+        "compressed": [
+            written(folder / "Flickr.tar.gz", pictures("./")),
+            written(folder / "list", image_list(prefix="", slash="/")) / "ImageList" / "Imagelist.txt",
+            written(folder / "truth", ground_truth()) / "Groundtruth" / "AllLabels",
+        ],
+        "small texts": [
+            texts / "mul_label_ids.txt",
+            texts / "label_ids.txt",
+            written(folder / "list2", image_list(prefix="", slash="\\")),
+            written(folder / "images", pictures("")),
+        ],
+        "one folder": [written(folder / "all", ground_truth() | concepts_list() | image_list() | pictures())],
+        "parts": [
+            written(folder / "part1.zip", ground_truth() | some),
+            written(folder / "part2.zip", image_list(slash="/") | others),
+        ],
+    }
+
+
+@pytest.mark.parametrize("form", ["official", "compressed", "small texts", "one folder", "parts"])
+def test_every_form_gives_the_same(tmp_path, form):
+    description = nus_wide.load(forms(tmp_path)[form], tmp_path, concepts=3, size=SIZE)
+    items, labels, given = (
+        np.load(tmp_path / name) for name in ("items.npy", "labels.npy", "given_split.npy")
+    )
+    assert description.class_names == THREE
+    np.testing.assert_array_equal(labels, [[int(c in IMAGES[row]) for c in THREE] for row in KEPT])
+    assert labels.dtype == items.dtype == np.uint8 and len(given) == 0
+    np.testing.assert_array_equal(items, [resized(jpeg(row)) for row in KEPT])
+    described = nus_wide.describe(forms(tmp_path / "again")[form], concepts=3, size=SIZE)
+    assert described.card() == description.card() == Description.read(tmp_path, description.card()).card()
+    assert description.card()["class_counts"] == {"sky": 5, "clouds": 3, "water": 3}
+
+
+def test_flat_image_folders_where_file_names_suffice(tmp_path):
+    sources = forms(tmp_path)["small texts"][:3]
+    flat = {
+        path.rpartition("/")[2].upper(): data for path, data in pictures().items() if "0001_11" not in path
+    }
+    sources.append(written(tmp_path / "flat", flat))
+    with pytest.raises(
+        ValueError, match=r"2 of 6 images are missing: 'actor/0001_11.jpg', 'zebra/0001_11.jpg'"
+    ):
+        nus_wide.load(sources, tmp_path, concepts=3, size=SIZE)
+    nus_wide.load(sources, tmp_path, concepts=3, size=SIZE, missing="skip")
+    np.testing.assert_array_equal(np.load(tmp_path / "items.npy"), [resized(jpeg(row)) for row in KEPT[2:]])
+
+
+def test_without_images(tmp_path):
+    for sources in (forms(tmp_path / "a")["small texts"][:2], forms(tmp_path / "b")["official"][:1]):
+        description = nus_wide.load(sources, tmp_path, concepts=3, images="none")
+        items = np.load(tmp_path / "items.npy")
+        assert items.dtype == np.float32 and items.shape == (6, 1) and not items.any()
+        assert description.kind == "vectors" and description.item_shape == (1,)
+        np.testing.assert_array_equal(
+            np.load(tmp_path / "labels.npy"), [[int(c in IMAGES[row]) for c in THREE] for row in KEPT]
+        )
+
+
+def test_number_of_concepts(tmp_path):
+    (sources, *_) = forms(tmp_path).values()
+    everything = nus_wide.describe(sources, concepts=5, images="none")
+    assert everything.class_names == ["sky", "clouds", "water", "animal", "window"]
+    assert everything.items == 8
+    assert nus_wide.describe(sources, concepts=1, images="none").items == 5
+    with pytest.raises(ValueError, match=r"concepts: clouds and water have 3 images each"):
+        nus_wide.describe(sources, concepts=2, images="none")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"concepts": 0}, "option concepts: must be a positive integer"),
+        ({"concepts": 6}, "option concepts: there are 5, not 6"),
+        ({"images": "nothing"}, "option images: unknown value 'nothing'"),
+        ({"missing": "skipp"}, "option missing: unknown value 'skipp'; did you mean 'skip'"),
+        ({"size": 224}, r"option size: must be \[height, width\]"),
+        ({"sizes": [1, 1]}, "unknown option 'sizes'; did you mean 'size'"),
+    ],
+)
+def test_bad_options(tmp_path, options, message):
+    with pytest.raises(ValueError, match=message):
+        nus_wide.describe(forms(tmp_path)["official"], **({"concepts": 3} | options))
+
+
+def replaced(name: str, change):
+    """Damage: the contents of the file whose path ends with `name`, changed; None takes it away."""
+
+    def damage(files: dict[str, bytes]) -> dict[str, bytes]:
+        return {
+            path: change(data) if path.endswith(name) else data
+            for path, data in files.items()
+            if change is not None or not path.endswith(name)
+        }
+
+    return damage
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (replaced("Labels_sky.txt", lambda d: d[:-2]), "Labels_sky.txt: has 8 lines, not 9"),
+        (replaced("Labels_sky.txt", lambda d: d + b"1\n"), "Labels_sky.txt: has 10 lines, not 9"),
+        (replaced("Labels_sky.txt", lambda d: b"2" + d[1:]), "Labels_sky.txt: line 1 is '2'; .* 0 or 1"),
+        (replaced("Labels_sky.txt", lambda d: d[:2] + b"01" + d[3:]), "Labels_sky.txt: line 2 is '01'"),
+        (replaced("Labels_sky.txt", None), "Concepts81.txt: there are no labels of the concept 'sky'"),
+        (
+            lambda f: {p.replace("Labels_sky.", "Labels_skye."): d for p, d in f.items()},
+            "does not have the concept 'skye'; the nearest there is 'sky'",
+        ),
+        (replaced("Concepts81.txt", lambda d: b""), "does not have the concept 'animal'; it is empty"),
+        (replaced("Imagelist.txt", lambda d: d[: len(d) // 2]), "Imagelist.txt: has 5 lines, not 9"),
+        (replaced("Imagelist.txt", lambda d: b"\xff" + d), "Imagelist.txt: not a text file"),
+        (
+            replaced("Imagelist.txt", lambda d: d.replace(b"0002_12", b"0001_11")),
+            "line 2: 'actor/0001_11.jpg' was there before",
+        ),
+        (
+            replaced("Imagelist.txt", lambda d: d.replace(b"C:\\ImageData\\Flickr\\actor\\", b"", 1)),
+            "line 1 is '0001_11.jpg', no <folder>",
+        ),
+        (replaced("Imagelist.txt", None), "no Imagelist.txt in the sources"),
+        (lambda f: f | {"x/Imagelist.txt": b""}, "x/Imagelist.txt: there is another Imagelist.txt, "),
+        (lambda f: f | small_texts(), "label_ids.txt: there are labels in .*Labels_animal.txt too"),
+        (
+            lambda f: {p: d for p, d in f.items() if "Labels_" not in p},
+            "the sources hold no labels; labels are AllLabels",
+        ),
+        (
+            lambda f: {p: b"0\n" * 9 if "Labels_" in p else d for p, d in f.items()},
+            "option concepts: .* have 0 images each",
+        ),
+    ],
+)
+@pytest.mark.parametrize("kind", ["folder", "zip"])
+def test_damaged_texts(tmp_path, damage, message, kind):
+    files = damage(ground_truth() | concepts_list() | image_list())
+    source = written(tmp_path / ("texts.zip" if kind == "zip" else "texts"), files)
+    with pytest.raises(ValueError, match=message) as caught:
+        nus_wide.describe([source], concepts=3)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (
+            replaced("mul_label_ids.txt", lambda d: d[:-2] + b"7\n"),
+            "line 8 has the id '7', which is not in .*",
+        ),
+        (replaced("mul_label_ids.txt", lambda d: d + b"9\t1\n"), "line 9 is about row 9; rows must ascend"),
+        (replaced("mul_label_ids.txt", lambda d: d + b"4\t1\n"), "line 9 is about row 4; rows must ascend"),
+        (replaced("mul_label_ids.txt", lambda d: b"\n" + d), "line 1 is ''; it must be 'row<TAB>id"),
+        (replaced("mul_label_ids.txt", lambda d: d.replace(b"4\t3", b"4\t")), "line 4 is '4'; it must be"),
+        (replaced("mul_label_ids.txt", lambda d: d + b"1" * 5000), "line 9 is '1111.*[.]{3}'; it must"),
+        (replaced("/label_ids.txt", lambda d: d + b"5\n"), "label_ids.txt: line 6 is '5'; it must be"),
+        (replaced("/label_ids.txt", lambda d: d + b"3\tsea\n"), "line 6: '3 sea' is there before"),
+        (replaced("/label_ids.txt", lambda d: d + b"5\tsea\n"), "has 5 concepts; there are labels of 6"),
+        (replaced("/label_ids.txt", None), "mul_label_ids.txt: needs label_ids.txt beside it"),
+    ],
+)
+def test_damaged_small_texts(tmp_path, damage, message):
+    files = damage({f"nus-wide/{name}": contents for name, contents in small_texts().items()})
+    source = written(tmp_path / "texts", files)
+    with pytest.raises(ValueError, match=message) as caught:
+        nus_wide.describe([source], concepts=3, images="none")
+    assert "\n" not in str(caught.value)
+    assert str(source) in str(caught.value) or "labels of 6" in message
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (
+            replaced("sea/0001_15.jpg", None),
+            "1 of 6 images are missing: 'sea/0001_15.jpg' .option missing: skip",
+        ),
+        (
+            lambda f: dict(list(f.items())[-2:]),
+            "5 of 6 images are missing: 'zebra/0001_11.jpg', 'zebra/0002_14.jpg', 'sea/0001_15.jpg', ... ",
+        ),
+        (
+            replaced(".jpg", lambda d: d[:400]),
+            "6 of 6 images cannot be read: 'sea/0004_18.jpg', .*; the first: .* [Tt]runcated",
+        ),
+        (
+            replaced("sea/0001_15.jpg", lambda d: b"GIF89a"),
+            "'Flickr/sea/0001_15.jpg' is no image of JPEG, PNG",
+        ),
+        (
+            lambda f: f | {"copy/sea/0001_15.jpg": b""},
+            "'copy/sea/0001_15.jpg' is image 'sea/0001_15.jpg', which",
+        ),
+        (lambda f: f | {"../sea.jpg": b""}, "member '../sea.jpg' leads out of the archive"),
+        (lambda f: f | {"/sea.jpg": b""}, "member '/sea.jpg' has an absolute name"),
+        (lambda f: {"readme.txt": b""}, "holds none of the 6 images, such as 'actor/0001_11.jpg'"),
+    ],
+)
+@pytest.mark.parametrize("ending", [".zip", ".tar", ".tar.gz"])
+def test_damaged_images(tmp_path, damage, message, ending):
+    sources = forms(tmp_path)["small texts"][:3]
+    sources.append(written(tmp_path / f"Flickr{ending}", damage(pictures())))
+    with pytest.raises(ValueError, match=message) as caught:
+        nus_wide.load(sources, tmp_path, concepts=3, size=SIZE)
+    assert "\n" not in str(caught.value)
+    assert not list(tmp_path.glob("*.npy*"))
+
+
+@pytest.mark.parametrize("ending", [".zip", ".tar", ".tar.gz"])
+@pytest.mark.parametrize("part", [0.3, 0.9])
+def test_images_in_archives_cut_short(tmp_path, ending, part):
+    sources = forms(tmp_path)["small texts"][:3]
+    cut = written(tmp_path / f"Flickr{ending}", pictures())
+    cut.write_bytes(cut.read_bytes()[: int(part * cut.stat().st_size)])
+    for missing in ("error", "skip"):
+        with pytest.raises(ValueError, match=rf"Flickr{ending}: cut short, damaged"):
+            nus_wide.load([*sources, cut], tmp_path, concepts=3, size=SIZE, missing=missing)
+    assert not list(tmp_path.glob("*.npy*"))
+
+
+def test_a_zip_with_a_damaged_image_or_an_encrypted_one_or_a_link(tmp_path):
+    sources = forms(tmp_path)["small texts"][:3]
+    with zipfile.ZipFile(tmp_path / "stored.zip", "w") as archive:
+        for name, contents in pictures().items():
+            archive.writestr(name, contents)
+    whole = (tmp_path / "stored.zip").read_bytes()
+    at = whole.index(jpeg(5)) + 300
+    flags = whole.index(b"PK\x01\x02") + 8
+    bad = tmp_path / "bad.zip"
+    for contents, message in (
+        (whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :], "bad.zip: cut short, damaged.*CRC-32"),
+        (whole[:flags] + bytes([whole[flags] | 1]) + whole[flags + 1 :], "bad.zip: .*encrypted"),
+    ):
+        bad.write_bytes(contents)
+        with pytest.raises(ValueError, match=message):
+            nus_wide.load([*sources, bad], tmp_path, concepts=3, size=SIZE, missing="skip")
+    link = zipfile.ZipInfo("Flickr/link.jpg")
+    link.external_attr = 0o120777 << 16
+    with zipfile.ZipFile(tmp_path / "stored.zip", "a") as archive:
+        archive.writestr(link, "/etc/passwd")
+    with pytest.raises(ValueError, match=r"stored.zip: member 'Flickr/link.jpg' is a link"):
+        nus_wide.load([*sources, tmp_path / "stored.zip"], tmp_path, concepts=3, size=SIZE)
+
+
+def test_skipping_leaves_out_missing_and_damaged_images(tmp_path, caplog, monkeypatch):
+    monkeypatch.setattr("datasets._files.MOVED_AT_ONCE", 300)  # two images at a time
+    files = pictures()
+    del files["Flickr/zebra/0002_14.jpg"]
+    files["Flickr/actor/0001_11.jpg"] = b"GIF89a"
+    sources = [*forms(tmp_path)["small texts"][:3], written(tmp_path / "Flickr.tar", files)]
+    with caplog.at_level("WARNING", "tiebench"):
+        description = nus_wide.load(sources, tmp_path, concepts=3, size=SIZE, missing="skip")
+    kept = [3, 5, 6, 8]
+    assert description.items == 4
+    np.testing.assert_array_equal(np.load(tmp_path / "items.npy"), [resized(jpeg(row)) for row in kept])
+    np.testing.assert_array_equal(
+        np.load(tmp_path / "labels.npy"), [[int(c in IMAGES[row]) for c in THREE] for row in kept]
+    )
+    assert "1 of 6 images are missing: 'zebra/0002_14.jpg'; left out" in caplog.text
+    assert "1 of 6 images cannot be read: 'actor/0001_11.jpg'; left out" in caplog.text
+
+
+def test_reading_stops_after_many_unreadable_images(tmp_path, monkeypatch):
+    monkeypatch.setattr(_pictures, "MOST_UNREADABLE", 2)
+    bad = written(tmp_path / "bad.tar", replaced(".jpg", lambda d: b"")(pictures()))
+    with pytest.raises(ValueError, match="at least 2 of 6 images cannot be read"):
+        nus_wide.load([*forms(tmp_path)["small texts"][:3], bad], tmp_path, concepts=3, size=SIZE)
+
+
+def test_few_images_wait_at_any_time(tmp_path, monkeypatch):
+    """Contents are read no faster than pixels are taken: memory does not grow with the archive."""
+    source = written(tmp_path / "many", {f"{number}.jpg": jpeg(0) for number in range(60)})
+    read = Counter()
+    original = Path.read_bytes
+
+    def counting(path):
+        read["files"] += 1
+        return original(path)
+
+    monkeypatch.setattr(Path, "read_bytes", counting)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1}, raising=False)
+    rows = []
+    for row, future in _pictures._decoded([source], lambda name: int(name[:-4]), SIZE, ()):
+        rows.append(row)
+        np.testing.assert_array_equal(future.result(), resized(jpeg(0)))
+        assert read["files"] <= len(rows) + 2 * _pictures.WAITING_PER_THREAD
+    assert rows == sorted(range(60), key=lambda number: f"{number}.jpg")
+
+
+@pytest.fixture
+def real_texts(monkeypatch) -> list[Path]:
+    monkeypatch.undo()
+    folders = [Path(f) for f in os.environ.get("TIEBENCH_RESOURCES", "").split(os.pathsep) if f]
+    names = ("mul_label_ids.txt", "label_ids.txt")
+    for folder in folders:
+        if all((folder / "nus-wide" / name).is_file() for name in names):
+            return [folder / "nus-wide" / name for name in names]
+    pytest.skip("no nus-wide/mul_label_ids.txt and label_ids.txt in the folders of TIEBENCH_RESOURCES")
+
+
+def test_the_real_ground_truth(real_texts, tmp_path):
+    """Counts that were published, and checksums of matrices that were made from the files independently."""
+    description = nus_wide.load(real_texts, tmp_path, images="none")
+    labels = np.load(tmp_path / "labels.npy")
+    assert labels.shape == (195_834, 21) and description.items == 195_834
+    counts = description.card()["class_counts"]
+    assert (counts["sky"], counts["clouds"], counts["mountain"]) == (74_190, 54_087, 5_099)
+    assert list(counts.values()) == sorted(counts.values(), reverse=True) and sum(counts.values()) == 411_438
+    assert np.bincount(labels.sum(axis=1)).tolist() == [
+        *(0, 89_862, 48_899, 27_472, 15_083, 8_377, 4_315, 1_414, 357, 49, 6)
+    ]
+    digest = hashlib.sha256(labels.tobytes()).hexdigest()
+    assert digest == "36c96c4e3675732bde8b4ef917ef7c32f2ebfb7cbae509f0ccd5dac837f2ad5d"
+    every = nus_wide._labels(_texts.texts_among(real_texts, nus_wide._is_text)[0])[0]
+    digest = hashlib.sha256(every.tobytes()).hexdigest()
+    assert every.shape == (269_648, 81)
+    assert digest == "d66bc00a204fa898b63d48183287d1759b90df750a896732796f09af47c920c7"
+    split = splits.draw({"kind": "per_label", "query": 100, "training": 500}, description, 0)
+    assert [len(rows) for rows in (split.query, split.training, split.database)] == [2_100, 10_500, 193_734]
