@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 ENCODE_ROWS = 16_384  # items encoded at once: bounds the memory of a million items
+_ENCODE_BYTES = 1 << 28  # of images read at once
 
 
 class Refusal(ValueError):
@@ -26,10 +27,15 @@ def _ignore(record):
 class TrainingSet:
     """What a method learns from. Queries and the rest of the database are not in it.
 
-    items: float32 (n, d), or (n, H, W, 3) uint8 images; affinity(rows, columns): int64 (len(rows),
-    len(columns)), the affinity of the items at two index arrays; levels: the values it can take, ascending
-    from 0; labels: int64 (n,) classes, uint8 (n, L) multi-hot, or None; report: call it with a dict of plain
-    values (objective, seconds, …) once per epoch or bit: it becomes a line of training.jsonl.
+    items: float32 (n, d), or uint8 images (n, H, W, 3) for methods that train `end_to_end`, which may be an
+    object that reads them when indexed; affinity(rows, columns): int64 (len(rows), len(columns)), the
+    affinity of the items at two index arrays; levels: the values it can take, ascending from 0; labels: int64
+    (n,) classes, uint8 (n, L) multi-hot, or None; report: call it with a dict of plain values (objective,
+    seconds, …) once per epoch or bit: it becomes a line of training.jsonl.
+    network: what images go through before the hash layer, or None: a dict of `architecture`, a name of
+    networks.catalogue, and `options` of its class; weights: the file of its pretrained weights, or None;
+    checkpoint: the file where a long training may keep what it needs to go
+    on after an interruption, or None.
     """
 
     items: np.ndarray
@@ -37,6 +43,9 @@ class TrainingSet:
     levels: tuple = (0, 1)
     labels: np.ndarray | None = None
     report: Callable = field(default=_ignore)
+    network: dict | None = None
+    weights: Path | None = None
+    checkpoint: Path | None = None
 
     def __len__(self):
         return len(self.items)
@@ -48,11 +57,13 @@ class HashingMethod:
 
     Class attributes, written as literals so that they can be read without importing the module:
     * `supervision`: "none", "binary" (uses affinity > 0), "graded" (uses its values) or "labels";
-    * `family`: "pointwise", "pairwise", "listwise" or "reference", for the grouping of tables.
+    * `family`: "pointwise", "pairwise", "listwise" or "reference", for the grouping of tables;
+    * `end_to_end`: True if it can learn from images, through a network.
     """
 
     supervision = "binary"
     family = "reference"
+    end_to_end = False
 
     bits: int = 32
     seed: int = 0
@@ -63,9 +74,11 @@ class HashingMethod:
 
     def encode(self, items):
         """Codes of items: bool (n, bits). Items as in the training set; works in blocks."""
+        step = ENCODE_ROWS
+        if len(items):
+            step = max(1, min(step, _ENCODE_BYTES // max(1, np.asarray(items[:1]).nbytes)))
         blocks = [
-            self.encode_block(np.asarray(items[begin : begin + ENCODE_ROWS]))
-            for begin in range(0, len(items), ENCODE_ROWS)
+            self.encode_block(np.asarray(items[begin : begin + step])) for begin in range(0, len(items), step)
         ]
         return np.concatenate(blocks) if blocks else np.zeros((0, self.bits), bool)
 

@@ -14,12 +14,14 @@ FAMILIES = ("pointwise", "pairwise", "listwise", "reference")
 
 @dataclass(frozen=True)
 class MethodCard:
-    """A method as its source states it. parameters: hyper-parameter -> annotation, also inherited ones."""
+    """A method as its source states it. parameters: hyper-parameter -> annotation, also inherited ones;
+    end_to_end: whether it can learn from images, through a network."""
 
     name: str
     path: Path
     supervision: str
     family: str
+    end_to_end: bool
     parameters: dict
     summary: str
 
@@ -49,7 +51,13 @@ def catalogue(folder=FOLDER):
                 raise ValueError(f"{path}: {key} must be one of {allowed}, not {attributes.get(key)!r}")
         summary = (ast.get_docstring(ast.parse(path.read_bytes())) or "").strip().split("\n")[0]
         cards[path.stem] = MethodCard(
-            path.stem, path, attributes["supervision"], attributes["family"], parameters, summary
+            path.stem,
+            path,
+            attributes["supervision"],
+            attributes["family"],
+            bool(attributes.get("end_to_end")),
+            parameters,
+            summary,
         )
     return cards
 

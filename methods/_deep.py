@@ -5,6 +5,8 @@ too, the loss averaged over the batch, a reshuffle every epoch, the last incompl
 of the last epoch is the result: no epoch is chosen by looking at queries.
 """
 
+import contextlib
+import json
 import math
 import time
 from dataclasses import dataclass
@@ -13,7 +15,11 @@ import numpy as np
 import torch
 
 from methods._base import HashingMethod, Refusal
+from methods._batches import ItemReader, mirror
+from methods._checkpoint import Checkpoint
 from methods._supervision import refuse_no_triplets
+
+_IMAGES_ENCODED = 256  # at once: what a network computes on the way is much larger than its images
 
 
 def shuffled_batches(items, size, key):
@@ -23,15 +29,36 @@ def shuffled_batches(items, size, key):
     return [order[begin : begin + size] for begin in range(0, items, size)]
 
 
+class ImageHashing(torch.nn.Module):
+    """Images uint8 (n, H, W, 3) to raw scores (n, bits): `backbone`, a network of the room networks, and a
+    hash layer on its output."""
+
+    def __init__(self, backbone, layer):
+        super().__init__()
+        self.backbone, self.layer = backbone, layer
+
+    def forward(self, images):
+        return self.layer(self.backbone(self.backbone.preprocess(images.permute(0, 3, 1, 2))))
+
+
 @dataclass(kw_only=True)
 class DeepHashing(HashingMethod):
     """A network whose outputs' signs are the code. A method defines `loss`, and overrides what else differs.
+
+    On vectors the network is the hash layer alone; on images it is the training set's network under it,
+    trained end to end.
 
     learning_rate falls by `learning_rate_factor` every `learning_rate_every` epochs (0: never).
     alpha is the scale of tanh in the relaxed codes tanh(alpha f) (eq. (tanh)); with alpha_final it grows
     geometrically from alpha in the first epoch to alpha_final in the last (the appendix's continuation).
     device: "cpu", "cuda" or "auto".
+
+    Of images only: pretrained_rate multiplies the learning rate of the network under the hash layer; flip:
+    mirror each training image with probability 1/2; mixed_precision: compute in 16 bits where a CUDA device
+    does so fast (the weights, the loss and its gradient by the scores stay in 32).
     """
+
+    end_to_end = True
 
     learning_rate: float = 0.1
     learning_rate_factor: float = 0.5
@@ -42,7 +69,14 @@ class DeepHashing(HashingMethod):
     batch_size: int = 256
     alpha: float = 1.0
     alpha_final: float | None = None
+    pretrained_rate: float = 0.1
+    flip: bool = False
+    mixed_precision: bool = True
     device: str = "cpu"
+
+    # Names of what `prepare` returns that changes in training: numbers, and tensors that keep their shape.
+    changing_memory = ()
+    backbone = None  # the training set's `network`, once fitted on images
 
     def loss(self, outputs, affinity, indices):
         """Scalar to minimise. outputs: float (M, bits), the network's raw scores f; affinity: int64 (M, M),
@@ -55,15 +89,24 @@ class DeepHashing(HashingMethod):
         return torch.tanh(self.current_alpha * outputs)
 
     def build_network(self, item_shape):
-        """Items (n, *item_shape) to raw scores (n, bits): a linear hash layer, unless overridden."""
-        layer = torch.nn.Linear(math.prod(item_shape), self.bits)
+        """Items (n, *item_shape) to raw scores (n, bits): a hash layer, on `backbone` if there is one."""
+        if self.backbone is None:
+            return torch.nn.Sequential(torch.nn.Flatten(), self._hash_layer(math.prod(item_shape)))
+        from networks import catalogue
+
+        backbone = catalogue.make(self.backbone["architecture"], seed=self.seed, **self.backbone["options"])
+        return ImageHashing(backbone, self._hash_layer(backbone.width))
+
+    def _hash_layer(self, width):
+        layer = torch.nn.Linear(width, self.bits)
         torch.nn.init.normal_(layer.weight, std=math.sqrt(2 / layer.in_features))
         torch.nn.init.zeros_(layer.bias)
-        return torch.nn.Sequential(torch.nn.Flatten(), layer)
+        return layer
 
     def prepare(self, training_set):
         """Called once before training. What it returns is `self.memory` while training lasts, and is dropped
-        with it: for methods that keep something per training item. May raise `Refusal`."""
+        with it: for methods that keep something per training item. May raise `Refusal`. What of it changes in
+        training is named in `changing_memory`."""
 
     def draw_batches(self, items, epoch):
         """The batches of an epoch, counted from 0: a list of index arrays into the `items` training items."""
@@ -73,10 +116,9 @@ class DeepHashing(HashingMethod):
         """What `loss` is given as affinity for a batch: an array with one row or more per item."""
         return training_set.affinity(indices, indices)
 
-    def parameter_groups(self):
-        """What torch.optim.SGD is given: dicts of `params` and what differs from the method's settings, be it
-        `weight_decay` or `rate_multiplier`, which multiplies the learning rate."""
-        return [{"params": list(self.network.parameters())}]
+    def rate_and_decay(self, name):
+        """(multiplier of the learning rate, multiplier of the weight decay) of a parameter of the network."""
+        return (self.pretrained_rate if name.startswith("backbone.") else 1.0), 1.0
 
     def fit(self, training_set):
         if len(training_set) < 2:
@@ -84,8 +126,15 @@ class DeepHashing(HashingMethod):
         if self.batch_size < 2:
             raise Refusal(f"batch_size must be at least 2: one item ranks nothing, not {self.batch_size}")
         device = self._device()
-        self.item_shape = tuple(training_set.items.shape[1:])
-        self.network = self._seeded_network().to(device)
+        self.backbone = training_set.network
+        self.item_shape = tuple(np.asarray(training_set.items[:1]).shape[1:])
+        self.network = self._seeded_network()
+        if training_set.weights is not None:
+            from networks import catalogue
+
+            architecture, options = self.backbone["architecture"], self.backbone["options"]
+            self.network.backbone = catalogue.make(architecture, training_set.weights, **options)
+        self.network.to(device)
         try:
             self.memory = self.prepare(training_set)
             self._train(training_set, device)
@@ -95,24 +144,36 @@ class DeepHashing(HashingMethod):
 
     def _train(self, training_set, device):
         optimizer = torch.optim.SGD(
-            self.parameter_groups(), self.learning_rate, self.momentum, weight_decay=self.weight_decay
+            self._parameter_groups(), self.learning_rate, self.momentum, weight_decay=self.weight_decay
         )
-        started = time.perf_counter()
-        for epoch in range(self.epochs):
+        # Gradients below 6e-8 vanish in float16; bfloat16 has the range of float32, and needs no scaling.
+        scaled = self._half(device) is torch.float16
+        scaler = torch.amp.GradScaler(device.type, enabled=scaled)
+        reader = ItemReader(training_set.items, device)
+        checkpoint = Checkpoint(training_set.checkpoint, self, optimizer, scaler, training_set.report)
+        first, spent = checkpoint.resume()
+        started = time.perf_counter() - spent
+        for epoch in range(first, self.epochs):
             rate, self.current_alpha = self.schedule(epoch)
             for group in optimizer.param_groups:
-                group["lr"] = rate * group.get("rate_multiplier", 1)
-            objective = self._epoch(training_set, optimizer, epoch, device)
-            training_set.report(
-                {
-                    "epoch": epoch + 1,
-                    "epochs": self.epochs,
-                    "objective": objective,
-                    "seconds": time.perf_counter() - started,
-                    "learning_rate": rate,
-                    "alpha": self.current_alpha,
-                }
-            )
+                group["lr"] = rate * group["rate_multiplier"]
+            begun = time.perf_counter()
+            # Dropout draws from the global generator: seeded by epoch, a resumed training draws the same.
+            with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+                torch.manual_seed(int(np.random.SeedSequence((self.seed, epoch, 3)).generate_state(1)[0]))
+                objective, seen = self._epoch(training_set, reader, optimizer, scaler, epoch, device)
+            record = {
+                "epoch": epoch + 1,
+                "epochs": self.epochs,
+                "objective": objective,
+                "seconds": time.perf_counter() - started,
+                "learning_rate": rate,
+                "alpha": self.current_alpha,
+            }
+            if self.backbone is not None:
+                record["images_per_second"] = seen / (time.perf_counter() - begun)
+            checkpoint.after(epoch, record)
+        checkpoint.remove()
 
     def schedule(self, epoch):
         """(learning rate, alpha) of an epoch, counted from 0."""
@@ -123,41 +184,65 @@ class DeepHashing(HashingMethod):
             return rate, self.alpha
         return rate, self.alpha * (self.alpha_final / self.alpha) ** (epoch / (self.epochs - 1))
 
-    def _epoch(self, training_set, optimizer, epoch, device):
-        """One pass over the training set; returns the mean loss over its items."""
-        total, seen = 0.0, 0
+    def _epoch(self, training_set, reader, optimizer, scaler, epoch, device):
+        """One pass over the training set; returns the mean loss over its items, and how many were seen."""
+        # On the device: asking for each loss would make it wait for each step.
+        total, seen = torch.zeros((), dtype=torch.float64, device=device), 0
         self.network.train()
-        for indices in self.draw_batches(len(training_set), epoch):
-            if len(indices) < 2:  # one item ranks nothing
-                continue
-            items = self._tensor(training_set.items[indices], device)
+        batches = [batch for batch in self.draw_batches(len(training_set), epoch) if len(batch) > 1]
+        for step, (indices, items) in enumerate(reader.read(batches)):
+            if self.flip and self.backbone is not None:
+                items = mirror(items, np.random.default_rng((self.seed, epoch, step, 2)))
             affinity = torch.from_numpy(self.batch_affinity(training_set, indices)).to(device)
-            loss = self.loss(self.network(items), affinity, torch.from_numpy(indices).to(device))
+            with self._precision(device):
+                outputs = self.network(items)
+            loss = self.loss(outputs.float(), affinity, torch.from_numpy(indices).to(device))
             optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            total += loss.item() * len(indices)
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+            total += loss.detach().double() * len(indices)
             seen += len(indices)
+        total = total.item()
         # The last step may have broken the weights after a loss that was still finite.
         whole = all(bool(torch.isfinite(weights).all()) for weights in self.network.parameters())
         if not (math.isfinite(total) and whole):
             raise Refusal(
                 f"the loss is not finite in epoch {epoch + 1}: lower learning_rate ({self.learning_rate})"
             )
-        return total / seen
+        return total / seen, seen
+
+    def _parameter_groups(self):
+        """What torch.optim.SGD is given: the parameters by their multipliers."""
+        groups = {}
+        for name, parameter in self.network.named_parameters():
+            groups.setdefault(self.rate_and_decay(name), []).append(parameter)
+        return [
+            {"params": members, "rate_multiplier": rate, "weight_decay": decay * self.weight_decay}
+            for (rate, decay), members in groups.items()
+        ]
 
     def encode_block(self, items):
         device = self._device()
         self.network.to(device).eval()
-        with torch.inference_mode():
-            return (self.network(self._tensor(items, device)) > 0).cpu().numpy()
+        step = len(items) if self.backbone is None else _IMAGES_ENCODED
+        with torch.inference_mode(), self._precision(device):
+            blocks = [
+                (self.network(_tensor(items[begin : begin + step], device)) > 0).cpu().numpy()
+                for begin in range(0, len(items), max(1, step))
+            ]
+        return np.concatenate(blocks)
 
     def state(self):
         state = {name: value.cpu().numpy() for name, value in self.network.state_dict().items()}
-        return state | {"item_shape": np.array(self.item_shape, np.int64)}
+        return state | {
+            "item_shape": np.array(self.item_shape, np.int64),
+            "backbone": np.array(json.dumps(self.backbone)),
+        }
 
     def set_state(self, state):
         self.item_shape = tuple(int(size) for size in state.pop("item_shape"))
+        self.backbone = json.loads(str(state.pop("backbone")))
         self.network = self._seeded_network()
         self.network.load_state_dict({name: torch.from_numpy(value) for name, value in state.items()})
 
@@ -167,6 +252,16 @@ class DeepHashing(HashingMethod):
             torch.manual_seed(self.seed)
             return self.build_network(self.item_shape)
 
+    def _half(self, device):
+        """The 16-bit type to compute in, or None."""
+        if not self.mixed_precision or self.backbone is None or device.type != "cuda":
+            return None
+        return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16
+
+    def _precision(self, device):
+        half = self._half(device)
+        return contextlib.nullcontext() if half is None else torch.autocast(device.type, half)
+
     def _device(self):
         if self.device == "auto":
             return torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -174,9 +269,10 @@ class DeepHashing(HashingMethod):
             raise Refusal("device is cuda, but no CUDA device is available; set device to cpu or auto")
         return torch.device(self.device)
 
-    @staticmethod
-    def _tensor(items, device):
-        return torch.from_numpy(np.ascontiguousarray(items, np.float32)).to(device)
+
+def _tensor(items, device):
+    kind = np.uint8 if items.dtype == np.uint8 else np.float32
+    return torch.from_numpy(np.ascontiguousarray(items, kind)).to(device)
 
 
 @dataclass(kw_only=True)

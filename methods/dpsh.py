@@ -33,6 +33,7 @@ class DPSH(DeepHashing):
 
     supervision = "binary"
     family = "pairwise"
+    changing_memory = ("table",)
 
     learning_rate: float = 3.0
     momentum: float = 0.0

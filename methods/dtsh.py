@@ -44,6 +44,7 @@ class DTSH(DeepHashing):
 
     supervision = "graded"
     family = "pairwise"
+    changing_memory = ("table", "step")
 
     learning_rate: float = 0.5
     momentum: float = 0.0

@@ -41,6 +41,7 @@ class HashNet(DeepHashing):
 
     supervision = "binary"
     family = "pairwise"
+    changing_memory = ("iteration",)
 
     learning_rate: float = 1.0
     epochs: int = 100
@@ -68,11 +69,9 @@ class HashNet(DeepHashing):
         first, second = np.split(indices, 2)
         return training_set.affinity(first, second)
 
-    def parameter_groups(self):
-        parameters = dict(self.network.named_parameters())
-        biases = [value for name, value in parameters.items() if name.rpartition(".")[2] == "bias"]
-        weights = [value for name, value in parameters.items() if name.rpartition(".")[2] != "bias"]
-        return [{"params": weights}, {"params": biases, "weight_decay": 0.0, "rate_multiplier": 2}]
+    def rate_and_decay(self, name):
+        rate, decay = super().rate_and_decay(name)
+        return (2 * rate, 0.0) if name.rpartition(".")[2] == "bias" else (rate, decay)
 
     def continuation(self, iteration):
         """beta at an iteration, counted from 0."""

@@ -73,7 +73,8 @@ def test_parameters_and_attributes_are_inherited(write):
     assert card.family == "listwise"
     assert card.supervision == "graded"
     deep = ("bits", "seed", "learning_rate", "learning_rate_factor", "learning_rate_every", "momentum")
-    deep += ("weight_decay", "epochs", "batch_size", "alpha", "alpha_final", "device", "bins", "delta")
+    deep += ("weight_decay", "epochs", "batch_size", "alpha", "alpha_final", "pretrained_rate", "flip")
+    deep += ("mixed_precision", "device", "bins", "delta")
     assert tuple(card.parameters) == (*deep, "margin", "steepness")
 
 

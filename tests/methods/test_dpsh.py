@@ -188,7 +188,7 @@ def test_similarities_made_batch_by_batch_are_those_that_are_kept(monkeypatch):
 
 def test_nothing_of_the_training_set_is_kept_after_training_nor_after_a_refusal():
     method = DPSH(bits=4, epochs=2)
-    names = {entry.name for entry in fields(method)} | {"item_shape", "network", "current_alpha"}
+    names = {entry.name for entry in fields(method)} | {"item_shape", "backbone", "network", "current_alpha"}
     method.fit(training_set(np.arange(40) % 4))
     assert set(vars(method)) == names
     with pytest.raises(Refusal):

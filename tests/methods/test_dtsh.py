@@ -353,7 +353,7 @@ def test_training_lowers_the_objective_and_ranks_the_levels(levels):
 
 def test_nothing_of_the_training_set_is_kept_after_training():
     method = DTSH(bits=4, epochs=2, batch_size=8, **FEW).fit(training_set(np.arange(40) % 4))
-    names = {entry.name for entry in fields(method)} | {"item_shape", "network", "current_alpha"}
+    names = {entry.name for entry in fields(method)} | {"item_shape", "backbone", "network", "current_alpha"}
     assert set(vars(method)) == names
 
 

@@ -276,7 +276,7 @@ def test_training_lowers_the_loss(released, labels):
 
 def test_nothing_of_the_training_set_is_kept_after_training():
     method = HashNet(bits=4, epochs=2).fit(training_set(MULTI_HOT))
-    names = {entry.name for entry in fields(method)} | {"item_shape", "network", "current_alpha"}
+    names = {entry.name for entry in fields(method)} | {"item_shape", "backbone", "network", "current_alpha"}
     assert set(vars(method)) == names
 
 

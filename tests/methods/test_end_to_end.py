@@ -1,0 +1,180 @@
+"""Training on images: a network under the hash layer, its pretrained weights, resuming to the same bytes."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from methods import _checkpoint
+from methods._base import TrainingSet
+from methods._batches import ItemReader, mirror
+from methods._catalogue import catalogue, load_class
+
+DEEP = sorted(name for name, card in catalogue().items() if card.end_to_end)
+SMALL = {"architecture": "small", "options": {}}
+SETTINGS = {
+    "bits": 8,
+    "epochs": 3,
+    "batch_size": 16,
+    "learning_rate": 0.05,
+    "pretrained_rate": 0.5,
+    "flip": True,
+    "positives": 5,
+    "negatives": 5,
+}
+
+
+def striped_images(count, seed=0):
+    """uint8 (n, 32, 32, 3): stripes across, down, or none, under noise; and their classes."""
+    generator = np.random.default_rng(seed)
+    labels = np.arange(count) % 3
+    images = generator.integers(0, 120, (count, 32, 32, 3))
+    images[labels == 0, ::4] += 120
+    images[labels == 1, :, ::4] += 120
+    return images.astype(np.uint8), labels
+
+
+def training_set(count=60, **more):
+    images, labels = striped_images(count)
+    return TrainingSet(
+        images,
+        lambda rows, columns: (labels[rows][:, None] == labels[columns]).astype(np.int64),
+        labels=labels,
+        network=SMALL,
+        **more,
+    )
+
+
+def made(name, **changes):
+    known = catalogue()[name].parameters
+    return load_class(name)(**{key: value for key, value in (SETTINGS | changes).items() if key in known})
+
+
+class Killed(Exception):
+    """What ends a training in these tests."""
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_an_interrupted_training_goes_on_to_the_same_bytes(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(_checkpoint, "_SECONDS_BETWEEN", 0.0)
+    whole, halves = [], []
+    alone = made(name).fit(training_set(report=whole.append))
+    file = tmp_path / "run" / "mark.npz"
+
+    def interrupted(record):
+        halves.append(record)
+        if len(halves) == 3:  # in the last epoch, after the second was written down
+            raise Killed
+
+    with pytest.raises(Killed):
+        made(name).fit(training_set(report=interrupted, checkpoint=file))
+    assert file.is_file()
+    again = []
+    resumed = made(name).fit(training_set(report=again.append, checkpoint=file))
+    assert not file.parent.exists()
+    assert [record["epoch"] for record in again] == [1, 2, 3]
+    assert [record["objective"] for record in again] == [record["objective"] for record in whole]
+    for (key, value), other in zip(alone.state().items(), resumed.state().values(), strict=True):
+        assert value.tobytes() == other.tobytes(), key
+
+
+def test_a_checkpoint_that_cannot_be_read_is_told_with_its_file(tmp_path):
+    file = tmp_path / "mark.npz"
+    file.write_bytes(b"PK\x03\x04 cut off")
+    with pytest.raises(ValueError, match=f"{file}.*delete it") as told:
+        made("talr_ap").fit(training_set(checkpoint=file))
+    assert "\n" not in str(told.value)
+
+
+def test_a_short_training_writes_no_checkpoint(tmp_path):
+    file = tmp_path / "run" / "mark.npz"
+    made("talr_ap", epochs=2).fit(training_set(checkpoint=file))
+    assert not file.parent.exists()
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_images_are_learned_and_the_model_comes_back_from_its_file(name, tmp_path):
+    records = []
+    settings = {"epochs": 15, "learning_rate": 0.005, "pretrained_rate": 1.0, "flip": False}
+    if name == "dpsh":  # whose eta is divided by the number of training items
+        settings |= {"eta": 0.1, "learning_rate": 0.05}
+    method = made(name, **settings)
+    method.fit(training_set(90, report=records.append))
+    assert all(record["images_per_second"] > 0 for record in records)
+    unseen, labels = striped_images(60, 1)
+    codes = method.encode(unseen)
+    distances = (codes[:, None] != codes).sum(2)
+    same = labels[:, None] == labels
+    assert distances[same].mean() < distances[~same].mean() - 1
+    method.save(tmp_path)
+    assert np.array_equal(load_class(name).load(tmp_path).encode(unseen), codes)
+
+
+def test_the_network_learns_at_its_own_rate():
+    """One step of plain gradient descent: with rate 0 the network stays, at twice the rate it moves twice."""
+    moved = {}
+    for rate in (0.0, 0.1, 0.2):
+        settings = {"epochs": 1, "batch_size": 60, "momentum": 0.0, "weight_decay": 0.0, "flip": False}
+        method = made("talr_ap", pretrained_rate=rate, **settings)
+        before = {name: value.clone() for name, value in _fresh(method).named_parameters()}
+        method.fit(training_set())
+        moved[rate] = {
+            name: value.detach() - before[name] for name, value in method.network.named_parameters()
+        }
+    for name in moved[0.0]:
+        if name.startswith("backbone."):
+            assert torch.count_nonzero(moved[0.0][name]) == 0
+            assert torch.allclose(moved[0.2][name], 2 * moved[0.1][name], rtol=1e-2, atol=1e-6)
+        else:
+            assert torch.equal(moved[0.0][name], moved[0.2][name])
+
+
+def _fresh(method):
+    method.backbone, method.item_shape = SMALL, (32, 32, 3)
+    return method._seeded_network()
+
+
+def test_pretrained_weights_are_where_training_begins(tmp_path):
+    from networks import catalogue as networks
+
+    file = tmp_path / "small.npz"
+    pretrained = networks.make("small", seed=5)
+    np.savez(file, **{name: value.numpy() for name, value in pretrained.state_dict().items()})
+    method = made("talr_ap", epochs=1, pretrained_rate=0.0, momentum=0.0)
+    method.fit(training_set(weights=file))
+    for name, value in pretrained.named_parameters():
+        assert torch.equal(value, method.network.backbone.get_parameter(name))
+    assert method.hyperparameters() == json.loads(json.dumps(method.hyperparameters()))
+
+
+@pytest.mark.parametrize("size", [7, 20, 60])
+def test_batches_read_ahead_are_those_asked_for_in_order(size):
+    images, _ = striped_images(60)
+    batches = np.array_split(np.random.default_rng(0).permutation(60), range(size, 60, size))
+    read = list(ItemReader(images, torch.device("cpu")).read(batches))
+    assert len(read) == len(batches)
+    for (indices, items), expected in zip(read, batches):
+        assert np.array_equal(indices, expected)
+        assert np.array_equal(items.numpy(), images[expected])
+    assert list(ItemReader(images, torch.device("cpu")).read([])) == []
+
+
+def test_an_error_of_reading_reaches_who_trains():
+    class Broken:
+        def __getitem__(self, part):
+            if isinstance(part, slice):
+                return np.zeros((1, 4, 4, 3), np.uint8)
+            raise OSError("disk gone")
+
+    with pytest.raises(OSError, match="disk gone"):
+        list(ItemReader(Broken(), torch.device("cpu")).read([np.arange(2)]))
+
+
+def test_mirroring_turns_about_half_of_the_images_left_to_right():
+    images = torch.arange(400 * 2 * 3 * 3, dtype=torch.uint8).reshape(400, 2, 3, 3)
+    turned = mirror(images, np.random.default_rng(0))
+    flipped = np.array([torch.equal(new, old.flip(1)) for new, old in zip(turned, images)])
+    kept = np.array([torch.equal(new, old) for new, old in zip(turned, images)])
+    assert np.all(flipped | kept)
+    assert abs(flipped.mean() - 0.5) < 0.1
