@@ -19,11 +19,21 @@ import jsonschema
 import yaml
 
 from methods._catalogue import catalogue
+from workflow import downloads
 
-SECTIONS = ("datasets", "protocols", "methods")  # config/<section>.yaml
+SECTIONS = ("datasets", "networks", "protocols", "methods")  # config/<section>.yaml
 FOLDERS = ("tables", "published", "tuning")  # config/<folder>/<name>.yaml
 SEARCH_VARIABLE = "TIEBENCH_RESOURCES"
-LOADERS = ("digits", "features_file", "images")
+DOWNLOADS = Path("resources/downloads")
+LOADERS = (
+    "cifar10_binary",
+    "digits",
+    "features_file",
+    "imagenet100",
+    "images",
+    "labelme_gist",
+    "nus_wide",
+)
 
 
 class ConfigurationError(ValueError):
@@ -37,6 +47,14 @@ class Cell:
     protocol: str
     method: str
     bits: int
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a source is, or will be. state: "here", "download" or "missing"."""
+
+    path: str
+    state: str
 
 
 @dataclass(frozen=True)
@@ -77,6 +95,8 @@ def load(root, overrides=None):
             path.stem: _read(path) for path in sorted((root / "config" / folder).glob("*.yaml"))
         }
     overrides = copy.deepcopy(dict(overrides or {}))
+    if "skip" in overrides:
+        overrides["skip"] = _names(overrides["skip"])
     merged = _merge(values, overrides)
     try:
         cards = catalogue(root / "methods")
@@ -85,6 +105,13 @@ def load(root, overrides=None):
     configuration = Configuration(root, merged, overrides, cards)
     configuration.check()
     return configuration
+
+
+def _names(value):
+    """A list of names as --config may give it: as text, '[a, b]' or a name alone."""
+    if isinstance(value, str):
+        return re.findall(r"[^\s,'\"\[\]]+", value)
+    return [] if value is None else value
 
 
 def _read(path):
@@ -107,7 +134,7 @@ def _read(path):
     return values
 
 
-WHOLES = ("split", "affinity", "input", "blocks", "sources", "space")
+WHOLES = ("split", "affinity", "input", "blocks", "sources", "weights", "space")
 
 
 def _merge(base, change):
@@ -148,6 +175,9 @@ class Configuration:
                 if not re.fullmatch(r"[a-z0-9_]+", str(name)):
                     self._fail((section, str(name)), "names are made of a-z, 0-9 and _")
                 self._validate(entry, schemas[section], (section, str(name)))
+        self._check_sources()
+        for name in self.skipped:
+            self._known(("skip",), name, {**self["datasets"], **self["protocols"]}, "dataset or protocol")
         for name, entry in self["datasets"].items():
             if entry["loader"] not in LOADERS:
                 self._fail(
@@ -163,6 +193,15 @@ class Configuration:
                     )
         for name, entry in self["protocols"].items():
             self._known(("protocols", name, "dataset"), entry["dataset"], self["datasets"], "dataset")
+            where = ("protocols", name, "input", "network")
+            if entry["input"]["kind"] == "network":
+                self._known(where, entry["input"].get("network"), self["networks"], "network")
+            elif "network" in entry["input"]:
+                self._fail(where, "goes with kind: network")
+            if entry["end_to_end"] is not None:
+                self._known(
+                    ("protocols", name, "end_to_end"), entry["end_to_end"], self["networks"], "network"
+                )
         for name in self["methods"]:
             self._known(("methods", name), name, self.cards, "method")
             self._check_parameters(name)
@@ -180,6 +219,32 @@ class Configuration:
                 self._known(("tuning", name, "methods"), method, self.cards, "method")
             if tuning["shares"]["fit"] + tuning["shares"]["query"] >= 1:
                 self._fail(("tuning", name, "shares"), "fit and query together must leave a database")
+
+    def _check_sources(self):
+        """Files stay in their folder, addresses are addresses, and one file is one thing."""
+        known = {}
+        for where, source in self._all_sources():
+            file = source["file"]
+            if not Path(file).is_absolute() and not downloads.is_plain(file):
+                what = "must be a name, a path below the folders of sources, or an absolute path"
+                self._fail((*where, "file"), f"{what}, not {file!r}")
+            for index, url in enumerate(source.get("urls", ())):
+                if wrong := downloads.url_mistake(url):
+                    self._fail((*where, "urls", f"[{index}]"), wrong)
+            content = {key: source[key] for key in ("sha256", "md5", "bytes") if key in source}
+            before, other = known.setdefault(file, (content, where))
+            for key in content.keys() & before.keys():
+                if content[key] != before[key]:
+                    self._fail((*where, key), f"{file} has another in {'.'.join(other)}")
+
+    def _all_sources(self):
+        """(where it stands, source) of every source of a dataset and every network's weights."""
+        for name, entry in self["datasets"].items():
+            for index, source in enumerate(entry["sources"]):
+                yield ("datasets", name, f"sources[{index}]"), source
+        for name, entry in self["networks"].items():
+            if entry["weights"] is not None:
+                yield ("networks", name, "weights"), entry["weights"]
 
     def _check_parameters(self, method):
         allowed = [p for p in self.cards[method].parameters if p not in ("bits", "seed", "device")]
@@ -283,12 +348,24 @@ class Configuration:
         return list(found)
 
     def refusal(self, cell):
-        """Why a method cannot serve a protocol, or None: known before anything runs."""
+        """Why there will be no run of a cell, or None: it is to be skipped, or its method cannot serve it."""
+        if {cell.protocol, self["protocols"][cell.protocol]["dataset"]} & set(self.skipped):
+            return "skipped"
         card = self.cards[cell.method]
         kind = self["protocols"][cell.protocol]["affinity"]["kind"]
         if card.supervision == "labels" and kind == "distance_levels":
             return f"{cell.method} learns from labels, and {cell.protocol} has affinities from distances only"
         return None
+
+    @property
+    def skipped(self):
+        """Names of the datasets and protocols that are to be left out of tables."""
+        return self.values.get("skip") or []
+
+    def end_to_end(self, cell):
+        """The network that a cell's method trains end to end on images, or None: it sees features."""
+        network = self["protocols"][cell.protocol]["end_to_end"]
+        return network if network is not None and self.cards[cell.method].end_to_end else None
 
     def together(self, protocol, bits):
         """Code lengths that belong to a job with `bits`: the protocol's list if it is on it, or it alone."""
@@ -338,43 +415,131 @@ class Configuration:
     def search_folders(self):
         """Where a source file is looked for: resources/downloads, then the folders of TIEBENCH_RESOURCES."""
         named = os.environ.get(SEARCH_VARIABLE, "")
-        return [Path("resources/downloads"), *(Path(f) for f in named.split(os.pathsep) if f)]
+        return [DOWNLOADS, *(Path(f) for f in named.split(os.pathsep) if f)]
+
+    def locate(self, source):
+        """The `Place` of a source: where it was found, or else where it belongs."""
+        places = self._places(source)
+        for place in places:
+            if place.exists():
+                return Place(str(place), "here")
+        downloadable = downloads.mirrors(self._merged(source["file"]))
+        return Place(str(places[0]), "download" if downloadable else "missing")
+
+    def _merged(self, file):
+        """All that is said of a file, by any dataset or network that needs it."""
+        entries = [source for _, source in self._all_sources() if source["file"] == file]
+        merged = {key: value for source in reversed(entries) for key, value in source.items()}
+        return merged | {
+            "urls": list(dict.fromkeys(url for source in entries for url in source.get("urls", ())))
+        }
+
+    def _places(self, source):
+        file = Path(source["file"])
+        return [file] if file.is_absolute() else [folder / file for folder in self.search_folders()]
 
     def sources(self, dataset):
-        """Paths of a dataset's sources. The ConfigurationError for a missing one says where it was sought."""
-        found = []
-        for source in self["datasets"][dataset]["sources"]:
-            name = source["file"]
-            places = [Path(name)] if Path(name).is_absolute() else [f / name for f in self.search_folders()]
-            path = next((place for place in places if place.exists()), None)
-            if path is None:
-                sought = ", ".join(str(place.parent) for place in places)
-                hint = (
-                    source.get("obtain")
-                    or f"put it into resources/downloads/, or name its folder in {SEARCH_VARIABLE}"
-                )
-                raise ConfigurationError(f"dataset {dataset} needs {name}, which is not in {sought}: {hint}")
-            found.append(str(path))
-        return found
+        """Paths of a dataset's sources, those that will be downloaded included.
+
+        The ConfigurationError for one that is neither here nor to be downloaded says where it was sought.
+        """
+        return [self._present("datasets", dataset, s) for s in self["datasets"][dataset]["sources"]]
+
+    def weights(self, network):
+        """Path of a network's weights, None for one that has none; as `sources`."""
+        source = self["networks"][network]["weights"]
+        return None if source is None else self._present("networks", network, source)
+
+    def _present(self, section, name, source):
+        place = self.locate(source)
+        if place.state == "missing":
+            raise ConfigurationError(self._told_missing(section, name, source))
+        return place.path
+
+    def has_sources(self, dataset):
+        """Whether all sources of a dataset are here."""
+        return all(self.locate(s).state == "here" for s in self["datasets"][dataset]["sources"])
+
+    def to_download(self):
+        """The sources that are not here and have addresses: `file` -> source."""
+        files = {s["file"]: None for _, s in self._all_sources() if self.locate(s).state == "download"}
+        return {file: self._merged(file) for file in files}
+
+    def missing(self):
+        """The sources that are neither here nor to be downloaded.
+
+        (path, section, name) -> what to do about it, and the datasets or protocols to do without.
+        """
+        return {
+            (place.path, section, name): (
+                self._told_missing(section, name, source),
+                self._without(section, name),
+            )
+            for (section, name, *_), source in self._all_sources()
+            if (place := self.locate(source)).state == "missing"
+        }
+
+    def _told_missing(self, section, name, source):
+        file = source["file"]
+        sought = ", ".join(str(place.parent) for place in self._places(source))
+        if Path(file).is_absolute():
+            hint = "put it there, or name another file"
+        else:
+            hint = f"put it into {DOWNLOADS}/, or name its folder in {SEARCH_VARIABLE}"
+        hint = source.get("obtain") or hint
+        if not Path(file).is_absolute() and source.get("urls"):
+            hint += f" (not downloaded from {source['urls'][0]}: neither https nor a sum vouches for it)"
+        names = self._without(section, name)
+        skip = f"; leave it out with {self.how_to_skip(names)}" if names else ""
+        return f"{section.removesuffix('s')} {name} needs {file}, which is not in {sought}: {hint}{skip}"
+
+    def _without(self, section, name):
+        """What can be left out in order to do without a dataset, or without a network."""
+        if section == "datasets":
+            return [name]
+        return [
+            protocol
+            for protocol, entry in self["protocols"].items()
+            if name in (entry["end_to_end"], entry["input"].get("network"))
+        ]
+
+    def how_to_skip(self, names):
+        """The option that leaves datasets or protocols out of tables, besides those left out already."""
+        return f"--config skip='[{', '.join(dict.fromkeys([*self.skipped, *names]))}]'"
 
     def check_split(self, protocol):
-        """Raise ConfigurationError if a protocol's split, affinity or input does not fit its dataset."""
+        """Raise ConfigurationError if a protocol's split, affinity or input does not fit its dataset.
+
+        While a source is still to be downloaded there is nothing to be compared with, and no error.
+        """
         from datasets import affinity, inputs, splits
 
         entry = self["protocols"][protocol]
         dataset = self["datasets"][entry["dataset"]]
         loader = importlib.import_module(f"datasets.{dataset['loader']}")
         sources = [Path(source) for source in self.sources(entry["dataset"])]
+        if not self.has_sources(entry["dataset"]):
+            return
         try:
-            description = loader.describe(sources, **dataset["options"])
+            description = self._described(loader, sources, dataset)
             splits.check(entry["split"], description)
             affinity.check(entry["affinity"], description)
             inputs.check(entry["input"]["kind"], description.kind)
+            if entry["end_to_end"] is not None and description.kind != "images":
+                raise ValueError("end_to_end needs a dataset of images, these are vectors")
         except (ValueError, OSError) as error:
             message = " ".join(str(error).split())
             raise ConfigurationError(
                 f"protocol {protocol} on dataset {entry['dataset']}: {message}"
             ) from error
+
+    def _described(self, loader, sources, dataset):
+        try:
+            return loader.describe(sources, **dataset["options"])
+        except (ValueError, OSError):
+            for path, source in zip(sources, dataset["sources"]):
+                downloads.check(path, source)  # a wrong file explains why it cannot be read
+            raise
 
 
 _ACCEPTED = {"int": (int,), "float": (int, float), "bool": (bool,), "str": (str,), "None": (type(None),)}

@@ -29,16 +29,23 @@ def read_description(folder):
 
 
 class Protocol:
-    """A protocol's split, features and affinity, from its folder and its dataset's."""
+    """A protocol's split, affinity, and what methods see, from its folder and its dataset's.
 
-    def __init__(self, folder, dataset, settings):
+    settings: its `affinity`, and the `network` that is trained on images, if any; items: .npy file of what
+    methods see, default the features of the protocol; weights: the file of the network's, or None.
+    """
+
+    def __init__(self, folder, dataset, settings, items=None, weights=None):
         self.split = Split.load(Path(folder, "split.npz"))
-        self.features = np.load(Path(folder, "features.npy"), mmap_mode="r")
+        features = Path(folder, "features.npy")
+        self.items = np.load(items or features, mmap_mode="r") if items or features.is_file() else None
+        self.network, self.weights = settings.get("network"), weights
         self.labels = read_labels(dataset)
+        distances = settings["affinity"]["kind"] == "distance_levels"
         self.affinity = affinities.make(
             settings["affinity"],
             self.labels,
-            features=self.features,
+            features=np.load(features, mmap_mode="r") if distances else None,
             training=self.split.training,
             thresholds=read_json(Path(folder, "affinity.json"))["thresholds"],
         )
@@ -48,15 +55,18 @@ class Protocol:
             "split": read_json(Path(folder, "split.json"))["fingerprint"],
         }
 
-    def training_set(self, report):
-        """What methods learn from."""
-        rows = self.split.training
+    def training_set(self, rows=None, **more):
+        """What methods learn from: the training items, or the items `rows`. more: `report`, `checkpoint`."""
+        rows = self.split.training if rows is None else rows
+        items = Rows(self.items, rows)
         return TrainingSet(
-            items=np.ascontiguousarray(self.features[rows]),
+            items=items if self.network else np.ascontiguousarray(items[:]),
             affinity=self.pair_affinity(rows),
             levels=tuple(int(level) for level in self.affinity.levels),
             labels=None if self.labels is None else self.labels[rows],
-            report=report,
+            network=self.network,
+            weights=self.weights,
+            **more,
         )
 
     def pair_affinity(self, rows):
@@ -76,6 +86,19 @@ class Protocol:
                 matrix[begin:, begin:end] = matrix[begin:end, begin:].T
             self._kept = rows, matrix
         return self._kept[1]
+
+
+class Rows:
+    """Rows of a memory-mapped array, read when indexed: a database is never copied whole."""
+
+    def __init__(self, items, rows):
+        self.items, self.rows = items, rows
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, part):
+        return self.items[self.rows[part]]
 
 
 def append_json_line(file, record):

@@ -20,7 +20,7 @@ def replaced(target):
     temporary = Path(name)
     try:
         yield temporary
-        _publish(temporary, target)
+        publish(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -36,12 +36,13 @@ def filled(folder):
     try:
         yield temporary
         for file in sorted(temporary.iterdir()):
-            _publish(file, folder / file.name)
+            publish(file, folder / file.name)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _publish(temporary, target):
+def publish(temporary, target):
+    """Flush a finished file to disk, and let it take the target's place."""
     with temporary.open("rb") as file:
         os.fsync(file.fileno())
     umask = os.umask(0)

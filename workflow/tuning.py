@@ -11,7 +11,8 @@ import numpy as np
 
 from evaluation.hamming import AffinityBlocks
 from evaluation.scoring import score
-from methods._base import Refusal, TrainingSet
+from methods._base import Refusal
+from workflow.data import Rows
 
 KEEP = 4  # one in four trials goes on
 REPEATS = (1, 3, 8)  # partitions of the training set on which a trial has been scored, rung by rung
@@ -45,18 +46,13 @@ def validation_score(method_class, protocol, bits, hyperparameters, metric, shar
     rows = protocol.split.training
     fit, query, database = (rows[part] for part in partition(len(rows), shares, repeat))
     affinity = protocol.affinity
-    training_set = TrainingSet(
-        items=np.ascontiguousarray(protocol.features[fit]),
-        affinity=protocol.pair_affinity(fit),
-        levels=tuple(int(level) for level in affinity.levels),
-        labels=None if protocol.labels is None else protocol.labels[fit],
-    )
+    training_set = protocol.training_set(fit)
     method = method_class(bits=bits, seed=repeat, **hyperparameters)
     try:
         method.fit(training_set)
     except Refusal:
         return -np.inf
-    codes = [np.packbits(method.encode(protocol.features[part]), axis=1) for part in (query, database)]
+    codes = [np.packbits(method.encode(Rows(protocol.items, part)), axis=1) for part in (query, database)]
     blocks = AffinityBlocks(
         lambda begin, end: affinity.block(query[begin:end], database), tuple(affinity.levels)
     )

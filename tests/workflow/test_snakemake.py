@@ -379,7 +379,14 @@ EDITS = {
     "workflow/reporting/page.py": (set(), set()),
     "datasets/digits.py": (set(), set()),
     "datasets/splits.py": (
-        {"split_protocol", "extract_features", "train_and_encode", "score_codes", "collect_table"},
+        {
+            "split_protocol",
+            "extract_features",
+            "measure_affinity",
+            "train_and_encode",
+            "score_codes",
+            "collect_table",
+        },
         {"lsh", "talr_ap"},
     ),
 }

@@ -7,6 +7,7 @@ import pytest
 
 from datasets import affinity
 from methods._catalogue import load_class
+from workflow.data import Protocol
 from workflow.tuning import KEEP, REPEATS, draw_trials, partition, search, validation_score
 
 SPACE = {"learning_rate": [0.1, 0.2, 0.4], "bins": [4, 8], "iterations": [5, 10], "unknown_to_all": [1]}
@@ -62,14 +63,12 @@ def protocol():
     labels = np.repeat(np.arange(4), 50)
     features = (np.eye(4)[labels] + 0.3 * rng.standard_normal((200, 4))).astype(np.float32)
     training = np.sort(rng.permutation(200)[:120])
-    made = affinity.make({"kind": "class"}, labels)
-    return SimpleNamespace(
-        features=_Guarded(features, training),
-        labels=labels,
-        affinity=made,
-        split=SimpleNamespace(training=training),
-        pair_affinity=lambda rows: lambda i, j: made.block(rows[i], rows[j]),
-    )
+    made = object.__new__(Protocol)
+    made.items, made.labels = _Guarded(features, training), labels
+    made.affinity = affinity.make({"kind": "class"}, labels)
+    made.split = SimpleNamespace(training=training)
+    made.network = made.weights = made._kept = None
+    return made
 
 
 def test_queries_and_database_are_never_read(protocol):

@@ -3,10 +3,12 @@
 import fcntl
 import json
 import os
+import re
 import sys
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 ROOT = Path(workflow.basedir)
 sys.path.insert(0, str(ROOT))
@@ -42,6 +44,7 @@ wildcard_constraints:
     seed=r"\d+",
     table=r"[a-z0-9_]+",
     tuning=r"[a-z0-9_]+",
+    network=r"[a-z0-9_]+",
 
 
 onstart:
@@ -182,19 +185,74 @@ def method_folder(wildcards):
     return f"results/runs/{wildcards.protocol}/{wildcards.method}"
 
 
+# Sources that nobody has yet, as they are while the rules are read.
+TO_DOWNLOAD, MISSING = CONFIGURATION.to_download(), CONFIGURATION.missing()
+NEEDED = {}  # of MISSING, what an input function has asked for: path -> {(section, name), …}
+
+
+def one_of(names):
+    """Pattern of a wildcard that is one of these names, if any."""
+    return "|".join(map(re.escape, names)) or "(?!)"
+
+
+def source_path(section, name, source):
+    """Where a source is or will be; one that is missing is noted, to be told together with all others."""
+    place = CONFIGURATION.locate(source)
+    if place.state == "missing":
+        NEEDED.setdefault(place.path, set()).add((section, name))
+    return place.path
+
+
+def refuse_missing(wildcards):
+    """Priority of what nobody can make: the first place where all jobs that will have to run are known."""
+    needed = [job for job in workflow.dag.needrun_jobs() if job.rule.name == "refuse_missing_source"]
+    paths = sorted({file for job in needed for file in job.output})
+    found = [MISSING[path, *owner] for path in paths for owner in sorted(NEEDED.get(path, ()))]
+    if len(found) == 1:
+        refuse(found[0][0])
+    lines = [line for line, _ in found]
+    without = [name for _, names in found for name in names]
+    if without:
+        lines.append(f"without all of them: {CONFIGURATION.how_to_skip(without)}")
+    refuse(
+        "\n  ".join(
+            [
+                f"{len(paths)} files are missing, sought by name in the folders of sources; nothing was run:",
+                *lines,
+            ]
+        )
+    )
+
+
 def dataset_sources(wildcards):
-    entry("datasets", wildcards.dataset)
-    return told(CONFIGURATION.sources, wildcards.dataset)
+    sources = entry("datasets", wildcards.dataset)["sources"]
+    return [source_path("datasets", wildcards.dataset, source) for source in sources]
 
 
 def dataset_settings(wildcards):
+    """What makes a dataset: of its sources, not where they are fetched from."""
     settings = entry("datasets", wildcards.dataset)
-    return as_json({key: settings[key] for key in ("loader", "sources", "options")})
+    recorded = [pick(source, "file", "sha256", "md5", "bytes") for source in settings["sources"]]
+    return as_json(pick(settings, "loader", "options") | {"sources": recorded})
+
+
+def download_settings(wildcards, output):
+    """A file and its mirrors.
+
+    With the output, which keeps them out of what Snakemake compares with earlier jobs: what was made of a file
+    that is no longer there stays good if a mirror has moved.
+    """
+    return as_json(TO_DOWNLOAD[wildcards.file])
+
+
+def pick(settings, *keys):
+    return {key: settings[key] for key in keys if key in settings}
 
 
 def checked_dataset_card(wildcards):
     """The dataset's card; a split that is impossible on it is told here, before anything runs."""
-    told(CONFIGURATION.check_split, wildcards.protocol)
+    if CONFIGURATION.has_sources(entry("protocols", wildcards.protocol)["dataset"]):
+        told(CONFIGURATION.check_split, wildcards.protocol)
     return f"{dataset_folder(wildcards)}/dataset.json"
 
 
@@ -203,9 +261,97 @@ def split_settings(wildcards):
     return as_json({key: settings[key] for key in ("split", "seed")})
 
 
-def feature_settings(wildcards):
+def network_weights(wildcards):
+    """The file of a network's pretrained weights, in a list that is empty where it has none."""
+    if wildcards.network == "gist":
+        return []
+    weights = entry("networks", wildcards.network)["weights"]
+    return [] if weights is None else [source_path("networks", wildcards.network, weights)]
+
+
+def network_check(wildcards):
+    """What says that these weights are the recorded ones, in a list that is empty where there are none."""
+    return [f"resources/networks/{wildcards.network}.json"] if network_weights(wildcards) else []
+
+
+def weights_settings(wildcards):
+    recorded = entry("networks", wildcards.network)["weights"] or {}
+    return as_json(pick(recorded, "file", "sha256", "md5", "bytes"))
+
+
+def network_code(wildcards):
+    return code("networks.gist" if wildcards.network == "gist" else "networks.catalogue", "networks.features")
+
+
+def network_settings(wildcards):
+    """What makes features of images: a network of the configuration, or GIST."""
+    gist = {"architecture": "gist", "options": {}, "batch_size": 64}
+    settings = gist if wildcards.network == "gist" else entry("networks", wildcards.network)
+    chosen = {key: settings[key] for key in ("architecture", "options", "batch_size")}
+    return as_json(chosen | {"device": CONFIGURATION["device"]})
+
+
+def protocol_items(wildcards):
+    """What a protocol's input is made of: the dataset's items, or what a network makes of them."""
     settings = entry("protocols", wildcards.protocol)
-    return as_json({key: settings[key] for key in ("input", "affinity")})
+    network = {"network": settings["input"].get("network"), "gist": "gist"}.get(settings["input"]["kind"])
+    if network is None:
+        return f"{dataset_folder(wildcards)}/items.npy"
+    return f"resources/features/{settings['dataset']}/{network}.npy"
+
+
+def feature_settings(wildcards):
+    given = dict(entry("protocols", wildcards.protocol)["input"])
+    given.pop("network", None)
+    given["kind"] = "pixels" if given["kind"] == "pixels" else "features"
+    return as_json({"input": given})
+
+
+def has_distances(protocol):
+    return entry("protocols", protocol)["affinity"]["kind"] == "distance_levels"
+
+
+def affinity_features(wildcards):
+    """Features, where the affinity is made of them: an empty list else."""
+    has = has_distances(wildcards.protocol)
+    return f"resources/protocols/{wildcards.protocol}/features.npy" if has else []
+
+
+def affinity_settings(wildcards):
+    return as_json({"affinity": entry("protocols", wildcards.protocol)["affinity"]})
+
+
+def trained_network(wildcards):
+    """The network that a run trains end to end, or None."""
+    if wildcards.method not in CONFIGURATION.cards:
+        return None
+    entry("protocols", wildcards.protocol)
+    return CONFIGURATION.end_to_end(Cell(wildcards.protocol, wildcards.method, 0))
+
+
+def run_items(wildcards):
+    """What a run learns from and encodes: features, or the images where a network is trained."""
+    if trained_network(wildcards) is None:
+        return f"resources/protocols/{wildcards.protocol}/features.npy"
+    return f"{dataset_folder(wildcards)}/items.npy"
+
+
+def of_trained(function):
+    """An input function of networks, for the network that a run trains: an empty list where it trains none."""
+
+    def of_run(wildcards):
+        network = trained_network(wildcards)
+        return [] if network is None else function(SimpleNamespace(network=network))
+
+    return of_run
+
+
+def run_network(wildcards):
+    """For a run's settings: the network it trains, or None."""
+    network = trained_network(wildcards)
+    if network is None:
+        return None
+    return {key: CONFIGURATION["networks"][network][key] for key in ("architecture", "options")}
 
 
 def method_code(wildcards):
@@ -229,7 +375,8 @@ def run_settings(together):
             bits: CONFIGURATION.hyperparameters(Cell(wildcards.protocol, wildcards.method, bits))
             for bits in lengths
         }
-        return as_json({"affinity": affinity, "hyperparameters": chosen})
+        network = run_network(wildcards)
+        return as_json({"affinity": affinity, "hyperparameters": chosen, "network": network})
 
     return settings
 
@@ -267,6 +414,13 @@ def tuning_file(name):
     return lambda wildcards: f"resources/protocols/{entry('tuning', wildcards.tuning)['protocol']}/{name}"
 
 
+def tuned(function):
+    """An input function of runs, for the protocol and method that are tuned."""
+    return lambda wildcards: function(
+        SimpleNamespace(protocol=entry("tuning", wildcards.tuning)["protocol"], method=wildcards.method)
+    )
+
+
 def tuning_dataset(wildcards):
     protocol = entry("tuning", wildcards.tuning)["protocol"]
     return f"resources/datasets/{entry('protocols', protocol)['dataset']}"
@@ -281,6 +435,7 @@ def tuning_settings(wildcards):
             "tuning": {key: tuning[key] for key in ("metric", "trials", "seed", "shares", "space")},
             "affinity": entry("protocols", tuning["protocol"])["affinity"],
             "hyperparameters": CONFIGURATION.hyperparameters(cell),
+            "network": tuned(run_network)(wildcards),
         }
     )
 

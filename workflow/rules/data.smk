@@ -1,6 +1,42 @@
 # Sources -> datasets -> splits: everything that follows from a dataset alone, in resources/.
 
 
+rule download:
+    output:
+        "resources/downloads/{file}",
+    log:
+        "results/logs/download/{file}.log",
+    wildcard_constraints:
+        # A file that is there is never made again: Snakemake would remove it first.
+        file=one_of(TO_DOWNLOAD),
+    retries: 0  # it tries again by itself, from where it was
+    conda:
+        "../../environment.yml"
+    params:
+        settings=download_settings,
+    message:
+        "Download {wildcards.file}"
+    shell:
+        "exec python -m workflow.scripts.download --log {log:q} --settings {params.settings:q}"
+        " --output {output:q}"
+
+
+rule refuse_missing_source:
+    output:
+        "{source}",
+    log:
+        "results/logs/refuse_missing_source/{source}.log",
+    wildcard_constraints:
+        source=one_of(path for path, _, _ in MISSING),
+    priority: refuse_missing
+    conda:
+        "../../environment.yml"
+    message:
+        "Never run: its priority ends with all that is missing"
+    shell:
+        "exit 1"
+
+
 rule load_dataset:
     input:
         sources=dataset_sources,

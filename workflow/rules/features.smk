@@ -1,25 +1,88 @@
 # Datasets and splits -> what methods see, and the thresholds of affinities from distances.
 
 
+rule check_weights:
+    input:
+        weights=network_weights,
+    output:
+        "resources/networks/{network}.json",
+    log:
+        "results/logs/check_weights/{network}.log",
+    conda:
+        "../../environment.yml"
+    params:
+        settings=weights_settings,
+    message:
+        "Network {wildcards.network}: check its weights"
+    shell:
+        "exec python -m workflow.scripts.check_weights --log {log:q} --settings {params.settings:q}"
+        " --name {wildcards.network} --weights {input.weights:q} --output {output:q}"
+
+
+rule network_features:
+    input:
+        images="resources/datasets/{dataset}/items.npy",
+        weights=network_weights,
+        checked=network_check,
+        code=network_code,
+    output:
+        "resources/features/{dataset}/{network}.npy",
+    log:
+        "results/logs/network_features/{dataset}/{network}.log",
+    conda:
+        "../../environment.yml"
+    threads: CONFIGURATION["threads"]["train"]
+    resources:
+        mem_mb=4000,
+        gpu=0 if CONFIGURATION["device"] == "cpu" else 1,
+    params:
+        settings=network_settings,
+    message:
+        "Dataset {wildcards.dataset}: features of {wildcards.network}"
+    shell:
+        "exec python -m workflow.scripts.network_features --log {log:q} --threads {threads}"
+        " --settings {params.settings:q} --name {wildcards.dataset}/{wildcards.network}"
+        " --images {input.images:q} --weights {input.weights:q} --output {output:q}"
+
+
 rule extract_features:
     input:
-        dataset=lambda wildcards: f"{dataset_folder(wildcards)}/items.npy",
-        labels=lambda wildcards: f"{dataset_folder(wildcards)}/labels.npy",
+        seen=protocol_items,
         split="resources/protocols/{protocol}/split.npz",
-        code=code("datasets.inputs", "datasets.affinity"),
+        code=code("datasets.inputs"),
     output:
-        features="resources/protocols/{protocol}/features.npy",
-        affinity="resources/protocols/{protocol}/affinity.json",
+        "resources/protocols/{protocol}/features.npy",
     log:
         "results/logs/extract_features/{protocol}.log",
     conda:
         "../../environment.yml"
     params:
         settings=feature_settings,
-        dataset=dataset_folder,
-        folder=subpath(output.features, parent=True),
     message:
         "Features of protocol {wildcards.protocol}"
     shell:
         "exec python -m workflow.scripts.extract_features --log {log:q} --settings {params.settings:q}"
-        " --name {wildcards.protocol} --dataset {params.dataset:q} --folder {params.folder:q}"
+        " --name {wildcards.protocol} --items {input.seen:q} --split {input.split:q} --output {output:q}"
+
+
+rule measure_affinity:
+    input:
+        features=affinity_features,
+        labels=lambda wildcards: f"{dataset_folder(wildcards)}/labels.npy",
+        split="resources/protocols/{protocol}/split.npz",
+        code=code("datasets.affinity"),
+    output:
+        "resources/protocols/{protocol}/affinity.json",
+    log:
+        "results/logs/measure_affinity/{protocol}.log",
+    conda:
+        "../../environment.yml"
+    params:
+        settings=affinity_settings,
+        dataset=dataset_folder,
+    message:
+        "Affinity of protocol {wildcards.protocol}"
+    shell:
+        "exec python -m workflow.scripts.measure_affinity --log {log:q} --settings {params.settings:q}"
+        " --name {wildcards.protocol} --dataset {params.dataset:q} --features {input.features:q}"
+        " --split {input.split:q} --output {output:q}"

@@ -7,7 +7,10 @@ for job in run_jobs():
         name:
             f"train_and_encode{job.name}"
         input:
-            features="resources/protocols/{protocol}/features.npy",
+            seen=run_items,
+            weights=of_trained(network_weights),
+            checked=of_trained(network_check),
+            distances=affinity_features,
             affinity="resources/protocols/{protocol}/affinity.json",
             split="resources/protocols/{protocol}/split.npz",
             labels=lambda wildcards: f"{dataset_folder(wildcards)}/labels.npy",
@@ -44,7 +47,7 @@ for job in run_jobs():
             "exec python -m workflow.scripts.train_and_encode --log {log:q} --threads {threads}"
             " --settings {params.settings:q} --protocol {wildcards.protocol} --method {wildcards.method}"
             " --runs {params.runs} --dataset {params.dataset:q} --protocol-folder {params.protocol:q}"
-            " --folder {params.folder:q}"
+            " --folder {params.folder:q} --items {input.seen:q} --weights {input.weights:q}"
 
 
 rule refuse_unknown_protocol:

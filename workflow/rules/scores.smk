@@ -12,7 +12,7 @@ for job in run_jobs():
                 run=job.runs,
                 file=["codes.npz", "run.json"],
             ),
-            features="resources/protocols/{protocol}/features.npy",
+            distances=affinity_features,
             affinity="resources/protocols/{protocol}/affinity.json",
             split="resources/protocols/{protocol}/split.npz",
             labels=lambda wildcards: f"{dataset_folder(wildcards)}/labels.npy",

@@ -3,7 +3,10 @@
 
 rule tune_method:
     input:
-        features=tuning_file("features.npy"),
+        seen=tuned(run_items),
+        weights=tuned(of_trained(network_weights)),
+        checked=tuned(of_trained(network_check)),
+        distances=tuned(affinity_features),
         affinity=tuning_file("affinity.json"),
         split=tuning_file("split.npz"),
         code=method_code,
@@ -28,6 +31,7 @@ rule tune_method:
         "exec python -m workflow.scripts.tune_method --log {log:q} --threads {threads}"
         " --settings {params.settings:q} --name {wildcards.tuning} --method {wildcards.method}"
         " --bits {wildcards.bits} --dataset {params.dataset:q} --protocol-folder {params.folder:q}"
+        " --items {input.seen:q} --weights {input.weights:q}"
         " --output {output.trials:q} --chosen {output.chosen:q}"
 
 

@@ -1,4 +1,4 @@
-"""What methods see under a protocol: features.npy, and the affinity's card affinity.json."""
+"""What methods see under a protocol: features.npy."""
 
 from workflow.scripts import _job
 
@@ -6,26 +6,21 @@ from workflow.scripts import _job
 def work(options):
     import numpy as np
 
-    from datasets import affinity, inputs
+    from datasets import inputs
     from datasets.splits import Split
-    from workflow.data import read_labels
-    from workflow.files import filled, write_json
+    from workflow.files import replaced
 
-    settings = options.settings
-    items = np.load(f"{options.dataset}/items.npy", mmap_mode="r")
-    split = Split.load(f"{options.folder}/split.npz")
-    with filled(options.folder) as folder:
-        inputs.write_inputs(items, split.training, folder / "features.npy", **settings["input"])
-        features = np.load(folder / "features.npy", mmap_mode="r")
-        labels = read_labels(options.dataset)
-        made = affinity.make(settings["affinity"], labels, features=features, training=split.training)
-        write_json(folder / "affinity.json", made.card())
-    _job.log.info("protocol %s: features %s", options.name, features.shape)
+    items = np.load(options.items, mmap_mode="r")
+    split = Split.load(options.split)
+    with replaced(options.output) as path:
+        inputs.write_inputs(items, split.training, path, **options.settings["input"])
+    _job.log.info("protocol %s: features of %d items", options.name, len(items))
 
 
 if __name__ == "__main__":
     arguments = _job.parser("extract_features")
     arguments.add_argument("--name", required=True)
-    arguments.add_argument("--dataset", required=True, help="folder of the dataset")
-    arguments.add_argument("--folder", required=True)
+    arguments.add_argument("--items", required=True, help=".npy file of the items, or of their features")
+    arguments.add_argument("--split", required=True)
+    arguments.add_argument("--output", required=True)
     _job.run(work, arguments)

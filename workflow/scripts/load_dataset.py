@@ -6,21 +6,14 @@ from workflow.scripts import _job
 
 
 def work(options):
-    import hashlib
     import importlib
 
+    from workflow.downloads import check
     from workflow.files import filled, write_json
 
     settings = options.settings
     for source, path in zip(settings["sources"], options.sources):
-        expected = source.get("sha256")
-        if expected and Path(path).is_file():
-            with Path(path).open("rb") as file:
-                found = hashlib.file_digest(file, "sha256").hexdigest()
-            if found != expected:
-                raise ValueError(
-                    f"{path} has sha256 {found}, not the recorded {expected}: a wrong or damaged file"
-                )
+        check(path, source, Path(options.folder, "sources.json"))
     loader = importlib.import_module(f"datasets.{settings['loader']}")
     with filled(options.folder) as folder:
         description = loader.load([Path(p) for p in options.sources], folder, **settings["options"])

@@ -13,7 +13,9 @@ def work(options):
         import torch
 
         torch.set_num_threads(options.threads)
-    protocol = Protocol(options.protocol_folder, options.dataset, settings)
+    weights = options.weights[0] if options.weights else None
+    protocol = Protocol(options.protocol_folder, options.dataset, settings, options.items, weights)
+    decided = _decided_by(options.method, weights)
     commit = _git_commit()
     for name in options.runs:
         bits, seed = map(int, name.split("/"))
@@ -30,17 +32,20 @@ def work(options):
         }
         with _job.named(title):
             method = method_class(bits=bits, seed=seed, **hyperparameters)
-            record = _run(method, protocol, f"{options.folder}/{name}", record, _job.Progress(title))
+            decisive = [decided, protocol.fingerprints, name, hyperparameters, settings, options.threads]
+            checkpoint = _checkpoint(f"{options.protocol}/{options.method}/{name}", decisive)
+            progress = _job.Progress(title)
+            record = _run(method, protocol, f"{options.folder}/{name}", record, progress, checkpoint)
         outcome = record["reason"] or f"{record['seconds']:.1f} s, {record['peak_memory_mb']:.0f} MB"
         _job.log.info("%s: %s", title, outcome)
 
 
-def _run(method, protocol, folder, record, progress):
+def _run(method, protocol, folder, record, progress, checkpoint):
     """Fit, encode, and write the files of one run; its run.json's content."""
     import numpy as np
 
     from methods._base import Refusal
-    from workflow.data import append_json_line
+    from workflow.data import Rows, append_json_line
     from workflow.files import filled, write_json
 
     clock = _Clock()
@@ -55,16 +60,17 @@ def _run(method, protocol, folder, record, progress):
                 append_json_line(lines, entry)
                 progress(entry)
 
-            training_set = protocol.training_set(report)
+            training_set = protocol.training_set(report=report, checkpoint=checkpoint)
             try:
                 with clock("fit"):
                     method.fit(training_set)
                 with clock("encode"):
                     for part in codes:
                         rows = getattr(protocol.split, part)
-                        codes[part] = np.packbits(method.encode(_Rows(protocol.features, rows)), axis=1)
+                        codes[part] = np.packbits(method.encode(Rows(protocol.items, rows)), axis=1)
                 method.save(writing)
             except Refusal as refusal:
+                checkpoint.unlink(missing_ok=True)
                 record |= {"status": "refused", "reason": " ".join(str(refusal).split())}
                 (writing / "model.npz").write_bytes(b"")
         with (writing / "codes.npz").open("wb") as file:
@@ -78,19 +84,6 @@ def _run(method, protocol, folder, record, progress):
         }
         write_json(writing / "run.json", record)
     return record
-
-
-class _Rows:
-    """Rows of a memory-mapped array, read when sliced: a database is never copied whole."""
-
-    def __init__(self, items, rows):
-        self.items, self.rows = items, rows
-
-    def __len__(self):
-        return len(self.rows)
-
-    def __getitem__(self, part):
-        return self.items[self.rows[part]]
 
 
 class _Clock:
@@ -160,6 +153,30 @@ def _device_name(hyperparameters):
     return f"cpu ({platform.machine()})"
 
 
+def _decided_by(method, weights):
+    """What decides the result of a training besides its settings: code, pretrained weights, versions."""
+    import hashlib
+    from pathlib import Path
+
+    from workflow.configuration import code_files
+
+    root = Path(__file__).parents[2]
+    files = [root / file for file in code_files(root, f"methods.{method}")]
+    code = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+    state = None if weights is None else Path(weights).stat()
+    return [code, state and [str(weights), state.st_size, state.st_mtime_ns], _versions()]
+
+
+def _checkpoint(run, decisive):
+    """Where a run's training keeps its progress: its name stands for all that decides its result."""
+    import hashlib
+    import json
+    from pathlib import Path
+
+    mark = hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:16]
+    return Path("results/checkpoints", run, f"{mark}.npz")
+
+
 def _git_commit():
     """Commit of the checkout, with '+' if it has changes; None outside of one."""
     import subprocess
@@ -180,5 +197,7 @@ if __name__ == "__main__":
     arguments.add_argument("--protocol-folder", required=True)
     arguments.add_argument("--dataset", required=True, help="folder of the dataset")
     arguments.add_argument("--method", required=True)
+    arguments.add_argument("--items", required=True, help=".npy file of features, or of images")
+    arguments.add_argument("--weights", nargs="*", default=[], help="file of a network's pretrained weights")
     _job.add_runs(arguments)
     _job.run(work, arguments)

@@ -21,7 +21,8 @@ def work(options):
         import torch
 
         torch.set_num_threads(options.threads)
-    protocol = Protocol(options.protocol_folder, options.dataset, settings)
+    weights = options.weights[0] if options.weights else None
+    protocol = Protocol(options.protocol_folder, options.dataset, settings, options.items, weights)
     parameters = method_class(bits=options.bits).hyperparameters()
     trials = draw_trials(tuning["space"], parameters, tuning["trials"], tuning["seed"])
     title = f"{options.name}/{options.method}/{options.bits} bits"
@@ -53,6 +54,8 @@ if __name__ == "__main__":
     arguments.add_argument("--bits", type=int, required=True)
     arguments.add_argument("--dataset", required=True, help="folder of the dataset")
     arguments.add_argument("--protocol-folder", required=True)
+    arguments.add_argument("--items", required=True, help=".npy file of features, or of images")
+    arguments.add_argument("--weights", nargs="*", default=[], help="file of a network's pretrained weights")
     arguments.add_argument("--output", required=True, help="CSV of the trials")
     arguments.add_argument("--chosen", required=True, help="JSON of the chosen settings")
     _job.run(work, arguments)

@@ -1,0 +1,730 @@
+"""Downloads from a real HTTP server on this machine, which behaves and misbehaves as servers do."""
+
+import fcntl
+import gzip
+import hashlib
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+import yaml
+
+from workflow import downloads
+from workflow.configuration import ConfigurationError, load
+from workflow.downloads import DownloadError, check, fetch, is_plain, is_trusted, mirrors
+
+ROOT = Path(__file__).parents[2]
+BODY = random.Random(0).randbytes(300_000)
+OTHER = random.Random(1).randbytes(300_000)
+CUT = 100_000
+SUM = hashlib.sha256(BODY).hexdigest()
+DELAYS = (0.01, 0.01, 0.01)
+
+
+def serve(body=BODY, etag='"one"', modified=None, ranges=True, cut=None, length=None, stall=False, **more):
+    """An answer with a file: `cut` after so many bytes (or stalled there), or with another Content-Length."""
+
+    def answer(request):
+        begin, status = 0, 200
+        asked = re.fullmatch(r"bytes=(\d+)-", request.headers.get("Range", ""))
+        known = request.headers.get("If-Range") in (None, etag, modified)
+        if ranges and asked and known:
+            begin, status = int(asked[1]), 206
+        if begin >= len(body):
+            return fail(416)(request)
+        request.send_response(status)
+        if etag:
+            request.send_header("ETag", etag)
+        if modified:
+            request.send_header("Last-Modified", modified)
+        if status == 206:
+            request.send_header("Content-Range", f"bytes {begin}-{len(body) - 1}/{len(body)}")
+        request.send_header("Content-Length", str(len(body) - begin if length is None else length))
+        for name, value in more.items():
+            request.send_header(name.replace("_", "-"), value)
+        request.end_headers()
+        end = len(body) if cut is None else cut
+        request.wfile.write(body[begin:end][:length])
+        if stall:
+            request.server.released.wait(20)
+
+    return answer
+
+
+def chunked(body):
+    """An answer that does not say how long it is."""
+
+    def answer(request):
+        request.protocol_version = "HTTP/1.1"
+        request.send_response(200)
+        request.send_header("Transfer-Encoding", "chunked")
+        request.send_header("Connection", "close")
+        request.end_headers()
+        for part in (body[:CUT], body[CUT:], b""):
+            request.wfile.write(f"{len(part):x}\r\n".encode() + part + b"\r\n")
+
+    return answer
+
+
+def fail(status, **headers):
+    def answer(request):
+        request.send_response(status)
+        for name, value in headers.items():
+            request.send_header(name, value)
+        request.end_headers()
+
+    return answer
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        path = self.path.lstrip("/")
+        self.server.seen.append((path, self.headers.get("Range"), self.headers.get("If-Range")))
+        answers = self.server.answers.get(path, [fail(404)])
+        (answers.pop(0) if len(answers) > 1 else answers[0])(self)
+
+    def log_message(self, *arguments):
+        pass
+
+
+class Server(ThreadingHTTPServer):
+    """answers: path -> what it answers, one by one, the last for ever; seen: (path, Range, If-Range)."""
+
+    daemon_threads = True
+
+    def __init__(self, host="127.0.0.1"):
+        super().__init__((host, 0), Handler)
+        self.answers, self.seen, self.released = {}, [], threading.Event()
+        threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
+
+    def give(self, path, *answers):
+        """Its address."""
+        self.answers[path] = list(answers)
+        return f"http://{self.server_address[0]}:{self.server_address[1]}/{path}"
+
+    def stop(self):
+        self.released.set()
+        self.shutdown()
+        self.server_close()
+
+
+@pytest.fixture
+def server():
+    server = Server()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def target(tmp_path):
+    return tmp_path / "downloads" / "data.bin"
+
+
+def source(*urls, **more):
+    return {"file": "data.bin", "urls": list(urls)} | more
+
+
+def got(wanted, target, **more):
+    reports = []
+    fetched = fetch(wanted, target, reports.append, **{"delays": DELAYS, "timeout": (2, 2)} | more)
+    return fetched, reports
+
+
+def refused(wanted, target, **more):
+    """The one line of a download that fails."""
+    with pytest.raises(DownloadError) as told:
+        got(wanted, target, **more)
+    assert "\n" not in str(told.value)
+    assert not target.exists()
+    return str(told.value)
+
+
+def files(target):
+    return {path.name for path in target.parent.iterdir()}
+
+
+# -- one file ----------------------------------------------------------------------------------------------
+
+
+def test_a_whole_file_is_stored_checked_and_reported(server, target):
+    url = server.give("a", serve())
+    fetched, reports = got(source(url, sha256=SUM, md5=hashlib.md5(BODY).hexdigest(), bytes=300_000), target)
+    assert target.read_bytes() == BODY
+    assert files(target) == {"data.bin"}
+    assert (fetched.bytes, fetched.sha256, fetched.url, fetched.checked) == (300_000, SUM, url, "sha256")
+    assert set(reports[-1]) == {"file", "megabytes", "of", "megabytes_per_second"}
+    assert (reports[-1]["file"], reports[-1]["megabytes"], reports[-1]["of"]) == ("data.bin", 0.3, 0.3)
+    assert server.seen == [("a", None, None)]
+
+
+RESUMED = {
+    # what tells the version of the file, and If-Range that follows from it
+    "ETag": ({"etag": '"one"'}, '"one"'),
+    "Last-Modified": (
+        {"etag": None, "modified": "Wed, 21 Oct 2015 07:28:00 GMT"},
+        "Wed, 21 Oct 2015 07:28:00 GMT",
+    ),
+}
+
+
+@pytest.mark.parametrize(("said", "if_range"), RESUMED.values(), ids=RESUMED.keys())
+def test_a_cut_file_goes_on_from_where_it_was_cut(server, target, said, if_range):
+    got(source(server.give("a", serve(cut=CUT, **said), serve(**said))), target)
+    assert target.read_bytes() == BODY
+    assert files(target) == {"data.bin"}
+    assert server.seen == [("a", None, None), ("a", "bytes=100000-", if_range)]
+
+
+UNKNOWN = {"no validator": {"etag": None}, "a weak ETag": {"etag": 'W/"one"'}}
+
+
+@pytest.mark.parametrize("said", UNKNOWN.values(), ids=UNKNOWN.keys())
+def test_what_no_validator_and_no_sum_vouch_for_is_not_put_together(server, target, said):
+    url = server.give("a", serve(cut=CUT, **said), serve(OTHER, **said))
+    got(source(url), target)
+    assert target.read_bytes() == OTHER
+    assert [seen[1] for seen in server.seen] == [None, None]
+
+
+@pytest.mark.parametrize("said", UNKNOWN.values(), ids=UNKNOWN.keys())
+def test_a_sum_vouches_where_no_validator_does(server, target, said):
+    got(source(server.give("a", serve(cut=CUT, **said), serve(**said)), sha256=SUM), target)
+    assert target.read_bytes() == BODY
+    assert server.seen[1:] == [("a", "bytes=100000-", None)]
+
+
+def test_a_server_without_ranges_gives_the_file_once_more(server, target, caplog):
+    got(source(server.give("a", serve(cut=CUT), serve(ranges=False)), sha256=SUM), target)
+    assert target.read_bytes() == BODY
+    assert server.seen[1][1] == "bytes=100000-"
+    assert "from its beginning" in caplog.text
+
+
+def test_a_file_that_changed_meanwhile_is_taken_whole(server, target):
+    url = server.give("a", serve(cut=CUT), serve(OTHER, etag='"two"'))
+    got(source(url), target)
+    assert target.read_bytes() == OTHER
+    assert server.seen[1] == ("a", "bytes=100000-", '"one"')
+
+
+@pytest.mark.parametrize("status", [500, 503, 429])
+def test_a_failure_that_may_pass_is_tried_again(server, target, caplog, status):
+    got(source(server.give("a", fail(status), fail(status), serve()), sha256=SUM), target)
+    assert target.read_bytes() == BODY
+    assert len(server.seen) == 3
+    assert f"{status}" in caplog.text
+
+
+@pytest.mark.parametrize("status", [403, 404, 410])
+def test_a_failure_that_stays_leads_to_the_next_mirror_at_once(server, target, caplog, status):
+    first, second = server.give("a", fail(status)), server.give("b", serve())
+    fetched, _ = got(source(first, second), target)
+    assert target.read_bytes() == BODY
+    assert fetched.url == second
+    assert [seen[0] for seen in server.seen] == ["a", "b"]
+    assert f"{first}: {status}" in caplog.text
+
+
+def test_what_one_mirror_began_another_finishes(server, target):
+    first, second = server.give("a", serve(cut=CUT), fail(404)), server.give("b", serve())
+    got(source(first, second, sha256=SUM), target)
+    assert target.read_bytes() == BODY
+    assert server.seen[-1] == ("b", "bytes=100000-", None)
+
+
+def test_a_wrong_sum_is_told_and_kept_aside_and_the_next_mirror_tried(server, target, caplog):
+    first, second = server.give("a", serve(OTHER)), server.give("b", serve())
+    got(source(first, second, sha256=SUM), target)
+    assert target.read_bytes() == BODY
+    assert files(target) == {"data.bin", "data.bin.rejected"}
+    assert target.with_name("data.bin.rejected").read_bytes() == OTHER
+    (line,) = [record.getMessage() for record in caplog.records if "rejected" in record.getMessage()]
+    assert all(word in line for word in (first, SUM, hashlib.sha256(OTHER).hexdigest()))
+    assert server.seen == [("a", None, None), ("b", None, None)]
+
+
+def test_a_wrong_md5_everywhere_ends_in_one_line(server, target):
+    md5 = hashlib.md5(BODY).hexdigest()
+    url = server.give("a", serve(OTHER))
+    line = refused(source(url, md5=md5, obtain="ask the authors"), target)
+    assert all(word in line for word in (url, md5, hashlib.md5(OTHER).hexdigest(), "ask the authors"))
+    assert files(target) == {"data.bin.rejected"}
+
+
+def test_pieces_that_do_not_fit_are_once_more_fetched_as_a_whole(server, target):
+    target.parent.mkdir()
+    target.with_name("data.bin.partial").write_bytes(OTHER[:CUT])
+    got(source(server.give("a", serve()), sha256=SUM), target)
+    assert target.read_bytes() == BODY
+    assert files(target) == {"data.bin"}
+    assert [seen[1] for seen in server.seen] == ["bytes=100000-", None]
+
+
+def test_a_redirect_is_followed(server, target):
+    there = server.give("there", serve(cut=CUT), serve())
+    fetched, _ = got(source(server.give("a", fail(302, Location=there)), sha256=SUM), target)
+    assert target.read_bytes() == BODY
+    assert fetched.url.endswith("/a")
+    assert [seen[0] for seen in server.seen] == ["a", "there"] * 2
+    assert server.seen[-1][1] == "bytes=100000-"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="all of 127.0.0.0/8 is this machine on Linux only")
+def test_a_redirect_to_plain_http_elsewhere_is_not_believed_without_a_sum(server, target):
+    elsewhere = Server("127.0.0.2")
+    try:
+        there = elsewhere.give("there", serve())
+        url = server.give("a", fail(302, Location=there))
+        assert f"leads to {there}" in refused(source(url), target)
+        got(source(url, sha256=SUM), target)
+        assert target.read_bytes() == BODY
+    finally:
+        elsewhere.stop()
+
+
+def test_a_content_length_above_the_truth_is_overruled_by_a_sum_only(server, target):
+    url = server.give("a", serve(length=400_000))
+    line = refused(source(url), target)
+    assert url in line
+    assert len(server.seen) == len(DELAYS) + 1
+    target.with_name("data.bin.partial").unlink(missing_ok=True)
+    got(source(url, sha256=SUM), target)
+    assert target.read_bytes() == BODY
+
+
+def test_a_content_length_below_the_truth_is_a_wrong_file(server, target):
+    url = server.give("a", serve(length=CUT))
+    line = refused(source(url, sha256=SUM), target)
+    assert hashlib.sha256(BODY[:CUT]).hexdigest() in line
+    assert target.with_name("data.bin.rejected").read_bytes() == BODY[:CUT]
+    # With a recorded length nothing is even fetched.
+    target.with_name("data.bin.rejected").unlink()
+    assert "100000 bytes, not the recorded 300000" in refused(source(url, bytes=300_000), target)
+    assert files(target) == set()
+
+
+def test_more_than_the_recorded_bytes_are_not_stored(server, target):
+    url = server.give("a", chunked(BODY))
+    assert "more than the recorded 100000 bytes" in refused(source(url, bytes=CUT), target)
+    assert files(target) == set()
+
+
+CHECKED = {
+    "what the mirror says": (serve(), "length", "only its length"),
+    "nothing": (chunked(BODY), "nothing", "nothing of it"),
+}
+
+
+@pytest.mark.parametrize(("answer", "checked", "words"), CHECKED.values(), ids=CHECKED.keys())
+def test_a_file_without_a_sum_is_downloaded_and_said_to_be_unchecked(
+    server, target, caplog, answer, checked, words
+):
+    fetched, _ = got(source(server.give("a", answer)), target)
+    assert target.read_bytes() == BODY
+    assert fetched.checked == checked
+    assert words in caplog.text
+    assert SUM in caplog.text  # to be recorded
+
+
+def test_a_stalled_connection_is_left_and_resumed(server, target, caplog):
+    got(source(server.give("a", serve(cut=CUT, stall=True), serve())), target, timeout=(2, 0.3))
+    assert target.read_bytes() == BODY
+    assert server.seen[1] == ("a", "bytes=100000-", '"one"')
+    assert "nothing came for 0.3 s" in caplog.text
+
+
+def test_what_arrived_before_all_tries_failed_serves_the_next_call(server, target):
+    url = server.give("a", serve(cut=CUT), fail(503))
+    line = refused(source(url, sha256=SUM), target)
+    assert "503" in line and "4 times in a row" in line
+    assert files(target) == {"data.bin.partial", "data.bin.partial.json"}
+    assert target.with_name("data.bin.partial").read_bytes() == BODY[:CUT]
+    server.give("a", serve())
+    got(source(url, sha256=SUM), target)
+    assert target.read_bytes() == BODY
+    assert server.seen[-1] == ("a", "bytes=100000-", '"one"')
+    assert files(target) == {"data.bin"}
+
+
+def test_nobody_there_is_one_line(server, target):
+    url = server.give("a", serve())
+    server.stop()
+    line = refused(source(url), target)
+    assert url in line and "onnection refused" in line
+    assert files(target) == set()
+
+
+def test_the_waits_before_further_tries_grow(server, target, monkeypatch):
+    waits = []
+    monkeypatch.setattr(time, "sleep", waits.append)
+    refused(source(server.give("a", fail(503))), target, delays=downloads.DELAYS)
+    assert waits == [1, 2, 4, 8, 16]
+    waits.clear()
+    refused(source(server.give("b", fail(503, **{"Retry-After": "5"}))), target, delays=(1, 8))
+    assert waits == [5, 8]
+
+
+def test_a_compressed_file_stays_as_it_is(server, target):
+    """Some hosts declare .gz files to be an encoding of what is inside."""
+    packed = gzip.compress(BODY)
+    got(source(server.give("a", serve(packed, Content_Encoding="gzip"))), target)
+    assert target.read_bytes() == packed
+
+
+PROGRAM = """
+import json, sys
+from pathlib import Path
+from workflow.downloads import fetch
+fetch(json.loads(sys.argv[1]), Path(sys.argv[2]), lambda record: None)
+"""
+
+
+def test_a_killed_download_is_resumed_by_another_process(server, target):
+    wanted = json.dumps(source(server.give("a", serve(cut=CUT, stall=True), serve())))
+    command = [sys.executable, "-c", PROGRAM, wanted, str(target)]
+    first = subprocess.Popen(command, cwd=ROOT)
+    partial = target.with_name("data.bin.partial")
+    deadline = time.monotonic() + 20
+    while not (partial.exists() and partial.stat().st_size == CUT):
+        assert time.monotonic() < deadline and first.poll() is None
+        time.sleep(0.02)
+    # Meanwhile nobody else writes there.
+    assert "another process" in refused(json.loads(wanted), target)
+    first.send_signal(signal.SIGKILL)
+    first.wait()
+    assert files(target) == {"data.bin.partial", "data.bin.partial.json"}
+    subprocess.run(command, cwd=ROOT, check=True)
+    assert target.read_bytes() == BODY
+    assert server.seen == [("a", None, None), ("a", "bytes=100000-", '"one"')]
+    assert files(target) == {"data.bin"}
+
+
+def test_a_process_that_was_killed_at_the_very_end_left_nothing_to_ask_for(server, target):
+    url = server.give("a", fail(503))
+    target.parent.mkdir()
+    target.with_name("data.bin.partial").write_bytes(BODY)
+    got(source(url, sha256=SUM, bytes=300_000), target)
+    assert target.read_bytes() == BODY
+    assert server.seen == []
+
+
+def test_a_part_longer_than_the_file_is_begun_anew(server, target):
+    target.parent.mkdir()
+    target.with_name("data.bin.partial").write_bytes(BODY + OTHER)
+    got(source(server.give("a", serve()), sha256=SUM), target)  # 416 to its first request
+    assert target.read_bytes() == BODY
+
+
+def test_a_file_that_is_there_is_used_or_refused_but_never_written(server, target):
+    url = server.give("a", serve())
+    target.parent.mkdir()
+    target.write_bytes(BODY)
+    fetched, _ = got(source(url, sha256=SUM), target)
+    assert (fetched.url, fetched.bytes) == (None, 300_000)
+    target.write_bytes(OTHER)
+    with pytest.raises(ValueError) as told:
+        got(source(url, sha256=SUM), target)
+    assert SUM in str(told.value) and hashlib.sha256(OTHER).hexdigest() in str(told.value)
+    assert target.read_bytes() == OTHER
+    assert server.seen == []
+
+
+@pytest.mark.parametrize(
+    "file", ["../data.bin", "a/../../data.bin", "/tmp/data.bin", "a//data.bin", "..", ""]
+)
+def test_nothing_is_written_outside_of_the_folder(server, tmp_path, file):
+    url = server.give("a", serve())
+    with pytest.raises(ValueError):
+        got({"file": file, "urls": [url]}, tmp_path / "downloads" / file)
+    assert list(tmp_path.iterdir()) == []
+    assert server.seen == []
+    assert not is_plain(file)
+
+
+def test_https_or_this_machine_or_a_sum():
+    plain = {"file": "a", "urls": ["http://example.org/a", "https://example.org/a"]}
+    assert mirrors(plain) == ["https://example.org/a"]
+    assert mirrors(plain | {"sha256": SUM}) == plain["urls"]
+    assert mirrors(plain | {"md5": "0" * 32}) == plain["urls"]
+    assert mirrors(plain | {"bytes": 12}) == ["https://example.org/a"]
+    assert mirrors(plain | {"file": "/data/a"}) == []
+    assert is_trusted("http://localhost:8000/a", plain)
+    assert not is_trusted("http://localhost.example.org/a", plain)
+    assert not is_trusted("http://127.0.0.1@example.org/a", plain)
+
+
+def test_sums_are_computed_once_as_long_as_the_file_stays(tmp_path):
+    file, memory = tmp_path / "a", tmp_path / "sums" / "sources.json"
+    file.write_bytes(BODY)
+    wanted = {"file": "a", "sha256": SUM}
+    check(file, wanted, memory)
+    times = file.stat().st_atime_ns, file.stat().st_mtime_ns
+    file.write_bytes(OTHER)
+    os.utime(file, ns=times)
+    check(file, wanted, memory)  # not looked at: that is the point
+    with pytest.raises(ValueError, match="has md5"):
+        check(file, {"file": "a", "md5": hashlib.md5(BODY).hexdigest()}, memory)  # another kind of sum is
+    os.utime(file, ns=(times[0], times[1] + 1))
+    with pytest.raises(ValueError, match=hashlib.sha256(OTHER).hexdigest()):
+        check(file, wanted, memory)
+    check(tmp_path, wanted, memory)  # a folder has no sum
+
+
+def test_a_lock_that_nobody_holds_any_more_is_none(server, target):
+    target.parent.mkdir()
+    with target.with_name("data.bin.partial").open("w") as left:
+        fcntl.flock(left, fcntl.LOCK_EX)
+    got(source(server.give("a", serve())), target)
+    assert target.read_bytes() == BODY
+
+
+# -- the configuration -------------------------------------------------------------------------------------
+
+
+def dataset(*sources):
+    return {"loader": "features_file", "sources": list(sources)}
+
+
+MISTAKES = {
+    "a file elsewhere": (dataset({"file": "../a.npz"}), ["sources[0].file", "'../a.npz'"]),
+    "an empty file": (dataset({"file": ""}), ["sources[0].file"]),
+    "another scheme": (
+        dataset({"file": "a.npz", "urls": ["https://a.org/a", "ftp://a.org/a"]}),
+        ["sources[0].urls[1]", "https://", "'ftp'"],
+    ),
+    "no host": (dataset({"file": "a.npz", "urls": ["https:///a"]}), ["sources[0].urls[0]", "host"]),
+    "one address as text": (
+        dataset({"file": "a.npz", "urls": "https://a.org/a"}),
+        ["sources[0].urls", "array"],
+    ),
+    "one file with two sums": (
+        dataset({"file": "a.npz", "md5": "0" * 32}, {"file": "a.npz", "md5": "1" * 32}),
+        ["sources[1].md5", "a.npz", "datasets.d.sources[0]"],
+    ),
+    "a sum of another kind": (dataset({"file": "a.npz", "md5": SUM}), ["sources[0].md5"]),
+}
+
+
+@pytest.mark.parametrize(("entry", "words"), MISTAKES.values(), ids=MISTAKES.keys())
+def test_a_mistake_in_a_source_is_one_line(entry, words):
+    with pytest.raises(ConfigurationError) as told:
+        load(ROOT, {"datasets": {"d": entry}})
+    assert str(told.value).startswith("--configfile: datasets.d.")
+    for word in words:
+        assert word in str(told.value)
+
+
+def test_what_will_be_downloaded_has_its_path(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("TIEBENCH_RESOURCES", raising=False)
+    here = {"file": "a.npz", "urls": ["https://a.org/a.npz"]}
+    absolute = here | {"file": str(tmp_path / "b.npz")}
+    network = {"architecture": "small", "weights": here | {"file": "nets/w.mat"}}
+    mine = {"a": dataset(here), "b": dataset(absolute), "c": dataset({"file": "a.npz", "sha256": SUM})}
+    configuration = load(ROOT, {"datasets": mine, "networks": {"n": network}})
+    assert configuration.sources("a") == configuration.sources("c") == ["resources/downloads/a.npz"]
+    assert configuration.weights("n") == "resources/downloads/nets/w.mat"
+    # One file, whoever needs it: with all that is known of it.
+    assert configuration.to_download()["a.npz"] == here | {"sha256": SUM}
+    with pytest.raises(ConfigurationError, match=r"b\.npz"):
+        configuration.sources("b")  # an absolute path is never downloaded
+    assert (absolute["file"], "datasets", "b") in configuration.missing()
+
+
+# -- the workflow ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def online(empty_laboratory, server, tiny):
+    """A laboratory without the tiny file, which the server has: (laboratory, configuration, bytes)."""
+    file = empty_laboratory.sources / "tiny.npz"
+    body = file.read_bytes()
+    file.unlink()
+    url = server.give("tiny.npz", serve(body, cut=1000), serve(body))
+    tiny["datasets"]["tiny"]["sources"][0] |= {"urls": [url], "sha256": hashlib.sha256(body).hexdigest()}
+    return empty_laboratory, tiny, body
+
+
+def test_a_dataset_comes_from_its_mirror_and_later_from_the_disk(online, server):
+    laboratory, config, body = online
+    target = "resources/datasets/tiny/dataset.json"
+    planned = laboratory.made("results/tiny.csv", config=config, options=["-n"])
+    assert "Download tiny.npz" in planned.stdout + planned.stderr
+    assert server.seen == []
+    laboratory.made(target, config=config)
+    stored = laboratory.directory / "resources" / "downloads" / "tiny.npz"
+    assert stored.read_bytes() == body
+    assert [path.name for path in stored.parent.iterdir()] == ["tiny.npz"]
+    assert [seen[1] for seen in server.seen] == [None, "bytes=1000-"]
+    assert list(laboratory.sources.iterdir()) == []
+    # What is derived can be made again offline.
+    server.stop()
+    card = (laboratory.directory / target).read_bytes()
+    for path in (laboratory.directory / "resources" / "datasets" / "tiny").iterdir():
+        path.unlink()
+    laboratory.made(target, config=config)
+    assert (laboratory.directory / target).read_bytes() == card
+    # Neither another address nor a deleted archive is a reason to fetch it again for what is derived already.
+    config["datasets"]["tiny"]["sources"][0]["urls"].append("https://example.invalid/tiny.npz")
+    stored.unlink()
+    assert "Nothing to be done" in laboratory.made(target, config=config).stderr
+
+
+def test_a_download_that_fails_is_one_line_and_leaves_nothing_under_its_name(online, server):
+    laboratory, config, body = online
+    server.give("tiny.npz", serve(OTHER))
+    done = laboratory.run("resources/datasets/tiny/dataset.json", config=config)
+    assert done.returncode != 0
+    lines = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    assert lines and len(set(lines)) == 1
+    for word in (
+        "tiny.npz",
+        hashlib.sha256(body).hexdigest(),
+        hashlib.sha256(OTHER).hexdigest(),
+        ".rejected",
+    ):
+        assert word in lines[0]
+    stored = laboratory.directory / "resources" / "downloads"
+    assert [path.name for path in stored.iterdir()] == ["tiny.npz.rejected"]
+
+
+def test_a_wrong_file_is_refused_by_its_sums_before_anything_runs(online, server):
+    laboratory, config, body = online
+    (laboratory.sources / "tiny.npz").write_bytes(OTHER)
+    done = laboratory.run("results/tiny.csv", config=config)
+    assert done.returncode != 0
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    for word in ("tiny.npz", hashlib.sha256(body).hexdigest(), hashlib.sha256(OTHER).hexdigest()):
+        assert word in line
+    assert server.seen == []
+    assert not (laboratory.directory / "resources").exists()
+
+
+def test_wrong_weights_are_refused_by_their_sums(empty_laboratory, tiny):
+    (empty_laboratory.sources / "w.mat").write_bytes(OTHER)
+    tiny["networks"] = {"n": {"architecture": "small", "weights": {"file": "w.mat", "sha256": SUM}}}
+    done = empty_laboratory.run("resources/networks/n.json", config=tiny)
+    assert done.returncode != 0
+    assert re.search(
+        rf"^error: .*w\.mat has sha256 {hashlib.sha256(OTHER).hexdigest()}.*{SUM}", done.stderr, re.M
+    )
+    (empty_laboratory.sources / "w.mat").write_bytes(BODY)
+    empty_laboratory.made("resources/networks/n.json", config=tiny)
+    card = json.loads((empty_laboratory.directory / "resources/networks/n.json").read_text())
+    assert card == {"file": "w.mat", "bytes": 300_000, "sha256": SUM}
+
+
+def with_absent(tiny, server):
+    """The tiny table with two datasets and a network that nobody has, and one that will be downloaded."""
+    url = server.give("soon.npz", serve())
+    tiny["datasets"] |= {
+        "lost": dataset({"file": "lost.npz", "obtain": "ask the authors"}, {"file": "lost2.npz"}),
+        "gone": dataset({"file": "gone.npz", "urls": ["http://example.org/gone.npz"]}),
+        "soon": dataset({"file": "soon.npz", "urls": [url]}),
+        "unused": dataset({"file": "unused.npz"}),
+    }
+    tiny["networks"] = {"net": {"architecture": "small", "weights": {"file": "net.mat"}}}
+    like = tiny["protocols"]["tiny"]
+    for name in ("lost", "gone", "soon", "unused"):
+        tiny["protocols"][name] = like | {"dataset": name}
+    tiny["protocols"]["deep"] = like | {"dataset": "soon", "input": {"kind": "network", "network": "net"}}
+    for name in ("lost", "gone", "soon", "deep"):
+        tiny["tables"]["tiny"]["blocks"].append({"protocol": name, "metric": "ap", "bits": [8]})
+    return tiny
+
+
+@pytest.mark.parametrize("options", [[], ["-n"]], ids=["run", "dry run"])
+def test_all_that_is_missing_is_told_at_once_and_before_anything_runs(
+    empty_laboratory, tiny, server, options
+):
+    tiny = with_absent(tiny, server)
+    done = empty_laboratory.run("results/tiny.csv", config=tiny, options=options)
+    assert done.returncode != 0
+    text = done.stderr[done.stderr.index("error: ") :]
+    assert text.startswith("error: 4 files are missing")
+    found = dict(re.findall(r"^  \w+ \w+ needs (\S+),(.*)$", text, re.MULTILINE))
+    assert set(found) == {"lost.npz", "lost2.npz", "gone.npz", "net.mat"}
+    assert "ask the authors" in found["lost.npz"]
+    assert "TIEBENCH_RESOURCES" in found["lost2.npz"]
+    assert "http://example.org/gone.npz" in found["gone.npz"]
+    for file, name in {
+        "lost.npz": "lost",
+        "lost2.npz": "lost",
+        "gone.npz": "gone",
+        "net.mat": "deep",
+    }.items():
+        assert f"--config skip='[{name}]'" in found[file]
+    assert text.rstrip().endswith("--config skip='[gone, lost, deep]'")
+    assert "Traceback" not in done.stderr
+    assert server.seen == []
+    for made in ("resources", "results"):
+        assert not (empty_laboratory.directory / made).exists()
+
+
+def test_what_is_skipped_leaves_empty_columns_with_their_reason(laboratory, prepared, tiny, server):
+    """On top of finished runs, which are not made again."""
+    tiny = with_absent(tiny, server)
+    before = laboratory.stamps("results/runs/**/*")
+    options = ["--config", "skip=[lost, gone, soon]"]  # deep is of soon, too
+    laboratory.made("results/tiny.html", "results/tiny.tex", config=tiny, options=options)
+    assert laboratory.stamps("results/runs/**/*") == before
+    assert server.seen == []
+    old, new = (rows(place / "results" / "tiny.csv") for place in (prepared.directory, laboratory.directory))
+    columns = [f"{name} ap 8" for name in ("lost", "gone", "soon", "deep")]
+    assert [row | dict.fromkeys(columns, "") for row in old] == new
+    tidy = rows(laboratory.directory / "results" / "tiny.tidy.csv")
+    skipped = [row for row in tidy if row["protocol"] != "tiny"]
+    assert len(skipped) == 8
+    assert {(row["mean"], row["status"], row["reason"]) for row in skipped} == {("", "refused", "skipped")}
+    # In a --configfile it is a list, and a whole table may be left out.
+    tiny["skip"] = ["tiny"]
+    tiny["tables"]["tiny"]["blocks"] = tiny["tables"]["tiny"]["blocks"][:1]
+    laboratory.made("results/tiny.html", "results/tiny.tex", config=tiny)
+    tidy = rows(laboratory.directory / "results" / "tiny.tidy.csv")
+    assert {row["reason"] for row in tidy} == {"skipped"}
+    assert laboratory.stamps("results/runs/**/*") == before
+
+
+def rows(path):
+    import csv
+
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+SKIPS = {
+    "a list": ["digits"],
+    "text": "[digits]",
+    "quoted": "['digits',\"digits_levels\"]",
+    "a name": "digits",
+}
+
+
+@pytest.mark.parametrize("given", SKIPS.values(), ids=SKIPS.keys())
+def test_skip_may_be_text(given):
+    configuration = load(ROOT, {"skip": given})
+    refusals = {configuration.refusal(cell) for cell in configuration.cells("quick")}
+    assert refusals == {"skipped"}
+
+
+@pytest.mark.parametrize(("given", "words"), [("[digit]", "did you mean 'digits'"), (5, "array")])
+def test_a_mistake_in_skip_is_one_line(given, words):
+    with pytest.raises(ConfigurationError, match=rf"^--configfile: skip: .*{words}"):
+        load(ROOT, {"skip": given})
+
+
+def test_every_source_of_this_checkout_is_downloaded_or_says_how_to_get_it():
+    for file in ("datasets", "networks"):
+        entries = yaml.safe_load((ROOT / "config" / f"{file}.yaml").read_text())
+        for entry in entries.values():
+            for one in [*entry.get("sources", []), *filter(None, [entry.get("weights")])]:
+                assert mirrors(one) or one.get("obtain"), one["file"]

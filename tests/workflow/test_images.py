@@ -1,0 +1,185 @@
+"""From images to tables: a network trained end to end, its features for methods that cannot, and resuming."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+import numpy as np
+import pytest
+import yaml
+from PIL import Image
+
+CLASSES = ("across", "down", "plain")
+VGG = {"channels": [8, 16, 16, 16, 16], "width": 32}
+
+CONFIG = {
+    "datasets": {"pictures": {"loader": "images", "sources": [{"file": "pictures"}]}},
+    "networks": {
+        "tiny_vgg_f": {"architecture": "vgg_f", "options": VGG, "weights": {"file": "tiny-vgg-f.mat"}},
+    },
+    "protocols": {
+        "pictures": {
+            "dataset": "pictures",
+            "split": {"kind": "per_class", "query": 6, "training": 14},
+            "affinity": {"kind": "class"},
+            "input": {"kind": "network", "network": "tiny_vgg_f", "centre": True, "unit_norm": True},
+            "end_to_end": "small",
+        },
+        "pictures_vgg_f": {
+            "dataset": "pictures",
+            "split": {"kind": "per_class", "query": 6, "training": 14},
+            "affinity": {"kind": "class"},
+            "input": {"kind": "gist", "centre": True, "unit_norm": True},
+            "end_to_end": "tiny_vgg_f",
+        },
+    },
+    "methods": {
+        "talr_ap": {
+            "defaults": {
+                "batch_size": 21,
+                "learning_rate": 0.01,
+                "pretrained_rate": 1.0,
+                "alpha": 2,
+                "bins": 8,
+            },
+            "protocols": {"pictures": {"epochs": 25}, "pictures_vgg_f": {"epochs": 2}},
+        },
+        "dpsh": {"protocols": {"pictures": {"epochs": 3, "learning_rate": 0.01, "eta": 0.1}}},
+    },
+    "tables": {
+        "pictures": {
+            "seeds": [0],
+            "methods": ["lsh", "itq", "dpsh", "talr_ap"],
+            "blocks": [
+                {"protocol": "pictures", "metric": "ap", "bits": [8]},
+                {"protocol": "pictures_vgg_f", "metric": "ap", "bits": [8], "methods": ["lsh", "talr_ap"]},
+            ],
+        }
+    },
+}
+
+
+def write_sources(folder):
+    """Striped pictures 32 x 32 by class, and a MatConvNet file of a small VGG-F with random weights."""
+    from networks import catalogue, matconvnet
+
+    generator = np.random.default_rng(0)
+    for index, name in enumerate(CLASSES):
+        (folder / "pictures" / name).mkdir(parents=True)
+        for number in range(30):
+            pixels = generator.integers(0, 140, (32, 32, 3))
+            pixels[::4] += 115 * (index == 0)
+            pixels[:, ::4] += 115 * (index == 1)
+            Image.fromarray(pixels.astype(np.uint8)).save(folder / "pictures" / name / f"{number:02}.png")
+    network = catalogue.make("vgg_f", seed=1, **VGG)
+    matconvnet.save(network, folder / "tiny-vgg-f.mat")
+
+
+@pytest.fixture
+def gallery(empty_laboratory):
+    write_sources(empty_laboratory.sources)
+    # Every epoch is worth keeping here, and each ends with a file that a test can wait for.
+    file = empty_laboratory.checkout / "methods" / "_checkpoint.py"
+    text = file.read_text()
+    assert "_SECONDS_BETWEEN = 10.0" in text
+    file.write_text(text.replace("_SECONDS_BETWEEN = 10.0", "_SECONDS_BETWEEN = 0.0"))
+    return empty_laboratory
+
+
+def test_a_table_of_images_and_a_killed_training_that_goes_on(gallery):
+    target = "results/pictures.csv"
+    process = subprocess.Popen(
+        gallery.command(target, config=CONFIG),
+        cwd=gallery.place,
+        env=gallery.variables(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    kept = gallery.directory / "results" / "checkpoints" / "pictures" / "talr_ap" / "8" / "0"
+    end = time.monotonic() + 600
+    while len(list(kept.glob("*.npz"))) == 0:
+        assert time.monotonic() < end and process.poll() is None
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    (checkpoint,) = kept.glob("*.npz")
+    with np.load(checkpoint) as archive:
+        epochs = len(json.loads(archive["progress"].tobytes())["records"])
+    done = gallery.made(target, config=CONFIG)
+    assert f"going on after epoch {epochs} of 25" in done.stderr
+    assert not kept.exists()
+    runs = gallery.directory / "results" / "runs"
+    lines = (runs / "pictures/talr_ap/8/0/training.jsonl").read_text().splitlines()
+    assert [json.loads(line)["epoch"] for line in lines] == list(range(1, 26))
+    resumed = {path: path.read_bytes() for path in runs.rglob("codes.npz")} | gallery.tables()
+
+    # The same from nothing, never interrupted.
+    for name in ("results", "resources"):
+        subprocess.run(["rm", "-r", gallery.directory / name], check=True)
+    gallery.made(target, config=CONFIG)
+    assert resumed == {path: path.read_bytes() for path in runs.rglob("codes.npz")} | gallery.tables()
+
+    cells = {
+        (row["protocol"], row["method"]): float(row["mean"])
+        for row in _rows(gallery.directory / "results" / "pictures.tidy.csv")
+    }
+    assert len(cells) == 6
+    # A network learns stripes from 14 pictures a class; features of random weights say less of them.
+    assert cells["pictures", "talr_ap"] > cells["pictures", "lsh"] + 0.1
+    assert cells["pictures", "talr_ap"] > 0.8
+    features = np.load(gallery.directory / "resources" / "features" / "pictures" / "tiny_vgg_f.npy")
+    assert features.shape == (90, 32)
+    assert features.dtype == np.float32
+    assert (features >= 0).all()
+    assert np.load(gallery.directory / "resources" / "features" / "pictures" / "gist.npy").shape == (90, 512)
+    record = json.loads((runs / "pictures_vgg_f/talr_ap/8/0/run.json").read_text())
+    assert record["hyperparameters"]["pretrained_rate"] == 1.0
+
+
+def _rows(path):
+    import csv
+
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+MISTAKES = {
+    "unknown network of the input": (
+        ("protocols", "pictures", "input", {"kind": "network", "network": "vggf"}),
+        "protocols.pictures.input.network: unknown network 'vggf'; did you mean 'vgg_f'",
+    ),
+    "unknown network to train": (
+        ("protocols", "pictures", "end_to_end", "smal"),
+        "protocols.pictures.end_to_end: unknown network 'smal'; did you mean 'small'",
+    ),
+    "a network without its kind": (
+        ("protocols", "pictures", "input", {"kind": "pixels", "network": "small"}),
+        "protocols.pictures.input.network: goes with kind: network",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistakes_end_in_one_line(mistake, tmp_path):
+    from pathlib import Path
+
+    from workflow.configuration import ConfigurationError, load
+
+    (section, name, key, value), message = MISTAKES[mistake]
+    changed = yaml.safe_load(yaml.safe_dump(CONFIG))
+    changed[section][name][key] = value
+    with pytest.raises(ConfigurationError) as told:
+        load(Path(__file__).parents[2], changed)
+    assert message in str(told.value)
+    assert "\n" not in str(told.value)
+
+
+def test_a_dataset_of_vectors_trains_no_network(laboratory, tiny):
+    tiny["protocols"]["tiny"]["end_to_end"] = "small"
+    done = laboratory.run("results/tiny.csv", config=tiny)
+    assert done.returncode != 0
+    assert "protocol tiny on dataset tiny: end_to_end needs a dataset of images" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,136 @@
+"""From archives in the layouts of the paper's datasets to a table: tiny, but written byte by byte."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.io
+
+HERE = Path(__file__).parent
+VGG = {"channels": [8, 16, 16, 16, 16], "width": 32}
+# What the loaders demand of the real archives, and of these.
+SIZES = {
+    "cifar10_binary": {"RECORDS = 10_000": "RECORDS = 7"},
+    "nus_wide": {"IMAGES = 269_648": "IMAGES = 9", "CONCEPTS = 81": "CONCEPTS = 5"},
+    "imagenet100": {
+        "CLASSES = 100": "CLASSES = 3",
+        'COUNTS = {"train": 13_000, "test": 5_000, "database": 128_503}': (
+            'COUNTS = {"train": 3, "test": 4, "database": 6}'
+        ),
+    },
+}
+
+
+def writers(name):
+    """The module that tests a loader: it writes archives in the real layout."""
+    path = HERE.parent / "datasets" / f"test_datasets_{name}.py"
+    spec = importlib.util.spec_from_file_location(f"writers_of_{name}", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def write_sources(folder):
+    """All archives, and files of a small VGG-F and AlexNet. Returns the sources of each dataset."""
+    from networks import catalogue, matconvnet
+
+    cifar10, nus_wide, imagenet100 = map(writers, ("cifar10_binary", "nus_wide", "imagenet100"))
+    images, labels = cifar10.images_and_labels()
+    files = {"cifar-10-batches-bin/batches.meta.txt": "\n".join(cifar10.NAMES).encode()}
+    for number, name in enumerate(cifar10.BATCHES):
+        rows = range(number * cifar10.RECORDS, (number + 1) * cifar10.RECORDS)
+        records = b"".join(cifar10.record(images[row], labels[row]) for row in rows)
+        files[f"cifar-10-batches-bin/{name}"] = records
+    cifar10.packed(folder / "cifar-10-binary.tar.gz", files)
+
+    nus_wide.written(folder / "Groundtruth.zip", nus_wide.ground_truth())
+    nus_wide.written(folder / "ConceptsList.zip", nus_wide.concepts_list())
+    nus_wide.written(folder / "ImageList.zip", nus_wide.image_list())
+    nus_wide.written(folder / "Flickr.tar", nus_wide.pictures())
+
+    imagenet100.written(folder / "labels.zip", imagenet100.lists())
+    imagenet100.written(folder / "train.tar", imagenet100.train_tar())
+    queries = {name: imagenet100.picture(name) for name in imagenet100.QUERIES}
+    imagenet100.written(folder / "val.tar", queries)
+
+    gist = np.random.default_rng(0).random((60, 512)).astype(np.float32)
+    order = np.random.default_rng(1).permutation(60) + 1.0
+    variables = {"gist": gist, "ndxtrain": order[None, 10:], "ndxtest": order[None, :10]}
+    scipy.io.savemat(folder / "LabelMe_gist.mat", variables)
+
+    for name in ("vgg_f", "caffe_alexnet"):
+        matconvnet.save(catalogue.make(name, seed=1, **VGG), folder / f"{name}.mat")
+    return {
+        "cifar10": ["cifar-10-binary.tar.gz"],
+        "nus_wide": ["Groundtruth.zip", "ConceptsList.zip", "ImageList.zip", "Flickr.tar"],
+        "imagenet100": ["labels.zip", "train.tar", "val.tar"],
+        "labelme": ["LabelMe_gist.mat"],
+    }
+
+
+def configuration(sources):
+    """The protocols of the paper on those sources, with splits and networks that fit their size."""
+    levels = {"kind": "distance_levels", "percentiles": [50, 20], "levels": [1, 2]}
+    entries = {name: {"sources": [{"file": file} for file in files]} for name, files in sources.items()}
+    entries["nus_wide"]["options"] = {"concepts": 3, "size": [32, 32]}
+    entries["imagenet100"]["options"] = {"size": [32, 32]}
+    given = {"kind": "given", "query": "query", "database": ["database", "training"]}
+    deep = {"epochs": 1, "batch_size": 8, "learning_rate": 1e-3, "by_bits": {}}
+    return {
+        "datasets": entries,
+        "networks": {
+            name: {"options": VGG, "weights": {"file": f"{name}.mat"}} for name in ("vgg_f", "caffe_alexnet")
+        },
+        "protocols": {
+            "cifar10_s1": {"split": {"kind": "random", "query": 6, "training": 20}},
+            "nus_wide": {"split": {"kind": "random", "query": 1, "training": "all"}, "seed": 1},
+            "imagenet100": {"split": given | {"training": "all"}},
+            "labelme": {"split": {"kind": "random", "query": 10, "training": 30}, "affinity": levels},
+        },
+        "methods": {
+            "talr_ap": {
+                "protocols": dict.fromkeys(("cifar10_s1", "nus_wide", "imagenet100", "labelme"), deep)
+            }
+        },
+        "tables": {
+            "layouts": {
+                "seeds": [0],
+                "methods": ["lsh", "talr_ap"],
+                "blocks": [
+                    {"protocol": "cifar10_s1", "metric": "ap", "bits": [8]},
+                    {"protocol": "nus_wide", "metric": "ndcg", "bits": [8]},
+                    {"protocol": "imagenet100", "metric": "ap@1000", "bits": [8]},
+                    {"protocol": "labelme", "metric": "ndcg", "bits": [8]},
+                ],
+            }
+        },
+    }
+
+
+@pytest.fixture
+def archives(empty_laboratory):
+    for name, changes in SIZES.items():
+        file = empty_laboratory.checkout / "datasets" / f"{name}.py"
+        text = file.read_text()
+        for old, new in changes.items():
+            assert f"\n{old}" in text
+            text = text.replace(old, new)
+        file.write_text(text)
+    return empty_laboratory
+
+
+def test_archives_of_all_datasets_become_a_table(archives):
+    config = configuration(write_sources(archives.sources))
+    archives.made("results/layouts.csv", config=config)
+    lines = (archives.directory / "results" / "layouts.tidy.csv").read_text().splitlines()
+    assert len(lines) == 1 + 8
+    assert all(",done," in line for line in lines[1:])
+    items = archives.directory / "resources" / "datasets"
+    assert np.load(items / "cifar10" / "items.npy").shape == (42, 32, 32, 3)
+    assert np.load(items / "nus_wide" / "labels.npy").shape == (6, 3)
+    assert np.load(items / "imagenet100" / "items.npy").shape == (10, 32, 32, 3)
+    assert np.load(items / "labelme" / "items.npy").shape == (60, 512)
+    features = archives.directory / "resources" / "features"
+    assert np.load(features / "cifar10" / "vgg_f.npy").shape == (42, 32)
+    assert np.load(features / "imagenet100" / "caffe_alexnet.npy").shape == (10, 32)

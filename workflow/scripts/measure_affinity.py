@@ -1,0 +1,32 @@
+"""A protocol's affinity: its card affinity.json, with the thresholds of distances."""
+
+from workflow.scripts import _job
+
+
+def work(options):
+    import numpy as np
+
+    from datasets import affinity
+    from datasets.splits import Split
+    from workflow.data import read_labels
+    from workflow.files import write_json
+
+    features = np.load(options.features[0], mmap_mode="r") if options.features else None
+    made = affinity.make(
+        options.settings["affinity"],
+        read_labels(options.dataset),
+        features=features,
+        training=Split.load(options.split).training,
+    )
+    write_json(options.output, made.card())
+    _job.log.info("protocol %s: affinity %s", options.name, made.kind)
+
+
+if __name__ == "__main__":
+    arguments = _job.parser("measure_affinity")
+    arguments.add_argument("--name", required=True)
+    arguments.add_argument("--dataset", required=True, help="folder of the dataset")
+    arguments.add_argument("--features", nargs="*", default=[], help="for affinities from distances")
+    arguments.add_argument("--split", required=True)
+    arguments.add_argument("--output", required=True)
+    _job.run(work, arguments)

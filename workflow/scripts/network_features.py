@@ -1,0 +1,35 @@
+"""Images to what a network, or GIST, makes of them: float32 (n, width), shard by shard."""
+
+from workflow.scripts import _job
+
+
+def work(options):
+    from pathlib import Path
+
+    import numpy as np
+    import torch
+
+    from networks import catalogue, features
+
+    settings = options.settings
+    torch.set_num_threads(options.threads)
+    images = np.load(options.images, mmap_mode="r")
+    given = {"batch_size": settings["batch_size"], "device": settings["device"]}
+    given["report"] = _job.Progress(options.name)
+    path = Path(options.output)
+    if settings["architecture"] == "gist":
+        features.extract_gist(images, None, path, **given, **settings["options"])
+    else:
+        weights = Path(options.weights[0]) if options.weights else None
+        network = catalogue.make(settings["architecture"], weights, **settings["options"])
+        features.extract(network, images, None, path, **given)
+    _job.log.info("%s: %s", options.name, np.load(path, mmap_mode="r").shape)
+
+
+if __name__ == "__main__":
+    arguments = _job.parser("network_features")
+    arguments.add_argument("--name", required=True)
+    arguments.add_argument("--images", required=True, help=".npy file of the images")
+    arguments.add_argument("--weights", nargs="*", default=[], help="file of pretrained weights")
+    arguments.add_argument("--output", required=True)
+    _job.run(work, arguments)
