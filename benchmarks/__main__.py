@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-ROOMS = ("evaluation", "losses", "methods")
+ROOMS = ("evaluation", "losses", "methods", "training")
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
