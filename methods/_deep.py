@@ -272,7 +272,8 @@ class DeepHashing(HashingMethod):
 
 def _tensor(items, device):
     kind = np.uint8 if items.dtype == np.uint8 else np.float32
-    return torch.from_numpy(np.ascontiguousarray(items, kind)).to(device)
+    # Torch wants memory that it may write to, which a memory map is not.
+    return torch.from_numpy(np.require(items, kind, ["C", "W"])).to(device)
 
 
 @dataclass(kw_only=True)

@@ -26,7 +26,11 @@ def table(tmp_path_factory):
         pytest.skip(f"no {name} in the folders of TIEBENCH_RESOURCES")  # real data is not part of a clone
     folder = tmp_path_factory.mktemp("cifar10")
     block = {"protocol": "cifar10_features", "metric": "ap", "bits": [12]}
-    less = {"methods": ["itq", "mihash", "talr_ap"], "seeds": [0], "blocks": [block]}
+    less = {
+        "methods": ["itq", "bre", "machash", "fasthash", "mihash", "talr_ap"],
+        "seeds": [0],
+        "blocks": [block],
+    }
     (folder / "less.yaml").write_text(yaml.safe_dump({"tables": {"cifar10_features": less}}))
     subprocess.run(
         [
@@ -42,6 +46,14 @@ def table(tmp_path_factory):
 def test_supervised_methods_pass_a_linear_classifiers_codes(table):
     assert table["talr_ap"] > CLASSIFIER
     assert table["mihash"] > CLASSIFIER
+    assert table["machash"] > CLASSIFIER
+    assert table["fasthash"] > CLASSIFIER
+
+
+def test_the_pairwise_methods_stand_as_in_the_paper(table):
+    """Table 1 of He et al.: MACHash and FastHash far above BRE."""
+    assert table["bre"] > table["itq"]
+    assert table[["machash", "fasthash"]].min() > table["bre"] + 0.1
 
 
 def test_supervision_pays(table):
