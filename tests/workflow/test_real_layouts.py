@@ -99,7 +99,7 @@ def configuration(sources):
                 "methods": ["lsh", "talr_ap"],
                 "blocks": [
                     {"protocol": "cifar10_s1", "metric": "ap", "bits": [8]},
-                    {"protocol": "nus_wide", "metric": "ndcg", "bits": [8]},
+                    {"protocol": "nus_wide", "metric": "ap", "bits": [8]},
                     {"protocol": "imagenet100", "metric": "ap@1000", "bits": [8]},
                     {"protocol": "labelme", "metric": "ndcg", "bits": [8]},
                 ],
