@@ -65,7 +65,7 @@ def _epoch(name, architecture, count, batch, device):
         labels=labels,
         network={"architecture": architecture, "options": {}},
     )
-    method = load_class(name)(bits=BITS, epochs=1, batch_size=batch, device=device, learning_rate=1e-4)
+    method = load_class(name)(bits=BITS, epochs=1, batch_size=batch, device=device, learning_rate=0.0)
     kept = {}
     build = method.build_network
 
@@ -90,7 +90,7 @@ def _alone(architecture, count, batch, device):
         for _ in range(count // batch):
             with torch.autocast(device, half, enabled=device == "cuda"):
                 outputs = layer(network(prepared))
-            outputs.float().square().mean().backward()
+            outputs.float().sum().backward()
             for parameter in [*network.parameters(), *layer.parameters()]:
                 parameter.grad = None
         if device == "cuda":

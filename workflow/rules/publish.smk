@@ -22,6 +22,24 @@ rule collect_table:
         " --stem {params.stem:q}"
 
 
+rule paper_tie_ranges:
+    input:
+        multiext("results/figures/tie_ranges_figure4", ".pdf", ".svg", ".png"),
+    output:
+        multiext("results/figures/tie_ranges", ".pdf", ".svg", ".png"),
+    log:
+        "results/logs/paper_tie_ranges.log",
+    conda:
+        "../../environment.yml"
+    params:
+        folder=subpath(output[0], parent=True),
+    message:
+        "The paper's figure of tie ranges"
+    shell:
+        "for file in {input:q}; do"
+        ' cp "$file" {params.folder:q}/"tie_ranges.${{file##*.}}"; done > {log:q} 2>&1'
+
+
 rule plot_tie_ranges:
     input:
         runs=lambda wildcards: table_runs(wildcards, "run.json"),
