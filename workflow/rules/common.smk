@@ -181,6 +181,12 @@ def training_priority(runs):
     return priority
 
 
+def gpus(wildcards):
+    """GPUs of a job: one for a method that uses a device, so that the others run beside it."""
+    card = CONFIGURATION.cards.get(wildcards.method)
+    return int(CONFIGURATION["device"] != "cpu" and card is not None and "device" in card.parameters)
+
+
 def method_folder(wildcards):
     return f"results/runs/{wildcards.protocol}/{wildcards.method}"
 

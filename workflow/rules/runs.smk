@@ -34,7 +34,7 @@ for job in run_jobs():
         threads: CONFIGURATION["threads"]["train"]
         resources:
             mem_mb=4000,
-            gpu=0 if CONFIGURATION["device"] == "cpu" else 1,
+            gpu=gpus,
         params:
             settings=run_settings(job.together),
             dataset=dataset_folder,

@@ -20,7 +20,7 @@ rule tune_method:
     threads: CONFIGURATION["threads"]["train"]
     resources:
         mem_mb=4000,
-        gpu=0 if CONFIGURATION["device"] == "cpu" else 1,
+        gpu=gpus,
     params:
         settings=tuning_settings,
         dataset=tuning_dataset,
