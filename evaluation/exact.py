@@ -226,6 +226,35 @@ def precision_recall_curve(histograms):
     return _divide(precision_sum, (items > 0).sum(axis=0), empty=np.nan), mean_recall
 
 
+def precision_at_curve(histograms, cuts):
+    """Tie-aware precision among the first K items, averaged over queries, for each K: float64 (len(cuts),).
+
+    Inside a tie the expected number of relevant items grows linearly with rank, as all orders are alike.
+    K beyond the database counts as the whole database. Raises ValueError for K < 1.
+    """
+    if np.min(cuts) < 1:
+        raise ValueError(f"the cuts K must be positive, not {np.min(cuts)}")
+    ties = _ties(histograms)
+    cuts = np.minimum(cuts, ties.database)
+    zero = np.zeros((len(ties.items), 1), np.int64)
+    items = np.hstack([zero, ties.items_before + ties.items])
+    relevant = np.hstack([zero, ties.relevant_before + ties.relevant])
+    hits = np.zeros(len(cuts))
+    for ranks, found in zip(items, relevant):
+        hits += np.interp(cuts, ranks, found)
+    return hits / (cuts * len(items))
+
+
+def distance_shares(histograms):
+    """How (query, item) pairs are spread over the distances 0..b, relevant and irrelevant ones apart.
+
+    Returns two float64 (b + 1,) arrays that sum to 1, or are NaN where there is no such pair.
+    """
+    irrelevant = histograms.counts[:, 0].sum(axis=0)
+    relevant = histograms.counts[:, 1:].sum(axis=(0, 1))
+    return tuple(_divide(pairs, pairs.sum(), empty=np.nan) for pairs in (relevant, irrelevant))
+
+
 def queries_without_relevant(histograms):
     """Number of queries to which no database item is relevant."""
     return int(np.count_nonzero(histograms.counts[:, 1:].sum(axis=(1, 2)) == 0))

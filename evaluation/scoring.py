@@ -11,7 +11,12 @@ _QUERIES_AT_ONCE = 512
 
 
 class Scores(NamedTuple):
-    """means: metric -> float, and counts; per_query: metric -> float64 (Q,); curves: name -> (b + 1,)."""
+    """means: metric -> float, and counts; per_query: metric -> float64 (Q,); curves: name -> array.
+
+    Curves over the distances 0..b, (b + 1,): "precision" and "recall" of everything within a radius,
+    "relevant_at" and "irrelevant_at", the shares of such pairs at a distance. Over ranks: "cuts", K, and
+    "precision_at", the mean tie-aware precision among the first K.
+    """
 
     means: dict
     per_query: dict
@@ -41,8 +46,27 @@ def score(query, database, bits, affinity, at=(), ap_at_normaliser="hits", threa
         "bits": int(bits),
         "queries_without_relevant": exact.queries_without_relevant(histograms),
     }
+    return Scores(means, per_query, _curves(histograms, len(database)))
+
+
+def _curves(histograms, items):
     precision, recall = exact.precision_recall_curve(histograms)
-    return Scores(means, per_query, {"precision": precision, "recall": recall})
+    relevant, irrelevant = exact.distance_shares(histograms)
+    cuts = _cuts(items)
+    return {
+        "precision": precision,
+        "recall": recall,
+        "relevant_at": relevant,
+        "irrelevant_at": irrelevant,
+        "cuts": cuts,
+        "precision_at": exact.precision_at_curve(histograms, cuts),
+    }
+
+
+def _cuts(items):
+    """Ranks evenly spaced on a logarithmic axis, six to a decade, from 1 to the last; int64."""
+    steps = np.unique(np.round(10 ** (np.arange(6 * np.ceil(np.log10(items)) + 1) / 6)).astype(np.int64))
+    return np.append(steps[steps < items], items)
 
 
 def _metrics(histograms, at, ap_at_normaliser):

@@ -233,6 +233,25 @@ def test_radius_and_precision_recall_count_whole_ties():
     assert recall == pytest.approx([0, 0.25, 0.25, 1])
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_curve_of_precision_at_k_is_the_mean_of_precision_at_each_k(seed):
+    _, _, joint = random_case(seed, items=30)
+    cuts = np.array([1, 2, 3, 7, 29, 30, 31])
+    expected = [exact.precision(joint, cut).expected.mean() for cut in cuts]
+    assert exact.precision_at_curve(joint, cuts) == pytest.approx(expected, abs=1e-12)
+    with pytest.raises(ValueError, match="positive"):
+        exact.precision_at_curve(joint, [3, 0])
+
+
+def test_distance_shares_count_pairs():
+    counts = np.array([[[1, 0, 3], [2, 0, 0], [1, 1, 0]], [[0, 4, 0], [0, 0, 2], [0, 0, 0]]])
+    relevant, irrelevant = exact.distance_shares(JointHistograms(np.arange(3), counts))
+    assert relevant == pytest.approx([3 / 6, 1 / 6, 2 / 6])
+    assert irrelevant == pytest.approx([1 / 8, 4 / 8, 3 / 8])
+    relevant, irrelevant = exact.distance_shares(JointHistograms(np.arange(2), np.array([[[1, 2], [0, 0]]])))
+    assert np.isnan(relevant).all() and irrelevant == pytest.approx([1 / 3, 2 / 3])
+
+
 @pytest.mark.parametrize("at", [0, -1, 2.5])
 def test_cuts_that_make_no_sense_are_refused(at):
     _, _, joint = random_case(0, items=10)

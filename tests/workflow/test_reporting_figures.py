@@ -10,7 +10,8 @@ from pathlib import Path
 import matplotlib
 import pytest
 
-from workflow.reporting import figures
+from workflow.reporting import drawing
+from workflow.reporting.figures import tie_ranges
 
 BITS = (12, 24, 32, 48)
 METHODS = ("talr_ap", "mihash", "lsh")
@@ -53,7 +54,7 @@ def artists(figure):
 
 
 def test_bars_end_at_the_means_of_ap_min_and_ap_max_and_dots_stand_at_ap():
-    figure = figures.tie_ranges(table(), records())
+    figure = tie_ranges.draw(table(), records())
     found = artists(figure)
     assert len(found) == 2 * len(METHODS) * len(BITS)
     for method in METHODS:
@@ -67,13 +68,13 @@ def test_bars_end_at_the_means_of_ap_min_and_ap_max_and_dots_stand_at_ap():
             assert bar.get_x() + bar.get_width() == pytest.approx(high, abs=1e-15)
             assert list(dot.get_xdata()) == [middle]
             assert bar.get_y() < dot.get_ydata()[0] < bar.get_y() + bar.get_height()
-            assert matplotlib.colors.to_hex(bar.get_facecolor()).upper() == figures.colour(method)
+            assert matplotlib.colors.to_hex(bar.get_facecolor()).upper() == drawing.colour(method)
             assert matplotlib.colors.to_hex(dot.get_markerfacecolor()) == "#000000"
             assert f"{middle:.3f}" in [text.get_text() for text in dot.axes.texts]
 
 
 def test_panels_share_an_axis_that_holds_everything():
-    figure = figures.tie_ranges(table(), records())
+    figure = tie_ranges.draw(table(), records())
     assert [axes.get_title(loc="left") for axes in figure.axes] == [f"{bits} bits" for bits in BITS]
     assert len({axes.get_xlim() for axes in figure.axes}) == 1
     low, high = figure.axes[0].get_xlim()
@@ -93,7 +94,7 @@ def test_no_text_is_cut_or_overlaps_another(methods):
             {"protocol": "cifar10_s1", "metric": "ap", "bits": [12]},
         ],
     )
-    figure = figures.tie_ranges(both, records() + records("cifar10_s1"))
+    figure = tie_ranges.draw(both, records() + records("cifar10_s1"))
     renderer = figure.canvas.get_renderer()
     figure.draw(renderer)
     boxes = []
@@ -114,7 +115,7 @@ def test_no_text_is_cut_or_overlaps_another(methods):
 def test_a_hole_is_said_and_partial_seeds_are_used():
     some = [r for r in records() if not (r["method"] == "lsh" and r["bits"] == 48)]
     some = [r for r in some if not (r["method"] == "mihash" and r["bits"] == 12 and r["seed"] > 0)]
-    figure = figures.tie_ranges(table(), some)
+    figure = tie_ranges.draw(table(), some)
     found = artists(figure)
     assert "bar-digits-48-lsh" not in found
     assert [text.get_text() for axes in figure.axes for text in axes.texts].count("– no scores") == 1
@@ -123,28 +124,28 @@ def test_a_hole_is_said_and_partial_seeds_are_used():
 
 
 def test_nothing_scored_at_all_still_draws():
-    figure = figures.tie_ranges(table(), [])
+    figure = tie_ranges.draw(table(), [])
     assert [text.get_text() for text in figure.axes[0].texts] == ["– no scores"] * 3
-    assert figures.render(figure, "png").startswith(b"\x89PNG")
+    assert drawing.render(figure, "png").startswith(b"\x89PNG")
 
 
 def test_a_table_without_ap_is_refused():
     with pytest.raises(ValueError, match="table small: no block has the metric 'ap'"):
-        figures.tie_ranges(table(blocks=[{"protocol": "digits", "metric": "ndcg", "bits": [12]}]), records())
+        tie_ranges.draw(table(blocks=[{"protocol": "digits", "metric": "ndcg", "bits": [12]}]), records())
 
 
 def test_colours_are_distinct_and_stable():
-    assert len(set(figures.COLOURS.values())) == len(figures.COLOURS)
-    assert figures.colour("my_method") == figures.colour("my_method") != figures.colour("my_other_method")
-    assert re.fullmatch("#[0-9A-F]{6}", figures.colour("my_method"))
+    assert len(set(drawing.COLOURS.values())) == len(drawing.COLOURS)
+    assert drawing.colour("my_method") == drawing.colour("my_method") != drawing.colour("my_other_method")
+    assert re.fullmatch("#[0-9A-F]{6}", drawing.colour("my_method"))
 
 
 @pytest.mark.parametrize("kind", ["pdf", "svg", "png"])
 def test_bytes_repeat_and_carry_no_date(kind, tmp_path):
     first, second = tmp_path / f"first.{kind}", tmp_path / f"second.{kind}"
-    figures.save(figures.tie_ranges(table(), records()), first)
+    drawing.save(tie_ranges.draw(table(), records()), first)
     with matplotlib.rc_context({"font.size": 20, "svg.fonttype": "path", "axes.facecolor": "red"}):
-        figures.save(figures.tie_ranges(table(), records()[::-1]), second)
+        drawing.save(tie_ranges.draw(table(), records()[::-1]), second)
     assert first.read_bytes() == second.read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == [first.name, second.name]
     for word in (b"CreationDate", b"dc:date", b"Matplotlib v", matplotlib.__version__.encode()):
@@ -154,10 +155,10 @@ def test_bytes_repeat_and_carry_no_date(kind, tmp_path):
 def test_bytes_repeat_in_another_process():
     program = (
         "import sys, hashlib; sys.path[:0] = sys.argv[1:]\n"
-        "from test_reporting_figures import figures, records, table\n"
-        "figure = figures.tie_ranges(table(), records())\n"
+        "from test_reporting_figures import drawing, records, table, tie_ranges\n"
+        "figure = tie_ranges.draw(table(), records())\n"
         "for kind in ('pdf', 'svg', 'png'):\n"
-        "    print(hashlib.sha256(figures.render(figure, kind)).hexdigest())\n"
+        "    print(hashlib.sha256(drawing.render(figure, kind)).hexdigest())\n"
     )
     here = Path(__file__).parent
     told = [
@@ -174,14 +175,14 @@ def test_bytes_repeat_in_another_process():
 
 
 def test_text_stays_text():
-    figure = figures.tie_ranges(table(), records())
-    root = ElementTree.fromstring(figures.render(figure, "svg"))
+    figure = tie_ranges.draw(table(), records())
+    root = ElementTree.fromstring(drawing.render(figure, "svg"))
     words = ["".join(node.itertext()) for node in root.iter("{http://www.w3.org/2000/svg}text")]
     assert {"TALR-AP", "12 bits", "mAP over all orders of tied items (● tie-aware AP_T)"} <= set(words)
-    assert b"/FontFile2" in figures.render(figure, "pdf")  # TrueType, as type 42 is; type 3 has none
+    assert b"/FontFile2" in drawing.render(figure, "pdf")  # TrueType, as type 42 is; type 3 has none
 
 
 def test_another_ending_is_refused(tmp_path):
     with pytest.raises(ValueError, match=r"\.pdf, \.svg or \.png, not \.jpg"):
-        figures.save(figures.tie_ranges(table(), records()), tmp_path / "figure.jpg")
+        drawing.save(tie_ranges.draw(table(), records()), tmp_path / "figure.jpg")
     assert not list(tmp_path.iterdir())

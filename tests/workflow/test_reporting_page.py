@@ -6,7 +6,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from workflow.reporting import figures, page, tables
+from workflow.reporting import drawing, frames, page
+from workflow.reporting.figures import tie_ranges
 
 VOID = {"meta", "link", "br", "use", "img", "input", "hr"}
 TABLE = {
@@ -113,9 +114,9 @@ class Parsed(HTMLParser):
 
 def made(these=None, **context):
     these = records() if these is None else these
-    frame = tables.tidy(TABLE, these, PUBLISHED)
-    drawing = figures.render(figures.tie_ranges(TABLE, these), "svg").decode()
-    drawings = {"tie_ranges": drawing, "another one": drawing}
+    frame = frames.tidy(TABLE, these, PUBLISHED)
+    drawn = drawing.render(tie_ranges.draw(TABLE, these), "svg").decode()
+    drawings = {"tie_ranges": drawn, "another one": drawn}
     return page.page(TABLE, these, frame, drawings, PUBLISHED, context), frame
 
 
@@ -139,7 +140,7 @@ def test_every_number_is_on_the_page():
 
 def test_best_second_and_holes_in_the_cells():
     text, frame = made()
-    marks = tables.marks(frame)
+    marks = frames.marks(frame)
     for mark in ("best", "second"):
         values = re.findall(rf'<span class="{mark}">([\d.]+)</span>', text)
         cells = {cell for cell, found in marks.items() if found == mark}
@@ -178,8 +179,8 @@ def test_downloads_are_the_csv_files():
         if "download" in attributes
     }
     assert found == {
-        "small.csv": tables.to_csv(tables.wide(frame, TABLE)),
-        "small.tidy.csv": tables.to_csv(frame),
+        "small.csv": frames.to_csv(frames.wide(frame, TABLE)),
+        "small.tidy.csv": frames.to_csv(frame),
     }
 
 

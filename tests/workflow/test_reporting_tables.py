@@ -11,7 +11,7 @@ import pytest
 import yaml
 from scipy import stats
 
-from workflow.reporting import tables
+from workflow.reporting import frames, latex, markdown
 
 PUBLISHED = Path(__file__).parents[2] / "config" / "published" / "he2018.yaml"
 
@@ -50,7 +50,7 @@ def cell(frame, method, bits, metric="ap", protocol="digits"):
 
 def test_mean_std_and_interval_by_hand():
     # 1, 2, 4: mean 7/3, variance 7/3, t(0.975, 2) = 4.302653 from the printed table.
-    mean, std, low, high = tables.t_interval([1.0, 2.0, 4.0])
+    mean, std, low, high = frames.t_interval([1.0, 2.0, 4.0])
     assert mean == 7 / 3
     assert std == pytest.approx(math.sqrt(7 / 3), rel=1e-15)
     half = 4.302653 * math.sqrt(7 / 9)
@@ -60,7 +60,7 @@ def test_mean_std_and_interval_by_hand():
 @pytest.mark.parametrize("count", [2, 3, 5, 10])
 def test_interval_is_scipys(count):
     values = np.random.default_rng(count).uniform(0.3, 0.9, count)
-    mean, std, low, high = tables.t_interval(values.tolist())
+    mean, std, low, high = frames.t_interval(values.tolist())
     assert mean == pytest.approx(values.mean(), rel=1e-14)
     assert std == pytest.approx(values.std(ddof=1), rel=1e-12)
     expected = stats.t.interval(0.95, count - 1, loc=values.mean(), scale=stats.sem(values))
@@ -68,13 +68,13 @@ def test_interval_is_scipys(count):
 
 
 def test_equal_values_have_no_spread_and_order_does_not_matter():
-    assert tables.t_interval([0.1, 0.1, 0.1]) == (0.1, 0.0, 0.1, 0.1)
+    assert frames.t_interval([0.1, 0.1, 0.1]) == (0.1, 0.0, 0.1, 0.1)
     values = [0.1, 0.7, 0.3, 1e-9]
-    assert tables.t_interval(values) == tables.t_interval(values[::-1])
+    assert frames.t_interval(values) == frames.t_interval(values[::-1])
 
 
 def test_one_seed_has_neither_std_nor_interval():
-    frame = tables.tidy(table(seeds=[0]), [record(score=0.25)])
+    frame = frames.tidy(table(seeds=[0]), [record(score=0.25)])
     row = cell(frame, "talr_ap", 12)
     assert (row["seeds"], row["mean"], row["status"]) == (1, 0.25, "done")
     assert row[["std", "ci_low", "ci_high"]].isna().all()
@@ -88,8 +88,8 @@ def test_one_row_per_cell_in_the_order_of_the_table():
         {"protocol": "digits", "metric": "ap", "bits": [24, 12], "methods": ["lsh", "talr_ap"]},
         {"protocol": "digits", "metric": "ndcg", "bits": [12]},
     ]
-    frame = tables.tidy(table(blocks=blocks), [])
-    assert tuple(frame.columns) == tables.COLUMNS
+    frame = frames.tidy(table(blocks=blocks), [])
+    assert tuple(frame.columns) == frames.COLUMNS
     assert list(zip(frame["metric"], frame["method"], frame["bits"], strict=True)) == [
         ("ap", "talr_ap", 24),
         ("ap", "talr_ap", 12),
@@ -113,7 +113,7 @@ def test_holes_keep_their_reason():
         record("lsh", 12, 7, score=0.9),
         record("unasked", 12, 0, score=0.9),
     ]
-    frame = tables.tidy(table(), records)
+    frame = frames.tidy(table(), records)
     found = {
         (row.method, row.bits): (row.seeds, row.status, row.reason) for row in frame.itertuples(index=False)
     }
@@ -137,16 +137,16 @@ def test_published_values_and_differences():
 
     sources = [source("second", 0.7), source("first", 0.25), source("unnamed", 0.1, "lsh")]
     asked = table(published=["first", "second"], seeds=[0])
-    frame = tables.tidy(asked, [record(score=0.75), record("lsh", score=0.5)], sources)
+    frame = frames.tidy(asked, [record(score=0.75), record("lsh", score=0.5)], sources)
     assert cell(frame, "talr_ap", 12)[["published", "difference"]].tolist() == [0.25, 0.5]
     assert math.isnan(cell(frame, "lsh", 12)["published"])
     assert frame["published"].notna().sum() == 1
-    assert tables.tidy(table(), [], sources)["published"].isna().all()
+    assert frames.tidy(table(), [], sources)["published"].isna().all()
     with pytest.raises(ValueError, match="source 'third' is not known"):
-        tables.tidy(table(published=["third"]), [], sources)
+        frames.tidy(table(published=["third"]), [], sources)
     twice = {**sources[0], "values": sources[0]["values"] * 2}
     with pytest.raises(ValueError, match="digits, ap, talr_ap, 12 bits is given twice"):
-        tables.tidy(table(published=["second"]), [], [twice])
+        frames.tidy(table(published=["second"]), [], [twice])
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_published_values_and_differences():
 )
 def test_errors_are_clear(records, blocks, message):
     with pytest.raises(ValueError, match=message):
-        tables.tidy(table(**({"blocks": blocks} if blocks else {})), records)
+        frames.tidy(table(**({"blocks": blocks} if blocks else {})), records)
 
 
 # -- wide and CSV ---------------------------------------------------------------------------------
@@ -184,8 +184,8 @@ def test_wide_is_the_layout_of_the_paper():
         {"protocol": "digits", "metric": "ndcg", "bits": [12], "methods": ["mihash"]},
     ]
     asked = table(blocks=blocks, seeds=[0])
-    frame = tables.tidy(asked, [record(score=0.5), record("mihash", score=0.25)])
-    layout = tables.wide(frame, asked)
+    frame = frames.tidy(asked, [record(score=0.5), record("mihash", score=0.25)])
+    layout = frames.wide(frame, asked)
     expected = pd.DataFrame(
         {
             "method": ["talr_ap", "mihash", "lsh"],
@@ -195,29 +195,29 @@ def test_wide_is_the_layout_of_the_paper():
         }
     )
     pd.testing.assert_frame_equal(layout, expected)
-    assert tables.to_csv(layout) == (
+    assert frames.to_csv(layout) == (
         "method,digits ap 12,digits ap 24,digits ndcg 12\ntalr_ap,0.5,,\nmihash,0.25,,0.25\nlsh,,,\n"
     )
 
 
 def test_csv_gives_every_bit_back():
     asked = table()
-    frame = tables.tidy(asked, awkward())
-    for original in (frame, tables.wide(frame, asked)):
-        text = tables.to_csv(original)
+    frame = frames.tidy(asked, awkward())
+    for original in (frame, frames.wide(frame, asked)):
+        text = frames.to_csv(original)
         assert "\r" not in text and text.endswith("\n")
-        again = tables.from_csv(text)
+        again = frames.from_csv(text)
         pd.testing.assert_frame_equal(again, original, check_exact=True)
         for column in original.select_dtypes("float"):
             assert [struct.pack("d", value) for value in again[column].dropna()] == [
                 struct.pack("d", value) for value in original[column].dropna()
             ]
-        assert tables.to_csv(again) == text
+        assert frames.to_csv(again) == text
 
 
 def test_the_order_of_the_records_does_not_matter():
-    assert tables.to_csv(tables.tidy(table(), awkward())) == tables.to_csv(
-        tables.tidy(table(), awkward()[::-1])
+    assert frames.to_csv(frames.tidy(table(), awkward())) == frames.to_csv(
+        frames.tidy(table(), awkward()[::-1])
     )
 
 
@@ -244,7 +244,7 @@ def scored(**scores):
 )
 def test_best_and_second(scores, expected):
     asked = table(seeds=[0], blocks=[{"protocol": "digits", "metric": "ap", "bits": [12]}])
-    found = tables.marks(tables.tidy(asked, scored(**scores)))
+    found = frames.marks(frames.tidy(asked, scored(**scores)))
     assert found == {("digits", "ap", method, 12): mark for method, mark in expected.items()}
 
 
@@ -255,7 +255,7 @@ def test_markdown_to_the_letter():
     records = [record(seed=seed, score=0.5 + seed / 10) for seed in (0, 1)]
     records += [record("mihash", seed=seed, score=0.25) for seed in (0, 1)]
     records += [record("mihash", 24, seed, status="refused", reason="no *labels*") for seed in (0, 1)]
-    assert tables.to_markdown(tables.tidy(asked, records), asked) == (
+    assert markdown.to_markdown(frames.tidy(asked, records), asked) == (
         "# A\\|B\\_c\n\nFor tests.\n\n## Digits, AP<sub>T</sub>\n\n"
         "| Method | 12 bits | 24 bits |\n|:---|---:|---:|\n"
         "| TALR-AP | **0.550** ± 0.071 | – <sup>a</sup> |\n"
@@ -282,7 +282,7 @@ def test_latex_is_escaped_and_balanced():
         for method in ("talr_ap", "my_method")
         for seed in (0, 1, 2)
     ]
-    text = tables.to_latex(tables.tidy(asked, records), asked)
+    text = latex.to_latex(frames.tidy(asked, records), asked)
     plain = re.sub(r"\\[%&_#{}$]", "", text)
     assert r"50\% of a\_b \& c\#d \{e\} \textasciitilde{}f\textasciicircum{}g \textbackslash{}h \$i." in text
     assert r"my\_method" in text and r"\textbf{my\_protocol}, AP$_\mathrm{T}$" in text
@@ -316,7 +316,7 @@ def test_panels_of_table_1_are_those_of_the_paper():
             ("nus_wide", "ap@5000", [12, 24, 32, 48]),
         ]
     ]
-    laid_out = tables.panels(table(blocks=blocks))
+    laid_out = frames.panels(table(blocks=blocks))
     assert [[group.title for group in panel.groups] for panel in laid_out] == [
         ["CIFAR-10 (S1)", "NUS-WIDE"],
         ["CIFAR-10 (S2)", "NUS-WIDE"],
@@ -385,5 +385,5 @@ def test_published_figures_are_those_of_the_paper():
     source = yaml.safe_load(PUBLISHED.read_text())
     asked = table(published=["he2018"])
     assert {
-        cell: value for cell, (value, _, _) in tables.published_values(asked, [source]).items()
+        cell: value for cell, (value, _, _) in frames.published_values(asked, [source]).items()
     } == printed

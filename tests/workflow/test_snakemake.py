@@ -375,7 +375,7 @@ EDITS = {
     "methods/_base.py": ({"train_and_encode", "score_codes", "collect_table"}, {"lsh", "talr_ap"}),
     "methods/itq.py": (set(), set()),
     "evaluation/exact.py": ({"score_codes", "collect_table"}, {"lsh", "talr_ap"}),
-    "workflow/reporting/tables.py": ({"collect_table"}, set()),
+    "workflow/reporting/latex.py": ({"collect_table"}, set()),
     "workflow/reporting/page.py": (set(), set()),
     "datasets/digits.py": (set(), set()),
     "datasets/splits.py": (

@@ -12,8 +12,7 @@ import jinja2
 import pandas as pd
 from markupsafe import Markup
 
-from workflow.reporting.names import method_name, metric_name
-from workflow.reporting.tables import (
+from workflow.reporting.frames import (
     EN_DASH,
     NO_RECORD,
     by_cell,
@@ -25,6 +24,7 @@ from workflow.reporting.tables import (
     to_csv,
     wide,
 )
+from workflow.reporting.names import method_name, metric_name
 
 CONTEXT = ("command", "generator", "captions", "paragraphs")
 CAPTIONS = {
@@ -48,7 +48,7 @@ def page(
 ) -> str:
     """The results of a table as one self-contained HTML document.
 
-    `tidy_frame` is what `tables.tidy` made of the same table, records and published figures. `figures` maps
+    `tidy_frame` is what `frames.tidy` made of the same table, records and published figures. `figures` maps
     a figure's name to the text of an SVG. `context` may give: "command" (what makes this page again),
     "generator" (name and version of the program), "captions" (figure name -> caption, before the built-in
     one), "paragraphs" (list of further introductory text); plain text, all of them.
@@ -57,7 +57,7 @@ def page(
     their reasons, runs, versions and fingerprints, definitions of the metrics, and both CSV files as data:
     links. The same arguments give the same text.
 
-    Raises ValueError for an unknown key in `context`, and whatever `tables.tidy` raises for such records.
+    Raises ValueError for an unknown key in `context`, and whatever `frames.tidy` raises for such records.
     """
     if unknown := sorted(set(context) - set(CONTEXT)):
         raise ValueError(

@@ -76,6 +76,10 @@ def code(*modules):
     return [os.path.relpath(ROOT / file) for file in code_files(ROOT, *modules)]
 
 
+# Modules that draw a figure of a table.
+FIGURES = sorted(p.stem for p in (ROOT / "workflow/reporting/figures").glob("[a-z]*.py"))
+
+
 def as_json(value):
     return json.dumps(value, sort_keys=True)
 
@@ -394,6 +398,7 @@ def table_settings(wildcards):
         {"title": entry("protocols", block["protocol"]).get("title", block["protocol"])} | block
         for block in table["blocks"]
     ]
+    table["families"] = {method: CONFIGURATION.cards[method].family for method in table["methods"]}
     published = [CONFIGURATION["published"][source] for source in table["published"]]
     refused = [
         {"protocol": cell.protocol, "method": cell.method, "bits": cell.bits, "reason": reason}
@@ -401,13 +406,6 @@ def table_settings(wildcards):
         if (reason := CONFIGURATION.refusal(cell))
     ]
     return as_json({"table": table, "published": published, "refused": refused})
-
-
-def table_figures(wildcards):
-    """Figures that stand on a table's page."""
-    blocks = entry("tables", wildcards.table)["blocks"]
-    has_ranges = any(block["metric"] == "ap" for block in blocks)
-    return [f"results/figures/tie_ranges_{wildcards.table}.svg"] if has_ranges else []
 
 
 def score_settings(wildcards):

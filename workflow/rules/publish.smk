@@ -5,7 +5,7 @@ rule collect_table:
     input:
         runs=lambda wildcards: table_runs(wildcards, "run.json"),
         scores=lambda wildcards: table_runs(wildcards, "scores.json"),
-        code=code("workflow.reporting.tables"),
+        code=code("workflow.reporting.markdown", "workflow.reporting.latex"),
     output:
         multiext("results/{table}", ".csv", ".tidy.csv", ".md", ".tex"),
     log:
@@ -40,34 +40,34 @@ rule paper_tie_ranges:
         ' cp "$file" {params.folder:q}/"tie_ranges.${{file##*.}}"; done > {log:q} 2>&1'
 
 
-rule plot_tie_ranges:
+rule plot_figure:
     input:
         runs=lambda wildcards: table_runs(wildcards, "run.json"),
         scores=lambda wildcards: table_runs(wildcards, "scores.json"),
-        code=code("workflow.reporting.figures"),
+        code=lambda wildcards: code(f"workflow.reporting.figures.{wildcards.figure}"),
     output:
-        multiext("results/figures/tie_ranges_{table}", ".pdf", ".svg", ".png"),
+        multiext("results/figures/{figure}_{table}", ".pdf", ".svg", ".png"),
     log:
-        "results/logs/plot_tie_ranges/{table}.log",
+        "results/logs/plot_figure/{figure}_{table}.log",
+    wildcard_constraints:
+        figure=one_of(FIGURES),
     conda:
         "../../environment.yml"
     params:
         settings=table_settings,
         stem=subpath(output[0], strip_suffix=".pdf"),
     message:
-        "Tie ranges of table {wildcards.table}"
+        "Figure {wildcards.figure} of table {wildcards.table}"
     shell:
-        "exec python -m workflow.scripts.plot_tie_ranges --log {log:q} --settings {params.settings:q}"
-        " --stem {params.stem:q}"
+        "exec python -m workflow.scripts.plot_figure --log {log:q} --settings {params.settings:q}"
+        " --figure {wildcards.figure} --stem {params.stem:q}"
 
 
 rule render_page:
     input:
         runs=lambda wildcards: table_runs(wildcards, "run.json"),
         scores=lambda wildcards: table_runs(wildcards, "scores.json"),
-        table="results/{table}.tidy.csv",
-        figures=table_figures,
-        code=code("workflow.reporting.page"),
+        code=code("workflow.reporting.page", *[f"workflow.reporting.figures.{name}" for name in FIGURES]),
         template=os.path.relpath(ROOT / "workflow/reporting/page.html.j2"),
     output:
         "results/{table}.html",
@@ -81,4 +81,4 @@ rule render_page:
         "Page results/{wildcards.table}.html"
     shell:
         "exec python -m workflow.scripts.render_page --log {log:q} --settings {params.settings:q}"
-        " --output {output:q} --tidy {input.table:q} --figures {input.figures:q}"
+        " --output {output:q}"

@@ -54,7 +54,7 @@ def work(options):
                     )
                 metrics, per_query = scores.means, scores.per_query
                 curves = {
-                    kind: [None if np.isnan(value) else float(value) for value in values]
+                    kind: [None if np.isnan(value) else value for value in values.tolist()]
                     for kind, values in scores.curves.items()
                 }
             with filled(run) as folder:

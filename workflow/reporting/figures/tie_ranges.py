@@ -1,57 +1,26 @@
-"""Figures of a table, drawn on Figure objects: no pyplot, no state, the same bytes from the same scores."""
+"""How far the order of tied items moves mAP: Figure 4 of He et al., CVPR 2018."""
 
-import colorsys
-import hashlib
-import io
-import os
 import statistics
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
-import matplotlib
 import matplotlib.style
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.font_manager import FontProperties
-from matplotlib.textpath import TextPath
 from matplotlib.ticker import MaxNLocator
 
+from workflow.reporting.drawing import BEHIND, GRID, INK, QUIET, STYLE, SURFACE, colour, text_width
+from workflow.reporting.frames import EN_DASH, Group, by_cell, groups, score_of
 from workflow.reporting.names import method_name
-from workflow.reporting.tables import EN_DASH, Group, by_cell, groups, score_of
 
-# The eight colours of Okabe and Ito, but for black, which is the dots', and then those of Paul Tol's muted
-# scheme: told apart with every common kind of colour blindness as far as so many can be.
-COLOURS = {
-    "talr_ap": "#D55E00",
-    "talr_ndcg": "#E69F00",
-    "mihash": "#0072B2",
-    "hashnet": "#56B4E9",
-    "dtsh": "#009E73",
-    "dpsh": "#CC79A7",
-    "itq": "#F0E442",
-    "structhash": "#332288",
-    "fasthash": "#44AA99",
-    "machash": "#999933",
-    "bre": "#882255",
-    "lsh": "#999999",
-    "talr_ap_continuation": "#CC6677",
-}
-STYLE = {
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial", "sans-serif"],
-    "font.size": 8.0,
-    "axes.linewidth": 0.6,
-    "text.parse_math": False,
-    "pdf.fonttype": 42,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "tiebench",
-}
-INK = "#000000"
-QUIET = "#767676"
-GRID = "#D0D0D0"
-SURFACE = "#FFFFFF"
-# Behind text, so that no grid line crosses it.
-BEHIND = {"facecolor": SURFACE, "edgecolor": "none", "pad": 0.6}
+TITLE = "What ties can do to mAP"
+CAPTION = (
+    "How to read it. Items at one Hamming distance from a query are tied, and a ranking may "
+    "list them in any order. A bar runs from the mean AP (mAP) of the worst of these orders to that of the "
+    "best; a program that breaks ties its own way can report any value on the bar. The dot, with its value "
+    "beside it, is AP_T: the exact mean over all orders. Where the bars of two methods overlap, a comparison "
+    "that leaves ties to chance or to the program does not say which is better; the dots do."
+)
+NEEDS = ()
 
 # All in inches.
 WIDTH = 7.0
@@ -62,16 +31,11 @@ VALUE = 0.40
 MAX_PANELS = 4
 
 
-def colour(method: str) -> str:
-    """The colour of a method, "#RRGGBB", the same in every figure; an unknown one's comes from its name."""
-    if method in COLOURS:
-        return COLOURS[method]
-    number = int.from_bytes(hashlib.sha256(method.encode()).digest()[:4], "big")
-    red, green, blue = colorsys.hls_to_rgb(number / 2**32, 0.50, 0.45)
-    return f"#{round(red * 255):02X}{round(green * 255):02X}{round(blue * 255):02X}"
+def applies(table: Mapping) -> bool:
+    return any(block["metric"] == "ap" for block in table["blocks"])
 
 
-def tie_ranges(table: Mapping, records: Iterable[Mapping]) -> Figure:
+def draw(table: Mapping, records: Iterable[Mapping]) -> Figure:
     """How far the order of tied items moves mAP: Figure 4 of He et al., CVPR 2018.
 
     For each block of the table whose metric is "ap" a row of panels, one per bits (at most four side by
@@ -106,15 +70,9 @@ def _range(runs: Mapping, protocol: str, method: str, bits: int) -> tuple[float,
     return low, middle, high
 
 
-def _text_width(text: str, size: float, weight: str = "normal") -> float:
-    """Width of text in inches, from the outlines of the font that matplotlib brings along."""
-    font = FontProperties(family="DejaVu Sans", size=size, weight=weight)
-    return TextPath((0, 0), text, prop=font).get_extents().width / 72 if text.strip() else 0.0
-
-
 def _draw(table: Mapping, wanted: list[Group], runs: Mapping) -> Figure:
     names = [method_name(method) for group in wanted for method in group.methods]
-    left = EDGE + max(_text_width(name, 8) for name in names) + 0.10
+    left = EDGE + max(text_width(name, 8) for name in names) + 0.10
     lines = [
         (group, group.bits[start : start + MAX_PANELS])
         for group in wanted
@@ -254,39 +212,3 @@ def _panel(axes, group: Group, bits: int, ranges: Mapping, limits, tick_values, 
             color=INK,
             bbox=BEHIND,
         )
-
-
-def render(figure: Figure, kind: str) -> bytes:
-    """A figure as the bytes of a "pdf", "svg" or "png" (200 dots per inch), without dates or versions.
-
-    Raises ValueError for any other kind.
-    """
-    metadata = {
-        "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
-        "svg": {"Date": None, "Creator": None},
-        "png": {"Software": None},
-    }
-    if kind not in metadata:
-        raise ValueError(f"a figure can be written as .pdf, .svg or .png, not .{kind}")
-    buffer = io.BytesIO()
-    with matplotlib.style.context(["default", STYLE]):
-        figure.savefig(buffer, format=kind, dpi=200 if kind == "png" else 72, metadata=metadata[kind])
-    return buffer.getvalue()
-
-
-def save(figure: Figure, path: str | Path) -> None:
-    """Write a figure to a .pdf, .svg or .png file, whole or not at all.
-
-    Raises ValueError for another ending, OSError where the file cannot be written.
-    """
-    path = Path(path)
-    content = render(figure, path.suffix.removeprefix(".").lower())
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        with partial.open("wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Records of runs to tables: tidy and wide frames, CSV, Markdown, LaTeX.
+"""Records of runs to the frames of a table, tidy and wide, and what its printed forms share.
 
 A *cell* is (protocol, metric, method, bits). A *group* is one block of a table: the columns of one protocol
 and one metric. A *panel* is a row of groups side by side under one header, as in the tables of the paper.
@@ -6,7 +6,6 @@ and one metric. A *panel* is a row of groups side by side under one header, as i
 
 import io
 import math
-import re
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from dataclasses import dataclass
 import pandas as pd
 from scipy.special import stdtrit
 
-from workflow.reporting.names import method_name, metric_name, protocol_name
+from workflow.reporting.names import method_name, protocol_name
 
 COLUMNS = (
     "table",
@@ -34,6 +33,8 @@ COLUMNS = (
 )
 NUMBERS = ("mean", "std", "ci_low", "ci_high", "published", "difference")
 EN_DASH = "–"
+# What a method's loss looks at: pairs, triplets or lists of items; the others are references.
+FAMILIES = ("reference", "pointwise", "pairwise", "listwise")
 NO_RECORD = "no run was recorded"
 
 
@@ -71,11 +72,11 @@ class Note:
 def groups(table: Mapping) -> list[Group]:
     """The blocks of a table as groups, in its order.
 
-    A block without `methods` takes the table's; a block's own are put in the order of the table's.
+    A block without `methods` takes the table's. Rows stand family after family where `table["families"]`,
+    method -> one of FAMILIES, is given; within a family in the order of the table's methods.
 
     Raises ValueError when the table asks for one cell twice.
     """
-    order = {method: index for index, method in enumerate(table["methods"])}
     result, seen = [], set()
     for block in table["blocks"]:
         methods = block.get("methods") or table["methods"]
@@ -84,7 +85,7 @@ def groups(table: Mapping) -> list[Group]:
             metric=block["metric"],
             title=block.get("title") or protocol_name(block["protocol"]),
             bits=tuple(block["bits"]),
-            methods=tuple(sorted(methods, key=lambda method: order.get(method, len(order)))),
+            methods=tuple(_in_order(table, methods)),
         )
         for cell in _cells(group):
             if cell in seen:
@@ -109,9 +110,23 @@ def panels(table: Mapping, max_columns: int = 8) -> list[Panel]:
 
 
 def _method_order(table: Mapping, of: Iterable[Group]) -> list[str]:
-    asked = list(dict.fromkeys(method for group in of for method in group.methods))
+    return _in_order(table, dict.fromkeys(method for group in of for method in group.methods))
+
+
+def family(table: Mapping, method: str) -> str:
+    """One of FAMILIES, "" where the table does not say: it then keeps its own order, ungrouped."""
+    return (table.get("families") or {}).get(method, "")
+
+
+def _in_order(table: Mapping, methods: Iterable[str]) -> list[str]:
+    """Rows of a table: family after family, within one in the order of the table."""
     order = {method: index for index, method in enumerate(table["methods"])}
-    return sorted(asked, key=lambda method: order.get(method, len(order)))
+
+    def key(method):
+        of = family(table, method)
+        return FAMILIES.index(of) if of in FAMILIES else len(FAMILIES), order.get(method, len(order))
+
+    return sorted(methods, key=key)
 
 
 def _cells(group: Group) -> Iterable[tuple[str, str, str, int]]:
@@ -372,169 +387,13 @@ def _letters(index: int) -> str:
     return text
 
 
-def _cell_values(tidy_frame: pd.DataFrame) -> dict[tuple, tuple[float, float]]:
+def cell_values(tidy_frame: pd.DataFrame) -> dict[tuple, tuple[float, float]]:
+    """Cell -> (mean, standard deviation over seeds)."""
     return {tuple(cell): (mean, std) for *cell, mean, std in _rows(tidy_frame, "mean", "std")}
 
 
-# -- Markdown -------------------------------------------------------------------------------------
-
-
-def to_markdown(tidy_frame: pd.DataFrame, table: Mapping, digits: int = 3) -> str:
-    """A table as Markdown: title, description, one pipe table per group, notes.
-
-    Scores have `digits` decimals, with +- one standard deviation where there are several seeds; the best of
-    a column is bold, the second underlined; a hole is an en dash with a note.
-    """
-    mark = marks(tidy_frame)
-    reasons, note_of = notes(tidy_frame, table)
-    values = _cell_values(tidy_frame)
-    lines = [f"# {_markdown(table.get('title') or table['name'])}", ""]
-    if table.get("description"):
-        lines += [_markdown(" ".join(table["description"].split())), ""]
-    for group in groups(table):
-        name, subscript = metric_name(group.metric)
-        subscript = f"<sub>{subscript}</sub>" if subscript else ""
-        lines += [f"## {_markdown(group.title)}, {_markdown(name)}{subscript}", ""]
-        lines += ["| Method | " + " | ".join(f"{bits} bits" for bits in group.bits) + " |"]
-        lines += ["|:---|" + "---:|" * len(group.bits)]
-        for method in group.methods:
-            row = [_markdown(method_name(method))]
-            for bits in group.bits:
-                cell = (group.protocol, group.metric, method, bits)
-                mean, std = values.get(cell, (math.nan, math.nan))
-                text = EN_DASH if math.isnan(mean) else f"{mean:.{digits}f}"
-                text = {"best": f"**{text}**", "second": f"<ins>{text}</ins>"}.get(mark.get(cell), text)
-                text += "" if math.isnan(std) else f" ± {std:.{digits}f}"
-                row.append(text + (f" <sup>{note_of[cell]}</sup>" if cell in note_of else ""))
-            lines.append("| " + " | ".join(row) + " |")
-        lines.append("")
-    legend = f"Best in bold, second underlined. {_seeds_sentence(tidy_frame)}"
-    lines += [legend.strip(), ""]
-    for note in reasons:
-        lines += [f"<sup>{note.mark}</sup> {_markdown(note.cells)} – {_markdown(note.reason)}", ""]
-    return "\n".join(lines).rstrip("\n") + "\n"
-
-
-def _seeds_sentence(tidy_frame: pd.DataFrame) -> str:
+def seeds_sentence(tidy_frame: pd.DataFrame) -> str:
+    """What stands after a mean, in words; "" where every cell has one seed at most."""
     if not (tidy_frame["seeds"] > 1).any():
         return ""
     return "Mean ± standard deviation over seeds."
-
-
-def _markdown(text: str) -> str:
-    return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", text)
-
-
-# -- LaTeX ----------------------------------------------------------------------------------------
-
-LATEX_SPECIAL = {
-    "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "&": r"\&",
-    "#": r"\#",
-    "%": r"\%",
-    "_": r"\_",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    "–": "--",
-    "—": "---",
-    "±": r"$\pm$",
-    "×": r"$\times$",
-    "…": r"\ldots{}",
-}
-
-
-def escape_latex(text: str) -> str:
-    """Text in which no character has a meaning to LaTeX; line breaks become spaces."""
-    return "".join(LATEX_SPECIAL.get(character, character) for character in " ".join(text.split()))
-
-
-def to_latex(
-    tidy_frame: pd.DataFrame,
-    table: Mapping,
-    digits: int = 3,
-    max_columns: int = 8,
-    environment: str = "table",
-) -> str:
-    """A table as a complete LaTeX `table` environment that needs only the booktabs package.
-
-    Panels of at most `max_columns` columns of scores are stacked in one tabular, each with a \\multicolumn
-    header per group. Scores have `digits` decimals and, in small type, +- one standard deviation where there
-    are several seeds; the best of a column is bold, the second underlined; a hole is an en dash with a note
-    below. `environment="table*"` spans both columns of a paper.
-    """
-    mark = marks(tidy_frame)
-    reasons, note_of = notes(tidy_frame, table)
-    values = _cell_values(tidy_frame)
-    laid_out = panels(table, max_columns)
-    width = max(sum(len(group.bits) for group in panel.groups) for panel in laid_out)
-    caption = escape_latex(table.get("title") or table["name"]).rstrip(".") + "."
-    if table.get("description"):
-        caption += " " + escape_latex(table["description"])
-    caption += " Best in bold, second underlined."
-    if sentence := _seeds_sentence(tidy_frame):
-        caption += " " + escape_latex(sentence)
-    lines = [
-        f"\\begin{{{environment}}}[t]",
-        r"\centering",
-        r"\small",
-        r"\setlength{\tabcolsep}{4pt}",
-        f"\\caption{{{caption}}}",
-        f"\\label{{tab:{re.sub('[^A-Za-z0-9]+', '-', table['name'])}}}",
-        f"\\begin{{tabular}}{{l{'c' * width}}}",
-        r"\toprule",
-    ]
-    for index, panel in enumerate(laid_out):
-        if index:
-            lines.append(r"\midrule")
-        lines += _latex_header(panel, width)
-        for method in panel.methods:
-            row = [escape_latex(method_name(method))]
-            for group in panel.groups:
-                for bits in group.bits:
-                    cell = (group.protocol, group.metric, method, bits)
-                    row.append(_latex_cell(values.get(cell), digits, mark.get(cell), note_of.get(cell)))
-            lines.append(_latex_row(row, width))
-    lines += [r"\bottomrule", r"\end{tabular}"]
-    if reasons:
-        lines.append(r"\par\smallskip\footnotesize\raggedright")
-        for note in reasons:
-            words = escape_latex(f"{note.cells} – {note.reason}").rstrip(".")
-            lines.append(f"\\textsuperscript{{{note.mark}}}~{words}.\\par")
-    lines.append(f"\\end{{{environment}}}")
-    return "\n".join(lines) + "\n"
-
-
-def _latex_header(panel: Panel, width: int) -> list[str]:
-    names, rules, bits, start = [""], [], ["Method"], 2
-    for group in panel.groups:
-        end = start + len(group.bits) - 1
-        name, subscript = metric_name(group.metric)
-        metric = escape_latex(name) + (f"$_\\mathrm{{{subscript}}}$" if subscript else "")
-        title = f"\\textbf{{{escape_latex(group.title)}}}, {metric}"
-        names.append(f"\\multicolumn{{{len(group.bits)}}}{{c}}{{{title}}}")
-        rules.append(f"\\cmidrule(lr){{{start}-{end}}}")
-        bits += [f"{count} bits" for count in group.bits]
-        start = end + 1
-    return [_latex_row(names, None), " ".join(rules), _latex_row(bits, width), r"\midrule"]
-
-
-def _latex_row(row: list[str], width: int | None) -> str:
-    padding = [""] * (0 if width is None else width + 1 - len(row))
-    return " & ".join(row + padding).rstrip() + r" \\"
-
-
-def _latex_cell(value: tuple[float, float] | None, digits: int, mark: str | None, note: str | None) -> str:
-    if value is None:
-        return ""
-    mean, std = value
-    text = "--" if math.isnan(mean) else f"{mean:.{digits}f}"
-    text = {"best": f"\\textbf{{{text}}}", "second": f"\\underline{{{text}}}"}.get(mark, text)
-    if not math.isnan(std):
-        text += f"\\,{{\\scriptsize$\\pm$\\,{std:.{digits}f}}}"
-    return text + (f"\\textsuperscript{{{note}}}" if note else "")
