@@ -57,7 +57,8 @@ class HashingMethod:
 
     Class attributes, written as literals so that they can be read without importing the module:
     * `supervision`: "none", "binary" (uses affinity > 0), "graded" (uses its values) or "labels";
-    * `family`: "pointwise", "pairwise", "listwise" or "reference", for the grouping of tables;
+    * `family`: what its loss looks at, as He et al. (2018) group methods: "pointwise" (one pair of items at a
+      time), "pairwise" (triplets, that is pairs of pairs), "listwise" (rankings), or "reference" (no labels);
     * `end_to_end`: True if it can learn from images, through a network.
     """
 

@@ -46,7 +46,7 @@ class BRE(HashingMethod):
     """
 
     supervision = "graded"
-    family = "pairwise"
+    family = "pointwise"
 
     anchors: int = 50
     partners: float = 0.05

@@ -32,7 +32,7 @@ class DPSH(DeepHashing):
     """
 
     supervision = "binary"
-    family = "pairwise"
+    family = "pointwise"
     changing_memory = ("table",)
 
     learning_rate: float = 3.0

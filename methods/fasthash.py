@@ -26,7 +26,7 @@ class FastHash(TreeHashing):
     """
 
     supervision = "binary"
-    family = "pairwise"
+    family = "pointwise"
 
     loss: str = "hinge"
     similar: int = 100

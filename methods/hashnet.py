@@ -40,7 +40,7 @@ class HashNet(DeepHashing):
     """
 
     supervision = "binary"
-    family = "pairwise"
+    family = "pointwise"
     changing_memory = ("iteration",)
 
     learning_rate: float = 1.0

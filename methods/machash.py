@@ -32,7 +32,7 @@ class MACHash(HashingMethod):
     """
 
     supervision = "binary"
-    family = "pairwise"
+    family = "pointwise"
 
     similar: int = 100
     dissimilar: int = 500
