@@ -2,7 +2,9 @@
 
 import math
 import re
+import shutil
 import struct
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -286,12 +288,12 @@ def test_latex_is_escaped_and_balanced():
     plain = re.sub(r"\\[%&_#{}$]", "", text)
     assert r"50\% of a\_b \& c\#d \{e\} \textasciitilde{}f\textasciicircum{}g \textbackslash{}h \$i." in text
     assert r"my\_method" in text and r"\textbf{my\_protocol}, AP$_\mathrm{T}$" in text
-    assert r"\textbf{0.500}\,{\scriptsize$\pm$\,0.000}" in text
+    assert r"\textbf{0.500}\,{\scriptsize$\pm$.000}" in text
     assert "%" not in plain and "#" not in plain and "_" not in re.sub(r"\$_\\mathrm{T}\$", "", plain)
     assert plain.count("{") == plain.count("}") and plain.count("$") % 2 == 0
     assert text.isascii()
-    begins, ends = (re.findall(rf"\\{word}{{(\w+)}}", text) for word in ("begin", "end"))
-    assert begins == ends[::-1] == ["table", "tabular"]
+    begins, ends = (re.findall(rf"\\{word}{{(\w+\*?)}}", text) for word in ("begin", "end"))
+    assert begins == ends[::-1] == ["table*", "tabular"]
     # every row of the tabular spans 1 + 8 columns
     body = text[text.index(r"\toprule") : text.index(r"\bottomrule")]
     rows = [re.sub(r"\\&", "", line) for line in body.splitlines() if line.endswith(r"\\")]
@@ -387,3 +389,93 @@ def test_published_figures_are_those_of_the_paper():
     assert {
         cell: value for cell, (value, _, _) in frames.published_values(asked, [source]).items()
     } == printed
+
+
+FAMILIES = {"lsh": "reference", "mihash": "listwise", "talr_ap": "listwise"}
+
+
+def test_rows_stand_by_family_with_published_values_where_asked():
+    blocks = [{"protocol": "cifar10_s1", "metric": "ap", "bits": [12]}]
+    asked = table(blocks=blocks, seeds=[0], families=FAMILIES, published=["he2018"], print_published=True)
+    records = [record("talr_ap", score=0.75, protocol="cifar10_s1")]
+    printed = [yaml.safe_load(PUBLISHED.read_text())]
+    frame = frames.tidy(asked, records, printed)
+    assert list(frames.wide(frame, asked)["method"]) == ["lsh", "talr_ap", "mihash"]
+    assert (
+        "| *Reference* | |\n| LSH | – <sup>a</sup> |\n| *Listwise* | |\n"
+        "| TALR-AP | 0.750 (0.732) |\n| MIHash | – (0.687) <sup>a</sup> |\n"
+    ) in markdown.to_markdown(frame, asked)
+    text = latex.to_latex(frame, asked)
+    assert (
+        "\\multicolumn{2}{l}{\\emph{Reference}} \\\\\nLSH & --\\textsuperscript{a} \\\\\n\\addlinespace\n"
+        in text
+    )
+    assert "TALR-AP & 0.750\\,{\\scriptsize(.732)} \\\\" in text
+    assert "In parentheses: as published." in text
+    assert ".732" not in latex.to_latex(frame, asked | {"print_published": False})
+
+
+def test_one_family_needs_no_heading():
+    asked = table(families=dict.fromkeys(FAMILIES, "listwise"))
+    assert "Listwise" not in markdown.to_markdown(frames.tidy(asked, []), asked)
+
+
+def test_latex_compiles_within_the_page(tmp_path):
+    program = shutil.which("pdflatex")
+    if program is None:
+        pytest.skip("there is no pdflatex on this machine")
+    lengths = [12, 24, 32, 48]
+    asked = table(
+        title=r"50% of a_b & c#d {e} ~f^g \h $i – ±",
+        seeds=[0],
+        families=FAMILIES,
+        published=["he2018"],
+        print_published=True,
+        blocks=[
+            {"protocol": "cifar10_s1", "metric": "ap", "bits": lengths},
+            {"protocol": "nus_wide", "metric": "ap", "bits": lengths},
+            {"protocol": "nus_wide", "metric": "ap@5000", "bits": lengths, "methods": ["talr_ap", "mihash"]},
+            {"protocol": "digits", "metric": "ndcg", "bits": [12], "title": "A very long title of a block"},
+        ],
+    )
+    records = [
+        record(method, bits, seed, 0.5 + seed / 7, protocol)
+        for method in ("talr_ap", "lsh")
+        for protocol in ("cifar10_s1", "nus_wide")
+        for bits in lengths[1:]
+        for seed in (0,)
+    ]
+    seeds = [0, 1, 2]
+    spread = [
+        record(r["method"], r["bits"], seed, seed / 7, r["protocol"]) for r in records for seed in seeds
+    ]
+    printed = [yaml.safe_load(PUBLISHED.read_text())]
+    parts = [
+        latex.to_latex(frames.tidy(asked, records, printed), asked),
+        *(
+            latex.to_latex(frames.tidy(several, spread, printed), several)
+            for several in (asked | {"seeds": seeds}, asked | {"seeds": seeds, "print_published": False})
+        ),
+    ]
+    document = "\n".join(
+        [
+            r"\documentclass[twocolumn]{article}",
+            r"\usepackage{booktabs}",
+            r"\begin{document}",
+            *parts,
+            "Text.",
+            r"\end{document}",
+        ]
+    )
+    (tmp_path / "table.tex").write_text(document)
+    done = subprocess.run(
+        [program, "-interaction=nonstopmode", "-halt-on-error", "table.tex"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert (tmp_path / "table.pdf").stat().st_size > 10_000
+    overfull = re.findall(r"Overfull .hbox.*", done.stdout)
+    assert not overfull, overfull

@@ -118,6 +118,20 @@ def family(table: Mapping, method: str) -> str:
     return (table.get("families") or {}).get(method, "")
 
 
+def by_family(table: Mapping, methods: Sequence[str]) -> list[tuple[str, list[str]]]:
+    """Rows in printing order, cut where the family changes: [(family, methods), …].
+
+    One piece without a name, ("", methods), where they are all of one family or of none.
+    """
+    pieces: list[tuple[str, list[str]]] = []
+    for method in methods:
+        of = family(table, method)
+        if not pieces or pieces[-1][0] != of:
+            pieces.append((of, []))
+        pieces[-1][1].append(method)
+    return pieces if len(pieces) > 1 else [("", list(methods))]
+
+
 def _in_order(table: Mapping, methods: Iterable[str]) -> list[str]:
     """Rows of a table: family after family, within one in the order of the table."""
     order = {method: index for index, method in enumerate(table["methods"])}
@@ -387,9 +401,27 @@ def _letters(index: int) -> str:
     return text
 
 
-def cell_values(tidy_frame: pd.DataFrame) -> dict[tuple, tuple[float, float]]:
-    """Cell -> (mean, standard deviation over seeds)."""
-    return {tuple(cell): (mean, std) for *cell, mean, std in _rows(tidy_frame, "mean", "std")}
+def cell_values(tidy_frame: pd.DataFrame, table: Mapping) -> dict[tuple, tuple[float, float, float]]:
+    """Cell -> (mean, standard deviation over seeds, published value), NaN for what there is not.
+
+    Published values are NaN unless the table asks for them in print, `print_published`.
+    """
+    asked = table.get("print_published", False)
+    rows = _rows(tidy_frame, "mean", "std", "published")
+    return {tuple(cell): (mean, std, printed if asked else math.nan) for *cell, mean, std, printed in rows}
+
+
+def as_published(value: float) -> str:
+    """A published value with at least three decimals, more where it has them; "" for NaN."""
+    return "" if math.isnan(value) else f"{value:.{max(3, len(repr(value).partition('.')[2]))}f}"
+
+
+def legend(tidy_frame: pd.DataFrame, table: Mapping) -> str:
+    """What marks and small figures of a printed table mean, in sentences."""
+    words = ["Best in bold, second underlined.", seeds_sentence(tidy_frame)]
+    if any(not math.isnan(printed) for *_, printed in cell_values(tidy_frame, table).values()):
+        words.append("In parentheses: as published.")
+    return " ".join(filter(None, words))
 
 
 def seeds_sentence(tidy_frame: pd.DataFrame) -> str:

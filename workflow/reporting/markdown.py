@@ -6,19 +6,29 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from workflow.reporting.frames import EN_DASH, cell_values, groups, marks, notes, seeds_sentence
-from workflow.reporting.names import method_name, metric_name
+from workflow.reporting.frames import (
+    EN_DASH,
+    as_published,
+    by_family,
+    cell_values,
+    groups,
+    legend,
+    marks,
+    notes,
+)
+from workflow.reporting.names import family_name, method_name, metric_name
 
 
 def to_markdown(tidy_frame: pd.DataFrame, table: Mapping, digits: int = 3) -> str:
     """A table as Markdown: title, description, one pipe table per group, notes.
 
-    Scores have `digits` decimals, with +- one standard deviation where there are several seeds; the best of
-    a column is bold, the second underlined; a hole is an en dash with a note.
+    Scores have `digits` decimals, with +- one standard deviation where there are several seeds, and the
+    published value in parentheses where the table asks for it; the best of a column is bold, the second
+    underlined; a hole is an en dash with a note.
     """
     mark = marks(tidy_frame)
     reasons, note_of = notes(tidy_frame, table)
-    values = cell_values(tidy_frame)
+    values = cell_values(tidy_frame, table)
     lines = [f"# {_markdown(table.get('title') or table['name'])}", ""]
     if table.get("description"):
         lines += [_markdown(" ".join(table["description"].split())), ""]
@@ -28,19 +38,22 @@ def to_markdown(tidy_frame: pd.DataFrame, table: Mapping, digits: int = 3) -> st
         lines += [f"## {_markdown(group.title)}, {_markdown(name)}{subscript}", ""]
         lines += ["| Method | " + " | ".join(f"{bits} bits" for bits in group.bits) + " |"]
         lines += ["|:---|" + "---:|" * len(group.bits)]
-        for method in group.methods:
-            row = [_markdown(method_name(method))]
-            for bits in group.bits:
-                cell = (group.protocol, group.metric, method, bits)
-                mean, std = values.get(cell, (math.nan, math.nan))
-                text = EN_DASH if math.isnan(mean) else f"{mean:.{digits}f}"
-                text = {"best": f"**{text}**", "second": f"<ins>{text}</ins>"}.get(mark.get(cell), text)
-                text += "" if math.isnan(std) else f" ± {std:.{digits}f}"
-                row.append(text + (f" <sup>{note_of[cell]}</sup>" if cell in note_of else ""))
-            lines.append("| " + " | ".join(row) + " |")
+        for family, methods in by_family(table, group.methods):
+            if family:
+                lines.append(f"| *{family_name(family)}* |" + " |" * len(group.bits))
+            for method in methods:
+                row = [_markdown(method_name(method))]
+                for bits in group.bits:
+                    cell = (group.protocol, group.metric, method, bits)
+                    mean, std, published = values.get(cell, (math.nan,) * 3)
+                    text = EN_DASH if math.isnan(mean) else f"{mean:.{digits}f}"
+                    text = {"best": f"**{text}**", "second": f"<ins>{text}</ins>"}.get(mark.get(cell), text)
+                    text += "" if math.isnan(std) else f" ± {std:.{digits}f}"
+                    text += "" if math.isnan(published) else f" ({as_published(published)})"
+                    row.append(text + (f" <sup>{note_of[cell]}</sup>" if cell in note_of else ""))
+                lines.append("| " + " | ".join(row) + " |")
         lines.append("")
-    legend = f"Best in bold, second underlined. {seeds_sentence(tidy_frame)}"
-    lines += [legend.strip(), ""]
+    lines += [legend(tidy_frame, table), ""]
     for note in reasons:
         lines += [f"<sup>{note.mark}</sup> {_markdown(note.cells)} – {_markdown(note.reason)}", ""]
     return "\n".join(lines).rstrip("\n") + "\n"

@@ -34,8 +34,21 @@ PROTOCOLS = {
     "nus_wide_levels": "NUS-WIDE (shared labels)",
 }
 
-# Every other metric is its family, written as here, and what follows it ("ap@1000": AP@1000).
-FAMILIES = {"ap": "AP", "ndcg": "NDCG", "precision": "Precision", "recall": "Recall"}
+# Every other metric is its kind, written as here, and what follows it ("ap@1000": AP@1000).
+KINDS = {"ap": "AP", "ndcg": "NDCG", "precision": "Precision", "recall": "Recall"}
+
+
+FAMILIES = {
+    "reference": "Reference",
+    "pointwise": "Pointwise (pairs)",
+    "pairwise": "Pairwise (triplets)",
+    "listwise": "Listwise",
+}
+
+
+def family_name(family: str) -> str:
+    """Name of a family of methods for people: "pointwise" is "Pointwise (pairs)"."""
+    return FAMILIES.get(family, family)
 
 
 def method_name(method: str) -> str:
@@ -56,11 +69,11 @@ def metric_name(metric: str) -> tuple[str, str]:
     unchanged, without a subscript.
     """
     if metric in ("ap", "ndcg"):
-        return FAMILIES[metric], "T"
-    family, at, cutoff = metric.partition("@")
-    if at and family in FAMILIES:
-        return f"{FAMILIES[family]}@{cutoff}", ""
-    family, within, radius = metric.partition("_radius_")
-    if within and family in FAMILIES:
-        return f"{FAMILIES[family]} within radius {radius}", ""
+        return KINDS[metric], "T"
+    kind, at, cutoff = metric.partition("@")
+    if at and kind in KINDS:
+        return f"{KINDS[kind]}@{cutoff}", ""
+    kind, within, radius = metric.partition("_radius_")
+    if within and kind in KINDS:
+        return f"{KINDS[kind]} within radius {radius}", ""
     return metric, ""
