@@ -367,6 +367,12 @@ class Configuration:
         network = self["protocols"][cell.protocol]["end_to_end"]
         return network if network is not None and self.cards[cell.method].end_to_end else None
 
+    def has_pictures(self, protocol):
+        """Whether the items of a protocol's dataset can be shown: images, or vectors of pixels."""
+        entry = self["protocols"][protocol]
+        images = entry["input"]["kind"] in ("pixels", "network", "gist") or entry["end_to_end"] is not None
+        return images or "picture" in self["datasets"][entry["dataset"]]
+
     def together(self, protocol, bits):
         """Code lengths that belong to a job with `bits`: the protocol's list if it is on it, or it alone."""
         listed = self["protocols"][protocol]["runs_per_job"]["bits"]

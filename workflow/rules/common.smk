@@ -408,6 +408,63 @@ def table_settings(wildcards):
     return as_json({"table": table, "published": published, "refused": refused})
 
 
+def gallery_cells(table):
+    """(protocol, method, bits) of a gallery: the fewest bits of each protocol whose items are pictures."""
+    fewest = {}
+    for cell in CONFIGURATION.cells(table):
+        if CONFIGURATION.refusal(cell) is None and CONFIGURATION.has_pictures(cell.protocol):
+            fewest[cell.protocol] = min(cell.bits, fewest.get(cell.protocol, cell.bits))
+    return [
+        (cell.protocol, cell.method, cell.bits)
+        for cell in CONFIGURATION.cells(table)
+        if CONFIGURATION.refusal(cell) is None and fewest.get(cell.protocol) == cell.bits
+    ]
+
+
+def gallery_inputs(wildcards):
+    """Codes of the gallery's runs, and the items, split and affinity of their protocols."""
+    seed = entry("tables", wildcards.table)["seeds"][0]
+    files = []
+    for protocol, method, bits in gallery_cells(wildcards.table):
+        files.append(f"results/runs/{protocol}/{method}/{bits}/{seed}/codes.npz")
+        cell = SimpleNamespace(protocol=protocol)
+        files += [f"{dataset_folder(cell)}/{name}" for name in ("items.npy", "labels.npy")]
+        files += [f"resources/protocols/{protocol}/{name}" for name in ("split.npz", "affinity.json")]
+        distances = affinity_features(cell)
+        files += [distances] if distances else []
+    return list(dict.fromkeys(files))
+
+
+def gallery_settings(wildcards):
+    table = entry("tables", wildcards.table)
+    cells = gallery_cells(wildcards.table)
+    names = list(dict.fromkeys(protocol for protocol, _, _ in cells))
+    of_protocol = {name: entry("protocols", name) for name in names}
+    return as_json(
+        {
+            "cells": cells,
+            "seed": table["seeds"][0],
+            "queries": 3 if len(names) == 1 else 2,
+            "datasets": {
+                name: f"resources/datasets/{settings['dataset']}" for name, settings in of_protocol.items()
+            },
+            "protocols": {
+                name: {
+                    "affinity": settings["affinity"],
+                    "picture": entry("datasets", settings["dataset"]).get("picture"),
+                }
+                for name, settings in of_protocol.items()
+            },
+        }
+    )
+
+
+def table_gallery(wildcards):
+    """The gallery of a table, in a list that is empty where it has none."""
+    has = table_cells(wildcards) and gallery_cells(wildcards.table)
+    return [f"results/galleries/{wildcards.table}.npz"] if has else []
+
+
 def score_settings(wildcards):
     settings = entry("protocols", wildcards.protocol)
     return as_json({key: settings[key] for key in ("affinity", "at", "ap_at_normaliser")})

@@ -63,6 +63,45 @@ rule plot_figure:
         " --figure {wildcards.figure} --stem {params.stem:q}"
 
 
+rule collect_gallery:
+    input:
+        gallery_inputs,
+        code=code("workflow.gallery"),
+    output:
+        "results/galleries/{table}.npz",
+    log:
+        "results/logs/collect_gallery/{table}.log",
+    conda:
+        "../../environment.yml"
+    params:
+        settings=gallery_settings,
+    message:
+        "Gallery of table {wildcards.table}"
+    shell:
+        "exec python -m workflow.scripts.collect_gallery --log {log:q} --settings {params.settings:q}"
+        " --output {output:q}"
+
+
+rule plot_gallery:
+    input:
+        gallery="results/galleries/{table}.npz",
+        code=code("workflow.reporting.gallery"),
+    output:
+        multiext("results/figures/gallery_{table}", ".pdf", ".svg", ".png"),
+    log:
+        "results/logs/plot_gallery/{table}.log",
+    conda:
+        "../../environment.yml"
+    params:
+        settings=table_settings,
+        stem=subpath(output[0], strip_suffix=".pdf"),
+    message:
+        "Figure of the gallery of table {wildcards.table}"
+    shell:
+        "exec python -m workflow.scripts.plot_gallery --log {log:q} --settings {params.settings:q}"
+        " --gallery {input.gallery:q} --stem {params.stem:q}"
+
+
 rule render_page:
     input:
         runs=lambda wildcards: table_runs(wildcards, "run.json"),

@@ -1,0 +1,24 @@
+"""The retrieval gallery of a table as a figure: PDF, SVG and PNG."""
+
+from workflow.scripts import _job
+
+
+def work(options):
+    from pathlib import Path
+
+    import numpy as np
+
+    from workflow.reporting import drawing, gallery
+
+    with np.load(options.gallery, allow_pickle=False) as found:
+        figure = gallery.draw(options.settings["table"], dict(found))
+    Path(options.stem).parent.mkdir(parents=True, exist_ok=True)
+    for kind in ("pdf", "svg", "png"):
+        drawing.save(figure, f"{options.stem}.{kind}")
+
+
+if __name__ == "__main__":
+    arguments = _job.parser("plot_gallery")
+    arguments.add_argument("--gallery", required=True, help="what collect_gallery found")
+    arguments.add_argument("--stem", required=True, help="path of the figure without its endings")
+    _job.run(work, arguments)
