@@ -7,21 +7,21 @@ from PIL import Image
 
 from workflow.data import Protocol
 
-NEIGHBOURS = 10
+NEIGHBOURS = 14
 LONGEST_SIDE = 48  # pixels of a thumbnail
 
 
 def collect(cells, dataset_of, settings_of, seed, queries, runs="results/runs"):
     """Neighbours of a few queries by the codes of each method, with thumbnails.
 
-    cells: [(protocol, method, bits), …]; dataset_of: protocol -> folder of its dataset; settings_of: protocol
-    -> {"affinity": …, "picture": shape of the picture that a vector of pixels is, or None}; queries: how many,
-    spread evenly over the query set, so that nobody chooses them.
+    cells: [(protocol, method, bits), …]; dataset_of: protocol -> folder of its dataset; settings_of:
+    protocol -> {"affinity": …, "picture": shape of the picture that a vector of pixels is, or None};
+    queries: how many, spread evenly over the query set, so that nobody chooses them.
     Returns name -> array. For each protocol: "<protocol>/pictures" uint8 (n, h, w, 3), "/queries" int64 (G,),
     places among the pictures, "/run" int64 (2,): bits and seed. For each method, all (G, K):
     "<protocol>/<method>/neighbours", places among the pictures, nearest first, items of one distance in the
-    order of the database; "/distances"; "/relevant", bool; "/tied", how many items of the database are at that
-    distance. Raises ValueError where vectors have not as many values as their picture has pixels.
+    order of the database; "/distances"; "/relevant", bool; "/tied", how many items of the database are at
+    that distance. Raises ValueError where vectors have not as many values as their picture has pixels.
     """
     found = {}
     for protocol in dict.fromkeys(protocol for protocol, _, _ in cells):

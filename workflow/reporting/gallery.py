@@ -14,20 +14,21 @@ from workflow.reporting.names import method_name
 
 TITLE = "What a tie is: the nearest items of a few queries"
 CAPTION = (
-    "Queries are spread evenly over the query set, so nobody chose them; codes of the first seed and the fewest "
-    "bits. A row is the beginning of one method's ranking. ✓ and a green frame: relevant; ✗ and a red, dashed "
-    "one: not. A grey box holds a tie, items at one Hamming distance d in the order of the database, which is "
-    "arbitrary; below it stand d and how many items of the database are at it. Where hundreds are tied, another "
-    "order would show other items, and a metric that does not average over all orders measures that order."
+    "Queries are spread evenly over the query set, so nobody chose them; codes of the first seed and the "
+    "fewest bits. A row is the beginning of one method's ranking. ✓ and a green frame: relevant; ✗ and a "
+    "red, dashed one: not. A grey box holds a tie, items at one Hamming distance d in the order of the "
+    "database, which is arbitrary; below it stand d and how many items of the database are at it. Where "
+    "hundreds are tied, another order would show other items, and a metric that does not average over all "
+    "orders measures that order."
 )
 RIGHT, WRONG, TIE = "#009E73", "#D55E00", "#E4E4E4"
 
 # All in inches.
 WIDTH = 7.0
 EDGE = 0.08
-GAP = 0.07
+GAP = 0.05
 HEAD = 0.30
-WORDS = 0.15
+WORDS = 0.13
 APART = 0.16
 
 
@@ -100,6 +101,7 @@ def _row(axes, gallery: Mapping, of: tuple, start: float, top: float, side: floa
             side + WORDS + GAP / 2,
             facecolor=TIE,
             linewidth=0,
+            zorder=-1,
             gid=f"tie-{protocol}-{query}-{method}-{distance}",
         )
         axes.add_patch(box)

@@ -409,15 +409,19 @@ def table_settings(wildcards):
 
 
 def gallery_cells(table):
-    """(protocol, method, bits) of a gallery: the fewest bits of each protocol whose items are pictures."""
-    fewest = {}
-    for cell in CONFIGURATION.cells(table):
-        if CONFIGURATION.refusal(cell) is None and CONFIGURATION.has_pictures(cell.protocol):
-            fewest[cell.protocol] = min(cell.bits, fewest.get(cell.protocol, cell.bits))
+    """(protocol, method, bits) of a gallery: the fewest bits, where the items of a protocol are pictures.
+
+    One protocol of each dataset: the pictures of the others would be the same.
+    """
+    cells = [cell for cell in CONFIGURATION.cells(table) if CONFIGURATION.refusal(cell) is None]
+    first, fewest = {}, {}
+    for cell in cells:
+        if CONFIGURATION.has_pictures(cell.protocol):
+            dataset = entry("protocols", cell.protocol)["dataset"]
+            if first.setdefault(dataset, cell.protocol) == cell.protocol:
+                fewest[cell.protocol] = min(cell.bits, fewest.get(cell.protocol, cell.bits))
     return [
-        (cell.protocol, cell.method, cell.bits)
-        for cell in CONFIGURATION.cells(table)
-        if CONFIGURATION.refusal(cell) is None and fewest.get(cell.protocol) == cell.bits
+        (cell.protocol, cell.method, cell.bits) for cell in cells if fewest.get(cell.protocol) == cell.bits
     ]
 
 
