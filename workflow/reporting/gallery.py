@@ -5,8 +5,10 @@ from collections.abc import Mapping
 import matplotlib.style
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import PatchCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+from matplotlib.path import Path
 
 from workflow.reporting.drawing import INK, STYLE, SURFACE, text_width
 from workflow.reporting.frames import groups
@@ -21,6 +23,7 @@ CAPTION = (
     "hundreds are tied, another order would show other items, and a metric that does not average over all "
     "orders measures that order."
 )
+CHECK = Path([(-0.5, 0.0), (-0.15, -0.45), (0.55, 0.55)])
 RIGHT, WRONG, TIE = "#009E73", "#D55E00", "#E4E4E4"
 
 # All in inches.
@@ -36,7 +39,7 @@ def draw(table: Mapping, gallery: Mapping[str, np.ndarray]) -> Figure:
     """Rows of thumbnails per query and method, from what `workflow.gallery.collect` found.
 
     Artists can be found by their gid: "tie-<protocol>-<query>-<method>-<distance>" for the box of a tie,
-    "item-<protocol>-<query>-<method>-<rank>" for the frame of an item.
+    "right-<protocol>-<query>-<method>" and "wrong-…" for the frames of relevant and of other items.
 
     Raises ValueError where the gallery has no protocol of the table.
     """
@@ -105,9 +108,7 @@ def _row(axes, gallery: Mapping, of: tuple, start: float, top: float, side: floa
             gid=f"tie-{protocol}-{query}-{method}-{distance}",
         )
         axes.add_patch(box)
-        words = (
-            f"d = {distance}: {length} of {tied[first]:,}" if length > 1 else f"{distance}: {tied[first]:,}"
-        )
+        words = f"d = {distance}: {length} of {tied[first]:,}"
         if text_width(words, 6.5) > length * step - 0.03:
             words = f"d = {distance}"
         axes.text(
@@ -120,30 +121,33 @@ def _row(axes, gallery: Mapping, of: tuple, start: float, top: float, side: floa
             color=INK,
         )
         first += length
-    for rank, (item, right) in enumerate(zip(neighbours, relevant)):
-        x = start + rank * step
-        _picture(axes, gallery[f"{protocol}/pictures"][item], x, top, side)
-        frame = Rectangle(
-            (x, top),
-            side,
-            side,
-            fill=False,
-            edgecolor=RIGHT if right else WRONG,
-            linewidth=1.3,
-            linestyle="-" if right else (0, (2, 1)),
-            gid=f"item-{protocol}-{query}-{method}-{rank}",
+    for rank, item in enumerate(neighbours):
+        _picture(axes, gallery[f"{protocol}/pictures"][item], start + rank * step, top, side)
+    for kind, ranks, colour, style, mark in (
+        ("right", np.flatnonzero(relevant), RIGHT, "-", CHECK),
+        ("wrong", np.flatnonzero(~relevant), WRONG, (0, (2, 1)), "x"),
+    ):
+        if not len(ranks):
+            continue
+        x = start + ranks * step
+        frames = [Rectangle((left, top), side, side) for left in x]
+        gid = f"{kind}-{protocol}-{query}-{method}"
+        axes.add_collection(
+            PatchCollection(
+                frames, facecolor="none", edgecolor=colour, linewidth=1.3, linestyle=style, gid=gid
+            )
         )
-        axes.add_patch(frame)
-        axes.text(
-            x + side - 0.02,
-            top + side - 0.02,
-            "✓" if right else "✗",
-            size=7,
-            weight="bold",
-            ha="right",
-            va="bottom",
-            color=RIGHT if right else WRONG,
-            bbox={"facecolor": SURFACE, "edgecolor": "none", "pad": 0.5},
+        # A small mark in the corner, on white: colours alone would not do.
+        corner = {"x": x + side - 0.06, "y": np.full(len(x), top + side - 0.06)}
+        axes.plot(*corner.values(), "s", markersize=8, color=SURFACE, markeredgewidth=0)
+        axes.plot(
+            *corner.values(),
+            linestyle="none",
+            marker=mark,
+            markersize=4.5,
+            color=colour,
+            markeredgewidth=1.3,
+            fillstyle="none",
         )
 
 
