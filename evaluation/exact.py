@@ -7,10 +7,11 @@ any permutation reaches. Sums over ranks are differences of prefix sums of 1/t a
 does not depend on the size of the database.
 """
 
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+
+from evaluation import _rank_sums
 
 AP_AT_NORMALISERS = ("hits", "min", "relevant")
 
@@ -21,23 +22,6 @@ class TieRange(NamedTuple):
     expected: np.ndarray
     minimum: np.ndarray
     maximum: np.ndarray
-
-
-@lru_cache(maxsize=4)
-def _prefix_sums(items):
-    """Prefix sums over ranks 0..items of 1/t and of 1/log2(t + 1), in extended precision.
-
-    Differences of neighbouring entries near 10^8 would lose eight digits in double precision.
-    """
-    ranks = np.arange(1, items + 1, dtype=np.longdouble)
-    zero = np.zeros(1, np.longdouble)
-    harmonic = np.concatenate([zero, np.cumsum(1 / ranks)])
-    discount = np.concatenate([zero, np.cumsum(1 / np.log2(ranks + 1))])
-    return harmonic, discount
-
-
-def _between(prefix, begin, end):
-    return (prefix[end] - prefix[begin]).astype(np.float64)
 
 
 class _Ties(NamedTuple):
@@ -80,16 +64,16 @@ def _divide(numerator, denominator, empty=0.0):
 
 def _precision_sums(ties, cut):
     """Sum of the precision at the relevant ranks of each tie, its first `cut` items only; (Q, b + 1) each."""
-    harmonic, _ = _prefix_sums(ties.database)
+    harmonic = _rank_sums.harmonic(ties.database)
     n, r, before, relevant_before = ties[:4]
     # Expected: eq. (apt), its summand A + B/t with A = (n+ - 1)/(n - 1).
     slope = _divide(r - 1, n - 1)
-    inverse_ranks = _between(harmonic, before, before + cut)
+    inverse_ranks = harmonic.between(before, before + cut)
     expected = slope * cut + (relevant_before + 1 - slope * (before + 1)) * inverse_ranks
     expected = _divide(r, n) * expected
 
     def run(first, length):  # relevant items at ranks first + 1 .. first + length
-        return length + (relevant_before - first) * _between(harmonic, first, first + length)
+        return length + (relevant_before - first) * harmonic.between(first, first + length)
 
     maximum = run(before, np.minimum(r, cut))
     minimum = run(before + n - r, np.maximum(cut - (n - r), 0))
@@ -116,12 +100,12 @@ def average_precision(histograms, at=None, normaliser="hits"):
     cut = np.clip(at - ties.items_before, 0, ties.items)
     sums = _precision_sums(ties, cut)
     if normaliser == "hits" and at < ties.database:
-        return _per_hit(ties, cut, sums)
+        return _per_hit(ties, at, cut, sums)
     divisor = ties.total_relevant if normaliser != "min" else np.minimum(at, ties.total_relevant)
     return TieRange(*(_divide(values.sum(axis=1), divisor) for values in sums))
 
 
-def _per_hit(ties, cut, sums):
+def _per_hit(ties, at, cut, sums):
     from evaluation import _cut  # compiled: loaded only where a cut needs it
 
     partial = (cut > 0) & (cut < ties.items)
@@ -136,7 +120,8 @@ def _per_hit(ties, cut, sums):
         return np.where(has_cut, values[queries, tie], 0).astype(np.int64)
 
     result = [np.empty(len(cut)) for _ in range(3)]
-    harmonic = _prefix_sums(ties.database)[0]
+    # Of ranks up to K: the kernel looks no further.
+    harmonic = _rank_sums.harmonic(ties.database).at(np.arange(at + 1))
     _cut.average_precision_per_hit(
         *before,
         hits.astype(np.int64),
@@ -162,12 +147,12 @@ def ndcg(histograms, at=None):
     gains = np.exp2(histograms.levels.astype(np.float64)) - 1
     items = int(counts[0].sum())
     at = items if at is None else min(int(at), items)
-    discount = _prefix_sums(items)[1]
+    discount = _rank_sums.discounts(items)
 
     def total(groups, group_gains):
         """DCG of ranking (Q, groups) runs of items one after the other."""
         end = np.cumsum(groups, axis=1)
-        weights = _between(discount, np.minimum(end - groups, at), np.minimum(end, at))
+        weights = discount.between(np.minimum(end - groups, at), np.minimum(end, at))
         return (weights * group_gains).sum(axis=1)
 
     ideal = total(counts.sum(axis=2)[:, ::-1], gains[::-1])

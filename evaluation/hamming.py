@@ -160,6 +160,29 @@ class JointHistograms:
         return self.counts.shape[2] - 1
 
 
+def merge(parts):
+    """Joint histograms of a database from those of its parts: counts add up, so nothing is approximated.
+
+    parts: `JointHistograms` of the same queries against disjoint parts of one database, any number of them.
+    A part may lack the higher affinity levels. Returns `JointHistograms`. Raises ValueError where queries or
+    bits differ, or there is no part.
+    """
+    parts = list(parts)
+    if not parts:
+        raise ValueError("there are no histograms to merge")
+    levels = np.unique(np.concatenate([part.levels for part in parts]))
+    queries, _, distances = parts[0].counts.shape
+    counts = np.zeros((queries, len(levels), distances), np.int64)
+    for part in parts:
+        if part.counts.shape[::2] != (queries, distances):
+            raise ValueError(
+                f"histograms of {len(part.counts)} queries and {part.bits} bits do not belong with those of "
+                f"{queries} queries and {distances - 1} bits"
+            )
+        counts[:, np.searchsorted(levels, part.levels)] += part.counts
+    return JointHistograms(levels, counts)
+
+
 def joint_histograms(query, database, bits, affinity, threads=1):
     """Joint histograms of Hamming distance and affinity, a query at a time against the whole database.
 

@@ -31,22 +31,29 @@ def score(query, database, bits, affinity, at=(), ap_at_normaliser="hits", threa
     each also with "_min" and "_max" (over tie orders), and "precision_radius_2". Returns `Scores`.
     Raises ValueError for codes or labels that do not fit together.
     """
-    histograms = joint_histograms(query, database, bits, affinity, threads=threads)
+    return score_histograms(
+        joint_histograms(query, database, bits, affinity, threads=threads), at, ap_at_normaliser
+    )
+
+
+def score_histograms(histograms, at=(), ap_at_normaliser="hits"):
+    """`score` from `JointHistograms`: those of a whole database, or merged from its parts."""
+    queries, items = len(histograms.counts), int(histograms.counts[0].sum())
     parts = {}
     # Some queries at a time: the metrics' temporaries are larger than the histograms they come from.
-    for begin in range(0, len(query), _QUERIES_AT_ONCE):
+    for begin in range(0, queries, _QUERIES_AT_ONCE):
         some = histograms.counts[begin : begin + _QUERIES_AT_ONCE]
         for name, values in _metrics(JointHistograms(histograms.levels, some), at, ap_at_normaliser).items():
             parts.setdefault(name, []).append(values)
     per_query = {name: np.concatenate(values) for name, values in parts.items()}
     means = {name: float(np.mean(values)) for name, values in per_query.items()}
     means |= {
-        "queries": len(query),
-        "database": len(database),
-        "bits": int(bits),
+        "queries": queries,
+        "database": items,
+        "bits": histograms.bits,
         "queries_without_relevant": exact.queries_without_relevant(histograms),
     }
-    return Scores(means, per_query, _curves(histograms, len(database)))
+    return Scores(means, per_query, _curves(histograms, items))
 
 
 def _curves(histograms, items):

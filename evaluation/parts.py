@@ -1,0 +1,102 @@
+"""A database in parts: joint histograms of each, counted anywhere, and what they add up to.
+
+Histograms of disjoint parts add, so exact metrics of a database too large for one process come from parts
+that scattered jobs have counted, bit for bit as if it had been counted at once.
+"""
+
+import hashlib
+import re
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+from evaluation.hamming import JointHistograms, merge
+
+_ARRAYS = ("levels", "counts", "part", "database", "query")
+
+
+def span(part, parts, items):
+    """Items of a database, as a slice, that are part number `part` (1 to `parts`), sizes as equal as can be.
+
+    Raises ValueError for a part that there is not.
+    """
+    if not 1 <= part <= parts:
+        raise ValueError(f"part {part} of {parts}: parts are numbered 1 to {parts}")
+    if parts > items:
+        raise ValueError(f"{items} items cannot be {parts} parts")
+    return slice(items * (part - 1) // parts, items * part // parts)
+
+
+def parse(text):
+    """(3, 16) from "3/16". Raises ValueError for anything else."""
+    match = re.fullmatch(r"(\d+)/(\d+)", text)
+    if match is None:
+        raise ValueError(f"a part is written as 3/16, the third of sixteen, not {text!r}")
+    part, parts = map(int, match.groups())
+    span(part, parts, parts)
+    return part, parts
+
+
+def fingerprint(query, *labels):
+    """uint8 (32,): what tells queries, their codes and labels, from others."""
+    digest = hashlib.sha256()
+    for array in (query, *labels):
+        array = np.ascontiguousarray(array)
+        digest.update(f"{array.dtype.str} {array.shape}".encode())
+        digest.update(array)
+    return np.frombuffer(digest.digest(), np.uint8)
+
+
+def save(file, histograms, part, parts, items, query):
+    """Write the histograms of one part. query: its `fingerprint`; items: of the whole database."""
+    with Path(file).open("wb") as stream:
+        np.savez(
+            stream,
+            levels=histograms.levels,
+            counts=histograms.counts,
+            part=np.array([part, parts]),
+            database=np.array(items),
+            query=query,
+        )
+
+
+def load_merged(files):
+    """`JointHistograms` of a whole database from the files of all of its parts, in any order.
+
+    Raises ValueError that names the file, or the part, for one that is missing, given twice, of another
+    database or of other queries, or not such a file.
+    """
+    found, first = {}, None
+    for file in files:
+        arrays = _read(file)
+        part, parts = arrays["part"].tolist()
+        same = (parts, int(arrays["database"]), arrays["query"].tobytes(), arrays["counts"].shape[::2])
+        first = first or same
+        for mine, its, what in zip(
+            same, first, ("number of parts", "database", "queries", "queries or bits")
+        ):
+            if mine != its:
+                raise ValueError(f"{file}: its {what} differ from those of {files[0]}")
+        if part in found:
+            raise ValueError(f"{file}: part {part} of {parts} is given twice")
+        piece = span(part, parts, first[1])
+        if np.any(arrays["counts"].sum(axis=(1, 2)) != piece.stop - piece.start):
+            raise ValueError(f"{file}: its counts are not those of {piece.stop - piece.start} items")
+        found[part] = JointHistograms(arrays["levels"], arrays["counts"])
+    missing = sorted(set(range(1, first[0] + 1)) - set(found))
+    if missing:
+        raise ValueError(f"of {first[0]} parts, these are missing: {', '.join(map(str, missing))}")
+    return merge(found[part] for part in sorted(found))
+
+
+def _read(file):
+    try:
+        with np.load(file, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+    except (ValueError, zipfile.BadZipFile, EOFError, KeyError, AttributeError) as error:
+        raise ValueError(f"{file} is not a readable .npz file of plain arrays: {error}") from error
+    counts, levels = arrays.get("counts"), arrays.get("levels")
+    if set(arrays) != set(_ARRAYS) or counts.ndim != 3 or levels.shape != counts.shape[1:2]:
+        raise ValueError(f"{file}: not the histograms of a part of a database")
+    return arrays
