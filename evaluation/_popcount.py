@@ -1,7 +1,8 @@
 """Joint histograms of Hamming distance and affinity by popcounts: any number of bits, any affinity.
 
-Eight queries share a pass over the database, each with a histogram of its own: increments of neighbouring
-pairs then seldom wait for one another's store.
+Distances of some items to eight queries are computed first, word by word, which vector units do; then each
+query counts into a histogram of its own, so that increments of neighbouring pairs seldom wait for one
+another's store.
 """
 
 import numpy as np
@@ -10,35 +11,46 @@ from numba import njit
 from evaluation._bitslice import popcount
 
 QUERIES = 8
+_ITEMS = 512  # whose distances to eight queries stay in the first-level cache
 
 
 @njit(nogil=True, boundscheck=False, cache=True)
 def count_levels(query_words, database_words, levels, bits, counts):
     """Add each pair to counts[query, level, distance].
 
-    query_words uint64 (Q, W); database_words uint64 (N, W); levels uint8 (Q, N), each below counts.shape[1]
-    (checked by the caller); counts int64 (Q, V, b + 1). Bits above `bits` are zero in every word.
+    query_words uint64 (Q, W); database_words uint64 (W, N), C-contiguous; levels uint8 (Q, N), each below
+    counts.shape[1] (checked by the caller); counts int64 (Q, V, b + 1); N < 2^32. Bits above `bits` are zero
+    in every word.
     """
-    one = np.uint64(1)
-    items = np.uint64(database_words.shape[0])
-    words = np.uint64(database_words.shape[1])
-    stride = np.uint64(bits + 1)
-    depth = np.uint64(counts.shape[1])
-    size = stride * depth
-    table = np.zeros(QUERIES * counts.shape[1] * (bits + 1), np.int64)
+    words, items = database_words.shape
+    stride = np.uint32(bits + 1)
+    size = counts.shape[1] * (bits + 1)
+    table = np.empty((QUERIES, size), np.uint32)
+    slots = np.empty((QUERIES, _ITEMS), np.uint32)
     for begin in range(0, query_words.shape[0], QUERIES):
         present = min(QUERIES, query_words.shape[0] - begin)
         table[:] = 0
-        for item in range(items):
+        for first in range(0, items, _ITEMS):
+            block = min(_ITEMS, items - first)
             for k in range(present):
-                distance = np.uint64(0)
+                row = slots[k]
+                level = levels[begin + k, first : first + block]
+                for item in range(block):
+                    row[item] = np.uint32(level[item]) * stride
                 for word in range(words):
-                    distance += popcount(database_words[item, word] ^ query_words[begin + k, word])
-                slot = np.uint64(k) * size + np.uint64(levels[begin + k, item]) * stride + distance
-                table[slot] += np.int64(one)
+                    code = query_words[begin + k, word]
+                    column = database_words[word, first : first + block]
+                    for item in range(block):
+                        row[item] += np.uint32(popcount(column[item] ^ code))
+            if present == QUERIES:
+                for item in range(block):
+                    for k in range(QUERIES):  # unrolled, being constant
+                        table[k, slots[k, item]] += np.uint32(1)
+            else:
+                for k in range(present):
+                    for item in range(block):
+                        table[k, slots[k, item]] += np.uint32(1)
         for k in range(present):
-            for level in range(counts.shape[1]):
-                for distance in range(bits + 1):
-                    counts[begin + k, level, distance] += table[
-                        (k * counts.shape[1] + level) * (bits + 1) + distance
-                    ]
+            row = counts[begin + k].reshape(-1)
+            for slot in range(size):
+                row[slot] += np.int64(table[k, slot])

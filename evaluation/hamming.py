@@ -257,7 +257,7 @@ def _popcount_counter(query, database, bits, affinity, counts):
     # Imported here: most scores never need it, and loading a compiled kernel takes time.
     from evaluation import _popcount
 
-    query_words, database_words = _as_words(query), _as_words(database)
+    query_words, database_words = _as_words(query), np.ascontiguousarray(_as_words(database).T)
     step = max(_popcount.QUERIES, _BLOCK_PAIRS // len(database))
 
     def count(low, high):
