@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-ROOMS = ("evaluation", "losses", "methods", "training")
+ROOMS = ("evaluation", "losses", "methods", "training", "parts")
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",

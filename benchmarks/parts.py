@@ -1,0 +1,132 @@
+"""A database too large for one process: parts counted by processes of their own, then merged."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.report import duration
+from benchmarks.timing import Disagreement
+
+ITEMS, QUICK_ITEMS = 100_000_000, 2_000_000
+QUERIES, BITS, CLASSES, PARTS, WORKERS = 1000, 64, 100, 16, 2
+_FLIPPED = 0.35
+_CHUNK = 1_000_000
+
+
+def run(report, quick=False):
+    """Time and memory of scoring a database of synthetic codes in parts; equality with scoring it at once."""
+    items = QUICK_ITEMS if quick else ITEMS
+    report.write(
+        "## A database in parts",
+        f"{QUERIES:,} queries, {items:,} items, {BITS} bits, {CLASSES} classes, synthetic; {PARTS} parts, "
+        f"{WORKERS} processes of one thread at a time. Memory is the largest of any process.",
+    )
+    with tempfile.TemporaryDirectory(prefix="tiebench-parts-") as folder:
+        whole = Path(folder, "whole")
+        seconds = _timed(lambda: _draw(whole, items))
+        report.write(f"Drawing the codes took {duration(seconds)}.")
+        files, counting, memory = _counted(whole, folder, PARTS)
+        begin = time.perf_counter()
+        scores, merging_memory = _evaluate("--merge", *files, "--at", "1000")
+        merging = time.perf_counter() - begin
+        pairs = QUERIES * items / counting / 1e9
+        report.rows(
+            ["step", "seconds", "peak MB"],
+            [
+                (f"{PARTS} parts, {pairs:.1f} G pairs/s in all", duration(counting), f"{memory:,.0f}"),
+                ("merging, all metrics", duration(merging), f"{merging_memory:,.0f}"),
+            ],
+        )
+        some = Path(folder, "some")
+        share = _first(whole, some, items // PARTS)
+        at_once, one_memory = _evaluate(str(some), "--at", "1000")
+        few, _, _ = _counted(some, folder, 5)
+        merged, _ = _evaluate("--merge", *few, "--at", "1000")
+        if at_once != merged:
+            raise Disagreement("the scores of merged parts are not those of the same items at once")
+    report.write(
+        f"AP_T of all items: {json.loads(scores)['ap']:.6f}. The first {share:,} items at once "
+        f"({one_memory:,.0f} MB) and in 5 parts print the same scores, character for character."
+    )
+    return []
+
+
+def _draw(folder, items):
+    """Codes by class prototype with flipped bits, chunk by chunk, as .npy files of a folder."""
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    prototypes = rng.integers(0, 2, (CLASSES, BITS), dtype=np.uint8)
+
+    def drawn(count):
+        labels = rng.integers(0, CLASSES, count, dtype=np.uint8)
+        # Bits from bytes below a threshold: ten times as fast as drawing floats.
+        flips = rng.integers(0, 256, (count, BITS), dtype=np.uint8) < round(256 * _FLIPPED)
+        return np.packbits(prototypes[labels] ^ flips, axis=1), labels
+
+    query, labels = drawn(QUERIES)
+    np.save(folder / "query.npy", query)
+    np.save(folder / "query_labels.npy", labels)
+    np.save(folder / "bits.npy", BITS)
+    create = np.lib.format.open_memmap
+    codes = create(folder / "database.npy", "w+", np.uint8, (items, BITS // 8))
+    classes = create(folder / "database_labels.npy", "w+", np.uint8, (items,))
+    for begin in range(0, items, _CHUNK):
+        end = min(begin + _CHUNK, items)
+        codes[begin:end], classes[begin:end] = drawn(end - begin)
+
+
+def _first(whole, folder, items):
+    """A folder with the first items of another; returns how many."""
+    folder.mkdir()
+    for name in ("query", "query_labels", "bits"):
+        np.save(folder / f"{name}.npy", np.load(whole / f"{name}.npy"))
+    for name in ("database", "database_labels"):
+        np.save(folder / f"{name}.npy", np.load(whole / f"{name}.npy", mmap_mode="r")[:items])
+    return items
+
+
+def _counted(source, folder, parts):
+    """Count all parts; returns (files, seconds, peak MB of the largest process)."""
+    files = [str(Path(folder, f"{source.name}-{part}.npz")) for part in range(1, parts + 1)]
+    begin = time.perf_counter()
+    with ThreadPoolExecutor(WORKERS) as pool:
+        memory = pool.map(
+            lambda part: _evaluate(str(source), "--part", f"{part}/{parts}", "--histograms", files[part - 1])[
+                1
+            ],
+            range(1, parts + 1),
+        )
+        memory = max(memory)
+    return files, time.perf_counter() - begin, memory
+
+
+def _evaluate(*arguments):
+    """Run python -m evaluation; returns (what it printed, peak MB)."""
+    # Kept apart from this process's memory: what it inherits at its start would count.
+    program = (
+        "import resource, sys, evaluation.__main__ as m; code = m.main(sys.argv[1:]); "
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr); sys.exit(code)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])},
+        check=False,
+    )
+    if done.returncode:
+        raise Disagreement(f"python -m evaluation {' '.join(arguments)}: {done.stderr.strip()}")
+    return done.stdout, int(done.stderr.split()[-1]) / (1024 if sys.platform != "darwin" else 1024**2)
+
+
+def _timed(call):
+    begin = time.perf_counter()
+    call()
+    return time.perf_counter() - begin
