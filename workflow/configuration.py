@@ -5,7 +5,6 @@ imports a method, a loader or torch: a dry run stays fast.
 """
 
 import copy
-import difflib
 import functools
 import importlib
 import itertools
@@ -20,11 +19,11 @@ import yaml
 
 from methods._catalogue import catalogue
 from workflow import downloads
+from workflow.mistakes import ConfigurationError, nearest
+from workflow.sources import Sources, skipped
 
 SECTIONS = ("datasets", "networks", "protocols", "methods")  # config/<section>.yaml
-FOLDERS = ("tables", "published", "tuning")  # config/<folder>/<name>.yaml
-SEARCH_VARIABLE = "TIEBENCH_RESOURCES"
-DOWNLOADS = Path("resources/downloads")
+FOLDERS = ("tables", "published", "claims", "tuning")  # config/<folder>/<name>.yaml
 LOADERS = (
     "cifar10_binary",
     "digits",
@@ -36,10 +35,6 @@ LOADERS = (
 )
 
 
-class ConfigurationError(ValueError):
-    """A mistake in the configuration, told in one line."""
-
-
 @dataclass(frozen=True)
 class Cell:
     """A cell of a table: what its runs, one per seed, are made of."""
@@ -47,14 +42,6 @@ class Cell:
     protocol: str
     method: str
     bits: int
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a source is, or will be. state: "here", "download" or "missing"."""
-
-    path: str
-    state: str
 
 
 @dataclass(frozen=True)
@@ -69,15 +56,6 @@ class Group:
     methods: tuple[str, ...]
     bits: tuple[int, ...]
     runs: tuple[tuple[int, int], ...]
-
-
-def nearest(name, known):
-    """'; did you mean …' if a known name is close, and the known names."""
-    close = difflib.get_close_matches(str(name), [str(k) for k in known], n=1)
-    hint = f"; did you mean {close[0]!r}" if close else ""
-    return (
-        f"{hint}? Known: {', '.join(map(str, known))}" if close else f"; known: {', '.join(map(str, known))}"
-    )
 
 
 def load(root, overrides=None):
@@ -95,8 +73,9 @@ def load(root, overrides=None):
             path.stem: _read(path) for path in sorted((root / "config" / folder).glob("*.yaml"))
         }
     overrides = copy.deepcopy(dict(overrides or {}))
-    if "skip" in overrides:
-        overrides["skip"] = _names(overrides["skip"])
+    for key in ("skip", "report"):
+        if key in overrides:
+            overrides[key] = _names(overrides[key])
     merged = _merge(values, overrides)
     try:
         cards = catalogue(root / "methods")
@@ -154,6 +133,7 @@ class Configuration:
         self.values = values
         self.overrides = overrides
         self.cards = cards
+        self.sources = Sources(values)
 
     def __getitem__(self, key):
         return self.values[key]
@@ -175,8 +155,10 @@ class Configuration:
                 if not re.fullmatch(r"[a-z0-9_]+", str(name)):
                     self._fail((section, str(name)), "names are made of a-z, 0-9 and _")
                 self._validate(entry, schemas[section], (section, str(name)))
-        self._check_sources()
-        for name in self.skipped:
+        self.sources.check(self._fail)
+        for name in self["report"]:
+            self._known(("report",), name, self["tables"], "table")
+        for name in skipped(self.values):
             self._known(("skip",), name, {**self["datasets"], **self["protocols"]}, "dataset or protocol")
         for name, entry in self["datasets"].items():
             if entry["loader"] not in LOADERS:
@@ -205,12 +187,13 @@ class Configuration:
         for name in self["methods"]:
             self._known(("methods", name), name, self.cards, "method")
             self._check_parameters(name)
-        for name, published in self["published"].items():
-            if published["source"] != name:
-                self._fail(
-                    ("published", name, "source"),
-                    f"must be {name!r}, the file's name, not {published['source']!r}",
-                )
+        for folder in ("published", "claims"):
+            for name, entry in self[folder].items():
+                if entry["source"] != name:
+                    self._fail(
+                        (folder, name, "source"),
+                        f"must be {name!r}, the file's name, not {entry['source']!r}",
+                    )
         for name, table in self["tables"].items():
             self._check_table(name, table)
         for name, tuning in self["tuning"].items():
@@ -219,32 +202,6 @@ class Configuration:
                 self._known(("tuning", name, "methods"), method, self.cards, "method")
             if tuning["shares"]["fit"] + tuning["shares"]["query"] >= 1:
                 self._fail(("tuning", name, "shares"), "fit and query together must leave a database")
-
-    def _check_sources(self):
-        """Files stay in their folder, addresses are addresses, and one file is one thing."""
-        known = {}
-        for where, source in self._all_sources():
-            file = source["file"]
-            if not Path(file).is_absolute() and not downloads.is_plain(file):
-                what = "must be a name, a path below the folders of sources, or an absolute path"
-                self._fail((*where, "file"), f"{what}, not {file!r}")
-            for index, url in enumerate(source.get("urls", ())):
-                if wrong := downloads.url_mistake(url):
-                    self._fail((*where, "urls", f"[{index}]"), wrong)
-            content = {key: source[key] for key in ("sha256", "md5", "bytes") if key in source}
-            before, other = known.setdefault(file, (content, where))
-            for key in content.keys() & before.keys():
-                if content[key] != before[key]:
-                    self._fail((*where, key), f"{file} has another in {'.'.join(other)}")
-
-    def _all_sources(self):
-        """(where it stands, source) of every source of a dataset and every network's weights."""
-        for name, entry in self["datasets"].items():
-            for index, source in enumerate(entry["sources"]):
-                yield ("datasets", name, f"sources[{index}]"), source
-        for name, entry in self["networks"].items():
-            if entry["weights"] is not None:
-                yield ("networks", name, "weights"), entry["weights"]
 
     def _check_parameters(self, method):
         allowed = [p for p in self.cards[method].parameters if p not in ("bits", "seed", "device")]
@@ -274,8 +231,11 @@ class Configuration:
         asked = set()
         for method in table["methods"]:
             self._known(("tables", name, "methods"), method, self.cards, "method")
-        for source in table["published"]:
-            self._known(("tables", name, "published"), source, self["published"], "source")
+        if name == "report":
+            self._fail(("tables", name), "is the name of the page of several tables: choose another")
+        for folder in ("published", "claims"):
+            for source in table[folder]:
+                self._known(("tables", name, folder), source, self[folder], "source")
         for index, block in enumerate(table["blocks"]):
             where = ("tables", name, f"blocks[{index}]")
             self._known((*where, "protocol"), block["protocol"], self["protocols"], "protocol")
@@ -349,18 +309,13 @@ class Configuration:
 
     def refusal(self, cell):
         """Why there will be no run of a cell, or None: it is to be skipped, or its method cannot serve it."""
-        if {cell.protocol, self["protocols"][cell.protocol]["dataset"]} & set(self.skipped):
+        if {cell.protocol, self["protocols"][cell.protocol]["dataset"]} & set(skipped(self.values)):
             return "skipped"
         card = self.cards[cell.method]
         kind = self["protocols"][cell.protocol]["affinity"]["kind"]
         if card.supervision == "labels" and kind == "distance_levels":
             return f"{cell.method} learns from labels, and {cell.protocol} has affinities from distances only"
         return None
-
-    @property
-    def skipped(self):
-        """Names of the datasets and protocols that are to be left out of tables."""
-        return self.values.get("skip") or []
 
     def end_to_end(self, cell):
         """The network that a cell's method trains end to end on images, or None: it sees features."""
@@ -418,101 +373,6 @@ class Configuration:
 
     # -- data ----------------------------------------------------------------------------------------------
 
-    def search_folders(self):
-        """Where a source file is looked for: resources/downloads, then the folders of TIEBENCH_RESOURCES."""
-        named = os.environ.get(SEARCH_VARIABLE, "")
-        return [DOWNLOADS, *(Path(f) for f in named.split(os.pathsep) if f)]
-
-    def locate(self, source):
-        """The `Place` of a source: where it was found, or else where it belongs."""
-        places = self._places(source)
-        for place in places:
-            if place.exists():
-                return Place(str(place), "here")
-        downloadable = downloads.mirrors(self._merged(source["file"]))
-        return Place(str(places[0]), "download" if downloadable else "missing")
-
-    def _merged(self, file):
-        """All that is said of a file, by any dataset or network that needs it."""
-        entries = [source for _, source in self._all_sources() if source["file"] == file]
-        merged = {key: value for source in reversed(entries) for key, value in source.items()}
-        return merged | {
-            "urls": list(dict.fromkeys(url for source in entries for url in source.get("urls", ())))
-        }
-
-    def _places(self, source):
-        file = Path(source["file"])
-        return [file] if file.is_absolute() else [folder / file for folder in self.search_folders()]
-
-    def sources(self, dataset):
-        """Paths of a dataset's sources, those that will be downloaded included.
-
-        The ConfigurationError for one that is neither here nor to be downloaded says where it was sought.
-        """
-        return [self._present("datasets", dataset, s) for s in self["datasets"][dataset]["sources"]]
-
-    def weights(self, network):
-        """Path of a network's weights, None for one that has none; as `sources`."""
-        source = self["networks"][network]["weights"]
-        return None if source is None else self._present("networks", network, source)
-
-    def _present(self, section, name, source):
-        place = self.locate(source)
-        if place.state == "missing":
-            raise ConfigurationError(self._told_missing(section, name, source))
-        return place.path
-
-    def has_sources(self, dataset):
-        """Whether all sources of a dataset are here."""
-        return all(self.locate(s).state == "here" for s in self["datasets"][dataset]["sources"])
-
-    def to_download(self):
-        """The sources that are not here and have addresses: `file` -> source."""
-        files = {s["file"]: None for _, s in self._all_sources() if self.locate(s).state == "download"}
-        return {file: self._merged(file) for file in files}
-
-    def missing(self):
-        """The sources that are neither here nor to be downloaded.
-
-        (path, section, name) -> what to do about it, and the datasets or protocols to do without.
-        """
-        return {
-            (place.path, section, name): (
-                self._told_missing(section, name, source),
-                self._without(section, name),
-            )
-            for (section, name, *_), source in self._all_sources()
-            if (place := self.locate(source)).state == "missing"
-        }
-
-    def _told_missing(self, section, name, source):
-        file = source["file"]
-        sought = ", ".join(str(place.parent) for place in self._places(source))
-        if Path(file).is_absolute():
-            hint = "put it there, or name another file"
-        else:
-            hint = f"put it into {DOWNLOADS}/, or name its folder in {SEARCH_VARIABLE}"
-        hint = source.get("obtain") or hint
-        if not Path(file).is_absolute() and source.get("urls"):
-            hint += f" (not downloaded from {source['urls'][0]}: neither https nor a sum vouches for it)"
-        names = self._without(section, name)
-        skip = f"; leave it out with {self.how_to_skip(names)}" if names else ""
-        return f"{section.removesuffix('s')} {name} needs {file}, which is not in {sought}: {hint}{skip}"
-
-    def _without(self, section, name):
-        """What can be left out in order to do without a dataset, or without a network."""
-        if section == "datasets":
-            return [name]
-        return [
-            protocol
-            for protocol, entry in self["protocols"].items()
-            if name in (entry["end_to_end"], entry["input"].get("network"))
-        ]
-
-    def how_to_skip(self, names):
-        """The option that leaves datasets or protocols out of tables, besides those left out already."""
-        return f"--config skip='[{', '.join(dict.fromkeys([*self.skipped, *names]))}]'"
-
     def check_split(self, protocol):
         """Raise ConfigurationError if a protocol's split, affinity or input does not fit its dataset.
 
@@ -523,8 +383,8 @@ class Configuration:
         entry = self["protocols"][protocol]
         dataset = self["datasets"][entry["dataset"]]
         loader = importlib.import_module(f"datasets.{dataset['loader']}")
-        sources = [Path(source) for source in self.sources(entry["dataset"])]
-        if not self.has_sources(entry["dataset"]):
+        sources = [Path(source) for source in self.sources.of_dataset(entry["dataset"])]
+        if not self.sources.has_dataset(entry["dataset"]):
             return
         try:
             description = self._described(loader, sources, dataset)

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 import yaml
 
-from workflow.configuration import Cell, ConfigurationError, code_files, load
+from workflow.configuration import Cell, code_files, load
+from workflow.mistakes import ConfigurationError
 
 ROOT = Path(__file__).parents[2]
 DIGITS = {"dataset": "digits", "split": {"kind": "random", "query": 20, "training": 60}}
@@ -403,7 +404,7 @@ def test_a_split_that_fits_passes():
 def test_a_missing_source_says_how_to_obtain_it():
     absent = {"loader": "features_file", "sources": [{"file": "absent.npz", "obtain": "ask the authors"}]}
     with pytest.raises(ConfigurationError, match=r"absent\.npz.*ask the authors"):
-        load(ROOT, {"datasets": {"absent": absent}}).sources("absent")
+        load(ROOT, {"datasets": {"absent": absent}}).sources.of_dataset("absent")
 
 
 def test_sources_are_sought_in_downloads_then_in_the_named_folders_in_order(tmp_path, monkeypatch):
@@ -415,13 +416,15 @@ def test_sources_are_sought_in_downloads_then_in_the_named_folders_in_order(tmp_
     dataset = {"loader": "features_file", "sources": [{"file": "here.npz"}]}
     configuration = load(ROOT, {"datasets": {"here": dataset}})
     (folders[1] / "here.npz").touch()
-    assert configuration.sources("here") == [str(folders[1] / "here.npz")]
+    assert configuration.sources.of_dataset("here") == [str(folders[1] / "here.npz")]
     (folders[0] / "here.npz").touch()
-    assert configuration.sources("here") == [str(folders[0] / "here.npz")]
+    assert configuration.sources.of_dataset("here") == [str(folders[0] / "here.npz")]
     Path("resources/downloads/here.npz").touch()
-    assert configuration.sources("here") == ["resources/downloads/here.npz"]
+    assert configuration.sources.of_dataset("here") == ["resources/downloads/here.npz"]
     absolute = {"loader": "features_file", "sources": [{"file": str(folders[1] / "here.npz")}]}
-    assert load(ROOT, {"datasets": {"here": absolute}}).sources("here") == [str(folders[1] / "here.npz")]
+    assert load(ROOT, {"datasets": {"here": absolute}}).sources.of_dataset("here") == [
+        str(folders[1] / "here.npz")
+    ]
 
 
 # -- merging, cells, hyper-parameters ----------------------------------------------------------------------

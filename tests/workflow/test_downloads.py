@@ -19,7 +19,8 @@ import pytest
 import yaml
 
 from workflow import downloads
-from workflow.configuration import ConfigurationError, load
+from workflow.configuration import load
+from workflow.mistakes import ConfigurationError
 from workflow.downloads import DownloadError, check, fetch, is_plain, is_trusted, mirrors
 
 ROOT = Path(__file__).parents[2]

@@ -166,7 +166,8 @@ MISTAKES = {
 def test_mistakes_end_in_one_line(mistake, tmp_path):
     from pathlib import Path
 
-    from workflow.configuration import ConfigurationError, load
+    from workflow.configuration import load
+    from workflow.mistakes import ConfigurationError
 
     (section, name, key, value), message = MISTAKES[mistake]
     changed = yaml.safe_load(yaml.safe_dump(CONFIG))

@@ -13,7 +13,8 @@ from types import SimpleNamespace
 ROOT = Path(workflow.basedir)
 sys.path.insert(0, str(ROOT))
 
-from workflow.configuration import Cell, ConfigurationError, code_files, load, nearest, use_this_python
+from workflow.configuration import Cell, code_files, load, use_this_python
+from workflow.mistakes import ConfigurationError, nearest
 
 use_this_python(ROOT)
 
@@ -196,7 +197,7 @@ def method_folder(wildcards):
 
 
 # Sources that nobody has yet, as they are while the rules are read.
-TO_DOWNLOAD, MISSING = CONFIGURATION.to_download(), CONFIGURATION.missing()
+TO_DOWNLOAD, MISSING = CONFIGURATION.sources.to_download(), CONFIGURATION.sources.missing()
 NEEDED = {}  # of MISSING, what an input function has asked for: path -> {(section, name), …}
 
 
@@ -207,7 +208,7 @@ def one_of(names):
 
 def source_path(section, name, source):
     """Where a source is or will be; one that is missing is noted, to be told together with all others."""
-    place = CONFIGURATION.locate(source)
+    place = CONFIGURATION.sources.locate(source)
     if place.state == "missing":
         NEEDED.setdefault(place.path, set()).add((section, name))
     return place.path
@@ -223,7 +224,7 @@ def refuse_missing(wildcards):
     lines = [line for line, _ in found]
     without = [name for _, names in found for name in names]
     if without:
-        lines.append(f"without all of them: {CONFIGURATION.how_to_skip(without)}")
+        lines.append(f"without all of them: {CONFIGURATION.sources.how_to_skip(without)}")
     refuse(
         "\n  ".join(
             [
@@ -261,7 +262,7 @@ def pick(settings, *keys):
 
 def checked_dataset_card(wildcards):
     """The dataset's card; a split that is impossible on it is told here, before anything runs."""
-    if CONFIGURATION.has_sources(entry("protocols", wildcards.protocol)["dataset"]):
+    if CONFIGURATION.sources.has_dataset(entry("protocols", wildcards.protocol)["dataset"]):
         told(CONFIGURATION.check_split, wildcards.protocol)
     return f"{dataset_folder(wildcards)}/dataset.json"
 
