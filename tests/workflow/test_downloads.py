@@ -20,8 +20,8 @@ import yaml
 
 from workflow import downloads
 from workflow.configuration import load
-from workflow.mistakes import ConfigurationError
 from workflow.downloads import DownloadError, check, fetch, is_plain, is_trusted, mirrors
+from workflow.mistakes import ConfigurationError
 
 ROOT = Path(__file__).parents[2]
 BODY = random.Random(0).randbytes(300_000)

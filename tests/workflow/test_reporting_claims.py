@@ -11,7 +11,7 @@ import pytest
 import yaml
 from scipy import stats
 
-from workflow.reporting import claims, statistics
+from workflow.reporting import claims, markdown, statistics
 
 ROOT = Path(__file__).parents[2]
 HE2018 = yaml.safe_load((ROOT / "config" / "claims" / "he2018.yaml").read_text())
@@ -158,7 +158,7 @@ def test_reproduced_with_the_numbers_of_the_table_of_statistics():
     records = runs_of({"talr_ap": (0.6, 0.7), "mihash": (0.5, 0.6), "lsh": (0.2, 0.3)})
     found = judged(BEST, table(), records)
     assert (found["verdict"], found["elsewhere"], found["source"]) == ("reproduced", "", "somebody")
-    assert found["summary"] == "Of 4 comparisons 4 are for the claim, 0 against it and 0 open."
+    assert found["summary"] == "4 comparisons: 4 for the claim, 0 against it, 0 open."
     assert [figure["words"] for figure in found["figures"]] == [
         f"TALR-AP against {other}: Digits, AP_T, {bits} bits"
         for bits in (12, 24)
@@ -184,7 +184,7 @@ def test_one_comparison_against_a_claim_refutes_it():
     found = judged(BEST, table(), records)
     assert found["verdict"] == "not reproduced"
     assert [figure["outcome"] for figure in found["figures"]] == ["for", "for", "against", "for"]
-    assert found["summary"] == "Of 4 comparisons 3 are for the claim, 1 against it and 0 open."
+    assert found["summary"] == "4 comparisons: 3 for the claim, 1 against it, 0 open."
 
 
 def test_differences_that_cannot_be_told_apart_decide_nothing():
@@ -193,7 +193,7 @@ def test_differences_that_cannot_be_told_apart_decide_nothing():
     assert found["verdict"] == "not decidable"
     assert [figure["outcome"] for figure in found["figures"]] == ["for", "for", "open", "for"]
     assert found["figures"][2]["reason"] == "the two cannot be told apart"
-    assert found["summary"].startswith("Of 4 comparisons 3 are for the claim, 0 against it and 1 open")
+    assert found["summary"].startswith("4 comparisons: 3 for the claim, 0 against it, 1 open")
 
 
 def test_missing_runs_are_said_and_decide_nothing():
@@ -203,9 +203,7 @@ def test_missing_runs_are_said_and_decide_nothing():
     ]
     found = judged(BEST, table(), records)
     assert found["verdict"] == "not decidable"
-    assert found["summary"] == (
-        "Of 4 comparisons 2 are for the claim, 0 against it and 2 open (2 for want of runs)."
-    )
+    assert found["summary"] == ("4 comparisons: 2 for the claim, 0 against it, 2 open (2 for want of runs).")
     missing = [figure for figure in found["figures"] if figure["outcome"] == "open"]
     assert [figure["reason"] for figure in missing] == [
         "LSH, 12 bits: no labels",
@@ -270,8 +268,7 @@ def test_what_holm_takes_away_is_said():
         assert figure["outcome"] == "open" and "not among this many comparisons" in figure["reason"]
     assert found["verdict"] == "not decidable"
     assert found["summary"].startswith(
-        "Of 9 comparisons 0 are for the claim, 0 against it and 9 open; "
-        "the side that should be above is so in 9;"
+        "9 comparisons: 0 for the claim, 0 against it, 9 open; the side that should be above is so in 9;"
     )
 
 
@@ -329,7 +326,7 @@ def test_above_compares_each_with_each_and_says_who_is_absent():
     found = judged(claim, table(), records)
     assert found["verdict"] == "reproduced"
     assert found["summary"] == (
-        "Of 4 comparisons 4 are for the claim, 0 against it and 0 open; "
+        "4 comparisons: 4 for the claim, 0 against it, 0 open; "
         "without DTSH, which the table does not ask for."
     )
 
@@ -458,3 +455,17 @@ def test_ranges_of_ties_shrink():
     assert hole["verdict"] == "not decidable" and "and 1 are without runs" in hole["summary"]
     assert hole["figures"][1]["reason"] == "LSH, 24 bits: no run was recorded"
     assert hole["figures"][1]["left"] is None
+
+
+def test_a_row_per_comparison_and_a_line_per_claim():
+    records = runs_of({"talr_ap": (0.6, 0.7), "mihash": (0.5, 0.6), "lsh": (0.2, 0.3)})
+    found = claims.judge([file(**BEST)], table(), records)
+    frame = claims.to_frame(found)
+    assert list(frame["comparison"]) == [figure["words"] for figure in found[0]["figures"]]
+    assert frame["difference"].tolist() == [figure["difference"] for figure in found[0]["figures"]]
+    assert set(frame["claim"]) == {found[0]["id"]} and set(frame["verdict"]) == {found[0]["verdict"]}
+    printed = markdown.claims_to_markdown(found)
+    assert printed.startswith("\n## Claims\n\n- **reproduced**: ") and printed.count("\n- ") == 1
+    assert claims.to_frame([]).empty and markdown.claims_to_markdown([]) == ""
+    exact = [found[0] | {"figures": [found[0]["figures"][0] | {"p": None, "low": None}]}]
+    assert claims.to_frame(exact)[["p", "low"]].isna().all(axis=None)

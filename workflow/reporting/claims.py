@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
 from workflow.reporting.frames import by_cell, groups, score_of
 from workflow.reporting.names import method_name, metric_name, protocol_name
@@ -152,6 +153,24 @@ def judge(claims_files: Iterable[Mapping], table: Mapping, records: Iterable[Map
                 }
             )
     return result
+
+
+def to_frame(judged: Iterable[Mapping]) -> pd.DataFrame:
+    """What `judge` returned as a frame, one row per comparison.
+
+    Columns: source, claim (its id), of, verdict, summary, elsewhere, comparison (words), left, right,
+    difference, low, high, p, p_adjusted (NaN where there is none), outcome, reason.
+    """
+    numbers = ("left", "right", "difference", "low", "high", "p", "p_adjusted")
+    words = ("source", "claim", "of", "verdict", "summary", "elsewhere", "comparison")
+    rows = [
+        [judgement["source"], judgement["id"], *(judgement[name] for name in words[2:6]), figure["words"]]
+        + [math.nan if figure[name] is None else figure[name] for name in numbers]
+        + [figure["outcome"], figure["reason"]]
+        for judgement in judged
+        for figure in judgement["figures"]
+    ]
+    return pd.DataFrame(rows, columns=[*words, *numbers, "outcome", "reason"])
 
 
 def _list(value) -> list:
@@ -422,7 +441,7 @@ def _summary(figures: Sequence[Mapping], missing: int, notes: Sequence[str]) -> 
         text = f"The one comparison is {words[figures[0]['outcome']]}"
     else:
         text = (
-            f"Of {len(figures)} comparisons {count[FOR]} are for the claim, {count[AGAINST]} against it and "
+            f"{len(figures)} comparisons: {count[FOR]} for the claim, {count[AGAINST]} against it, "
             f"{count[OPEN]} open{lacking}"
         )
     above = sum(figure["difference"] is not None and figure["difference"] > 0 for figure in figures)

@@ -1,8 +1,8 @@
-"""A table as Markdown."""
+"""A table and the verdicts on claims as Markdown."""
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import pandas as pd
 
@@ -57,6 +57,18 @@ def to_markdown(tidy_frame: pd.DataFrame, table: Mapping, digits: int = 3) -> st
     for note in reasons:
         lines += [f"<sup>{note.mark}</sup> {_markdown(note.cells)} – {_markdown(note.reason)}", ""]
     return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def claims_to_markdown(judged: Iterable[Mapping]) -> str:
+    """A section with the verdict on each claim, from what `claims.judge` returned; "" where there is none."""
+    lines = []
+    for judgement in judged:
+        elsewhere = f" ({_markdown(judgement['elsewhere'])})" if judgement["elsewhere"] else ""
+        lines.append(
+            f"- **{judgement['verdict']}**: {_markdown(judgement['claim'])} *{_markdown(judgement['of'])}*"
+            f"{elsewhere} – {_markdown(judgement['summary'])}"
+        )
+    return "\n".join(["", "## Claims", "", *lines]) + "\n" if lines else ""
 
 
 def _markdown(text: str) -> str:

@@ -406,7 +406,8 @@ def table_settings(wildcards):
         for cell in CONFIGURATION.cells(wildcards.table)
         if (reason := CONFIGURATION.refusal(cell))
     ]
-    return as_json({"table": table, "published": published, "refused": refused})
+    claims = [CONFIGURATION["claims"][source] for source in table["claims"]]
+    return as_json({"table": table, "published": published, "refused": refused, "claims": claims})
 
 
 def gallery_cells(table):

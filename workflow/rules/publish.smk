@@ -5,9 +5,9 @@ rule collect_table:
     input:
         runs=lambda wildcards: table_runs(wildcards, "run.json"),
         scores=lambda wildcards: table_runs(wildcards, "scores.json"),
-        code=code("workflow.reporting.markdown", "workflow.reporting.latex"),
+        code=code("workflow.reporting.claims", "workflow.reporting.markdown", "workflow.reporting.latex"),
     output:
-        multiext("results/{table}", ".csv", ".tidy.csv", ".md", ".tex"),
+        multiext("results/{table}", ".csv", ".tidy.csv", ".statistics.csv", ".claims.csv", ".md", ".tex"),
     log:
         "results/logs/collect_table/{table}.log",
     conda:

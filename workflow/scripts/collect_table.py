@@ -1,4 +1,4 @@
-"""Scores to a table: CSV, tidy CSV, Markdown and LaTeX."""
+"""Scores to a table: CSV, tidy CSV, statistics, claims, Markdown and LaTeX."""
 
 from workflow.scripts import _job
 
@@ -6,15 +6,16 @@ from workflow.scripts import _job
 def work(options):
     from workflow.files import write_text
     from workflow.records import table_records
-    from workflow.reporting import frames, latex, markdown
+    from workflow.reporting import claims, files, frames, statistics
 
     settings = options.settings
     table = settings["table"]
-    tidy = frames.tidy(table, table_records(settings), settings["published"])
-    write_text(f"{options.stem}.tidy.csv", frames.to_csv(tidy))
-    write_text(f"{options.stem}.csv", frames.to_csv(frames.wide(tidy, table)))
-    write_text(f"{options.stem}.md", markdown.to_markdown(tidy, table))
-    write_text(f"{options.stem}.tex", latex.to_latex(tidy, table))
+    records = table_records(settings, also=["per_query"])
+    tidy = frames.tidy(table, records, settings["published"])
+    compared = statistics.comparisons(table, records)
+    judged = claims.judge(settings["claims"], table, records)
+    for ending, text in files.table_files(table, tidy, compared, judged).items():
+        write_text(f"{options.stem}{ending}", text)
     for row in tidy[tidy["status"] != "done"].itertuples():
         _job.log.warning(
             "%s/%s/%d bits is %s: %s", row.protocol, row.method, row.bits, row.status, row.reason
