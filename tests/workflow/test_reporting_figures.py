@@ -8,7 +8,9 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import matplotlib
+import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 from workflow.reporting import drawing
 from workflow.reporting.figures import tie_ranges
@@ -138,6 +140,133 @@ def test_colours_are_distinct_and_stable():
     assert len(set(drawing.COLOURS.values())) == len(drawing.COLOURS)
     assert drawing.colour("my_method") == drawing.colour("my_method") != drawing.colour("my_other_method")
     assert re.fullmatch("#[0-9A-F]{6}", drawing.colour("my_method"))
+
+
+# Machado, Oliveira and Fernandes (2009), full deficiency, for linear RGB.
+SIMULATED = {
+    "none": np.eye(3),
+    "protanopia": [
+        [0.152286, 1.052583, -0.204868],
+        [0.114503, 0.786281, 0.099216],
+        [-0.003882, -0.048116, 1.051998],
+    ],
+    "deuteranopia": [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.011820, 0.042940, 0.968881],
+    ],
+    "tritanopia": [
+        [1.255528, -0.076749, -0.178779],
+        [-0.078411, 0.930809, 0.147602],
+        [0.004733, 0.691367, 0.303900],
+    ],
+}
+# CIE XYZ of linear sRGB; the second row is the relative luminance.
+XYZ = np.array(
+    [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]]
+)
+
+
+def linear(colour):
+    values = np.array(matplotlib.colors.to_rgb(colour))
+    return np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4)
+
+
+def lab(rgb):
+    """CIELAB of linear sRGB, white at (100, 0, 0)."""
+    share = (XYZ @ np.clip(rgb, 0, 1)) / XYZ.sum(axis=1)
+    f = np.where(share > (6 / 29) ** 3, np.cbrt(share), share / (3 * (6 / 29) ** 2) + 4 / 29)
+    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+@pytest.mark.parametrize(
+    "kind, least", [("none", 19), ("protanopia", 7), ("deuteranopia", 8), ("tritanopia", 8)]
+)
+def test_colours_stay_apart_with_colour_blindness(kind, least):
+    seen = {method: lab(np.array(SIMULATED[kind]) @ linear(c)) for method, c in drawing.COLOURS.items()}
+    apart = {(m, n): float(np.linalg.norm(seen[m] - seen[n])) for m in seen for n in seen if m < n}
+    closest = min(apart, key=apart.get)
+    assert apart[closest] >= least, (closest, apart[closest])
+
+
+def test_thin_lines_can_be_seen_on_white():
+    """The contrast of WCAG 2; the yellow of Okabe and Ito has 1.3."""
+    for method, colour in drawing.COLOURS.items():
+        assert 1.05 / (XYZ[1] @ linear(colour) + 0.05) >= 2.2, method
+
+
+def test_methods_stay_apart_without_colour():
+    assert set(drawing.SHAPES) == set(drawing.COLOURS)
+    assert len({shape[:2] for shape in drawing.SHAPES.values()}) == len(drawing.SHAPES)
+    for method in [*drawing.SHAPES, "my_method"]:
+        assert drawing.look(method) == drawing.look(method)
+        assert drawing.look(method)["color"] == drawing.colour(method)
+    assert len({str(drawing.look(f"my_method_{index}")) for index in range(50)}) == 50
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_names_are_spread_out_by_least_squares(seed):
+    generator = np.random.default_rng(seed)
+    wanted = np.sort(generator.uniform(0, 2, int(generator.integers(1, 9))))
+    gap, low, high = 0.2, 0.1, 1.9
+    placed = np.array(drawing.spread_out(wanted.tolist(), gap, low, high))
+    assert (np.diff(placed) >= gap - 1e-12).all()
+    assert placed[0] >= low - 1e-12 and placed[-1] <= high + 1e-12
+    constraints = [
+        {"type": "ineq", "fun": lambda y: np.concatenate([np.diff(y) - gap, [y[0] - low, high - y[-1]]])}
+    ]
+    best = minimize(
+        lambda y: ((y - wanted) ** 2).sum(),
+        np.linspace(low, high, len(wanted)),
+        constraints=constraints,
+        method="SLSQP",
+        options={"maxiter": 500, "ftol": 1e-14},
+    )
+    assert best.success
+    assert ((placed - wanted) ** 2).sum() == pytest.approx(best.fun, abs=1e-7)
+
+
+def test_ticks_by_hand():
+    assert drawing.ticks_between(0, 1, 5) == pytest.approx([0, 0.2, 0.4, 0.6, 0.8, 1])
+    assert drawing.ticks_between(1, 3, 4, whole=True) == [1, 2, 3]
+    assert drawing.log_ticks(0.9, 59000) == [1, 10, 100, 1000, 10000]
+    assert drawing.log_ticks(1e-6, 1e6, 6) == pytest.approx([1e-6, 1e-3, 1, 1e3, 1e6])
+    assert drawing.log_ticks(0.15, 9) == pytest.approx([0.2, 0.5, 1, 2, 5])
+    told = [drawing.tick_text(value) for value in (0, 0.25, -0.5, 999, 1000, 12500, 2e6, 0.1 + 0.2)]
+    assert told == ["0", "0.25", "−0.5", "999", "1k", "12.5k", "2M", "0.3"]
+
+
+def test_text_is_cut_or_wrapped_to_a_width():
+    whole = "one two three four"
+    wide = drawing.text_width(whole, 8)
+    assert drawing.shortened(whole, wide, 8) == whole
+    cut = drawing.shortened(whole, 0.6 * wide, 8)
+    assert cut.endswith("…") and whole.startswith(cut[:-1])
+    assert 0.4 * wide < drawing.text_width(cut, 8) <= 0.6 * wide
+    lines = drawing.wrapped(whole, 0.6 * wide, 8)
+    assert len(lines) == 2 and " ".join(lines) == whole
+    assert all(drawing.text_width(line, 8) <= 0.6 * wide for line in lines)
+    assert drawing.wrapped("", 1.0, 8) == []
+
+
+def test_metrics_are_named_with_a_subscript():
+    assert drawing.metric_text("ndcg") == {"text": r"$\mathregular{NDCG_{T}}$", "parse_math": True}
+    assert drawing.metric_text("ap@1000") == {"text": "AP@1000"}
+    assert drawing.metric_text("a_metric_of_$mine$") == {"text": "a_metric_of_$mine$"}
+
+
+def test_coordinates_of_an_svg_are_short_and_right():
+    figure = tie_ranges.draw(table(), records())
+    text = drawing.render(figure, "svg").decode()
+    whole = drawing.io.BytesIO()
+    with drawing.styled():
+        figure.savefig(whole, format="svg", dpi=72, metadata={"Date": None, "Creator": None})
+    paths = [re.findall(r' d="([^"]+)"', svg) for svg in (text, whole.getvalue().decode())]
+    numbers = [[float(n) for d in of for n in re.findall(r"-?[\d.]+", d)] for of in paths]
+    assert len(numbers[0]) > 100 and np.abs(np.subtract(*numbers)).max() <= 0.005001
+    assert not re.search(r"\d\.\d{3}", " ".join(paths[0]))
+    # Words keep their decimals.
+    assert re.findall(r">(\d\.\d{3})<", text) == re.findall(r">(\d\.\d{3})<", whole.getvalue().decode())
 
 
 @pytest.mark.parametrize("kind", ["pdf", "svg", "png"])

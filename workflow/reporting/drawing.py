@@ -1,19 +1,33 @@
-"""What all figures share: style, the colour and marker of each method, and files of the same bytes."""
+"""What all figures share: style, the look of each method, sheets of panels, and files of the same bytes."""
 
 import colorsys
 import hashlib
 import io
+import math
 import os
+import re
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 
 import matplotlib
 import matplotlib.style
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
+from matplotlib.lines import Line2D
 from matplotlib.textpath import TextPath
+from matplotlib.ticker import MaxNLocator
 
-# The eight colours of Okabe and Ito, but for black, which is the dots', and then those of Paul Tol's muted
-# scheme: told apart with every common kind of colour blindness as far as so many can be.
+from workflow.reporting.frames import by_cell, family, groups, panels
+from workflow.reporting.names import method_name, metric_name
+
+# Seven of the eight colours of Okabe and Ito, without black, which is the dots', and without yellow, which a
+# thin line loses on white; then colours of Paul Tol's schemes (muted, dark, bright) that stay farthest from
+# these with protanopia, deuteranopia and tritanopia. The closest pairs differ in marker and dashes as well.
 COLOURS = {
     "talr_ap": "#D55E00",
     "talr_ndcg": "#E69F00",
@@ -21,13 +35,31 @@ COLOURS = {
     "hashnet": "#56B4E9",
     "dtsh": "#009E73",
     "dpsh": "#CC79A7",
-    "itq": "#F0E442",
+    "itq": "#AA4499",
     "structhash": "#332288",
-    "fasthash": "#44AA99",
-    "machash": "#999933",
+    "fasthash": "#225522",
+    "machash": "#666633",
     "bre": "#882255",
-    "lsh": "#999999",
-    "talr_ap_continuation": "#CC6677",
+    "lsh": "#777777",
+    "talr_ap_continuation": "#EE6677",
+}
+# Lengths of strokes and gaps in line widths; () is a solid line.
+SOLID, LONG, SHORT, DOTTED, MIXED = (), (6.0, 1.5), (3.0, 1.3), (1.0, 1.2), (5.0, 1.3, 1.0, 1.3)
+# Marker, whether it is filled, dashes.
+SHAPES = {
+    "talr_ap": ("o", True, SOLID),
+    "talr_ndcg": ("s", True, SHORT),
+    "mihash": ("^", True, DOTTED),
+    "hashnet": ("o", False, SHORT),
+    "dtsh": ("^", False, LONG),
+    "dpsh": ("s", False, MIXED),
+    "itq": ("X", True, LONG),
+    "structhash": ("D", True, LONG),
+    "fasthash": ("v", True, MIXED),
+    "machash": ("D", False, SOLID),
+    "bre": ("P", True, SHORT),
+    "lsh": ("v", False, DOTTED),
+    "talr_ap_continuation": ("*", True, SOLID),
 }
 STYLE = {
     "font.family": "sans-serif",
@@ -43,6 +75,17 @@ INK = "#000000"
 QUIET = "#767676"
 GRID = "#D0D0D0"
 SURFACE = "#FFFFFF"
+# Widths of a figure in inches: a column, or a page of a paper.
+COLUMN, PAGE = 3.3, 7.0
+MARGIN = 0.08
+# Room in inches for the label of a y axis.
+LABEL = 0.30
+MAX_COLUMNS = 4
+# Length in inches of a line in a legend, and how wide lines are.
+HANDLE = 0.27
+LINE = {"linewidth": 1.1}
+# Sizes of text in points.
+TITLE_SIZE, HEADING_SIZE, TEXT_SIZE, TICK_SIZE = 10.0, 9.0, 8.0, 7.0
 # Behind text, so that no grid line crosses it.
 BEHIND = {"facecolor": SURFACE, "edgecolor": "none", "pad": 0.6}
 
@@ -56,10 +99,448 @@ def colour(method: str) -> str:
     return f"#{round(red * 255):02X}{round(green * 255):02X}{round(blue * 255):02X}"
 
 
+def look(method: str, size: float = 4.2) -> dict:
+    """Marker, dashes and colour of a method as arguments of a Line2D, the same in every figure.
+
+    Those of an unknown method come from its name, as its colour does. `size` is that of a round marker in
+    points; the others get what looks as large.
+    """
+    shape = SHAPES.get(method)
+    if shape is None:
+        number = int.from_bytes(hashlib.sha256(method.encode()).digest()[4:8], "big")
+        number, filled = divmod(number, 2)
+        number, marker = divmod(number, 8)
+        shape = ("os^vDPX*"[marker], bool(filled), (SOLID, LONG, SHORT, DOTTED, MIXED)[number % 5])
+    marker, filled, dashes = shape
+    return {
+        "color": colour(method),
+        "linestyle": (0, dashes) if dashes else "solid",
+        "marker": marker,
+        "markersize": round(size * {"D": 0.85, "s": 0.95, "X": 1.3, "P": 1.3, "*": 1.6}.get(marker, 1.1), 3),
+        "markerfacecolor": colour(method) if filled else SURFACE,
+        "markeredgecolor": SURFACE if filled else colour(method),
+        "markeredgewidth": 0.4 if filled else 0.9,
+    }
+
+
+def ramp(count: int) -> list[str]:
+    """Colours "#RRGGBB" for an ordered series of `count`, light to dark in print and with colour blindness.
+
+    Of matplotlib's viridis (Smith and van der Walt, 2015), without its yellow end.
+    """
+    shades = matplotlib.colormaps["viridis"]
+    steps = [0.75 * (1 - index / max(1, count - 1)) for index in range(count)] if count > 1 else [0.3]
+    return [matplotlib.colors.to_hex(shades(step)).upper() for step in steps]
+
+
+def styled() -> AbstractContextManager:
+    """The style of all figures, whatever the settings of matplotlib are: for use with `with`."""
+    return matplotlib.style.context(["default", STYLE])
+
+
+# -- text -----------------------------------------------------------------------------------------
+
+
 def text_width(text: str, size: float, weight: str = "normal") -> float:
     """Width of text in inches, from the outlines of the font that matplotlib brings along."""
     font = FontProperties(family="DejaVu Sans", size=size, weight=weight)
     return TextPath((0, 0), text, prop=font).get_extents().width / 72 if text.strip() else 0.0
+
+
+def shortened(text: str, width: float, size: float, weight: str = "normal") -> str:
+    """Text that is at most `width` inches wide, cut with "…" where it has to be."""
+    if text_width(text, size, weight) <= width:
+        return text
+    kept = text
+    while kept and text_width(kept.rstrip() + "…", size, weight) > width:
+        kept = kept[:-1]
+    return kept.rstrip() + "…"
+
+
+def wrapped(text: str, width: float, size: float, weight: str = "normal") -> list[str]:
+    """Text as lines of whole words, each at most `width` inches wide; a longer word is cut with "…"."""
+    lines: list[str] = []
+    for word in text.split():
+        if lines and text_width(f"{lines[-1]} {word}", size, weight) <= width:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(shortened(word, width, size, weight))
+    return lines
+
+
+def metric_text(metric: str) -> dict:
+    """Name of a metric as arguments of a text, AP_T and NDCG_T with a subscript."""
+    text, subscript = metric_name(metric)
+    if not subscript:
+        return {"text": text}
+    return {"text": rf"$\mathregular{{{text}_{{{subscript}}}}}$", "parse_math": True}
+
+
+# -- what is drawn of a table ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class View:
+    """What a table asks for of one protocol: `bits` ascending, `methods` in the order of its rows."""
+
+    protocol: str
+    title: str
+    bits: tuple[int, ...]
+    methods: tuple[str, ...]
+
+
+def views(table: Mapping) -> list[View]:
+    """The protocols of a table in its order, the blocks of each put together under the first one's title."""
+    rows = [method for panel in panels(table, 10**9) for method in panel.methods]
+    result = []
+    for protocol in dict.fromkeys(group.protocol for group in groups(table)):
+        of = [group for group in groups(table) if group.protocol == protocol]
+        bits = sorted({bits for group in of for bits in group.bits})
+        methods = {method for group in of for method in group.methods}
+        result.append(
+            View(protocol, of[0].title, tuple(bits), tuple(method for method in rows if method in methods))
+        )
+    return result
+
+
+def number(value: object) -> float | None:
+    """A finite number as a float, None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return float(value) if math.isfinite(value) else None
+
+
+def mean_curve(runs: Iterable[Mapping], *names: str) -> dict[float, tuple[float, ...]]:
+    """Curves of several runs averaged point by point: position in the curves -> the mean of each curve there.
+
+    `names` are those of curves of the records. A run that is null at a position in any of them takes no part
+    there, one without these curves nowhere; a position without any run is left out. Positions are 0, 1, ...,
+    but where the first curve is "cuts" it says the positions.
+    """
+    found: dict[float, list[tuple]] = {}
+    for run in runs:
+        curves = run.get("curves") or {}
+        for index, values in enumerate(zip(*(curves.get(name) or [] for name in names))):
+            values = tuple(map(number, values))
+            if None not in values:
+                found.setdefault(values[0] if names[0] == "cuts" else index, []).append(values)
+    return {at: tuple(map(statistics.fmean, zip(*found[at]))) for at in sorted(found)}
+
+
+# -- legends and axes -----------------------------------------------------------------------------
+
+
+def method_legend(table: Mapping, methods: Iterable[str]) -> list[tuple[str, list[tuple[str, dict]]]]:
+    """Methods as a legend in the order of the table's rows: (family, [(name, arguments of a Line2D)])."""
+    wanted = set(methods)
+    result: list[tuple[str, list]] = []
+    for panel in panels(table, 10**9):
+        for method in panel.methods:
+            if method in wanted:
+                if not result or result[-1][0] != family(table, method):
+                    result.append((family(table, method), []))
+                result[-1][1].append((method_name(method), look(method)))
+    return result
+
+
+def ticks_between(low: float, high: float, most: int = 4, whole: bool = False) -> list[float]:
+    """Round numbers from `low` to `high`, about `most` of them; `whole` ones where that is asked for."""
+    locator = MaxNLocator(nbins=most, steps=[1, 2, 5, 10] if whole else [1, 2, 2.5, 5, 10], integer=whole)
+    found = locator.tick_values(low, high)
+    slack = 1e-9 * (high - low)
+    return [float(tick) for tick in found if low - slack <= tick <= high + slack]
+
+
+def log_ticks(low: float, high: float, most: int = 6) -> list[float]:
+    """Ticks of a logarithmic axis: powers of ten, fewer where they are many, 1-2-5 where they are few."""
+    first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
+    if last - first >= 2:
+        return [10.0**power for power in range(first, last + 1, 1 + (last - first) // most)]
+    fine = [step * 10.0**power for power in range(first - 1, last + 1) for step in (1, 2, 5)]
+    return [tick for tick in fine if low <= tick * (1 + 1e-9) and tick <= high * (1 + 1e-9)]
+
+
+def tick_text(value: float) -> str:
+    """A tick in few characters: 0.5, 20, 10k, 2M."""
+    value = float(f"{value:.9g}")
+    for unit, name in ((1e6, "M"), (1e3, "k")):
+        if abs(value) >= unit and value % (unit / 10) == 0:
+            return f"{value / unit:g}{name}".replace("-", "−")
+    return f"{value:g}".replace("-", "−")
+
+
+def room_for(ticks: Iterable[float]) -> float:
+    """Width in inches of ticks of a y axis and their numbers."""
+    return 0.10 + max((text_width(tick_text(tick), TICK_SIZE) for tick in ticks), default=0.0)
+
+
+def score_axis(scores: Iterable[float]) -> tuple[tuple[float, float], list[float]]:
+    """Limits and ticks of an axis for these scores, with a little room on both sides."""
+    scores = list(scores)
+    low, high = min(scores), max(scores)
+    margin = 0.06 * max(high - low, 0.02)
+    return (low - margin, high + margin), ticks_between(low - margin, high + margin, 6)
+
+
+def dress(axes: Axes, x_ticks: Sequence[float], y_ticks: Sequence[float]) -> None:
+    """Ticks with their numbers, a quiet grid and two spines."""
+    axes.set_facecolor("none")
+    for axis, ticks in ((axes.xaxis, x_ticks), (axes.yaxis, y_ticks)):
+        axis.set_ticks([], minor=True)
+        axis.set_ticks(list(ticks), [tick_text(tick) for tick in ticks])
+    axes.tick_params(length=2.5, width=0.6, pad=2, colors=INK, labelsize=TICK_SIZE)
+    axes.grid(color=GRID, linewidth=0.5)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["bottom", "left"]].set_color(INK)
+
+
+def spread_out(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+    """Positions at least `gap` apart and nearest to the wanted ones, given ascending, by least squares.
+
+    They lie within [low, high] where that holds all of them. Isotonic regression by pooling neighbours
+    (Barlow et al., 1972) of the positions less the gaps below them.
+    """
+    pools: list[list[float]] = []
+    for index, position in enumerate(wanted):
+        pools.append([position - index * gap, 1.0])
+        while len(pools) > 1 and pools[-2][0] >= pools[-1][0]:
+            mean, count = pools.pop()
+            pools[-1][0] = (pools[-1][0] * pools[-1][1] + mean * count) / (pools[-1][1] + count)
+            pools[-1][1] += count
+    flat = [mean for mean, count in pools for _ in range(int(count))]
+    top = max(low, high - gap * (len(flat) - 1))
+    return [min(max(mean, low), top) + index * gap for index, mean in enumerate(flat)]
+
+
+# -- sheets of panels -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Section:
+    """Panels that belong together under one heading ("": none)."""
+
+    heading: str
+    panels: int
+
+
+def sheet_width(sections: Sequence[Section]) -> tuple[float, int]:
+    """Width of a sheet in inches and its number of columns: a lone column of panels fits that of a paper."""
+    columns = min(MAX_COLUMNS, max(section.panels for section in sections))
+    return (PAGE if columns > 1 else COLUMN), columns
+
+
+def sheet(
+    title: str,
+    lead: str,
+    sections: Sequence[Section],
+    *,
+    width: float,
+    columns: int,
+    body: float,
+    left: float = 0.48,
+    between: float = 0.16,
+    right: float = 0.12,
+    above: float = 0.20,
+    below: float = 0.22,
+    foot: float = 0.16,
+    legend: Sequence[tuple[str, Sequence[tuple[str, dict]]]] = (),
+) -> tuple[Figure, list[list[Axes]]]:
+    """A figure with title, lead, legend and sections of equal panels, and the axes of each section.
+
+    In inches: `width` of the figure, `body`, height of a panel; `left` and `right`, room beside a row of
+    panels; `between` panels; `above` and `below` each of them for its title and its ticks; `foot`, below the
+    last row of a section, for the label of its x axis. Panels fill rows of `columns`.
+    """
+    inner = width - 2 * MARGIN
+    texts = [(line, TITLE_SIZE, "bold", 0.19) for line in wrapped(title, inner, TITLE_SIZE, "bold")]
+    texts += [(line, TEXT_SIZE, "normal", 0.145) for line in wrapped(lead, inner, TEXT_SIZE)]
+    entries, legend_rows = _legend_layout(legend, inner)
+    heads = [wrapped(section.heading, inner, HEADING_SIZE, "bold") for section in sections]
+    height = 0.06 + sum(step for *_, step in texts) + 0.165 * legend_rows + (0.08 if legend_rows else 0.03)
+    for section, head in zip(sections, heads):
+        height += 0.16 * len(head) + (0.06 if head else 0) + foot
+        height += _rows(section, columns) * (above + body + below)
+
+    figure = Figure(figsize=(width, height), facecolor=SURFACE)
+    FigureCanvasAgg(figure)
+
+    def write(x, top, text, **how):
+        figure.text(x / width, 1 - top / height, text, **{"va": "top", "color": INK} | how)
+
+    top = 0.06
+    for line, size, weight, step in texts:
+        write(MARGIN, top, line, size=size, weight=weight)
+        top += step
+    top += 0.03
+    for row, x, text, style in entries:
+        middle = top + 0.165 * row + 0.08
+        if style is None:
+            write(x, middle, text, size=7.5, va="center_baseline", color=QUIET)
+            continue
+        figure.add_artist(_handle(x / width, 1 - middle / height, HANDLE / width, style))
+        write(x + HANDLE + 0.05, middle, text, size=7.5, va="center_baseline")
+    top += 0.165 * legend_rows + (0.05 if legend_rows else 0)
+
+    panel = (width - left - right - between * (columns - 1)) / columns
+    result = []
+    for section, head in zip(sections, heads):
+        top += 0.06 if head else 0
+        for line in head:
+            write(MARGIN, top, line, size=HEADING_SIZE, weight="bold")
+            top += 0.16
+        axes = []
+        for index in range(section.panels):
+            row, column = divmod(index, columns)
+            bottom = top + row * (above + body + below) + above + body
+            box = (
+                (left + column * (panel + between)) / width,
+                1 - bottom / height,
+                panel / width,
+                body / height,
+            )
+            axes.append(figure.add_axes(box))
+        result.append(axes)
+        top += _rows(section, columns) * (above + body + below) + foot
+    return figure, result
+
+
+def label_axes(axes: Sequence[Axes], columns: int, x: str, y: Mapping | str) -> None:
+    """Labels of a section: x on the panels that have none below, y on the first of each row.
+
+    `y` is a text or what `metric_text` makes of a metric.
+    """
+    how = dict(y) if isinstance(y, Mapping) else {"text": y}
+    for index, panel in enumerate(axes):
+        if index + columns >= len(axes):
+            panel.set_xlabel(x, size=TEXT_SIZE, labelpad=2)
+        if index % columns == 0:
+            # Mathematics is set smaller than text of the same size looks.
+            panel.set_ylabel(how["text"], size=TEXT_SIZE + ("parse_math" in how), labelpad=3)
+            panel.yaxis.label.set_parse_math(how.get("parse_math", False))
+
+
+def _rows(section: Section, columns: int) -> int:
+    return -(-section.panels // columns)
+
+
+def _handle(x: float, y: float, length: float, style: Mapping) -> Line2D:
+    return Line2D([x, x + length / 2, x + length], [y] * 3, **LINE | dict(style) | {"markevery": [1]})
+
+
+def _legend_layout(legend, width: float) -> tuple[list[tuple[int, float, str, dict | None]], int]:
+    """Entries as (row, x in inches, text, style; None for the name of a group), and the number of rows.
+
+    A group that does not fit beside what stands in a row begins the next one.
+    """
+    entries, row, x = [], 0, MARGIN
+    for name, items in legend:
+        label = text_width(name, 7.5) + 0.10 if name else 0.0
+        named = [(shortened(text, width - HANDLE - 0.05 - label, 7.5), style) for text, style in items]
+        widths = [HANDLE + 0.05 + text_width(text, 7.5) + 0.14 for text, _ in named]
+        if x > MARGIN and x + label + sum(widths) - 0.14 > MARGIN + width:
+            row, x = row + 1, MARGIN
+        if name:
+            entries.append((row, x, name, None))
+        start = MARGIN + label
+        x += label
+        for (text, style), step in zip(named, widths):
+            if x > start and x + step - 0.14 > MARGIN + width:
+                row, x = row + 1, start
+            entries.append((row, x, text, style))
+            x += step
+        x += 0.10
+    return entries, row + 1 if entries else 0
+
+
+# -- curves of all methods ------------------------------------------------------------------------
+
+
+def curve_sheet(
+    table: Mapping,
+    records: Iterable[Mapping],
+    *,
+    title: str,
+    lead: str,
+    x: str,
+    y: str,
+    labels: tuple[str, str],
+    log: bool = False,
+) -> Figure:
+    """Curve `y` of the records against curve `x`, means over seeds: a panel per protocol and bits.
+
+    `labels` are those of the axes. A line has the gid "line-<protocol>-<bits>-<method>". Panels without any
+    line are left out.
+
+    Raises ValueError where no record has these curves.
+    """
+    runs = by_cell(table, records)
+    found: list[tuple[View, int, dict]] = []
+    for view in views(table):
+        for bits in view.bits:
+            lines = {}
+            for method in view.methods:
+                of = runs.get((view.protocol, method, bits), {}).values()
+                if line := mean_curve(of, x, y):
+                    lines[method] = tuple(zip(*line.values()))
+            if lines:
+                found.append((view, bits, lines))
+    if not found:
+        raise ValueError(f"table {table['name']}: no run has the curves {x!r} and {y!r}, so nothing to draw")
+    drawn = dict.fromkeys(method for _, _, lines in found for method in lines)
+    highest = max(value for _, _, lines in found for line in lines.values() for value in line[1])
+    top = next((limit for limit in (0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8) if highest <= limit), 1.0)
+    of_view = {view: [entry for entry in found if entry[0] == view] for view, _, _ in found}
+    sections = [Section(view.title, len(entries)) for view, entries in of_view.items()]
+    width, columns = sheet_width(sections)
+    body = {1: 2.2, 2: 2.2, 3: 1.75}.get(columns, 1.5)
+    with styled():
+        figure, axes = sheet(
+            title,
+            lead,
+            sections,
+            width=width,
+            columns=columns,
+            body=body,
+            between=0.2,
+            legend=method_legend(table, drawn),
+        )
+        for entries, of_section in zip(of_view.values(), axes):
+            for index, ((view, bits, lines), panel) in enumerate(zip(entries, of_section)):
+                _curves(panel, view, bits, lines, list(drawn), log, top)
+                if index % columns:
+                    panel.set_yticklabels([])
+            label_axes(of_section, columns, *labels)
+    return figure
+
+
+def _curves(axes: Axes, view: View, bits: int, lines: Mapping, order: list, log: bool, top: float) -> None:
+    points = [point for line in lines.values() for point in line[0]]
+    if log:
+        axes.set_xscale("log")
+        low, high = min(points), max(points)
+        axes.set_xlim(low / 1.15, high * 1.15)
+        x_ticks = log_ticks(low, high)
+    else:
+        axes.set_xlim(-0.02, 1.02)
+        x_ticks = [0, 0.5, 1]
+    axes.set_ylim(-0.02 * top, 1.02 * top)
+    dress(axes, x_ticks, ticks_between(0, top, 5))
+    axes.set_title(f"{bits} bits", size=TEXT_SIZE, pad=4, loc="left", color=INK)
+    for method, (x, y) in lines.items():
+        # Markers at equal ways along each line, elsewhere on every line, lest they cover each other.
+        start = 0.04 + 0.22 * order.index(method) / len(order)
+        axes.plot(
+            x,
+            y,
+            **LINE | look(method, 3.4),
+            markevery=(start, 0.22) if len(x) > 1 else None,
+            clip_on=False,
+            gid=f"line-{view.protocol}-{bits}-{method}",
+        )
+
+
+# -- files ----------------------------------------------------------------------------------------
 
 
 def render(figure: Figure, kind: str) -> bytes:
@@ -75,9 +556,18 @@ def render(figure: Figure, kind: str) -> bytes:
     if kind not in metadata:
         raise ValueError(f"a figure can be written as .pdf, .svg or .png, not .{kind}")
     buffer = io.BytesIO()
-    with matplotlib.style.context(["default", STYLE]):
+    with styled():
         figure.savefig(buffer, format=kind, dpi=200 if kind == "png" else 72, metadata=metadata[kind])
-    return buffer.getvalue()
+    return _rounded(buffer.getvalue()) if kind == "svg" else buffer.getvalue()
+
+
+def _rounded(content: bytes) -> bytes:
+    """An SVG with its coordinates to a hundredth of a point: a third less of it, and nothing to be seen."""
+
+    def shorter(found):
+        return re.sub(r"-?\d+\.\d{3,}", lambda digits: f"{float(digits[0]):.2f}", found[0])
+
+    return re.sub(r'(?<= d=")[^"]+|(?<= [xy]=")[^"]+', shorter, content.decode()).encode()
 
 
 def save(figure: Figure, path: str | Path) -> None:
