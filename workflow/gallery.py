@@ -7,7 +7,7 @@ from PIL import Image
 
 from workflow.data import Protocol
 
-NEIGHBOURS = 14
+NEIGHBOURS = 12
 LONGEST_SIDE = 48  # pixels of a thumbnail
 
 

@@ -1,10 +1,14 @@
 """The gallery: neighbours against sorting by hand, ties by counting, pictures, and what is drawn."""
 
+import base64
+import io
 import json
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
+from PIL import Image
 
 from workflow import gallery
 from workflow.reporting import drawing
@@ -57,7 +61,7 @@ def test_neighbours_are_the_nearest_in_the_order_of_the_database(collected):
         }
         for row, item in enumerate(chosen):
             far = [int((bits[item] != bits[other]).sum()) for other in database]
-            nearest = sorted(range(len(database)), key=lambda place, far=far: (far[place], place))[:14]
+            nearest = sorted(range(len(database)), key=lambda place, far=far: (far[place], place))[:12]
             assert part["distances"][row].tolist() == [far[place] for place in nearest]
             assert part["tied"][row].tolist() == [far.count(far[place]) for place in nearest]
             assert part["relevant"][row].tolist() == [
@@ -117,7 +121,7 @@ def test_ties_are_boxed_and_every_item_is_marked_once(collected):
             assert words in texts or first < 3
     # Boxes lie behind the pictures, and all pictures are there.
     assert max(p.get_zorder() for p in axes.patches) < min(i.get_zorder() for i in axes.images)
-    assert len(axes.images) == 3 * (1 + 2 * 14)
+    assert len(axes.images) == 3 * (1 + 2 * 12)
     assert drawing.render(figure, "svg") == drawing.render(drawn.draw(table(), found), "svg")
 
 
@@ -125,3 +129,25 @@ def test_a_table_without_pictures_is_told(collected):
     found, _ = collected
     with pytest.raises(ValueError, match="no protocol has pictures"):
         drawn.draw(table(blocks=[{"protocol": "other", "metric": "ap", "bits": [6]}]), found)
+
+
+def test_photographs_are_compressed_for_a_page_and_drawings_are_not(collected):
+    figure = drawn.draw(table(), collected[0])  # its pictures are noise
+    plain, smallest = drawing.render(figure, "svg").decode(), drawing.smallest_svg(figure)
+    assert len(smallest) < 0.6 * len(plain)
+    root = ElementTree.fromstring(smallest)
+    (image,) = root
+    kind, content = image.get("href").split(",")
+    assert kind == "data:image/webp;base64"
+    with (
+        Image.open(io.BytesIO(base64.b64decode(content))) as shown,
+        Image.open(io.BytesIO(drawing.render(figure, "png"))) as whole,
+    ):
+        assert shown.size == whole.size
+        assert root.get("viewBox") == f"0 0 {whole.width} {whole.height}"
+        apart = np.abs(np.asarray(shown.convert("RGB"), int) - np.asarray(whole.convert("RGB"), int))
+    assert np.median(apart) < 4
+    for axes in figure.axes:
+        for picture in list(axes.images):
+            picture.remove()
+    assert drawing.smallest_svg(figure) == drawing.render(figure, "svg").decode()

@@ -1,5 +1,6 @@
 """What all figures share: style, the look of each method, sheets of panels, and files of the same bytes."""
 
+import base64
 import colorsys
 import hashlib
 import io
@@ -21,6 +22,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
 from matplotlib.textpath import TextPath
 from matplotlib.ticker import MaxNLocator
+from PIL import Image
 
 from workflow.reporting.frames import by_cell, family, groups, panels
 from workflow.reporting.names import method_name, metric_name
@@ -568,6 +570,25 @@ def _rounded(content: bytes) -> bytes:
         return re.sub(r"-?\d+\.\d{3,}", lambda digits: f"{float(digits[0]):.2f}", found[0])
 
     return re.sub(r'(?<= d=")[^"]+|(?<= [xy]=")[^"]+', shorter, content.decode()).encode()
+
+
+def smallest_svg(figure: Figure) -> str:
+    """A figure of many pictures as an SVG to stand in a page: as it is, or, if that is smaller, compressed.
+
+    Photographs in an SVG are PNG; compressed, the whole figure is one WebP picture, and its text no text any
+    more, but it takes a fraction.
+    """
+    plain = render(figure, "svg").decode()
+    with Image.open(io.BytesIO(render(figure, "png"))) as drawn:
+        buffer = io.BytesIO()
+        drawn.convert("RGB").save(buffer, "WEBP", quality=75)
+        width, height = drawn.size
+    content = base64.b64encode(buffer.getvalue()).decode()
+    compressed = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}">'
+        f'<image width="{width}" height="{height}" href="data:image/webp;base64,{content}"/></svg>\n'
+    )
+    return min(plain, compressed, key=len)
 
 
 def save(figure: Figure, path: str | Path) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-import matplotlib.style
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PatchCollection
@@ -10,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.path import Path
 
-from workflow.reporting.drawing import INK, STYLE, SURFACE, text_width
+from workflow.reporting.drawing import INK, SURFACE, styled, text_width
 from workflow.reporting.frames import groups
 from workflow.reporting.names import method_name
 
@@ -50,7 +49,7 @@ def draw(table: Mapping, gallery: Mapping[str, np.ndarray]) -> Figure:
             shown.append((group.protocol, group.title, known))
     if not shown:
         raise ValueError(f"table {table['name']}: no protocol has pictures, so there is no gallery to draw")
-    with matplotlib.style.context(["default", STYLE]):
+    with styled():
         return _draw(shown, gallery)
 
 

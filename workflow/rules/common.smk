@@ -44,6 +44,7 @@ wildcard_constraints:
     bits=r"\d+",
     seed=r"\d+",
     table=r"[a-z0-9_]+",
+    page=r"[a-z0-9_]+",
     tuning=r"[a-z0-9_]+",
     network=r"[a-z0-9_]+",
 
@@ -79,6 +80,9 @@ def code(*modules):
 
 # Modules that draw a figure of a table.
 FIGURES = sorted(p.stem for p in (ROOT / "workflow/reporting/figures").glob("[a-z]*.py"))
+
+
+PAGE_PARTS = sorted([*(ROOT / "workflow/reporting/assets").iterdir(), ROOT / "workflow/reporting/page.html.j2"])
 
 
 def as_json(value):
@@ -393,7 +397,7 @@ def run_settings(together):
 
 
 def table_settings(wildcards):
-    """A table's entry, the published figures it names, and the cells that no method can serve."""
+    """A table's entry, the published figures and claims it names, and the cells that no method can serve."""
     table = dict(entry("tables", wildcards.table), name=wildcards.table)
     table["blocks"] = [
         {"title": entry("protocols", block["protocol"]).get("title", block["protocol"])} | block
@@ -407,7 +411,7 @@ def table_settings(wildcards):
         if (reason := CONFIGURATION.refusal(cell))
     ]
     claims = [CONFIGURATION["claims"][source] for source in table["claims"]]
-    return as_json({"table": table, "published": published, "refused": refused, "claims": claims})
+    return {"table": table, "published": published, "refused": refused, "claims": claims}
 
 
 def gallery_cells(table):
@@ -469,6 +473,38 @@ def table_gallery(wildcards):
     """The gallery of a table, in a list that is empty where it has none."""
     has = table_cells(wildcards) and gallery_cells(wildcards.table)
     return [f"results/galleries/{wildcards.table}.npz"] if has else []
+
+
+def page_tables(wildcards):
+    """Tables on a page: those of the report, or the one that the page is named for."""
+    return CONFIGURATION["report"] if wildcards.page == "report" else [wildcards.page]
+
+
+def of_tables(function):
+    """An input function of pages: what a function of tables gives for each of them."""
+
+    def of_page(wildcards, *arguments):
+        found = [
+            function(SimpleNamespace(table=table), *arguments) for table in page_tables(wildcards)
+        ]
+        return list(dict.fromkeys(file for files in found for file in files))
+
+    return of_page
+
+
+page_files, page_galleries = of_tables(table_runs), of_tables(table_gallery)
+
+
+def page_settings(wildcards):
+    tables = []
+    for name in page_tables(wildcards):
+        table = SimpleNamespace(table=name)
+        gallery = table_gallery(table)
+        tables.append(table_settings(table) | {"gallery": gallery[0] if gallery else None})
+    target = f"results/{wildcards.page}.html"
+    if wildcards.page == "report" and CONFIGURATION.overrides.get("report"):
+        target = f"--config report='[{', '.join(CONFIGURATION['report'])}]' -- {target}"
+    return as_json({"tables": tables, "command": f"snakemake --cores all {target}"})
 
 
 def score_settings(wildcards):

@@ -13,7 +13,7 @@ rule collect_table:
     conda:
         "../../environment.yml"
     params:
-        settings=table_settings,
+        settings=lambda wildcards: as_json(table_settings(wildcards)),
         stem=subpath(output[0], strip_suffix=".csv"),
     message:
         "Table {wildcards.table}"
@@ -54,7 +54,7 @@ rule plot_figure:
     conda:
         "../../environment.yml"
     params:
-        settings=table_settings,
+        settings=lambda wildcards: as_json(table_settings(wildcards)),
         stem=subpath(output[0], strip_suffix=".pdf"),
     message:
         "Figure {wildcards.figure} of table {wildcards.table}"
@@ -93,7 +93,7 @@ rule plot_gallery:
     conda:
         "../../environment.yml"
     params:
-        settings=table_settings,
+        settings=lambda wildcards: as_json(table_settings(wildcards)),
         stem=subpath(output[0], strip_suffix=".pdf"),
     message:
         "Figure of the gallery of table {wildcards.table}"
@@ -104,20 +104,25 @@ rule plot_gallery:
 
 rule render_page:
     input:
-        runs=lambda wildcards: table_runs(wildcards, "run.json"),
-        scores=lambda wildcards: table_runs(wildcards, "scores.json"),
-        code=code("workflow.reporting.page", *[f"workflow.reporting.figures.{name}" for name in FIGURES]),
-        template=os.path.relpath(ROOT / "workflow/reporting/page.html.j2"),
+        runs=lambda wildcards: page_files(wildcards, "run.json"),
+        scores=lambda wildcards: page_files(wildcards, "scores.json"),
+        galleries=page_galleries,
+        code=code(
+            "workflow.reporting.page",
+            "workflow.reporting.gallery",
+            *[f"workflow.reporting.figures.{name}" for name in FIGURES],
+        ),
+        templates=[os.path.relpath(file) for file in PAGE_PARTS],
     output:
-        "results/{table}.html",
+        "results/{page}.html",
     log:
-        "results/logs/render_page/{table}.log",
+        "results/logs/render_page/{page}.log",
     conda:
         "../../environment.yml"
     params:
-        settings=table_settings,
+        settings=page_settings,
     message:
-        "Page results/{wildcards.table}.html"
+        "Page results/{wildcards.page}.html"
     shell:
         "exec python -m workflow.scripts.render_page --log {log:q} --settings {params.settings:q}"
         " --output {output:q}"

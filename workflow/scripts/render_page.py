@@ -1,30 +1,72 @@
-"""The runs of a table to one self-contained HTML page."""
+"""The runs of one table, or of several, to one self-contained HTML page."""
 
 from workflow.scripts import _job
 
 
 def work(options):
-    import importlib
-    import pkgutil
     from pathlib import Path
 
     from workflow.files import write_text
-    from workflow.records import ALSO, table_records
-    from workflow.reporting import drawing, figures, frames, page
+    from workflow.reporting import page
 
     settings = options.settings
+    views = [_view(of_table) for of_table in settings["tables"]]
+    title = "TieBench report" if len(views) > 1 else views[0].table["title"] or views[0].table["name"]
+    write_text(options.output, page.page(title, views, {"command": settings["command"]}))
+    _job.log.info("page: %s", Path(options.output).resolve())
+
+
+def _view(settings):
+    """Everything of one table that stands on a page."""
+    from workflow.records import ALSO, table_records
+    from workflow.reporting import claims, files, frames, page, statistics
+
     table = settings["table"]
     records = table_records(settings, also=ALSO)
     tidy = frames.tidy(table, records, settings["published"])
-    drawn = {}
+    compared = statistics.comparisons(table, records)
+    judged = claims.judge(settings["claims"], table, records)
+    return page.TableView(
+        table=table,
+        records=records,
+        tidy=tidy,
+        published=settings["published"],
+        figures=_figures(settings, records),
+        statistics=compared,
+        ranks=statistics.ranks(table, records),
+        claims=judged,
+        files={
+            f"{table['name']}{ending}": text
+            for ending, text in files.table_files(table, tidy, compared, judged).items()
+        },
+    )
+
+
+def _figures(settings, records):
+    """Every figure that has something to draw, by name, as `page.Drawing`."""
+    import importlib
+    import pkgutil
+
+    import numpy as np
+
+    from workflow.reporting import drawing, figures, gallery, page
+
+    table, found = settings["table"], {}
     for name in sorted(module.name for module in pkgutil.iter_modules(figures.__path__)):
         figure = importlib.import_module(f"workflow.reporting.figures.{name}")
-        if figure.applies(table):
-            drawn[name] = drawing.render(figure.draw(table, records), "svg").decode()
-    command = f"snakemake --cores all {options.output}"
-    html = page.page(table, records, tidy, drawn, settings["published"], {"command": command})
-    write_text(options.output, html)
-    _job.log.info("page: %s", Path(options.output).resolve())
+        if not figure.applies(table):
+            continue
+        try:
+            svg = drawing.render(figure.draw(table, records), "svg").decode()
+        except ValueError as error:  # nothing to draw, say because all cells are refused
+            _job.log.warning("%s", error)
+            continue
+        found[name] = page.Drawing(figure.TITLE, figure.CAPTION, svg)
+    if settings["gallery"]:
+        with np.load(settings["gallery"], allow_pickle=False) as kept:
+            drawn = gallery.draw(table, dict(kept))
+        found["gallery"] = page.Drawing(gallery.TITLE, gallery.CAPTION, drawing.smallest_svg(drawn))
+    return found
 
 
 if __name__ == "__main__":
