@@ -82,7 +82,7 @@ def code(*modules):
 FIGURES = sorted(p.stem for p in (ROOT / "workflow/reporting/figures").glob("[a-z]*.py"))
 
 
-PAGE_PARTS = sorted([*(ROOT / "workflow/reporting/assets").iterdir(), ROOT / "workflow/reporting/page.html.j2"])
+PAGE_PARTS = sorted([*(ROOT / "workflow/reporting").glob("assets/*"), ROOT / "workflow/reporting/page.html.j2"])
 
 
 def as_json(value):
