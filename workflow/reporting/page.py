@@ -1,75 +1,98 @@
-"""One table of results as one HTML file that needs nothing else: no request, no other file."""
+"""One or several tables of results as one HTML file that needs nothing else: no request, no other file."""
 
 import base64
+import gzip
 import html
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 import jinja2
 import pandas as pd
 from markupsafe import Markup
 
+from workflow.reporting.charts import KINDS, charts, looks, on_dark
+from workflow.reporting.drawing import COLOURS, GRID, INK, QUIET, SURFACE
 from workflow.reporting.frames import (
     EN_DASH,
+    FAMILIES,
     NO_RECORD,
+    Group,
+    as_published,
     by_cell,
+    by_family,
+    family,
     groups,
     marks,
     notes,
     panels,
     published_values,
-    to_csv,
-    wide,
+    score_of,
 )
-from workflow.reporting.names import method_name, metric_name
+from workflow.reporting.names import family_name, method_name, metric_name
 
-CONTEXT = ("command", "generator", "captions", "paragraphs")
-CAPTIONS = {
-    "tie_ranges": "How to read it. Items at one Hamming distance from a query are tied, and a ranking may "
-    "list them in any order. A bar runs from the mean AP (mAP) of the worst of these orders to that of the "
-    "best; a program that breaks ties its own way can report any value on the bar. The dot, with its value "
-    "beside it, is AP_T: the exact mean over all orders. Where the bars of two methods overlap, a comparison "
-    "that leaves ties to chance or to the program does not say which is better; the dots do."
+ASSETS = Path(__file__).parent / "assets"
+CONTEXT = ("command", "generator", "paragraphs")
+TIED = "not distinguishable from best"
+# Verdicts on claims, and outcomes of the comparisons that they rest on: never told by colour alone.
+SYMBOLS = {
+    "reproduced": "✓",
+    "not reproduced": "✗",
+    "not decidable": "?",
+    "for": "✓",
+    "against": "✗",
+    "open": "?",
+}
+MEDIA = {".csv": "text/csv", ".md": "text/markdown", ".svg": "image/svg+xml", ".tex": "application/x-tex"}
+# Characters that may stand as they are in a data: URL inside a quoted attribute.
+PLAIN_IN_URL = " !$()*+,/:;=?@[]|"
+RUN_FILES = ("run.json", "training.jsonl", "scores.json")
+# Outlines of Chart.js point styles about (14, 6).
+GLYPHS = {
+    "circle": "M10.5 6a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0z",
+    "rect": "M11 3h6v6h-6z",
+    "triangle": "M14 2l4 7h-8z",
+    "rectRot": "M14 2l4 4l-4 4l-4 -4z",
+    "cross": "M14 2v8M10 6h8",
+    "crossRot": "M11 3l6 6M17 3l-6 6",
+    "star": "M14 2v8M10 6h8M11 3l6 6M17 3l-6 6",
 }
 # Colours of figures that follow the page's light or dark scheme.
-SCHEME = {"#000000": "currentColor", "#ffffff": "var(--surface)", "#d0d0d0": "var(--line)"}
+SCHEME = {
+    INK.lower(): "currentColor",
+    SURFACE.lower(): "var(--surface)",
+    GRID.lower(): "var(--line)",
+    QUIET.lower(): "var(--quiet)",
+}
+# Colours of methods that the dark page needs lighter, as custom properties.
+LIGHTER = {rgb: on_dark(rgb) for rgb in dict.fromkeys(COLOURS.values()) if on_dark(rgb) != rgb}
 
 
-def page(
-    table: Mapping,
-    records: Iterable[Mapping],
-    tidy_frame: pd.DataFrame,
-    figures: Mapping[str, str],
-    published: Iterable[Mapping],
-    context: Mapping,
-) -> str:
-    """The results of a table as one self-contained HTML document.
+def page(title: str, views: Sequence["TableView"], context: Mapping) -> str:
+    """The results of tables as one self-contained HTML document with the heading `title`.
 
-    `tidy_frame` is what `frames.tidy` made of the same table, records and published figures. `figures` maps
-    a figure's name to the text of an SVG. `context` may give: "command" (what makes this page again),
-    "generator" (name and version of the program), "captions" (figure name -> caption, before the built-in
-    one), "paragraphs" (list of further introductory text); plain text, all of them.
+    `context` may give: "command" (what makes this page again), "generator" (name and version of the
+    program), "paragraphs" (list of further introductory text); plain text, all of them.
 
-    The page holds the scores in the layout of the paper, published values beside them, figures, holes with
-    their reasons, runs, versions and fingerprints, definitions of the metrics, and both CSV files as data:
-    links. The same arguments give the same text.
+    For each view the page holds the scores in the layout of the paper, published values beside them, claims
+    with their verdicts, average ranks, charts, figures, holes with their reasons, runs, versions and
+    fingerprints, and its files as data: links. The same arguments give the same text, whatever the order of
+    the records. Links to files of runs are relative to the folder `results`, where the page is meant to lie.
 
-    Raises ValueError for an unknown key in `context`, and whatever `frames.tidy` raises for such records.
+    Raises ValueError for an unknown key in `context`, for no view, for two views of tables of one name, and
+    whatever `frames.by_cell`, `frames.score_of` or `inline_svg` raise.
     """
     if unknown := sorted(set(context) - set(CONTEXT)):
-        raise ValueError(
-            f"page of {table['name']}: unknown context {unknown[0]!r} (known: {', '.join(CONTEXT)})"
-        )
-    records, published = list(records), list(published)
-    reasons, note_of = notes(tidy_frame, table)
-    printed = published_values(table, published)
-    runs = _runs(table, records)
-    shown = {
-        tuple(cell) for cell in tidy_frame[["protocol", "metric", "method", "bits"]].itertuples(index=False)
-    }
+        raise ValueError(f"page {title!r}: unknown context {unknown[0]!r} (known: {', '.join(CONTEXT)})")
+    names = [view.table["name"] for view in views]
+    if not names:
+        raise ValueError(f"page {title!r}: there is no table")
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise ValueError(f"page {title!r}: two tables are named {twice[0]!r}")
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -78,36 +101,82 @@ def page(
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters["metric"] = _metric
-    captions = CAPTIONS | dict(context.get("captions") or {})
-    metrics = list(dict.fromkeys(group.metric for group in groups(table)))
+    environment.filters |= {"metric": _metric, "plain_metric": _plain_metric, "subscripts": subscripts}
+    metrics = list(dict.fromkeys(group.metric for view in views for group in groups(view.table)))
+    methods = _methods(views)
+    look = looks(methods)
+    data = {"looks": look, "tables": {view.table["name"]: charts(view.table, view.records) for view in views}}
+    kinds = {name: entry["kinds"] for name, entry in data["tables"].items()}
     return environment.get_template("page.html.j2").render(
-        table=table,
-        title=table.get("title") or table["name"],
+        title=title,
         context={name: context.get(name) for name in CONTEXT},
-        methods=len({cell[2] for cell in shown}),
-        panels=_panels(table, tidy_frame, note_of),
-        several=bool((tidy_frame["seeds"] > 1).any()),
-        notes=reasons,
-        figures=[
-            {"name": name, "svg": inline_svg(text, name), "caption": _subscripts(captions.get(name, ""))}
-            for name, text in figures.items()
-        ],
-        sources=_sources(table, published, printed, shown),
-        remarks=_remarks(printed, shown),
-        runs=runs,
-        done=sum(run["status"] == "done" for run in runs),
-        made_with=_made_with(runs),
-        fingerprints=_fingerprints(runs),
+        views=[_view(view, kinds[view.table["name"]]) for view in views],
+        methods=[{"id": method} | look[method] for method in methods],
+        bits=sorted({bits for view in views for group in groups(view.table) for bits in group.bits}),
         metrics=metrics,
         families={re.split(r"[@_]", metric)[0] for metric in metrics},
         cutoffs=[metric for metric in metrics if "@" in metric],
-        downloads=[
-            _download(f"{table['name']}.csv", to_csv(wide(tidy_frame, table)), "means, one row per method"),
-            _download(f"{table['name']}.tidy.csv", to_csv(tidy_frame), "every statistic, one row per cell"),
-        ],
+        swatch=swatch,
+        symbols=SYMBOLS,
+        run_files=RUN_FILES,
+        lighter=LIGHTER,
+        data=_json(data),
+        style=_asset("page.css"),
+        script=_asset("page.js"),
+        # Only tools for developers read the last line, and they would look for a file beside the page.
+        library=Markup(re.sub(r"\n//# sourceMappingURL=.*\n?$", "\n", _asset("chart.umd.min.js"))),
         dash=EN_DASH,
     )
+
+
+def _methods(views: Iterable["TableView"]) -> list[str]:
+    """Methods of all views, family after family as far as the tables say, otherwise as they first appear."""
+    family_of: dict[str, str] = {}
+    for view in views:
+        for group in groups(view.table):
+            for method in group.methods:
+                family_of[method] = family_of.get(method) or family(view.table, method)
+    known = {name: place for place, name in enumerate(FAMILIES)}
+    return sorted(family_of, key=lambda method: known.get(family_of[method], len(known)))
+
+
+def _view(view: "TableView", kinds: Sequence[str]) -> dict:
+    """Everything that the template shows of one table."""
+    table, tidy_frame = view.table, view.tidy
+    reasons, note_of = notes(tidy_frame, table)
+    printed = published_values(table, view.published)
+    shown = {
+        tuple(cell) for cell in tidy_frame[["protocol", "metric", "method", "bits"]].itertuples(index=False)
+    }
+    told = _statistics(view)
+    runs = _runs(table, view.records)
+    scores = _panels(view, note_of, told)
+    return {
+        "id": re.sub(r"[^A-Za-z0-9]+", "-", table["name"]),
+        "name": table["name"],
+        "title": table.get("title") or table["name"],
+        "description": (table.get("description") or "").strip(),
+        "seeds": table["seeds"],
+        "methods": list(dict.fromkeys(method for group in groups(table) for method in group.methods)),
+        "groups": groups(table),
+        "panels": scores,
+        "several": bool((tidy_frame["seeds"] > 1).any()),
+        "tied": any(cell and cell["tied"] for panel in scores for cell in _cells(panel)),
+        "notes": reasons,
+        "sources": _sources(table, view.published, printed, shown),
+        "remarks": _remarks(printed, shown),
+        "downloads": [_download(name, text) for name, text in view.files.items()],
+        "claims": [_claim(claim) for claim in view.claims],
+        "ranks": _ranks(view.ranks, view.figures.get("ranks"), table["name"]),
+        "figures": _figures(view, kinds),
+        "runs": runs,
+        "done": sum(run["status"] == "done" for run in runs),
+        "made_with": _made_with(runs),
+        "fingerprints": _fingerprints(runs),
+    }
+
+
+# -- text -----------------------------------------------------------------------------------------
 
 
 def _metric(metric: str) -> Markup:
@@ -115,70 +184,156 @@ def _metric(metric: str) -> Markup:
     return Markup("{}<sub>{}</sub>").format(text, subscript) if subscript else Markup("{}").format(text)
 
 
-def _subscripts(text: str) -> Markup:
+def _plain_metric(metric: str) -> str:
+    return "_".join(filter(None, metric_name(metric)))
+
+
+def subscripts(text: str) -> Markup:
     """Plain text with AP_T and NDCG_T set as they are in the paper."""
     escaped = str(Markup.escape(text))
     return Markup(re.sub(r"\b(AP|NDCG)_T\b", r"\1<sub>T</sub>", escaped))
 
 
+def _asset(name: str) -> Markup:
+    text = (ASSETS / name).read_text(encoding="utf-8")
+    if re.search(r"</(script|style)", text, flags=re.IGNORECASE):
+        raise ValueError(f"{name}: it would end the element that it stands in")
+    return Markup(text)
+
+
+def _json(data: object) -> Markup:
+    """Data as JSON that can stand in a <script> element."""
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+
+
+def _known(value: float | None) -> bool:
+    return value is not None and not math.isnan(value)
+
+
+def _signed(value: float | None, digits: int = 4) -> str:
+    return f"{value:+.{digits}f}".replace("-", "−") if _known(value) else EN_DASH
+
+
+def _probability(value: float | None) -> str:
+    """A p-value for people: "0.012", "< 0.001"; an en dash for none."""
+    if not _known(value):
+        return EN_DASH
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
 # -- scores ---------------------------------------------------------------------------------------
 
 
-def _panels(table: Mapping, tidy_frame: pd.DataFrame, note_of: Mapping) -> list[dict]:
+def _panels(view: "TableView", note_of: Mapping, told: Mapping) -> list[dict]:
+    """Panels as {"groups", "columns": [{bits, edge}], "families": [{"title", "rows"}]}."""
+    table, tidy_frame = view.table, view.tidy
     cells = {
         (row["protocol"], row["metric"], row["method"], row["bits"]): row
         for row in tidy_frame.to_dict(orient="records")
     }
     mark = marks(tidy_frame)
+    found = by_cell(table, view.records)
     result = []
     for panel in panels(table):
-        columns = [(group.protocol, group.metric, bits) for group in panel.groups for bits in group.bits]
-        rows = []
-        for index, method in enumerate(panel.methods):
-            row = []
-            for protocol, metric, bits in columns:
-                cell = (protocol, metric, method, bits)
-                row.append(_cell(cells.get(cell), mark.get(cell, ""), note_of.get(cell, "")))
-            rows.append({"index": index, "name": method_name(method), "id": method, "cells": row})
-        edges = [
-            index
-            for index, column in enumerate(columns)
-            if index == 0 or column[:2] != columns[index - 1][:2]
-        ]
-        result.append({"groups": panel.groups, "rows": rows, "edges": edges})
+        columns = [(group, bits) for group in panel.groups for bits in group.bits]
+        pieces = by_family(table, panel.methods)
+        families = []
+        for of, methods in pieces:
+            rows = []
+            for method in methods:
+                row = []
+                for group, bits in columns:
+                    cell = (group.protocol, group.metric, method, bits)
+                    runs = found.get((group.protocol, method, bits), {})
+                    seeds = {seed: score_of(record, group.metric)[0] for seed, record in runs.items()}
+                    about = (mark.get(cell, ""), note_of.get(cell, ""), told.get(cell))
+                    row.append(_cell(cells.get(cell), seeds, *about))
+                index = panel.methods.index(method)
+                rows.append({"index": index, "name": method_name(method), "id": method, "cells": row})
+            title = (family_name(of) or "Other") if len(pieces) > 1 else ""
+            families.append({"title": title, "rows": rows})
+        result.append(
+            {
+                "groups": panel.groups,
+                "columns": [
+                    {"bits": bits, "edge": index == 0 or group is not columns[index - 1][0]}
+                    for index, (group, bits) in enumerate(columns)
+                ],
+                "families": families,
+            }
+        )
     return result
 
 
-def _cell(row: Mapping | None, mark: str, note: str) -> dict | None:
+def _cells(panel: Mapping) -> Iterable[dict | None]:
+    return (cell for group in panel["families"] for row in group["rows"] for cell in row["cells"])
+
+
+def _cell(row: Mapping | None, seeds: Mapping, mark: str, note: str, told: Mapping | None) -> dict | None:
+    """A cell of scores for the template; `about` has what is known of it, a line for each thing."""
     if row is None:
         return None
     hole = math.isnan(row["mean"])
-    said = (
-        [] if hole else [f"mean {row['mean']!r} over {row['seeds']} seed{'s' if row['seeds'] != 1 else ''}"]
-    )
+    about = []
+    if not hole:
+        words = {"best": ", best of its column", "second": ", second of its column"}.get(mark, "")
+        seed_word = "seed" if row["seeds"] == 1 else "seeds"
+        about.append(f"Mean {row['mean']:.5f} over {row['seeds']} {seed_word}{words}")
     if not math.isnan(row["std"]):
-        said.append(f"standard deviation {row['std']!r}")
-        said.append(f"95% interval of the mean {row['ci_low']:.4f} to {row['ci_high']:.4f}")
+        each = ", ".join(f"{score:.4f}" for score in seeds.values() if score is not None)
+        about.append(f"Seeds {each}; standard deviation {row['std']:.4f}")
+        about.append(f"95% Student interval over seeds {row['ci_low']:.4f} to {row['ci_high']:.4f}")
+    about += _told(told)
     if not math.isnan(row["difference"]):
-        said.append(f"{row['difference']:+.4f} from the published value")
+        about.append(f"{_signed(row['difference'])} from the published value")
     if row["reason"]:
-        said.append(row["reason"])
+        about.append(row["reason"])
     return {
         "value": "" if hole else repr(row["mean"]),
         "mean": EN_DASH if hole else f"{row['mean']:.3f}",
         "std": "" if math.isnan(row["std"]) else f"{row['std']:.3f}",
-        "published": _as_printed(row["published"]),
+        "published": as_published(row["published"]),
         "mark": mark,
+        "tied": not hole and told is not None and told["verdict"] == TIED,
         "note": note,
-        "title": "; ".join(said),
+        "about": "\n".join(about),
     }
 
 
-def _as_printed(value: float) -> str:
-    """A published value with at least three decimals, more where it has them; "" for NaN."""
-    if math.isnan(value):
-        return ""
-    return f"{value:.{max(3, len(repr(value).partition('.')[2]))}f}"
+def _statistics(view: "TableView") -> dict[tuple, Mapping]:
+    """Cell -> its row of `view.statistics`."""
+    if view.statistics is None:
+        return {}
+    return {
+        (row["protocol"], row["metric"], row["method"], row["bits"]): row
+        for row in view.statistics.to_dict(orient="records")
+        if row["table"] == view.table["name"]
+    }
+
+
+def _told(told: Mapping | None) -> list[str]:
+    """What the statistics say of a cell, in sentences."""
+    if told is None:
+        return []
+    said = []
+    if _known(told["ci_low"]) and _known(told["ci_high"]):
+        said.append(f"95% bootstrap interval over queries {told['ci_low']:.4f} to {told['ci_high']:.4f}")
+    if told["verdict"] not in ("", "best") and _known(told["difference"]):
+        words = f"{_signed(told['difference'])} from the best"
+        if told.get("best"):
+            words += f" ({method_name(told['best'])})" if isinstance(told["best"], str) else ""
+        if _known(told["difference_low"]) and _known(told["difference_high"]):
+            words += f", interval {_signed(told['difference_low'])} to {_signed(told['difference_high'])}"
+        if _known(told["p_adjusted"]):
+            words += f", adjusted p {_equals(told['p_adjusted'])}"
+        said.append(f"{words}: {told['verdict']}")
+    return said
+
+
+def _equals(p: float) -> str:
+    text = _probability(p)
+    return text if text.startswith("<") else f"= {text}"
 
 
 def _sources(table: Mapping, published: Iterable[Mapping], printed: Mapping, shown: set) -> list[dict]:
@@ -196,38 +351,101 @@ def _remarks(printed: Mapping, shown: set) -> list[tuple[str, str]]:
     return [(", ".join(methods), note) for note, methods in methods_of.items()]
 
 
+# -- claims and ranks -----------------------------------------------------------------------------
+
+
+def _claim(claim: Mapping) -> dict:
+    return {
+        "id": re.sub(r"[^A-Za-z0-9]+", "-", str(claim["id"])),
+        "claim": claim["claim"],
+        "source": ", ".join(str(claim[part]) for part in ("source", "of") if claim.get(part)),
+        "verdict": claim["verdict"],
+        "summary": claim.get("summary") or "",
+        "elsewhere": claim["elsewhere"][:1].upper() + claim["elsewhere"][1:],
+        "figures": [
+            {
+                "words": figure["words"],
+                "left": f"{figure['left']:.4f}" if _known(figure["left"]) else EN_DASH,
+                "right": f"{figure['right']:.4f}" if _known(figure["right"]) else EN_DASH,
+                "difference": _signed(figure["difference"]),
+                "interval": f"{_signed(figure['low'])} to {_signed(figure['high'])}"
+                if _known(figure["low"]) and _known(figure["high"])
+                else EN_DASH,
+                "p": _probability(figure["p"]),
+                "p_adjusted": _probability(figure.get("p_adjusted")),
+                "outcome": figure["outcome"],
+                "reason": figure.get("reason") or "",
+            }
+            for figure in claim.get("figures") or []
+        ],
+    }
+
+
+def _ranks(ranks: Mapping | None, drawing: "Drawing | None", name: str) -> dict | None:
+    if not ranks:
+        return None
+    of = ranks["average_rank"]
+    return {
+        "rows": [
+            {"id": method, "name": method_name(method), "rank": f"{of[method]:.2f}"}
+            for method in sorted(ranks["methods"], key=of.get)
+        ],
+        "columns": ranks["columns"],
+        "p": _equals(ranks["friedman_p"]) if _known(ranks["friedman_p"]) else "",
+        "difference": f"{ranks['critical_difference']:.2f}",
+        "left_out": ", ".join(map(method_name, ranks["left_out"])),
+        "drawings": [_drawing(drawing, "ranks", name)] if drawing else [],
+    }
+
+
 # -- runs -----------------------------------------------------------------------------------------
 
 
 def _runs(table: Mapping, records: Iterable[Mapping]) -> list[dict]:
     """Every run that the table asks for, once, in its order; one without a record is missing."""
     found = by_cell(table, records)
-    wanted = {
-        (group.protocol, method, bits): group.title
-        for group in reversed(groups(table))
-        for method in reversed(group.methods)
-        for bits in reversed(group.bits)
-    }
+    wanted: dict[tuple, list[Group]] = {}
+    for group in groups(table):
+        for method in group.methods:
+            for bits in group.bits:
+                wanted.setdefault((group.protocol, method, bits), []).append(group)
     result = []
-    for (protocol, method, bits), title in reversed(wanted.items()):
+    for (protocol, method, bits), asking in wanted.items():
         for seed in table["seeds"]:
             record = found.get((protocol, method, bits), {}).get(seed)
             run = (record or {}).get("run") or {}
+            parts = run.get("seconds_by_part") or {}
+            status = "missing" if record is None else record["status"]
+            scores = [
+                (metric, score)
+                for metric in dict.fromkeys(group.metric for group in asking)
+                if (score := score_of(record, metric)[0]) is not None
+            ]
             result.append(
                 {
                     "protocol": protocol,
-                    "title": title,
+                    "title": asking[0].title,
                     "method": method,
                     "name": method_name(method),
                     "bits": bits,
                     "seed": seed,
-                    "status": "missing" if record is None else record["status"],
+                    "status": status,
                     "reason": NO_RECORD if record is None else record.get("reason") or "",
-                    "seconds": _number(run.get("seconds"), 1),
-                    "memory": _number(run.get("peak_memory_mb"), 0),
+                    "scores": scores,
+                    "numbers": [
+                        _number(parts.get("fit"), 2),
+                        _number(parts.get("encode"), 2),
+                        _number(run.get("peak_memory_mb"), 0),
+                    ],
                     "hyperparameters": sorted(
                         (name, _plain(value)) for name, value in (run.get("hyperparameters") or {}).items()
                     ),
+                    "folder": "/".join(
+                        quote(str(part), safe="") for part in ("runs", protocol, method, bits, seed)
+                    )
+                    if status == "done"
+                    else "",
+                    "log": quote(str((record or {}).get("log") or "").removeprefix("results/")),
                     "run": run,
                 }
             )
@@ -287,17 +505,78 @@ def _fingerprints(runs: Iterable[Mapping]) -> list[dict]:
 # -- files and figures ----------------------------------------------------------------------------
 
 
-def _download(name: str, text: str, what: str) -> dict:
-    content = base64.b64encode(text.encode()).decode()
-    return {"name": name, "what": what, "href": f"data:text/csv;charset=utf-8;base64,{content}"}
+def _download(name: str, text: str) -> dict:
+    return {"name": name, "href": data_url(name, text)}
 
 
-def inline_svg(text: str, name: str) -> Markup:
-    """An SVG file as an element to stand in an HTML page, beside others.
+def data_url(name: str, text: str) -> str:
+    """A file as a data: URL of its bytes in UTF-8, of the media type that its name's ending says."""
+    media = MEDIA.get(Path(name).suffix, "text/plain")
+    # A run of spaces at the end of a URL would be cut off.
+    content = re.sub(r" +$", lambda run: "%20" * len(run[0]), quote(text, safe=PLAIN_IN_URL))
+    return f"data:{media};charset=utf-8,{content}"
 
-    XML prolog, document type, metadata and namespaces go; every id, and every reference to one, gets a
-    prefix made from `name`; the style sheet inside applies to this figure alone; black, white and the grey
-    of grid lines follow the page's colour scheme; the size is left to the page.
+
+def packed(text: str) -> str:
+    """Text in UTF-8, compressed with gzip, in base64: what the page's script makes a file of.
+
+    A figure stands in the page already; as a data: URL it would stand there twice.
+    """
+    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
+
+
+def _figures(view: "TableView", kinds: Sequence[str]) -> list[dict]:
+    """Charts, each with the figures that show the same, and then the figures without a chart.
+
+    That of ranks stands with them, where the view has them.
+    """
+    kind_of = {figure: kind.name for kind in KINDS if kind.name in kinds for figure in kind.figures}
+    drawn: dict[str, list] = {}
+    for name, drawing in view.figures.items():
+        if name != "ranks" or not view.ranks:
+            drawn.setdefault(kind_of.get(name, name), []).append(_drawing(drawing, name, view.table["name"]))
+    result = []
+    for kind in KINDS:
+        if kind.name in kinds:
+            result.append({"kind": kind, "title": kind.title, "drawings": drawn.pop(kind.name, [])})
+    for drawings in drawn.values():
+        result.append({"kind": None, "title": drawings[0]["title"], "drawings": drawings})
+    return result
+
+
+def _drawing(drawing: "Drawing", name: str, table: str) -> dict:
+    return {
+        "title": drawing.title,
+        "caption": drawing.caption,
+        "svg": inline_svg(drawing.svg, f"{table}-{name}", drawing.title),
+        "name": f"{name}_{table}.svg",
+        "packed": packed(drawing.svg),
+    }
+
+
+def swatch(look: Mapping) -> Markup:
+    """A line with the colour, dash and marker of a method, for a legend."""
+    dash = " ".join(map(str, look["dash"]))
+    return Markup(
+        '<svg class="swatch" viewBox="0 0 28 12" aria-hidden="true" style="--light: {}; --dark: {}">'
+        '<path d="M0 6h28"{}/><path class="{}" d="{}"{}/></svg>'
+    ).format(
+        look["colour"],
+        look["dark"],
+        Markup(' stroke-dasharray="{}"').format(dash) if dash else "",
+        look["fill"],
+        GLYPHS[look["marker"]],
+        Markup(' transform="rotate({} 14 6)"').format(look["rotation"]) if look["rotation"] else "",
+    )
+
+
+def inline_svg(text: str, name: str, label: str = "") -> Markup:
+    """An SVG file as an element to stand in an HTML page, beside others; `label` says what it shows.
+
+    XML prolog, document type, metadata, comments and ids that nothing refers to go; the other ids, and every
+    reference to one, become `name` and a number; the style sheet inside applies to this figure alone; black,
+    white, the greys and the colours of methods too dark for it follow the page's colour scheme; places are
+    cut to hundredths of a point; the size is left to the page.
 
     Raises ValueError where `text` has no <svg> element.
     """
@@ -307,15 +586,65 @@ def inline_svg(text: str, name: str) -> Markup:
     prefix = "figure-" + re.sub(r"[^A-Za-z0-9]+", "-", name)
     text = text[start.start() :]
     text = re.sub(r"\s*<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    text = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}-\1"', text)
-    text = re.sub(r'\b(?:xlink:)?href="#([^"]+)"', rf'href="#{prefix}-\1"', text)
-    text = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}-\1)", text)
+    text = re.sub(r"\s*<!--.*?-->", "", text, flags=re.DOTALL)
+    text = re.sub(r">\s+<", "><", text)
+    asked = dict.fromkeys(re.findall(r'(?:href="#|url\(#)([^")]+)', text))
+    short = {name: f"{prefix}-{number}" for number, name in enumerate(asked)}
+    text = re.sub(
+        r'\s+id="([^"]+)"', lambda found: f' id="{short[found[1]]}"' if found[1] in short else "", text
+    )
+    text = re.sub(
+        r'\b(?:xlink:)?href="#([^"]+)"|url\(#([^)]+)\)',
+        lambda found: f'href="#{short[found[1]]}"' if found[1] else f"url(#{short[found[2]]})",
+        text,
+    )
     text = re.sub(r'(<style type="text/css">)\s*\*', rf"\1#{prefix} *", text)
+    text = re.sub(
+        r'\b(?:d|x|y|points|transform)="[^"]*"', lambda found: re.sub(r"(\.\d\d)\d+", r"\1", found[0]), text
+    )
     for colour, variable in SCHEME.items():
         text = text.replace(colour, variable)
+    for colour in LIGHTER:
+        text = text.replace(colour.lower(), f"var(--c{colour[1:]})")
     opening, rest = text.split(">", 1)
     width, height = re.search(r'viewBox="[\d.-]+ [\d.-]+ ([\d.]+) ([\d.]+)"', opening).groups()
-    label = html.escape(name.replace("_", " "), quote=True)
+    label = html.escape(label or name.replace("_", " "), quote=True)
     return Markup(
         f'<svg id="{prefix}" viewBox="0 0 {width} {height}" role="img" aria-label="{label}">{rest.rstrip()}'
     )
+
+
+# -- arguments ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A static figure: title and caption in plain text, and the text of an SVG file."""
+
+    title: str
+    caption: str
+    svg: str
+
+
+@dataclass(frozen=True)
+class TableView:
+    """A table and everything that a page shows of it.
+
+    table: its entry in the configuration, with name and families; records: what
+    `workflow.records.table_records` gives, with "training"; tidy: what `frames.tidy` made of both; published:
+    sources of published values; figures: name of the figure's module -> Drawing; statistics: one row per
+    cell with the columns table, protocol, metric, method, bits, ci_low, ci_high, best, difference,
+    difference_low, difference_high, p_adjusted and verdict, or None: `statistics.comparisons`; ranks: of
+    `statistics.ranks`, or None; claims: of `claims.judge`; files: name -> text of what the page
+    offers for download.
+    """
+
+    table: Mapping
+    records: list
+    tidy: pd.DataFrame
+    published: list
+    figures: Mapping[str, Drawing]
+    statistics: pd.DataFrame | None
+    ranks: Mapping | None
+    claims: list[Mapping]
+    files: Mapping[str, str]
