@@ -11,7 +11,7 @@ export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)
 .PHONY: help setup quick test lint format lock bench clean
 
 help:
-	@echo "make quick   the quick report: results/quick.html (sets up first)"
+	@echo "make quick   the quick report: results/report.html (sets up first)"
 	@echo "make test    the tests (sets up first)"
 	@echo "make setup   create $(VENV) from the lock files and compile the kernels"
 	@echo "make lint    ruff, snakefmt, snakemake --lint"
@@ -39,7 +39,7 @@ $(READY): requirements.lock requirements-torch.txt
 quick: $(READY)
 	$(BIN)/snakemake --cores all
 	@echo "results/quick.csv  results/figures/tie_ranges_quick.png"
-	@echo "$(CURDIR)/results/quick.html"
+	@echo "$(CURDIR)/results/report.html"
 
 test: $(READY)
 	$(BIN)/python -m pytest

@@ -2,6 +2,7 @@
 #
 #   snakemake --cores all                        the quick report
 #   snakemake --cores all results/<table>.csv    a table of config/tables/ or of --configfile
+#   snakemake --cores all results/report.html    the page of all tables that config.yaml names under report
 #   snakemake -n ...                             what would run, and why
 
 from snakemake.utils import min_version
@@ -18,10 +19,11 @@ localrules:
 
 rule quick:
     input:
-        multiext("results/quick", ".csv", ".tidy.csv", ".md", ".tex", ".html"),
+        multiext("results/quick", ".csv", ".tidy.csv", ".statistics.csv", ".md", ".tex"),
         multiext("results/figures/tie_ranges_quick", ".pdf", ".svg", ".png"),
+        "results/report.html",
     message:
-        "The quick report: results/quick.html"
+        "The quick report: results/report.html"
 
 
 include: "workflow/rules/data.smk"

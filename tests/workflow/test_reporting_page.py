@@ -93,7 +93,7 @@ def records():
         if (record["protocol"], record["method"], record["bits"]) == ("digits", "lsh", 24):
             record.update(status="refused", reason="it <cannot> & will not", metrics={}, run={})
         if record["seed"] == 1:
-            record["log"] = f"results/logs/of a run/{record['method']}.log"
+            record["run"]["log"] = f"results/logs/of a run/{record['method']}.log"
     return result
 
 

@@ -418,6 +418,11 @@ def test_too_little_has_no_ranks():
     assert statistics.ranks(table(), []) is None
 
 
+def test_ranks_need_no_published_figures():
+    runs = records()
+    assert statistics.ranks({**table(), "published": ["he2018"]}, runs) == statistics.ranks(table(), runs)
+
+
 def test_ranks_do_not_depend_on_the_order_of_records():
     runs = records()
     assert statistics.ranks(table(), runs) == statistics.ranks(table(), runs[::-1])

@@ -137,6 +137,7 @@ def test_run_json_says_how_the_run_was_made(prepared, method, bits, seed):
     assert told["seconds"] > 0
     assert 20 < told["peak_memory_mb"] < 4000
     assert "git_commit" in told
+    assert (prepared.directory / told["log"]).is_file()
 
 
 @pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="the system keeps one peak only")

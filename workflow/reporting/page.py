@@ -445,7 +445,7 @@ def _runs(table: Mapping, records: Iterable[Mapping]) -> list[dict]:
                     )
                     if status == "done"
                     else "",
-                    "log": quote(str((record or {}).get("log") or "").removeprefix("results/")),
+                    "log": quote(str(run.get("log") or "").removeprefix("results/")),
                     "run": run,
                 }
             )

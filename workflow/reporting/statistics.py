@@ -370,7 +370,7 @@ def ranks(table: Mapping, records: Iterable[Mapping]) -> dict | None:
     that differ only in bits are not: the same queries, database and method stand behind them. So read ranks
     as a summary of the table, not as evidence.
     """
-    frame = tidy(table, records)
+    frame = tidy({**table, "published": []}, records)
     scores: dict[str, dict[tuple, float]] = {}
     for row in frame.itertuples(index=False):
         cells = scores.setdefault(row.method, {})

@@ -29,6 +29,7 @@ def work(options):
             "fingerprints": protocol.fingerprints,
             "threads": options.threads,
             "git_commit": commit,
+            "log": options.log,
         }
         with _job.named(title):
             method = method_class(bits=bits, seed=seed, **hyperparameters)
