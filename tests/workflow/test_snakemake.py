@@ -22,6 +22,7 @@ from datasets.splits import Split
 from evaluation.hamming import EqualLabels
 from evaluation.scoring import score
 from methods._catalogue import load_class
+from workflow.reporting.files import ENDINGS
 
 ROOT = Path(__file__).parents[2]
 CELLS = [(method, bits) for method in ("lsh", "talr_ap") for bits in (8, 11)]
@@ -71,7 +72,7 @@ def what_ran(before, after):
     return trained, scored, others
 
 
-TABLE_FILES = {f"results/tiny{ending}" for ending in (".csv", ".tidy.csv", ".md", ".tex")}
+TABLE_FILES = {f"results/tiny{ending}" for ending in ENDINGS}
 
 
 # -- what a run makes --------------------------------------------------------------------------------------
@@ -403,6 +404,57 @@ def test_an_edit_reruns_the_stages_whose_numbers_it_can_change(laboratory, file,
     trains = "train_and_encode" in expected[0]
     assert rules == expected[0]
     assert methods == (expected[1] if trains else set())
+
+
+def test_the_report_has_all_its_tables_and_any_figure_can_be_asked_for(laboratory, tiny):
+    # Eight values make a picture of two by four; the claim is about metrics that these tables have.
+    tiny["datasets"]["tiny"]["picture"] = [3, 4]
+    tiny["report"] = ["tiny", "ndcg"]
+    tiny["claims"] = {
+        "mine": {
+            "source": "mine",
+            "claims": [
+                {
+                    "id": "talr_best",
+                    "claim": "TALR-AP is best.",
+                    "of": "a test",
+                    "stated_for": ["tiny"],
+                    "kind": "best",
+                    "method": "talr_ap",
+                }
+            ],
+        }
+    }
+    tiny["tables"]["tiny"]["claims"] = ["mine"]
+    block = {"protocol": "tiny", "metric": "ndcg", "bits": [8, 11]}
+    tiny["tables"]["ndcg"] = tiny["tables"]["tiny"] | {"title": "Gains", "claims": [], "blocks": [block]}
+    figures = [f"results/figures/{name}_tiny" for name in ("cost", "training", "gallery")]
+    told = laboratory.made("results/report.html", *[f"{name}.pdf" for name in figures], config=tiny)
+    jobs = re.findall(r"^Job \d+: (\w+)", told.stdout + told.stderr, re.MULTILINE)
+    assert sorted(set(jobs)) == ["Figure", "Gallery", "Page"]
+    page = (laboratory.directory / "results/report.html").read_text()
+    for words in ("Gains", "TALR-AP is best.", "data:text/csv", "tiny.statistics.csv", "ndcg.tidy.csv"):
+        assert words in page
+    assert "Retrieval" in page or "What a tie is" in page
+    command = re.search(r"snakemake --cores all[^<]*", page).group()
+    assert f"--configfile {laboratory.place / 'tiny.yaml'}" in command and command.endswith(
+        "results/report.html"
+    )
+    for name in figures:
+        for ending in ("pdf", "svg", "png"):
+            assert (laboratory.directory / f"{name}.{ending}").stat().st_size > 1000
+    unknown = laboratory.run("results/figures/cots_tiny.pdf", config=tiny)
+    assert unknown.returncode != 0
+
+
+def test_an_edit_of_a_figure_draws_it_and_pages_anew(laboratory):
+    targets = ["results/tiny.csv", "results/tiny.html", "results/figures/cost_tiny.pdf"]
+    laboratory.made(*targets)
+    path = laboratory.checkout / "workflow/reporting/figures/cost.py"
+    path.write_text(path.read_text() + "\n# an edit\n")
+    told = laboratory.made(*targets, options=["--dry-run", "--printshellcmds"])
+    rules = set(re.findall(r"-m workflow\.scripts\.(\w+)", told.stdout + told.stderr))
+    assert rules == {"plot_figure", "render_page"}
 
 
 # -- what is refused before anything runs ------------------------------------------------------------------

@@ -82,7 +82,9 @@ def code(*modules):
 FIGURES = sorted(p.stem for p in (ROOT / "workflow/reporting/figures").glob("[a-z]*.py"))
 
 
-PAGE_PARTS = sorted([*(ROOT / "workflow/reporting").glob("assets/*"), ROOT / "workflow/reporting/page.html.j2"])
+PAGE_PARTS = sorted(
+    [*(ROOT / "workflow/reporting").glob("assets/*"), ROOT / "workflow/reporting/page.html.j2"]
+)
 
 
 def as_json(value):
@@ -484,9 +486,7 @@ def of_tables(function):
     """An input function of pages: what a function of tables gives for each of them."""
 
     def of_page(wildcards, *arguments):
-        found = [
-            function(SimpleNamespace(table=table), *arguments) for table in page_tables(wildcards)
-        ]
+        found = [function(SimpleNamespace(table=table), *arguments) for table in page_tables(wildcards)]
         return list(dict.fromkeys(file for files in found for file in files))
 
     return of_page
@@ -501,10 +501,13 @@ def page_settings(wildcards):
         table = SimpleNamespace(table=name)
         gallery = table_gallery(table)
         tables.append(table_settings(table) | {"gallery": gallery[0] if gallery else None})
-    target = f"results/{wildcards.page}.html"
-    if wildcards.page == "report" and CONFIGURATION.overrides.get("report"):
-        target = f"--config report='[{', '.join(CONFIGURATION['report'])}]' -- {target}"
-    return as_json({"tables": tables, "command": f"snakemake --cores all {target}"})
+    words = ["snakemake --cores all"]
+    if workflow.overwrite_configfiles:
+        words.append(f"--configfile {' '.join(map(str, workflow.overwrite_configfiles))}")
+    if wildcards.page == "report" and "report" in CONFIGURATION.overrides:
+        words.append(f"--config report='[{', '.join(CONFIGURATION['report'])}]'")
+    words += ["--"] * (len(words) > 1) + [f"results/{wildcards.page}.html"]
+    return as_json({"tables": tables, "command": " ".join(words)})
 
 
 def score_settings(wildcards):
