@@ -1,5 +1,6 @@
 """The files of datasets and protocols, opened: what several adapters read."""
 
+import functools
 import json
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import numpy as np
 from datasets import affinity as affinities
 from datasets._description import Description
 from datasets.splits import Split
+from evaluation.hamming import AffinityBlocks, EqualLabels, SharedLabels
 from methods._base import TrainingSet
 from workflow.files import read_json
 
@@ -54,6 +56,28 @@ class Protocol:
             "dataset": read_json(Path(dataset, "dataset.json"))["fingerprint"],
             "split": read_json(Path(folder, "split.json"))["fingerprint"],
         }
+
+    def scoring_affinity(self, database=None, keep=False):
+        """Affinity of the queries with the database, or some of its items, as `evaluation.hamming` wants it.
+
+        database: items int64 (n,), default all of the split's; keep: remember affinities that are made of
+        distances, for scoring several runs.
+        """
+        query = self.split.query
+        database = self.split.database if database is None else database
+        labels = self.affinity.scoring_labels
+        if labels is not None and labels.ndim == 1:
+            return EqualLabels(labels[query], labels[database])
+        if labels is not None:
+            return SharedLabels(labels[query], labels[database], self.affinity.kind == "shared_label")
+        kind = np.min_scalar_type(max(self.affinity.levels))
+
+        def compute(begin, end):
+            return self.affinity.block(query[begin:end], database).astype(kind)
+
+        if keep and len(query) * len(database) <= _KEPT_PAIRS:
+            compute = functools.cache(compute)
+        return AffinityBlocks(compute, tuple(int(level) for level in self.affinity.levels))
 
     def training_set(self, rows=None, **more):
         """What methods learn from: the training items, or the items `rows`. more: `report`, `checkpoint`."""

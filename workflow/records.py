@@ -1,13 +1,36 @@
-"""Records of a table's runs, read from the folders that its cells name, never from what is found there."""
+"""Scores of runs, and the records of a table's runs, from the folders that its cells name and no others."""
 
 import json
 from pathlib import Path
 
 import numpy as np
 
-from workflow.files import read_json
+from workflow.files import filled, read_json, write_json
 
 ALSO = ("training", "per_query")
+
+
+def write_scores(folder, record, scores):
+    """Write scores.json and per_query.npz of a run, and say in a line what they are.
+
+    record: its run.json; scores: `evaluation.scoring.Scores`, or None for a run without codes.
+    """
+    told = {key: record[key] for key in ("protocol", "method", "bits", "seed", "status", "reason")}
+    metrics, curves, per_query = {}, {}, {}
+    if scores is not None:
+        metrics, per_query = scores.means, scores.per_query
+        curves = {
+            kind: [None if np.isnan(value) else value for value in values.tolist()]
+            for kind, values in scores.curves.items()
+        }
+    with filled(folder) as writing:
+        write_json(writing / "scores.json", told | {"metrics": metrics, "curves": curves})
+        with (writing / "per_query.npz").open("wb") as file:
+            np.savez(file, **per_query)
+    name = "{protocol}/{method}/{bits} bits/seed {seed}".format(**told)
+    if scores is None:
+        return f"{name}: {told['status']}, {told['reason']}"
+    return f"{name}: AP_T {metrics['ap']:.4f}, NDCG_T {metrics['ndcg']:.4f}"
 
 
 def table_records(settings, runs="results/runs", also=()):

@@ -316,6 +316,32 @@ def test_a_run_is_the_same_whichever_runs_its_process_made_before(laboratory, pr
             )
 
 
+@pytest.mark.parametrize("affinity", ["class", "distance_levels"])
+def test_a_database_in_parts_gives_the_same_bytes(laboratory, prepared, tiny, affinity):
+    runs = [(method, bits, seed) for method, bits in CELLS for seed in (0, 1)]
+    if affinity == "distance_levels":
+        runs = [("lsh", 8, 0)]
+        tiny["protocols"]["tiny"]["affinity"] = {"kind": affinity, "percentiles": [20, 5], "levels": [1, 2]}
+        blocks = [{"protocol": "tiny", "metric": "ndcg", "bits": [8]}]
+        tiny["tables"]["tiny"] = {"seeds": [0], "methods": ["lsh"], "blocks": blocks}
+        shutil.rmtree(laboratory.directory / "results")
+        laboratory.made("results/tiny.csv", config=tiny)
+    whole = {}
+    for run in runs:
+        for name in ("scores.json", "per_query.npz"):
+            file = run_folder(laboratory, *run) / name
+            whole[file] = file.read_bytes()
+            file.unlink()
+    tables = laboratory.tables()
+    tiny["protocols"]["tiny"]["database_parts"] = 3
+    told = laboratory.made("results/tiny.csv", config=tiny)
+    jobs = re.findall(r"^Job \d+: tiny: (train|count|score)", told.stderr + told.stdout, re.MULTILINE)
+    assert jobs.count("count") == 3 * len(runs) and jobs.count("score") == len(runs) and "train" not in jobs
+    assert {file: file.read_bytes() for file in whole} == whole
+    assert laboratory.tables() == tables
+    assert not list(laboratory.directory.glob("results/runs/*/*/*/*/parts/*"))
+
+
 def test_each_length_of_a_group_has_its_own_hyperparameters(laboratory, tiny):
     tiny["methods"]["talr_ap"]["protocols"]["tiny"]["by_bits"] = {11: {"epochs": 3}}
     before = laboratory.stamps()

@@ -112,6 +112,15 @@ def table_runs(wildcards, name):
     ]
 
 
+def one_of(names):
+    """Pattern of a wildcard that is one of these names, if any."""
+    return "|".join(map(re.escape, names)) or "(?!)"
+
+
+# Protocols whose databases are counted in parts.
+IN_PARTS = [name for name, settings in CONFIGURATION["protocols"].items() if settings["database_parts"] > 1]
+
+
 @dataclass(frozen=True)
 class RunJob:
     """A job that makes or scores runs: what tells its rule from the others of its stage."""
@@ -125,11 +134,17 @@ class RunJob:
     log: str
 
 
-def run_jobs():
-    """Each group of runs that one process serves, and the job of any run outside of all groups."""
-    any_protocol, any_method = "|".join(CONFIGURATION["protocols"]), r"[a-z0-9_]+"
+def run_jobs(in_parts=True):
+    """Each group of runs that one process serves, and the job of any run outside of all groups.
+
+    in_parts: also of protocols whose database is counted in parts.
+    """
+    protocols = [name for name in CONFIGURATION["protocols"] if in_parts or name not in IN_PARTS]
+    any_protocol, any_method = "|".join(protocols), r"[a-z0-9_]+"
     jobs, grouped, counts = [], [], Counter()
     for group in CONFIGURATION.groups():
+        if group.protocol not in protocols:
+            continue
         counts[group.protocol] += 1
         methods = "|".join(group.methods)
         runs = tuple(f"{bits}/{seed}" for bits, seed in group.runs)
@@ -192,6 +207,11 @@ def training_priority(runs):
     return priority
 
 
+def asked(key, stage):
+    """A resource of a stage's jobs, "memory_mb" or "minutes": each try asks for twice what the last one did."""
+    return lambda wildcards, attempt: CONFIGURATION[key][stage] * 2 ** (attempt - 1)
+
+
 def gpus(wildcards):
     """GPUs of a job: one for a method that uses a device, so that the others run beside it."""
     card = CONFIGURATION.cards.get(wildcards.method)
@@ -205,11 +225,6 @@ def method_folder(wildcards):
 # Sources that nobody has yet, as they are while the rules are read.
 TO_DOWNLOAD, MISSING = CONFIGURATION.sources.to_download(), CONFIGURATION.sources.missing()
 NEEDED = {}  # of MISSING, what an input function has asked for: path -> {(section, name), …}
-
-
-def one_of(names):
-    """Pattern of a wildcard that is one of these names, if any."""
-    return "|".join(map(re.escape, names)) or "(?!)"
 
 
 def source_path(section, name, source):
@@ -508,6 +523,10 @@ def page_settings(wildcards):
         words.append(f"--config report='[{', '.join(CONFIGURATION['report'])}]'")
     words += ["--"] * (len(words) > 1) + [f"results/{wildcards.page}.html"]
     return as_json({"tables": tables, "command": " ".join(words)})
+
+
+def database_parts(wildcards):
+    return entry("protocols", wildcards.protocol)["database_parts"]
 
 
 def score_settings(wildcards):

@@ -48,6 +48,8 @@ rule load_dataset:
         card="resources/datasets/{dataset}/dataset.json",
     log:
         "results/logs/load_dataset/{dataset}.log",
+    group:
+        "prepare"
     conda:
         "../../environment.yml"
     params:
@@ -71,6 +73,8 @@ rule split_protocol:
         card="resources/protocols/{protocol}/split.json",
     log:
         "results/logs/split_protocol/{protocol}.log",
+    group:
+        "prepare"
     conda:
         "../../environment.yml"
     params:

@@ -33,7 +33,8 @@ rule network_features:
         "../../environment.yml"
     threads: CONFIGURATION["threads"]["train"]
     resources:
-        mem_mb=4000,
+        mem_mb=asked("memory_mb", "train"),
+        runtime=asked("minutes", "train"),
         gpu=0 if CONFIGURATION["device"] == "cpu" else 1,
     params:
         settings=network_settings,
@@ -54,6 +55,8 @@ rule extract_features:
         "resources/protocols/{protocol}/features.npy",
     log:
         "results/logs/extract_features/{protocol}.log",
+    group:
+        "prepare"
     conda:
         "../../environment.yml"
     params:
@@ -75,6 +78,8 @@ rule measure_affinity:
         "resources/protocols/{protocol}/affinity.json",
     log:
         "results/logs/measure_affinity/{protocol}.log",
+    group:
+        "prepare"
     conda:
         "../../environment.yml"
     params:

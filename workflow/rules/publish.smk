@@ -10,6 +10,8 @@ rule collect_table:
         multiext("results/{table}", ".csv", ".tidy.csv", ".statistics.csv", ".claims.csv", ".md", ".tex"),
     log:
         "results/logs/collect_table/{table}.log",
+    group:
+        "publish"
     conda:
         "../../environment.yml"
     params:
@@ -51,6 +53,8 @@ rule plot_figure:
         "results/logs/plot_figure/{figure}_{table}.log",
     wildcard_constraints:
         figure=one_of(FIGURES),
+    group:
+        "publish"
     conda:
         "../../environment.yml"
     params:
@@ -71,6 +75,8 @@ rule collect_gallery:
         "results/galleries/{table}.npz",
     log:
         "results/logs/collect_gallery/{table}.log",
+    group:
+        "publish"
     conda:
         "../../environment.yml"
     params:
@@ -90,6 +96,8 @@ rule plot_gallery:
         multiext("results/figures/gallery_{table}", ".pdf", ".svg", ".png"),
     log:
         "results/logs/plot_gallery/{table}.log",
+    group:
+        "publish"
     conda:
         "../../environment.yml"
     params:
@@ -117,6 +125,8 @@ rule render_page:
         "results/{page}.html",
     log:
         "results/logs/render_page/{page}.log",
+    group:
+        "publish"
     conda:
         "../../environment.yml"
     params:

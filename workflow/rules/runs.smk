@@ -33,7 +33,8 @@ for job in run_jobs():
             "../../environment.yml"
         threads: CONFIGURATION["threads"]["train"]
         resources:
-            mem_mb=4000,
+            mem_mb=asked("memory_mb", "train"),
+            runtime=asked("minutes", "train"),
             gpu=gpus,
         params:
             settings=run_settings(job.together),

@@ -19,7 +19,8 @@ rule tune_method:
         "../../environment.yml"
     threads: CONFIGURATION["threads"]["train"]
     resources:
-        mem_mb=4000,
+        mem_mb=asked("memory_mb", "train"),
+        runtime=asked("minutes", "train"),
         gpu=gpus,
     params:
         settings=tuning_settings,

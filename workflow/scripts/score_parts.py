@@ -1,0 +1,26 @@
+"""Histograms of all parts of the database to scores: scores.json and per_query.npz of a run."""
+
+from workflow.scripts import _job
+
+
+def work(options):
+    from evaluation import parts
+    from evaluation.scoring import score_histograms
+    from workflow.files import read_json
+    from workflow.records import write_scores
+
+    settings = options.settings
+    with _job.named(options.run):
+        record, scores = read_json(f"{options.run}/run.json"), None
+        if record["status"] == "done":
+            scores = score_histograms(
+                parts.load_merged(options.parts), settings["at"], settings["ap_at_normaliser"]
+            )
+        _job.log.info("%s", write_scores(options.run, record, scores))
+
+
+if __name__ == "__main__":
+    arguments = _job.parser("score_parts")
+    arguments.add_argument("--run", required=True, help="folder of the run")
+    arguments.add_argument("--parts", nargs="+", required=True, help="what count_part wrote")
+    _job.run(work, arguments)
