@@ -109,10 +109,11 @@ def _counted(source, folder, parts):
 
 def _evaluate(*arguments):
     """Run python -m evaluation; returns (what it printed, peak MB)."""
-    # Kept apart from this process's memory: what it inherits at its start would count.
+    # Not ru_maxrss: it begins with the memory of the process that started this one.
     program = (
-        "import resource, sys, evaluation.__main__ as m; code = m.main(sys.argv[1:]); "
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr); sys.exit(code)"
+        "import pathlib, sys, evaluation.__main__ as m; code = m.main(sys.argv[1:]); "
+        "status = pathlib.Path('/proc/self/status').read_text(); "
+        "print(status.split('VmHWM:')[1].split()[0], file=sys.stderr); sys.exit(code)"
     )
     done = subprocess.run(
         [sys.executable, "-c", program, *arguments],
@@ -123,7 +124,7 @@ def _evaluate(*arguments):
     )
     if done.returncode:
         raise Disagreement(f"python -m evaluation {' '.join(arguments)}: {done.stderr.strip()}")
-    return done.stdout, int(done.stderr.split()[-1]) / (1024 if sys.platform != "darwin" else 1024**2)
+    return done.stdout, int(done.stderr.split()[-1]) / 1024
 
 
 def _timed(call):
