@@ -1,0 +1,184 @@
+"""Kill the quick table at random, again and again, and compare what comes out of it in the end.
+
+    python tests/workflow/kill_quick.py --kills 30
+
+Not a test of every day (it takes about a quarter of an hour): a table is made without disturbance; then
+again, and every few seconds something happens to it, chosen at random:
+
+* kill: SIGKILL to one process of it, the engine, a job or a job's child;
+* kill all: SIGKILL to all of its processes at once, as when a machine dies;
+* terminate, interrupt: SIGTERM or Ctrl-C to the engine;
+* disk full: the file system of results/ has no room left for a while (needs the right to mount a tmpfs).
+
+Each time the same command is given again. Whenever the table is finished it must have the bytes of the
+undisturbed one; then its results are removed, and it goes on until there were as many kills as asked for.
+"""
+
+import argparse
+import contextlib
+import hashlib
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+LEFT_OUT = shutil.ignore_patterns(".git", ".venv", ".snakemake", "results", "resources", "*.pyc")
+ROOM = 128 << 20  # of the file system of results/
+LONGEST = 600  # seconds that an undisturbed table may take
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--kills", type=int, default=30)
+    parser.add_argument("--seed", type=int, default=0, help="of what happens when")
+    parser.add_argument("--target", default="results/quick.csv")
+    parser.add_argument("--longest", type=float, default=25, help="seconds between two kills, at most")
+    options = parser.parse_args()
+    draw = random.Random(options.seed)
+    begin = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="tiebench-kills-") as place:
+        checkout = Path(place, "checkout")
+        shutil.copytree(ROOT, checkout, ignore=LEFT_OUT)
+        (checkout / "results").mkdir()
+        mounted = _mount(checkout / "results")
+        try:
+            kinds = ["kill", "kill", "kill all", "terminate", "interrupt", *["disk full"] * mounted]
+            return _harass(checkout, options, draw, kinds, begin)
+        finally:
+            if mounted:
+                subprocess.run(["umount", "--lazy", checkout / "results"], check=False)
+
+
+def _harass(checkout, options, draw, kinds, begin):
+    started = _start(checkout, options.target)
+    if started.wait(LONGEST):
+        print("the undisturbed table failed", file=sys.stderr)
+        return 1
+    expected = _tables(checkout)
+    print(f"undisturbed: {len(expected)} CSV files in {time.monotonic() - begin:.0f} s", flush=True)
+    _clear(checkout)
+    counts, finished = Counter(), 0
+    while counts.total() < options.kills or not finished:
+        running = _start(checkout, options.target)
+        try:
+            # After the last kill it runs to its end.
+            left = draw.uniform(0.5, options.longest) if counts.total() < options.kills else LONGEST
+            code = running.wait(left)
+        except subprocess.TimeoutExpired:
+            kind = draw.choice(kinds)
+            counts[kind] += 1
+            _disturb(kind, running, checkout, draw)
+            print(f"{counts.total():3} {kind}", flush=True)
+            continue
+        finally:
+            _end(running)
+        if code:
+            print("a table that nobody disturbed failed", file=sys.stderr)
+            return 1
+        found = _tables(checkout)
+        if found != expected:
+            wrong = sorted(name for name in expected if found.get(name) != expected[name])
+            print(f"after {dict(counts)}: other bytes in {', '.join(wrong)}", file=sys.stderr)
+            return 1
+        finished += 1
+        print(f"    finished, the same bytes ({finished})", flush=True)
+        _clear(checkout)
+    told = ", ".join(f"{count} x {kind}" for kind, count in sorted(counts.items()))
+    print(
+        f"{counts.total()} kills ({told}), {finished} tables of the same bytes, {time.monotonic() - begin:.0f} s"
+    )
+    return 0
+
+
+def _start(checkout, target):
+    """The command that a user gives, in a process group of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "snakemake", "--cores", "2", target],
+        cwd=checkout,
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def _disturb(kind, running, checkout, draw):
+    if kind == "kill":
+        with_children = [running.pid, *_descendants(running.pid)]
+        os.kill(draw.choice(with_children), signal.SIGKILL)
+    elif kind == "kill all":
+        os.killpg(running.pid, signal.SIGKILL)
+    elif kind in ("terminate", "interrupt"):
+        running.send_signal(signal.SIGTERM if kind == "terminate" else signal.SIGINT)
+    else:
+        filler = checkout / "results" / ".filler"
+        try:
+            with filler.open("wb") as file:
+                while True:
+                    file.write(bytes(1 << 16))
+                    file.flush()
+        except OSError:
+            pass
+        time.sleep(draw.uniform(1, 10))
+        filler.unlink()
+    if kind == "kill":  # of one job: the others go on, and the engine ends by itself
+        time.sleep(draw.uniform(0, 5))
+
+
+def _descendants(pid):
+    """Process numbers of all children and their children, from /proc."""
+    parents = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+        except (OSError, ValueError):
+            continue  # it has ended
+    found, more = [], [pid]
+    while more:
+        parent = more.pop()
+        children = [child for child, its in parents.items() if its == parent]
+        found += children
+        more += children
+    return found
+
+
+def _end(running):
+    """See to it that nothing of a command is left: a machine that died has no processes, either."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        running.wait(20)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(running.pid, signal.SIGKILL)
+    running.wait()
+
+
+def _tables(checkout):
+    files = sorted((checkout / "results").glob("*.csv"))
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def _clear(checkout):
+    for path in (checkout / "results").iterdir():
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _mount(folder):
+    """Whether results/ now is a small file system of its own."""
+    size = f"size={ROOM}"
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", size, "tmpfs", folder], capture_output=True, check=False
+    )
+    if done.returncode:
+        print("no right to mount a file system: the disk is not filled", flush=True)
+    return done.returncode == 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
