@@ -93,9 +93,8 @@ def _harass(checkout, options, draw, kinds, begin):
         print(f"    finished, the same bytes ({finished})", flush=True)
         _clear(checkout)
     told = ", ".join(f"{count} x {kind}" for kind, count in sorted(counts.items()))
-    print(
-        f"{counts.total()} kills ({told}), {finished} tables of the same bytes, {time.monotonic() - begin:.0f} s"
-    )
+    seconds = time.monotonic() - begin
+    print(f"{counts.total()} kills ({told}), {finished} tables of the same bytes, {seconds:.0f} s")
     return 0
 
 
