@@ -42,7 +42,7 @@ quick: $(READY)
 	@echo "$(CURDIR)/results/report.html"
 
 test: $(READY)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: $(READY)
 	$(BIN)/ruff check .

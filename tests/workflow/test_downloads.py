@@ -532,7 +532,11 @@ def test_what_will_be_downloaded_has_its_path(tmp_path, monkeypatch):
     network = {"architecture": "small", "weights": here | {"file": "nets/w.mat"}}
     mine = {"a": dataset(here), "b": dataset(absolute), "c": dataset({"file": "a.npz", "sha256": SUM})}
     configuration = load(ROOT, {"datasets": mine, "networks": {"n": network}})
-    assert configuration.sources.of_dataset("a") == configuration.sources.of_dataset("c") == ["resources/downloads/a.npz"]
+    assert (
+        configuration.sources.of_dataset("a")
+        == configuration.sources.of_dataset("c")
+        == ["resources/downloads/a.npz"]
+    )
     assert configuration.sources.of_network("n") == "resources/downloads/nets/w.mat"
     # One file, whoever needs it: with all that is known of it.
     assert configuration.sources.to_download()["a.npz"] == here | {"sha256": SUM}
