@@ -1,44 +1,64 @@
 """The files of a folder, a tar (plain, gz, bz2, xz) or a zip, none of which is ever unpacked to disk."""
 
+import bz2
+import contextlib
+import gzip
+import lzma
 import os
 import re
 import stat
 import tarfile
 import zipfile
-import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
-from lzma import LZMAError
 from pathlib import Path
 from typing import IO
 
 # (path from the root, function that reads the file's contents, good until the next step)
 Member = tuple[str, Callable[[], bytes]]
 
-DAMAGED_TAR_ERRORS = (tarfile.TarError, EOFError, zlib.error)
-# zipfile raises RuntimeError for encrypted members and NotImplementedError for unknown compressions.
-DAMAGED_ZIP_ERRORS = (
-    zipfile.BadZipFile,
-    EOFError,
-    zlib.error,
-    LZMAError,
-    RuntimeError,
-    NotImplementedError,
-)
 ZIP_STARTS = (b"PK\x03\x04", b"PK\x05\x06")
-COMPRESSED_STARTS = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00")
+# Unlike tarfile, these check the sums of what they decompress.
+DECOMPRESSORS = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
+# A member is read into memory whole. No photograph comes near this; a small archive can claim anything.
+LARGEST_MEMBER = 1 << 29  # bytes
+LARGEST_EXTENDED_HEADER = 1 << 20  # bytes; tarfile reads them whole, too
+EXTENDED_HEADERS = (
+    tarfile.GNUTYPE_LONGNAME,
+    tarfile.GNUTYPE_LONGLINK,
+    tarfile.XHDTYPE,
+    tarfile.XGLTYPE,
+    tarfile.SOLARIS_XHDTYPE,
+)
+STREAM_BYTES = 1 << 18
+SHOWN_OF_NAMES = 200
 
 
-class DamagedArchiveError(ValueError):
+class ArchiveError(ValueError):
+    """An archive that is not read, with the reason in one line."""
+
+
+class DamagedArchiveError(ArchiveError):
     """No file inside is to blame: the archive itself is cut short or damaged."""
 
 
+def printable(name: str) -> str:
+    """A name from an archive as part of a line: without line ends and what no terminal should be sent."""
+    shown = "".join(character if character.isprintable() else "\ufffd" for character in name)
+    return shown if len(shown) <= SHOWN_OF_NAMES else shown[: SHOWN_OF_NAMES - 3] + "..."
+
+
 def existing(sources: Iterable[Path]) -> list[Path]:
-    """The sources as paths. Raises FileNotFoundError for the first that is not there."""
+    """The sources as paths.
+
+    Raises FileNotFoundError for the first that is not there, ValueError for a device or a pipe.
+    """
     paths = [Path(source) for source in sources]
     for path in paths:
         if not path.exists():
             raise FileNotFoundError(f"{path}: no such file or folder")
+        if not (path.is_file() or path.is_dir()):
+            raise ValueError(f"{path}: neither a file nor a folder")
     return paths
 
 
@@ -78,26 +98,52 @@ def _folder_members(folder: Path, prefix: str, above: tuple[str, ...]) -> Iterat
                 raise ValueError(f"{entry.path}: a link to a folder that it lies in")
             yield from _folder_members(Path(entry.path), f"{prefix}{entry.name}/", (*above, real))
         elif entry.is_file() or entry.is_symlink():
-            yield prefix + entry.name, Path(entry.path).read_bytes
+            yield prefix + entry.name, partial(_file_contents, Path(entry.path))
+
+
+def _file_contents(path: Path) -> bytes:
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{path}: a link to what is neither a file nor a folder")
+    _check_size(path.parent, path.name, path.stat().st_size)
+    return path.read_bytes()
+
+
+def _check_size(where: Path | str, name: str, size: int) -> None:
+    if size > LARGEST_MEMBER:
+        raise ArchiveError(
+            f"{where}: member '{printable(name)}' has {size} bytes; more than {LARGEST_MEMBER} are not read"
+        )
 
 
 def _zip_members(source: Path) -> Iterator[Member]:
-    try:
-        with zipfile.ZipFile(source) as archive:
-            for info in archive.infolist():
-                kind = info.external_attr >> 16
-                name = _safe_name(source, info.filename, "a link" if stat.S_ISLNK(kind) else None)
-                if not info.is_dir():
-                    yield name, partial(_zip_contents, source, archive, info)
-    except DAMAGED_ZIP_ERRORS as error:
-        raise _damaged(source, "zip", error) from error
+    with reading(source, "zip"), zipfile.ZipFile(source) as archive:
+        for info in archive.infolist():
+            kind = info.external_attr >> 16
+            name = _safe_name(source, info.filename, "a link" if stat.S_ISLNK(kind) else None)
+            if not info.is_dir():
+                yield name, partial(_zip_contents, source, archive, info)
 
 
 def _zip_contents(source: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    try:
+    _check_size(source, info.filename, info.file_size)
+    with reading(source, "zip"):
         return archive.read(info)
-    except DAMAGED_ZIP_ERRORS as error:
-        raise _damaged(source, "zip", error) from error
+
+
+@contextlib.contextmanager
+def reading(where: Path | str, kind: str) -> Iterator[None]:
+    """Whatever the reader of a damaged archive fails with, errors of every kind, becomes one of ours."""
+    try:
+        yield
+    except ArchiveError:
+        raise
+    except Exception as error:
+        if isinstance(error, OSError) and error.filename is not None:
+            raise
+        reason = printable(" ".join(str(error).split())) or type(error).__name__
+        raise DamagedArchiveError(
+            f"{where}: cut short, damaged or not a {kind} archive ({reason})"
+        ) from error
 
 
 class _Member(tarfile.TarInfo):
@@ -112,45 +158,62 @@ class _Member(tarfile.TarInfo):
         except tarfile.HeaderError as error:
             raise tarfile.ReadError(f"{error} after {archive.offset} bytes") from error
 
+    def _proc_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
+        too_long = self.type in EXTENDED_HEADERS and self.size > LARGEST_EXTENDED_HEADER
+        if self.size < 0 or too_long:
+            raise tarfile.ReadError(f"a header of {self.size} bytes after {archive.offset} bytes")
+        return super()._proc_member(archive)
+
 
 def _tar_members(
     source: Path, nested: Collection[str], inside: IO[bytes] | None = None, folder: str = ""
 ) -> Iterator[Member]:
     """`inside`: the stream of a tar in `source` to walk instead, its name with a "/" being `folder`."""
-    where = f"{source}: '{folder.rstrip('/')}'" if folder else source
-    try:
+    where = f"{source}: '{printable(folder.rstrip('/'))}'" if folder else source
+    outermost = inside is None
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(reading(where, "tar"))
+        if outermost:
+            inside = _decompressed(source, stack)
         # A plain tar is sought in, not read through: of 150 GB, a tenth may be wanted.
-        if _start(source).startswith(COMPRESSED_STARTS):
-            mode = "r|*" if inside is None else "r|"
-        else:
-            mode = "r:"
-        with tarfile.open(source, mode, fileobj=inside, tarinfo=_Member) as archive:
-            while (member := archive.next()) is not None:
-                # tarfile remembers every member; none is visited again.
-                archive.members.clear()
-                what = None
-                if not (member.isfile() or member.isdir()):
-                    what = "a link" if member.issym() or member.islnk() else "neither a file nor a folder"
-                name = folder + _safe_name(where, member.name, what)
-                if member.isdir():
-                    continue
-                if inside is None and name.rpartition("/")[2] in nested:
-                    yield from _tar_members(source, (), archive.extractfile(member), f"{name}/")
-                else:
-                    yield name, partial(_tar_contents, where, archive, member)
-    except DAMAGED_TAR_ERRORS as error:
-        raise _damaged(where, "tar", error) from error
+        mode = "r:" if inside is None else "r|"
+        archive = stack.enter_context(
+            tarfile.open(source, mode, fileobj=inside, tarinfo=_Member, bufsize=STREAM_BYTES)
+        )
+        while (member := archive.next()) is not None:
+            # tarfile remembers every member; none is visited again.
+            archive.members.clear()
+            if member.size < 0 or archive.offset < member.offset_data:
+                raise tarfile.ReadError(f"a member of {member.size} bytes")
+            what = None
+            if not (member.isfile() or member.isdir()):
+                what = "a link" if member.issym() or member.islnk() else "neither a file nor a folder"
+            name = folder + _safe_name(where, member.name, what)
+            if member.isdir():
+                continue
+            if outermost and name.rpartition("/")[2] in nested:
+                yield from _tar_members(source, (), archive.extractfile(member), f"{name}/")
+            else:
+                yield name, partial(_tar_contents, where, archive, member)
+        if outermost and inside is not None:
+            # The sum of what was decompressed stands at the very end.
+            while inside.read(STREAM_BYTES):
+                pass
+
+
+def _decompressed(source: Path, stack: contextlib.ExitStack) -> IO[bytes] | None:
+    """The stream inside a compressed file; None for a file that is not compressed."""
+    start = _start(source)
+    for magic, opened in DECOMPRESSORS.items():
+        if start.startswith(magic):
+            return stack.enter_context(opened(source))
+    return None
 
 
 def _tar_contents(where: Path | str, archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
-    try:
+    _check_size(where, member.name, member.size)
+    with reading(where, "tar"):
         return archive.extractfile(member).read()
-    except DAMAGED_TAR_ERRORS as error:
-        raise _damaged(where, "tar", error) from error
-
-
-def _damaged(where: Path | str, kind: str, error: Exception) -> DamagedArchiveError:
-    return DamagedArchiveError(f"{where}: cut short, damaged or not a {kind} archive ({error})")
 
 
 def _safe_name(where: Path | str, name: str, what: str | None) -> str:
@@ -160,9 +223,9 @@ def _safe_name(where: Path | str, name: str, what: str | None) -> str:
     """
     parts = re.split(r"[/\\]", name)
     if parts[0] == "" or re.match(r"[A-Za-z]:", parts[0]):
-        raise ValueError(f"{where}: member '{name}' has an absolute name")
+        raise ArchiveError(f"{where}: member '{printable(name)}' has an absolute name")
     if ".." in parts:
-        raise ValueError(f"{where}: member '{name}' leads out of the archive ('..')")
+        raise ArchiveError(f"{where}: member '{printable(name)}' leads out of the archive ('..')")
     if what is not None:
-        raise ValueError(f"{where}: member '{name}' is {what}")
+        raise ArchiveError(f"{where}: member '{printable(name)}' is {what}")
     return "/".join(part for part in name.split("/") if part not in ("", "."))

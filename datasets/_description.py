@@ -111,8 +111,10 @@ class Description:
             try:
                 mode = "r" if name == "items" else None
                 arrays[name] = np.load(path, mmap_mode=mode, allow_pickle=False)
-            except (ValueError, EOFError) as error:
-                raise ValueError(f"{path}: not an array that a loader wrote ({error})") from error
+            except Exception as error:
+                # Of a damaged file NumPy says so with errors of every kind.
+                told = " ".join(str(error).split())
+                raise ValueError(f"{path}: not an array that a loader wrote ({told})") from error
         items, labels, given = arrays["items"], arrays["labels"], arrays["given_split"]
         if items.ndim not in (2, 4):
             raise ValueError(

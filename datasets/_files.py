@@ -14,15 +14,31 @@ MOVED_AT_ONCE = 64 << 20  # bytes
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary path beside `path`; on success fsync it and rename it to `path`, else delete it."""
+    """Yield a temporary path beside `path`; on success fsync it and rename it to `path`, else delete it.
+
+    An error of the system that names no file, as that of a full disk, is given the name `path`.
+    """
     temporary = path.with_name(path.name + ".partial")
     try:
         yield temporary
         with temporary.open("rb+") as file:
             os.fsync(file.fileno())
         temporary.replace(path)
+    except OSError as error:
+        if error.errno is None:  # NumPy, of a full disk
+            raise OSError(f"{path}: cannot be written whole ({error})") from error
+        error.filename = error.filename or str(path)
+        raise
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def machine_memory() -> float:
+    """Bytes of this machine's memory; without end where it does not say."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return float("inf")
 
 
 def save_array(path: Path, array: np.ndarray) -> None:

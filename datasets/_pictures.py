@@ -6,9 +6,7 @@ Pixels are RGB: transparency is dropped, EXIF orientation is not applied.
 import contextlib
 import logging
 import os
-import struct
 import time
-import zlib
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -18,23 +16,10 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, UnidentifiedImageError
 
-from datasets._archives import DamagedArchiveError, members
+from datasets._archives import DamagedArchiveError, members, printable
 from datasets._files import creating_items
 from datasets._specification import nearest, positive
 
-# What Pillow's decoders raise on damaged files, besides its own errors.
-DECODING_ERRORS = (
-    OSError,
-    SyntaxError,
-    ValueError,
-    TypeError,
-    LookupError,
-    EOFError,
-    OverflowError,
-    struct.error,
-    zlib.error,
-    Image.DecompressionBombError,
-)
 SECONDS_BETWEEN_REPORTS = 5.0
 # A new view of the items costs as much as the decoding of a small image.
 IMAGES_A_VIEW = 256
@@ -100,9 +85,11 @@ def decoding(source: Path, name: str, formats: Sequence[str]) -> Iterator[None]:
         raise
     except UnidentifiedImageError as error:
         # Pillow's own message holds the address of a buffer.
-        raise ValueError(f"{source}: '{name}' is no image of {', '.join(formats)}") from error
-    except DECODING_ERRORS as error:
-        raise ValueError(f"{source}: image '{name}' cannot be read: {error}") from error
+        raise ValueError(f"{source}: '{printable(name)}' is no image of {', '.join(formats)}") from error
+    except Exception as error:
+        # Pillow's decoders fail on damaged files with errors of every kind.
+        reason = printable(" ".join(str(error).split())) or type(error).__name__
+        raise ValueError(f"{source}: image '{printable(name)}' cannot be read: {reason}") from error
 
 
 def save_photographs(
@@ -195,7 +182,9 @@ def _found(
             if row is None:
                 continue
             if there[row]:
-                raise ValueError(f"{source}: '{name}' is image '{names[row]}', which was there before")
+                raise ValueError(
+                    f"{source}: '{printable(name)}' is image '{names[row]}', which was there before"
+                )
             there[row] = True
     return there
 

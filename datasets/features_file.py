@@ -7,6 +7,7 @@ Other arrays are left alone.
 
 import contextlib
 import logging
+import struct
 import time
 import zipfile
 import zlib
@@ -18,12 +19,24 @@ from typing import IO
 
 import numpy as np
 
+from datasets._archives import printable
 from datasets._description import Description
-from datasets._files import ItemsFile, creating_items
+from datasets._files import ItemsFile, creating_items, machine_memory
 from datasets._specification import refuse_unknown_options
 
 OPTIONS: dict[str, str] = {}
 
+# What is raised on reading a damaged member, besides errors of zipfile's own kinds.
+DAMAGED_ERRORS = (
+    zipfile.BadZipFile,
+    zlib.error,
+    LZMAError,
+    EOFError,
+    MemoryError,
+    OverflowError,
+    UnicodeError,
+    struct.error,
+)
 KNOWN_ARRAYS = ("X", "y", "scale", "split")
 BLOCK_BYTES = 16 << 20
 SECONDS_BETWEEN_REPORTS = 5.0
@@ -74,13 +87,27 @@ def _one_source(sources: list[Path], options: dict) -> Path:
 def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
     """The open archive; whatever is found damaged inside becomes a ValueError naming the file."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        archive = zipfile.ZipFile(path)
+    except Exception as error:
+        # Of damaged directories zipfile says so with errors of every kind.
+        if isinstance(error, OSError) and error.filename is not None:
+            raise
+        raise ValueError(f"{path}: cut short, damaged or not a .npz file ({_told(error)})") from error
+    try:
+        with archive:
             yield archive
-    except (zipfile.BadZipFile, zlib.error, LZMAError, EOFError) as error:
-        raise ValueError(f"{path}: cut short, damaged or not a .npz file ({error})") from error
+    except DAMAGED_ERRORS as error:
+        raise ValueError(f"{path}: cut short, damaged or not a .npz file ({_told(error)})") from error
     except (RuntimeError, NotImplementedError) as error:
         # zipfile says so of encrypted members and of compressions that it cannot undo.
-        raise ValueError(f"{path}: cannot be read ({error}); write it with numpy.savez_compressed") from error
+        raise ValueError(
+            f"{path}: cannot be read ({_told(error)}); write it with numpy.savez_compressed"
+        ) from error
+
+
+def _told(error: Exception) -> str:
+    """The message of an error as part of one line."""
+    return printable(" ".join(str(error).split())) or type(error).__name__
 
 
 @dataclass(frozen=True)
@@ -94,7 +121,7 @@ class _Header:
 def _array(path: Path, archive: zipfile.ZipFile, name: str) -> Iterator[tuple[_Header, IO[bytes]]]:
     """Header of array `name` and the stream of its values."""
     member = archive.getinfo(f"{name}.npy")
-    with archive.open(member) as stream:
+    with _member(path, archive, member) as stream:
         try:
             version = np.lib.format.read_magic(stream)
             if version == (1, 0):
@@ -103,19 +130,30 @@ def _array(path: Path, archive: zipfile.ZipFile, name: str) -> Iterator[tuple[_H
                 header = _Header(*np.lib.format.read_array_header_2_0(stream))
             else:
                 raise ValueError(f"version {version} of the .npy format")
-        except ValueError as error:
-            raise ValueError(f"{path}: array '{name}' is not a plain .npy array ({error})") from error
+        except DAMAGED_ERRORS:
+            raise
+        except Exception as error:
+            # A header is Python text, which can be damaged in every way.
+            raise ValueError(f"{path}: array '{name}' is not a plain .npy array ({_told(error)})") from error
         if header.dtype.hasobject:
             raise ValueError(f"{path}: array '{name}' holds pickled Python objects, which are never loaded")
         if header.dtype.kind not in "biuf":
             raise ValueError(f"{path}: array '{name}' is of type {header.dtype}; it must hold real numbers")
         # A header may promise more than there is: found out before room is made for it.
         promised = int(np.prod(header.shape, dtype=object)) * header.dtype.itemsize
-        if member.file_size - stream.tell() != promised:
+        if min(header.shape, default=0) < 0 or member.file_size - stream.tell() != promised:
             raise ValueError(
                 f"{path}: array '{name}' is damaged: its length does not fit its shape {header.shape}"
             )
         yield header, stream
+
+
+def _member(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> IO[bytes]:
+    try:
+        return archive.open(member)
+    except (ValueError, OSError) as error:
+        # A place in the file that there is not.
+        raise ValueError(f"{path}: cut short, damaged or not a .npz file ({_told(error)})") from error
 
 
 def _read_exactly(stream: IO[bytes], size: int) -> bytes:
@@ -127,6 +165,8 @@ def _read_exactly(stream: IO[bytes], size: int) -> bytes:
 
 def _whole_array(path: Path, archive: zipfile.ZipFile, name: str) -> np.ndarray:
     with _array(path, archive, name) as (header, stream):
+        if archive.getinfo(f"{name}.npy").file_size > machine_memory() / 4:
+            raise ValueError(f"{path}: array '{name}' of shape {header.shape} is too large for this machine")
         values = np.frombuffer(stream.read(), header.dtype)
         if values.size != np.prod(header.shape, dtype=np.int64):
             raise EOFError(f"array '{name}' ends early")
@@ -134,9 +174,17 @@ def _whole_array(path: Path, archive: zipfile.ZipFile, name: str) -> np.ndarray:
 
 
 def _description(path: Path, archive: zipfile.ZipFile) -> Description:
+    for member in archive.infolist():
+        # Compares the name with the one beside the contents: a damaged name would be an array less.
+        _member(path, archive, member).close()
     names = [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
+    for name in KNOWN_ARRAYS:
+        if names.count(name) > 1:
+            raise ValueError(f"{path}: holds array '{name}' twice")
     if "X" not in names:
-        raise ValueError(f"{path}: has no array 'X' of features; arrays there: {', '.join(names) or 'none'}")
+        raise ValueError(
+            f"{path}: has no array 'X' of features; arrays there: {printable(', '.join(names)) or 'none'}"
+        )
     with _array(path, archive, "X") as (header, _):
         shape = header.shape
     if len(shape) != 2:

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from datasets._archives import members
+from datasets._archives import existing, members, printable
 from datasets._description import Description
 from datasets._files import creating_items
 from datasets._pictures import IMAGES_A_VIEW, SECONDS_BETWEEN_REPORTS, check_size, decoding, pixels_of
@@ -80,9 +80,10 @@ def load(
             ):
                 pixels = pixels_of(image, size)
             if pixels.shape != (height, width, 3):
+                first, other = printable(plan.sized), printable(name)
                 raise ValueError(
-                    f"{plan.source}: images differ in size: '{plan.sized}' is {height} x {width} pixels and "
-                    f"'{name}' {pixels.shape[0]} x {pixels.shape[1]}: set option size: [height, width]"
+                    f"{plan.source}: images differ in size: '{first}' is {height} x {width} pixels and "
+                    f"'{other}' {pixels.shape[0]} x {pixels.shape[1]}: set option size: [height, width]"
                 )
             if read % IMAGES_A_VIEW == 0:
                 view = items.view()
@@ -115,9 +116,9 @@ def _plan(sources: list[Path], paths: str, size: object, extensions: object, unk
         check_size(size)
     if len(sources) != 1:
         raise ValueError(f"loader images: takes one folder, tar or zip, got {len(sources)} sources")
-    source = Path(sources[0])
-    if not source.exists():
-        raise FileNotFoundError(f"{source}: no such folder or archive")
+    if not Path(sources[0]).exists():
+        raise FileNotFoundError(f"{sources[0]}: no such folder or archive")
+    (source,) = existing(sources)
     endings = tuple(extension.lower() for extension in extensions)
     found: dict[str, tuple[str, str, str]] = {}
     others, example = 0, None
@@ -131,14 +132,14 @@ def _plan(sources: list[Path], paths: str, size: object, extensions: object, unk
             others, example = others + 1, example or name
             continue
         if name in found:
-            raise ValueError(f"{source}: holds '{name}' twice")
+            raise ValueError(f"{source}: holds '{printable(name)}' twice")
         fields = match.groupdict()
         found[name] = (fields.get("split", ""), fields["class"], fields.get("name", ""))
         if shape is None:
             with decoding(source, name, formats), Image.open(BytesIO(contents()), formats=formats) as image:
                 shape, sized = (image.height, image.width, 3), name
     if not found:
-        seen = f"there is for example '{example}'" if example else "it holds no file"
+        seen = f"there is for example '{printable(example)}'" if example else "it holds no file"
         raise ValueError(
             f"{source}: no file matches paths '{paths}' with extensions {', '.join(endings)}; {seen}"
         )

@@ -9,38 +9,24 @@ Source: A. Torralba, R. Fergus, Y. Weiss, "Small Codes and Large Image Databases
 
 import contextlib
 import logging
-import struct
 import zipfile
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
 import numpy as np
 
-from datasets._archives import DAMAGED_ZIP_ERRORS, existing, is_zip
+from datasets._archives import existing, is_zip, printable, reading
 from datasets._description import Description
-from datasets._files import creating_items
+from datasets._files import creating_items, machine_memory
 from datasets._specification import refuse_unknown_options
+from datasets.matlab import check_matlab
 
 OPTIONS: dict[str, str] = {}
 
 MEMBER = "LabelMe_gist.mat"
 DIMENSIONS = 512
 PARTS = ("ndxtrain", "ndxtest")
-# What SciPy raises on damaged files, besides its own errors, which are subclasses of Exception.
-DAMAGED_ERRORS = (
-    OSError,
-    ValueError,
-    TypeError,
-    LookupError,
-    EOFError,
-    OverflowError,
-    MemoryError,
-    AttributeError,
-    struct.error,
-    zlib.error,
-)
 
 logger = logging.getLogger("tiebench")
 
@@ -91,24 +77,25 @@ def _opened(sources: list[Path], options: dict) -> Iterator[tuple[str, IO[bytes]
         with source.open("rb") as file:
             yield str(source), file
         return
-    try:
-        with zipfile.ZipFile(source) as archive:
+    with contextlib.ExitStack() as stack:
+        with reading(source, "zip"):
+            archive = stack.enter_context(zipfile.ZipFile(source))
             found = [info for info in archive.infolist() if info.filename.rpartition("/")[2] == MEMBER]
-            if len(found) != 1:
-                raise ValueError(f"{source}: must hold one {MEMBER}, holds {len(found)}")
-            with archive.open(found[0]) as file:
-                yield f"{source}/{found[0].filename}", file
-    except DAMAGED_ZIP_ERRORS as error:
-        raise ValueError(f"{source}: cut short, damaged or not a zip archive ({error})") from error
+            file = stack.enter_context(archive.open(found[0])) if len(found) == 1 else None
+        if file is None:
+            raise ValueError(f"{source}: must hold one {MEMBER}, holds {len(found)}")
+        yield f"{source}/{printable(found[0].filename)}", file
 
 
 def _description(where: str, file: IO[bytes]) -> Description:
     shapes = {name: shape for name, shape, _ in _matlab(where, file, "whosmat")}
     if "gist" not in shapes:
-        raise ValueError(f"{where}: has no variable gist; it has {', '.join(shapes) or 'none'}")
+        raise ValueError(f"{where}: has no variable gist; it has {printable(', '.join(shapes)) or 'none'}")
     shape = shapes["gist"]
-    if len(shape) != 2 or shape[0] == 0 or shape[1] != DIMENSIONS:
+    if len(shape) != 2 or shape[0] < 1 or shape[1] != DIMENSIONS:
         raise ValueError(f"{where}: gist must be (n, {DIMENSIONS}), not {tuple(shape)}")
+    if shape[0] * DIMENSIONS * 8 > machine_memory():
+        raise ValueError(f"{where}: gist of shape {tuple(shape)} is larger than the memory of this machine")
     given = None
     present = [name for name in PARTS if name in shapes]
     if len(present) == len(PARTS):
@@ -144,15 +131,16 @@ def _variables(where: str, file: IO[bytes], names: list[str]) -> dict[str, np.nd
 def _matlab(where: str, file: IO[bytes], function: str, **arguments):
     """What that function of scipy.io says of the file; ValueError for a file that is not as it should be."""
     import scipy.io  # every dry run would pay for it
-    from scipy.io.matlab import MatReadError
 
-    file.seek(0)
     try:
+        check_matlab(file, arguments.get("variable_names", ()))
+        file.seek(0)
         return getattr(scipy.io, function)(file, **arguments)
     except NotImplementedError as error:
         raise ValueError(
             f"{where}: a file of MATLAB's version 7.3 (or newer), which is not read here; save it with -v7"
         ) from error
-    except (*DAMAGED_ERRORS, MatReadError) as error:
-        message = " ".join(str(error).split())
+    except Exception as error:
+        # The reader of damaged files fails with errors of every kind.
+        message = printable(" ".join(str(error).split())) or type(error).__name__
         raise ValueError(f"{where}: cut short, damaged or not a MATLAB file ({message})") from error

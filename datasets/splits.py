@@ -100,8 +100,9 @@ class Split:
         try:
             with np.load(path, allow_pickle=False) as arrays:
                 return cls(*(arrays[name] for name in PARTS))
-        except (ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile) as error:
-            raise ValueError(f"{path}: not a split ({error})") from error
+        except Exception as error:
+            # Of a damaged file NumPy says so with errors of every kind.
+            raise ValueError(f"{path}: not a split ({' '.join(str(error).split())})") from error
 
 
 def check(spec: dict, description: Description) -> None:

@@ -2,15 +2,16 @@
 
 import argparse
 import json
+import os
 import sys
-import zipfile
 from pathlib import Path
 
 import numpy as np
 
+from evaluation import arrays as files
 from evaluation import parts
 from evaluation.exact import AP_AT_NORMALISERS
-from evaluation.hamming import EqualLabels, SharedLabels, check_packed, joint_histograms, pack
+from evaluation.hamming import EqualLabels, SharedLabels, check_levels, check_packed, joint_histograms, pack
 from evaluation.scoring import score, score_histograms
 
 DESCRIPTION = """\
@@ -32,21 +33,20 @@ NEEDED = ("query", "database", "query_labels", "database_labels")
 
 
 def read_arrays(file):
-    """Name -> array of an .npz file, or, memory-mapped, of a folder of .npy files. Raises ValueError."""
-    folder = Path(file).is_dir()
-    try:
-        if folder:
-            kept = [path for path in sorted(Path(file).glob("*.npy")) if path.stem in (*NEEDED, "bits")]
-            arrays = {path.stem: np.load(path, mmap_mode="r", allow_pickle=False) for path in kept}
-        else:
-            with np.load(file, allow_pickle=False) as archive:
-                arrays = {name: archive[name] for name in archive.files}
-    except (ValueError, zipfile.BadZipFile, EOFError, KeyError, AttributeError) as error:
-        what = "a folder of readable .npy files" if folder else "a readable .npz file of plain arrays"
-        raise ValueError(f"{file} is not {what}: {error}") from error
+    """Name -> array of an .npz file, or, memory-mapped, of a folder of .npy files.
+
+    Raises ValueError for what cannot be scored, OSError for a file that cannot be opened.
+    """
+    names = (*NEEDED, "bits")
+    arrays = files.read_folder(file, names) if Path(file).is_dir() else files.read_npz(file, names)
     missing = [name for name in NEEDED if name not in arrays]
     if missing:
-        raise ValueError(f"{file} lacks {', '.join(missing)}; it holds {', '.join(arrays) or 'nothing'}")
+        raise ValueError(f"{file} lacks {', '.join(missing)}; it holds {', '.join(arrays) or 'none of them'}")
+    for name in NEEDED:
+        if arrays[name].ndim not in (1, 2):
+            raise ValueError(
+                f"{file}: {name} must have one or two dimensions, not shape {arrays[name].shape}"
+            )
     return arrays
 
 
@@ -56,36 +56,52 @@ def read_codes(file, part=1, of=1):
     file: .npz file or folder of .npy files; part, of: which part of the database alone. Raises ValueError.
     """
     arrays = read_arrays(file)
-    items = len(arrays["database"])
-    if len(arrays["database_labels"]) != items:
-        labels = len(arrays["database_labels"])
-        raise ValueError(f"{file}: there are {items} database codes but {labels} database labels")
-    if of > 1:
-        piece = parts.span(part, of, items)
-        arrays |= {name: arrays[name][piece] for name in ("database", "database_labels")}
-    query, database = arrays["query"], arrays["database"]
+    query, database, items = arrays["query"], arrays["database"], len(arrays["database"])
     if query.ndim != 2 or database.ndim != 2 or query.shape[1] != database.shape[1]:
         raise ValueError(
             f"{file}: query {query.shape} and database {database.shape} must be matrices of the same width"
         )
-    if len(query) == 0 or len(database) == 0:
+    if len(query) == 0 or items == 0:
         raise ValueError(f"{file}: query and database must each hold at least one code")
-    if "bits" in arrays and arrays["bits"].size != 1:
-        raise ValueError(f"{file}: bits must be one integer")
-    bits = int(arrays["bits"].reshape(-1)[0]) if "bits" in arrays else query.shape[1]
+    for name in ("query", "database"):
+        codes, labels = len(arrays[name]), len(arrays[f"{name}_labels"])
+        if codes != labels:
+            raise ValueError(f"{file}: there are {codes} {name} codes but {labels} {name} labels")
+    labels = arrays["database_labels"]
+    if of > 1:
+        piece = parts.span(part, of, items)
+        database, labels = database[piece], labels[piece]
+    bits = _bits(file, arrays["bits"]) if "bits" in arrays else query.shape[1]
     packed = "bits" in arrays and query.dtype == np.uint8 and query.shape[1] == -(-bits // 8)
     if packed and bits == 1:  # one column either way: packed codes are 0 and 128
         packed = not (np.any(query == 1) or np.any(database == 1))
-    if not packed:
-        if query.shape[1] != bits:
-            raise ValueError(f"{file}: codes of width {query.shape[1]} are neither {bits} bits nor packed")
-        query, database = pack(query), pack(database)
-    query = check_packed(query, bits, f"{file}: query")
-    database = check_packed(database, bits, f"{file}: database")
-    labels = arrays["query_labels"], arrays["database_labels"]
-    if labels[0].ndim == 1 and labels[1].ndim == 1:
-        return query, database, bits, EqualLabels(*labels), items
-    return query, database, bits, SharedLabels(*labels), items
+    if not packed and query.shape[1] != bits:
+        raise ValueError(f"{file}: codes of width {query.shape[1]} are neither {bits} bits nor packed")
+    codes = {"query": query, "database": database}
+    try:
+        for name, values in codes.items():
+            codes[name] = check_packed(values if packed else pack(values, name), bits, name)
+        affinity = _affinity(arrays["query_labels"], labels)
+        check_levels(affinity.levels)
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}") from error
+    return codes["query"], codes["database"], bits, affinity, items
+
+
+def _bits(file, value):
+    if value.size != 1 or value.dtype.kind not in "iuf" or not float(value.reshape(-1)[0]).is_integer():
+        what = value.reshape(-1)[0] if value.size == 1 else f"{value.dtype} of shape {value.shape}"
+        raise ValueError(f"{file}: bits must be one integer, not {what}")
+    return int(value.reshape(-1)[0])
+
+
+def _affinity(query, database):
+    if query.ndim != database.ndim:
+        raise ValueError(
+            f"query_labels of shape {query.shape} and database_labels of shape {database.shape} must both be "
+            "classes (n,), or both 0/1 (n, labels)"
+        )
+    return (EqualLabels if query.ndim == 1 else SharedLabels)(query, database)
 
 
 def count_part(options):
@@ -97,13 +113,25 @@ def count_part(options):
     parts.save(options.histograms, histograms, part, of, items, mark)
 
 
+def _positive(text):
+    """A positive integer from the command line."""
+    if not (text.isascii() and text.isdigit() and 0 < int(text) < 2**31):
+        raise argparse.ArgumentTypeError(f"must be a positive integer, not {text!r}")
+    return int(text)
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser(
         "python -m evaluation", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("files", metavar="FILE.npz", nargs="+", help="codes, or with --merge the parts")
     parser.add_argument(
-        "--at", metavar="K", type=int, action="append", default=[], help="also score the first K; repeatable"
+        "--at",
+        metavar="K",
+        type=_positive,
+        action="append",
+        default=[],
+        help="also score the first K; repeatable",
     )
     parser.add_argument(
         "--ap-at-normaliser",
@@ -113,7 +141,9 @@ def main(arguments=None):
         "items) (min), or all relevant items (relevant)",
     )
     parser.add_argument("--per-query", metavar="OUT.npz", help="also write every metric per query")
-    parser.add_argument("--threads", type=int, default=1, help="threads to share the queries (default 1)")
+    parser.add_argument(
+        "--threads", type=_positive, default=1, help="threads to share the queries (default 1)"
+    )
     parser.add_argument("--part", metavar="I/N", help="count only part I of N of the database; no scores yet")
     parser.add_argument("--histograms", metavar="OUT.npz", help="where --part writes what it counted")
     parser.add_argument("--merge", action="store_true", help="score from the files that --part wrote")
@@ -135,11 +165,21 @@ def main(arguments=None):
             *codes, _ = read_codes(options.files[0])
             scores = score(*codes, threads=options.threads, **settings)
         if options.per_query:
-            np.savez(options.per_query, **scores.per_query)
-    except (ValueError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
+            files.write_npz(options.per_query, **scores.per_query)
+    except (ValueError, OSError, MemoryError) as error:
+        reason = "not enough memory: see --part" if isinstance(error, MemoryError) else files.one_line(error)
+        print(f"error: {reason}", file=sys.stderr)
         return 1
-    print(json.dumps(scores.means, indent=2))
+    except KeyboardInterrupt:
+        print("error: interrupted", file=sys.stderr)
+        return 130
+    try:
+        print(json.dumps(scores.means, indent=2), flush=True)
+    except OSError as error:
+        print(f"error: standard output: {error.strerror}", file=sys.stderr)
+        # What is left in the buffer would fail once more at the very end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     return 0
 
 

@@ -18,9 +18,11 @@ this many arrays. LLVM splits the vectors where a processor's are shorter, so it
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+
+from evaluation._compiled import compiled
 
 LANES = 8  # 64-bit words in a vector
 VECTOR_ITEMS = 64 * LANES  # items in a vector
@@ -177,7 +179,7 @@ def _count_products(typing_context, scratch, begin, end, flip8, flip16, flip32, 
     return signature, generate
 
 
-@njit(nogil=True, boundscheck=False, cache=True)
+@compiled(nogil=True, boundscheck=False)
 def _add_bins(scratch, begin, end, select, selected, bits, products, bins):
     """Add the distance histogram of the `selected` items under the mask `select` to bins (b + 1,)."""
     zero = np.uint64(0)
@@ -215,7 +217,7 @@ def _add_bins(scratch, begin, end, select, selected, bits, products, bins):
         bins[bits] += remaining
 
 
-@njit(nogil=True, boundscheck=False, cache=True)
+@compiled(nogil=True, boundscheck=False)
 def _slice_distances(planes, offset, query_masks, mask_offset, scratch, vectors, octets):
     if octets == 1:
         _distance_planes(planes, offset, query_masks, mask_offset, scratch, vectors, 1)
@@ -235,7 +237,7 @@ def _slice_distances(planes, offset, query_masks, mask_offset, scratch, vectors,
         _distance_planes(planes, offset, query_masks, mask_offset, scratch, vectors, 8)
 
 
-@njit(nogil=True, boundscheck=False, cache=True)
+@compiled(nogil=True, boundscheck=False)
 def _class_mask(select, block_begin, begin, end):
     """Set the bits of the items begin..end-1 in `select`, whose bit 0 is item `block_begin`; returns the
     first and the past-the-end vector that hold them, all of whose words are written."""
@@ -256,7 +258,7 @@ def _class_mask(select, block_begin, begin, end):
     return first, last
 
 
-@njit(nogil=True, boundscheck=False, cache=True)
+@compiled(nogil=True, boundscheck=False)
 def count_equal_labels(planes, items, query_masks, relevant_begin, relevant_end, bits, counts):
     """Histograms where the relevant items of query q are items relevant_begin[q]..relevant_end[q]-1 of
     the (sorted) database.
@@ -288,7 +290,7 @@ def count_equal_labels(planes, items, query_masks, relevant_begin, relevant_end,
             counts[q, 0, d] -= counts[q, 1, d]
 
 
-@njit(nogil=True, boundscheck=False, cache=True)
+@compiled(nogil=True, boundscheck=False)
 def count_shared_labels(planes, items, query_masks, label_planes, query_labels, levels, bits, counts):
     """Histograms where the affinity is the number of shared labels, at most levels - 1.
 

@@ -1,10 +1,11 @@
 """AP@K per hit at the tie that the cut goes through, compiled: its divisor depends on the order inside it."""
 
 import numpy as np
-from numba import njit
+
+from evaluation._compiled import compiled
 
 
-@njit(nogil=True, cache=True)
+@compiled(nogil=True)
 def average_precision_per_hit(
     expected_before,
     minimum_before,

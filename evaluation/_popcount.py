@@ -6,15 +6,15 @@ another's store.
 """
 
 import numpy as np
-from numba import njit
 
 from evaluation._bitslice import popcount
+from evaluation._compiled import compiled
 
 QUERIES = 8
 _ITEMS = 512  # whose distances to eight queries stay in the first-level cache
 
 
-@njit(nogil=True, boundscheck=False, cache=True)
+@compiled(nogil=True, boundscheck=False)
 def count_levels(query_words, database_words, levels, bits, counts):
     """Add each pair to counts[query, level, distance].
 

@@ -13,8 +13,9 @@ AP_r and DCG_r (Proposition 2).
 import math
 
 import numpy as np
-from numba import njit
 from scipy.special import expi
+
+from evaluation._compiled import compiled
 
 AP_SIMPLIFIED, AP_FULL, NDCG_SIMPLIFIED, NDCG_FULL, MUTUAL_INFORMATION = range(5)
 MAX_AFFINITY = 255
@@ -54,7 +55,7 @@ def discount_sum_table(most):
     return np.stack([value - constant, slope])
 
 
-@njit(nogil=True, cache=True)
+@compiled(nogil=True)
 def _digamma(x):
     shift = 0.0
     while x < 10.0:
@@ -67,7 +68,7 @@ def _digamma(x):
     return shift + math.log(x) - 0.5 / x - series
 
 
-@njit(nogil=True, cache=True)
+@compiled(nogil=True)
 def _trigamma(x):
     shift = 0.0
     while x < 10.0:
@@ -80,7 +81,7 @@ def _trigamma(x):
     return shift + (1.0 + 0.5 / x + series) / x
 
 
-@njit(nogil=True, cache=True)
+@compiled(nogil=True)
 def _hermite(x, table):
     """L(x) and L'(x) from `discount_sum_table`."""
     position = x * DISCOUNT_KNOTS
@@ -94,7 +95,7 @@ def _hermite(x, table):
     return ((a * t + b) * t + m0) * t + y0, ((3 * a * t + 2 * b) * t + m0) * DISCOUNT_KNOTS
 
 
-@njit(nogil=True, cache=True)
+@compiled(nogil=True)
 def _curvature(before, count):
     """R = (c - (C + 1)(psi(C + c + 1) - psi(C + 1))) / (c - 1) and its derivatives by c and C (= before).
 
@@ -114,7 +115,7 @@ def _curvature(before, count):
     return _curvature_away(before, count)
 
 
-@njit(nogil=True, cache=True)
+@compiled(nogil=True)
 def _curvature_away(before, count):
     harmonic = _digamma(before + count + 1) - _digamma(before + 1)
     end = _trigamma(before + count + 1)
@@ -124,7 +125,7 @@ def _curvature_away(before, count):
     return value, by_count, by_before
 
 
-@njit(nogil=True, cache=True)
+@compiled(nogil=True)
 def _ap_simplified(c, g, relevant, by_c, by_g, work):
     """AP_s and its derivatives by the histograms (appendix, 'Differentiating the Objectives')."""
     bins = len(c)
@@ -156,7 +157,7 @@ def _ap_simplified(c, g, relevant, by_c, by_g, work):
     return value
 
 
-@njit(nogil=True, cache=True)
+@compiled(nogil=True)
 def _ap_full(c, g, relevant, by_c, by_g):
     """AP_r: the tie-aware AP with real counts; harmonic sums continued by the digamma function."""
     tiny = 1e-6
@@ -194,7 +195,7 @@ def _ap_full(c, g, relevant, by_c, by_g):
     return value * scale
 
 
-@njit(nogil=True, cache=True)
+@compiled(nogil=True)
 def _add_later(later, out):
     total = 0.0
     for d in range(len(out) - 1, -1, -1):
@@ -202,7 +203,7 @@ def _add_later(later, out):
         total += later[d]
 
 
-@njit(nogil=True, cache=True)
+@compiled(nogil=True)
 def _ndcg_simplified(c, g, ideal, by_c, by_g):
     """DCG_s / ideal DCG and its derivatives (appendix, eq. (dcg_s))."""
     before = 0.0
@@ -224,7 +225,7 @@ def _ndcg_simplified(c, g, ideal, by_c, by_g):
     return value * scale
 
 
-@njit(nogil=True, cache=True)
+@compiled(nogil=True)
 def _ndcg_full(c, g, ideal, table, by_c, by_g):
     """DCG_r / ideal DCG: the tie-aware DCG with real counts; discount sums continued by `_hermite`."""
     tiny = 1e-6
@@ -253,7 +254,7 @@ def _ndcg_full(c, g, ideal, table, by_c, by_g):
     return value * scale
 
 
-@njit(nogil=True, cache=True)
+@compiled(nogil=True)
 def _entropy_term(p):
     """p log2 p and its derivative, taken as 1 + log2 p for p > 0 and 1 at p = 0 (the MIHash code's way)."""
     if p <= 0.0:
@@ -262,7 +263,7 @@ def _entropy_term(p):
     return p * log, log + 1.0
 
 
-@njit(nogil=True, cache=True)
+@compiled(nogil=True)
 def _mutual_information(c, g, relevant, items, by_c, by_g):
     """I(D; C) in bits: H(D) - H(D | C), each conditional histogram normalised by its hard count."""
     irrelevant = items - relevant
@@ -279,7 +280,7 @@ def _mutual_information(c, g, relevant, items, by_c, by_g):
     return value
 
 
-@njit(nogil=True, cache=True)
+@compiled(nogil=True)
 def _objective(objective, c, g, relevant, ideal, items, table, by_c, by_g, work):
     if objective == AP_SIMPLIFIED:
         return _ap_simplified(c, g, relevant, by_c, by_g, work)
@@ -292,7 +293,7 @@ def _objective(objective, c, g, relevant, ideal, items, table, by_c, by_g, work)
     return _mutual_information(c, g, relevant, items, by_c, by_g)
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@compiled(nogil=True, boundscheck=False)
 def both_ways(slopes, upstream, out):
     """out[i, j] = upstream[i] slopes[i, j] + upstream[j] slopes[j, i]: all (M, M), upstream (M,)."""
     items = slopes.shape[0]
@@ -306,7 +307,7 @@ def both_ways(slopes, upstream, out):
                     out[j, i] = both
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@compiled(nogil=True, boundscheck=False)
 def _survey(levels, begin, end, low, high, relevant):
     """Smallest and largest of levels[begin:end] and the number above 0, carried on from those given."""
     for j in range(begin, end):
@@ -316,7 +317,7 @@ def _survey(levels, begin, end, low, high, relevant):
     return low, high, relevant
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@compiled(nogil=True, boundscheck=False)
 def _scatter(sums, index, shares, gains, begin, end):
     for j in range(begin, end):
         row = sums[j % _COPIES, index[j]]
@@ -328,7 +329,7 @@ def _scatter(sums, index, shares, gains, begin, end):
         row[3] += gain * f
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@compiled(nogil=True, boundscheck=False)
 def objective_and_slopes(positions, affinity, bins, delta, objective, discounts, table, values):
     """Objective of every query row; positions is overwritten by its derivatives.
 

@@ -14,10 +14,11 @@ import numpy as np
 from evaluation import _bitslice
 
 MAX_CODE_BITS = 1024
+MAX_AFFINITY = 255  # gains are 2^affinity: sums of these stay far from the end of double precision
 _BLOCK_PAIRS = 1 << 22  # pairs whose affinities are held at once where they are given block by block
 
 
-def pack(codes):
+def pack(codes, name="codes"):
     """Pack codes to bytes as `numpy.packbits(bits, axis=1)` does.
 
     codes: (n, b) bool, or numbers all in {0, 1}, or all in {-1, +1}; bit 1 stands for +1.
@@ -25,13 +26,13 @@ def pack(codes):
     """
     codes = np.asarray(codes)
     if codes.ndim != 2:
-        raise ValueError(f"codes must be a matrix (n, bits), not an array of shape {codes.shape}")
+        raise ValueError(f"{name} must be a matrix (n, bits), not an array of shape {codes.shape}")
     if codes.dtype != bool:
-        if not np.issubdtype(codes.dtype, np.number) or np.issubdtype(codes.dtype, np.complexfloating):
-            raise ValueError(f"codes must hold numbers, not {codes.dtype}")
+        if codes.dtype.kind not in "iuf":
+            raise ValueError(f"{name} must hold numbers, not {codes.dtype}")
         ones = codes == 1
         if not (np.all(ones | (codes == 0)) or np.all(ones | (codes == -1))):
-            raise ValueError("unpacked codes must all be in {0, 1} or all in {-1, +1}")
+            raise ValueError(f"unpacked {name} must all be in {{0, 1}} or all in {{-1, +1}}")
         codes = ones
     return np.packbits(codes, axis=1)
 
@@ -56,6 +57,12 @@ def check_packed(codes, bits, name="codes"):
     return np.ascontiguousarray(codes)
 
 
+def check_levels(levels):
+    """Raise ValueError unless ascending affinity values are within 0 to 255."""
+    if levels[0] != 0 or levels[-1] > MAX_AFFINITY:
+        raise ValueError(f"affinities must be 0 to {MAX_AFFINITY}, not {levels[0]} to {levels[-1]}")
+
+
 @dataclass(frozen=True)
 class EqualLabels:
     """Affinity 1 for the same class, else 0. query: integers (Q,); database: integers (N,)."""
@@ -66,10 +73,14 @@ class EqualLabels:
     def __post_init__(self):
         for name in ("query", "database"):
             labels = np.asarray(getattr(self, name))
-            if labels.ndim != 1 or not np.issubdtype(labels.dtype, np.integer):
+            if labels.ndim != 1 or labels.dtype.kind not in "iu":
                 raise ValueError(
                     f"{name} labels must be integers of shape (n,), not {labels.dtype} {labels.shape}"
                 )
+            if labels.dtype == np.uint64:  # beside int64, NumPy would compare both as floating point
+                if labels.max(initial=0) > np.iinfo(np.int64).max:
+                    raise ValueError(f"{name} labels must be below 2^63, not {labels.max()}")
+                labels = labels.astype(np.int64)
             object.__setattr__(self, name, labels)
 
     @property
@@ -96,10 +107,13 @@ class SharedLabels:
     def __post_init__(self):
         for name in ("query", "database"):
             labels = np.asarray(getattr(self, name))
-            if labels.ndim != 2 or not np.all((labels == 0) | (labels == 1)):
+            number = labels.dtype.kind in "biuf"
+            if labels.ndim != 2 or not number or not np.all((labels == 0) | (labels == 1)):
                 raise ValueError(
-                    f"{name} labels must be a 0/1 matrix (n, labels), found shape {labels.shape}"
+                    f"{name} labels must be a 0/1 matrix (n, labels), not {labels.dtype} {labels.shape}"
                 )
+            if labels.shape[1] == 0:
+                raise ValueError(f"{name} labels have no columns: {labels.shape}")
             object.__setattr__(self, name, labels.astype(np.uint8))
         if self.query.shape[1] != self.database.shape[1]:
             raise ValueError(
@@ -200,6 +214,7 @@ def joint_histograms(query, database, bits, affinity, threads=1):
         if labels is not None and len(labels) != len(codes):
             raise ValueError(f"there are {len(codes)} {name} codes but {len(labels)} {name} labels")
     levels = affinity.levels
+    check_levels(levels)
     counts = np.zeros((len(query), len(levels), bits + 1), np.int64)
     if isinstance(affinity, AffinityBlocks) or bits > _bitslice.MAX_BITS:
         count = _popcount_counter(query, database, bits, affinity, counts)

@@ -6,12 +6,11 @@ that scattered jobs have counted, bit for bit as if it had been counted at once.
 
 import hashlib
 import re
-import zipfile
-from pathlib import Path
 
 import numpy as np
 
-from evaluation.hamming import JointHistograms, merge
+from evaluation.arrays import read_npz, write_npz
+from evaluation.hamming import MAX_AFFINITY, MAX_CODE_BITS, JointHistograms, merge
 
 _ARRAYS = ("levels", "counts", "part", "database", "query")
 
@@ -50,15 +49,14 @@ def fingerprint(query, *labels):
 
 def save(file, histograms, part, parts, items, query):
     """Write the histograms of one part. query: its `fingerprint`; items: of the whole database."""
-    with Path(file).open("wb") as stream:
-        np.savez(
-            stream,
-            levels=histograms.levels,
-            counts=histograms.counts,
-            part=np.array([part, parts]),
-            database=np.array(items),
-            query=query,
-        )
+    write_npz(
+        file,
+        levels=histograms.levels,
+        counts=histograms.counts,
+        part=np.array([part, parts]),
+        database=np.array(items),
+        query=query,
+    )
 
 
 def load_merged(files):
@@ -91,12 +89,22 @@ def load_merged(files):
 
 
 def _read(file):
-    try:
-        with np.load(file, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-    except (ValueError, zipfile.BadZipFile, EOFError, KeyError, AttributeError) as error:
-        raise ValueError(f"{file} is not a readable .npz file of plain arrays: {error}") from error
-    counts, levels = arrays.get("counts"), arrays.get("levels")
-    if set(arrays) != set(_ARRAYS) or counts.ndim != 3 or levels.shape != counts.shape[1:2]:
+    arrays = read_npz(file)
+    if not _is_part(arrays):
         raise ValueError(f"{file}: not the histograms of a part of a database")
     return arrays
+
+
+def _is_part(arrays):
+    """Whether these are arrays that `save` may have written."""
+    if set(arrays) != set(_ARRAYS) or any(array.dtype.kind not in "iu" for array in arrays.values()):
+        return False
+    counts, levels = arrays["counts"], arrays["levels"]
+    shapes = (
+        levels.shape == counts.shape[1:2] and arrays["part"].shape == (2,) and arrays["query"].shape == (32,)
+    )
+    if not shapes or counts.ndim != 3 or 0 in counts.shape:
+        return False
+    ascending = levels[0] == 0 and np.all(levels[1:] > levels[:-1]) and levels[-1] <= MAX_AFFINITY
+    few = counts.shape[2] <= MAX_CODE_BITS + 1 and 0 < arrays["database"] < 2**62
+    return bool(ascending and few and counts.min() >= 0 and counts.max() <= arrays["database"])

@@ -10,7 +10,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
+
+from evaluation._compiled import compiled
 
 LEVELS = 256  # of a quantised feature
 
@@ -87,7 +88,7 @@ def boost(levels, codes, weights, seed, trees=200, depth=4, features=200, trimmi
     return BoostedTrees(chosen[kept], thresholds[kept], leaves), scores
 
 
-@njit("u8(u8[:])", nogil=True, cache=True)
+@compiled("u8(u8[:])", nogil=True)
 def _next_random(state):
     """Next value of splitmix64 (Steele, Lea, Flood, 2014)."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
@@ -97,7 +98,7 @@ def _next_random(state):
     return value ^ (value >> np.uint64(31))
 
 
-@njit("Tuple((i8, i8))(u1[:, ::1], i8[::1], f8[:, ::1], i8[::1], i8, f8[:, ::1])", nogil=True, cache=True)
+@compiled("Tuple((i8, i8))(u1[:, ::1], i8[::1], f8[:, ::1], i8[::1], i8, f8[:, ::1])", nogil=True)
 def _best_split(levels, rows, masses, pool, tries, histogram):
     """(feature, threshold) of the least Gini impurity among the first `tries` features of `pool`; -1 if none
     lowers it.
@@ -140,10 +141,9 @@ def _best_split(levels, rows, masses, pool, tries, histogram):
     return best_feature, best_threshold
 
 
-@njit(
+@compiled(
     "void(u1[:, ::1], i8[::1], f8[:, ::1], i8, i8, u8[:], i8[::1], i4[::1], u1[::1], f8[::1])",
     nogil=True,
-    cache=True,
 )
 def _fit_tree(levels, rows, masses, depth, tries, state, pool, features, thresholds, signs):
     """One tree on `rows`, whose masses (len(rows), 2) come in the same order; both are put in another order.
@@ -194,11 +194,10 @@ def _fit_tree(levels, rows, masses, depth, tries, state, pool, features, thresho
         begins[2 * node + 2], ends[2 * node + 2] = middle, end
 
 
-@njit(
+@compiled(
     "Tuple((i4[:, ::1], u1[:, ::1], f8[:, ::1], f8[::1], f4[::1]))"
     "(u1[:, ::1], f8[::1], f8[::1], i8, i8, i8, i8, f8)",
     nogil=True,
-    cache=True,
 )
 def _boost(levels, codes, weights, seed, trees, depth, tries, trimming):
     """Discrete AdaBoost with weight trimming: features, thresholds, leaf signs, votes, training scores."""
@@ -252,7 +251,7 @@ def _boost(levels, codes, weights, seed, trees, depth, tries, trimming):
     return features, thresholds, signs, votes, scores
 
 
-@njit("f4[::1](u1[:, ::1], i4[:, ::1], u1[:, ::1], f4[:, ::1])", nogil=True, cache=True)
+@compiled("f4[::1](u1[:, ::1], i4[:, ::1], u1[:, ::1], f4[:, ::1])", nogil=True)
 def _scores(levels, features, thresholds, leaves):
     items, inner = len(levels), features.shape[1]
     scores = np.zeros(items, np.float32)

@@ -10,9 +10,9 @@ thresholds at once, and their cumulative sum is F at every candidate.
 """
 
 import numpy as np
-from numba import njit
 
 from evaluation._bitslice import popcount
+from evaluation._compiled import compiled
 
 _OUTSIDE = 5e-7  # the two outer candidates' distance from the outer thresholds, as in the authors' routine
 _CLOSE = 1e-10  # thresholds that differ by less, relatively, are one: rounding could not tell what is between
@@ -122,10 +122,9 @@ def candidates_between(thresholds, weight):
     return candidates, valid
 
 
-@njit(
+@compiled(
     "void(int32[:,::1], int32[:,::1], uint64[:,::1], int64, uint64, int32[::1], int64, int64[::1])",
     nogil=True,
-    cache=True,
     boundscheck=False,
 )
 def flip_changes(partners, offsets, codes, word, mask, keys, scale, changes):
@@ -161,10 +160,9 @@ def flip_changes(partners, offsets, codes, word, mask, keys, scale, changes):
         changes[i] += total
 
 
-@njit(
+@compiled(
     "void(int32[:,::1], int32[:,::1], uint64[:,::1], int64, int64[::1])",
     nogil=True,
-    cache=True,
     boundscheck=False,
 )
 def squared_errors(partners, offsets, codes, scale, sums):

@@ -4,7 +4,6 @@ import json
 import logging
 import os
 import time
-import zipfile
 from contextlib import suppress
 
 import numpy as np
@@ -35,7 +34,8 @@ class Checkpoint:
             with np.load(self.path, allow_pickle=False) as archive:
                 arrays = {name: archive[name] for name in archive.files}
             self._take(arrays)
-        except (OSError, ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile) as error:
+        except Exception as error:
+            # Of a damaged file NumPy and JSON say so with errors of every kind.
             raise ValueError(
                 f"{self.path}: cannot go on from this checkpoint ({error}); delete it to begin anew"
             ) from error
@@ -74,11 +74,17 @@ class Checkpoint:
         text = json.dumps({"records": self.records, "scaler": scale})
         self.path.parent.mkdir(parents=True, exist_ok=True)
         partial = self.path.with_name(self.path.name + ".partial")
-        with partial.open("wb") as file:
-            np.savez(file, progress=np.frombuffer(text.encode(), np.uint8), **arrays)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(self.path)
+        try:
+            with partial.open("wb") as file:
+                np.savez(file, progress=np.frombuffer(text.encode(), np.uint8), **arrays)
+                file.flush()
+                os.fsync(file.fileno())
+            partial.replace(self.path)
+        except OSError as error:  # a full disk does not say which file was written
+            error.filename = error.filename or str(self.path)
+            raise
+        finally:
+            partial.unlink(missing_ok=True)
 
     def _take(self, arrays):
         progress = json.loads(arrays.pop("progress").tobytes())

@@ -5,9 +5,10 @@ CVPR 2014, section 3.1. The maximum flows are SciPy's.
 """
 
 import numpy as np
-from numba import njit
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_flow
+
+from evaluation._compiled import compiled
 
 # SciPy's flows are 32-bit integers. No arc gets more than half of this: nothing overflows where a flow one
 # way is added to a capacity the other way.
@@ -142,7 +143,7 @@ class _Block:
         return np.where(reached[: len(pulls)], -1.0, 1.0)
 
 
-@njit("f8[::1](f8[::1], f8[::1], f8[::1], i4[::1], i4[::1], b1[::1])", nogil=True, cache=True)
+@compiled("f8[::1](f8[::1], f8[::1], f8[::1], i4[::1], i4[::1], b1[::1])", nogil=True)
 def _pulls(codes, weights, linear, first, second, inside):
     """What draws each item to -1 from outside of its block."""
     pulls = linear.copy()
@@ -154,7 +155,7 @@ def _pulls(codes, weights, linear, first, second, inside):
     return pulls
 
 
-@njit("Tuple((f8[::1], f8[::1]))(f8[::1], f8[::1], i8[::1], i8[::1], i8[::1])", nogil=True, cache=True)
+@compiled("Tuple((f8[::1], f8[::1]))(f8[::1], f8[::1], i8[::1], i8[::1], i8[::1])", nogil=True)
 def _settle(pulls, bonds, around, neighbours, numbers):
     """(codes, pulls): -1 or +1 for items whose pull is stronger than all bonds to undecided others, which go
     with it in every best choice, and 0 for the rest; pulls with those of the decided items added.
@@ -187,7 +188,7 @@ def _settle(pulls, bonds, around, neighbours, numbers):
     return codes, pulls
 
 
-@njit("void(f8[::1], f8[::1], f8[::1], i8[::1], i8[::1], i8[::1])", nogil=True, cache=True)
+@compiled("void(f8[::1], f8[::1], f8[::1], i8[::1], i8[::1], i8[::1])", nogil=True)
 def _try_all(codes, pulls, bonds, around, neighbours, numbers):
     """Give the few items whose code is 0 their best codes, by trying all in the order of a Gray code."""
     free = np.flatnonzero(codes == 0)
@@ -215,7 +216,7 @@ def _try_all(codes, pulls, bonds, around, neighbours, numbers):
     codes[free] = best
 
 
-@njit("void(f8[::1], i8[::1], f8[::1], f8[::1], i8[::1], i4[::1], i4[::1], b1[::1])", nogil=True, cache=True)
+@compiled("void(f8[::1], i8[::1], f8[::1], f8[::1], i8[::1], i4[::1], i4[::1], b1[::1])", nogil=True)
 def _spread(pulls, changed, codes, weights, starts, others, numbers, crossing):
     """Bring pulls up to date after the codes of some items changed sign."""
     for item in changed:
@@ -224,7 +225,7 @@ def _spread(pulls, changed, codes, weights, starts, others, numbers, crossing):
                 pulls[others[end]] += 2 * codes[item] * weights[numbers[end]]
 
 
-@njit("b1[:](i4[:], i4[:], i4[:], i8)", nogil=True, cache=True)
+@compiled("b1[:](i4[:], i4[:], i4[:], i8)", nogil=True)
 def _reachable(residual, heads, starts, source):
     """Nodes that the source reaches over arcs with something left."""
     reached = np.zeros(len(starts) - 1, np.bool_)

@@ -125,6 +125,8 @@ class DeepHashing(HashingMethod):
             raise Refusal(f"training needs at least 2 items, there are {len(training_set)}")
         if self.batch_size < 2:
             raise Refusal(f"batch_size must be at least 2: one item ranks nothing, not {self.batch_size}")
+        if self.epochs < 0:
+            raise Refusal(f"epochs must be at least 0, not {self.epochs}")
         device = self._device()
         self.backbone = training_set.network
         self.item_shape = tuple(np.asarray(training_set.items[:1]).shape[1:])

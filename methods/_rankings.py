@@ -10,8 +10,8 @@ weighted Hamming distance. A ranking puts m_j irrelevant items above the j-th re
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from evaluation._compiled import compiled
 from methods._base import Refusal
 from methods._pairs import Pairs
 
@@ -116,7 +116,7 @@ def most_violated(lists, scores, order=None):
     return shift.astype(np.float32), loss
 
 
-@njit("f8(f8[::1], f8[::1], f8[::1], f8, i8, i8, i8)", nogil=True, cache=True)
+@compiled("f8(f8[::1], f8[::1], f8[::1], f8, i8, i8, i8)", nogil=True)
 def _rise(totals, low, discounts, ideal, first, last, m):
     """By how much loss + w' psi rises if relevant items `first` to `last` let one more than m above them."""
     count = last - first + 1
@@ -128,7 +128,7 @@ def _rise(totals, low, discounts, ideal, first, last, m):
     )
 
 
-@njit("void(f8[::1], f8[::1], f8[::1], f8, f8[::1], i8[::1], i8[::1])", nogil=True, cache=True)
+@compiled("void(f8[::1], f8[::1], f8[::1], f8, f8[::1], i8[::1], i8[::1])", nogil=True)
 def infer(high, low, discounts, ideal, totals, begins, above):
     """Fill above (P,) with m: how many irrelevant items stand above each relevant one in the ranking of most
     loss + w' psi.
@@ -164,7 +164,7 @@ def infer(high, low, discounts, ideal, totals, begins, above):
         end = begins[pool]
 
 
-@njit("void(f8[::1], i4[::1], f8[::1])", nogil=True, cache=True)
+@compiled("void(f8[::1], i4[::1], f8[::1])", nogil=True)
 def _sort(scores, order, sorted_scores):
     """Order pairs by descending score, their scores going to sorted_scores: by insertion, because they are
     nearly sorted."""
@@ -179,10 +179,9 @@ def _sort(scores, order, sorted_scores):
         order[place] = pair
 
 
-@njit(
+@compiled(
     "Tuple((f8[::1], f8))(f8[::1], i4[::1], i8[::1], i4[::1], f8[::1], f8[::1], i8, i8)",
     nogil=True,
-    cache=True,
 )
 def _most_violated(scores, order, starts, relevant, weights, discounts, most, longest):
     shift, loss = np.zeros(len(scores)), 0.0

@@ -21,7 +21,8 @@ the margin, nothing in the Hessian holds the others, and Newton steps go astray:
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
+
+from evaluation._compiled import compiled
 
 _FORCING = 0.1  # a Newton system is solved until its residual, in the preconditioner's norm, fell to this
 _MOST_PRODUCTS = 500  # Hessian products per Newton system; a direction cut off there still descends
@@ -250,7 +251,7 @@ def _newton_directions(shared, inside, gradients, C):
     return directions, products
 
 
-@njit(nogil=True, cache=True)
+@compiled(nogil=True)
 def _line_searches(slacks, changes, inner, squares, C, out):
     """Step lengths t that minimise each bit's objective at w + t p, to a relative `_SEARCH_TOLERANCE`.
 

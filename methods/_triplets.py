@@ -9,8 +9,8 @@ import math
 
 import numpy as np
 import torch
-from numba import njit
 
+from evaluation._compiled import compiled
 from methods._base import Refusal
 from methods._supervision import kept_matrix, refuse_no_triplets
 
@@ -83,7 +83,7 @@ class LevelGroups:
         return np.searchsorted(self.levels, affinity).astype(np.uint8)
 
 
-@njit("(i4[::1], i8, i8, f8[::1], i4[::1])", nogil=True, cache=True)
+@compiled("(i4[::1], i8, i8, f8[::1], i4[::1])", nogil=True)
 def _draw(pool, begin, end, uniforms, chosen):
     """Items of pool[begin:end], which is shuffled, without replacement where there are enough; -1 if none."""
     count = end - begin
@@ -100,7 +100,7 @@ def _draw(pool, begin, end, uniforms, chosen):
             pool[begin + k] = chosen[k]
 
 
-@njit("(i4[::1], i8[::1], i8[::1], i8[:,::1], f8[:,:,::1], i4[:,:,::1], i8)", nogil=True, cache=True)
+@compiled("(i4[::1], i8[::1], i8[::1], i8[:,::1], f8[:,:,::1], i4[:,:,::1], i8)", nogil=True)
 def draw_by_class(members, starts, own, others, uniforms, chosen, positives):
     """Fill chosen (M, groups, positives + negatives) from the own class, and from the group's other class."""
     for i in range(len(own)):
@@ -112,7 +112,7 @@ def draw_by_class(members, starts, own, others, uniforms, chosen, positives):
             _draw(members, starts[other], starts[other + 1], draws[positives:], out[positives:])
 
 
-@njit("(u1[:,::1], b1[::1], i8, f8[:,:,::1], i4[:,:,::1], i8)", nogil=True, cache=True)
+@compiled("(u1[:,::1], b1[::1], i8, f8[:,:,::1], i4[:,:,::1], i8)", nogil=True)
 def draw_by_level(ranks, inside, levels, uniforms, chosen, positives):
     """Fill chosen (M, levels - 1, positives + negatives) from ranks (M, n), the places of affinities among
     the levels; items `inside` the batch are left out."""
@@ -159,7 +159,7 @@ _SUMS = {"reassoc", "nsz", "contract"}
 _LARGEST = 345.0  # of exponents, so that a product of two exponentials is finite in float64
 
 
-@njit("f8(f8[::1], f8[::1], f8, f8[::1], f8[::1])", nogil=True, cache=True, error_model="numpy")
+@compiled("f8(f8[::1], f8[::1], f8, f8[::1], f8[::1])", nogil=True, error_model="numpy")
 def _one_by_one(x, y, margin, by_positive, by_negative):
     """As `_group`, where numbers are too large for products of exponentials."""
     total = 0.0
@@ -180,10 +180,9 @@ def _one_by_one(x, y, margin, by_positive, by_negative):
     return total
 
 
-@njit(
+@compiled(
     "f8(f8[::1], f8[::1], f8, f8[::1], f8[::1], f8[::1])",
     nogil=True,
-    cache=True,
     error_model="numpy",
     fastmath=_SUMS,
 )
@@ -229,7 +228,7 @@ def _signatures(text):
     return [text.replace("real", kind) for kind in ("f4", "f8")]
 
 
-@njit(_signatures("real(real[::1], real[::1])"), nogil=True, cache=True, fastmath=_SUMS)
+@compiled(*_signatures("real(real[::1], real[::1])"), nogil=True, fastmath=_SUMS)
 def _inner(u, v):
     total = u[0] * v[0]
     for bit in range(1, len(u)):
@@ -237,16 +236,15 @@ def _inner(u, v):
     return total
 
 
-@njit(_signatures("void(real[::1], real, real[::1])"), nogil=True, cache=True, fastmath=_SUMS)
+@compiled(*_signatures("void(real[::1], real, real[::1])"), nogil=True, fastmath=_SUMS)
 def _add(out, factor, v):
     for bit in range(len(out)):
         out[bit] += factor * v[bit]
 
 
-@njit(
-    _signatures("f8(real[:,::1], real[:,::1], i4[:,:,::1], i4[:,:,::1], f8, real[:,::1])"),
+@compiled(
+    *_signatures("f8(real[:,::1], real[:,::1], i4[:,:,::1], i4[:,:,::1], f8, real[:,::1])"),
     nogil=True,
-    cache=True,
     error_model="numpy",
 )
 def _triplet_likelihood(anchors, table, positives, negatives, margin, slopes):

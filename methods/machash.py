@@ -8,8 +8,8 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from evaluation._compiled import compiled
 from methods._base import HashingMethod, Refusal
 from methods._cuts import BlockCuts
 from methods._pairs import make_blocks, sample_pairs
@@ -139,7 +139,7 @@ class CodeSteps:
                 codes[:, bit] = after
 
 
-@njit("i4[::1](i1[:, ::1], i4[::1], i4[::1], i4[::1])", nogil=True, cache=True)
+@compiled("i4[::1](i1[:, ::1], i4[::1], i4[::1], i4[::1])", nogil=True)
 def _errors(codes, first, second, target):
     errors = np.empty(len(first), np.int32)
     for pair in range(len(first)):
@@ -151,7 +151,7 @@ def _errors(codes, first, second, target):
     return errors
 
 
-@njit("f8[::1](i4[::1], i1[::1], i4[::1], i4[::1], f8)", nogil=True, cache=True)
+@compiled("f8[::1](i4[::1], i1[::1], i4[::1], i4[::1], f8)", nogil=True)
 def _bit_weights(errors, bit, first, second, scale):
     weights = np.empty(len(first))
     for pair in range(len(first)):
@@ -159,7 +159,7 @@ def _bit_weights(errors, bit, first, second, scale):
     return weights
 
 
-@njit("void(i4[::1], i1[::1], i1[::1], i4[::1], i4[::1])", nogil=True, cache=True)
+@compiled("void(i4[::1], i1[::1], i1[::1], i4[::1], i4[::1])", nogil=True)
 def _exchange(errors, before, after, first, second):
     """Bring errors up to date with one bit's new codes."""
     for pair in range(len(first)):

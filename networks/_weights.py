@@ -1,6 +1,5 @@
 """Weights by parameter name: read from a state dict or from .npz arrays, and put into a module."""
 
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +21,9 @@ def read_weights(path):
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file")
     found = _state_dict(path) if path.suffix in STATE_DICT_ENDINGS else _arrays(path)
+    for name, value in found.items():
+        if not isinstance(name, str) or value.layout != torch.strided or value.is_complex() or value.is_meta:
+            raise ValueError(f"{path}: {name!r} is no name of a parameter with its array of real numbers")
     return {name: value.float() if value.is_floating_point() else value for name, value in found.items()}
 
 
@@ -30,7 +32,9 @@ def _state_dict(path):
         found = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
         # Unpickling what is not allowed and reading what is damaged both fail with many kinds of errors.
-        raise ValueError(f"{path}: no state dict that can be read without running code") from error
+        raise ValueError(
+            f"{path}: damaged, or no state dict that can be read without running code"
+        ) from error
     if not isinstance(found, dict) or not all(isinstance(value, torch.Tensor) for value in found.values()):
         raise ValueError(f"{path}: must hold a state dict, parameter names with their tensors")
     return dict(found)
@@ -40,10 +44,11 @@ def _arrays(path):
     try:
         with np.load(path, allow_pickle=False) as archive:
             found = {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError) as error:
+    except Exception as error:
+        # Of damaged files the readers say so with errors of every kind.
         raise ValueError(f"{path}: damaged, or no .npz of plain arrays") from error
     for name, values in found.items():
-        if values.dtype.kind not in "fiub":
+        if not isinstance(values, np.ndarray) or values.dtype.kind not in "fiub":
             raise ValueError(f"{path}: array '{name}' is {values.dtype}, expected numbers")
     return {name: torch.from_numpy(np.ascontiguousarray(values)) for name, values in found.items()}
 

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.io
 import torch
 
+from datasets.matlab import check_matlab
 from networks._base import full_average
 from networks._files import replacing
 from networks._five_convolutions import (
@@ -157,12 +158,14 @@ def _variables(path):
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file")
     try:
+        with path.open("rb") as file:
+            check_matlab(file)
         return scipy.io.loadmat(path, appendmat=False)
     except NotImplementedError as error:
         raise ValueError(f"{path}: a MATLAB 7.3 (HDF5) file; {VARIANTS}") from error
     except Exception as error:
         # The reader of damaged files fails with errors of every kind.
-        reason = " ".join(str(error).split()) or type(error).__name__
+        reason = _shown_text(" ".join(str(error).split())) or type(error).__name__
         raise ValueError(f"{path}: cut short, damaged or not a MATLAB file ({reason})") from error
 
 
@@ -171,7 +174,8 @@ def _layers(path, variables):
     cells = variables.get("layers")
     if cells is None:
         held = sorted(name for name in variables if not name.startswith("__"))
-        raise ValueError(f"{path}: no variable 'layers' (there is {', '.join(held) or 'none'}); {VARIANTS}")
+        shown = _shown_text(", ".join(held)) or "none"
+        raise ValueError(f"{path}: no variable 'layers' (there is {shown}); {VARIANTS}")
     if cells.dtype.names is not None or cells.dtype != object:
         raise ValueError(f"{path}: 'layers' must be a cell of layers; {VARIANTS}")
     found = [_Layer(path, place, cell) for place, cell in enumerate(cells.ravel(), start=1)]
@@ -236,7 +240,7 @@ class _Layer:
     def text(self, field):
         """The text of a field, "" where it is absent or no text."""
         value = self.fields[field] if _has(self.fields, field) else np.empty(0)
-        return str(value.ravel()[0]) if value.dtype.kind == "U" and value.size == 1 else ""
+        return _shown_text(str(value.ravel()[0])) if value.dtype.kind == "U" and value.size == 1 else ""
 
     def numbers(self, field, default=None):
         """The numbers of a field, float64 (k,)."""
@@ -317,6 +321,12 @@ def _has(fields, name):
 def _equal(found, expected):
     # Single precision on either side.
     return np.shape(found) == np.shape(expected) and np.allclose(found, expected, rtol=1e-5, atol=0)
+
+
+def _shown_text(text):
+    """Text from a file as part of a line, at most 80 characters."""
+    shown = "".join(character if character.isprintable() else "\ufffd" for character in text)
+    return shown if len(shown) <= 80 else f"{shown[:77]}..."
 
 
 def _shown(numbers):

@@ -4,10 +4,12 @@ Every mistake is a ConfigurationError of one line that names file, key and what 
 imports a method, a loader or torch: a dry run stays fast.
 """
 
+import ast
 import copy
 import functools
 import importlib
 import itertools
+import math
 import os
 import re
 import sys
@@ -17,6 +19,7 @@ from pathlib import Path
 import jsonschema
 import yaml
 
+import networks
 from methods._catalogue import catalogue
 from workflow import downloads
 from workflow.mistakes import ConfigurationError, nearest
@@ -33,6 +36,9 @@ LOADERS = (
     "labelme_gist",
     "nus_wide",
 )
+
+
+GIVEN = ("bits", "seed", "device")  # parameters of methods that tables and general settings give
 
 
 @dataclass(frozen=True)
@@ -65,14 +71,16 @@ def load(root, overrides=None):
     merged key by key (lists and `split`, `affinity`, `input` wholes replace what was there).
     """
     root = Path(root)
-    values = _read(root / "config" / "config.yaml")
+    values = read_settings(root / "config" / "config.yaml")
     for section in SECTIONS:
-        values[section] = _read(root / "config" / f"{section}.yaml")
+        values[section] = read_settings(root / "config" / f"{section}.yaml")
     for folder in FOLDERS:
         values[folder] = {
-            path.stem: _read(path) for path in sorted((root / "config" / folder).glob("*.yaml"))
+            path.stem: read_settings(path) for path in sorted((root / "config" / folder).glob("*.yaml"))
         }
-    overrides = copy.deepcopy(dict(overrides or {}))
+    overrides = {} if overrides is None else overrides
+    _check_plain(overrides, "--configfile")
+    overrides = copy.deepcopy(overrides)
     for key in ("skip", "report"):
         if key in overrides:
             overrides[key] = _names(overrides[key])
@@ -93,24 +101,101 @@ def _names(value):
     return [] if value is None else value
 
 
-def _read(path):
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+    """YAML of plain values, in which a key that stands twice is a mistake: the first would be lost."""
+
+    def construct_mapping(self, node, deep=False):
+        seen = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                if key.value in seen and key.value != "<<":
+                    where = key.start_mark
+                    raise yaml.constructor.ConstructorError(None, None, f"the key {key.value!r} twice", where)
+                seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
+def read_settings(path):
+    """The mapping of a YAML file, {} of an empty one; raises ConfigurationError."""
     try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        values = yaml.load(path.read_text(encoding="utf-8"), _Loader) or {}
     except UnicodeDecodeError as error:
         raise ConfigurationError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from error
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f", line {mark.line + 1}" if mark else ""
-        raise ConfigurationError(
-            f"{path}{line}: not valid YAML ({getattr(error, 'problem', error)})"
-        ) from error
     except OSError as error:
         raise ConfigurationError(f"{path}: {error.strerror}") from error
-    if not isinstance(values, dict):
-        raise ConfigurationError(
-            f"{path}: must be a mapping from keys to values, not a {type(values).__name__}"
-        )
+    except (yaml.YAMLError, ValueError, LookupError, RecursionError) as error:
+        # Not YAMLError only: dates and numbers that there are not end in what Python says of them.
+        mark = getattr(error, "problem_mark", None)
+        line = f", line {mark.line + 1}" if mark else ""
+        problem = " ".join(str(getattr(error, "problem", None) or error).split())
+        raise ConfigurationError(f"{path}{line}: not valid YAML ({problem})") from error
+    _check_plain(values, path)
     return values
+
+
+DEEPEST = 30
+
+
+def _check_plain(values, file, keys=()):
+    """Raise ConfigurationError for what no setting is: what stays can be merged, shown and kept as JSON.
+
+    Settings are made of mappings from names or numbers, lists, text, integers of 64 bits, finite numbers,
+    booleans and nothing at all.
+    """
+
+    def fail(message):
+        place = ".".join(_shown(str(key)) for key in keys).replace(".[", "[")
+        raise ConfigurationError(f"{file}: {place}: {message}" if place else f"{file}: {message}")
+
+    if not keys and not isinstance(values, dict):
+        fail(f"must be a mapping from keys to values, not a {type(values).__name__}")
+    if len(keys) > DEEPEST:
+        keys = keys[:3]
+        fail(f"goes deeper than {DEEPEST} levels")
+    if isinstance(values, dict):
+        for key, value in values.items():
+            if isinstance(key, bool) or not isinstance(key, (str, int)):
+                fail(f"the key {_shown(repr(key))} must be text: write it in quotes")
+            _check_plain(key, file, (*keys, key))
+            _check_plain(value, file, (*keys, key))
+    elif isinstance(values, list):
+        for index, value in enumerate(values):
+            _check_plain(value, file, (*keys, f"[{index}]"))
+    elif isinstance(values, str):
+        if any(ord(character) < 32 and character not in "\n\t" for character in values) or not _utf8(values):
+            fail("holds characters that are no text")
+    elif isinstance(values, float):
+        if not math.isfinite(values):
+            fail(f"must be a finite number, not {values}")
+    elif isinstance(values, int) and not isinstance(values, bool):
+        if not -(2**63) <= values < 2**63:
+            fail("is an integer of more than 64 bits")
+    elif values is not None and not isinstance(values, bool):
+        fail(f"is a {type(values).__name__}, not text or a number: write it in quotes")
+
+
+def _utf8(text):
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:  # half of a character
+        return False
+    return True
+
+
+def _shown(text, most=120):
+    """Text as part of a line, without its middle where it is long."""
+    text = " ".join(text.split())
+    return text if len(text) <= most else f"{text[: most * 2 // 3]} … {text[-most // 4 :]}"
+
+
+def _is_integer(_, value):
+    return isinstance(value, int) and not isinstance(value, bool)  # 8.0 would become the folder 8.0
+
+
+VALIDATOR = jsonschema.validators.extend(
+    jsonschema.Draft202012Validator,
+    type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer),
+)
 
 
 WHOLES = ("split", "affinity", "input", "blocks", "sources", "weights", "space")
@@ -141,7 +226,11 @@ class Configuration:
     # -- checks that need no data --------------------------------------------------------------------------
 
     def check(self):
-        schemas = {path.stem: _read(path) for path in (self.root / "workflow" / "schemas").glob("*.yaml")}
+        from datasets import affinity, splits
+        from datasets._specification import kind_of
+
+        folder = self.root / "workflow" / "schemas"
+        schemas = {path.stem: read_settings(path) for path in folder.glob("*.yaml")}
         known = {*schemas["config"]["properties"], *SECTIONS, *FOLDERS}
         for key in self.values:
             if key not in known:
@@ -152,8 +241,8 @@ class Configuration:
             if not isinstance(self.values[section], dict):
                 self._fail((section,), "must be a mapping from names")
             for name, entry in self.values[section].items():
-                if not re.fullmatch(r"[a-z0-9_]+", str(name)):
-                    self._fail((section, str(name)), "names are made of a-z, 0-9 and _")
+                if not isinstance(name, str) or not re.fullmatch(r"[a-z0-9_]+", name):
+                    self._fail((section, str(name)), "names are text, made of a-z, 0-9 and _")
                 self._validate(entry, schemas[section], (section, str(name)))
         self.sources.check(self._fail)
         for name in self["report"]:
@@ -184,6 +273,15 @@ class Configuration:
                 self._known(
                     ("protocols", name, "end_to_end"), entry["end_to_end"], self["networks"], "network"
                 )
+            for key, known in (("split", splits.KINDS), ("affinity", affinity.KINDS)):
+                try:
+                    kind_of(entry[key], known, key)
+                except ValueError as error:
+                    self._fail(("protocols", name, key), str(error).removeprefix(f"{key}: "))
+        for name, entry in self["networks"].items():
+            if not entry["architecture"].startswith("torchvision/"):
+                where = ("networks", name, "architecture")
+                self._known(where, entry["architecture"], _architectures(), "architecture")
         for name in self["methods"]:
             self._known(("methods", name), name, self.cards, "method")
             self._check_parameters(name)
@@ -194,26 +292,88 @@ class Configuration:
                         (folder, name, "source"),
                         f"must be {name!r}, the file's name, not {entry['source']!r}",
                     )
+        for name, entry in self["published"].items():
+            self._check_published(name, entry)
+        for name, entry in self["claims"].items():
+            self._check_claims(name, entry)
         for name, table in self["tables"].items():
             self._check_table(name, table)
         for name, tuning in self["tuning"].items():
             self._known(("tuning", name, "protocol"), tuning["protocol"], self["protocols"], "protocol")
             for method in tuning["methods"]:
                 self._known(("tuning", name, "methods"), method, self.cards, "method")
+            for parameter, values in tuning["space"].items():
+                self._check_space(name, tuning["methods"], parameter, values)
             if tuning["shares"]["fit"] + tuning["shares"]["query"] >= 1:
                 self._fail(("tuning", name, "shares"), "fit and query together must leave a database")
 
+    def _check_published(self, name, entry):
+        seen = set()
+        for index, value in enumerate(entry["values"]):
+            figure = tuple(value[key] for key in ("protocol", "metric", "method", "bits"))
+            if figure in seen:
+                self._fail(
+                    ("published", name, f"values[{index}]"),
+                    "{}, {}, {} at {} bits stands there twice".format(*figure),
+                )
+            seen.add(figure)
+
+    def _check_claims(self, name, entry):
+        """A name that nobody has would never be met, and its claim never be judged."""
+        methods = {value["method"] for paper in self["published"].values() for value in paper["values"]}
+        seen = set()
+        for index, claim in enumerate(entry["claims"]):
+            where = ("claims", name, f"claims[{index}]")
+            if claim["id"] in seen:
+                self._fail((*where, "id"), f"{claim['id']!r} stands there twice")
+            seen.add(claim["id"])
+            sides = {key: claim[key] for key in ("left", "right") if key in claim}
+            named = [((*where, key), claim[key]) for key in ("method", "methods", "others") if key in claim]
+            named += [((*where, "where", "methods"), claim["where"].get("methods", []))]
+            named += [((*where, key, "method"), side.get("method", [])) for key, side in sides.items()]
+            for place, names in named:
+                for method in [names] if isinstance(names, str) else names:
+                    self._known(place, method, {*self.cards, *methods}, "method")
+            named = [((*where, "stated_for"), claim["stated_for"])]
+            named += [((*where, "where", "protocol"), claim["where"].get("protocol", []))]
+            named += [((*where, key, "protocol"), side.get("protocol", [])) for key, side in sides.items()]
+            for place, names in named:
+                for protocol in [names] if isinstance(names, str) else names:
+                    self._known(place, protocol, self["protocols"], "protocol")
+
+    def _check_space(self, name, methods, parameter, values):
+        where = ("tuning", name, "space", parameter)
+        allowed = {
+            method: self.cards[method].parameters[parameter]
+            for method in methods
+            if parameter in self.cards[method].parameters and parameter not in GIVEN
+        }
+        if not allowed:
+            known = sorted({key for m in methods for key in self.cards[m].parameters if key not in GIVEN})
+            self._fail(where, f"none of its methods has such a hyper-parameter{nearest(parameter, known)}")
+        for method, annotation in allowed.items():
+            for value in values:
+                if not _fits(value, annotation):
+                    self._fail(where, f"of {method} must be {annotation}, not {_shown(repr(value))}")
+
     def _check_parameters(self, method):
-        allowed = [p for p in self.cards[method].parameters if p not in ("bits", "seed", "device")]
+        allowed = [p for p in self.cards[method].parameters if p not in GIVEN]
         entry = self["methods"][method]
         places = [(("defaults",), entry["defaults"])]
         for protocol, change in entry["protocols"].items():
             self._known(("methods", method, "protocols", protocol), protocol, self["protocols"], "protocol")
             places.append((("protocols", protocol), change))
         for place, settings in list(places):
+            lengths = set()
             for bits, change in settings.get("by_bits", {}).items():
-                if not str(bits).isdigit():
-                    self._fail(("methods", method, *place, "by_bits", bits), "must be a number of bits")
+                where = ("methods", method, *place, "by_bits", bits)
+                if not re.fullmatch("[1-9][0-9]{0,3}", str(bits)):
+                    self._fail(where, "must be a number of bits")
+                if int(bits) in lengths:
+                    self._fail(where, "stands there twice")
+                if "by_bits" in change:
+                    self._fail((*where, "by_bits"), "belongs one level higher")
+                lengths.add(int(bits))
                 places.append(((*place, "by_bits", bits), change))
         for place, settings in places:
             for name, value in settings.items():
@@ -225,7 +385,7 @@ class Configuration:
                 annotation = self.cards[method].parameters[name]
                 if not _fits(value, annotation):
                     hint = " (YAML reads 5e-4 as text: write 5.0e-4)" if isinstance(value, str) else ""
-                    self._fail(where, f"must be {annotation}, not {value!r}{hint}")
+                    self._fail(where, f"must be {annotation}, not {_shown(repr(value))}{hint}")
 
     def _check_table(self, name, table):
         asked = set()
@@ -254,11 +414,10 @@ class Configuration:
 
     def _known(self, where, name, known, what):
         if name not in known:
-            self._fail(where, f"unknown {what} {name!r}{nearest(name, sorted(known))}")
+            self._fail(where, f"unknown {what} {_shown(repr(name))}{nearest(name, sorted(known))}")
 
     def _validate(self, value, schema, where):
-        validator = jsonschema.Draft202012Validator(schema)
-        error = jsonschema.exceptions.best_match(validator.iter_errors(value))
+        error = jsonschema.exceptions.best_match(VALIDATOR(schema).iter_errors(value))
         if error is None:
             _fill_defaults(value, schema)
             return
@@ -273,18 +432,20 @@ class Configuration:
             self._fail(place, f"{missing!r} is missing")
         if error.validator == "enum":
             known = [str(v) for v in error.validator_value]
-            self._fail(place, f"{error.instance!r} is not allowed{nearest(error.instance, known)}")
-        self._fail(place, error.message)
+            self._fail(
+                place, f"{_shown(repr(error.instance))} is not allowed{nearest(error.instance, known)}"
+            )
+        self._fail(place, error.message.replace(repr(error.instance), _shown(repr(error.instance))))
 
     def _fail(self, where, message):
         """where: keys from the section on; the file follows from who set them."""
         section, *rest = where
-        own = self.overrides
-        for key in (section, *rest):
-            own = own.get(key) if isinstance(own, dict) else None
-            if own is None:
-                break
-        if own is not None or (rest and rest[0] in (self.overrides.get(section) or {})):
+        own = self.overrides.get(section)
+        of_sections = section in SECTIONS or section in FOLDERS
+        given = section in self.overrides
+        if of_sections and rest and isinstance(own, dict):
+            given = any(str(name) == rest[0] for name in own)
+        if given:
             file, keys = "--configfile", where
         elif section in SECTIONS:
             file, keys = f"config/{section}.yaml", rest
@@ -292,7 +453,8 @@ class Configuration:
             file, keys = f"config/{section}/{rest[0]}.yaml", rest[1:]
         else:
             file, keys = "config/config.yaml", where
-        key = ".".join(map(str, keys)).replace(".[", "[")
+        key = ".".join(_shown(str(key)) for key in keys).replace(".[", "[")
+        message = _shown(message, 400)
         raise ConfigurationError(f"{file}: {key}: {message}" if key else f"{file}: {message}")
 
     # -- runs ----------------------------------------------------------------------------------------------
@@ -408,6 +570,16 @@ class Configuration:
             raise
 
 
+@functools.cache
+def _architectures():
+    """Names of networks.catalogue, which imports torch, read from its source."""
+    tree = ast.parse(Path(networks.__file__).with_name("catalogue.py").read_text(encoding="utf-8"))
+    tables = [
+        node.value for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == "NETWORKS"
+    ]
+    return tuple(key.value for key in tables[0].keys)
+
+
 _ACCEPTED = {"int": (int,), "float": (int, float), "bool": (bool,), "str": (str,), "None": (type(None),)}
 
 
@@ -467,8 +639,6 @@ def code_files(root, *modules):
 @functools.cache
 def _imported_by(path):
     """Names that a source file imports. Kept: each job of a table asks for the same few files again."""
-    import ast
-
     names = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:

@@ -11,7 +11,7 @@ from datasets._description import Description
 from datasets.splits import Split
 from evaluation.hamming import AffinityBlocks, EqualLabels, SharedLabels
 from methods._base import TrainingSet
-from workflow.files import read_json
+from workflow.files import read_array, read_json
 
 # A matrix of affinities from distances is kept for this many pairs (a byte each): computing them anew for
 # every batch would cost more than the step.
@@ -20,7 +20,7 @@ _KEPT_PAIRS = 1 << 28
 
 def read_labels(folder):
     """Labels of a dataset's folder, or None: int64 (n,) or uint8 (n, L)."""
-    labels = np.load(Path(folder, "labels.npy"))
+    labels = read_array(Path(folder, "labels.npy"))
     return None if labels.ndim == 2 and labels.shape[1] == 0 else labels
 
 
@@ -40,14 +40,14 @@ class Protocol:
     def __init__(self, folder, dataset, settings, items=None, weights=None):
         self.split = Split.load(Path(folder, "split.npz"))
         features = Path(folder, "features.npy")
-        self.items = np.load(items or features, mmap_mode="r") if items or features.is_file() else None
+        self.items = read_array(items or features, True) if items or features.is_file() else None
         self.network, self.weights = settings.get("network"), weights
         self.labels = read_labels(dataset)
         distances = settings["affinity"]["kind"] == "distance_levels"
         self.affinity = affinities.make(
             settings["affinity"],
             self.labels,
-            features=np.load(features, mmap_mode="r") if distances else None,
+            features=read_array(features, True) if distances else None,
             training=self.split.training,
             thresholds=read_json(Path(folder, "affinity.json"))["thresholds"],
         )

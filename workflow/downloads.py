@@ -65,7 +65,14 @@ class Fetched:
 def is_plain(file):
     """Whether a source's `file` is a relative path that stays below the folder it is put in."""
     parts = file.split("/")
-    return "\\" not in file and "\0" not in file and not {"", ".", ".."} & set(parts)
+    return can_be_name(file) and "\\" not in file and not {"", ".", ".."} & set(parts)
+
+
+def can_be_name(file):
+    """Whether file systems have room for a path, and lines of a log show it as it is."""
+    parts = file.split("/")
+    short = len(file.encode(errors="replace")) < 4096 and all(len(part.encode()) <= 255 for part in parts)
+    return short and file.isprintable() and all(part.strip() == part for part in parts)
 
 
 def url_mistake(url):

@@ -1,4 +1,7 @@
-"""Files that are whole or absent: written beside their target, flushed to disk, then renamed."""
+"""Files that are whole or absent: written beside their target, flushed to disk, then renamed.
+
+Errors of the system name the file or folder that was written: a full disk by itself does not say which.
+"""
 
 import json
 import os
@@ -19,8 +22,9 @@ def replaced(target):
     os.close(handle)
     temporary = Path(name)
     try:
-        yield temporary
-        publish(temporary, target)
+        with naming(target):
+            yield temporary
+            publish(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -34,11 +38,24 @@ def filled(folder):
         shutil.rmtree(left, ignore_errors=True)
     temporary = Path(tempfile.mkdtemp(dir=folder, prefix=".writing."))
     try:
-        yield temporary
-        for file in sorted(temporary.iterdir()):
-            publish(file, folder / file.name)
+        with naming(folder):
+            yield temporary
+            for file in sorted(temporary.iterdir()):
+                publish(file, folder / file.name)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+@contextmanager
+def naming(target):
+    """An error of the system inside the block that names no file gets the name `target`."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None:  # NumPy, of a full disk
+            raise OSError(f"{target}: cannot be written whole ({error})") from error
+        error.filename = error.filename or str(target)
+        raise
 
 
 def publish(temporary, target):
@@ -61,4 +78,24 @@ def write_json(target, value):
 
 
 def read_json(path):
-    return json.loads(Path(path).read_text(encoding="utf-8"))
+    """Raises ValueError that names the file where it is no JSON, as one that was edited or cut short."""
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path}: no JSON ({error}); remove it, and it is made anew") from error
+
+
+def read_array(path, memory_map=False):
+    """The array of a .npy file; raises ValueError that names the file where it is none."""
+    import numpy as np  # not for those who only read settings
+
+    try:
+        return np.load(path, mmap_mode="r" if memory_map else None, allow_pickle=False)
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        raise ValueError(f"{path}: no array ({error}); remove it, and it is made anew") from error
+    except Exception as error:
+        # Of a damaged file NumPy says so with errors of every kind.
+        reason = " ".join(str(error).split())
+        raise ValueError(f"{path}: no array ({reason}); remove it, and it is made anew") from error

@@ -5,9 +5,27 @@ from pathlib import Path
 
 import numpy as np
 
+from evaluation.arrays import read_npz
 from workflow.files import filled, read_json, write_json
 
 ALSO = ("training", "per_query")
+
+
+def read_codes(folder, record, queries, items):
+    """Packed codes of a run, (query, database), if they are those that its run.json tells of.
+
+    record: its run.json; queries, items: how many codes there must be. Raises ValueError if they are not.
+    """
+    arrays = read_npz(f"{folder}/codes.npz")
+    if set(arrays) != {"query", "database", "bits"}:
+        held = ", ".join(sorted(arrays)) or "nothing"
+        raise ValueError(f"codes.npz holds {held}, not bits, database, query")
+    found = (arrays["bits"].tolist(), len(arrays["query"]), len(arrays["database"]))
+    wanted = (record["bits"], queries, items)
+    for mine, its, what in zip(found, wanted, ("bits", "queries", "database items")):
+        if mine != its:
+            raise ValueError(f"codes.npz has {mine} {what}, the run has {its}; remove it to train anew")
+    return arrays["query"], arrays["database"]
 
 
 def write_scores(folder, record, scores):
@@ -66,9 +84,14 @@ def table_records(settings, runs="results/runs", also=()):
             record |= {key: scores[key] for key in ("status", "reason", "metrics", "curves")}
             record["run"] = read_json(folder / "run.json")
             if "training" in also:
-                lines = (folder / "training.jsonl").read_text(encoding="utf-8").splitlines()
-                record["training"] = [json.loads(line) for line in lines]
+                record["training"] = _lines(folder / "training.jsonl")
             if "per_query" in also:
-                with np.load(folder / "per_query.npz", allow_pickle=False) as kept:
-                    record["per_query"] = {name: kept[name] for name in metrics[protocol] & set(kept)}
+                record["per_query"] = read_npz(folder / "per_query.npz", metrics[protocol])
     return records
+
+
+def _lines(path):
+    try:
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    except ValueError as error:
+        raise ValueError(f"{path}: no lines of JSON ({error}); remove it, and it is made anew") from error

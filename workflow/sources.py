@@ -44,9 +44,10 @@ class Sources:
         known = {}
         for where, source in self.all():
             file = source["file"]
-            if not Path(file).is_absolute() and not downloads.is_plain(file):
+            if not (downloads.is_plain(file) or (Path(file).is_absolute() and downloads.can_be_name(file))):
                 what = "must be a name, a path below the folders of sources, or an absolute path"
-                fail((*where, "file"), f"{what}, not {file!r}")
+                shown = file if len(file) <= 100 else f"{file[:100]}…"
+                fail((*where, "file"), f"{what}, not {shown!r}")
             for index, url in enumerate(source.get("urls", ())):
                 if wrong := downloads.url_mistake(url):
                     fail((*where, "urls", f"[{index}]"), wrong)

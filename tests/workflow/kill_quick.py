@@ -31,7 +31,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 LEFT_OUT = shutil.ignore_patterns(".git", ".venv", ".snakemake", "results", "resources", "*.pyc")
 ROOM = 128 << 20  # of the file system of results/
-LONGEST = 600  # seconds that an undisturbed table may take
+LONGEST = 3600  # seconds that an undisturbed table may take
 
 
 def main():
@@ -60,7 +60,11 @@ def main():
 
 def _harass(checkout, options, draw, kinds, begin):
     started = _start(checkout, options.target)
-    if started.wait(LONGEST):
+    try:
+        failed = started.wait(LONGEST)
+    finally:
+        _end(started)
+    if failed:
         print("the undisturbed table failed", file=sys.stderr)
         return 1
     expected = _tables(checkout)

@@ -127,6 +127,18 @@ MISTAKES = {
         changed("protocols", "mine", "split", to={"query": 2}),
         ["protocols.mine.split", "'kind' is missing"],
     ),
+    "unknown kind of split": (
+        changed("protocols", "mine", "split", to={"kind": "per_clas"}),
+        ["protocols.mine.split", "did you mean 'per_class'"],
+    ),
+    "unknown key of a split": (
+        changed("protocols", "mine", "split", to={"kind": "random", "query": 2, "train": 3, "training": 2}),
+        ["protocols.mine.split", "'train'", "did you mean 'training'"],
+    ),
+    "unknown affinity": (
+        changed("protocols", "mine", "affinity", to={"kind": "clas"}),
+        ["protocols.mine.affinity", "did you mean 'class'"],
+    ),
     "cut 0": (changed("protocols", "mine", "at", to=[0]), ["protocols.mine.at[0]", "minimum of 1"]),
     "unknown input": (
         changed("protocols", "mine", "input", to={"kind": "feature"}),
@@ -368,13 +380,7 @@ IMPOSSIBLE = {
         ["20 + 500", "class"],
     ),
     "more queries than there are": ({"split": {"kind": "random", "query": 1797, "training": 1}}, ["1797"]),
-    "unknown kind of split": ({"split": {"kind": "per_clas"}}, ["did you mean 'per_class'"]),
-    "unknown key of a split": (
-        {"split": {"kind": "random", "query": 2, "train": 3}},
-        ["'train'", "did you mean 'training'"],
-    ),
     "per label on classes": ({"split": {"kind": "per_label", "query": 2, "training": 3}}, ["multi-hot"]),
-    "unknown affinity": ({"affinity": {"kind": "clas"}}, ["affinity", "did you mean 'class'"]),
     "affinity of labels that it has not": ({"affinity": {"kind": "shared_label"}}, ["affinity", "class"]),
     "percentiles without levels": (
         {"affinity": {"kind": "distance_levels", "percentiles": [5, 1], "levels": [1]}},

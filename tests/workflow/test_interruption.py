@@ -192,6 +192,35 @@ def test_a_killed_job_fails_the_run_and_a_rerun_makes_it_whole(laboratory, prepa
     finishes_with_the_same_bytes(laboratory, prepared)
 
 
+# What is missing when the run starts -> where its job stands when Ctrl-C comes.
+INTERRUPTIONS = {
+    "in training": (
+        ["results/runs/tiny/talr_ap/8", "results/tiny.*"],
+        "train_and_encode:open:training.jsonl",
+    ),
+    "in writing the table": (["results/tiny.*"], "collect_table:replace:tiny.csv"),
+}
+
+
+@pytest.mark.parametrize(("missing", "at"), INTERRUPTIONS.values(), ids=INTERRUPTIONS.keys())
+def test_ctrl_c_ends_without_a_traceback_and_a_rerun_makes_it_whole(laboratory, prepared, missing, at):
+    """A terminal sends SIGINT to the whole process group: to Snakemake and to its jobs."""
+    clear(laboratory, *missing)
+    with Held(laboratory, at, "results/tiny.csv") as run:
+        os.killpg(run.process.pid, signal.SIGINT)
+        status, errors = run.ended()
+    assert status not in (0, None)
+    assert "Traceback" not in errors
+    assert [line for line in errors.splitlines() if line.startswith("error: ")] in (
+        ["error: interrupted"],
+        [],  # Snakemake was faster, and ended the job
+    )
+    until(lambda: not processes_in(laboratory.directory))
+    left = [path.name for path in laboratory.directory.glob("results/**/*") if path.name.startswith(".")]
+    assert left == []
+    finishes_with_the_same_bytes(laboratory, prepared)
+
+
 @pytest.mark.parametrize("whole_group", [False, True], ids=["alone", "with its process group"])
 def test_a_killed_snakemake_takes_its_jobs_along_and_needs_no_unlocking(laboratory, prepared, whole_group):
     clear(laboratory, "results/tiny.*", "results/runs/tiny/lsh/8")

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 ROOT = Path(workflow.basedir)
 sys.path.insert(0, str(ROOT))
 
-from workflow.configuration import Cell, code_files, load, use_this_python
+from workflow.configuration import Cell, code_files, load, read_settings, use_this_python
 from workflow.mistakes import ConfigurationError, nearest
 
 use_this_python(ROOT)
@@ -32,6 +32,9 @@ def told(function, *arguments):
         refuse(error)
 
 
+# Snakemake has read these already, but takes the last of two equal keys without a word.
+for file in workflow.overwrite_configfiles:
+    told(read_settings, Path(file))
 CONFIGURATION = told(load, ROOT, config)
 # Any name but a known one: so that a run of a misspelt protocol is told with the nearest.
 UNKNOWN_PROTOCOL = "(?!(?:{})/)[a-z0-9_]+".format("|".join(CONFIGURATION["protocols"]))

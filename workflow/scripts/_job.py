@@ -9,7 +9,8 @@ import signal
 import sys
 import time
 import traceback
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -57,24 +58,39 @@ def run(work, arguments):
     options = arguments.parse_args()
     for variable in THREAD_VARIABLES:
         os.environ[variable] = str(options.threads)
+    logging.raiseExceptions = False  # a log on a full disk must not hide what is wrong
     terminal = logging.StreamHandler()
     terminal.setFormatter(logging.Formatter("%(message)s"))
-    file = logging.FileHandler(options.log, mode="w")
+    try:
+        file = logging.FileHandler(options.log, mode="w", encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        sys.exit(f"error: the log cannot be written: {error}")
     file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     log.setLevel(logging.DEBUG)
     terminal.setLevel(logging.INFO)
     log.addHandler(file)
     log.addHandler(terminal)
     log.debug("%s", " ".join(sys.argv))
+    with suppress(OSError):
+        Path(f"{options.log}.traceback").unlink(missing_ok=True)
     try:
         work(options)
+    except KeyboardInterrupt:
+        log.error("error: interrupted")
+        sys.exit(130)
     except Exception as error:
-        log.debug("%s", traceback.format_exc())
+        # Beside the log, which Snakemake shows: there, one line says what is wrong.
+        kept = f"{options.log}.traceback"
+        with suppress(OSError):
+            Path(kept).write_text(traceback.format_exc(), encoding="utf-8", errors="backslashreplace")
         titles = "".join(f"{title}: " for title in getattr(error, "__notes__", ()))
+        reason = " ".join(str(error).split()) or type(error).__name__
         if isinstance(error, (ValueError, OSError)):  # what rooms raise for mistakes in data and settings
-            log.error("error: %s%s", titles, " ".join(str(error).split()))
+            log.error("error: %s%s", titles, reason)
+        elif isinstance(error, MemoryError):
+            log.error("error: %snot enough memory (%s)", titles, reason)
         else:
-            log.error("error: %s%s: %s (traceback in %s)", titles, type(error).__name__, error, options.log)
+            log.error("error: %s%s: %s (traceback in %s)", titles, type(error).__name__, reason, kept)
         sys.exit(1)
 
 

@@ -4,24 +4,24 @@ from workflow.scripts import _job
 
 
 def work(options):
-    import numpy as np
-
     from evaluation import parts
     from evaluation.hamming import joint_histograms
     from workflow.data import Protocol
     from workflow.files import read_json, replaced
+    from workflow.records import read_codes
 
     protocol = Protocol(options.protocol_folder, options.dataset, options.settings)
     part, of = parts.parse(options.part)
     with _job.named(options.run), replaced(options.output) as path:
-        if read_json(f"{options.run}/run.json")["status"] != "done":
+        record = read_json(f"{options.run}/run.json")
+        if record["status"] != "done":
             return  # an empty file: there are no codes to count
-        with np.load(f"{options.run}/codes.npz", allow_pickle=False) as codes:
-            query, database, bits = codes["query"], codes["database"], int(codes["bits"])
+        split, bits = protocol.split, record["bits"]
+        query, database = read_codes(options.run, record, len(split.query), len(split.database))
         piece = parts.span(part, of, len(database))
-        affinity = protocol.scoring_affinity(protocol.split.database[piece])
+        affinity = protocol.scoring_affinity(split.database[piece])
         found = joint_histograms(query, database[piece], bits, affinity, threads=options.threads)
-        parts.save(path, found, part, of, len(database), parts.fingerprint(query, protocol.split.query))
+        parts.save(path, found, part, of, len(database), parts.fingerprint(query, split.query))
 
 
 if __name__ == "__main__":

@@ -4,13 +4,11 @@ from workflow.scripts import _job
 
 
 def work(options):
-    import numpy as np
-
     from datasets import inputs
     from datasets.splits import Split
-    from workflow.files import replaced
+    from workflow.files import read_array, replaced
 
-    items = np.load(options.items, mmap_mode="r")
+    items = read_array(options.items, True)
     split = Split.load(options.split)
     with replaced(options.output) as path:
         inputs.write_inputs(items, split.training, path, **options.settings["input"])

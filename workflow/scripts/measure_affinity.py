@@ -4,14 +4,12 @@ from workflow.scripts import _job
 
 
 def work(options):
-    import numpy as np
-
     from datasets import affinity
     from datasets.splits import Split
     from workflow.data import read_labels
-    from workflow.files import write_json
+    from workflow.files import read_array, write_json
 
-    features = np.load(options.features[0], mmap_mode="r") if options.features else None
+    features = read_array(options.features[0], True) if options.features else None
     made = affinity.make(
         options.settings["affinity"],
         read_labels(options.dataset),

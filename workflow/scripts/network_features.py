@@ -6,14 +6,14 @@ from workflow.scripts import _job
 def work(options):
     from pathlib import Path
 
-    import numpy as np
     import torch
 
     from networks import catalogue, features
+    from workflow.files import read_array
 
     settings = options.settings
     torch.set_num_threads(options.threads)
-    images = np.load(options.images, mmap_mode="r")
+    images = read_array(options.images, True)
     given = {"batch_size": settings["batch_size"], "device": settings["device"]}
     given["report"] = _job.Progress(options.name)
     path = Path(options.output)
@@ -23,7 +23,7 @@ def work(options):
         weights = Path(options.weights[0]) if options.weights else None
         network = catalogue.make(settings["architecture"], weights, **settings["options"])
         features.extract(network, images, None, path, **given)
-    _job.log.info("%s: %s", options.name, np.load(path, mmap_mode="r").shape)
+    _job.log.info("%s: %s", options.name, read_array(path, True).shape)
 
 
 if __name__ == "__main__":

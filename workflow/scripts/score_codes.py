@@ -4,15 +4,14 @@ from workflow.scripts import _job
 
 
 def work(options):
-    import numpy as np
-
     from evaluation.scoring import score
     from workflow.data import Protocol
     from workflow.files import read_json
-    from workflow.records import write_scores
+    from workflow.records import read_codes, write_scores
 
     settings = options.settings
     protocol = Protocol(options.protocol_folder, options.dataset, settings)
+    split = protocol.split
     # Distances cost more than scoring: the runs of a job share them.
     affinity = protocol.scoring_affinity(keep=len(options.runs) > 1)
     for name in options.runs:
@@ -20,16 +19,14 @@ def work(options):
         with _job.named(run):
             record, scores = read_json(f"{run}/run.json"), None
             if record["status"] == "done":
-                with np.load(f"{run}/codes.npz", allow_pickle=False) as codes:
-                    scores = score(
-                        codes["query"],
-                        codes["database"],
-                        int(codes["bits"]),
-                        affinity,
-                        at=settings["at"],
-                        ap_at_normaliser=settings["ap_at_normaliser"],
-                        threads=options.threads,
-                    )
+                scores = score(
+                    *read_codes(run, record, len(split.query), len(split.database)),
+                    record["bits"],
+                    affinity,
+                    at=settings["at"],
+                    ap_at_normaliser=settings["ap_at_normaliser"],
+                    threads=options.threads,
+                )
             _job.log.info("%s", write_scores(run, record, scores))
 
 

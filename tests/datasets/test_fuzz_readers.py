@@ -1,0 +1,335 @@
+"""Damaged files of every format that is read: each is read as it was, or refused in one line of its reader.
+
+A whole small file is changed (bytes flipped, cut out, put in, doubled, spliced with another file) and read.
+What is read must be what the whole file holds wherever the format has sums of its contents. Otherwise only
+ValueError and OSError may come, in one line, soon, and without asking for memory that the file cannot fill.
+"""
+
+import contextlib
+import errno
+import io
+import os
+import re
+import resource
+import signal
+import sys
+import tarfile
+import tempfile
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.io
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from datasets import cifar10_binary, features_file, imagenet100, images, labelme_gist, nus_wide
+from networks import _weights, matconvnet
+from networks.vgg_f import VGGF
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of memory are Linux's")
+
+GENERATOR = np.random.default_rng(0)
+MEGABYTES = 300  # of resident memory that all examples of a format together may add
+SECONDS = 60  # after which an example counts as hanging
+
+
+def picture(kind, side=12):
+    buffer = io.BytesIO()
+    Image.fromarray(GENERATOR.integers(0, 256, (side, side, 3), np.uint8)).save(buffer, kind)
+    return buffer.getvalue()
+
+
+def tarred(files, mode="w"):
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode=mode) as archive:
+        for name, contents in files.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(contents)
+            archive.addfile(info, io.BytesIO(contents))
+    return buffer.getvalue()
+
+
+def zipped(files, compression=zipfile.ZIP_DEFLATED):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", compression) as archive:
+        for name, contents in files.items():
+            archive.writestr(name, contents)
+    return buffer.getvalue()
+
+
+def arrays(save, **values):
+    buffer = io.BytesIO()
+    save(buffer, **values)
+    return buffer.getvalue()
+
+
+def matlab(variables, **options):
+    buffer = io.BytesIO()
+    scipy.io.savemat(buffer, variables, **options)
+    return buffer.getvalue()
+
+
+# -- formats: contents of a whole file, and how it is read -------------------------------------------------
+
+PICTURES = {f"{kind}/{number}.{end}": picture(kind) for number in range(3) for kind, end in [("png", "png")]}
+PICTURES |= {f"jpeg/{number}.jpg": picture("jpeg") for number in range(3)}
+BATCHES = {
+    f"b/{name}.bin": GENERATOR.integers(0, 10, 2 * 3073, np.uint8).tobytes()
+    for name in cifar10_binary.BATCHES
+}
+BATCHES["b/batches.meta.txt"] = b"\n".join(b"name%d" % number for number in range(10))
+FEATURES = {
+    "X": GENERATOR.random((40, 5)),
+    "y": GENERATOR.integers(0, 4, 40),
+    "scale": np.ones(5),
+    "split": np.arange(40) % 3,
+}
+GIST = {
+    "gist": GENERATOR.random((6, 512)),
+    "ndxtrain": np.array([[1.0, 2, 3, 4]]),
+    "ndxtest": np.array([[5.0, 6]]),
+    "other": np.array([{"a": 1}, "text"], object),
+}
+CONCEPTS = ("animal", "sky", "water")
+IMAGES_OF_CONCEPT = {"animal": "10000", "sky": "11110", "water": "00110"}
+WIDE = {f"g/AllLabels/Labels_{name}.txt": "\n".join(IMAGES_OF_CONCEPT[name]).encode() for name in CONCEPTS}
+WIDE |= {
+    "l/Concepts81.txt": "\n".join(CONCEPTS).encode(),
+    "l/Imagelist.txt": b"".join(b"C:\\Flickr\\a\\%d.jpg\r\n" % number for number in range(5)),
+}
+WIDE |= {f"Flickr/a/{number}.jpg": picture("jpeg") for number in range(5)}
+WNIDS = ("n01514668", "n02526121")
+OF_CLASS = {f"{wnid}_{number}.JPEG": wnid for wnid in WNIDS for number in range(2)}
+
+
+def image_list(names):
+    one_hot = {name: " ".join(str(int(OF_CLASS[name] == wnid)) for wnid in WNIDS) for name in OF_CLASS}
+    return "".join(f"image/{name} {one_hot[name]}\n" for name in names).encode()
+
+
+LISTS = {
+    "train.txt": image_list(list(OF_CLASS)[:2]),
+    "database.txt": image_list(OF_CLASS),
+    "test.txt": b"val_image/ILSVRC2012_val_00000001.JPEG 0 1\n",
+}
+NESTED = {
+    f"{wnid}.tar": tarred({n: picture("jpeg") for n in OF_CLASS if OF_CLASS[n] == wnid}) for wnid in WNIDS
+}
+NESTED["ILSVRC2012_val_00000001.JPEG"] = picture("jpeg")
+CHANNELS, WIDTH = (2, 2, 2, 2, 2), 3
+NETWORK = VGGF(CHANNELS, WIDTH)
+
+
+def network_file(form):
+    with tempfile.TemporaryDirectory() as folder:
+        matconvnet.save(NETWORK, Path(folder, "network.mat"), form)
+        return Path(folder, "network.mat").read_bytes()
+
+
+def state_dict_file():
+    buffer = io.BytesIO()
+    torch.save({"weight": torch.ones(3, 4), "bias": torch.zeros(3)}, buffer)
+    return buffer.getvalue()
+
+
+def loaded(loader, **options):
+    """read(folder, path) of a loader of datasets: bytes of all that it writes."""
+
+    def read(folder, path, *others):
+        target = folder / "made"
+        target.mkdir()
+        loader.describe([path, *others], **options)
+        assert not list(target.iterdir())
+        try:
+            loader.load([path, *others], target, **options)
+        except BaseException:
+            assert not list(target.iterdir()), "something half-written was left"
+            raise
+        return {file.name: file.read_bytes() for file in target.iterdir()}
+
+    return read
+
+
+def beside(read, name, contents):
+    """`read` with a second, whole, source."""
+
+    def read_both(folder, path):
+        (folder / name).write_bytes(contents)
+        return read(folder, path, folder / name)
+
+    return read_both
+
+
+def weights(folder, path):
+    return {name: value.numpy().tobytes() for name, value in _weights.read_weights(path).items()}
+
+
+def network(folder, path):
+    state = matconvnet.load(path, "vgg_f", channels=CHANNELS, width=WIDTH).state_dict()
+    return {name: value.numpy().tobytes() for name, value in state.items()}
+
+
+SIZED = loaded(images, size=[6, 6])
+NUS_WIDE = loaded(nus_wide, concepts=2, size=[6, 6])
+IMAGENET = loaded(imagenet100, size=[6, 6])
+# name -> (ending, contents, read, whether sums guard the contents)
+FORMATS = {
+    "features_file, stored": (".npz", arrays(np.savez, **FEATURES), loaded(features_file), True),
+    "features_file, deflated": (".npz", arrays(np.savez_compressed, **FEATURES), loaded(features_file), True),
+    "cifar10_binary": (".tar.gz", tarred(BATCHES, "w:gz"), loaded(cifar10_binary), True),
+    "images, tar": (".tar", tarred(PICTURES), loaded(images), False),
+    "images, tar.gz": (".tar.gz", tarred(PICTURES, "w:gz"), SIZED, True),
+    "images, tar.bz2": (".tar.bz2", tarred(PICTURES, "w:bz2"), SIZED, True),
+    "images, tar.xz": (".tar.xz", tarred(PICTURES, "w:xz"), SIZED, True),
+    "images, zip": (".zip", zipped(PICTURES), SIZED, False),  # names have no sum
+    "images, zip of lzma": (".zip", zipped(PICTURES, zipfile.ZIP_LZMA), SIZED, False),
+    "labelme_gist": (".mat", matlab(GIST), loaded(labelme_gist), False),
+    "labelme_gist, compressed": (".mat", matlab(GIST, do_compression=True), loaded(labelme_gist), False),
+    "labelme_gist, zip": (".zip", zipped({"LabelMe_gist.mat": matlab(GIST)}), loaded(labelme_gist), False),
+    "nus_wide": (".zip", zipped(WIDE), NUS_WIDE, False),
+    "imagenet100, lists": (
+        ".zip",
+        zipped(LISTS),
+        beside(IMAGENET, "images.tar", tarred(NESTED)),
+        False,
+    ),
+    "imagenet100, images": (".tar", tarred(NESTED), beside(IMAGENET, "lists.zip", zipped(LISTS)), False),
+    "matconvnet": (".mat", network_file("new"), network, False),
+    "matconvnet, old form": (".mat", network_file("old"), network, False),
+    "weights, npz": (".npz", arrays(np.savez, weight=np.ones((3, 4)), bias=np.zeros(3)), weights, False),
+    "weights, state dict": (".pt", state_dict_file(), weights, False),
+}
+OTHERS = [contents for _, contents, _, _ in FORMATS.values()]
+
+
+# -- damage ------------------------------------------------------------------------------------------------
+
+PLACE = st.floats(0, 1, exclude_max=True)
+LENGTH = st.one_of(st.integers(1, 16), st.integers(17, 5000))
+DAMAGE = st.one_of(
+    st.tuples(st.just("set"), PLACE, st.integers(0, 255)),
+    st.tuples(st.just("set"), PLACE, st.sampled_from([0, 1, 127, 128, 255])),
+    st.tuples(st.just("flip"), PLACE, st.integers(0, 7)),
+    st.tuples(st.just("write"), PLACE, st.binary(min_size=1, max_size=12)),
+    st.tuples(st.just("insert"), PLACE, st.binary(min_size=1, max_size=40)),
+    st.tuples(st.just("remove"), PLACE, LENGTH),
+    st.tuples(st.just("double"), PLACE, LENGTH),
+    st.tuples(st.just("zero"), PLACE, LENGTH),
+    st.tuples(st.just("cut"), PLACE, st.none()),
+    st.tuples(st.just("splice"), PLACE, st.tuples(st.integers(0, len(OTHERS) - 1), PLACE, LENGTH)),
+)
+
+
+def damaged(contents, changes):
+    """The contents after each change; places are shares of the length."""
+    data = bytearray(contents)
+    for kind, place, what in changes:
+        at = int(place * len(data))
+        if kind == "set":
+            data[at : at + 1] = bytes([what])
+        elif kind == "flip" and data:
+            data[at] ^= 1 << what
+        elif kind == "write":
+            data[at : at + len(what)] = what
+        elif kind == "insert":
+            data[at:at] = what
+        elif kind == "remove":
+            del data[at : at + what]
+        elif kind == "double":
+            data[at:at] = data[at : at + what]
+        elif kind == "zero":
+            data[at : at + what] = bytes(len(data[at : at + what]))
+        elif kind == "cut":
+            del data[at:]
+        elif kind == "splice":
+            other, begin, length = what
+            begin = int(begin * len(OTHERS[other]))
+            data[at : at + length] = OTHERS[other][begin : begin + length]
+    return bytes(data)
+
+
+@contextlib.contextmanager
+def limits():
+    """No example may hang, nor kill the machine by asking for memory."""
+
+    def hang(*_):
+        raise AssertionError(f"hung for {SECONDS} s")
+
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    handler = signal.signal(signal.SIGALRM, hang)
+    resource.setrlimit(resource.RLIMIT_AS, (used + (8 << 30), before[1]))
+    signal.alarm(SECONDS)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        resource.setrlimit(resource.RLIMIT_AS, before)
+        signal.signal(signal.SIGALRM, handler)
+
+
+def peak_megabytes():
+    told = re.search(r"^VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
+    return int(told[1]) / 1024
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    monkeypatch.setattr(cifar10_binary, "RECORDS", 2)
+    monkeypatch.setattr(nus_wide, "IMAGES", 5)
+    monkeypatch.setattr(nus_wide, "CONCEPTS", 3)
+    monkeypatch.setattr(imagenet100, "CLASSES", 2)
+    monkeypatch.setattr(imagenet100, "COUNTS", {"train": 2, "test": 1, "database": 4})
+    monkeypatch.setattr("os.posix_fallocate", no_room_for_gigabytes)
+
+
+def no_room_for_gigabytes(handle, offset, size, reserve=os.posix_fallocate):
+    if size > 1 << 30:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    reserve(handle, offset, size)
+
+
+def read_from(folder, ending, contents, read):
+    path = Path(folder, f"source{ending}")
+    path.write_bytes(contents)
+    with limits():
+        return read(Path(folder), path)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_whole_file_is_read(name, tmp_path):
+    ending, contents, read, _ = FORMATS[name]
+    assert read_from(tmp_path, ending, contents, read)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_damaged_file_is_read_as_it_was_or_refused_in_one_line(name, tmp_path):
+    ending, contents, read, guarded = FORMATS[name]
+    (tmp_path / "whole").mkdir()
+    whole = read_from(tmp_path / "whole", ending, contents, read)
+    before, outcomes = peak_megabytes(), {"read": 0, "refused": 0}
+
+    @settings(max_examples=settings.default.max_examples * 6 // 10)
+    @given(st.lists(DAMAGE, min_size=1, max_size=3))
+    def check(changes):
+        data = damaged(contents, changes)
+        with tempfile.TemporaryDirectory(dir=tmp_path) as folder:
+            try:
+                found = read_from(folder, ending, data, read)
+            except (ValueError, OSError) as error:
+                outcomes["refused"] += 1
+                line = str(error)
+                assert "\n" not in line and 0 < len(line) < 700, ascii(line)
+                assert any(word in line for word in ("source", "list", "concepts")), ascii(line)
+                return
+        outcomes["read"] += 1
+        spliced = any(kind == "splice" for kind, _, _ in changes)
+        assert found == whole or not guarded or spliced
+
+    check()
+    assert outcomes["refused"], outcomes
+    assert peak_megabytes() - before < MEGABYTES

@@ -1,0 +1,1059 @@
+"""Bad input of every kind, each with the one line that it ends in; nothing is written, nothing is changed.
+
+A case is a function of a folder: it puts what is needed there and returns an action. The action must raise
+one of the errors that a job or a program tells in one line (ValueError, OSError), or return a program's exit
+status and stderr. Cases that stand elsewhere are counted with these, in docs/trust.md.
+"""
+
+import ast
+import errno
+import gzip
+import io
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tarfile
+import zipfile
+import zlib
+from contextlib import redirect_stderr, redirect_stdout
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import scipy.io
+import torch
+import yaml
+from PIL import Image
+
+from datasets import cifar10_binary, features_file, images, labelme_gist
+from datasets._files import save_array
+from datasets.splits import Split
+from evaluation import __main__ as program
+from methods._checkpoint import Checkpoint
+from networks import _weights, matconvnet
+from workflow.configuration import load, read_settings
+from workflow.data import read_labels
+from workflow.files import filled, read_json, write_json
+from workflow.records import table_records
+
+ROOT = Path(__file__).parents[1]
+CASES = {}  # (kind, name) -> (function of a folder, words of the line)
+LONGEST = 700  # characters of a line
+
+
+def case(kind, name, *words):
+    """Register a function that takes a folder and returns the action that must fail with these words."""
+
+    def register(function):
+        assert (kind, name) not in CASES
+        CASES[kind, name] = function, words
+        return function
+
+    return register
+
+
+def told(action):
+    """The line that an action ends in."""
+    try:
+        found = action()
+    except (ValueError, OSError) as error:
+        return str(error)
+    status, line = found
+    assert status not in (0, None)
+    assert line.endswith("\n")
+    return line.removesuffix("\n")
+
+
+def contents(folder):
+    """Relative path -> bytes, or where a link leads: equal where nothing was written."""
+    return {
+        str(path.relative_to(folder)): str(path.readlink()) if path.is_symlink() else path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_symlink() or path.is_file()
+    }
+
+
+@pytest.fixture(autouse=True)
+def no_example_hangs():
+    def hang(*_):
+        raise AssertionError("hung")
+
+    before = signal.signal(signal.SIGALRM, hang)
+    signal.alarm(120)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture(autouse=True)
+def small_files(monkeypatch):
+    monkeypatch.setattr(cifar10_binary, "RECORDS", 2)
+
+
+# -- configuration -----------------------------------------------------------------------------------------
+
+MINE = {
+    "dataset": "digits",
+    "split": {"kind": "random", "query": 20, "training": 60},
+    "affinity": {"kind": "class"},
+    "at": [10],
+}
+BLOCK = {"protocol": "mine", "metric": "ap", "bits": [8]}
+TABLE = {"seeds": [0], "methods": ["lsh", "talr_ap"], "blocks": [BLOCK]}
+CLAIM = {"id": "a", "claim": "b", "of": "c", "stated_for": ["digits"], "kind": "best", "method": "lsh"}
+FIGURE = {"protocol": "digits", "metric": "ap", "method": "lsh", "bits": 8, "value": 0.5}
+TUNING = {"protocol": "digits", "methods": ["itq"], "bits": [8], "space": {"iterations": [1]}}
+
+
+def of_table(**changes):
+    return {"protocols": {"mine": MINE}, "tables": {"mine": TABLE | changes}}
+
+
+def of_defaults(**changes):
+    return {"methods": {"talr_ap": {"defaults": changes}}}
+
+
+OVERRIDES = {
+    "a table called report": (
+        {"protocols": {"mine": MINE}, "tables": {"report": TABLE}},
+        ["tables.report", "choose another"],
+    ),
+    "unknown table in report": ({"report": ["quik"]}, ["report: unknown table 'quik'", "mean 'quick'"]),
+    "report as text of an unknown table": ({"report": "[quick, tabel1]"}, ["report", "'tabel1'", "'table1'"]),
+    "report of nothing": ({"report": []}, ["report", "non-empty"]),
+    "a section without a value": ({"tables": None}, ["--configfile: tables", "mapping"]),
+    "no mapping at all": (["device"], ["--configfile", "mapping", "list"]),
+    "bits of 8.0": (of_table(blocks=[BLOCK | {"bits": [8.0]}]), ["bits[0]", "8.0", "integer"]),
+    "seed beyond 32 bits": (of_table(seeds=[2**40]), ["tables.mine.seeds[0]", "maximum"]),
+    "integer of forty digits": (of_table(seeds=[10**39]), ["tables.mine.seeds[0]", "64 bits"]),
+    "learning rate NaN": (of_defaults(learning_rate=float("nan")), ["learning_rate", "finite", "nan"]),
+    "learning rate infinite": (of_defaults(learning_rate=float("inf")), ["learning_rate", "finite", "inf"]),
+    "a date for a title": (of_table(title=yaml.safe_load("2020-01-01")), ["title", "date", "quotes"]),
+    "a key that YAML takes for true": ({True: 1}, ["the key True", "quotes"]),
+    "settings of settings without end": (
+        {"datasets": {"d": {"loader": "images", "options": yaml.safe_load("&a {x: *a}")}}},
+        ["datasets.d.options", "deeper than 30"],
+    ),
+    "text that is none": (of_table(title="a\0b"), ["tables.mine.title", "no text"]),
+    "hyper-parameters of a length twice": (
+        of_defaults(by_bits={8: {"epochs": 2}, "8": {"epochs": 3}}),
+        ["talr_ap.defaults.by_bits.8", "twice"],
+    ),
+    "by_bits inside by_bits": (
+        of_defaults(by_bits={8: {"by_bits": {8: {"epochs": 2}}}}),
+        ["by_bits.8.by_bits", "one level higher"],
+    ),
+    "unknown architecture": (
+        {"networks": {"n": {"architecture": "vgg-f"}}},
+        ["networks.n.architecture", "'vgg-f'", "mean 'vgg_f'"],
+    ),
+    "claims file without claims": (
+        {"claims": {"x": {"source": "x", "claims": []}}},
+        ["claims.x.claims", "non-empty"],
+    ),
+    "claim of an unknown kind": (
+        {"claims": {"x": {"source": "x", "claims": [CLAIM | {"kind": "bset"}]}}},
+        ["claims.x.claims[0].kind", "mean 'best'"],
+    ),
+    "claim of an unknown method": (
+        {"claims": {"x": {"source": "x", "claims": [CLAIM | {"method": "lhs"}]}}},
+        ["claims.x.claims[0].method", "mean 'lsh'"],
+    ),
+    "claim stated for an unknown protocol": (
+        {"claims": {"x": {"source": "x", "claims": [CLAIM | {"stated_for": ["digit"]}]}}},
+        ["claims.x.claims[0].stated_for", "mean 'digits'"],
+    ),
+    "claim twice": (
+        {"claims": {"x": {"source": "x", "claims": [CLAIM, CLAIM]}}},
+        ["claims.x.claims[1].id", "twice"],
+    ),
+    "unknown claims of a table": (of_table(claims=["he2019"]), ["tables.mine.claims", "mean 'he2018'"]),
+    "published figure twice": (
+        {"published": {"x": {"source": "x", "values": [FIGURE, FIGURE]}}},
+        ["published.x.values[1]", "lsh at 8 bits", "twice"],
+    ),
+    "published figure with a misspelt key": (
+        {"published": {"x": {"source": "x", "values": [FIGURE | {"notes": "x"}]}}},
+        ["published.x.values[0].notes", "mean 'note'"],
+    ),
+    "tuning of a hyper-parameter that there is not": (
+        {"tuning": {"x": TUNING | {"space": {"iteration": [1]}}}},
+        ["tuning.x.space.iteration", "mean 'iterations'"],
+    ),
+    "tuning with a value of another type": (
+        {"tuning": {"x": TUNING | {"space": {"iterations": [1, "many"]}}}},
+        ["tuning.x.space.iterations", "int", "'many'"],
+    ),
+    "tuning that leaves no database": (
+        {"tuning": {"x": TUNING | {"shares": {"fit": 0.6, "query": 0.4}}}},
+        ["tuning.x.shares", "must leave a database"],
+    ),
+    "a file name with a line end": (
+        {"datasets": {"d": {"loader": "features_file", "sources": [{"file": "a\nb.npz"}]}}},
+        ["datasets.d.sources[0].file", "a\\nb.npz"],
+    ),
+    "a file name of 5,000 characters": (
+        {"datasets": {"d": {"loader": "features_file", "sources": [{"file": "/" + "a" * 5000}]}}},
+        ["datasets.d.sources[0].file", "must be a name"],
+    ),
+}
+for name, (overrides, words) in OVERRIDES.items():
+    case("configuration", name, *words)(lambda folder, given=overrides: lambda: load(ROOT, given))
+
+YAML_FILES = {
+    "not UTF-8": (b"device: caf\xe9\n", "not UTF-8 text"),
+    "a tab": (b"device:\n\tcpu\n", "line 2: not valid YAML"),
+    "no mapping": (b"- device\n- cpu\n", "must be a mapping from keys to values, not a list"),
+    "text alone": (b"device\n", "must be a mapping from keys to values, not a str"),
+    "cut short": (b"device: [cpu\n", "not valid YAML"),
+    "a key twice": (
+        b"device: cpu\nthreads: {}\ndevice: cuda\n",
+        "line 3: not valid YAML (the key 'device' twice)",
+    ),
+    "a zero byte": (b"device: \0\n", "not valid YAML"),
+    "a Python object": (b"device: !!python/object/apply:os.getcwd []\n", "line 1: not valid YAML"),
+    "a day that there is not": (b"day: 2020-99-99\n", "not valid YAML"),
+}
+for name, (text, words) in YAML_FILES.items():
+
+    @case("configuration", f"YAML, {name}", "settings.yaml", words)
+    def settings_file(folder, text=text):
+        (folder / "settings.yaml").write_bytes(text)
+        return lambda: read_settings(folder / "settings.yaml")
+
+
+@case("configuration", "YAML, a table of 0 bytes", "config/tables/mine.yaml: 'blocks' is missing")
+def table_of_nothing(folder):
+    for room in ("config", "methods", "workflow"):
+        (folder / room).symlink_to(ROOT / room)
+    (folder / "config").unlink()
+    for path in (ROOT / "config").rglob("*.yaml"):
+        target = folder / path.relative_to(ROOT)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(path.read_bytes())
+    (folder / "config" / "tables" / "mine.yaml").touch()
+    return lambda: load(folder)
+
+
+def of_split(**split):
+    return {"protocols": {"mine": MINE | {"split": split}}}
+
+
+IMPOSSIBLE = {
+    "more queries than items": (of_split(kind="random", query=5000, training=1), ["5000"]),
+    "a training set larger than a class": (
+        of_split(kind="per_class", query=100, training=400),
+        ["100 + 400", "class"],
+    ),
+    "a database of nothing": (
+        of_split(kind="random", query=1797, training=1),
+        ["protocol mine on dataset digits"],
+    ),
+    "the dataset's own split where it has none": (
+        of_split(kind="given", query=0, database=1, training="all"),
+        ["protocol mine on dataset digits", "split"],
+    ),
+    "queries of a negative number": (
+        of_split(kind="random", query=-3, training=5),
+        ["positive integer", "-3"],
+    ),
+}
+for name, (overrides, words) in IMPOSSIBLE.items():
+    case("configuration", f"split, {name}", *words)(
+        lambda folder, given=overrides: partial(load(ROOT, given).check_split, "mine")
+    )
+
+
+# -- features and labels -----------------------------------------------------------------------------------
+
+FEATURES = {"X": np.ones((6, 2)), "y": np.arange(6) % 2}
+
+
+def npz(path, arrays=(), **more):
+    np.savez(path, **dict(arrays), **more)
+    return path
+
+
+def made_of(loader, source, folder, **options):
+    """The action of loading a source into a folder that holds the result of an earlier load."""
+    target = folder / "made"
+    target.mkdir(exist_ok=True)
+    (target / "items.npy").write_bytes(b"earlier")
+    return lambda: loader.load([source], target, **options)
+
+
+ARRAYS = {
+    "NaN": ({"X": np.array([[0.0, np.nan]])}, ["X[0, 1] is nan", "finite"]),
+    "infinity": ({"X": np.array([[-np.inf, 0.0]])}, ["X[0, 0] is -inf", "finite"]),
+    "beyond single precision": ({"X": np.array([[1e39]])}, ["1e+39", "float32"]),
+    "0 rows": ({"X": np.ones((0, 4))}, ["X is empty", "(0, 4)"]),
+    "0 columns": ({"X": np.ones((4, 0))}, ["X is empty", "(4, 0)"]),
+    "three dimensions": ({"X": np.ones((2, 2, 2))}, ["two dimensions", "(2, 2, 2)"]),
+    "text": ({"X": np.array([["a"]])}, ["'X' is of type <U1", "real numbers"]),
+    "complex": ({"X": np.ones((2, 2), complex)}, ["complex128", "real numbers"]),
+    "dates": ({"X": np.zeros((2, 2), "M8[s]")}, ["datetime64", "real numbers"]),
+    "pickled objects": ({"X": np.array([[print]])}, ["pickled Python objects", "never loaded"]),
+    "no X": ({"features": np.ones((2, 2))}, ["no array 'X'", "arrays there: features"]),
+    "y of another length": (FEATURES | {"y": np.arange(5)}, ["y has 5 rows, X has 6"]),
+    "y negative": (FEATURES | {"y": np.arange(6) - 1}, ["y[0] is -1", "negative"]),
+    "y of 1.5": (FEATURES | {"y": np.full(6, 1.5)}, ["y[0] is 1.5", "integer"]),
+    "y multi-hot of 2": (FEATURES | {"y": np.full((6, 3), 2)}, ["y[0, 0] is 2", "0 or 1"]),
+    "scale NaN": (FEATURES | {"scale": [1.0, np.nan]}, ["scale[1] is nan", "finite"]),
+    "split of another length": (FEATURES | {"split": [0, 1]}, ["split has shape (2,)", "(6,)"]),
+}
+for name, (arrays, words) in ARRAYS.items():
+    case("features", name, "features.npz", *words)(
+        lambda folder, arrays=arrays: made_of(features_file, npz(folder / "features.npz", arrays), folder)
+    )
+
+
+def zipped(path, members, compression=zipfile.ZIP_STORED):
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        for name, data in members:
+            archive.writestr(name, data)
+    return path
+
+
+def header(shape, kind="<f8"):
+    """A .npy header that promises an array."""
+    buffer = io.BytesIO()
+    np.lib.format.write_array_header_1_0(buffer, {"descr": kind, "fortran_order": False, "shape": shape})
+    return buffer.getvalue()
+
+
+@case("features", "truncated zip", "features.npz", "cut short, damaged")
+def truncated_features(folder):
+    path = npz(folder / "features.npz", FEATURES)
+    path.write_bytes(path.read_bytes()[:-100])
+    return made_of(features_file, path, folder)
+
+
+@case("features", "a file that claims terabytes", "features.npz", "'X' is damaged", "(1000000000000, 2)")
+def features_of_terabytes(folder):
+    path = zipped(folder / "features.npz", [("X.npy", header((10**12, 2)) + bytes(64))])
+    return made_of(features_file, path, folder)
+
+
+@case("features", "labels that unpack to terabytes", "features.npz")
+def labels_of_terabytes(folder):
+    data = [("X.npy", header((1, 2)) + bytes(16)), ("y.npy", header((1, 10**13), "|u1") + bytes(64))]
+    return made_of(features_file, zipped(folder / "features.npz", data), folder)
+
+
+@case("features", "an array twice", "features.npz", "holds array 'X' twice")
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def features_twice(folder):
+    data = header((1, 2)) + bytes(16)
+    return made_of(features_file, zipped(folder / "features.npz", [("X.npy", data), ("X.npy", data)]), folder)
+
+
+@case("features", "one class where two are needed", "all training items are similar to each other")
+def one_class(folder):
+    from methods._base import TrainingSet
+    from methods.dpsh import DPSH
+
+    items = np.random.default_rng(0).normal(size=(20, 4)).astype(np.float32)
+    same = TrainingSet(items, lambda i, j: np.ones((len(i), len(j)), np.int64), labels=np.zeros(20, np.int64))
+    return lambda: DPSH(bits=4).fit(same)
+
+
+@case("features", "no labels where the affinity is of labels", "protocol mine", "label")
+def no_labels(folder):
+    path = npz(folder / "features.npz", X=np.ones((100, 3)))
+    dataset = {"loader": "features_file", "sources": [{"file": str(path)}]}
+    given = {"datasets": {"mine": dataset}, "protocols": {"mine": MINE | {"dataset": "mine"}}}
+    return partial(load(ROOT, given).check_split, "mine")
+
+
+# -- codes -------------------------------------------------------------------------------------------------
+
+
+def scored(*arguments):
+    """The action of python -m evaluation: exit status and stderr. Nothing must be printed."""
+
+    def action():
+        out, errors = io.StringIO(), io.StringIO()
+        with redirect_stdout(out), redirect_stderr(errors):
+            status = program.main([str(argument) for argument in arguments])
+        assert out.getvalue() == ""
+        return status, errors.getvalue()
+
+    return action
+
+
+GENERATOR = np.random.default_rng(0)
+PLAIN = {
+    "query": GENERATOR.integers(0, 2, (9, 13)),
+    "database": GENERATOR.integers(0, 2, (40, 13)),
+    "query_labels": GENERATOR.integers(0, 3, 9),
+    "database_labels": GENERATOR.integers(0, 3, 40),
+}
+PACKED = PLAIN | {name: np.packbits(PLAIN[name], axis=1) for name in ("query", "database")} | {"bits": 13}
+MANY = {"query_labels": np.ones((9, 300), int), "database_labels": np.ones((40, 300), int)}
+CODES = {
+    "another width": (PACKED | {"bits": 24}, ["width 2", "24 bits"]),
+    "bits set beyond the bits": (PACKED | {"query": PACKED["query"] | 1}, ["query", "beyond bit 13"]),
+    "bits of 13.5": (PACKED | {"bits": 13.5}, ["bits must be one integer, not 13.5"]),
+    "bits NaN": (PACKED | {"bits": np.nan}, ["bits must be one integer, not nan"]),
+    "0 queries": (PLAIN | {"query": PLAIN["query"][:0]}, ["at least one code"]),
+    "0 database items": (PLAIN | {"database": PLAIN["database"][:0]}, ["at least one code"]),
+    "2,000 bits": (
+        PLAIN | {"query": np.ones((9, 2000)), "database": np.ones((40, 2000))},
+        ["between 1 and 1024", "2000"],
+    ),
+    "NaN among codes": (PLAIN | {"query": np.full((9, 13), np.nan)}, ["query", "{0, 1}"]),
+    "codes of no dimension": (PLAIN | {"database": np.array(3)}, ["database", "one or two dimensions"]),
+    "labels of two kinds": (PLAIN | {"query_labels": np.eye(9)}, ["query_labels", "database_labels", "both"]),
+    "labels of another length": (
+        PLAIN | {"query_labels": np.arange(8)},
+        ["9 query codes but 8 query labels"],
+    ),
+    "labels of text": (PLAIN | {"query_labels": np.array(["a"] * 9)}, ["query labels", "integers"]),
+    "labels beyond 63 bits": (
+        PLAIN | {"database_labels": np.full(40, 2**64 - 1, np.uint64)},
+        ["below 2^63", "18446744073709551615"],
+    ),
+    "300 shared labels": (PLAIN | MANY, ["affinities must be 0 to 255", "300"]),
+    "pickled objects": (PLAIN | {"query": np.array([[None]])}, ["never loaded"]),
+    "no labels": (
+        {name: PLAIN[name] for name in ("query", "database")},
+        ["lacks query_labels, database_labels"],
+    ),
+}
+for name, (arrays, words) in CODES.items():
+    case("codes", name, "codes.npz", *words)(
+        lambda folder, arrays=arrays: scored(npz(folder / "codes.npz", arrays))
+    )
+
+
+@case("codes", "a .npy file under the name of an .npz", "codes.npz", "not a readable .npz file")
+def npy_for_npz(folder):
+    with (folder / "codes.npz").open("wb") as file:
+        np.save(file, PLAIN["query"])
+    return scored(folder / "codes.npz")
+
+
+@case("codes", "a file that claims terabytes", "codes.npz", "does not fit its shape (1000000000000, 13)")
+def codes_of_terabytes(folder):
+    arrays = npz(folder / "whole.npz", PLAIN)
+    with zipfile.ZipFile(arrays) as whole:
+        data = [(name, whole.read(name)) for name in whole.namelist() if name != "query.npy"]
+    return scored(zipped(folder / "codes.npz", [*data, ("query.npy", header((10**12, 13), "|u1"))]))
+
+
+@case("codes", "a folder with a .npy cut short", "query.npy", "not a readable .npy file")
+def cut_folder(folder):
+    for name, array in PLAIN.items():
+        np.save(folder / f"{name}.npy", array)
+    (folder / "query.npy").write_bytes((folder / "query.npy").read_bytes()[:-5])
+    return scored(folder)
+
+
+@case("codes", "a part of 0 rows", "parts are numbered 1 to 3")
+def part_of_nothing(folder):
+    codes = npz(folder / "codes.npz", PLAIN)
+    return scored(codes, "--part", "4/3", "--histograms", folder / "part.npz")
+
+
+def counted(folder, **changes):
+    """Two files of parts; arrays of the second are changed."""
+    codes = npz(folder / "codes.npz", PLAIN)
+    files = [folder / f"part{part}.npz" for part in (1, 2)]
+    for part, file in enumerate(files, start=1):
+        assert program.main([str(codes), "--part", f"{part}/2", "--histograms", str(file)]) == 0
+    with np.load(files[1]) as kept:
+        arrays = {**kept, **changes}
+    np.savez(files[1], **arrays)
+    return scored("--merge", *files)
+
+
+PARTS = {
+    "negative counts": ({"counts": np.full((9, 2, 14), -1)}, ["part2.npz", "not the histograms"]),
+    "levels that descend": ({"levels": np.array([1, 0])}, ["part2.npz", "not the histograms"]),
+    "counts of another database": ({"counts": np.zeros((9, 2, 14), int)}, ["part2.npz", "20 items"]),
+    "part 7 of 2": ({"part": np.array([7, 2])}, ["part 7 of 2"]),
+    "part as text": ({"part": np.array(["2", "2"])}, ["part2.npz", "not the histograms"]),
+    "other queries": ({"query": np.zeros(32, np.uint8)}, ["part2.npz", "queries differ"]),
+}
+for name, (changes, words) in PARTS.items():
+    case("codes", f"merge, {name}", *words)(lambda folder, changes=changes: counted(folder, **changes))
+
+
+# -- archives ----------------------------------------------------------------------------------------------
+
+
+def picture(kind="png", side=8):
+    buffer = io.BytesIO()
+    Image.fromarray(GENERATOR.integers(0, 256, (side, side, 3), np.uint8)).save(buffer, kind)
+    return buffer.getvalue()
+
+
+def member(name, kind=tarfile.REGTYPE, link="", size=0):
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname, info.size = kind, link, size
+    return info
+
+
+def tarred(path, *members, mode="w"):
+    """A tar of one image and of further members: TarInfo, or (name, contents)."""
+    with tarfile.open(path, mode) as archive:
+        for entry in [("a/0.png", picture()), *members]:
+            if isinstance(entry, tarfile.TarInfo):
+                archive.addfile(entry)
+            else:
+                archive.addfile(member(entry[0], size=len(entry[1])), io.BytesIO(entry[1]))
+    return path
+
+
+MEMBERS = {
+    "a path that leads out": (member("../../evil.png"), ["'../../evil.png'", "leads out of the archive"]),
+    "an absolute path": (member("/etc/evil.png"), ["absolute name"]),
+    "a Windows path that leads out": (member("a\\..\\..\\evil.png"), ["leads out"]),
+    "a symbolic link": (member("a/l.png", tarfile.SYMTYPE, "/etc/passwd"), ["'a/l.png' is a link"]),
+    "a hard link": (member("a/l.png", tarfile.LNKTYPE, "a/0.png"), ["'a/l.png' is a link"]),
+    "a character device": (member("a/d.png", tarfile.CHRTYPE), ["neither a file nor a folder"]),
+    "a block device": (member("a/d.png", tarfile.BLKTYPE), ["neither a file nor a folder"]),
+    "a pipe": (member("a/p.png", tarfile.FIFOTYPE), ["neither a file nor a folder"]),
+    "a member twice": (("a/0.png", b"other"), ["holds 'a/0.png' twice"]),
+}
+for name, (entry, words) in MEMBERS.items():
+    case("archives", name, "images.tar", *words)(
+        lambda folder, entry=entry: made_of(images, tarred(folder / "images.tar", entry), folder)
+    )
+
+
+@case("archives", "cut short", "images.tar.gz: cut short, damaged")
+def cut_archive(folder):
+    path = tarred(folder / "images.tar.gz", ("a/1.png", picture(side=40)), mode="w:gz")
+    path.write_bytes(path.read_bytes()[:-700])
+    return made_of(images, path, folder, size=[8, 8])
+
+
+@case("archives", "a bit flipped in what is stored", "images.tar.gz: cut short, damaged", "CRC")
+def flipped_archive(folder):
+    """Of pixels without a sum of their own: only the sum of the compressed file tells."""
+    data = tarred(folder / "images.tar", ("a/1.bmp", picture("bmp"))).read_bytes()
+    data = bytearray(gzip.compress(data, compresslevel=0))
+    data[data.index(b"BM") + 60] ^= 1
+    (folder / "images.tar.gz").write_bytes(data)
+    return made_of(images, folder / "images.tar.gz", folder)
+
+
+@case("archives", "a bit flipped in a zip", "images.zip", "CRC")
+def flipped_zip(folder):
+    path = zipped(folder / "images.zip", [("a/0.bmp", picture("bmp")), ("a/1.bmp", picture("bmp"))])
+    data = bytearray(path.read_bytes())
+    data[data.rindex(b"BM") + 60] ^= 1
+    path.write_bytes(data)
+    return made_of(images, path, folder)
+
+
+@case("archives", "a member that claims terabytes", "images.tar", "damaged")
+def huge_member(folder):
+    info = member("a/1.png", size=1 << 40)
+    with tarfile.open(tarred(folder / "images.tar"), "a") as archive:
+        archive.fileobj.seek(archive.offset)
+        archive.fileobj.write(info.tobuf(tarfile.GNU_FORMAT))
+    return made_of(images, folder / "images.tar", folder)
+
+
+@case(
+    "archives", "a small archive that unpacks to gigabytes", "images.zip", "bytes; more than", "are not read"
+)
+def bomb(folder):
+    with zipfile.ZipFile(folder / "images.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        archive.writestr("a/0.png", picture())
+        with archive.open("a/1.png", "w", force_zip64=True) as stream:
+            for _ in range(640):
+                stream.write(bytes(1 << 20))
+    assert (folder / "images.zip").stat().st_size < 8 << 20
+    return made_of(images, folder / "images.zip", folder)
+
+
+@case("archives", "a header that claims gigabytes", "images.tar", "a header of 2147483648 bytes")
+def long_header(folder):
+    info = member("././@LongLink", tarfile.GNUTYPE_LONGNAME, size=1 << 31)
+    with tarfile.open(tarred(folder / "images.tar"), "a") as archive:
+        archive.fileobj.seek(archive.offset)
+        archive.fileobj.write(info.tobuf(tarfile.GNU_FORMAT) + bytes(1024))
+    return made_of(images, folder / "images.tar", folder)
+
+
+@case("archives", "a negative size", "images.tar", "damaged")
+def negative_size(folder):
+    header = bytearray(member("a/1.png").tobuf(tarfile.GNU_FORMAT))
+    header[124:136] = struct.pack(">iq", -1, -1024)
+    header[148:156] = b"%06o\0 " % (sum(header[:148]) + sum(header[156:512]) + 8 * 32)
+    data = tarred(folder / "images.tar").read_bytes()
+    end = data.rindex(b"IEND")
+    end += -end % 512
+    (folder / "images.tar").write_bytes(data[:end] + bytes(header) + data[end:])
+    return made_of(images, folder / "images.tar", folder)
+
+
+@case("archives", "a pipe for a source", "pipe.tar: neither a file nor a folder")
+def pipe(folder):
+    (folder / "made").mkdir()
+    os.mkfifo(folder / "pipe.tar")
+    return lambda: images.load([folder / "pipe.tar"], folder / "made")
+
+
+@case("archives", "a link to a device in a folder", "a link to what is neither a file nor a folder")
+def device_behind_a_link(folder):
+    (folder / "set" / "a").mkdir(parents=True)
+    (folder / "set" / "a" / "0.png").symlink_to("/dev/zero")
+    return made_of(images, folder / "set", folder)
+
+
+@case("archives", "CIFAR-10 with a label of 10", "cifar.tar.gz", "data_batch_2.bin: record 1 has label 10")
+def label_out_of_range(folder):
+    files = [("b/batches.meta.txt", "\n".join(map(str, range(10))).encode())]
+    for name in cifar10_binary.BATCHES:
+        records = bytearray(2 * 3073)
+        records[3073] = 10 if name == "data_batch_2" else 0
+        files.append((f"b/{name}.bin", bytes(records)))
+    return made_of(cifar10_binary, tarred(folder / "cifar.tar.gz", *files, mode="w:gz"), folder)
+
+
+# -- images ------------------------------------------------------------------------------------------------
+
+
+def of_images(folder, *pictures, **options):
+    (folder / "set" / "a").mkdir(parents=True)
+    for number, data in enumerate(pictures):
+        (folder / "set" / "a" / f"{number}.png").write_bytes(data)
+    return made_of(images, folder / "set", folder, **options)
+
+
+def claiming(width, height):
+    """A PNG whose header has these dimensions."""
+    data = bytearray(picture())
+    data[16:24] = struct.pack(">II", width, height)
+    data[29:33] = struct.pack(">I", zlib.crc32(data[12:29]))
+    return bytes(data)
+
+
+case("images", "text", "'a/1.png' is no image of")(lambda folder: of_images(folder, picture(), b"no image"))
+case("images", "0 bytes", "'a/1.png' is no image of")(lambda folder: of_images(folder, picture(), b""))
+case("images", "cut short", "'a/1.png' cannot be read")(
+    lambda folder: of_images(folder, picture(), picture(side=40)[:-400], size=[8, 8])
+)
+case("images", "another size", "images differ in size", "8 x 8", "9 x 9", "set option size")(
+    lambda folder: of_images(folder, picture(), picture(side=9))
+)
+case("images", "four billion pixels claimed", "'a/0.png' cannot be read", "exceeds limit")(
+    lambda folder: of_images(folder, claiming(65535, 65535))
+)
+case("images", "a byte of the header changed", "'a/1.png'")(
+    lambda folder: of_images(folder, picture(), picture().replace(b"IHDR\0", b"IHDR\1"), size=[8, 8])
+)
+case("images", "16 bits a pixel", "'a/0.png'", "more than 8 bits")(
+    lambda folder: of_images(folder, deep_picture())
+)
+
+
+def deep_picture():
+    buffer = io.BytesIO()
+    Image.fromarray(np.full((8, 8), 40_000, np.uint16)).save(buffer, "png")
+    return buffer.getvalue()
+
+
+# -- weights -----------------------------------------------------------------------------------------------
+
+
+def matlab(path, variables, end=None, at=None):
+    """A .mat file, cut at `end`, with (place, byte) `at` changed."""
+    scipy.io.savemat(path, variables)
+    data = bytearray(path.read_bytes())
+    if at:
+        data[at[0]] = at[1]
+    path.write_bytes(data[:end])
+    return path
+
+
+LAYERS = {"layers": np.array([[{"type": "conv", "name": "conv1"}]], object)}
+GIST = {"gist": np.ones((4, 512))}
+
+
+def of_network(path):
+    return lambda: matconvnet.load(path)
+
+
+def of_weights(path):
+    return lambda: _weights.read_weights(path)
+
+
+def pickled(path):
+    class Planted:
+        def __reduce__(self):
+            return print, ("executed",)
+
+    torch.save({"weight": Planted()}, path)
+    return path
+
+
+case("weights", ".mat cut short", "net.mat: cut short, damaged or not a MATLAB file")(
+    lambda folder: of_network(matlab(folder / "net.mat", LAYERS, end=-40))
+)
+# Bytes like this one can end the whole process in SciPy's compiled reader.
+case("weights", ".mat with an unknown type of data", "net.mat: cut short, damaged", "unknown type 99")(
+    lambda folder: of_network(matlab(folder / "net.mat", LAYERS, at=(152, 99)))
+)
+case("weights", ".mat of 0 bytes", "net.mat: cut short, damaged", "no header")(
+    lambda folder: of_network(matlab(folder / "net.mat", LAYERS, end=0))
+)
+case("weights", ".mat of another network", "net.mat: ends after 1 layers, expected relu1")(
+    lambda folder: of_network(matlab(folder / "net.mat", LAYERS))
+)
+case("weights", "LabelMe's .mat cut short", "gist.mat: cut short, damaged or not a MATLAB file")(
+    lambda folder: made_of(labelme_gist, matlab(folder / "gist.mat", GIST, end=-999), folder)
+)
+case("weights", "LabelMe's .mat with NaN", "gist(1, 1) is not finite")(
+    lambda folder: made_of(
+        labelme_gist, matlab(folder / "gist.mat", {"gist": np.full((4, 512), np.nan)}), folder
+    )
+)
+case("weights", ".npz cut short", "w.npz: damaged, or no .npz of plain arrays")(
+    lambda folder: of_weights(cut(npz(folder / "w.npz", FEATURES), -50))
+)
+case("weights", ".npz with pickled objects", "w.npz: damaged, or no .npz of plain arrays")(
+    lambda folder: of_weights(npz(folder / "w.npz", weight=np.array([print])))
+)
+case("weights", ".npz that claims terabytes", "w.npz: damaged, or no .npz of plain arrays")(
+    lambda folder: of_weights(zipped(folder / "w.npz", [("weight.npy", header((10**13,)))]))
+)
+case("weights", ".pt cut short", "w.pt: damaged, or no state dict")(
+    lambda folder: of_weights(cut(pickled(folder / "w.pt"), -90))
+)
+case("weights", ".pt with code in it", "w.pt", "without running code")(
+    lambda folder: of_weights(pickled(folder / "w.pt"))
+)
+case("weights", ".pt with numbers for names", "w.pt", "3 is no name of a parameter")(
+    lambda folder: of_weights(torch_saved(folder / "w.pt", {3: torch.ones(2)}))
+)
+
+
+def torch_saved(path, value):
+    torch.save(value, path)
+    return path
+
+
+def cut(path, end):
+    path.write_bytes(path.read_bytes()[:end])
+    return path
+
+
+# -- results -----------------------------------------------------------------------------------------------
+
+
+def on_a_full_disk(action, room=600):
+    """The action where no file can grow beyond `room` bytes: what a full disk does, without one."""
+
+    def limited():
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room, before[1]))
+        try:
+            return action()
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    return limited
+
+
+TOO_LARGE = os.strerror(errno.EFBIG)
+BIG = np.arange(10_000)
+
+
+def earlier(path, data=b"earlier"):
+    path.write_bytes(data)
+    return path
+
+
+case("results", "full disk, scores per query", "out.npz", TOO_LARGE)(
+    lambda folder: on_a_full_disk(
+        scored(npz(folder / "codes.npz", PLAIN), "--per-query", earlier(folder / "out.npz"))
+    )
+)
+case("results", "full disk, histograms of a part", "out.npz", TOO_LARGE)(
+    lambda folder: on_a_full_disk(
+        scored(npz(folder / "codes.npz", PLAIN), "--part", "1/2", "--histograms", earlier(folder / "out.npz"))
+    )
+)
+case("results", "full disk, JSON", "card.json", TOO_LARGE)(
+    lambda folder: on_a_full_disk(partial(write_json, earlier(folder / "card.json"), BIG.tolist()))
+)
+case("results", "full disk, a loader's array", "items.npy: cannot be written whole")(
+    lambda folder: on_a_full_disk(partial(save_array, earlier(folder / "items.npy"), BIG))
+)
+case("results", "full disk, a split", "split.npz", TOO_LARGE)(
+    lambda folder: on_a_full_disk(
+        partial(Split(BIG[:5], BIG[5:], BIG[5:]).save, earlier(folder / "split.npz"))
+    )
+)
+case("results", "full disk, a dataset", "items.npy", TOO_LARGE)(
+    lambda folder: on_a_full_disk(
+        made_of(features_file, npz(folder / "features.npz", X=np.ones((900, 9))), folder)
+    )
+)
+
+
+@case("results", "full disk, files of a run", "run", TOO_LARGE)
+def full_run(folder):
+    (folder / "run").mkdir()
+    earlier(folder / "run" / "codes.npz")
+
+    def write():
+        with filled(folder / "run") as writing:
+            np.savez(writing / "codes.npz", query=BIG)
+
+    return on_a_full_disk(write)
+
+
+@case("results", "full disk, a checkpoint", "epoch.npz", TOO_LARGE)
+def full_checkpoint(folder):
+    network = torch.nn.Linear(50, 50)
+    method = SimpleNamespace(network=network, changing_memory=(), epochs=9)
+    optimizer = torch.optim.SGD(network.parameters(), 0.1)
+    scaler = SimpleNamespace(state_dict=dict)
+    kept = Checkpoint(earlier(folder / "epoch.npz"), method, optimizer, scaler, lambda record: None)
+    kept.written = -1e9  # long ago
+    return on_a_full_disk(lambda: kept.after(0, {"epoch": 1, "epochs": 9, "seconds": 1.0}))
+
+
+@case("results", "standard output on a full disk", "standard output: No space left on device")
+def full_output(folder):
+    codes = npz(folder / "codes.npz", PLAIN)
+    command = [sys.executable, "-m", "evaluation", codes]
+
+    def run():
+        with Path("/dev/full").open("w") as full:
+            done = subprocess.run(command, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True)
+        return done.returncode, done.stderr
+
+    return run
+
+
+def job(rule, folder, *arguments, log=None, settings=None):
+    """The action of running a rule's adapter."""
+    log = folder / "job.log" if log is None else log
+    command = [sys.executable, "-m", f"workflow.scripts.{rule}", "--log", log, *arguments]
+    if settings is not None:
+        command += ["--settings", json.dumps(settings)]
+
+    def run():
+        done = subprocess.run(list(map(str, command)), cwd=ROOT, capture_output=True, text=True)
+        (folder / "job.log").unlink(missing_ok=True)
+        assert done.stdout == ""
+        return done.returncode, done.stderr
+
+    return run
+
+
+@case("results", "full disk, the log of a job", "error: ", "absent.json")
+def full_log(folder):
+    arguments = ["--name", "x", "--chosen", folder / "absent.json", "--output", folder / "out.yaml"]
+    return job("collect_tuning", folder, *arguments, log="/dev/full", settings={"tuning": {"protocol": "x"}})
+
+
+@case("results", "a log that cannot be written", "the log cannot be written", "no/such/folder")
+def no_log(folder):
+    arguments = ["--name", "x", "--chosen", folder / "absent.json", "--output", folder / "out.yaml"]
+    return job("collect_tuning", folder, *arguments, log=folder / "no/such/folder/x.log", settings={})
+
+
+@case("results", "a folder in the place of a result", "out.npz", "Is a directory")
+def folder_for_result(folder):
+    (folder / "out.npz").mkdir()
+    return scored(npz(folder / "codes.npz", PLAIN), "--per-query", folder / "out.npz")
+
+
+@case("results", "a result that was edited", "run.json: no JSON", "remove it")
+def edited_json(folder):
+    (folder / "run.json").write_text('{"bits": 8,')
+    return partial(read_json, folder / "run.json")
+
+
+def records(folder, name, data):
+    """The action of reading a table's run of which one file is damaged."""
+    run = folder / "runs" / "digits" / "lsh" / "8" / "0"
+    run.mkdir(parents=True)
+    for file in ("scores.json", "run.json"):
+        write_json(run / file, {"status": "done", "reason": None, "metrics": {}, "curves": {}})
+    npz(run / "per_query.npz", ap=np.ones(3))
+    (run / "training.jsonl").write_text("{}\n")
+    (run / name).write_bytes(data)
+    block = {"protocol": "digits", "metric": "ap", "bits": [8]}
+    settings = {"table": {"methods": ["lsh"], "seeds": [0], "blocks": [block]}, "refused": []}
+    return lambda: table_records(settings, folder / "runs", also=["training", "per_query"])
+
+
+for name, data, words in [
+    ("scores.json", b"", "no JSON"),
+    ("run.json", b'{"a": 1', "no JSON"),
+    ("training.jsonl", b'{"epoch": 1}\n{"epo', "no lines of JSON"),
+    ("per_query.npz", b"PK\x03\x04", "not a readable .npz file"),
+]:
+    case("results", f"a half-written {name}", f"digits/lsh/8/0/{name}", words)(
+        lambda folder, name=name, data=data: records(folder, name, data)
+    )
+
+
+@case("results", "a half-written labels.npy", "labels.npy: no array", "remove it")
+def half_labels(folder):
+    np.save(folder / "labels.npy", BIG)
+    cut(folder / "labels.npy", -100)
+    return partial(read_labels, folder)
+
+
+# -- interruptions -----------------------------------------------------------------------------------------
+
+
+def interrupted(*_, **__):
+    raise KeyboardInterrupt
+
+
+for stage in ("score", "read_codes"):
+
+    @case("interruptions", f"Ctrl-C in {stage}", "error: interrupted")
+    def interrupted_program(folder, stage=stage):
+        action = scored(npz(folder / "codes.npz", PLAIN), "--per-query", earlier(folder / "out.npz"))
+
+        def run():
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(program, stage, interrupted)
+                return action()
+
+        return run
+
+
+@case("interruptions", "Ctrl-C while scores are written", "error: interrupted")
+def interrupted_write(folder):
+    action = scored(npz(folder / "codes.npz", PLAIN), "--per-query", earlier(folder / "out.npz"))
+
+    def run():
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(os, "fsync", interrupted)
+            return action()
+
+    return run
+
+
+@case("interruptions", "Ctrl-C in a job", "error: interrupted")
+def interrupted_job(folder):
+    """The job waits for a pipe that nobody writes to."""
+    os.mkfifo(folder / "chosen.json")
+    arguments = ["--name", "x", "--chosen", folder / "chosen.json", "--output", folder / "out.yaml"]
+    settings = json.dumps({"tuning": {"protocol": "x"}})
+    command = [sys.executable, "-m", "workflow.scripts.collect_tuning", "--log", folder / "job.log"]
+
+    def run():
+        started = subprocess.Popen(
+            list(map(str, [*command, *arguments, "--settings", settings])),
+            cwd=ROOT,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        with (folder / "chosen.json").open("w"):  # opened once the job reads from it
+            started.send_signal(signal.SIGINT)
+            _, errors = started.communicate()
+        (folder / "job.log").unlink()
+        return started.returncode, errors
+
+    return run
+
+
+# -- kernels without a cache -------------------------------------------------------------------------------
+
+
+def scored_in(folder, codes, **variables):
+    done = subprocess.run(
+        [sys.executable, "-m", "evaluation", codes],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(folder)} | variables,
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def test_kernels_run_where_no_cache_can_be_written_or_it_is_damaged(tmp_path):
+    """A package folder and a NUMBA_CACHE_DIR that nobody can write to, and a cache of other bytes."""
+    codes = npz(tmp_path / "codes.npz", PLAIN)
+    expected = scored_in(ROOT, codes)
+    for name, ignored in (("unwritable", "__pycache__"), ("damaged", "*.pyc")):
+        place = tmp_path / name / "evaluation"
+        shutil.copytree(ROOT / "evaluation", place, ignore=shutil.ignore_patterns(ignored))
+    (tmp_path / "unwritable" / "evaluation" / "__pycache__").touch()
+    nowhere = {"NUMBA_CACHE_DIR": "/dev/null/cache", "HOME": "/dev/null", "XDG_CACHE_HOME": "/dev/null"}
+    assert scored_in(tmp_path / "unwritable", codes, **nowhere) == expected
+    for file in (tmp_path / "damaged").rglob("*.nb?"):
+        file.write_bytes(b"damaged")
+    assert scored_in(tmp_path / "damaged", codes) == expected
+
+
+# -- the cases, run and counted ----------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name", "ignore::PIL.Image.DecompressionBombWarning")
+@pytest.mark.parametrize(("kind", "name"), CASES)
+def test_bad_input_ends_in_one_line_and_changes_nothing(kind, name, tmp_path, capfd):
+    make, words = CASES[kind, name]
+    action = make(tmp_path)
+    capfd.readouterr()
+    before = contents(tmp_path)
+    line = told(action)
+    assert "\n" not in line and 0 < len(line) < LONGEST, line
+    assert "Traceback" not in line
+    assert [word for word in words if word not in line] == [], line
+    assert contents(tmp_path) == before
+    assert capfd.readouterr() == ("", "")
+
+
+# Tables of such cases in other test files, by kind: file -> names of the lists or mappings.
+ELSEWHERE = {
+    "configuration": {
+        "workflow/test_configuration.py": ["MISTAKES", "IN_FILES", "IMPOSSIBLE"],
+        "workflow/test_downloads.py": ["MISTAKES"],
+        "workflow/test_snakemake.py": ["REFUSED"],
+    },
+    "features": {"datasets/test_datasets_features_file.py": ["BAD_ARRAYS"]},
+    "weights": {
+        "networks/test_network_catalogue.py": ["WRONG_WEIGHTS"],
+        "networks/test_matconvnet.py": ["WRONG"],
+    },
+    "interruptions": {"workflow/test_interruption.py": ["KILLS", "INTERRUPTIONS"]},
+    "results": {"workflow/test_bad_results.py": ["DAMAGED"]},
+}
+
+
+def entries(file, name):
+    """How many entries a literal list or mapping of a test file has; of a mapping to lists, theirs."""
+    for node in ast.parse((ROOT / "tests" / file).read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", None) == name:
+            parts = node.value.values if isinstance(node.value, ast.Dict) else node.value.elts
+            return sum(len(part.elts) if isinstance(part, ast.List) else 1 for part in parts)
+    raise AssertionError(f"{file} has no {name}")
+
+
+def test_the_table_of_the_documentation_counts_what_is_there():
+    text = (ROOT / "docs" / "trust.md").read_text(encoding="utf-8")
+    listed = {
+        kind: (int(own), int(other))
+        for kind, own, other in re.findall(r"^\| (\w+) \| (\d+) \| (\d+) \|", text, re.M)
+    }
+    own = {kind: sum(key[0] == kind for key in CASES) for kind, _ in CASES}
+    others = {
+        kind: sum(entries(file, name) for file, names in ELSEWHERE.get(kind, {}).items() for name in names)
+        for kind in own
+    }
+    assert listed == {kind: (own[kind], others[kind]) for kind in own}
+    assert sum(own.values()) >= 60
