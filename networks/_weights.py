@@ -23,7 +23,9 @@ def read_weights(path):
     found = _state_dict(path) if path.suffix in STATE_DICT_ENDINGS else _arrays(path)
     for name, value in found.items():
         if not isinstance(name, str) or value.layout != torch.strided or value.is_complex() or value.is_meta:
-            raise ValueError(f"{path}: {name!r} is no name of a parameter with its array of real numbers")
+            raise ValueError(
+                f"{path}: {_shown(repr(name))} is no name of a parameter with its array of real numbers"
+            )
     return {name: value.float() if value.is_floating_point() else value for name, value in found.items()}
 
 
@@ -48,9 +50,15 @@ def _arrays(path):
         # Of damaged files the readers say so with errors of every kind.
         raise ValueError(f"{path}: damaged, or no .npz of plain arrays") from error
     for name, values in found.items():
-        if not isinstance(values, np.ndarray) or values.dtype.kind not in "fiub":
-            raise ValueError(f"{path}: array '{name}' is {values.dtype}, expected numbers")
+        kind = values.dtype if isinstance(values, np.ndarray) else None  # a member that is no .npy file
+        if kind is None or kind.kind not in "fiub":
+            raise ValueError(f"{path}: array '{_shown(name)}' is {kind or 'no array'}, expected numbers")
     return {name: torch.from_numpy(np.ascontiguousarray(values)) for name, values in found.items()}
+
+
+def _shown(name):
+    """A name from a file as part of a line."""
+    return "".join(character if character.isprintable() else "\ufffd" for character in name)[:100]
 
 
 def fill(module, weights, path):
@@ -70,5 +78,5 @@ def fill(module, weights, path):
             raise ValueError(f"{path}: array '{name}' has values that are not finite")
     surplus = sorted(set(weights) - set(own))
     if surplus:
-        raise ValueError(f"{path}: array '{surplus[0]}' has no place in this network")
+        raise ValueError(f"{path}: array '{_shown(surplus[0])}' has no place in this network")
     module.load_state_dict(weights)
