@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import evaluation_peers as peers
-from benchmarks import handwritten, probe, synthetic
+from benchmarks import handwritten, optional_peers, probe, synthetic
 from benchmarks.report import duration, figure, megabytes, progress
 from benchmarks.timing import Competitor, Disagreement, interleave
-from evaluation import _popcount, exact
+from evaluation import _bitslice, _popcount, exact
 from evaluation.hamming import joint_histograms
 from evaluation.scoring import score
 
@@ -19,6 +19,8 @@ WHOLE = "score, everything included"
 ARGSORT = "argsort loop of the field (CalcTopMap)"
 RATE = "G pairs/s a thread"
 HANDWRITTEN = "hand-written C, vector code (kernel alone)"
+SCALAR = "scalar popcount + increment, compiled, affinities given"
+ON_DEVICE = "evaluation.on_device on CUDA, codes there already"
 
 
 def run(report, quick):
@@ -30,13 +32,26 @@ def run(report, quick):
     except handwritten.Unavailable as error:
         by_hand, reason = None, str(error)
         report.write(f"{HANDWRITTEN}: skipped ({reason}).")
+    libraries = optional_peers.found()
+    for name in optional_peers.PEERS:
+        if name not in libraries:
+            report.write(f"{name}: skipped (not installed).")
+    if "pytorch_metric_learning" in libraries and "faiss" not in libraries:
+        report.write("pytorch_metric_learning: skipped (it searches with faiss, which is not installed).")
+        del libraries["pytorch_metric_learning"]
+    cuda = _cuda()
+    if cuda is None:
+        report.write("evaluation.on_device: not timed (no CUDA device).")
     summary = []
     cells = [(synthetic.IMAGENET100, 48), (synthetic.CIFAR10_S1, 48), (synthetic.NUS21, 48)]
+    cells.append((synthetic.CIFAR10_S1, 128))
     if not quick:
-        cells[1:1] = [(synthetic.IMAGENET100, 16), (synthetic.IMAGENET100, 64)]
+        cells[1:1] = [(synthetic.IMAGENET100, bits) for bits in (16, 64, 128)]
+        cells[-1:] = [(synthetic.NUS81, 48), (synthetic.CIFAR10_S1, 128), (synthetic.NUS21, 128)]
     for shape, bits in cells:
         progress(f"evaluation: {shape.name}, {bits} bits")
-        summary += _compare(report, synthetic.codes(shape, bits), by_hand, rounds, quick)
+        codes = synthetic.codes(shape, bits)
+        summary += _compare(report, codes, by_hand, libraries, cuda, rounds, quick)
     _bandwidth(report, rounds)
     progress("evaluation: growth")
     _growth(report, quick)
@@ -45,7 +60,16 @@ def run(report, quick):
     return summary
 
 
-def _compare(report, codes, by_hand, rounds, quick):
+def _cuda():
+    """torch, where it finds a CUDA device, else None."""
+    try:
+        import torch
+    except ImportError:
+        return None
+    return torch if torch.cuda.is_available() else None
+
+
+def _compare(report, codes, by_hand, libraries, cuda, rounds, quick):
     """One shape and length: all competitors in one interleaved run, shown in two tables."""
     shape, bits, affinity = codes.shape, codes.bits, codes.affinity
     some = 20 if quick else 40  # the peers run on the first few queries
@@ -53,10 +77,11 @@ def _compare(report, codes, by_hand, rounds, quick):
     found = joint_histograms(codes.query, codes.database, bits, affinity)
 
     query_words, database_words = peers.words(codes.query), peers.words(codes.database)
-    query_flat, database_flat = query_words[:, 0], database_words[:, 0]
+    query_columns, database_columns = peers.columns(query_words), peers.columns(database_words)
+    database_planes = np.ascontiguousarray(database_words.T)
     levels = affinity.block(0, many)
     scalar_counts = np.zeros((many, *found.counts.shape[1:]), np.int64)
-    distances = np.bitwise_count(query_words[:fewer] ^ database_flat).astype(np.float64)
+    distances = peers.distances(query_words[:fewer], database_words)
     affinities = found.levels[levels[:fewer]]
     query_signs, database_signs = peers.signs(codes.query[:some], bits), peers.signs(codes.database, bits)
     labels = [
@@ -67,16 +92,23 @@ def _compare(report, codes, by_hand, rounds, quick):
 
     def scalar():
         scalar_counts[:] = 0
-        peers.scalar_histograms(query_flat[:many], database_flat, bits, levels, scalar_counts)
+        if len(query_columns) == 1:
+            peers.scalar_histograms(
+                query_columns[0][:many], database_columns[0], bits, levels, scalar_counts
+            )  # fmt: skip
+        else:
+            peers.scalar_histograms_of_words(query_words[:many], database_words, bits, levels, scalar_counts)
         return scalar_counts
 
     def popcount():
         scalar_counts[:] = 0
-        _popcount.count_levels(query_words[:many], database_words, levels, bits, scalar_counts)
+        _popcount.count_levels(query_words[:many], database_planes, levels, bits, scalar_counts)
         return scalar_counts
 
     def numpy_alone():
-        return peers.numpy_histograms(query_flat[:some], database_flat, bits, levels, len(found.levels))
+        return peers.numpy_histograms(
+            query_columns, database_columns, bits, levels[:some], len(found.levels)
+        )  # fmt: skip
 
     def argsort(labels):
         return peers.argsort_average_precision(query_signs, database_signs, *labels)
@@ -93,7 +125,12 @@ def _compare(report, codes, by_hand, rounds, quick):
     add(whole, ARGSORT, some, lambda: argsort(labels))
     add(whole, f"{ARGSORT}, float32 labels", some, lambda: argsort(fast_labels))
     add(whole, "scikit-learn ndcg_score, distances and affinities given", fewer, scikit)
-    if not shape.multi_hot:
+    published = _published(libraries, codes, query_words, database_words, levels, found, fewer)
+    for table, name, call, _ in published:
+        add(counting if table == JOINT else whole, name, fewer, call)
+    if cuda is not None:
+        counting[ON_DEVICE] = on_device = _on_device(cuda, codes)
+    if not shape.multi_hot and bits <= _bitslice.MAX_BITS:
         prepared = handwritten.Prepared(codes)
         counts = prepared.counts()
 
@@ -108,20 +145,26 @@ def _compare(report, codes, by_hand, rounds, quick):
         counting[KERNEL] = kernel(handwritten.count_with_the_product)
         if by_hand is not None:
             counting[HANDWRITTEN] = kernel(by_hand)
-    add(counting, "scalar popcount + increment, compiled, affinities given", many, scalar)
+    add(counting, SCALAR, many, scalar)
     add(counting, "evaluation._popcount (over 64 bits, any affinity), affinities given", many, popcount)
     add(counting, "numpy bitwise_count + bincount, affinities given", some, numpy_alone)
     add(
         counting,
         "limit: XOR + popcount alone, compiled",
         many,
-        lambda: peers.sum_of_distances(query_flat[:many], database_flat),
+        lambda: [
+            peers.sum_of_distances(one[:many], other) for one, other in zip(query_columns, database_columns)
+        ],
     )
     add(
         counting,
         "limit: XOR + bitwise_count alone, numpy",
         some,
-        lambda: [np.bitwise_count(database_flat ^ word) for word in query_flat[:some]],
+        lambda: [
+            np.bitwise_count(other ^ word)
+            for one, other in zip(query_columns, database_columns)
+            for word in one[:some]
+        ],
     )
     add(
         counting,
@@ -140,6 +183,9 @@ def _compare(report, codes, by_hand, rounds, quick):
         "argsort": _within(argsort(labels), ranges, some),
         "argsort, float32 labels": _within(argsort(fast_labels), ranges, some),
     }
+    agree |= {name: check() for _, name, _, check in published}
+    if cuda is not None:
+        agree[ON_DEVICE] = np.array_equal(on_device(), found.counts)
     for name in (KERNEL, HANDWRITTEN):
         if name in counting:
             agree[name] = np.array_equal(counting[name](), found.counts)
@@ -162,6 +208,13 @@ def _compare(report, codes, by_hand, rounds, quick):
     report.times(seen, WHOLE, list(whole), {RATE: rate})
 
     summary = []
+    if shape is synthetic.IMAGENET100 and bits == 48:
+        for table, name, _, _ in published:
+            ratio = seen[f"{name} ({fewer} queries)"].ratio_to(seen[table])
+            summary.append((f"{name}, over {table}, {where}", "above 1", figure(ratio)))
+    if bits > _bitslice.MAX_BITS:
+        scalar_peer = seen[f"{SCALAR} ({many} queries)"].ratio_to(seen[JOINT])
+        summary.append((f"scalar peer over joint histograms, {where}", "at least 1", figure(scalar_peer)))
     peer, quick_peer = (
         figure(seen[f"{name} ({some} queries)"].ratio_to(seen[WHOLE]))
         for name in (ARGSORT, f"{ARGSORT}, float32 labels")
@@ -176,9 +229,83 @@ def _compare(report, codes, by_hand, rounds, quick):
         if by_hand is not None:
             gap = figure(seen[KERNEL].ratio_to(seen[HANDWRITTEN]))
             summary.append((f"kernel over hand-written vector code, {where}", "at most 2", gap))
-    if shape is synthetic.CIFAR10_S1:
+    if shape is synthetic.CIFAR10_S1 and bits == 48:
         summary.append((f"argsort loop over score, {where}", "at least 30", peer))
     return summary
+
+
+def _published(libraries, codes, query_words, database_words, levels, found, queries):
+    """Published libraries on the first queries: rows (table, name, call, check of its result)."""
+    bits, depth = codes.bits, len(found.levels)
+    query, relevant = query_words[:queries], levels[:queries] > 0
+    ranges, gains = exact.average_precision(found), exact.ndcg(found)
+    rows = []
+
+    def add(table, name, call, check):
+        rows.append((table, name, call, lambda: check(call())))
+
+    def tied(value):
+        # Single precision, and a mean of the queries.
+        return _within(value, ranges, queries, 1e-5)
+
+    if "faiss" in libraries:
+        faiss = libraries["faiss"]
+        faiss.omp_set_num_threads(1)
+        add(
+            JOINT,
+            "faiss.hammings + numpy bincount, affinities given",
+            lambda: optional_peers.faiss_histograms(faiss, query, database_words, bits, levels, depth),
+            lambda counts: np.array_equal(counts, found.counts[:queries]),
+        )
+        for heap in (False, True):
+            index = optional_peers.faiss_index(faiss, database_words, heap)
+            kind = "a heap, its default" if heap else "without a heap"
+            add(
+                WHOLE,
+                f"faiss IndexBinaryFlat, k = N, {kind}; AP, index and affinities given",
+                lambda index=index: optional_peers.faiss_average_precision(index, query, relevant),
+                tied,
+            )
+    if "torchmetrics" in libraries:
+        import torch
+        from torchmetrics.functional.retrieval import retrieval_average_precision, retrieval_normalized_dcg
+
+        torch.set_num_threads(1)
+        distances = torch.from_numpy(peers.distances(query, database_words).astype(np.float32))
+        hits = torch.from_numpy(relevant.astype(np.int64))
+        # It takes integers.
+        gained = torch.from_numpy((2**found.levels - 1)[levels[:queries]])
+        add(
+            WHOLE,
+            "torchmetrics retrieval_average_precision, distances and affinities given",
+            lambda: optional_peers.torchmetrics_mean(retrieval_average_precision, distances, hits, bits),
+            tied,
+        )
+        add(
+            WHOLE,
+            "torchmetrics retrieval_normalized_dcg, distances and affinities given",
+            lambda: optional_peers.torchmetrics_mean(retrieval_normalized_dcg, distances, gained, bits),
+            # Its running sum of discounts is of single precision.
+            lambda value: np.isclose(value, gains.expected[:queries].mean(), rtol=0, atol=2e-3),
+        )
+    if "pytorch_metric_learning" in libraries and not codes.shape.multi_hot:
+        calculator = optional_peers.learning_calculator(libraries["pytorch_metric_learning"])
+        given = (peers.signs(codes.query[:queries], bits), peers.signs(codes.database, bits))
+        given += (codes.query_labels[:queries], codes.database_labels)
+        add(
+            WHOLE,
+            "pytorch-metric-learning, mean average precision of its AccuracyCalculator",
+            lambda: optional_peers.learning_average_precision(calculator, *given),
+            tied,
+        )
+    return rows
+
+
+def _on_device(torch, codes):
+    from evaluation import on_device
+
+    query, database = (torch.from_numpy(part).cuda() for part in (codes.query, codes.database))
+    return lambda: on_device.joint_histograms(query, database, codes.bits, codes.affinity).counts
 
 
 def _bandwidth(report, rounds):
@@ -188,10 +315,10 @@ def _bandwidth(report, rounds):
     report.write(f"Memory read bandwidth: {rate} GB/s (one thread, {words.nbytes >> 20} MiB).")
 
 
-def _within(value, tie_range, queries):
+def _within(value, tie_range, queries, tolerance=1e-9):
     """A sort leaves ties in one of the orders that the range covers. float32 distances are exact here."""
     low, high = tie_range.minimum[:queries].mean(), tie_range.maximum[:queries].mean()
-    return low - 1e-9 <= value <= high + 1e-9
+    return low - tolerance <= value <= high + tolerance
 
 
 def _growth(report, quick):
@@ -210,7 +337,7 @@ def _growth(report, quick):
     report.write(
         "### Growth of joint_histograms and of score",
         "The exponent is that of the step from the row above: log of the ratio of times over log of the "
-        "ratio of sizes. Above 64 bits the scalar kernel serves.",
+        "ratio of sizes. Above 64 bits the popcount kernel serves.",
     )
     for name, values, make in series:
         competitors = {}

@@ -19,15 +19,28 @@ def signs(packed, bits):
     return np.unpackbits(packed, axis=1, count=bits).astype(np.float32) * 2 - 1
 
 
+def columns(words):
+    """Words (n, W) as W contiguous arrays (n,): a fixed place of all codes each."""
+    return [np.ascontiguousarray(column) for column in words.T]
+
+
+def distances(query, database):
+    """Hamming distances of words (Q, W) and (N, W): float64 (Q, N)."""
+    return sum(np.bitwise_count(one[:, None] ^ other) for one, other in zip(query.T, database.T)).astype(
+        np.float64
+    )
+
+
 def numpy_histograms(query, database, bits, levels, depth):
     """Joint histograms int64 (Q, depth, b + 1) with numpy alone: bitwise_count and bincount, query by query.
 
-    query uint64 (Q,), database uint64 (N,): codes of at most 64 bits; levels uint8 (Q, N): given affinities.
+    query, database: `columns` of the codes; levels uint8 (Q, N): given affinities.
     """
-    counts = np.empty((len(query), depth, bits + 1), np.int64)
-    for q in range(len(query)):
+    counts = np.empty((len(levels), depth, bits + 1), np.int64)
+    for q in range(len(levels)):
         slot = levels[q] * np.int64(bits + 1)
-        slot += np.bitwise_count(database ^ query[q])
+        for one, other in zip(query, database):
+            slot += np.bitwise_count(other ^ one[q])
         counts[q] = np.bincount(slot, minlength=depth * (bits + 1)).reshape(depth, bits + 1)
     return counts
 
@@ -57,6 +70,29 @@ def scalar_histograms(query, database, bits, levels, counts):
             row = counts[q].reshape(-1)
             for slot in range(size):
                 row[slot] += np.int64(table[(q - begin) * size + slot])
+
+
+@njit(cache=True, boundscheck=False)
+def scalar_histograms_of_words(query, database, bits, levels, counts):
+    """`scalar_histograms` of codes of any length: query uint64 (Q, W), database uint64 (N, W)."""
+    group = 8
+    words = database.shape[1]
+    stride = np.uint64(bits + 1)
+    size = (bits + 1) * counts.shape[1]
+    table = np.empty((group, size), np.uint32)
+    for begin in range(0, len(query), group):
+        present = min(group, len(query) - begin)
+        table[:] = 0
+        for item in range(len(database)):
+            for k in range(present):
+                slot = np.uint64(levels[begin + k, item]) * stride
+                for word in range(words):
+                    slot += popcount(database[item, word] ^ query[begin + k, word])
+                table[k, slot] += np.uint32(1)
+        for k in range(present):
+            row = counts[begin + k].reshape(-1)
+            for slot in range(size):
+                row[slot] += np.int64(table[k, slot])
 
 
 def argsort_average_precision(query, database, query_labels, database_labels, at=None):

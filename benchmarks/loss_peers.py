@@ -20,12 +20,30 @@ def dcg_simplified(c, g, ideal):
     return _over((g / torch.log2(middle)).sum(1), ideal, 1.0)
 
 
+def mutual_information(c, g, ideal):
+    """I(D; C) in bits (Cakir et al., ICCV 2017) of distance and relevance, as H(D) - H(D | C).
+
+    c, g: as for AP_s, from kernels whose shares of an item sum to 1; a query with one kind of items has 0.
+    """
+    whole, relevant = c.sum(1), g.sum(1)
+    both = (relevant > 0.5) & (whole - relevant > 0.5)
+    share = relevant / whole
+    value = _entropy(c) - share * _entropy(g) - (1 - share) * _entropy(c - g)
+    return torch.where(both, value, torch.zeros_like(value))
+
+
+def _entropy(histogram):
+    shares = histogram / histogram.sum(1, keepdim=True).clamp(min=1e-12)
+    # The logarithm of an empty bin has no gradient that would matter, but would be infinite.
+    return -(shares * torch.log2(shares.clamp(min=1e-30))).sum(1)
+
+
 def _over(value, ideal, empty):
     # A query with nothing relevant has the value `empty`, without gradient.
     return torch.where(ideal > 0, value / torch.where(ideal > 0, ideal, 1.0), empty)
 
 
-OBJECTIVES = {"ap_s": ap_simplified, "dcg_s": dcg_simplified}
+OBJECTIVES = {"ap_s": ap_simplified, "dcg_s": dcg_simplified, "mutual information": mutual_information}
 
 
 def _setting(codes, affinity, bins, objective):
@@ -34,7 +52,7 @@ def _setting(codes, affinity, bins, objective):
     distances = 0.5 * (bits - codes @ codes.T)
     levels = torch.unique(affinity)
     others = ~torch.eye(items, dtype=torch.bool)
-    if objective == "ap_s":
+    if objective != "dcg_s":
         gains = (levels > 0).to(codes.dtype)
         ideal = ((affinity > 0) & others).sum(1).to(codes.dtype)
     else:
@@ -88,3 +106,31 @@ def autograd(codes, affinity, bins, objective):
     value = OBJECTIVES[objective](c, g, ideal).mean()
     value.backward()
     return value.item(), codes.grad
+
+
+def dpsh(outputs, table, similar, eta):
+    """DPSH's J of a batch with all items, per pair, and its gradient, with theta and softplus as published.
+
+    outputs (M, b), scores of the batch; table (n, b), of all items, held fixed; similar: float (M, n).
+    A pair is in J in both orders, which doubles the slope of its likelihood by the batch.
+    """
+    outputs = outputs.detach().requires_grad_()
+    theta = outputs @ table.t() / 2
+    likelihood = (torch.nn.functional.softplus(theta) - similar * theta).sum()
+    quantisation = eta * (outputs - torch.sign(outputs)).square().sum()
+    ((2 * likelihood + quantisation) / theta.numel()).backward()
+    return (likelihood + quantisation).item() / (len(outputs) * len(table)), outputs.grad
+
+
+def hashnet(outputs, similar, share, scale):
+    """HashNet's weighted likelihood per pair of two halves of a batch, and its gradient; single labels.
+
+    outputs (2 M, b); similar: float (M, M); share: of similar pairs in the training set.
+    """
+    outputs = outputs.detach().requires_grad_()
+    first, second = torch.tanh(outputs).chunk(2)
+    theta = scale * first @ second.t()
+    weights = similar / share + (1 - similar) / (1 - share)
+    value = (weights * (torch.log1p(torch.exp(theta)) - similar * theta)).mean()
+    value.backward()
+    return value.item(), outputs.grad

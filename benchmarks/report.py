@@ -7,6 +7,8 @@ import platform
 import sys
 from pathlib import Path
 
+from benchmarks import optional_peers
+
 LIBRARIES = ("numpy", "numba", "llvmlite", "scipy", "scikit-learn", "torch")
 
 
@@ -87,10 +89,17 @@ def header(threads):
     """What was measured on, as Markdown."""
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in LIBRARIES)
     load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
+    present, absent = optional_peers.versions()
+    optional = "; ".join(
+        words + ", ".join(names)
+        for words, names in (("installed: ", present), ("not installed, so not timed: ", absent))
+        if names
+    )
     now = datetime.datetime.now(datetime.UTC)
     lines = (
         f"- processor: {_processor()}, {os.cpu_count()} logical cores; load average at the start {load}",
         f"- {platform.python_implementation()} {platform.python_version()}, {versions}",
+        f"- optional peers {optional}",
         f"- {platform.system()} {platform.machine()}; threads: {threads}; date: {now:%Y-%m-%d %H:%M} UTC",
         "- Times are medians over rounds in which the competitors of a table take turns in random order; "
         "ratios are medians of the ratios within a round. Codes and features are synthetic.",

@@ -12,6 +12,10 @@ class Disagreement(Exception):
     """Competitors compute different things: their times would say nothing."""
 
 
+class Failed(Exception):
+    """A program that is to be timed did not do its work; the message says what it said."""
+
+
 @dataclass(frozen=True)
 class Competitor:
     """call() is what is timed; its seconds count `scale` times (part of the work, extrapolated)."""

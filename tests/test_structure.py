@@ -90,14 +90,14 @@ def test_no_method_imports_another(name):
         assert not of_methods & stems
 
 
-def test_of_evaluation_only_relaxed_imports_torch():
+def test_of_evaluation_only_what_needs_tensors_imports_torch():
     with_torch = {
         name
         for name in SOURCES
         if name.startswith("evaluation")
         and "torch" in {i.split(".")[0] for i in imports(name, SOURCES[name])}
     }
-    assert with_torch == {"evaluation.relaxed"}
+    assert with_torch == {"evaluation.relaxed", "evaluation.on_device"}
 
 
 def test_scoring_and_the_configuration_load_no_torch():

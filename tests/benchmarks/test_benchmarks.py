@@ -1,5 +1,6 @@
 """A peer that computes something else would make every ratio meaningless: peers against the product."""
 
+import json
 import os
 import re
 import subprocess
@@ -10,8 +11,18 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks import evaluation_peers, handwritten, loss_peers, losses, methods, synthetic
-from benchmarks.report import Report
+from benchmarks import (
+    encoding,
+    evaluation_peers,
+    handwritten,
+    loss_peers,
+    losses,
+    methods,
+    optional_peers,
+    quick,
+    synthetic,
+)
+from benchmarks.report import Report, header
 from benchmarks.timing import Competitor, Disagreement, Measurement, interleave
 from evaluation import exact
 from evaluation.hamming import JointHistograms, joint_histograms
@@ -22,19 +33,98 @@ MULTI_HOT = synthetic.Shape("small, multi-hot", 13, 700, 6, multi_hot=True)
 
 
 @pytest.mark.parametrize("shape", [SMALL, MULTI_HOT], ids=lambda shape: shape.name)
-@pytest.mark.parametrize("bits", [7, 16, 48, 64])
+@pytest.mark.parametrize("bits", [7, 48, 64, 65, 128, 300])
 def test_peers_count_the_same_histograms(shape, bits):
     codes = synthetic.codes(shape, bits, seed=bits)
     expected = joint_histograms(codes.query, codes.database, bits, codes.affinity).counts
     levels = codes.affinity.block(0, shape.queries)
-    flat = [evaluation_peers.words(part)[:, 0] for part in (codes.query, codes.database)]
-    by_numpy = evaluation_peers.numpy_histograms(*flat, bits, levels, expected.shape[1])
+    words = [evaluation_peers.words(part) for part in (codes.query, codes.database)]
+    columns = [evaluation_peers.columns(part) for part in words]
+    by_numpy = evaluation_peers.numpy_histograms(*columns, bits, levels, expected.shape[1])
     assert np.array_equal(by_numpy, expected)
     scalar = np.zeros_like(expected)
-    evaluation_peers.scalar_histograms(*flat, bits, levels, scalar)
+    evaluation_peers.scalar_histograms_of_words(*words, bits, levels, scalar)
     assert np.array_equal(scalar, expected)
+    if bits <= 64:
+        scalar[:] = 0
+        evaluation_peers.scalar_histograms(columns[0][0], columns[1][0], bits, levels, scalar)
+        assert np.array_equal(scalar, expected)
     distances = (expected.sum(axis=1) * np.arange(bits + 1)).sum()
-    assert evaluation_peers.sum_of_distances(*flat) == distances
+    assert sum(evaluation_peers.sum_of_distances(*pair) for pair in zip(*columns)) == distances
+    assert evaluation_peers.distances(*words).sum() == distances
+
+
+def without_ties(bits=63, queries=3):
+    """words (Q, 1) and (N, 1), relevance bool (Q, N), and the AP that no order of ties can change."""
+    rng = np.random.default_rng(5)
+    database = np.arange(bits + 1) > np.arange(bits)[:, None]  # item d has its first d bits set
+    database = database.T[rng.permutation(bits + 1)]
+    query = np.zeros((queries, bits), bool)
+    relevant = rng.random((queries, bits + 1)) < 0.3
+    relevant[:, 0] = True
+    counts = np.zeros((queries, 2, bits + 1), np.int64)
+    for q in range(queries):
+        counts[q, relevant[q].astype(int), database.sum(axis=1)] = 1
+    expected = exact.average_precision(JointHistograms(np.arange(2), counts))
+    assert np.allclose(expected.minimum, expected.maximum)
+    words = [evaluation_peers.words(np.packbits(part, axis=1)) for part in (query, database)]
+    return words, relevant, counts, expected.expected.mean()
+
+
+def test_faiss_counts_and_ranks_the_same():
+    faiss = pytest.importorskip("faiss")
+    (query, database), relevant, counts, expected = without_ties()
+    levels = relevant.astype(np.uint8)
+    assert np.array_equal(optional_peers.faiss_histograms(faiss, query, database, 63, levels, 2), counts)
+    for heap in (False, True):
+        index = optional_peers.faiss_index(faiss, database, heap)
+        found = optional_peers.faiss_average_precision(index, query, relevant)
+        assert found == pytest.approx(expected, abs=1e-12)
+    wide = synthetic.codes(SMALL, 128)
+    words = [evaluation_peers.words(part) for part in (wide.query, wide.database)]
+    distances = optional_peers.faiss_distances(faiss, *words)
+    assert np.array_equal(distances, evaluation_peers.distances(*words))
+
+
+def test_torchmetrics_agrees_where_it_must():
+    retrieval = pytest.importorskip("torchmetrics.functional.retrieval")
+    words, relevant, _, expected = without_ties()
+    distances = torch.from_numpy(evaluation_peers.distances(*words).astype(np.float32))
+    hits = torch.from_numpy(relevant.astype(np.int64))
+    found = optional_peers.torchmetrics_mean(retrieval.retrieval_average_precision, distances, hits, 63)
+    assert found == pytest.approx(expected, abs=1e-5)
+    # It averages NDCG over ties, as the product does.
+    codes = synthetic.codes(MULTI_HOT, 16)
+    found = joint_histograms(codes.query, codes.database, 16, codes.affinity)
+    words = [evaluation_peers.words(part) for part in (codes.query, codes.database)]
+    distances = torch.from_numpy(evaluation_peers.distances(*words).astype(np.float32))
+    gains = torch.from_numpy((2**found.levels - 1)[codes.affinity.block(0, MULTI_HOT.queries)])
+    value = optional_peers.torchmetrics_mean(retrieval.retrieval_normalized_dcg, distances, gains, 16)
+    assert value == pytest.approx(exact.ndcg(found).expected.mean(), abs=1e-4)
+
+
+def test_metric_learning_library_agrees_without_ties():
+    pytest.importorskip("faiss")
+    library = pytest.importorskip("pytorch_metric_learning")
+    words, relevant, _, _ = without_ties(queries=1)
+    query, database = (evaluation_peers.signs(part.view(np.uint8), 63) for part in words)
+    expected = without_ties(queries=1)[3]
+    calculator = optional_peers.learning_calculator(library)
+    found = optional_peers.learning_average_precision(
+        calculator, query, database, np.array([1]), relevant[0].astype(np.int64)
+    )
+    assert found == pytest.approx(expected, abs=1e-6)
+
+
+def test_header_says_which_peers_are_absent(monkeypatch):
+    monkeypatch.setattr(
+        optional_peers, "PEERS", {"numpy": ("numpy",), "no_such_module": ("no-such-package",)}
+    )
+    present, absent = optional_peers.versions()
+    assert present == [f"numpy {np.__version__}"]
+    assert absent == ["no-such-package"]
+    assert set(optional_peers.found()) == {"numpy"}
+    assert "not installed, so not timed: no-such-package" in header(threads=1)
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +189,16 @@ def test_scikit_learn_agrees_on_ndcg():
 
 
 @pytest.mark.parametrize(
-    "objective,levels", [("ap_s", 2), ("ap_s", 4), ("dcg_s", 2), ("dcg_s", 4), ("dcg_s", 8)]
+    "objective,levels",
+    [
+        ("ap_s", 2),
+        ("ap_s", 4),
+        ("dcg_s", 2),
+        ("dcg_s", 4),
+        ("dcg_s", 8),
+        ("mutual information", 2),
+        ("mutual information", 4),
+    ],
 )
 @pytest.mark.parametrize("items,bits,bins", [(17, 12, 12), (40, 16, 5), (33, 8, 20)])
 def test_losses_agree_in_float64(objective, levels, items, bits, bins):
@@ -111,6 +210,23 @@ def test_losses_agree_in_float64(objective, levels, items, bits, bins):
         other_value, other_gradient = call()
         assert other_value == pytest.approx(value, rel=1e-12), name
         torch.testing.assert_close(other_gradient, gradient, rtol=1e-9, atol=1e-14, msg=name)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_likelihoods_agree_with_plain_autograd(seed):
+    found = losses.likelihoods(17, 300, seed)
+    assert set(found) == {"DPSH", "HashNet", "DTSH"}
+    for name, competitors in found.items():
+        assert len(competitors) == 2
+        _, gradient = competitors[losses.METHOD]()
+        assert gradient.abs().max() > 0
+        losses.check(competitors, name)
+
+
+def test_mutual_information_peer_is_the_definition():
+    # Distances 0, 0, 1, 1, of which those at 0 are relevant: one bit. Independent of relevance: none.
+    c, g = torch.tensor([[2.0, 2], [2, 2], [2, 2]]), torch.tensor([[2.0, 0], [1, 1], [0, 0]])
+    assert loss_peers.mutual_information(c, g, None).tolist() == pytest.approx([1, 0, 0], abs=1e-6)
 
 
 def test_autograd_peer_is_the_defining_sum():
@@ -182,6 +298,62 @@ def test_steps_that_differ_are_refused():
         methods.agree("something", [1.0, 2.0], [1.0, 2.1])
 
 
+@pytest.mark.parametrize("section", encoding.SECTIONS, ids=lambda section: section.__name__.strip("_"))
+def test_encoders_have_a_limit_and_agree_with_their_peers(section):
+    """A section compares the codes of its competitors before it hands them over."""
+    items = np.random.default_rng(0).random((520, encoding.FEATURES), np.float32)
+    title, competitors = section(np.random.default_rng(1), items)
+    assert title
+    assert {encoding.OURS, encoding.LIMIT} <= set(competitors)
+    scales = {entry.scale for entry in competitors.values() if isinstance(entry, Competitor)}
+    assert all(scale >= 1 for scale in scales)
+
+
+def test_codes_that_differ_are_refused():
+    codes = np.zeros((100, 48), bool)
+    encoding._agree("something", codes, codes)
+    with pytest.raises(Disagreement, match="something"):
+        encoding._agree("something", codes, ~codes)
+
+
+def test_seconds_of_a_run_go_where_its_files_say(tmp_path, capsys):
+    tsv = "s\th:m:s\tcpu_time\n{}\t0:00:04\t{}\n"
+    for protocol, method, wall, processor in (
+        ("a", "slow", "10.5", "9.0"),
+        ("b", "slow", "4.5", "4"),
+        ("a", "quick", "0.5", "NA"),
+    ):
+        file = tmp_path / "benchmarks/train_and_encode" / protocol / method / "12-48" / "0-2.tsv"
+        file.parent.mkdir(parents=True)
+        file.write_text(tsv.format(wall, processor))
+    for method, bits, fit, encode in (("slow", 12, 3, 1), ("slow", 48, 5, 0.5), ("quick", 12, 0.1, 0.1)):
+        file = tmp_path / "runs/a" / method / str(bits) / "0" / "run.json"
+        file.parent.mkdir(parents=True)
+        file.write_text(json.dumps({"method": method, "seconds_by_part": {"fit": fit, "encode": encode}}))
+    line = "2026-01-31 {} DEBUG something\n"
+    for rule, first, last in (
+        ("score_codes", "23:59:58,500", "23:59:59,750"),
+        ("load_dataset", "00:00:00,000", "00:00:02,000"),
+        ("train_and_encode", "00:00:00,000", "00:10:00,000"),
+    ):
+        file = tmp_path / "logs" / rule / "a.log"
+        file.parent.mkdir(parents=True)
+        file.write_text(line.format(first) + "a line of a trace\n" + line.format(last))
+    found = quick.spent(tmp_path)
+    assert found["training"] == {
+        "slow": {"jobs": 2, "wall": 15, "processor": 13, "fit": 8, "encode": 1.5},
+        "quick": {"jobs": 1, "wall": 0.5, "processor": 0, "fit": 0.1, "encode": 0.1},
+    }
+    assert found["stages"] == {"score_codes": (1, 1.25), "load_dataset": (1, 2.0)}
+    summary = quick.tables(Report(), found, wall=20, processor=18)
+    methods_table, parts = tables(capsys.readouterr().out)
+    assert [row[0].strip() for row in methods_table[1:]] == ["slow", "quick"]
+    seconds = [float(row[2]) for row in parts[1:]]
+    # 15.5 s of jobs, 9.7 of them work; what is left of 2 cores for 20 s is the rest.
+    assert seconds == pytest.approx([9.7, 5.8, 1.2, 2.0, 21.2], abs=0.051)
+    assert summary[0][2] == "20 s"
+
+
 def command(*arguments):
     return subprocess.run(
         [sys.executable, "-m", "benchmarks", *arguments],
@@ -203,6 +375,8 @@ def test_command_prints_and_writes_markdown(tmp_path):
     assert len(found) > 8
     summary = {row[0].strip(): row[2].strip() for row in found[-1][1:]}
     assert any("appendix over compiled" in name for name in summary)
+    assert {"DPSH", "HashNet", "DTSH"} <= {name.split(":")[0] for name in summary}
+    assert "- optional peers " in made.stdout
     assert all(summary.values())
 
 

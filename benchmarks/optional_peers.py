@@ -1,0 +1,112 @@
+"""Published libraries that score codes, timed where they are installed: pip install --group benchmarks.
+
+Each is given what favours it: affinities, distances or an index that are there already.
+"""
+
+import importlib
+import importlib.metadata
+import importlib.util
+
+import numpy as np
+
+# Module -> names of the packages that bring it.
+PEERS = {
+    "faiss": ("faiss-cpu", "faiss-gpu", "faiss"),
+    "torchmetrics": ("torchmetrics",),
+    "pytorch_metric_learning": ("pytorch-metric-learning",),
+}
+
+
+def found():
+    """Module -> its module object for the peers that are installed here; it is imported."""
+    return {name: importlib.import_module(name) for name in PEERS if _is_there(name)}
+
+
+def versions():
+    """(texts "package version" of the peers that are installed, packages of those that are not)."""
+    present, absent = [], []
+    for name, packages in PEERS.items():
+        (present if _is_there(name) else absent).append(_described(name, packages))
+    return present, absent
+
+
+def _is_there(name):
+    return importlib.util.find_spec(name) is not None
+
+
+def _described(name, packages):
+    if not _is_there(name):
+        return packages[0]
+    for package in packages:
+        try:
+            return f"{package} {importlib.metadata.version(package)}"
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return name
+
+
+def faiss_distances(faiss, query, database):
+    """Hamming distances int32 (Q, N) of words uint64 (Q, W), (N, W), by faiss.hammings."""
+    query, database = np.ascontiguousarray(query), np.ascontiguousarray(database)
+    out = np.empty((len(query), len(database)), np.int32)
+    pointers = [faiss.swig_ptr(part.view(np.uint8)) for part in (query, database)]
+    faiss.hammings(*pointers, len(query), len(database), query.shape[1] * 8, faiss.swig_ptr(out))
+    return out
+
+
+def faiss_histograms(faiss, query, database, bits, levels, depth):
+    """Joint histograms int64 (Q, depth, b + 1): faiss.hammings, then a bincount a query.
+
+    levels: uint8 (Q, N), the affinities.
+    """
+    counts = np.empty((len(query), depth, bits + 1), np.int64)
+    for q in range(len(query)):
+        slot = levels[q] * np.int64(bits + 1)
+        slot += faiss_distances(faiss, query[q : q + 1], database)[0]
+        counts[q] = np.bincount(slot, minlength=depth * (bits + 1)).reshape(depth, bits + 1)
+    return counts
+
+
+def faiss_index(faiss, database, heap):
+    """IndexBinaryFlat of words uint64 (N, W). heap: its default; without, it counts distances first."""
+    index = faiss.IndexBinaryFlat(database.shape[1] * 64)
+    index.use_heap = heap
+    index.add(np.ascontiguousarray(database).view(np.uint8))
+    return index
+
+
+def faiss_average_precision(index, query, relevant):
+    """Mean average precision of faiss's ranking of everything, ties as it leaves them; relevant (Q, N)."""
+    _, order = index.search(np.ascontiguousarray(query).view(np.uint8), index.ntotal)
+    total = 0.0
+    for q, items in enumerate(order):
+        places = np.flatnonzero(relevant[q, items])
+        if len(places):
+            total += np.mean(np.arange(1, len(places) + 1) / (places + 1.0))
+    return total / len(query)
+
+
+def torchmetrics_mean(function, distances, targets, most):
+    """Mean over queries of a retrieval metric of torchmetrics; distances (Q, N) up to `most`, targets (Q, N):
+    tensors. Scores must be positive, or its average precision counts their items as irrelevant."""
+    values = [function(most + 1 - one, target) for one, target in zip(distances, targets)]
+    return float(sum(values) / len(values))
+
+
+def learning_calculator(library):
+    """The AccuracyCalculator of pytorch-metric-learning for the mean average precision of a whole ranking."""
+    import torch
+
+    calculators = importlib.import_module(f"{library.__name__}.utils.accuracy_calculator")
+    return calculators.AccuracyCalculator(
+        include=("mean_average_precision",), k=None, device=torch.device("cpu")
+    )
+
+
+def learning_average_precision(calculator, query, database, query_labels, database_labels):
+    """Its mean average precision; query, database: float32 +-1 (n, b), labels int64 (n,).
+
+    It ranks by Euclidean distance, which has the order of the Hamming distance, ties as faiss leaves them.
+    """
+    found = calculator.get_accuracy(query, query_labels, database, database_labels)
+    return float(found["mean_average_precision"])
