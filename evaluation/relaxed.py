@@ -16,6 +16,8 @@ from functools import lru_cache
 import torch
 from torch.autograd.function import once_differentiable
 
+from evaluation._discount_sums import DISCOUNT_KNOTS, discount_sum_table
+
 try:
     from evaluation import _relaxed_kernels as kernels
 except ImportError:  # Numba is not needed for the tensor path
@@ -252,11 +254,11 @@ def _dcg_full(c, g, relevant, gains, items):
 
 
 def _discount_sum(x, table):
-    position = x.double() * 16
+    position = x.double() * DISCOUNT_KNOTS
     knot = position.detach().floor().clamp(0, table.shape[1] - 2).nan_to_num(0).to(torch.int64)
     t = position - knot
     (y0, m0), (y1, m1) = table[:, knot], table[:, knot + 1]
-    m0, m1 = m0 / 16, m1 / 16
+    m0, m1 = m0 / DISCOUNT_KNOTS, m1 / DISCOUNT_KNOTS
     value = (((2 * (y0 - y1) + m0 + m1) * t + 3 * (y1 - y0) - 2 * m0 - m1) * t + m0) * t + y0
     return value.to(x.dtype)
 
@@ -297,7 +299,7 @@ def _discounts(most):
 
 @lru_cache(maxsize=8)
 def _discount_table(most):
-    return torch.from_numpy(kernels.discount_sum_table(most))
+    return torch.from_numpy(discount_sum_table(most))
 
 
 @lru_cache(maxsize=1)

@@ -72,7 +72,7 @@ def _curves(histograms, items):
 
 def _cuts(items):
     """Ranks evenly spaced on a logarithmic axis, six to a decade, from 1 to the last; int64."""
-    steps = np.unique(np.round(10 ** (np.arange(6 * np.ceil(np.log10(items)) + 1) / 6)).astype(np.int64))
+    steps = np.unique(np.round(10 ** (np.arange(6 * np.ceil(np.log10(items))) / 6)).astype(np.int64))
     return np.append(steps[steps < items], items)
 
 

@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from sklearn.metrics import ndcg_score
 
 from evaluation.__main__ import main
 
@@ -43,10 +44,78 @@ def test_every_form_of_the_same_codes_scores_the_same(tmp_path, capsys, arrays):
         assert scored(tmp_path, capsys, form, "--at", "5", "--at", "20") == plain
 
 
+@pytest.mark.parametrize("bits", [1, 7, 8, 9, 17, 24])
+def test_packed_codes_of_any_width_score_as_unpacked_ones(tmp_path, capsys, arrays, bits):
+    for name in ("query", "database"):
+        arrays[name] = np.random.default_rng(bits).integers(0, 2, (len(arrays[name]), bits), np.uint8)
+    plain = scored(tmp_path, capsys, arrays)
+    assert plain["bits"] == bits
+    assert scored(tmp_path, capsys, arrays | {"bits": bits}) == plain
+    packed = {name: np.packbits(arrays[name], axis=1) for name in ("query", "database")}
+    assert scored(tmp_path, capsys, arrays | packed | {"bits": bits}) == plain
+
+
+class Payload:
+    """Unpickling it makes a file."""
+
+    def __init__(self, path):
+        self.path = str(path)
+
+    def __reduce__(self):
+        return open, (self.path, "w")
+
+
+@pytest.mark.parametrize("form", ["file", "folder"])
+def test_nothing_is_ever_unpickled(tmp_path, capsys, arrays, form):
+    made = tmp_path / "made"
+    arrays["query_labels"] = np.array([Payload(made)] * 9)
+    if form == "file":
+        np.savez(tmp_path / "codes", **arrays)
+    else:
+        (tmp_path / "codes").mkdir()
+        for name, array in arrays.items():
+            np.save(tmp_path / "codes" / name, array)
+    assert main([str(tmp_path / ("codes.npz" if form == "file" else "codes"))]) == 1
+    assert "readable" in capsys.readouterr().err
+    assert not made.exists()
+
+
 def test_multi_hot_labels_count_shared_labels(tmp_path, capsys, arrays):
     one_hot = {name: np.eye(3, dtype=int)[arrays[name]] for name in ("query_labels", "database_labels")}
     as_classes = scored(tmp_path, capsys, arrays)
     assert scored(tmp_path, capsys, arrays | one_hot) == pytest.approx(as_classes)
+
+
+def test_printed_values_are_those_of_scikit_learn_and_of_counting(tmp_path, capsys, arrays):
+    tags = np.random.default_rng(1).integers(0, 2, (49, 4))
+    tags[:10, 0] = 1  # each query has something relevant
+    arrays |= {"query_labels": tags[:9], "database_labels": tags[9:]}
+    printed = scored(tmp_path, capsys, arrays, "--at", "6")
+    distances = (arrays["query"][:, None] != arrays["database"]).sum(axis=2)
+    affinity = tags[:9] @ tags[9:].T
+    for name, cut in (("ndcg", None), ("ndcg@6", 6)):
+        assert printed[name] == pytest.approx(ndcg_score(2.0**affinity - 1, -distances, k=cut))
+    # Expected precision: a tie of n items with r relevant has r / n at each of its ranks.
+    total = 0.0
+    for row, relevant in zip(distances, affinity > 0):
+        for distance in row[np.argsort(row)[:6]]:
+            total += relevant[row == distance].mean()
+    assert printed["precision@6"] == pytest.approx(total / 9 / 6)
+
+
+def test_the_normaliser_of_ap_at_k_is_the_one_asked_for(tmp_path, capsys, arrays):
+    # One query whose ranking has relevant items at ranks 1 and 3 of 5: sums of precision 1 and 1 + 2/3.
+    codes = {"query": np.ones((1, 5)), "database": np.tri(5)[::-1], "query_labels": np.array([4])}
+    codes |= {"database_labels": np.array([4, 3, 4, 3, 3])}
+    expected = {"hits": 1.0, "min": 1 / 2, "relevant": 1 / 2}
+    for normaliser, value in expected.items():
+        options = ("--at", "2", "--at", "4", "--ap-at-normaliser", normaliser)
+        found = scored(tmp_path, capsys, codes, *options)
+        assert found["ap@2"] == pytest.approx(value)
+        assert found["ap@4"] == found["ap"] == pytest.approx((1 + 2 / 3) / 2)
+    assert scored(tmp_path, capsys, codes, "--at", "2")["ap@2"] == 1.0
+    found = scored(tmp_path, capsys, codes, "--at", "1", "--ap-at-normaliser", "min")
+    assert found["ap@1"] == 1.0
 
 
 def test_per_query_values_average_to_the_printed_ones(tmp_path, capsys, arrays):

@@ -153,6 +153,20 @@ def test_large_cuts_equal_sums_over_the_hypergeometric_distribution(at, normalis
         assert found == pytest.approx(value, abs=1e-10)
 
 
+def test_a_large_tie_that_is_cut_has_a_closed_form():
+    """All tied: the mean precision is linear in the hits h, and their mean m r / n. The probabilities of h
+    span thousands of powers of ten here."""
+    for items, relevant, at in [
+        (400_000, 200_000, 200_000),
+        (100_000, 30_000, 70_001),
+        (50_000, 49_000, 900),
+    ]:
+        joint = JointHistograms(np.arange(2), np.array([[[items - relevant], [relevant]]]))
+        slope = (at * relevant / items - 1) / (at - 1)
+        expected = slope + (1 - slope) * np.sum(1 / np.arange(1, at + 1)) / at
+        assert exact.average_precision(joint, at).expected[0] == pytest.approx(expected, abs=1e-12)
+
+
 def test_large_values_equal_a_term_by_term_sum_in_extended_precision():
     _, _, joint = random_case(5, items=200_000, bits=12, levels=(0, 1))
     counts = joint.counts[0].astype(np.longdouble)
@@ -216,6 +230,7 @@ def test_all_tied_codes_score_what_the_base_rate_gives():
 def test_queries_without_relevant_items_score_ap_0_and_ndcg_1():
     joint = JointHistograms(np.arange(2), np.array([[[3, 2], [0, 0]], [[0, 2], [3, 0]]]))
     assert exact.queries_without_relevant(joint) == 1
+    assert exact.queries_without_relevant(JointHistograms(joint.levels, joint.counts[[0, 1, 1]])) == 1
     for at in (None, 2, 4):
         assert [part[0] for part in exact.average_precision(joint, at)] == [0, 0, 0]
         assert [part[0] for part in exact.ndcg(joint, at)] == [1, 1, 1]
@@ -227,10 +242,26 @@ def test_radius_and_precision_recall_count_whole_ties():
         np.arange(2), np.array([[[0, 1, 1, 4], [0, 2, 0, 2]], [[0, 0, 0, 5], [0, 0, 0, 5]]])
     )
     assert exact.precision_within_radius(joint, 2) == pytest.approx([0.5, 0.0])
+    assert exact.precision_within_radius(joint) == pytest.approx([0.5, 0.0])  # 2, as the field does
+    assert exact.precision_within_radius(joint, 1) == pytest.approx([2 / 3, 0.0])
+    at_once = JointHistograms(np.arange(3), np.array([[[3, 0, 9], [1, 0, 0], [1, 0, 0]]]))
+    assert exact.precision_within_radius(at_once, 0) == pytest.approx([2 / 5])
+    assert exact.precision_within_radius(at_once, 1) == pytest.approx([2 / 5])
     precision, recall = exact.precision_recall_curve(joint)
     assert np.isnan(precision[0])
     assert precision[1:] == pytest.approx([2 / 3, 0.5, (0.4 + 0.5) / 2])
     assert recall == pytest.approx([0, 0.25, 0.25, 1])
+
+
+def test_precision_and_recall_are_averaged_over_the_queries_that_have_any():
+    # Relevant: 4 of the first query, 1 of the second, none of the third.
+    counts = np.array([[[0, 2, 0], [0, 1, 3]], [[0, 2, 3], [1, 0, 0]], [[2, 2, 2], [0, 0, 0]]])
+    precision, recall = exact.precision_recall_curve(JointHistograms(np.arange(2), counts))
+    assert precision == pytest.approx([(1 + 0) / 2, (1 / 3 + 1 / 3 + 0) / 3, (4 / 6 + 1 / 6 + 0) / 3])
+    assert recall == pytest.approx([(0 + 1) / 2, (1 / 4 + 1) / 2, 1])
+    precision, recall = exact.precision_recall_curve(JointHistograms(np.arange(2), counts[2:]))
+    assert precision.tolist() == [0, 0, 0]
+    assert recall.shape == (3,) and np.isnan(recall).all()
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -241,6 +272,13 @@ def test_curve_of_precision_at_k_is_the_mean_of_precision_at_each_k(seed):
     assert exact.precision_at_curve(joint, cuts) == pytest.approx(expected, abs=1e-12)
     with pytest.raises(ValueError, match="positive"):
         exact.precision_at_curve(joint, [3, 0])
+
+
+def test_curve_of_precision_at_k_of_several_queries_with_items_at_distance_0():
+    # By rank, relevant items expected: 1/2, 1, 1, 1 of the first query; 0, 2/3, 4/3, 2 of the second.
+    joint = JointHistograms(np.arange(2), np.array([[[1, 2], [1, 0]], [[1, 1], [0, 2]]]))
+    expected = [(1 / 2 + 0) / 2, (1 + 2 / 3) / 4, (1 + 4 / 3) / 6, (1 + 2) / 8]
+    assert exact.precision_at_curve(joint, [1, 2, 3, 4]) == pytest.approx(expected)
 
 
 def test_distance_shares_count_pairs():

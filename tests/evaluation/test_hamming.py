@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from evaluation import hamming
 from evaluation.hamming import AffinityBlocks, EqualLabels, SharedLabels, check_packed, joint_histograms, pack
 
 WIDTHS = [1, 2, 7, 8, 9, 12, 16, 24, 31, 40, 48, 55, 56, 57, 63, 64, 65, 128, 200, 1024]
@@ -51,6 +52,64 @@ def test_histograms_equal_a_plain_count(bits):
         found = joint_histograms(*packed, bits, blocks)
         assert np.array_equal(found.levels, distance_levels)
         assert np.array_equal(found.counts, counted(query, database, index, 5))
+
+
+@pytest.mark.parametrize("items", [8191, 8193, 20_000])
+def test_histograms_of_a_database_of_several_blocks_equal_a_plain_count(items):
+    rng = np.random.default_rng(items)
+    query, database = random_codes(rng, 3, items, 12)
+    packed = pack(query), pack(database)
+    classes = np.array([0, 1, 2]), rng.choice(3, items, p=[0.8, 0.15, 0.05])
+    found = joint_histograms(*packed, 12, EqualLabels(*classes))
+    same = (classes[0][:, None] == classes[1]).astype(int)
+    assert np.array_equal(found.counts, counted(query, database, same, 2))
+    labels = rng.random((3, 5)) < 0.6, rng.random((items, 5)) < 0.3
+    shared = SharedLabels(*labels)
+    found = joint_histograms(*packed, 12, shared)
+    levels = labels[0].astype(int) @ labels[1].T.astype(int)
+    assert np.array_equal(found.counts, counted(query, database, levels, len(shared.levels)))
+
+
+@pytest.mark.parametrize("sizes", [[64, 128, 64, 320, 1], [63, 1, 65, 127, 512, 3], [512, 512, 448, 64]])
+def test_classes_that_begin_and_end_at_edges_of_words_and_vectors_are_counted_whole(sizes):
+    rng = np.random.default_rng(4)
+    query, database = random_codes(rng, len(sizes), sum(sizes), 9)
+    classes = np.repeat(np.arange(len(sizes)), sizes)
+    same = (np.arange(len(sizes))[:, None] == classes).astype(int)
+    found = joint_histograms(pack(query), pack(database), 9, EqualLabels(np.arange(len(sizes)), classes))
+    assert np.array_equal(found.counts, counted(query, database, same, 2))
+
+
+def test_affinities_made_some_queries_at_a_time_are_those_made_at_once(monkeypatch):
+    rng = np.random.default_rng(3)
+    query, database = random_codes(rng, 21, 90, 12)
+    levels, asked = rng.integers(0, 3, (21, 90)), []
+
+    def compute(begin, end):
+        asked.append((begin, end))
+        return levels[begin:end]
+
+    affinity, expected = AffinityBlocks(compute, (1, 2)), counted(query, database, levels, 3)
+    at_once = joint_histograms(pack(query), pack(database), 12, affinity)
+    assert asked == [(0, 21)]
+    assert np.array_equal(at_once.counts, expected)
+    asked.clear()
+    monkeypatch.setattr(hamming, "_BLOCK_PAIRS", 1)
+    found = joint_histograms(pack(query), pack(database), 12, affinity)
+    assert asked == [(0, 8), (8, 16), (16, 21)]
+    assert np.array_equal(found.counts, expected)
+    short = AffinityBlocks(lambda begin, end: levels[begin : min(end, 20)], (1, 2))
+    with pytest.raises(ValueError, match=r"queries 16\.\.20 have shape \(4, 90\), not \(5, 90\)"):
+        joint_histograms(pack(query), pack(database), 12, short)
+
+
+def test_levels_of_shared_labels_reach_the_most_that_can_be_shared():
+    three, two, none = np.array([[1, 1, 1, 0]]), np.array([[0, 0, 1, 1], [1, 0, 0, 0]]), np.zeros((1, 4))
+    assert SharedLabels(three, two).levels.tolist() == [0, 1, 2]
+    assert SharedLabels(two, three).levels.tolist() == [0, 1, 2]
+    assert SharedLabels(three, three).levels.tolist() == [0, 1, 2, 3]
+    assert SharedLabels(three, three, binary=True).levels.tolist() == [0, 1]
+    assert SharedLabels(none, three).levels.tolist() == SharedLabels(three, none).levels.tolist() == [0, 1]
 
 
 def test_threads_do_not_change_the_counts():

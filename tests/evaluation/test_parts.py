@@ -102,12 +102,23 @@ def test_parts_that_do_not_belong_together_are_refused(tmp_path, capsys):
     files = counted(tmp_path, write(tmp_path / "codes", arrays()), 3)
     text = tmp_path / "text.npz"
     cases = [
-        (files[:2], "these are missing: 3"),
+        (files[:2], "of 3 parts, these are missing: 3"),
+        (files[1:], "of 3 parts, these are missing: 1"),
         ([files[1], files[1], files[2]], "part 2 of 3 is given twice"),
         ([files[1], mangled(tmp_path, "n.npz", part=np.array([1, 4]))], "n.npz: its number of parts differ"),
         ([files[1], mangled(tmp_path, "d.npz", database=np.array(99))], "d.npz: its database differ"),
         ([files[1], mangled(tmp_path, "q.npz", query=np.zeros(32, np.uint8))], "q.npz: its queries differ"),
         ([mangled(tmp_path, "c.npz", counts=np.zeros((7, 2, 14), int))], "counts are not those of 33 items"),
+        (
+            [mangled(tmp_path, "s.npz", part=np.array([2, 3]))],  # counts of 33 items, part 2 has 34
+            "counts are not those of 34 items",
+        ),
+        (
+            [files[1], mangled(tmp_path, "b.npz", counts=np.zeros((7, 2, 13), int))],
+            "b.npz: its queries or bits differ",
+        ),
+        ([mangled(tmp_path, "w.npz", counts=np.zeros((7, 2)))], "w.npz: not the histograms"),
+        ([mangled(tmp_path, "l.npz", levels=np.arange(3))], "l.npz: not the histograms"),
         ([mangled(tmp_path, "x.npz", more=np.zeros(1))], "x.npz: not the histograms"),
         ([str(text)], "not a readable .npz"),
     ]
@@ -132,9 +143,19 @@ def test_options_that_do_not_go_together(capsys, options, message):
     assert message in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("part", ["3", "0/3", "4/3", "a/b", "1/102", "-1/3"])
-def test_parts_that_there_are_not(tmp_path, capsys, part):
+@pytest.mark.parametrize(
+    ("part", "message"),
+    [
+        ("3", "written as 3/16"),
+        ("a/b", "written as 3/16"),
+        ("-1/3", "written as 3/16"),
+        ("0/3", "part 0 of 3: parts are numbered 1 to 3"),
+        ("4/3", "part 4 of 3: parts are numbered 1 to 3"),
+        ("1/102", "101 items cannot be 102 parts"),
+    ],
+)
+def test_parts_that_there_are_not(tmp_path, capsys, part, message):
     folder = write(tmp_path / "codes", arrays())
     assert main([folder, f"--part={part}", "--histograms", str(tmp_path / "x.npz")]) == 1
-    assert "part" in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert not (tmp_path / "x.npz").exists()

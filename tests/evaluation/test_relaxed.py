@@ -1,6 +1,9 @@
 """The relaxed objectives: known answers, plain formulas, finite differences, the exact metrics they relax."""
 
+import json
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -9,6 +12,7 @@ from scipy.special import digamma, expi, polygamma
 
 from evaluation import _relaxed_kernels as kernels
 from evaluation import exact, relaxed
+from evaluation._discount_sums import DISCOUNT_KNOTS, discount_sum_table
 from evaluation.hamming import AffinityBlocks, joint_histograms, pack
 
 BACKENDS = ("compiled", "torch")
@@ -241,6 +245,46 @@ def test_compiled_and_torch_agree_on_a_training_batch(objective, dtype, toleranc
     assert torch.allclose(*gradients, rtol=0, atol=tolerance * max(1.0, float(gradients[0].abs().max())))
 
 
+@pytest.mark.parametrize(
+    "number", [kernels.AP_SIMPLIFIED, kernels.AP_FULL, kernels.NDCG_SIMPLIFIED, kernels.NDCG_FULL]
+)
+def test_slopes_of_items_at_a_centre_towards_an_empty_bin_are_forward_differences(number):
+    """Where codes are binary: each item is at a centre, and the next one may hold nothing yet."""
+    row = np.array([0.0, 0, 0, 2, 2, 2, 4, 4])  # the first is the query itself
+    affinity = np.tile([0, 1, 0, 1, 2, 0, 0, 1], (8, 1))
+    discounts = np.concatenate([[0.0], np.cumsum(1 / np.log2(np.arange(2, 10)))])
+
+    def value_and_slopes(row):
+        positions, values = np.tile(row, (8, 1)), np.empty(8)
+        assert kernels.objective_and_slopes(
+            positions, affinity, 6, 1.0, number, discounts, discount_sum_table(16), values
+        )
+        return values[0], positions[0]
+
+    value, slopes = value_and_slopes(row)
+    for item in range(1, 8):
+        moved = row.copy()
+        moved[item] += 1e-4
+        assert slopes[item] == pytest.approx((value_and_slopes(moved)[0] - value) / 1e-4, abs=2e-4)
+    assert np.abs(slopes).max() > 0.02
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_compiled_and_torch_agree_on_binary_codes(objective):
+    """All at centres, with empty bins: a kink, at which both take the side of the larger distance."""
+    generator = np.random.default_rng(13)
+    codes = torch.from_numpy(np.repeat(generator.choice([-1.0, 1.0], size=(14, 4)), 2, axis=1))
+    affinity = torch.from_numpy(generator.integers(0, 3, (14, 14)))
+    gradients = []
+    for backend in BACKENDS:
+        leaf = codes.clone().requires_grad_()
+        evaluate(objective, leaf, affinity, 8, 1.0, backend).sum().backward()
+        gradients.append(leaf.grad)
+    # Tensors take the discount of an empty bin as a difference over 1/1000 of an item.
+    assert torch.allclose(*gradients, rtol=0, atol=1e-4 if objective == "dcg_r" else 1e-6)
+    assert gradients[0].abs().max() > 0.01
+
+
 # -- known answers ------------------------------------------------------------------------------------------
 
 KNOWN_CODES = [
@@ -399,14 +443,23 @@ def test_proposition_2_of_dcg_as_printed_differs_by_less_than_the_trapezoid_boun
 
 
 def test_tabled_discount_sums_are_sums_at_integers_and_smooth_between():
-    table = kernels.discount_sum_table(300)
+    table = discount_sum_table(300)
     sums = np.concatenate([[0.0], np.cumsum(1 / np.log2(np.arange(2, 302)))])
-    assert table[0, :: kernels.DISCOUNT_KNOTS][:301] == pytest.approx(sums[:301], abs=1e-9)
-    x = torch.arange(0, 300, 1 / kernels.DISCOUNT_KNOTS, dtype=torch.float64, requires_grad=True)
+    assert table[0, ::DISCOUNT_KNOTS][:301] == pytest.approx(sums[:301], abs=1e-9)
+    x = torch.arange(0, 300, 1 / DISCOUNT_KNOTS, dtype=torch.float64, requires_grad=True)
     continued = discount_sum(x)
     continued.sum().backward()
     assert table[0, : len(x)] == pytest.approx((continued - continued[0]).detach().numpy(), abs=1e-9)
     assert table[1, : len(x)] == pytest.approx(x.grad.numpy(), abs=1e-8)
+
+
+@pytest.mark.parametrize("total", [1.5, 15.9, 16.0, 16.5, 32.1, 64.9, 255.99, 256.5, 1000.0])
+def test_full_dcg_of_one_bin_is_the_mean_discount_up_to_its_total(total):
+    """Whatever the size of the table that the total calls for, or falls just short of."""
+    count = torch.tensor([[total]], dtype=torch.float64)
+    value = relaxed._dcg_full(count, 3 * count, None, torch.ones(1, 1, dtype=torch.float64), None)
+    expected = 3 * (discount_sum(count) - discount_sum(torch.zeros_like(count)))
+    assert value.item() == pytest.approx(expected.item(), abs=1e-6)
 
 
 def test_compiled_digamma_and_trigamma_are_those_of_scipy():
@@ -559,6 +612,35 @@ def test_second_derivatives_are_refused_or_right(objective, backend):
         return
     difference = central_differences(lambda x: penalty(x.clone().requires_grad_()).detach(), codes)
     assert torch.allclose(ours, difference, rtol=1e-4, atol=1e-5)
+
+
+def test_the_tensor_path_needs_no_numba():
+    codes, affinity = batch(12, 9, 6, 6, 1.0, levels=3)
+    expected = [evaluate(name, codes, affinity, 6, backend="torch") for name in OBJECTIVES]
+    script = f"""if True:
+        import json, sys
+        sys.modules["numba"] = None  # importing it fails
+        import torch
+        from evaluation import relaxed
+        codes = torch.tensor({codes.tolist()}, dtype=torch.float64)
+        affinity = torch.tensor({affinity.tolist()})
+        values = [
+            relaxed.average_precision(codes, affinity, 6),
+            relaxed.average_precision(codes, affinity, 6, simplified=False),
+            relaxed.ndcg(codes, affinity, 6),
+            relaxed.ndcg(codes, affinity, 6, simplified=False),
+            relaxed.mutual_information(codes, affinity, 6),
+        ]
+        print(json.dumps([value.tolist() for value in values]))
+        try:
+            relaxed.ndcg(codes, affinity, 6, backend="compiled")
+        except ValueError as error:
+            print(error)
+    """
+    told = subprocess.run([sys.executable, "-c", script], check=True, stdout=subprocess.PIPE, text=True)
+    values, error = told.stdout.splitlines()
+    assert json.loads(values) == [pytest.approx(value.tolist()) for value in expected]
+    assert "Numba" in error
 
 
 # -- bad input ----------------------------------------------------------------------------------------------

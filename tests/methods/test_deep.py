@@ -167,6 +167,26 @@ def test_the_reported_objective_is_the_mean_over_the_items_that_were_seen(count)
     assert records[0]["objective"] == pytest.approx(3.0)
 
 
+@pytest.mark.parametrize("bf16", [True, False])
+def test_16_bits_serve_networks_on_cuda_alone_and_only_if_asked_for(monkeypatch, bf16):
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: bf16)
+    cuda, cpu = torch.device("cuda"), torch.device("cpu")
+    method, network = Constant(bits=2), {"architecture": "small", "options": {}}
+    assert method._half(cuda) is None  # a hash layer alone
+    method.backbone = network
+    assert method._half(cuda) is (torch.bfloat16 if bf16 else torch.float16)
+    assert method._half(cpu) is None
+    method.mixed_precision = False
+    assert method._half(cuda) is None
+
+
+def test_batches_of_two_items_train():
+    items, labels = vectors(4)
+    records = []
+    Constant(bits=2, batch_size=2, epochs=1).fit(training_set(items, labels, records.append))
+    assert records[0]["objective"] == pytest.approx(3.0)
+
+
 def test_batches_of_one_item_are_refused_rather_than_training_nothing():
     items, labels = vectors()
     with pytest.raises(ValueError, match="batch_size") as told:
@@ -277,6 +297,19 @@ def test_training_improves_the_objective_on_the_training_set(name, settings):
             return method.objective(signs, torch.from_numpy(made.affinity(*[np.arange(90)] * 2))).mean()
 
     assert objective(trained) > objective(start) + 0.05
+
+
+@pytest.mark.parametrize(("name", "trains"), [("talr_ap", False), ("mihash", False), ("talr_ndcg", True)])
+def test_levels_that_are_all_above_0_are_something_to_rank_for_graded_methods_alone(name, trains):
+    items, labels = vectors()
+    graded = 1 + (labels[:, None] == labels).astype(np.int64)
+    made = TrainingSet(items, lambda rows, columns: graded[np.ix_(rows, columns)], (0, 1, 2))
+    method = load_class(name)(bits=3, epochs=1)
+    if trains:
+        assert method.fit(made).encode(items).shape == (len(items), 3)
+    else:
+        with pytest.raises(Refusal):
+            method.fit(made)
 
 
 @pytest.mark.parametrize("name", ["talr_ap", "talr_ndcg"])

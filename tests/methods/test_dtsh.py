@@ -113,6 +113,18 @@ def test_the_derivative_is_that_of_finite_differences(scale):
         assert slopes[i, k].item() == pytest.approx((ends[0] - ends[1]) / 2e-6, rel=1e-6, abs=1e-6)
 
 
+def test_thousands_of_negatives_of_a_group_overflow_nowhere():
+    """theta = v: T is 0 for 2,500 triplets, and 1,000 for as many: no products of exponentials."""
+    table = torch.tensor([[1000.0], [0.0], [-0.5]], dtype=torch.float64)
+    positives = np.array([[[0, 1]]], np.int32)
+    negatives = np.full((1, 1, 2500), 2, np.int32)
+    for chosen in (positives, positives[:, :, 1:]):
+        anchor = torch.full((1, 1), 2.0, dtype=torch.float64)
+        loss, slopes = triplet_likelihood(anchor, table, chosen, negatives, 0.5)
+        assert loss.item() == pytest.approx(2500 * math.log(2))
+        assert slopes.item() == pytest.approx(-2500 * 0.5 * (0 - -0.5) / 2)
+
+
 def test_scores_that_are_not_numbers_reach_the_likelihood():
     table = torch.zeros(4, 2)
     table[2, 1] = math.nan
@@ -179,6 +191,25 @@ def test_the_step_is_nine_times_the_gradient_of_the_objective_by_the_anchors():
             moved[i, k] += step
             ends.append(objective(moved))
         assert gradient[i, k] == pytest.approx(9 * (ends[0] - ends[1]) / 2e-6, rel=1e-5, abs=1e-7)
+
+
+def test_the_mean_is_over_the_groups_that_are_not_left_out_and_item_0_is_an_item():
+    scores = np.random.default_rng(2).normal(size=(6, 4))
+    indices, eta = np.array([4, 5]), 7.0
+    left_out = [-1, -1, -1]
+    positives = np.array([[[0, 1, 2], left_out], [[1, 0, 2], [2, 1, 0]]], np.int32)
+    negatives = np.array([[[3, 1], [3, 0]], [[0, 2], left_out[:2]]], np.int32)
+    method = DTSH(bits=4, positives=3, negatives=2, eta=eta)
+    method.memory = SimpleNamespace(
+        table=torch.from_numpy(scores.copy()),
+        groups=SimpleNamespace(draw=lambda *given: (positives, negatives)),
+        step=0,
+    )
+    loss = method.loss(torch.from_numpy(scores[indices]), None, torch.from_numpy(indices))
+    total, triplets = likelihood_by_loops(scores[indices], scores, positives, negatives, 2.0)
+    assert triplets == 2 * 3 * 2
+    errors = scores[indices] - np.sign(scores[indices])
+    assert loss.item() == pytest.approx(total / triplets + eta / 22_500 * (errors**2).sum() / 2)
 
 
 def test_rows_of_the_batch_are_written_into_the_table_and_others_stay():

@@ -75,6 +75,9 @@ def test_an_interrupted_training_goes_on_to_the_same_bytes(name, tmp_path, monke
     assert not file.parent.exists()
     assert [record["epoch"] for record in again] == [1, 2, 3]
     assert [record["objective"] for record in again] == [record["objective"] for record in whole]
+    seconds = [record["seconds"] for record in again]
+    assert seconds[:2] == [record["seconds"] for record in halves[:2]]
+    assert seconds == sorted(seconds)  # what the first attempt took counts too
     for (key, value), other in zip(alone.state().items(), resumed.state().values(), strict=True):
         assert value.tobytes() == other.tobytes(), key
 
