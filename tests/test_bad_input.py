@@ -960,6 +960,8 @@ def interrupted_job(folder):
             cwd=ROOT,
             stderr=subprocess.PIPE,
             text=True,
+            # Tests that run in the background of a shell inherit that Ctrl-C is ignored.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         with (folder / "chosen.json").open("w"):  # opened once the job reads from it
             started.send_signal(signal.SIGINT)

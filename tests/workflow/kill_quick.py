@@ -108,6 +108,8 @@ def _start(checkout, target):
         [sys.executable, "-m", "snakemake", "--cores", "2", target],
         cwd=checkout,
         start_new_session=True,
+        # In the background of a shell, Ctrl-C would be ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )

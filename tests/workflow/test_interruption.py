@@ -105,6 +105,8 @@ class Held:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
+            # Tests that run in the background of a shell inherit that Ctrl-C is ignored.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
 
     def __enter__(self):
