@@ -136,7 +136,7 @@ def _matlab(where: str, file: IO[bytes], function: str, **arguments):
         check_matlab(file, arguments.get("variable_names", ()))
         file.seek(0)
         return getattr(scipy.io, function)(file, **arguments)
-    except NotImplementedError as error:
+    except NotImplementedError as error:  # how SciPy says that it does not read HDF5
         raise ValueError(
             f"{where}: a file of MATLAB's version 7.3 (or newer), which is not read here; save it with -v7"
         ) from error

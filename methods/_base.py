@@ -83,6 +83,8 @@ class HashingMethod:
         ]
         return np.concatenate(blocks) if blocks else np.zeros((0, self.bits), bool)
 
+    # From here on what a method must define itself: conformance tests call all of it on every method.
+
     def encode_block(self, items):
         """Codes of at most `ENCODE_ROWS` items: bool (n, bits)."""
         raise NotImplementedError(f"{type(self).__name__} does not define encode_block")

@@ -147,7 +147,7 @@ def _create(partial, shape):
     except OSError as error:
         if error.errno in (errno.EINVAL, errno.EOPNOTSUPP):  # a file system that reserves no room
             return
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # what is told is why there was no room
             partial.unlink()
         raise
 

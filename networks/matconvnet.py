@@ -161,7 +161,7 @@ def _variables(path):
         with path.open("rb") as file:
             check_matlab(file)
         return scipy.io.loadmat(path, appendmat=False)
-    except NotImplementedError as error:
+    except NotImplementedError as error:  # how SciPy says that it does not read HDF5
         raise ValueError(f"{path}: a MATLAB 7.3 (HDF5) file; {VARIANTS}") from error
     except Exception as error:
         # The reader of damaged files fails with errors of every kind.

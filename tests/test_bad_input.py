@@ -39,10 +39,11 @@ from datasets.splits import Split
 from evaluation import __main__ as program
 from methods._checkpoint import Checkpoint
 from networks import _weights, matconvnet
-from workflow.configuration import load, read_settings
+from workflow.configuration import load
 from workflow.data import read_labels
 from workflow.files import filled, read_json, write_json
 from workflow.records import table_records
+from workflow.settings import read_settings
 
 ROOT = Path(__file__).parents[1]
 CASES = {}  # (kind, name) -> (function of a folder, words of the line)

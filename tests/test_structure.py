@@ -241,7 +241,7 @@ def test_nothing_loads_a_pickle():
 
 
 def test_yaml_is_read_by_a_safe_loader():
-    from workflow.configuration import _Loader
+    from workflow.settings import _Loader
 
     assert issubclass(_Loader, (yaml.SafeLoader, getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
 

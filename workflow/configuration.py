@@ -9,20 +9,17 @@ import copy
 import functools
 import importlib
 import itertools
-import math
-import os
 import re
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import jsonschema
-import yaml
 
 import networks
 from methods._catalogue import catalogue
 from workflow import downloads
-from workflow.mistakes import ConfigurationError, nearest
+from workflow.mistakes import ConfigurationError, nearest, shown
+from workflow.settings import check_plain, read_settings
 from workflow.sources import Sources, skipped
 
 SECTIONS = ("datasets", "networks", "protocols", "methods")  # config/<section>.yaml
@@ -79,7 +76,7 @@ def load(root, overrides=None):
             path.stem: read_settings(path) for path in sorted((root / "config" / folder).glob("*.yaml"))
         }
     overrides = {} if overrides is None else overrides
-    _check_plain(overrides, "--configfile")
+    check_plain(overrides, "--configfile")
     overrides = copy.deepcopy(overrides)
     for key in ("skip", "report"):
         if key in overrides:
@@ -99,93 +96,6 @@ def _names(value):
     if isinstance(value, str):
         return re.findall(r"[^\s,'\"\[\]]+", value)
     return [] if value is None else value
-
-
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
-    """YAML of plain values, in which a key that stands twice is a mistake: the first would be lost."""
-
-    def construct_mapping(self, node, deep=False):
-        seen = set()
-        for key, _ in node.value:
-            if isinstance(key, yaml.ScalarNode):
-                if key.value in seen and key.value != "<<":
-                    where = key.start_mark
-                    raise yaml.constructor.ConstructorError(None, None, f"the key {key.value!r} twice", where)
-                seen.add(key.value)
-        return super().construct_mapping(node, deep)
-
-
-def read_settings(path):
-    """The mapping of a YAML file, {} of an empty one; raises ConfigurationError."""
-    try:
-        values = yaml.load(path.read_text(encoding="utf-8"), _Loader) or {}
-    except UnicodeDecodeError as error:
-        raise ConfigurationError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from error
-    except OSError as error:
-        raise ConfigurationError(f"{path}: {error.strerror}") from error
-    except (yaml.YAMLError, ValueError, LookupError, RecursionError) as error:
-        # Not YAMLError only: dates and numbers that there are not end in what Python says of them.
-        mark = getattr(error, "problem_mark", None)
-        line = f", line {mark.line + 1}" if mark else ""
-        problem = " ".join(str(getattr(error, "problem", None) or error).split())
-        raise ConfigurationError(f"{path}{line}: not valid YAML ({problem})") from error
-    _check_plain(values, path)
-    return values
-
-
-DEEPEST = 30
-
-
-def _check_plain(values, file, keys=()):
-    """Raise ConfigurationError for what no setting is: what stays can be merged, shown and kept as JSON.
-
-    Settings are made of mappings from names or numbers, lists, text, integers of 64 bits, finite numbers,
-    booleans and nothing at all.
-    """
-
-    def fail(message):
-        place = ".".join(_shown(str(key)) for key in keys).replace(".[", "[")
-        raise ConfigurationError(f"{file}: {place}: {message}" if place else f"{file}: {message}")
-
-    if not keys and not isinstance(values, dict):
-        fail(f"must be a mapping from keys to values, not a {type(values).__name__}")
-    if len(keys) > DEEPEST:
-        keys = keys[:3]
-        fail(f"goes deeper than {DEEPEST} levels")
-    if isinstance(values, dict):
-        for key, value in values.items():
-            if isinstance(key, bool) or not isinstance(key, (str, int)):
-                fail(f"the key {_shown(repr(key))} must be text: write it in quotes")
-            _check_plain(key, file, (*keys, key))
-            _check_plain(value, file, (*keys, key))
-    elif isinstance(values, list):
-        for index, value in enumerate(values):
-            _check_plain(value, file, (*keys, f"[{index}]"))
-    elif isinstance(values, str):
-        if any(ord(character) < 32 and character not in "\n\t" for character in values) or not _utf8(values):
-            fail("holds characters that are no text")
-    elif isinstance(values, float):
-        if not math.isfinite(values):
-            fail(f"must be a finite number, not {values}")
-    elif isinstance(values, int) and not isinstance(values, bool):
-        if not -(2**63) <= values < 2**63:
-            fail("is an integer of more than 64 bits")
-    elif values is not None and not isinstance(values, bool):
-        fail(f"is a {type(values).__name__}, not text or a number: write it in quotes")
-
-
-def _utf8(text):
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:  # half of a character
-        return False
-    return True
-
-
-def _shown(text, most=120):
-    """Text as part of a line, without its middle where it is long."""
-    text = " ".join(text.split())
-    return text if len(text) <= most else f"{text[: most * 2 // 3]} … {text[-most // 4 :]}"
 
 
 def _is_integer(_, value):
@@ -354,7 +264,7 @@ class Configuration:
         for method, annotation in allowed.items():
             for value in values:
                 if not _fits(value, annotation):
-                    self._fail(where, f"of {method} must be {annotation}, not {_shown(repr(value))}")
+                    self._fail(where, f"of {method} must be {annotation}, not {shown(repr(value))}")
 
     def _check_parameters(self, method):
         allowed = [p for p in self.cards[method].parameters if p not in GIVEN]
@@ -385,7 +295,7 @@ class Configuration:
                 annotation = self.cards[method].parameters[name]
                 if not _fits(value, annotation):
                     hint = " (YAML reads 5e-4 as text: write 5.0e-4)" if isinstance(value, str) else ""
-                    self._fail(where, f"must be {annotation}, not {_shown(repr(value))}{hint}")
+                    self._fail(where, f"must be {annotation}, not {shown(repr(value))}{hint}")
 
     def _check_table(self, name, table):
         asked = set()
@@ -414,7 +324,7 @@ class Configuration:
 
     def _known(self, where, name, known, what):
         if name not in known:
-            self._fail(where, f"unknown {what} {_shown(repr(name))}{nearest(name, sorted(known))}")
+            self._fail(where, f"unknown {what} {shown(repr(name))}{nearest(name, sorted(known))}")
 
     def _validate(self, value, schema, where):
         error = jsonschema.exceptions.best_match(VALIDATOR(schema).iter_errors(value))
@@ -432,10 +342,8 @@ class Configuration:
             self._fail(place, f"{missing!r} is missing")
         if error.validator == "enum":
             known = [str(v) for v in error.validator_value]
-            self._fail(
-                place, f"{_shown(repr(error.instance))} is not allowed{nearest(error.instance, known)}"
-            )
-        self._fail(place, error.message.replace(repr(error.instance), _shown(repr(error.instance))))
+            self._fail(place, f"{shown(repr(error.instance))} is not allowed{nearest(error.instance, known)}")
+        self._fail(place, error.message.replace(repr(error.instance), shown(repr(error.instance))))
 
     def _fail(self, where, message):
         """where: keys from the section on; the file follows from who set them."""
@@ -453,8 +361,8 @@ class Configuration:
             file, keys = f"config/{section}/{rest[0]}.yaml", rest[1:]
         else:
             file, keys = "config/config.yaml", where
-        key = ".".join(_shown(str(key)) for key in keys).replace(".[", "[")
-        message = _shown(message, 400)
+        key = ".".join(shown(str(key)) for key in keys).replace(".[", "[")
+        message = shown(message, 400)
         raise ConfigurationError(f"{file}: {key}: {message}" if key else f"{file}: {message}")
 
     # -- runs ----------------------------------------------------------------------------------------------
@@ -608,41 +516,3 @@ def _fill_defaults(value, schema):
     elif isinstance(value, list) and isinstance(schema.get("items"), dict):
         for part in value:
             _fill_defaults(part, schema["items"])
-
-
-def use_this_python(root):
-    """Let jobs, `python -m workflow.scripts.<rule>`, run with this interpreter, from any working directory,
-    and find this checkout's packages before installed ones of the same name (PyPI has a `datasets`)."""
-    for variable, first in (("PATH", Path(sys.executable).parent), ("PYTHONPATH", root)):
-        known = os.environ.get(variable, "").split(os.pathsep)
-        os.environ[variable] = os.pathsep.join([str(first), *(f for f in known if f and f != str(first))])
-
-
-def code_files(root, *modules):
-    """Source files of modules (as 'evaluation.hamming') and of everything of this project they import.
-
-    What decides a number is an input of its rule: an edit reruns what depends on it, and nothing else.
-    """
-    root = Path(root)
-    rooms = {path.parent.name for path in root.glob("*/__init__.py")}
-    pending, found = list(modules), {}
-    while pending:
-        module = pending.pop()
-        path = root / (module.replace(".", "/") + ".py")
-        if module in found or module.split(".")[0] not in rooms or not path.is_file():
-            continue
-        found[module] = str(path.relative_to(root))
-        pending += _imported_by(path)
-    return sorted(found.values())
-
-
-@functools.cache
-def _imported_by(path):
-    """Names that a source file imports. Kept: each job of a table asks for the same few files again."""
-    names = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-        elif isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
-    return names

@@ -5,7 +5,6 @@ but starts a cut download anew, which for archives of gigabytes on slow hosts ma
 with another mirror, or keep a wrong file for a look. Those three are here.
 """
 
-import contextlib
 import fcntl
 import hashlib
 import logging
@@ -472,8 +471,7 @@ def _cause(error):
     while id(error) not in seen:
         seen.add(id(error))
         inner = getattr(error, "reason", None) or error.__cause__ or error.__context__
-        with contextlib.suppress(IndexError):
-            inner = inner or next((part for part in error.args if isinstance(part, BaseException)), None)
+        inner = inner or next((part for part in error.args if isinstance(part, BaseException)), None)
         if not isinstance(inner, BaseException):
             break
         error = inner

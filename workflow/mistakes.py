@@ -14,3 +14,9 @@ def nearest(name, known):
     return (
         f"{hint}? Known: {', '.join(map(str, known))}" if close else f"; known: {', '.join(map(str, known))}"
     )
+
+
+def shown(text, most=120):
+    """Text as part of a line, without its middle where it is long."""
+    text = " ".join(text.split())
+    return text if len(text) <= most else f"{text[: most * 2 // 3]} … {text[-most // 4 :]}"

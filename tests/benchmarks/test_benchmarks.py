@@ -132,6 +132,7 @@ def by_hand():
     try:
         return handwritten.load()
     except handwritten.Unavailable as error:
+        # A C compiler is no requirement: what it is compared with is tested elsewhere, too.
         pytest.skip(str(error))
 
 

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 import yaml
 
-from workflow.configuration import Cell, code_files, load
+from workflow.configuration import Cell, load
 from workflow.mistakes import ConfigurationError
+from workflow.source_files import code_files
 
 ROOT = Path(__file__).parents[2]
 DIGITS = {"dataset": "digits", "split": {"kind": "random", "query": 20, "training": 60}}

@@ -14,7 +14,7 @@ from urllib.parse import unquote_to_bytes
 import pandas as pd
 import pytest
 
-from workflow.reporting import drawing, frames, page
+from workflow.reporting import drawing, embedding, frames, page
 from workflow.reporting.figures import tie_ranges
 
 ASSETS = Path(page.__file__).parent / "assets"
@@ -433,7 +433,7 @@ def test_downloads_are_the_files():
 
 @pytest.mark.parametrize("text", ["", " ", "a b  ", "\t\r\n", "\u00b1\U0001f600%25#?&\"'<>\\^`{}", "a\x00b"])
 def test_a_data_url_keeps_every_byte(text):
-    url = page.data_url("x.csv", text)
+    url = embedding.data_url("x.csv", text)
     # browsers cut off spaces at the end and drop tabs and line ends
     assert url == url.strip() and not re.search(r"[\x00-\x1f\x7f-\U0010ffff#<>\"]", url)
     assert unquote_to_bytes(url.split(",", 1)[1]).decode() == text
@@ -564,7 +564,7 @@ SVG = """<?xml version="1.0"?>
 
 
 def test_an_svg_stands_in_the_page_beside_others():
-    assert str(page.inline_svg(SVG, "a table-b_c", 'Of "it"')) == (
+    assert str(embedding.inline_svg(SVG, "a table-b_c", 'Of "it"')) == (
         '<svg id="figure-a-table-b-c" viewBox="0 0 2 1.5" role="img" aria-label="Of &quot;it&quot;"><defs>'
         '<style type="text/css">#figure-a-table-b-c *{stroke-linejoin: round}</style>'
         '<clipPath id="figure-a-table-b-c-1"><rect x="0.12" y="1" width="2" height="1"/></clipPath>'
@@ -578,4 +578,4 @@ def test_an_svg_stands_in_the_page_beside_others():
 
 def test_something_else_than_an_svg_is_refused():
     with pytest.raises(ValueError, match="figure x: not an SVG"):
-        page.inline_svg("<html>", "x")
+        embedding.inline_svg("<html>", "x")

@@ -13,8 +13,10 @@ from types import SimpleNamespace
 ROOT = Path(workflow.basedir)
 sys.path.insert(0, str(ROOT))
 
-from workflow.configuration import Cell, code_files, load, read_settings, use_this_python
+from workflow.configuration import Cell, load
 from workflow.mistakes import ConfigurationError, nearest
+from workflow.settings import read_settings
+from workflow.source_files import code_files, use_this_python
 
 use_this_python(ROOT)
 

@@ -71,7 +71,7 @@ def run(work, arguments):
     log.addHandler(file)
     log.addHandler(terminal)
     log.debug("%s", " ".join(sys.argv))
-    with suppress(OSError):
+    with suppress(OSError):  # an old one left behind misleads nobody: it has its date
         Path(f"{options.log}.traceback").unlink(missing_ok=True)
     try:
         work(options)
@@ -81,7 +81,7 @@ def run(work, arguments):
     except Exception as error:
         # Beside the log, which Snakemake shows: there, one line says what is wrong.
         kept = f"{options.log}.traceback"
-        with suppress(OSError):
+        with suppress(OSError):  # on a full disk the one line still says what is wrong
             Path(kept).write_text(traceback.format_exc(), encoding="utf-8", errors="backslashreplace")
         titles = "".join(f"{title}: " for title in getattr(error, "__notes__", ()))
         reason = " ".join(str(error).split()) or type(error).__name__

@@ -125,7 +125,7 @@ def _peak_memory_mb():
     from contextlib import suppress
     from pathlib import Path
 
-    with suppress(OSError):
+    with suppress(OSError):  # no Linux: what getrusage says follows
         told = re.search(r"^VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
         if told:
             return int(told[1]) / 2**10
@@ -159,7 +159,7 @@ def _decided_by(method, weights):
     import hashlib
     from pathlib import Path
 
-    from workflow.configuration import code_files
+    from workflow.source_files import code_files
 
     root = Path(__file__).parents[2]
     files = [root / file for file in code_files(root, f"methods.{method}")]

@@ -15,9 +15,7 @@ from workflow.reporting.drawing import (
     PAGE,
     QUIET,
     TICK_SIZE,
-    Section,
     dress,
-    label_axes,
     log_ticks,
     look,
     method_legend,
@@ -25,11 +23,11 @@ from workflow.reporting.drawing import (
     number,
     room_for,
     score_axis,
-    sheet,
     styled,
     text_width,
 )
 from workflow.reporting.frames import Group, by_cell, groups, score_of
+from workflow.reporting.sheets import Section, label_axes, sheet
 
 TITLE = "Cost"
 CAPTION = (

@@ -10,14 +10,10 @@ from workflow.reporting.drawing import (
     INK,
     TEXT_SIZE,
     TICK_SIZE,
-    Section,
     View,
     colour,
     dress,
-    label_axes,
     mean_curve,
-    sheet,
-    sheet_width,
     shortened,
     styled,
     ticks_between,
@@ -25,6 +21,7 @@ from workflow.reporting.drawing import (
 )
 from workflow.reporting.frames import by_cell
 from workflow.reporting.names import method_name
+from workflow.reporting.sheets import Section, label_axes, sheet, sheet_width
 
 TITLE = "Distances of relevant and irrelevant pairs"
 CAPTION = (

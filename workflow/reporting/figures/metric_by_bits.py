@@ -16,14 +16,11 @@ from workflow.reporting.drawing import (
     PAGE,
     TEXT_SIZE,
     TICK_SIZE,
-    Section,
     dress,
-    label_axes,
     look,
     metric_text,
     room_for,
     score_axis,
-    sheet,
     shortened,
     spread_out,
     styled,
@@ -32,6 +29,7 @@ from workflow.reporting.drawing import (
 )
 from workflow.reporting.frames import Group, by_cell, groups, score_of
 from workflow.reporting.names import method_name
+from workflow.reporting.sheets import Section, label_axes, sheet
 
 TITLE = "Score by code length"
 CAPTION = (

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from matplotlib.figure import Figure
 
-from workflow.reporting.drawing import curve_sheet
+from workflow.reporting.sheets import curve_sheet
 
 TITLE = "Precision and recall"
 CAPTION = (

@@ -11,15 +11,11 @@ from workflow.reporting.drawing import (
     INK,
     LABEL,
     TEXT_SIZE,
-    Section,
     View,
     dress,
-    label_axes,
     number,
     ramp,
     room_for,
-    sheet,
-    sheet_width,
     shortened,
     styled,
     ticks_between,
@@ -27,6 +23,7 @@ from workflow.reporting.drawing import (
 )
 from workflow.reporting.frames import by_cell
 from workflow.reporting.names import method_name
+from workflow.reporting.sheets import Section, label_axes, sheet, sheet_width
 
 TITLE = "Training"
 CAPTION = (
