@@ -3,8 +3,11 @@
 For query i, soft histograms c_d (all items) and g_d (items weighted by gain) over bins + 1 centres; an
 objective is a function of them, and needs nothing else: so neither the number of affinity levels nor the
 number of bins enters the cost per pair. Per pair there is one scatter on the way there (the items' shares of
-two neighbouring bins follow from four sums kept at one index) and one gather on the way back (the derivative
-with respect to a distance is a difference of neighbouring bins' derivatives).
+two neighbouring bins follow from four sums kept at one index, in float32 as two integers) and one gather on the
+way back (the derivative with respect to a distance is a difference of neighbouring bins' derivatives).
+
+Loops over items or bins start at 0, hold few arrays, and divide as NumPy does: only then does Numba's compiler
+know that no index is negative, no memory shared and no exception due, and uses the vector units.
 
 The paper's names: c_d, c_d^+, C_d (cumulative), AP_s and DCG_s (the simplified objectives of the appendix),
 AP_r and DCG_r (Proposition 2).
@@ -19,7 +22,7 @@ from evaluation._discount_sums import DISCOUNT_KNOTS
 
 AP_SIMPLIFIED, AP_FULL, NDCG_SIMPLIFIED, NDCG_FULL, MUTUAL_INFORMATION = range(5)
 MAX_AFFINITY = 255
-_COPIES = 2  # tables written in turn, so that a scatter rarely waits for the one before
+_MOST_ROOM = 18  # bits for a query's sum of gains; above it, what is left for shares is coarser than float32
 
 
 @compiled(nogil=True)
@@ -92,35 +95,38 @@ def _curvature_away(before, count):
     return value, by_count, by_before
 
 
-@compiled(nogil=True)
+@compiled(nogil=True, error_model="numpy")
 def _ap_simplified(c, g, relevant, by_c, by_g, work):
     """AP_s and its derivatives by the histograms (appendix, 'Differentiating the Objectives')."""
     bins = len(c)
-    through_c = 0.0
-    through_g = 0.0
+    shares, terms = work
+    through_c = 1.0
+    through_g = 1.0
     for d in range(bins):  # T_d and P_d
-        by_c[d] = 2 * through_c + c[d] + 1
-        by_g[d] = 2 * through_g + g[d] + 1
-        through_c += c[d]
-        through_g += g[d]
-    value = 0.0
+        by_c[d] = through_c + c[d]
+        by_g[d] = through_g + g[d]
+        through_c += 2 * c[d]
+        through_g += 2 * g[d]
     scale = 1.0 / relevant
     for d in range(bins):  # derivatives of the bin's own summand
         inverse = scale / by_c[d]
         ratio = by_g[d] * inverse
         share = g[d] * inverse
-        value += g[d] * ratio
-        work[d] = share
+        shares[d] = share
+        terms[d] = g[d] * ratio
         by_c[d] = -share * ratio * relevant
         by_g[d] = ratio + share
+    value = 0.0
     later_c = 0.0
     later_g = 0.0
-    for d in range(bins - 1, -1, -1):  # twice those of all later bins
+    for k in range(bins):  # twice those of all later bins
+        d = np.uint64(bins - 1 - k)
         own = by_c[d]
         by_c[d] = own + later_c
         by_g[d] += later_g
         later_c += 2 * own
-        later_g += 2 * work[d]
+        later_g += 2 * shares[d]
+        value += terms[d]
     return value
 
 
@@ -170,26 +176,31 @@ def _add_later(later, out):
         total += later[d]
 
 
-@compiled(nogil=True)
-def _ndcg_simplified(c, g, ideal, by_c, by_g):
+@compiled(nogil=True, error_model="numpy")
+def _ndcg_simplified(c, g, ideal, by_c, by_g, work):
     """DCG_s / ideal DCG and its derivatives (appendix, eq. (dcg_s))."""
-    before = 0.0
-    value = 0.0
-    scale = 1.0 / ideal
-    ln2 = math.log(2.0)
-    for d in range(len(c)):
-        middle = before + 0.5 * c[d] + 1.5
-        inverse = ln2 / math.log(middle)
-        value += g[d] * inverse
-        by_g[d] = inverse * scale
-        by_c[d] = -g[d] * inverse * inverse / (ln2 * middle) * scale
+    bins = len(c)
+    middles, terms = work
+    before = 1.5
+    for d in range(bins):
+        middles[d] = before + 0.5 * c[d]
         before += c[d]
+    ln2 = math.log(2.0)
+    scale = 1.0 / ideal
+    for d in range(bins):
+        by_g[d] = scale * ln2 / math.log(middles[d])
+    for d in range(bins):
+        terms[d] = g[d] * by_g[d]
+        by_c[d] = -terms[d] * by_g[d] / (scale * ln2 * middles[d])
+    value = 0.0
     later = 0.0
-    for d in range(len(c) - 1, -1, -1):
+    for k in range(bins):
+        d = np.uint64(bins - 1 - k)
         own = by_c[d]
         by_c[d] = 0.5 * own + later
         later += own
-    return value * scale
+        value += terms[d]
+    return value
 
 
 @compiled(nogil=True)
@@ -254,7 +265,7 @@ def _objective(objective, c, g, relevant, ideal, items, table, by_c, by_g, work)
     if objective == AP_FULL:
         return _ap_full(c, g, relevant, by_c, by_g)
     if objective == NDCG_SIMPLIFIED:
-        return _ndcg_simplified(c, g, ideal, by_c, by_g)
+        return _ndcg_simplified(c, g, ideal, by_c, by_g, work)
     if objective == NDCG_FULL:
         return _ndcg_full(c, g, ideal, table, by_c, by_g)
     return _mutual_information(c, g, relevant, items, by_c, by_g)
@@ -263,37 +274,174 @@ def _objective(objective, c, g, relevant, ideal, items, table, by_c, by_g, work)
 @compiled(nogil=True, boundscheck=False)
 def both_ways(slopes, upstream, out):
     """out[i, j] = upstream[i] slopes[i, j] + upstream[j] slopes[j, i]: all (M, M), upstream (M,)."""
-    items = slopes.shape[0]
-    block = 8  # a block and its mirror image, in and out, stay in the level-1 cache
-    for row in range(0, items, block):
-        for column in range(row, items, block):
-            for i in range(row, min(row + block, items)):
-                for j in range(column, min(column + block, items)):
+    block = np.uint32(8)  # a block and its mirror image, in and out, stay in the level-1 cache
+    items = np.uint32(slopes.shape[0])
+    blocks = (items + block - np.uint32(1)) // block
+    for row in range(blocks):
+        for column in range(row, blocks):
+            row_end = min((row + np.uint32(1)) * block, items)
+            column_end = min((column + np.uint32(1)) * block, items)
+            for i in range(row * block, row_end):
+                for j in range(column * block, column_end):
                     both = upstream[i] * slopes[i, j] + upstream[j] * slopes[j, i]
                     out[i, j] = both
                     out[j, i] = both
 
 
 @compiled(nogil=True, boundscheck=False)
-def _survey(levels, begin, end, low, high, relevant):
-    """Smallest and largest of levels[begin:end] and the number above 0, carried on from those given."""
-    for j in range(begin, end):
-        low = min(low, levels[j])
-        high = max(high, levels[j])
-        relevant += levels[j] > 0
-    return low, high, relevant
+def _survey(levels, own):
+    """The items' levels, or-ed, and how many are above 0; the query itself left out."""
+    seen = np.int64(0)
+    relevant = np.int64(0)
+    for j in range(len(levels)):
+        level = levels[j] if j != own else np.int64(0)
+        seen |= level
+        relevant += np.int64(level > 0)
+    return seen, relevant
 
 
 @compiled(nogil=True, boundscheck=False)
-def _scatter(sums, index, shares, gains, begin, end):
-    for j in range(begin, end):
-        row = sums[j % _COPIES, index[j]]
-        f = shares[j]
-        gain = gains[j]
-        row[0] += 1.0
-        row[1] += f
-        row[2] += gain
-        row[3] += gain * f
+def _assign(levels, own, graded, gain_of, gains):
+    """gains[j] of every item; 0 for the query itself."""
+    if graded:
+        for j in range(len(levels)):
+            gains[j] = gain_of[np.uint8(levels[j])]
+    else:
+        for j in range(len(levels)):
+            gains[j] = 1.0 if levels[j] > 0 else 0.0
+    gains[own] = 0.0
+
+
+@compiled(nogil=True, boundscheck=False)
+def _ideal_dcg(levels, own, highest, gain_of, discounts, counts):
+    """Ideal DCG of all items but the query itself. highest: no level is above; counts: int64 (256,), scratch."""
+    counts[: highest + 1] = 0
+    if highest < 8:
+        # A word holds all eight counts, a byte each, for as many items as a byte can count.
+        for first in range(0, len(levels), 255):
+            block = levels[first : first + 255]
+            word = np.uint64(0)
+            for j in range(len(block)):
+                word += np.uint64(1) << np.uint64(8 * (block[j] & 7))
+            for level in range(highest + 1):
+                counts[level] += np.int64((word >> np.uint64(8 * level)) & np.uint64(255))
+        counts[levels[own] & 7] -= 1
+    else:
+        for j in range(len(levels)):
+            counts[np.uint8(levels[j])] += 1
+        counts[np.uint8(levels[own])] -= 1
+    ideal = 0.0
+    rank = 0
+    for level in range(highest, 0, -1):
+        end = rank + counts[level]
+        ideal += gain_of[level] * (discounts[end] - discounts[rank])
+        rank = end
+    return ideal
+
+
+@compiled(nogil=True, boundscheck=False)
+def _locate(positions, bins, slots, shares):
+    """The centre below each position, slots[j], and how far it lies beyond, in bins, shares[j].
+
+    Returns whether all shares lie in -1/2..3/2: no NaN, and nothing far outside of the bins.
+    """
+    zero = positions.dtype.type(0)
+    half = positions.dtype.type(0.5)
+    one = positions.dtype.type(1)
+    last = positions.dtype.type(bins - 1)
+    usual = True
+    for j in range(len(positions)):
+        z = positions[j]
+        bounded = z if z > zero else zero  # NaN, too, becomes 0
+        bounded = bounded if bounded < last else last
+        k = np.int32(bounded)
+        share = z - positions.dtype.type(k)
+        usual &= abs(share - half) <= one
+        slots[j] = np.uint32(k)
+        shares[j] = share
+    return usual
+
+
+@compiled(nogil=True, boundscheck=False)
+def _scatter(sums, slots, first, second):
+    """sums[:, 0, slot] += first[j], sums[:, 1, slot] += second[j].
+
+    sums (2, 2, bins + 1): two copies, to be added, written in turn: so one store seldom waits for another.
+    """
+    one = np.uint32(1)
+    pairs = len(slots) // 2
+    for pair in range(pairs):
+        j = np.uint32(2) * np.uint32(pair)
+        slot = slots[j]
+        sums[0, 0, slot] += first[j]
+        sums[0, 1, slot] += second[j]
+        slot = slots[j + one]
+        sums[1, 0, slot] += first[j + one]
+        sums[1, 1, slot] += second[j + one]
+    if len(slots) % 2:
+        j = np.uint32(2 * pairs)
+        sums[0, 0, slots[j]] += first[j]
+        sums[0, 1, slots[j]] += second[j]
+
+
+# Centre k gets 1 - f of the items between k and k + 1, and f of those between k - 1 and k: of c and of g alike,
+# weight and weighted shares at an item's slot are all that is to be summed.
+
+
+@compiled(nogil=True, boundscheck=False)
+def _histograms(slots, shares, gains, own, sums, first, second, c, g):
+    """c and g of a query, in floating point: for anything."""
+    for histogram in range(2):
+        for j in range(len(slots)):
+            first[j] = gains[j] if histogram else 1.0
+        first[own] = 0.0
+        for j in range(len(slots)):
+            second[j] = first[j] * shares[j]
+        sums[:] = 0.0
+        _scatter(sums, slots, first, second)
+        out = g if histogram else c
+        before = 0.0
+        for k in range(len(out)):
+            rest = sums[0, 1, k] + sums[1, 1, k]
+            out[k] = sums[0, 0, k] + sums[1, 0, k] - rest + before
+            before = rest
+
+
+@compiled(nogil=True, boundscheck=False)
+def _histograms_fixed(slots, shares, gains, own, room, sums, first, second, c, g):
+    """c and g of a query by half as many additions: an item's weight and share in one integer.
+
+    The weight stands in the bits from 62 - room up, the weighted share below, in units of 2^-(60 - 2 room).
+    Needs whole gains that sum to at most 2^room, and shares of -1/2..3/2.
+    """
+    field = np.int64(62 - room)
+    fraction = np.int64(60 - 2 * room)
+    one = np.int64(1) << field
+    unit = shares.dtype.type(np.int64(1) << fraction)
+    for j in range(len(slots)):
+        first[j] = one + np.int64(shares[j] * unit)
+    first[own] = 0
+    for j in range(len(slots)):
+        second[j] = np.int64(gains[j]) * first[j]
+    sums[:] = 0
+    _scatter(sums, slots, first, second)
+    half = np.int64(1) << (field - 1)
+    scale = 1.0 / (np.int64(1) << fraction)
+    for histogram in range(2):
+        out = g if histogram else c
+        before = np.int64(0)
+        for k in range(len(out)):
+            total = sums[0, histogram, k] + sums[1, histogram, k]
+            count = (total + half) >> field
+            rest = total - (count << field)
+            out[k] = ((count << fraction) - rest + before) * scale
+            before = rest
+
+
+@compiled(nogil=True, boundscheck=False)
+def _slopes(slots, gains, slope_c, slope_g, out):
+    for j in range(len(slots)):
+        out[j] = slope_c[slots[j]] + gains[j] * slope_g[slots[j]]
 
 
 @compiled(nogil=True, boundscheck=False)
@@ -307,51 +455,26 @@ def objective_and_slopes(positions, affinity, bins, delta, objective, discounts,
     items = positions.shape[0]
     size = bins + 1
     graded = objective in (NDCG_SIMPLIFIED, NDCG_FULL)
-    gains = np.empty(MAX_AFFINITY + 1)
+    gain_of = np.empty(MAX_AFFINITY + 1)
     for level in range(MAX_AFFINITY + 1):
-        gains[level] = 2.0**level - 1.0 if graded else 1.0 * (level > 0)
-    sums = np.empty((_COPIES, size, 4), np.float64)
-    merged = np.empty((size, 4))
-    c = np.empty(size)
-    g = np.empty(size)
-    by_c = np.empty(size)
-    by_g = np.empty(size)
-    slope_c = np.empty(size)
-    slope_g = np.empty(size)
-    work = np.empty(size)
-    level_counts = np.zeros((_COPIES, MAX_AFFINITY + 1), np.int64)
-    row_gains = np.empty(items)
-    index = np.empty(items, np.int32)
+        gain_of[level] = 2.0**level - 1.0 if graded else 1.0 * (level > 0)
+    c, g = np.empty(size), np.empty(size)
+    by_c, by_g = np.empty(size), np.empty(size)
+    slope_c, slope_g = np.empty(size), np.empty(size)
+    work = (np.empty(size), np.empty(size))
+    level_counts = np.empty(MAX_AFFINITY + 1, np.int64)
+    gains = np.empty(items)
+    slots = np.empty(items, np.uint32)
     shares = np.empty(items, positions.dtype)
-    zero = positions.dtype.type(0)
-    last = positions.dtype.type(bins - 1)
+    sums, first, second = np.empty((2, 2, size)), np.empty(items), np.empty(items)
+    sums_fixed = np.empty((2, 2, size), np.int64)
+    first_fixed, second_fixed = np.empty(items, np.int64), np.empty(items, np.int64)
     for i in range(items):
-        low_level, high_level, relevant = _survey(affinity[i], 0, i, 0, 0, 0)
-        low_level, high_level, relevant = _survey(affinity[i], i + 1, items, low_level, high_level, relevant)
-        if low_level < 0 or high_level > MAX_AFFINITY:
+        seen, relevant = _survey(affinity[i], i)
+        if seen < 0 or seen > MAX_AFFINITY:
             return False
-        for begin, end in ((0, i), (i + 1, items)):
-            if graded:
-                for j in range(begin, end):
-                    row_gains[j] = gains[affinity[i, j]]
-            else:
-                for j in range(begin, end):
-                    row_gains[j] = 1.0 if affinity[i, j] > 0 else 0.0
-        row_gains[i] = 0.0
-        ideal = 0.0
-        if graded:
-            for begin, end in ((0, i), (i + 1, items)):
-                for j in range(begin, end):
-                    level_counts[j % _COPIES, affinity[i, j]] += 1
-            rank = 0
-            for level in range(high_level, 0, -1):
-                end = rank
-                for copy in range(_COPIES):
-                    end += level_counts[copy, level]
-                ideal += gains[level] * (discounts[end] - discounts[rank])
-                rank = end
-            for copy in range(_COPIES):
-                level_counts[copy, : high_level + 1] = 0
+        _assign(affinity[i], i, graded, gain_of, gains)
+        ideal = _ideal_dcg(affinity[i], i, seen, gain_of, discounts, level_counts) if graded else 0.0
         if relevant == 0 or (objective == MUTUAL_INFORMATION and relevant == items - 1):
             values[i] = 1.0 if graded else 0.0  # nothing to rank, or nothing to tell apart
             for j in range(items):
@@ -360,28 +483,14 @@ def objective_and_slopes(positions, affinity, bins, delta, objective, discounts,
 
         poison = 0.0  # NaN where a position is: no bin would show it
         if delta == 1.0:
-            for j in range(items):
-                z = positions[i, j]
-                bounded = z if z > zero else zero  # NaN, too, becomes 0
-                bounded = bounded if bounded < last else last
-                k = np.int32(bounded)
-                index[j] = k
-                shares[j] = z - positions.dtype.type(k)
-            sums[:] = 0.0
-            _scatter(sums, index, shares, row_gains, 0, i)
-            _scatter(sums, index, shares, row_gains, i + 1, items)
-            # Centre k gets 1 - f of the items between k and k + 1, and f of those between k - 1 and k.
-            for k in range(size):
-                for m in range(4):
-                    total = 0.0
-                    for copy in range(_COPIES):
-                        total += sums[copy, k, m]
-                    merged[k, m] = total
-            c[0] = merged[0, 0] - merged[0, 1]
-            g[0] = merged[0, 2] - merged[0, 3]
-            for k in range(1, size):
-                c[k] = merged[k, 0] - merged[k, 1] + merged[k - 1, 1]
-                g[k] = merged[k, 2] - merged[k, 3] + merged[k - 1, 3]
+            usual = _locate(positions[i], bins, slots, shares)
+            room = math.ceil(math.log2(items * max(gain_of[seen], 1.0)))
+            if usual and positions.itemsize == 4 and room <= _MOST_ROOM:
+                _histograms_fixed(
+                    slots, shares, gains, i, room, sums_fixed, first_fixed, second_fixed, c, g
+                )
+            else:
+                _histograms(slots, shares, gains, i, sums, first, second, c, g)
         else:
             c[:] = 0.0
             g[:] = 0.0
@@ -395,7 +504,7 @@ def objective_and_slopes(positions, affinity, bins, delta, objective, discounts,
                 for k in range(low, high + 1):
                     share = 1.0 - abs(z - k) / delta
                     c[k] += share
-                    g[k] += share * row_gains[j]
+                    g[k] += share * gains[j]
 
         values[i] = _objective(objective, c, g, relevant, ideal, items - 1, table, by_c, by_g, work) + poison
 
@@ -403,9 +512,7 @@ def objective_and_slopes(positions, affinity, bins, delta, objective, discounts,
             for k in range(bins):  # derivative by a distance between centres k and k + 1
                 slope_c[k] = by_c[k + 1] - by_c[k]
                 slope_g[k] = by_g[k + 1] - by_g[k]
-            for j in range(items):
-                k = index[j]
-                positions[i, j] = slope_c[k] + row_gains[j] * slope_g[k] + 0.0 * shares[j]  # NaN stays NaN
+            _slopes(slots, gains, slope_c, slope_g, positions[i])
         else:
             for j in range(items):
                 z = positions[i, j]
@@ -414,7 +521,7 @@ def objective_and_slopes(positions, affinity, bins, delta, objective, discounts,
                 slope = 0.0 * z
                 for k in range(low, high + 1):
                     sign = 1.0 if z <= k else -1.0
-                    slope += sign * (by_c[k] + row_gains[j] * by_g[k])
+                    slope += sign * (by_c[k] + gains[j] * by_g[k])
                 positions[i, j] = slope / delta
         positions[i, i] = 0.0
     return True

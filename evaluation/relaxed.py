@@ -98,9 +98,10 @@ class _Listwise(torch.autograd.Function):
         # dO/dphi_j = -(1/2w) (sum over queries i of slope_ij phi_i, and the query's own share): slopes are
         # per bin width. Scaling codes by the upstream gradient costs M b, scaling slopes M^2.
         if context.compiled:
+            scaled = upstream * (-0.5 / context.width)
             both = torch.empty_like(slopes)
-            kernels.both_ways(slopes.numpy(), upstream.contiguous().numpy(), both.numpy())
-            return (both @ codes).mul_(-0.5 / context.width), None, None, None, None
+            kernels.both_ways(slopes.numpy(), scaled.numpy(), both.numpy())
+            return torch.mm(both, codes), None, None, None, None
         weighted = upstream[:, None] * codes
         gradient = upstream[:, None] * (slopes @ codes)
         gradient.addmm_(slopes.t(), weighted)
@@ -147,52 +148,85 @@ class _Tensors(_Listwise):
         codes = codes.detach()
         positions, context.width = _Listwise.positions(codes, bins)
         context.compiled = False
-        others = ~torch.eye(len(codes), dtype=torch.bool, device=codes.device)
-        affinity = affinity.to(torch.int64).masked_fill(~others, 0)
-        if bool(((affinity < 0) | (affinity > MAX_AFFINITY)).any()):
+        affinity = affinity.to(torch.int64, copy=True).fill_diagonal_(0)
+        lowest, highest = (int(level) for level in affinity.aminmax())
+        if not 0 <= lowest <= highest <= MAX_AFFINITY:
             raise ValueError(f"affinity must lie between 0 and {MAX_AFFINITY}")
-        relevant = affinity > 0
-        gains = relevant.to(codes.dtype)
+        levels = torch.arange(highest + 1, device=codes.device)
+        gain_of, ideal = (levels > 0).to(codes.dtype), None
         if objective.startswith("dcg"):
             # Times 2^-highest, which NDCG does not notice and float32 can hold.
-            highest = affinity.max()
-            gains = torch.exp2((affinity - highest).to(codes.dtype)) - torch.exp2(-highest.to(codes.dtype))
-            gains = gains.masked_fill(~relevant, 0)
-        weights = torch.stack([others.to(codes.dtype), gains])  # (2, M, M)
-        shares = list(_shares(positions, bins, delta))
-        histograms = codes.new_zeros(2, len(codes), bins + 1)
-        for index, share, _ in shares:
-            histograms.scatter_add_(2, index.expand(2, -1, -1), weights * share)
+            gain_of = torch.exp2((levels - highest).to(codes.dtype)) - 2.0**-highest
+            ideal = _ideal(affinity, gain_of)
+        gains = gain_of[affinity]
+        others = torch.ones_like(positions).fill_diagonal_(0)
+        spread = (_BetweenTwo if delta == 1.0 else _Triangles)(positions, bins, delta)
         with torch.enable_grad():
-            histograms.requires_grad_()
-            totals = relevant.sum(1).to(codes.dtype), gains, others.sum(1).to(codes.dtype)
-            values = _VALUES[objective](histograms[0], histograms[1], *totals)
-            slopes = torch.autograd.grad(values.sum(), histograms)[0]
-        pair_slopes = torch.zeros_like(positions)
-        for index, _, sign in shares:
-            by_c, by_g = slopes[0].gather(1, index), slopes[1].gather(1, index)
-            pair_slopes += sign * (by_c * others + gains * by_g)
-        context.save_for_backward(codes, pair_slopes)
+            c = spread.histogram(others).requires_grad_()
+            g = spread.histogram(gains).requires_grad_()
+            relevant = (affinity > 0).sum(1).to(codes.dtype)
+            values = _VALUES[objective](c, g, relevant, ideal, len(codes) - 1)
+            by_c, by_g = torch.autograd.grad(values.sum(), (c, g))
+        slopes = spread.slopes(by_g).mul_(gains).add_(spread.slopes(by_c)).fill_diagonal_(0)
+        context.save_for_backward(codes, slopes)
         return values.detach()
 
 
-def _shares(positions, bins, delta):
-    """(bin index, share, d share / d position) for every bin that an item may touch."""
-    if delta == 1.0:
-        low = positions.floor().clamp(0, bins - 1)
-        fraction = positions - low
-        low = low.nan_to_num(0).to(torch.int64)
-        yield low, 1 - fraction, -torch.ones_like(fraction)
-        yield low + 1, fraction, torch.ones_like(fraction)
-        return
-    first = (positions - delta).ceil()
-    for step in range(int(2 * delta) + 1):
-        centre = first + step
-        offset = centre - positions
-        inside = (offset <= delta) & (centre >= 0) & (centre <= bins)
-        share = torch.where(inside, 1 - offset.abs() / delta, 0)
-        sign = torch.where(inside, torch.where(offset >= 0, 1.0, -1.0).to(share.dtype) / delta, 0)
-        yield centre.clamp(0, bins).nan_to_num(0).to(torch.int64), share + 0 * positions, sign
+class _BetweenTwo:
+    """Each item between two neighbouring centres, its weight shared by how near they are: delta = 1."""
+
+    def __init__(self, positions, bins, delta):
+        low = positions.floor().clamp_(0, bins - 1)
+        self.share = positions - low
+        self.low = low.nan_to_num_(0).to(torch.int64)
+        self.size = bins + 1
+
+    def histogram(self, weights):
+        """(M, bins + 1) of items weighted by (M, M)."""
+        whole, rest = weights.new_zeros(2, len(weights), self.size)
+        whole.scatter_add_(1, self.low, weights)
+        rest.scatter_add_(1, self.low, weights * self.share)
+        whole -= rest
+        whole[:, 1:] += rest[:, :-1]
+        return whole
+
+    def slopes(self, by_bin):
+        """(M, M) derivatives by the positions, from those by the histogram, (M, bins + 1)."""
+        return (by_bin[:, 1:] - by_bin[:, :-1]).gather(1, self.low)
+
+
+class _Triangles:
+    """Each item shared by all centres less than delta bins away, by the formula as it stands."""
+
+    def __init__(self, positions, bins, delta):
+        self.size = bins + 1
+        self.touched = []  # (bin, share, d share / d position)
+        first = (positions - delta).ceil()
+        for step in range(int(2 * delta) + 1):
+            centre = first + step
+            offset = centre - positions
+            inside = (offset <= delta) & (centre >= 0) & (centre <= bins)
+            share = torch.where(inside, 1 - offset.abs() / delta, 0) + 0 * positions
+            slope = torch.where(inside, torch.where(offset >= 0, 1.0, -1.0).to(share.dtype) / delta, 0)
+            self.touched.append((centre.clamp(0, bins).nan_to_num(0).to(torch.int64), share, slope))
+
+    def histogram(self, weights):
+        out = weights.new_zeros(len(weights), self.size)
+        for index, share, _ in self.touched:
+            out.scatter_add_(1, index, weights * share)
+        return out
+
+    def slopes(self, by_bin):
+        return sum(slope * by_bin.gather(1, index) for index, _, slope in self.touched)
+
+
+def _ideal(affinity, gain_of):
+    """Ideal DCG of each query's rest of the batch: affinity (M, M), zero on the diagonal; gain of each level."""
+    counts = gain_of.new_zeros(len(affinity), len(gain_of), dtype=torch.int64)
+    counts.scatter_add_(1, affinity, torch.ones_like(affinity))
+    end = counts.flip(1).cumsum(1).flip(1)  # items of a level or above
+    discounts = _discounts(_size_class(len(affinity))).to(affinity.device)
+    return ((discounts[end] - discounts[end - counts]) * gain_of).sum(1).to(gain_of.dtype)
 
 
 # The objectives as functions of the histograms c (all items) and g (gain-weighted), each (M, bins + 1):
@@ -209,11 +243,11 @@ def _over(numerator, denominator, empty):
     return torch.where(denominator > 0, numerator / torch.where(denominator > 0, safe, 1), empty)
 
 
-def _ap_simplified(c, g, relevant, gains, items):
+def _ap_simplified(c, g, relevant, ideal, items):
     return _over((g * (2 * _before(g) + g + 1) / (2 * _before(c) + c + 1)).sum(1), relevant, 0.0)
 
 
-def _ap_full(c, g, relevant, gains, items):
+def _ap_full(c, g, relevant, ideal, items):
     # eq. (apr) with psi(C_d + 1) - psi(C_{d-1} + 1) for the harmonic sum; the pole of the slope at c_d = 1
     # and the ratio at c_d = 0 are removable and stepped over in float64.
     c, g = c.double(), g.double()
@@ -232,25 +266,18 @@ def _ap_full(c, g, relevant, gains, items):
     return _over(summand.sum(1), relevant.double(), 0.0).to(relevant.dtype)
 
 
-def _ideal(gains):
-    """Ideal DCG of each query's rest of the batch. gains (M, M) with zero on the diagonal."""
-    ranked = gains.sort(1, descending=True).values
-    ranks = torch.arange(2, ranked.shape[1] + 2, device=gains.device, dtype=gains.dtype)
-    return (ranked / ranks.log2()).sum(1)
+def _dcg_simplified(c, g, relevant, ideal, items):
+    return _over((g / (_before(c) + 0.5 * c + 1.5).log2()).sum(1), ideal, 1.0)
 
 
-def _dcg_simplified(c, g, relevant, gains, items):
-    return _over((g / (_before(c) + 0.5 * c + 1.5).log2()).sum(1), _ideal(gains), 1.0)
-
-
-def _dcg_full(c, g, relevant, gains, items):
+def _dcg_full(c, g, relevant, ideal, items):
     before, end = _before(c), c.cumsum(1)
     table = _discount_table(_size_class(float(end.detach().nan_to_num().max()) + 1)).to(c.device)
     occupied = c > 1e-6
     count = torch.where(occupied, c, 1.0)
     mean = (_discount_sum(end, table) - _discount_sum(before, table)) / count
     empty = ((_discount_sum(before + 1e-3, table) - _discount_sum(before, table)) / 1e-3).detach()
-    return _over((g * torch.where(occupied, mean, empty)).sum(1), _ideal(gains), 1.0)
+    return _over((g * torch.where(occupied, mean, empty)).sum(1), ideal, 1.0)
 
 
 def _discount_sum(x, table):
@@ -263,7 +290,7 @@ def _discount_sum(x, table):
     return value.to(x.dtype)
 
 
-def _mutual_information(c, g, relevant, gains, items):
+def _mutual_information(c, g, relevant, ideal, items):
     irrelevant = items - relevant
     useful = (relevant > 0) & (irrelevant > 0)
 
@@ -273,7 +300,7 @@ def _mutual_information(c, g, relevant, gains, items):
 
     positive = plogp(g / relevant.clamp(min=1)[:, None]).sum(1)
     negative = plogp((c - g) / irrelevant.clamp(min=1)[:, None]).sum(1)
-    whole = plogp(c / items[:, None]).sum(1)
+    whole = plogp(c / items).sum(1)
     return torch.where(useful, -whole + (relevant * positive + irrelevant * negative) / items, 0.0)
 
 
