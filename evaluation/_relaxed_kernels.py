@@ -2,12 +2,12 @@
 
 For query i, soft histograms c_d (all items) and g_d (items weighted by gain) over bins + 1 centres; an
 objective is a function of them, and needs nothing else: so neither the number of affinity levels nor the
-number of bins enters the cost per pair. Per pair there is one scatter on the way there (the items' shares of
-two neighbouring bins follow from four sums kept at one index, in float32 as two integers) and one gather on the
-way back (the derivative with respect to a distance is a difference of neighbouring bins' derivatives).
+number of bins enters the cost per pair. Per pair there is one scatter on the way there (what two
+neighbouring bins get of an item follows from weights and weighted shares summed at the lower one) and one
+gather on the way back (the derivative by a distance is a difference of neighbouring bins' derivatives).
 
-Loops over items or bins start at 0, hold few arrays, and divide as NumPy does: only then does Numba's compiler
-know that no index is negative, no memory shared and no exception due, and uses the vector units.
+Loops over items or bins start at 0, hold few arrays, and divide as NumPy does: only then does Numba's
+compiler know that no index is negative, no memory shared and no exception due, and uses the vector units.
 
 The paper's names: c_d, c_d^+, C_d (cumulative), AP_s and DCG_s (the simplified objectives of the appendix),
 AP_r and DCG_r (Proposition 2).
@@ -301,20 +301,11 @@ def _survey(levels, own):
 
 
 @compiled(nogil=True, boundscheck=False)
-def _assign(levels, own, graded, gain_of, gains):
-    """gains[j] of every item; 0 for the query itself."""
-    if graded:
-        for j in range(len(levels)):
-            gains[j] = gain_of[np.uint8(levels[j])]
-    else:
-        for j in range(len(levels)):
-            gains[j] = 1.0 if levels[j] > 0 else 0.0
-    gains[own] = 0.0
-
-
-@compiled(nogil=True, boundscheck=False)
 def _ideal_dcg(levels, own, highest, gain_of, discounts, counts):
-    """Ideal DCG of all items but the query itself. highest: no level is above; counts: int64 (256,), scratch."""
+    """Ideal DCG of all items but the query itself.
+
+    highest: no level is above; discounts: as in `objective_and_slopes`; counts: int64 (256,), scratch.
+    """
     counts[: highest + 1] = 0
     if highest < 8:
         # A word holds all eight counts, a byte each, for as many items as a byte can count.
@@ -363,57 +354,66 @@ def _locate(positions, bins, slots, shares):
 
 
 @compiled(nogil=True, boundscheck=False)
-def _scatter(sums, slots, first, second):
-    """sums[:, 0, slot] += first[j], sums[:, 1, slot] += second[j].
+def _mark_relevant(levels, size, slots):
+    """Add `size` to the slots of relevant items: theirs follow those of the others."""
+    for j in range(len(levels)):
+        slots[j] += np.uint32(size) if levels[j] > 0 else np.uint32(0)
 
-    sums (2, 2, bins + 1): two copies, to be added, written in turn: so one store seldom waits for another.
-    """
+
+@compiled(nogil=True, boundscheck=False)
+def _scatter(sums, slots, amounts):
+    """sums[:, slots[j]] += amounts[j]: sums (2, slots) are to be added, and written in turn, so that an
+    addition seldom waits for the one before."""
     one = np.uint32(1)
     pairs = len(slots) // 2
     for pair in range(pairs):
         j = np.uint32(2) * np.uint32(pair)
-        slot = slots[j]
-        sums[0, 0, slot] += first[j]
-        sums[0, 1, slot] += second[j]
-        slot = slots[j + one]
-        sums[1, 0, slot] += first[j + one]
-        sums[1, 1, slot] += second[j + one]
+        sums[0, slots[j]] += amounts[j]
+        sums[1, slots[j + one]] += amounts[j + one]
     if len(slots) % 2:
         j = np.uint32(2 * pairs)
-        sums[0, 0, slots[j]] += first[j]
-        sums[0, 1, slots[j]] += second[j]
+        sums[0, slots[j]] += amounts[j]
 
 
-# Centre k gets 1 - f of the items between k and k + 1, and f of those between k - 1 and k: of c and of g alike,
-# weight and weighted shares at an item's slot are all that is to be summed.
+# Centre k gets 1 - f of the items between k and k + 1, and f of those between k - 1 and k: weights and
+# weighted shares at the items' slots are all there is to sum. That makes two histograms, one from slot 0 on, one
+# from bins + 1 on: with graded gains c and g, else those of the items without and with gain, by their slots.
 
 
 @compiled(nogil=True, boundscheck=False)
-def _histograms(slots, shares, gains, own, sums, first, second, c, g):
-    """c and g of a query, in floating point: for anything."""
+def _histograms(slots, shares, gains, own, graded, sums, rests, first, second, out):
+    """out (2, bins + 1), in floating point: for anything."""
+    size = out.shape[1]
+    sums[:] = 0.0
+    rests[:] = 0.0
+    first[:] = 1.0
+    first[own] = 0.0
+    for j in range(len(slots)):
+        second[j] = first[j] * shares[j]
+    _scatter(sums, slots, first)
+    _scatter(rests, slots, second)
+    if graded:
+        for j in range(len(slots)):
+            second[j] = gains[j] * shares[j]
+        _scatter(sums[:, size:], slots, gains)
+        _scatter(rests[:, size:], slots, second)
     for histogram in range(2):
-        for j in range(len(slots)):
-            first[j] = gains[j] if histogram else 1.0
-        first[own] = 0.0
-        for j in range(len(slots)):
-            second[j] = first[j] * shares[j]
-        sums[:] = 0.0
-        _scatter(sums, slots, first, second)
-        out = g if histogram else c
         before = 0.0
-        for k in range(len(out)):
-            rest = sums[0, 1, k] + sums[1, 1, k]
-            out[k] = sums[0, 0, k] + sums[1, 0, k] - rest + before
+        for k in range(size):
+            at = histogram * size + k
+            rest = rests[0, at] + rests[1, at]
+            out[histogram, k] = sums[0, at] + sums[1, at] - rest + before
             before = rest
 
 
 @compiled(nogil=True, boundscheck=False)
-def _histograms_fixed(slots, shares, gains, own, room, sums, first, second, c, g):
-    """c and g of a query by half as many additions: an item's weight and share in one integer.
+def _histograms_fixed(slots, shares, gains, own, graded, room, sums, first, second, out):
+    """As `_histograms` by half as many additions: an item's weight and share in one integer.
 
     The weight stands in the bits from 62 - room up, the weighted share below, in units of 2^-(60 - 2 room).
     Needs whole gains that sum to at most 2^room, and shares of -1/2..3/2.
     """
+    size = out.shape[1]
     field = np.int64(62 - room)
     fraction = np.int64(60 - 2 * room)
     one = np.int64(1) << field
@@ -421,27 +421,78 @@ def _histograms_fixed(slots, shares, gains, own, room, sums, first, second, c, g
     for j in range(len(slots)):
         first[j] = one + np.int64(shares[j] * unit)
     first[own] = 0
-    for j in range(len(slots)):
-        second[j] = np.int64(gains[j]) * first[j]
     sums[:] = 0
-    _scatter(sums, slots, first, second)
+    _scatter(sums, slots, first)
+    if graded:
+        for j in range(len(slots)):
+            second[j] = np.int64(gains[j]) * first[j]
+        _scatter(sums[:, size:], slots, second)
     half = np.int64(1) << (field - 1)
     scale = 1.0 / (np.int64(1) << fraction)
     for histogram in range(2):
-        out = g if histogram else c
         before = np.int64(0)
-        for k in range(len(out)):
-            total = sums[0, histogram, k] + sums[1, histogram, k]
-            count = (total + half) >> field
-            rest = total - (count << field)
-            out[k] = ((count << fraction) - rest + before) * scale
+        for k in range(size):
+            at = histogram * size + k
+            total = sums[0, at] + sums[1, at]
+            weight = (total + half) >> field
+            rest = total - (weight << field)
+            out[histogram, k] = ((weight << fraction) - rest + before) * scale
             before = rest
 
 
 @compiled(nogil=True, boundscheck=False)
-def _slopes(slots, gains, slope_c, slope_g, out):
-    for j in range(len(slots)):
-        out[j] = slope_c[slots[j]] + gains[j] * slope_g[slots[j]]
+def _slopes(slots, gains, graded, by_c, by_g, table, out):
+    """Derivatives by the positions: for an item between two centres, the difference of theirs.
+
+    table (2 bins + 2), scratch: c's, then g's; or of an item without gain, then with.
+    """
+    size = len(by_c)
+    for k in range(size - 1):
+        step_c = by_c[k + 1] - by_c[k]
+        step_g = by_g[k + 1] - by_g[k]
+        table[k] = step_c
+        table[size + k] = step_g if graded else step_c + step_g
+    if graded:
+        of_gain = table[size:]
+        for j in range(len(slots)):
+            out[j] = table[slots[j]] + gains[j] * of_gain[slots[j]]
+    else:
+        for j in range(len(slots)):
+            out[j] = table[slots[j]]
+
+
+@compiled(nogil=True, boundscheck=False)
+def _wide_histograms(positions, gains, own, bins, delta, c, g):
+    """c and g for any delta. Returns NaN where a position is NaN, which no bin would show, else 0."""
+    c[:] = 0.0
+    g[:] = 0.0
+    poison = 0.0
+    for j in range(len(positions)):
+        if j == own:
+            continue
+        z = positions[j]
+        poison += 0.0 * z
+        low = min(max(np.int64(math.ceil(z - delta)), 0), bins + 1)
+        high = min(max(np.int64(math.floor(z + delta)), -1), bins)
+        for k in range(low, high + 1):
+            share = 1.0 - abs(z - k) / delta
+            c[k] += share
+            g[k] += share * gains[j]
+    return poison
+
+
+@compiled(nogil=True, boundscheck=False)
+def _wide_slopes(positions, gains, bins, delta, by_c, by_g):
+    """Overwrite positions by the derivatives by them, for any delta."""
+    for j in range(len(positions)):
+        z = positions[j]
+        low = min(max(np.int64(math.ceil(z - delta)), 0), bins + 1)
+        high = min(max(np.int64(math.floor(z + delta)), -1), bins)
+        slope = 0.0 * z  # NaN stays NaN
+        for k in range(low, high + 1):
+            sign = 1.0 if z <= k else -1.0
+            slope += sign * (by_c[k] + gains[j] * by_g[k])
+        positions[j] = slope / delta
 
 
 @compiled(nogil=True, boundscheck=False)
@@ -458,22 +509,23 @@ def objective_and_slopes(positions, affinity, bins, delta, objective, discounts,
     gain_of = np.empty(MAX_AFFINITY + 1)
     for level in range(MAX_AFFINITY + 1):
         gain_of[level] = 2.0**level - 1.0 if graded else 1.0 * (level > 0)
-    c, g = np.empty(size), np.empty(size)
+    histograms = np.empty((2, size))
+    c, g = histograms
     by_c, by_g = np.empty(size), np.empty(size)
-    slope_c, slope_g = np.empty(size), np.empty(size)
+    slope_table = np.empty(2 * size)
     work = (np.empty(size), np.empty(size))
     level_counts = np.empty(MAX_AFFINITY + 1, np.int64)
     gains = np.empty(items)
     slots = np.empty(items, np.uint32)
     shares = np.empty(items, positions.dtype)
-    sums, first, second = np.empty((2, 2, size)), np.empty(items), np.empty(items)
-    sums_fixed = np.empty((2, 2, size), np.int64)
+    sums, rests = np.empty((2, 2 * size)), np.empty((2, 2 * size))
+    first, second = np.empty(items), np.empty(items)
+    sums_fixed = np.empty((2, 2 * size), np.int64)
     first_fixed, second_fixed = np.empty(items, np.int64), np.empty(items, np.int64)
     for i in range(items):
         seen, relevant = _survey(affinity[i], i)
         if seen < 0 or seen > MAX_AFFINITY:
             return False
-        _assign(affinity[i], i, graded, gain_of, gains)
         ideal = _ideal_dcg(affinity[i], i, seen, gain_of, discounts, level_counts) if graded else 0.0
         if relevant == 0 or (objective == MUTUAL_INFORMATION and relevant == items - 1):
             values[i] = 1.0 if graded else 0.0  # nothing to rank, or nothing to tell apart
@@ -481,47 +533,29 @@ def objective_and_slopes(positions, affinity, bins, delta, objective, discounts,
                 positions[i, j] = 0.0 * positions[i, j]  # NaN stays NaN
             continue
 
-        poison = 0.0  # NaN where a position is: no bin would show it
+        if graded or delta != 1.0:
+            for j in range(items):
+                gains[j] = gain_of[np.uint8(affinity[i, j])]
+            gains[i] = 0.0
         if delta == 1.0:
             usual = _locate(positions[i], bins, slots, shares)
-            room = math.ceil(math.log2(items * max(gain_of[seen], 1.0)))
+            if not graded:
+                _mark_relevant(affinity[i], size, slots)
+            room = math.ceil(math.log2(items * gain_of[seen]))
             if usual and positions.itemsize == 4 and room <= _MOST_ROOM:
                 _histograms_fixed(
-                    slots, shares, gains, i, room, sums_fixed, first_fixed, second_fixed, c, g
+                    slots, shares, gains, i, graded, room, sums_fixed, first_fixed, second_fixed, histograms
                 )
             else:
-                _histograms(slots, shares, gains, i, sums, first, second, c, g)
+                _histograms(slots, shares, gains, i, graded, sums, rests, first, second, histograms)
+            if not graded:
+                c += g
+            values[i] = _objective(objective, c, g, relevant, ideal, items - 1, table, by_c, by_g, work)
+            _slopes(slots, gains, graded, by_c, by_g, slope_table, positions[i])
         else:
-            c[:] = 0.0
-            g[:] = 0.0
-            for j in range(items):
-                if j == i:
-                    continue
-                z = positions[i, j]
-                poison += 0.0 * z
-                low = min(max(np.int64(math.ceil(z - delta)), 0), size)
-                high = min(max(np.int64(math.floor(z + delta)), -1), bins)
-                for k in range(low, high + 1):
-                    share = 1.0 - abs(z - k) / delta
-                    c[k] += share
-                    g[k] += share * gains[j]
-
-        values[i] = _objective(objective, c, g, relevant, ideal, items - 1, table, by_c, by_g, work) + poison
-
-        if delta == 1.0:
-            for k in range(bins):  # derivative by a distance between centres k and k + 1
-                slope_c[k] = by_c[k + 1] - by_c[k]
-                slope_g[k] = by_g[k + 1] - by_g[k]
-            _slopes(slots, gains, slope_c, slope_g, positions[i])
-        else:
-            for j in range(items):
-                z = positions[i, j]
-                low = min(max(np.int64(math.ceil(z - delta)), 0), size)
-                high = min(max(np.int64(math.floor(z + delta)), -1), bins)
-                slope = 0.0 * z
-                for k in range(low, high + 1):
-                    sign = 1.0 if z <= k else -1.0
-                    slope += sign * (by_c[k] + gains[j] * by_g[k])
-                positions[i, j] = slope / delta
+            poison = _wide_histograms(positions[i], gains, i, bins, delta, c, g)
+            values[i] = _objective(objective, c, g, relevant, ideal, items - 1, table, by_c, by_g, work)
+            values[i] += poison
+            _wide_slopes(positions[i], gains, bins, delta, by_c, by_g)
         positions[i, i] = 0.0
     return True

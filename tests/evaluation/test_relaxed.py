@@ -269,6 +269,52 @@ def test_slopes_of_items_at_a_centre_towards_an_empty_bin_are_forward_difference
     assert np.abs(slopes).max() > 0.02
 
 
+def rows(positions, affinity, number, bins):
+    """Values, and derivatives by the positions in their own type, of the kernel's rows."""
+    items = len(positions)
+    slopes, values = positions.copy(), np.empty(items)
+    discounts = np.concatenate([[0.0], np.cumsum(1 / np.log2(np.arange(2, items + 2)))])
+    assert kernels.objective_and_slopes(
+        slopes, affinity, bins, 1.0, number, discounts, discount_sum_table(2 * items), values
+    )
+    return values, slopes
+
+
+@pytest.mark.parametrize("number", range(5))
+@pytest.mark.parametrize("items", [2, 3, 64, 65, 600])
+@pytest.mark.parametrize(
+    ("levels", "tolerance"),
+    [((0, 1), 1e-9), ((0, 0, 1, 3), 1e-9), ((0, 2, 7, 8), 1e-6), ((0, 10), 1e-5), ((0, 20), 1e-5)],
+)
+def test_float32_rows_are_those_of_float64_at_the_same_positions(number, items, levels, tolerance):
+    """Float32 shares and gains are summed as integers, as long as there is room in them."""
+    generator = np.random.default_rng(items)
+    bins = 12
+    positions = generator.uniform(-0.4, bins + 0.4, (items, items)).astype(np.float32)
+    positions[:, ::7] = positions[:, ::7].round()
+    affinity = generator.choice(levels, (items, items))
+    values, slopes = rows(positions, affinity, number, bins)
+    exact_values, exact_slopes = rows(positions.astype(np.float64), affinity, number, bins)
+    assert slopes.dtype == np.float32
+    np.testing.assert_allclose(values, exact_values, rtol=0, atol=tolerance)
+    largest = np.abs(exact_slopes).max()
+    np.testing.assert_allclose(slopes, exact_slopes, rtol=0, atol=(tolerance + 1e-6) * max(largest, 1e-3))
+
+
+@pytest.mark.parametrize("number", range(5))
+@pytest.mark.parametrize("far", [-0.6, -40.0, 12.6, 60.0])
+def test_float32_rows_hold_positions_far_outside_of_the_bins(number, far):
+    generator = np.random.default_rng(3)
+    positions = generator.uniform(0, 12, (9, 9)).astype(np.float32)
+    positions[2, 5] = far
+    affinity = generator.integers(0, 3, (9, 9))
+    with np.errstate(all="ignore"):
+        values, slopes = rows(positions, affinity, number, 12)
+        exact_values, exact_slopes = rows(positions.astype(np.float64), affinity, number, 12)
+    np.testing.assert_allclose(values, exact_values, rtol=1e-6)
+    np.testing.assert_allclose(slopes, exact_slopes, rtol=1e-4, atol=1e-6)
+
+
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_compiled_and_torch_agree_on_binary_codes(objective):
     """All at centres, with empty bins: a kink, at which both take the side of the larger distance."""
