@@ -15,6 +15,39 @@ _ITEMS = 512  # whose distances to eight queries stay in the first-level cache
 
 
 @compiled(nogil=True, boundscheck=False)
+def _add_distances(slots, code, database_words, first):
+    """Add Hamming distances of one query, code (W,), to the items from `first` on, to slots (_ITEMS,)."""
+    for word in range(len(code)):
+        bits = code[word]
+        column = database_words[word, first : first + _ITEMS]
+        for item in range(len(column)):
+            slots[item] += np.uint32(popcount(column[item] ^ bits))
+
+
+@compiled(nogil=True, boundscheck=False)
+def _increment(table, slots, present, block):
+    """table[k, slots[k, item]] += 1 of the first `present` queries and `block` items."""
+    if present == QUERIES:
+        for item in range(block):
+            for k in range(QUERIES):  # unrolled, being constant
+                table[k, slots[k, item]] += np.uint32(1)
+    else:
+        for k in range(present):
+            for item in range(block):
+                table[k, slots[k, item]] += np.uint32(1)
+
+
+@compiled(nogil=True, boundscheck=False)
+def _add_counts(table, counts):
+    """Add table (queries or more, V (b + 1)) to counts (queries, V, b + 1), and clear it."""
+    for k in range(len(counts)):
+        row = counts[k].reshape(-1)
+        for slot in range(len(row)):
+            row[slot] += np.int64(table[k, slot])
+    table[:] = 0
+
+
+@compiled(nogil=True, boundscheck=False)
 def count_levels(query_words, database_words, levels, bits, counts):
     """Add each pair to counts[query, level, distance].
 
@@ -22,35 +55,47 @@ def count_levels(query_words, database_words, levels, bits, counts):
     counts.shape[1] (checked by the caller); counts int64 (Q, V, b + 1); N < 2^32. Bits above `bits` are zero
     in every word.
     """
-    words, items = database_words.shape
+    items = database_words.shape[1]
     stride = np.uint32(bits + 1)
-    size = counts.shape[1] * (bits + 1)
-    table = np.empty((QUERIES, size), np.uint32)
+    table = np.zeros((QUERIES, counts.shape[1] * (bits + 1)), np.uint32)
     slots = np.empty((QUERIES, _ITEMS), np.uint32)
     for begin in range(0, query_words.shape[0], QUERIES):
         present = min(QUERIES, query_words.shape[0] - begin)
-        table[:] = 0
         for first in range(0, items, _ITEMS):
-            block = min(_ITEMS, items - first)
             for k in range(present):
                 row = slots[k]
-                level = levels[begin + k, first : first + block]
-                for item in range(block):
+                level = levels[begin + k, first : first + _ITEMS]
+                for item in range(len(level)):
                     row[item] = np.uint32(level[item]) * stride
-                for word in range(words):
-                    code = query_words[begin + k, word]
-                    column = database_words[word, first : first + block]
-                    for item in range(block):
-                        row[item] += np.uint32(popcount(column[item] ^ code))
-            if present == QUERIES:
-                for item in range(block):
-                    for k in range(QUERIES):  # unrolled, being constant
-                        table[k, slots[k, item]] += np.uint32(1)
-            else:
-                for k in range(present):
-                    for item in range(block):
-                        table[k, slots[k, item]] += np.uint32(1)
-        for k in range(present):
-            row = counts[begin + k].reshape(-1)
-            for slot in range(size):
-                row[slot] += np.int64(table[k, slot])
+                _add_distances(row, query_words[begin + k], database_words, first)
+            _increment(table, slots, present, min(_ITEMS, items - first))
+        _add_counts(table, counts[begin : begin + present])
+
+
+@compiled(nogil=True, boundscheck=False)
+def count_shared_labels(query_words, database_words, query_labels, database_labels, bits, counts):
+    """As `count_levels`, the level being the number of shared labels, or the last one where that is less.
+
+    query_labels uint64 (Q, L'); database_labels uint64 (L', N): labels as bits of L' words.
+    """
+    items = database_words.shape[1]
+    stride = np.uint32(bits + 1)
+    most = np.uint32(counts.shape[1] - 1)
+    table = np.zeros((QUERIES, counts.shape[1] * (bits + 1)), np.uint32)
+    slots = np.empty((QUERIES, _ITEMS), np.uint32)
+    for begin in range(0, query_words.shape[0], QUERIES):
+        present = min(QUERIES, query_words.shape[0] - begin)
+        for first in range(0, items, _ITEMS):
+            for k in range(present):
+                row = slots[k]
+                row[:] = 0
+                for word in range(query_labels.shape[1]):
+                    labels = query_labels[begin + k, word]
+                    column = database_labels[word, first : first + _ITEMS]
+                    for item in range(len(column)):
+                        row[item] += np.uint32(popcount(column[item] & labels))
+                for item in range(_ITEMS):
+                    row[item] = min(row[item], most) * stride
+                _add_distances(row, query_words[begin + k], database_words, first)
+            _increment(table, slots, present, min(_ITEMS, items - first))
+        _add_counts(table, counts[begin : begin + present])

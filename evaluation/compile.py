@@ -21,6 +21,8 @@ def compile_kernels():
         AffinityBlocks(lambda begin, end: affinities[begin:end], (1,)),
     ):
         score(*codes, 12, affinity, at=(5,))
+    long_codes = [pack(rng.integers(0, 2, (20, 80))) for _ in range(2)]
+    score(*long_codes, 80, SharedLabels(*labels), at=(5,))
     for dtype in (np.float32, np.float64):
         for objective in range(5):
             relaxed.objective_and_slopes(

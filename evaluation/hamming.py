@@ -273,6 +273,18 @@ def _popcount_counter(query, database, bits, affinity, counts):
     from evaluation import _popcount
 
     query_words, database_words = _as_words(query), np.ascontiguousarray(_as_words(database).T)
+    if isinstance(affinity, SharedLabels):
+        query_labels = _as_words(np.packbits(affinity.query, axis=1))
+        database_labels = np.ascontiguousarray(_as_words(np.packbits(affinity.database, axis=1)).T)
+
+        def count(low, high):
+            _popcount.count_shared_labels(
+                query_words[low:high], database_words, query_labels[low:high], database_labels, bits,
+                counts[low:high],
+            )  # fmt: skip
+
+        return count
+
     step = max(_popcount.QUERIES, _BLOCK_PAIRS // len(database))
 
     def count(low, high):

@@ -221,7 +221,7 @@ class _Triangles:
 
 
 def _ideal(affinity, gain_of):
-    """Ideal DCG of each query's rest of the batch. affinity (M, M), zero on the diagonal; gain_of each level."""
+    """Ideal DCG of each query's rest of the batch. affinity (M, M), 0 on the diagonal; gain_of each level."""
     counts = gain_of.new_zeros(len(affinity), len(gain_of), dtype=torch.int64)
     counts.scatter_add_(1, affinity, torch.ones_like(affinity))
     end = counts.flip(1).cumsum(1).flip(1)  # items of a level or above

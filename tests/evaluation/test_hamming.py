@@ -54,6 +54,19 @@ def test_histograms_equal_a_plain_count(bits):
         assert np.array_equal(found.counts, counted(query, database, index, 5))
 
 
+@pytest.mark.parametrize("labels", [1, 64, 65, 81, 130])
+@pytest.mark.parametrize("bits", [48, 65, 128])
+@pytest.mark.parametrize("binary", [False, True])
+def test_histograms_of_many_labels_equal_a_plain_count(labels, bits, binary):
+    rng = np.random.default_rng(labels)
+    query, database = random_codes(rng, 11, 1030, bits)
+    given = rng.random((11, labels)) < 0.3, rng.random((1030, labels)) < 0.3
+    affinity = SharedLabels(*given, binary=binary)
+    shared = np.minimum(given[0].astype(int) @ given[1].T.astype(int), affinity.levels[-1])
+    found = joint_histograms(pack(query), pack(database), bits, affinity)
+    assert np.array_equal(found.counts, counted(query, database, shared, len(affinity.levels)))
+
+
 @pytest.mark.parametrize("items", [8191, 8193, 20_000])
 def test_histograms_of_a_database_of_several_blocks_equal_a_plain_count(items):
     rng = np.random.default_rng(items)
