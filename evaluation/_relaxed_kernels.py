@@ -377,7 +377,7 @@ def _scatter(sums, slots, amounts):
 
 # Centre k gets 1 - f of the items between k and k + 1, and f of those between k - 1 and k: weights and
 # weighted shares at the items' slots are all there is to sum. That makes two histograms, one from slot 0 on,
-# one from bins + 1 on: with graded gains c and g, else those of the items without and with gain, by their slots.
+# one from bins + 1 on: with graded gains c and g, else those of items without and with gain, by their slots.
 
 
 @compiled(nogil=True, boundscheck=False)
