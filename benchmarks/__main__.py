@@ -66,6 +66,7 @@ def main(arguments=None):
 
     report = reporting.Report()
     report.write(reporting.header(threads=1))
+    top = len(report)
     summary = []
     try:
         for room in ROOMS:
@@ -76,9 +77,11 @@ def main(arguments=None):
     except (Disagreement, Failed) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+    tables = len(report)
     report.write("## Figures to reach", "Reported, not enforced; meant for a quiet machine.")
     report.rows(["figure", "reach", "seen"], summary)
     if options.output is not None:
+        report.lead_with(tables, top)
         report.save(options.output)
     return 0
 

@@ -53,6 +53,15 @@ class Report:
             ],
         )
 
+    def __len__(self):
+        """Blocks so far."""
+        return len(self._blocks)
+
+    def lead_with(self, begin, place):
+        """In what is saved, let the blocks from number `begin` on stand at `place`."""
+        rest, moved = self._blocks[:begin], self._blocks[begin:]
+        self._blocks = rest[:place] + moved + rest[place:]
+
     def save(self, path):
         """Write everything to a file, whole or not at all."""
         path = Path(path)

@@ -283,6 +283,15 @@ def test_report_escapes_what_would_break_a_table(tmp_path, capsys):
     assert [file.name for file in tmp_path.iterdir()] == ["report.md"]
 
 
+def test_what_came_last_leads_the_saved_report(tmp_path, capsys):
+    report = Report()
+    report.write("head", "one", "two")
+    report.write("summary", "of it")
+    report.lead_with(3, 1)
+    report.save(tmp_path / "report.md")
+    assert (tmp_path / "report.md").read_text().split() == "head summary of it one two".split()
+
+
 @pytest.mark.parametrize("section", methods.SECTIONS, ids=lambda section: section.__name__.strip("_"))
 @pytest.mark.parametrize("seed", [0, 1])
 def test_steps_of_methods_agree_with_their_usual_form(section, seed):
@@ -370,8 +379,10 @@ def test_command_prints_and_writes_markdown(tmp_path):
     file = tmp_path / "losses.md"
     made = command("--quick", "losses", "--output", str(file))
     assert made.returncode == 0, made.stderr
-    assert file.read_text().strip() == made.stdout.strip()
-    assert made.stdout.startswith("# Benchmarks\n")
+    written = file.read_text()
+    assert sorted(written.split("\n")) == sorted(made.stdout.rstrip("\n").split("\n") + [""])
+    assert made.stdout.startswith("# Benchmarks\n") and written.startswith("# Benchmarks\n")
+    assert written.index("## Figures to reach") < written.index("## Losses")
     found = tables(made.stdout)
     assert len(found) > 8
     summary = {row[0].strip(): row[2].strip() for row in found[-1][1:]}
