@@ -289,7 +289,7 @@ def test_what_came_last_leads_the_saved_report(tmp_path, capsys):
     report.write("summary", "of it")
     report.lead_with(3, 1)
     report.save(tmp_path / "report.md")
-    assert (tmp_path / "report.md").read_text().split() == "head summary of it one two".split()
+    assert (tmp_path / "report.md").read_text().split() == ["head", "summary", "of", "it", "one", "two"]
 
 
 @pytest.mark.parametrize("section", methods.SECTIONS, ids=lambda section: section.__name__.strip("_"))
