@@ -82,7 +82,8 @@ def _alone(architecture, count, batch, device):
     """Forward and backward passes of the network with a hash layer, on prepared images."""
     network = catalogue.make(architecture).to(device).train()
     layer = torch.nn.Linear(network.width, BITS).to(device)
-    images = torch.from_numpy(_images(batch)[0]).permute(0, 3, 1, 2).contiguous().to(device)
+    # Channels last in memory, as a run reads them.
+    images = torch.from_numpy(_images(batch)[0]).to(device).permute(0, 3, 1, 2)
     prepared = network.preprocess(images)
     half = torch.bfloat16 if device == "cuda" and torch.cuda.is_bf16_supported() else torch.float16
 
