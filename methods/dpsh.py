@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from methods._deep import DeepHashing
-from methods._likelihood import negative_log_likelihood, with_gradient
+from methods._likelihood import likelihood_and_slope, with_gradient
 from methods._supervision import kept_matrix, similar_share
 
 _ITEMS_AT_ONCE = 1024  # so that what is computed about a batch and them stays in the cache
@@ -67,11 +67,14 @@ class DPSH(DeepHashing):
         error = scores - torch.sign(scores)
         value = self.eta * error.square().sum()
         gradient = 2 * self.eta * error
+        half = scores / 2
         for begin in range(0, len(table), _ITEMS_AT_ONCE):
             some = table[begin : begin + _ITEMS_AT_ONCE]
-            theta = scores @ some.t() / 2
-            similar = (affinity[:, begin : begin + _ITEMS_AT_ONCE] > 0).to(theta.dtype)
-            value = value + negative_log_likelihood(theta, similar).sum()
-            gradient.addmm_(theta.sigmoid_().sub_(similar), some)
+            similar = affinity[:, begin : begin + _ITEMS_AT_ONCE]
+            if similar.dtype != torch.bool:
+                similar = similar > 0
+            likelihood, slope = likelihood_and_slope(half @ some.t(), similar)
+            value = value + likelihood
+            gradient.addmm_(slope, some)
         pairs = len(scores) * len(table)
         return with_gradient(value / pairs, outputs, gradient / pairs)

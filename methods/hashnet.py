@@ -97,9 +97,11 @@ class HashNet(DeepHashing):
         return (weights * overlap * pairs).mean()
 
     def _overlap(self, similar, first, second):
-        """c_ij (M/2, M/2): in the paper's form, or in the released one."""
-        if self.memory.labels is None:
-            common = similar.float()  # as if of one label each
+        """c_ij (M/2, M/2), or a number: in the paper's form, or in the released one."""
+        if self.memory.labels is None:  # as if of one label each
+            if not self.released_gradient:
+                return 1.0
+            common = similar.float()
             squares = union = 1.0
         else:
             first, second = self.memory.labels[first], self.memory.labels[second]

@@ -7,9 +7,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from scipy.special import expit
 
 from methods import _supervision, dpsh
 from methods._base import Refusal, TrainingSet
+from methods._likelihood import likelihood_and_slope
 from methods.dpsh import DPSH
 
 # Three items of two bits, for which the likelihood over all 9 ordered pairs and the quantisation are known.
@@ -66,6 +68,31 @@ def initial(method, made):
 
 
 # -- the loss ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-13), (torch.float32, 1e-6)])
+@pytest.mark.parametrize("width", [1, 63, 64, 65, 200])
+@pytest.mark.parametrize("scale", [0.0, 1.0, 30.0, 300.0])
+def test_likelihood_and_slope_are_those_of_the_formula(dtype, tolerance, width, scale):
+    generator = torch.Generator().manual_seed(width)
+    theta = scale * torch.randn(3, width, generator=generator, dtype=torch.float64).to(dtype)
+    similar = torch.rand(3, width, generator=generator) < 0.4
+    value, slope = likelihood_and_slope(theta.clone(), similar)
+    exact = theta.double().numpy()
+    assert value.item() == pytest.approx(
+        (np.logaddexp(0, exact) - similar.numpy() * exact).sum(), rel=tolerance, abs=tolerance * width
+    )
+    np.testing.assert_allclose(slope.numpy(), expit(exact) - similar.numpy(), rtol=0, atol=tolerance)
+    assert value.dtype == slope.dtype == dtype
+
+
+@pytest.mark.parametrize("width", [5, 70])
+def test_a_nan_reaches_likelihood_and_slope(width):
+    theta = torch.zeros(2, width)
+    theta[1, width - 1] = torch.nan
+    value, slope = likelihood_and_slope(theta, torch.zeros(2, width, dtype=torch.bool))
+    assert value.isnan()
+    assert slope[1, width - 1].isnan()
 
 
 def test_known_likelihood_and_quantisation():
