@@ -348,19 +348,50 @@ def count_shared_labels(planes, items, query_masks, label_planes, query_labels, 
                 counts[q, 0, d] -= counts[q, level, d]
 
 
+@compiled(nogil=True, boundscheck=False)
+def _transpose_bits(octets):
+    """Bit 8 r + c of a word to 8 c + r: three exchanges of ever larger blocks."""
+    exchanged = (octets ^ (octets >> np.uint64(7))) & np.uint64(0x00AA00AA00AA00AA)
+    octets ^= exchanged ^ (exchanged << np.uint64(7))
+    exchanged = (octets ^ (octets >> np.uint64(14))) & np.uint64(0x0000CCCC0000CCCC)
+    octets ^= exchanged ^ (exchanged << np.uint64(14))
+    exchanged = (octets ^ (octets >> np.uint64(28))) & np.uint64(0x00000000F0F0F0F0)
+    return octets ^ exchanged ^ (exchanged << np.uint64(28))
+
+
+@compiled(nogil=True, boundscheck=False)
+def _slice_words(packed, columns, planes, begin):
+    """Write the bits of packed, uint8 (64 m, bytes), to planes (vectors, width, LANES) from word `begin` on."""
+    octets = np.empty(8, np.uint64)
+    for word in range(packed.shape[0] // 64):
+        vector, lane = divmod(begin + word, LANES)
+        for byte in range(packed.shape[1]):
+            for group in range(8):  # bit c of byte r: bit c of item r
+                eight = np.uint64(0)
+                for item in range(8):
+                    row = np.uint64(packed[64 * word + 8 * group + item, byte])
+                    eight |= row << np.uint64(8 * item)
+                octets[group] = _transpose_bits(eight)
+            for bit in range(min(8, columns - 8 * byte)):
+                plane = np.uint64(0)
+                for group in range(8):  # the first bit of packed bytes is the highest
+                    part = (octets[group] >> np.uint64(56 - 8 * bit)) & np.uint64(255)
+                    plane |= part << np.uint64(8 * group)
+                planes[vector, 8 * byte + bit, lane] = plane
+
+
 def slice_bits(packed, columns, width):
-    """Bit planes of packed rows: uint8 (n, bytes) -> uint64, flat, vector-major (vector, width, 8).
+    """Bit planes of packed rows: uint8 (n, bytes) -> uint64, flat, vector-major (vector, width, LANES).
 
     Plane j of an item is its bit j for j < columns and 0 up to `width`; padding items are all zero.
     """
     items = packed.shape[0]
-    vectors = -(-items // VECTOR_ITEMS)
-    planes = np.zeros((width, vectors * VECTOR_ITEMS // 8), np.uint8)
-    # Column by column through the packed bytes: never more than eight unpacked bits an item at once.
-    for byte in range(-(-columns // 8)):
-        bits = np.unpackbits(np.ascontiguousarray(packed[:, byte])[:, None], axis=1)
-        for bit in range(min(8, columns - 8 * byte)):
-            plane = np.packbits(bits[:, bit], bitorder="little")
-            planes[8 * byte + bit, : plane.size] = plane
-    words = planes.view(np.uint64).reshape(width, vectors, LANES)
-    return np.ascontiguousarray(words.transpose(1, 0, 2)).reshape(-1)
+    planes = np.zeros((-(-items // VECTOR_ITEMS), width, LANES), np.uint64)
+    whole = items // 64 * 64
+    packed = np.ascontiguousarray(packed[:, : -(-columns // 8)])
+    _slice_words(packed[:whole], columns, planes, 0)
+    if whole < items:
+        rest = np.zeros((64, packed.shape[1]), np.uint8)
+        rest[: items - whole] = packed[whole:]
+        _slice_words(rest, columns, planes, whole // 64)
+    return planes.reshape(-1)

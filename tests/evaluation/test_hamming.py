@@ -54,6 +54,25 @@ def test_histograms_equal_a_plain_count(bits):
         assert np.array_equal(found.counts, counted(query, database, index, 5))
 
 
+@pytest.mark.parametrize(
+    ("values", "dtype"),
+    [
+        ((-128, 0, 127), np.int8),
+        ((-3, 65_532), np.int64),
+        ((-3, 65_533), np.int64),
+        ((-(2**63), 0, 2**63 - 1), np.int64),
+        ((0, 2**63 - 1), np.uint64),
+    ],
+)
+def test_histograms_of_classes_of_any_range_equal_a_plain_count(values, dtype):
+    rng = np.random.default_rng(5)
+    query, database = random_codes(rng, 9, 700, 12)
+    classes = [rng.choice(np.array(values, dtype), size) for size in (9, 700)]
+    same = (classes[0][:, None] == classes[1]).astype(int)
+    found = joint_histograms(pack(query), pack(database), 12, EqualLabels(*classes))
+    assert np.array_equal(found.counts, counted(query, database, same, 2))
+
+
 @pytest.mark.parametrize("labels", [1, 64, 65, 81, 130])
 @pytest.mark.parametrize("bits", [48, 65, 128])
 @pytest.mark.parametrize("binary", [False, True])
