@@ -361,7 +361,7 @@ def _transpose_bits(octets):
 
 @compiled(nogil=True, boundscheck=False)
 def _slice_words(packed, columns, planes, begin):
-    """Write the bits of packed, uint8 (64 m, bytes), to planes (vectors, width, LANES) from word `begin` on."""
+    """Write the bits of packed, uint8 (64 m, bytes), to planes (vectors, width, LANES) from word `begin`."""
     octets = np.empty(8, np.uint64)
     for word in range(packed.shape[0] // 64):
         vector, lane = divmod(begin + word, LANES)
