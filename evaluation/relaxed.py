@@ -149,7 +149,7 @@ class _Tensors(_Listwise):
         positions, context.width = _Listwise.positions(codes, bins)
         context.compiled = False
         affinity = affinity.to(torch.int64, copy=True).fill_diagonal_(0)
-        lowest, highest = (int(level) for level in affinity.aminmax())
+        lowest, highest = torch.stack(affinity.aminmax()).tolist()  # at once: a GPU is waited for here
         if not 0 <= lowest <= highest <= MAX_AFFINITY:
             raise ValueError(f"affinity must lie between 0 and {MAX_AFFINITY}")
         levels = torch.arange(highest + 1, device=codes.device)
