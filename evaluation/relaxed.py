@@ -296,7 +296,8 @@ def _mutual_information(c, g, relevant, ideal, items):
 
     def plogp(p):
         positive = p > 0
-        return torch.where(positive, p * torch.where(positive, p, 1.0).log2(), p)
+        # At 0 the limit of the slope without its infinite part: the constant then cancels in all bins.
+        return torch.where(positive, p * torch.where(positive, p, 1.0).log2(), p / math.log(2))
 
     positive = plogp(g / relevant.clamp(min=1)[:, None]).sum(1)
     negative = plogp((c - g) / irrelevant.clamp(min=1)[:, None]).sum(1)

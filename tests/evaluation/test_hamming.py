@@ -1,5 +1,9 @@
 """Joint histograms against a plain XOR-free count, for every kernel, width and layout."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -84,6 +88,37 @@ def test_histograms_of_many_labels_equal_a_plain_count(labels, bits, binary):
     shared = np.minimum(given[0].astype(int) @ given[1].T.astype(int), affinity.levels[-1])
     found = joint_histograms(pack(query), pack(database), bits, affinity)
     assert np.array_equal(found.counts, counted(query, database, shared, len(affinity.levels)))
+
+
+@pytest.mark.parametrize("queries", [1, 2, 9])
+def test_histograms_of_fewer_queries_than_levels_equal_a_plain_count(queries):
+    rng = np.random.default_rng(queries)
+    query, database = random_codes(rng, queries, 530, 20)
+    levels = rng.integers(0, 12, (queries, 530))
+    affinity = AffinityBlocks(lambda begin, end: levels[begin:end], range(1, 12))
+    found = joint_histograms(pack(query), pack(database), 20, affinity)
+    assert np.array_equal(found.counts, counted(query, database, levels, 12))
+
+
+def test_popcounts_read_and_write_nothing_outside_of_their_arrays(tmp_path):
+    """Compiled code does not check its indices, except where Numba's environment asks for it."""
+    script = """if True:
+        import numpy as np
+        from evaluation.hamming import AffinityBlocks, SharedLabels, joint_histograms
+        rng = np.random.default_rng(6)
+        for queries, items in ((1, 1), (8, 512), (11, 513), (17, 1100)):
+            codes = rng.integers(0, 256, (queries + items, 9), np.uint8)
+            labels = rng.integers(0, 2, (queries + items, 70))
+            levels = rng.integers(0, 4, (queries, items))
+            for affinity in (
+                SharedLabels(labels[:queries], labels[queries:]),
+                AffinityBlocks(lambda begin, end: levels[begin:end], (1, 2, 3)),
+            ):
+                found = joint_histograms(codes[:queries], codes[queries:], 72, affinity)
+                assert np.all(found.counts.sum(axis=(1, 2)) == items)
+    """
+    environment = os.environ | {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", script], check=True, env=environment)
 
 
 @pytest.mark.parametrize("items", [8191, 8193, 20_000])

@@ -280,6 +280,27 @@ def rows(positions, affinity, number, bins):
     return values, slopes
 
 
+def test_slopes_of_mutual_information_at_centres_take_no_share_as_a_whole_one():
+    """p log2 p has no slope at p = 0: that of p = 1 serves, 1 + log2 1, as in MIHash's code. It matters where
+    an item is at a centre, which no item like it shares the next one with."""
+    bins, place = 6, np.array([0, 0, 1, 1, 2, 2, 3, 3, 3, 4, 6])  # the first is the query itself
+    relevant = np.array([0, 1, 1, 0, 0, 0, 1, 0, 1, 1, 0], bool)
+
+    def entropy_slopes(who):
+        share = np.bincount(place[who], minlength=bins + 1) / who.sum()
+        return 1 + np.log2(np.where(share > 0, share, 1.0))
+
+    others = np.arange(11) > 0
+    whole = entropy_slopes(others)
+    by_bin = np.where(
+        relevant[:, None], entropy_slopes(relevant) - whole, entropy_slopes(others & ~relevant) - whole
+    )
+    low = np.minimum(place, bins - 1)
+    expected = (by_bin[np.arange(11), low + 1] - by_bin[np.arange(11), low]) / 10
+    _, slopes = rows(np.tile(place.astype(float), (11, 1)), np.tile(relevant.astype(int), (11, 1)), 4, bins)
+    assert slopes[0, 1:] == pytest.approx(expected[1:], abs=1e-12)
+
+
 @pytest.mark.parametrize("number", range(5))
 @pytest.mark.parametrize("items", [2, 3, 64, 65, 600])
 @pytest.mark.parametrize(
@@ -301,6 +322,22 @@ def test_float32_rows_are_those_of_float64_at_the_same_positions(number, items, 
     np.testing.assert_allclose(slopes, exact_slopes, rtol=0, atol=(tolerance + 1e-6) * max(largest, 1e-3))
 
 
+@pytest.mark.parametrize("graded", [False, True])
+@pytest.mark.parametrize("share", [-0.5, 1.0, 1.5])
+@pytest.mark.parametrize(("items", "gain", "room"), [(64, 1.0, 6), (16, 15.0, 8), (1 << 18, 1.0, 18)])
+def test_integers_hold_the_shares_of_items_that_all_lie_at_an_end_of_the_bins(
+    items, gain, room, share, graded
+):
+    slots, shares = np.full(items, 2, np.uint32), np.full(items, share, np.float32)
+    gains = np.full(items, gain)
+    gains[5] = 0  # the query itself
+    sums, first, second = np.empty((2, 8), np.int64), np.empty(items, np.int64), np.empty(items, np.int64)
+    found = np.empty((2, 4))
+    kernels._histograms_fixed(slots, shares, gains, 5, graded, room, sums, first, second, found)
+    expected = (items - 1) * np.array([0, 0, 1 - share, share])
+    np.testing.assert_allclose(found, [expected, gain * graded * expected], rtol=1e-6)
+
+
 @pytest.mark.parametrize("number", range(5))
 @pytest.mark.parametrize("far", [-0.6, -40.0, 12.6, 60.0])
 def test_float32_rows_hold_positions_far_outside_of_the_bins(number, far):
@@ -316,15 +353,16 @@ def test_float32_rows_hold_positions_far_outside_of_the_bins(number, far):
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
-def test_compiled_and_torch_agree_on_binary_codes(objective):
-    """All at centres, with empty bins: a kink, at which both take the side of the larger distance."""
+@pytest.mark.parametrize("repeats", [1, 2])
+def test_compiled_and_torch_agree_on_binary_codes(objective, repeats):
+    """All at centres, where repeated with empty bins: a kink; both take the side of the larger distance."""
     generator = np.random.default_rng(13)
-    codes = torch.from_numpy(np.repeat(generator.choice([-1.0, 1.0], size=(14, 4)), 2, axis=1))
+    codes = torch.from_numpy(np.repeat(generator.choice([-1.0, 1.0], size=(14, 4)), repeats, axis=1))
     affinity = torch.from_numpy(generator.integers(0, 3, (14, 14)))
     gradients = []
     for backend in BACKENDS:
         leaf = codes.clone().requires_grad_()
-        evaluate(objective, leaf, affinity, 8, 1.0, backend).sum().backward()
+        evaluate(objective, leaf, affinity, 4 * repeats, 1.0, backend).sum().backward()
         gradients.append(leaf.grad)
     # Tensors take the discount of an empty bin as a difference over 1/1000 of an item.
     assert torch.allclose(*gradients, rtol=0, atol=1e-4 if objective == "dcg_r" else 1e-6)
@@ -439,6 +477,16 @@ def test_full_relaxations_of_binary_codes_are_the_exact_metrics(items, bits, see
     assert ours.numpy() == pytest.approx(ndcg, abs=1e-9)
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("items", [255, 256, 257, 600])
+@pytest.mark.parametrize("level", [1, 7, 8])
+def test_any_order_of_many_items_of_one_level_is_ideal(items, level, backend):
+    codes = torch.from_numpy(np.random.default_rng(items).choice([-1.0, 1.0], size=(items, 6)))
+    affinity = torch.full((items, items), level)
+    values = relaxed.ndcg(codes, affinity, 6, simplified=False, backend=backend)
+    assert values.numpy() == pytest.approx(np.ones(items), abs=1e-9)
+
+
 def large_prefix_histograms(seed, bins=6, queries=20):
     """c, c+ (Q, bins) with a large first bin that holds nothing relevant: C_{d-1} >= 100 where it matters."""
     generator = np.random.default_rng(seed)
@@ -512,6 +560,22 @@ def test_compiled_digamma_and_trigamma_are_those_of_scipy():
     arguments = np.array([1.0, 1.5, 2.0, 7.25, 9.999, 10.0, 1234.5, 1e6])
     assert [kernels._digamma(x) for x in arguments] == pytest.approx(digamma(arguments), abs=1e-12)
     assert [kernels._trigamma(x) for x in arguments] == pytest.approx(polygamma(1, arguments), abs=1e-12)
+
+
+@pytest.mark.parametrize("before", [0.0, 0.3, 5.0, 40.0])
+@pytest.mark.parametrize("away", [-9e-4, -4e-4, 0.0, 4e-4, 9e-4])
+def test_curvature_of_a_bin_of_about_one_item_is_its_limit(before, away):
+    """R = N / (c - 1), N = c - (C + 1)(psi(C + c + 1) - psi(C + 1)), by N's expansion about c = 1."""
+    first, second, third = (polygamma(order, before + 2) for order in (1, 2, 3))
+    by_count = -(before + 1) * second / 2
+    value = 1 - (before + 1) * first
+    by_before = -first - (before + 1) * second
+    expected = (
+        value + away * by_count,
+        by_count - away * (before + 1) * third / 3,
+        by_before + away * (-second - (before + 1) * third) / 2,
+    )
+    assert kernels._curvature(before, 1 + away) == pytest.approx(expected, rel=1e-3, abs=1e-6)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
