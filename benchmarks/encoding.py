@@ -203,8 +203,9 @@ def _features(report, quick):
 
 
 def _extractions(network, images, batch, path):
+    # Channels last in memory, as extraction reads them.
     pixels = [
-        torch.from_numpy(images[begin : begin + batch]).permute(0, 3, 1, 2).contiguous()
+        torch.from_numpy(images[begin : begin + batch]).permute(0, 3, 1, 2)
         for begin in range(0, len(images), batch)
     ]
 

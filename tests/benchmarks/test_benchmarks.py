@@ -26,6 +26,7 @@ from benchmarks.report import Report, header
 from benchmarks.timing import Competitor, Disagreement, Measurement, interleave
 from evaluation import exact
 from evaluation.hamming import JointHistograms, joint_histograms
+from networks import catalogue
 
 ROOT = Path(__file__).parents[2]
 SMALL = synthetic.Shape("small", 21, 2100, 5)
@@ -306,6 +307,14 @@ def test_steps_that_differ_are_refused():
     methods.agree("something", [1.0, 2.0], [1.0, 2.0 + 1e-6])
     with pytest.raises(Disagreement, match="something"):
         methods.agree("something", [1.0, 2.0], [1.0, 2.1])
+
+
+@pytest.mark.parametrize("architecture", ["small", "mobilenet_v2_keras"])
+def test_extracted_features_are_those_of_the_forward_pass_beside_them(architecture, tmp_path):
+    """It compares them before it hands the competitors over."""
+    network = catalogue.make(architecture).eval()
+    images = np.random.default_rng(0).integers(0, 256, (5, 32, 32, 3)).astype(np.uint8)
+    assert len(encoding._extractions(network, images, 2, tmp_path / "features.npy")) == 3
 
 
 @pytest.mark.parametrize("section", encoding.SECTIONS, ids=lambda section: section.__name__.strip("_"))
