@@ -71,6 +71,7 @@ class HashingMethod:
 
     def fit(self, training_set):
         """Learn from a `TrainingSet`; returns self. Raises `Refusal` if it cannot be served."""
+        # Abstract: what a method is; conformance tests call it on every one.
         raise NotImplementedError(f"{type(self).__name__} does not define fit")
 
     def encode(self, items):

@@ -82,6 +82,7 @@ class DeepHashing(HashingMethod):
         """Scalar to minimise. outputs: float (M, bits), the network's raw scores f; affinity: int64 (M, M),
         its diagonal included, or what `batch_affinity` makes; indices: int64 (M,), the items' places in the
         training set."""
+        # Abstract: what a deep method is; conformance tests train every one.
         raise NotImplementedError(f"{type(self).__name__} does not define loss")
 
     def relax(self, outputs):
@@ -297,6 +298,7 @@ class ListwiseHashing(DeepHashing):
 
     def objective(self, codes, affinity):
         """(M,) objectives to maximise. codes: relaxed codes (M, bits); affinity int64 (M, M)."""
+        # Abstract: what a listwise method is; conformance tests train every one.
         raise NotImplementedError(f"{type(self).__name__} does not define objective")
 
     def loss(self, outputs, affinity, indices):

@@ -385,9 +385,10 @@ def test_command_prints_and_writes_markdown(tmp_path):
     made = command("--quick", "losses", "--output", str(file))
     assert made.returncode == 0, made.stderr
     written = file.read_text()
-    assert sorted(written.split("\n")) == sorted(made.stdout.rstrip("\n").split("\n") + [""])
+    head, rest = made.stdout.strip().split("\n## Losses")
+    body, figures = rest.split("\n## Figures")
+    assert written.split() == f"{head} ## Figures{figures} ## Losses{body}".split()
     assert made.stdout.startswith("# Benchmarks\n") and written.startswith("# Benchmarks\n")
-    assert written.index("## Figures to reach") < written.index("## Losses")
     found = tables(made.stdout)
     assert len(found) > 8
     summary = {row[0].strip(): row[2].strip() for row in found[-1][1:]}

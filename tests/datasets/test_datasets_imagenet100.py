@@ -2,7 +2,6 @@
 
 import io
 import os
-import tarfile
 import zipfile
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from PIL import Image
 
 from datasets import imagenet100, splits
 from datasets._description import Description
+from tests.files import tarred
 
 WNIDS = ("n01514668", "n02526121", "n13044778")
 SIZE = [7, 5]
@@ -91,23 +91,13 @@ def lists_in_parts() -> dict[str, bytes]:
     return parts
 
 
-def packed(files: dict[str, bytes], mode: str = "w") -> bytes:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode=mode) as archive:
-        for name, contents in files.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(contents)
-            archive.addfile(info, io.BytesIO(contents))
-    return buffer.getvalue()
-
-
 def train_tar() -> dict[str, bytes]:
     """Inner tars by name; that of a class that is not wanted is damaged, which must not matter."""
     inner = {
-        f"{wnid}.tar": packed({name: picture(name) for name in DATABASE if name.startswith(wnid)})
+        f"{wnid}.tar": tarred({name: picture(name) for name in DATABASE if name.startswith(wnid)})
         for wnid in WNIDS
     }
-    inner["n01514668.tar"] = packed(
+    inner["n01514668.tar"] = tarred(
         {"n01514668_999.JPEG": b"on no list"}
         | {name: picture(name) for name in DATABASE if name.startswith("n01514668")}
     )
@@ -121,7 +111,7 @@ def written(path: Path, files: dict[str, bytes]) -> Path:
             for name, contents in files.items():
                 archive.writestr(name, contents)
     elif path.suffix in (".tar", ".gz"):
-        path.write_bytes(packed(files, "w:gz" if path.suffix == ".gz" else "w"))
+        path.write_bytes(tarred(files, "w:gz" if path.suffix == ".gz" else "w"))
     else:
         for name, contents in files.items():
             (path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -282,21 +272,21 @@ def inner(name: str, change):
         (inner("n02526121.tar", lambda d: b"\xff" * 2048), r"train.tar: 'n02526121.tar': cut short, damaged"),
         (inner("n02526121.tar", lambda d: b""), r"train.tar: 'n02526121.tar': cut short, damaged"),
         (
-            inner("n02526121.tar", lambda d: packed({"../../n02526121_5.JPEG": b""})),
+            inner("n02526121.tar", lambda d: tarred({"../../n02526121_5.JPEG": b""})),
             r"train.tar: 'n02526121.tar': member '../../n02526121_5.JPEG' leads out of the archive",
         ),
         (
-            inner("n02526121.tar", lambda d: packed({"/n02526121_5.JPEG": b""})),
+            inner("n02526121.tar", lambda d: tarred({"/n02526121_5.JPEG": b""})),
             r"train.tar: 'n02526121.tar': member '/n02526121_5.JPEG' has an absolute name",
         ),
         (
-            inner("n02526121.tar", lambda d: packed({})),
+            inner("n02526121.tar", lambda d: tarred({})),
             "2 of 10 images are missing: 'n02526121_44.JPEG', 'n02526121_5.JPEG' ",
         ),
         (replaced("n02526121.tar", None), "2 of 10 images are missing"),
         (
             inner(
-                "n02526121.tar", lambda d: packed({f"n02526121_{n}.JPEG": b"\xff\xd8\xff" for n in (5, 44)})
+                "n02526121.tar", lambda d: tarred({f"n02526121_{n}.JPEG": b"\xff\xd8\xff" for n in (5, 44)})
             ),
             "2 of 10 images cannot be read: 'n02526121_5.JPEG', 'n02526121_44.JPEG'; the first: .*n02526121",
         ),
@@ -306,7 +296,7 @@ def inner(name: str, change):
 @pytest.mark.parametrize("mode", ["w", "w:gz"])
 def test_damaged_training_archives(tmp_path, damage, message, mode):
     sources = forms(tmp_path)["official"]
-    sources[1].write_bytes(packed(damage(train_tar()), mode))
+    sources[1].write_bytes(tarred(damage(train_tar()), mode))
     with pytest.raises(ValueError, match=message) as caught:
         imagenet100.load(sources, tmp_path, size=SIZE)
     assert "\n" not in str(caught.value)

@@ -13,7 +13,6 @@ import re
 import resource
 import signal
 import sys
-import tarfile
 import tempfile
 import zipfile
 from pathlib import Path
@@ -29,6 +28,7 @@ from PIL import Image
 from datasets import cifar10_binary, features_file, imagenet100, images, labelme_gist, nus_wide
 from networks import _weights, matconvnet
 from networks.vgg_f import VGGF
+from tests.files import damaged, tarred
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of memory are Linux's")
 
@@ -40,16 +40,6 @@ SECONDS = 60  # after which an example counts as hanging
 def picture(kind, side=12):
     buffer = io.BytesIO()
     Image.fromarray(GENERATOR.integers(0, 256, (side, side, 3), np.uint8)).save(buffer, kind)
-    return buffer.getvalue()
-
-
-def tarred(files, mode="w"):
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode=mode) as archive:
-        for name, contents in files.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(contents)
-            archive.addfile(info, io.BytesIO(contents))
     return buffer.getvalue()
 
 
@@ -224,34 +214,6 @@ DAMAGE = st.one_of(
 )
 
 
-def damaged(contents, changes):
-    """The contents after each change; places are shares of the length."""
-    data = bytearray(contents)
-    for kind, place, what in changes:
-        at = int(place * len(data))
-        if kind == "set":
-            data[at : at + 1] = bytes([what])
-        elif kind == "flip" and data:
-            data[at] ^= 1 << what
-        elif kind == "write":
-            data[at : at + len(what)] = what
-        elif kind == "insert":
-            data[at:at] = what
-        elif kind == "remove":
-            del data[at : at + what]
-        elif kind == "double":
-            data[at:at] = data[at : at + what]
-        elif kind == "zero":
-            data[at : at + what] = bytes(len(data[at : at + what]))
-        elif kind == "cut":
-            del data[at:]
-        elif kind == "splice":
-            other, begin, length = what
-            begin = int(begin * len(OTHERS[other]))
-            data[at : at + length] = OTHERS[other][begin : begin + length]
-    return bytes(data)
-
-
 @contextlib.contextmanager
 def limits():
     """No example may hang, nor kill the machine by asking for memory."""
@@ -316,7 +278,7 @@ def test_a_damaged_file_is_read_as_it_was_or_refused_in_one_line(name, tmp_path)
     @settings(max_examples=settings.default.max_examples * 6 // 10)
     @given(st.lists(DAMAGE, min_size=1, max_size=3))
     def check(changes):
-        data = damaged(contents, changes)
+        data = damaged(contents, changes, OTHERS)
         with tempfile.TemporaryDirectory(dir=tmp_path) as folder:
             try:
                 found = read_from(folder, ending, data, read)

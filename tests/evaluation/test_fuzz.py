@@ -24,6 +24,7 @@ from evaluation.__main__ import main
 from evaluation.hamming import AffinityBlocks, EqualLabels, JointHistograms, SharedLabels, pack
 from evaluation.parts import span
 from evaluation.scoring import score
+from tests.files import damaged
 
 TOLERANCE = 1e-11
 NORMALISERS = ("hits", "min", "relevant")
@@ -284,25 +285,6 @@ DAMAGE = st.lists(
     min_size=1,
     max_size=3,
 )
-
-
-def damaged(contents, changes):
-    data = bytearray(contents)
-    for kind, place, what in changes:
-        at = int(place * len(data))
-        if kind == "set":
-            data[at : at + 1] = bytes([what])
-        elif kind == "flip" and data:
-            data[at] ^= 1 << what
-        elif kind == "insert":
-            data[at:at] = what
-        elif kind == "remove":
-            del data[at : at + what]
-        elif kind == "double":
-            data[at:at] = data[at : at + what]
-        elif kind == "cut":
-            del data[at:]
-    return bytes(data)
 
 
 @settings(max_examples=settings.default.max_examples * 3)

@@ -1,0 +1,43 @@
+"""Files as bytes, for several tests: archives, and damage to anything."""
+
+import io
+import tarfile
+
+
+def tarred(files, mode="w"):
+    """An archive of name -> contents, as bytes."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode=mode) as archive:
+        for name, contents in files.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(contents)
+            archive.addfile(info, io.BytesIO(contents))
+    return buffer.getvalue()
+
+
+def damaged(contents, changes, others=()):
+    """The contents after each change; places are shares of the length; others: contents to splice in."""
+    data = bytearray(contents)
+    for kind, place, what in changes:
+        at = int(place * len(data))
+        if kind == "set":
+            data[at : at + 1] = bytes([what])
+        elif kind == "flip" and data:
+            data[at] ^= 1 << what
+        elif kind == "write":
+            data[at : at + len(what)] = what
+        elif kind == "insert":
+            data[at:at] = what
+        elif kind == "remove":
+            del data[at : at + what]
+        elif kind == "double":
+            data[at:at] = data[at : at + what]
+        elif kind == "zero":
+            data[at : at + what] = bytes(len(data[at : at + what]))
+        elif kind == "cut":
+            del data[at:]
+        elif kind == "splice":
+            other, begin, length = what
+            begin = int(begin * len(others[other]))
+            data[at : at + length] = others[other][begin : begin + length]
+    return bytes(data)
