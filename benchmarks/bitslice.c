@@ -1,6 +1,6 @@
 /* Joint histograms of Hamming distance and relevance by bit-slicing, written by hand: how near is the product?
 
-   The same layout and the same two steps as evaluation/_bitslice.py (which explains them), by other means:
+   The same layout and the same two steps as tiebench/_bitslice.py (which explains them), by other means:
    the queries' loop is inside the block's, each vector's planes are added eight at a time into counters that stay
    in registers, and two vectors share each broadcast word of the query. With AVX-512 a full adder is two
    instructions (vpternlogq) and the bits of eight words are counted by one (vpopcntq); elsewhere the

@@ -9,9 +9,9 @@ from benchmarks import evaluation_peers as peers
 from benchmarks import handwritten, optional_peers, probe, synthetic
 from benchmarks.report import duration, figure, megabytes, progress
 from benchmarks.timing import Competitor, Disagreement, interleave
-from evaluation import _bitslice, _popcount, exact
-from evaluation.hamming import joint_histograms
-from evaluation.scoring import score
+from tiebench import _bitslice, _popcount, exact
+from tiebench.hamming import joint_histograms
+from tiebench.scoring import score
 
 JOINT = "joint_histograms"
 KERNEL = "its kernel alone (codes sliced already)"
@@ -20,7 +20,7 @@ ARGSORT = "argsort loop of the field (CalcTopMap)"
 RATE = "G pairs/s a thread"
 HANDWRITTEN = "hand-written C, vector code (kernel alone)"
 SCALAR = "scalar popcount + increment, compiled, affinities given"
-ON_DEVICE = "evaluation.on_device on CUDA, codes there already"
+ON_DEVICE = "tiebench.on_device on CUDA, codes there already"
 
 
 def run(report, quick):
@@ -41,7 +41,7 @@ def run(report, quick):
         del libraries["pytorch_metric_learning"]
     cuda = _cuda()
     if cuda is None:
-        report.write("evaluation.on_device: not timed (no CUDA device).")
+        report.write("tiebench.on_device: not timed (no CUDA device).")
     summary = []
     cells = [(synthetic.IMAGENET100, 48), (synthetic.CIFAR10_S1, 48), (synthetic.NUS21, 48)]
     cells.append((synthetic.CIFAR10_S1, 128))
@@ -146,7 +146,7 @@ def _compare(report, codes, by_hand, libraries, cuda, rounds, quick):
         if by_hand is not None:
             counting[HANDWRITTEN] = kernel(by_hand)
     add(counting, SCALAR, many, scalar)
-    add(counting, "evaluation._popcount (over 64 bits, any affinity), affinities given", many, popcount)
+    add(counting, "tiebench._popcount (over 64 bits, any affinity), affinities given", many, popcount)
     add(counting, "numpy bitwise_count + bincount, affinities given", some, numpy_alone)
     add(
         counting,
@@ -302,7 +302,7 @@ def _published(libraries, codes, query_words, database_words, levels, found, que
 
 
 def _on_device(torch, codes):
-    from evaluation import on_device
+    from tiebench import on_device
 
     query, database = (torch.from_numpy(part).cuda() for part in (codes.query, codes.database))
     return lambda: on_device.joint_histograms(query, database, codes.bits, codes.affinity).counts

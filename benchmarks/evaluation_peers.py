@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 from sklearn.metrics import ndcg_score
 
-from evaluation._bitslice import popcount
+from tiebench._bitslice import popcount
 
 
 def words(packed):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from evaluation import _bitslice
+from tiebench import _bitslice
 
 SOURCE = Path(__file__).with_name("bitslice.c")
 _FLAGS = ("-O3", "-march=native", "-shared", "-fPIC")

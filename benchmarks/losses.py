@@ -10,9 +10,9 @@ from benchmarks import loss_peers as peers
 from benchmarks import method_peers, probe
 from benchmarks.report import duration, figure, progress
 from benchmarks.timing import Disagreement, interleave
-from evaluation import relaxed
 from methods._catalogue import load_class
 from methods._triplets import triplet_likelihood
+from tiebench import relaxed
 
 BITS = 48
 FEATURES = 4096
@@ -44,7 +44,7 @@ def batch(items, bits=BITS, levels=2, seed=0):
 
 
 def product(codes, affinity, bins, objective, backend):
-    """Mean objective and its gradient by evaluation.relaxed. Returns (float, (M, b))."""
+    """Mean objective and its gradient by tiebench.relaxed. Returns (float, (M, b))."""
     function, options = _PRODUCT[objective]
     codes = codes.detach().requires_grad_()
     value = function(codes, affinity, bins, backend=backend, **options).mean()
@@ -332,7 +332,7 @@ def _first_call(report, rounds, quick):
     first, second = seen["calls"]
     report.write("### First call in a fresh process, kernels cached")
     report.rows(
-        ["", "import torch", "import evaluation.relaxed", "first AP_s with gradient", "second", "difference"],
+        ["", "import torch", "import tiebench.relaxed", "first AP_s with gradient", "second", "difference"],
         [
             (
                 "compiled",

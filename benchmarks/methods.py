@@ -8,7 +8,7 @@ from benchmarks.report import figure, progress
 from benchmarks.timing import Competitor, Disagreement, interleave
 from methods._boosting import Quantiser, boost
 from methods._bre_kernels import Descent, candidates_between, flip_changes
-from methods._cuts import BlockCuts
+from methods._graph_cuts import BlockCuts
 from methods._pairs import Pairs, make_blocks
 from methods._rankings import ideal_dcg, infer
 from methods._svm import SharedItems, fit_linear_svms

@@ -108,10 +108,10 @@ def _counted(source, folder, parts):
 
 
 def _evaluate(*arguments):
-    """Run python -m evaluation; returns (what it printed, peak MB)."""
+    """Run python -m tiebench; returns (what it printed, peak MB)."""
     # Not ru_maxrss: it begins with the memory of the process that started this one.
     program = (
-        "import pathlib, sys, evaluation.__main__ as m; code = m.main(sys.argv[1:]); "
+        "import pathlib, sys, tiebench.__main__ as m; code = m.main(sys.argv[1:]); "
         "status = pathlib.Path('/proc/self/status').read_text(); "
         "print(status.split('VmHWM:')[1].split()[0], file=sys.stderr); sys.exit(code)"
     )
@@ -123,7 +123,7 @@ def _evaluate(*arguments):
         check=False,
     )
     if done.returncode:
-        raise Disagreement(f"python -m evaluation {' '.join(arguments)}: {done.stderr.strip()}")
+        raise Disagreement(f"python -m tiebench {' '.join(arguments)}: {done.stderr.strip()}")
     return done.stdout, int(done.stderr.split()[-1]) / 1024
 
 

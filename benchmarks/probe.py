@@ -65,8 +65,8 @@ def _evaluation(task, path):
     import numpy as np
 
     started = time.perf_counter()
-    from evaluation.hamming import EqualLabels, SharedLabels
-    from evaluation.scoring import score
+    from tiebench.hamming import EqualLabels, SharedLabels
+    from tiebench.scoring import score
 
     imported = time.perf_counter()
     with np.load(path) as arrays:
@@ -92,7 +92,7 @@ def _loss():
 
     torch.set_num_threads(1)
     with_torch = time.perf_counter()
-    from evaluation import relaxed
+    from tiebench import relaxed
 
     imported = time.perf_counter()
     codes = torch.tanh(torch.randn(256, 48)).requires_grad_()

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evaluation.hamming import EqualLabels, SharedLabels, pack
+from tiebench.hamming import EqualLabels, SharedLabels, pack
 
 FLIPPED = 0.1  # share of the bits that differ from the prototype
 

@@ -5,8 +5,8 @@ import torch
 
 from benchmarks.report import duration, figure, progress
 from benchmarks.timing import interleave
-from methods._base import TrainingSet
 from methods._catalogue import load_class
+from methods.base import TrainingSet
 from networks import catalogue
 
 BITS = 48

@@ -15,11 +15,11 @@ def check(kind, item_kind):
         raise ValueError(f"input kind '{kind}' needs a dataset of images, these are vectors: use 'features'")
 
 
-def write_inputs(items, training, path, kind="features", centre=True, unit_norm=True):
+def write_inputs(items, training, path, kind="features", centre=True, l2_normalise=True):
     """Write float32 (n, d) to the .npy file `path`, block by block.
 
     items: real (n, d), or uint8 (n, H, W, 3) with kind "pixels" (flattened, divided by 255); training: int64
-    indices. centre subtracts the mean of the training items (float64), unit_norm then divides each item by
+    indices. centre subtracts the mean of the training items (float64), l2_normalise then divides each item by
     its Euclidean length: the authors' preparation of fc7 and GIST features. An item of length 0 stays 0.
     Returns the mean, float64 (d,), zeros without centring. Raises ValueError for values that are not finite.
     """
@@ -40,7 +40,7 @@ def write_inputs(items, training, path, kind="features", centre=True, unit_norm=
         finite = np.isfinite(block).all(axis=1)
         if not finite.all():
             raise ValueError(f"item {begin + int(np.argmin(finite))} has a value that is not finite")
-        if unit_norm:
+        if l2_normalise:
             lengths = np.linalg.norm(block, axis=1, keepdims=True)
             block /= np.where(lengths > 0, lengths, 1)
         out[begin : begin + len(block)] = block

@@ -1,6 +1,6 @@
 """Hashing methods, one file each: the file's stem is the method's name, and nothing is registered.
 
-A file defines one class derived from `methods._base.HashingMethod`, or from `methods._deep.DeepHashing`,
+A file defines one class derived from `methods.base.HashingMethod`, or from `methods.base.deep.DeepHashing`,
 which brings the training loop. Names that begin with an underscore are helpers. docs/add-a-method.md walks
 through an example.
 """

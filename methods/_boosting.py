@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evaluation._compiled import compiled
+from tiebench._compiled import compiled
 
 LEVELS = 256  # of a quantised feature
 

@@ -11,8 +11,8 @@ thresholds at once, and their cumulative sum is F at every candidate.
 
 import numpy as np
 
-from evaluation._bitslice import popcount
-from evaluation._compiled import compiled
+from tiebench._bitslice import popcount
+from tiebench._compiled import compiled
 
 _OUTSIDE = 5e-7  # the two outer candidates' distance from the outer thresholds, as in the authors' routine
 _CLOSE = 1e-10  # thresholds that differ by less, relatively, are one: rounding could not tell what is between

@@ -5,11 +5,11 @@ import importlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from methods._base import method_class
+from methods.base import method_class
 
 FOLDER = Path(__file__).parent
 SUPERVISION = ("none", "binary", "graded", "labels")
-FAMILIES = ("pointwise", "pairwise", "listwise", "reference")
+FAMILIES = ("pointwise", "pairwise", "listwise", "unsupervised")
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ def catalogue(folder=FOLDER):
     `supervision` or `family` that is not one of the known words.
     """
     shared = {}
-    for helper in sorted(set(FOLDER.glob("_*.py")) - {Path(__file__)}):
+    for helper in sorted({*FOLDER.glob("_*.py"), *FOLDER.glob("base/*.py")} - {Path(__file__)}):
         shared |= _classes(helper)
     cards = {}
     for path in sorted(Path(folder).glob("*.py")):

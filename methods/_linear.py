@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from methods._base import HashingMethod
+from methods.base import HashingMethod
 
 
 @dataclass(kw_only=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from methods._base import Refusal
+from methods.base import Refusal
 
 _ROWS = 256  # rows of affinities looked at together
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evaluation._compiled import compiled
-from methods._base import Refusal
 from methods._pairs import Pairs
+from methods.base import Refusal
+from tiebench._compiled import compiled
 
 _ROWS = 256
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from methods._base import Refusal
+from methods.base import Refusal
 
 KEPT_PAIRS = 1 << 26
 _ROWS_COMPARED = 64

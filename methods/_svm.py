@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evaluation._compiled import compiled
+from tiebench._compiled import compiled
 
 _FORCING = 0.1  # a Newton system is solved until its residual, in the preconditioner's norm, fell to this
 _MOST_PRODUCTS = 500  # Hessian products per Newton system; a direction cut off there still descends

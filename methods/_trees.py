@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from methods._base import HashingMethod
 from methods._boosting import BoostedTrees, Quantiser, boost
+from methods.base import HashingMethod
 
 
 @dataclass(kw_only=True)

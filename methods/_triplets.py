@@ -10,9 +10,9 @@ import math
 import numpy as np
 import torch
 
-from evaluation._compiled import compiled
-from methods._base import Refusal
 from methods._supervision import kept_matrix, refuse_no_triplets
+from methods.base import Refusal
+from tiebench._compiled import compiled
 
 
 class ClassGroups:

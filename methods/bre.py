@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from methods._base import HashingMethod, Refusal
 from methods._bre_kernels import Descent
+from methods.base import HashingMethod, Refusal
 
 _ROWS = 512  # rows of kernel values or affinities made at once
 _FINEST = 1024  # steps of a bit to which targets are rounded at most: bounds the sums of squares

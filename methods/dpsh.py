@@ -10,9 +10,9 @@ from types import SimpleNamespace
 import numpy as np
 import torch
 
-from methods._deep import DeepHashing
 from methods._likelihood import likelihood_and_slope, with_gradient
 from methods._supervision import kept_matrix, similar_share
+from methods.base.deep import DeepHashing
 
 _ITEMS_AT_ONCE = 1024  # so that what is computed about a batch and them stays in the cache
 
@@ -23,7 +23,7 @@ class DPSH(DeepHashing):
     ordered pairs of training items, theta_ij = <u_i, u_j> / 2, u the network's raw scores.
 
     A table keeps every item's latest scores, zeros at first; the pairs of a step are those of its batch with
-    the whole table. alpha and alpha_final are not used: scores are not squashed.
+    the whole table. tanh_scale and tanh_scale_final are not used: scores are not squashed.
 
     On fine-tuned networks the authors take batches of 128, 150 epochs, no momentum, learning rate 0.01
     falling to 1e-6 (PyTorch: 0.05, a tenth every 50 epochs), weight decay 5e-4 (1e-5), eta 10 (NUS-WIDE 100).

@@ -9,11 +9,11 @@ from types import SimpleNamespace
 import numpy as np
 import torch
 
-from methods._base import Refusal
-from methods._deep import DeepHashing, shuffled_batches
 from methods._likelihood import with_gradient
 from methods._supervision import single_classes
 from methods._triplets import ClassGroups, LevelGroups, triplet_likelihood
+from methods.base import Refusal
+from methods.base.deep import DeepHashing, shuffled_batches
 
 _TRIPLETS = 22_500  # an anchor has where the settings were published: 9 other classes, 50 x 50 each
 _STEP = 2 * _TRIPLETS / 5_000  # see DTSH.loss
@@ -35,7 +35,7 @@ class DTSH(DeepHashing):
 
     A batch is at most half of the training set. Refused: a class whose expected number of items outside of a
     batch is below `positives` or `negatives` (a batch that leaves fewer by chance draws with replacement).
-    alpha and alpha_final are not used: scores are not squashed.
+    tanh_scale and tanh_scale_final are not used: scores are not squashed.
 
     On a fine-tuned network the authors take learning rate 5e-4, times 2/3 every 20 epochs, 100 epochs, no
     momentum, weight decay 5e-4, eta 100. A linear layer on features of unit length needs a higher rate: the

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from methods._base import Refusal
-from methods._cuts import BlockCuts
+from methods._graph_cuts import BlockCuts
 from methods._pairs import make_blocks, sample_pairs
 from methods._supervision import single_classes
 from methods._trees import TreeHashing
+from methods.base import Refusal
 
 LOSSES = ("hinge", "ksh", "bre")
 

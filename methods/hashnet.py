@@ -10,9 +10,9 @@ from types import SimpleNamespace
 import numpy as np
 import torch
 
-from methods._deep import DeepHashing, shuffled_batches
 from methods._likelihood import negative_log_likelihood
 from methods._supervision import similar_share
+from methods.base.deep import DeepHashing, shuffled_batches
 
 
 @dataclass(kw_only=True)
@@ -25,8 +25,8 @@ class HashNet(DeepHashing):
     training set; c_ij, with multi-hot labels, is the labels in common over the labels of either (else 1).
     similarity_scale (alpha in the paper) None: 10 / bits.
 
-    beta = alpha (1 + growth iteration)^growth_power, refreshed every `growth_every` iterations; how many
-    there are follows from epochs and batches (the authors' 10,000 end at 7.1). alpha_final is not used.
+    beta = tanh_scale (1 + growth iteration)^growth_power, refreshed every `growth_every` iterations; how many
+    there are follows from epochs and batches (the authors' 10,000 end at 7.1). tanh_scale_final is not used.
 
     released_gradient: step as the released Caffe code does. Weights are |S|/|S_1| and 1 over their sum, and
     the gradient, but not the loss, has twice that and 4 c_ij on every pair, with c_ij = m^2 / (l_i l_j) for m
@@ -76,11 +76,11 @@ class HashNet(DeepHashing):
     def continuation(self, iteration):
         """beta at an iteration, counted from 0."""
         refreshed = iteration // self.growth_every * self.growth_every
-        return self.alpha * (1 + self.growth * refreshed) ** self.growth_power
+        return self.tanh_scale * (1 + self.growth * refreshed) ** self.growth_power
 
     def loss(self, outputs, affinity, indices):
         """The weighted likelihood per pair (released: per unit of weight); affinity: integers (M/2, M/2)."""
-        self.current_alpha = self.continuation(self.memory.iteration)
+        self.current_tanh_scale = self.continuation(self.memory.iteration)
         self.memory.iteration += 1
         scale = 10 / self.bits if self.similarity_scale is None else self.similarity_scale
         first, second = self.relax(outputs).chunk(2)

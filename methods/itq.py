@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from methods._base import Refusal
 from methods._linear import LinearProjections
+from methods.base import Refusal
 
 
 @dataclass(kw_only=True)
@@ -17,7 +17,7 @@ class ITQ(LinearProjections):
     """iterations: alternations of B = sign(V R) and the orthogonal Procrustes problem for R."""
 
     supervision = "none"
-    family = "reference"
+    family = "unsupervised"
 
     iterations: int = 50
 

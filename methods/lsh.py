@@ -13,7 +13,7 @@ from methods._linear import LinearProjections
 @dataclass(kw_only=True)
 class LSH(LinearProjections):
     supervision = "none"
-    family = "reference"
+    family = "unsupervised"
 
     def fit(self, training_set):
         items = training_set.items.reshape(len(training_set), -1)

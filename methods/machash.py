@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evaluation._compiled import compiled
-from methods._base import HashingMethod, Refusal
-from methods._cuts import BlockCuts
+from methods._graph_cuts import BlockCuts
 from methods._pairs import make_blocks, sample_pairs
 from methods._supervision import single_classes
 from methods._svm import SharedItems, fit_linear_svms
+from methods.base import HashingMethod, Refusal
+from tiebench._compiled import compiled
 
 
 @dataclass(kw_only=True)

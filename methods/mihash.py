@@ -6,8 +6,8 @@ Hashing with Mutual Information, TPAMI 2019. Authors' code: fcakir/mihash, fcaki
 
 from dataclasses import dataclass
 
-from evaluation import relaxed
-from methods._deep import ListwiseHashing
+from methods.base.deep import ListwiseHashing
+from tiebench import relaxed
 
 
 @dataclass(kw_only=True)

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import linprog
 
-from methods._base import Refusal
-from methods._cuts import BlockCuts
+from methods._graph_cuts import BlockCuts
 from methods._pairs import make_blocks
 from methods._rankings import make_lists, most_violated
 from methods._supervision import single_classes
 from methods._trees import TreeHashing
+from methods.base import Refusal
 
 BIT_WEIGHTS = ("learned", "equal")
 _KEPT_IDLE = 20  # rounds that a constraint without a multiplier stays: it often becomes active again

@@ -5,8 +5,8 @@ He, Cakir, Bargal, Sclaroff. Hashing as Tie-Aware Learning to Rank. CVPR 2018. A
 
 from dataclasses import dataclass
 
-from evaluation import relaxed
-from methods._deep import ListwiseHashing
+from methods.base.deep import ListwiseHashing
+from tiebench import relaxed
 
 
 @dataclass(kw_only=True)

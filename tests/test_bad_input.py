@@ -36,14 +36,14 @@ from PIL import Image
 from datasets import cifar10_binary, features_file, images, labelme_gist
 from datasets._files import save_array
 from datasets.splits import Split
-from evaluation import __main__ as program
 from methods._checkpoint import Checkpoint
 from networks import _weights, matconvnet
+from tiebench import __main__ as program
+from tiebench.files import filled, read_json, write_json
 from workflow.configuration import load
-from workflow.data import read_labels
-from workflow.files import filled, read_json, write_json
-from workflow.records import table_records
-from workflow.settings import read_settings
+from workflow.protocol_data import read_labels
+from workflow.run_records import table_records
+from workflow.yaml_reader import read_settings
 
 ROOT = Path(__file__).parents[1]
 CASES = {}  # (kind, name) -> (function of a folder, words of the line)
@@ -358,7 +358,7 @@ def features_twice(folder):
 
 @case("features", "one class where two are needed", "all training items are similar to each other")
 def one_class(folder):
-    from methods._base import TrainingSet
+    from methods.base import TrainingSet
     from methods.dpsh import DPSH
 
     items = np.random.default_rng(0).normal(size=(20, 4)).astype(np.float32)
@@ -378,7 +378,7 @@ def no_labels(folder):
 
 
 def scored(*arguments):
-    """The action of python -m evaluation: exit status and stderr. Nothing must be printed."""
+    """The action of python -m tiebench: exit status and stderr. Nothing must be printed."""
 
     def action():
         out, errors = io.StringIO(), io.StringIO()
@@ -832,7 +832,7 @@ def full_checkpoint(folder):
 @case("results", "standard output on a full disk", "standard output: No space left on device")
 def full_output(folder):
     codes = npz(folder / "codes.npz", PLAIN)
-    command = [sys.executable, "-m", "evaluation", codes]
+    command = [sys.executable, "-m", "tiebench", codes]
 
     def run():
         with Path("/dev/full").open("w") as full:
@@ -978,7 +978,7 @@ def interrupted_job(folder):
 
 def scored_in(folder, codes, **variables):
     done = subprocess.run(
-        [sys.executable, "-m", "evaluation", codes],
+        [sys.executable, "-m", "tiebench", codes],
         cwd=folder,
         env=os.environ | {"PYTHONPATH": str(folder)} | variables,
         capture_output=True,
@@ -993,9 +993,9 @@ def test_kernels_run_where_no_cache_can_be_written_or_it_is_damaged(tmp_path):
     codes = npz(tmp_path / "codes.npz", PLAIN)
     expected = scored_in(ROOT, codes)
     for name, ignored in (("unwritable", "__pycache__"), ("damaged", "*.pyc")):
-        place = tmp_path / name / "evaluation"
-        shutil.copytree(ROOT / "evaluation", place, ignore=shutil.ignore_patterns(ignored))
-    (tmp_path / "unwritable" / "evaluation" / "__pycache__").touch()
+        place = tmp_path / name / "tiebench"
+        shutil.copytree(ROOT / "tiebench", place, ignore=shutil.ignore_patterns(ignored))
+    (tmp_path / "unwritable" / "tiebench" / "__pycache__").touch()
     nowhere = {"NUMBA_CACHE_DIR": "/dev/null/cache", "HOME": "/dev/null", "XDG_CACHE_HOME": "/dev/null"}
     assert scored_in(tmp_path / "unwritable", codes, **nowhere) == expected
     for file in (tmp_path / "damaged").rglob("*.nb?"):

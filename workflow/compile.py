@@ -3,8 +3,8 @@
 import sys
 import time
 
-from evaluation.compile import compile_kernels
 from methods._catalogue import catalogue, load_class
+from tiebench.compile import compile_kernels
 
 
 def main():

@@ -17,10 +17,11 @@ import jsonschema
 
 import networks
 from methods._catalogue import catalogue
+from tiebench.messages import did_you_mean, shorten
 from workflow import downloads
-from workflow.mistakes import ConfigurationError, nearest, shown
-from workflow.settings import check_plain, read_settings
-from workflow.sources import Sources, skipped
+from workflow.data_sources import Sources, skipped
+from workflow.errors import ConfigurationError
+from workflow.yaml_reader import check_plain, read_settings
 
 SECTIONS = ("datasets", "networks", "protocols", "methods")  # config/<section>.yaml
 FOLDERS = ("tables", "published", "claims", "tuning")  # config/<folder>/<name>.yaml
@@ -144,7 +145,7 @@ class Configuration:
         known = {*schemas["config"]["properties"], *SECTIONS, *FOLDERS}
         for key in self.values:
             if key not in known:
-                self._fail((key,), f"unknown key{nearest(key, sorted(known))}")
+                self._fail((key,), f"unknown key{did_you_mean(key, sorted(known))}")
         general = {key: self.values[key] for key in schemas["config"]["properties"] if key in self.values}
         self._validate(general, schemas["config"], ())
         for section in (*SECTIONS, *FOLDERS):
@@ -163,14 +164,15 @@ class Configuration:
             if entry["loader"] not in LOADERS:
                 self._fail(
                     ("datasets", name, "loader"),
-                    f"unknown loader {entry['loader']!r}{nearest(entry['loader'], LOADERS)}",
+                    f"unknown loader {entry['loader']!r}{did_you_mean(entry['loader'], LOADERS)}",
                 )
             allowed = importlib.import_module(f"datasets.{entry['loader']}").OPTIONS
             for option in entry["options"]:
                 if option not in allowed:
                     where = ("datasets", name, "options", option)
                     self._fail(
-                        where, f"the loader {entry['loader']} has no such option{nearest(option, allowed)}"
+                        where,
+                        f"the loader {entry['loader']} has no such option{did_you_mean(option, allowed)}",
                     )
         for name, entry in self["protocols"].items():
             self._known(("protocols", name, "dataset"), entry["dataset"], self["datasets"], "dataset")
@@ -260,11 +262,13 @@ class Configuration:
         }
         if not allowed:
             known = sorted({key for m in methods for key in self.cards[m].parameters if key not in GIVEN})
-            self._fail(where, f"none of its methods has such a hyper-parameter{nearest(parameter, known)}")
+            self._fail(
+                where, f"none of its methods has such a hyper-parameter{did_you_mean(parameter, known)}"
+            )
         for method, annotation in allowed.items():
             for value in values:
                 if not _fits(value, annotation):
-                    self._fail(where, f"of {method} must be {annotation}, not {shown(repr(value))}")
+                    self._fail(where, f"of {method} must be {annotation}, not {shorten(repr(value))}")
 
     def _check_parameters(self, method):
         allowed = [p for p in self.cards[method].parameters if p not in GIVEN]
@@ -291,11 +295,11 @@ class Configuration:
                 if name == "by_bits":
                     continue
                 if name not in allowed:
-                    self._fail(where, f"{method} has no such hyper-parameter{nearest(name, allowed)}")
+                    self._fail(where, f"{method} has no such hyper-parameter{did_you_mean(name, allowed)}")
                 annotation = self.cards[method].parameters[name]
                 if not _fits(value, annotation):
                     hint = " (YAML reads 5e-4 as text: write 5.0e-4)" if isinstance(value, str) else ""
-                    self._fail(where, f"must be {annotation}, not {shown(repr(value))}{hint}")
+                    self._fail(where, f"must be {annotation}, not {shorten(repr(value))}{hint}")
 
     def _check_table(self, name, table):
         asked = set()
@@ -324,7 +328,7 @@ class Configuration:
 
     def _known(self, where, name, known, what):
         if name not in known:
-            self._fail(where, f"unknown {what} {shown(repr(name))}{nearest(name, sorted(known))}")
+            self._fail(where, f"unknown {what} {shorten(repr(name))}{did_you_mean(name, sorted(known))}")
 
     def _validate(self, value, schema, where):
         error = jsonschema.exceptions.best_match(VALIDATOR(schema).iter_errors(value))
@@ -336,14 +340,16 @@ class Configuration:
         if error.validator == "additionalProperties":
             allowed = list(error.schema.get("properties", {}))
             unknown = next(key for key in error.instance if key not in allowed)
-            self._fail((*place, str(unknown)), f"unknown key{nearest(unknown, allowed)}")
+            self._fail((*place, str(unknown)), f"unknown key{did_you_mean(unknown, allowed)}")
         if error.validator == "required":
             missing = next(key for key in error.validator_value if key not in error.instance)
             self._fail(place, f"{missing!r} is missing")
         if error.validator == "enum":
             known = [str(v) for v in error.validator_value]
-            self._fail(place, f"{shown(repr(error.instance))} is not allowed{nearest(error.instance, known)}")
-        self._fail(place, error.message.replace(repr(error.instance), shown(repr(error.instance))))
+            self._fail(
+                place, f"{shorten(repr(error.instance))} is not allowed{did_you_mean(error.instance, known)}"
+            )
+        self._fail(place, error.message.replace(repr(error.instance), shorten(repr(error.instance))))
 
     def _fail(self, where, message):
         """where: keys from the section on; the file follows from who set them."""
@@ -361,8 +367,8 @@ class Configuration:
             file, keys = f"config/{section}/{rest[0]}.yaml", rest[1:]
         else:
             file, keys = "config/config.yaml", where
-        key = ".".join(shown(str(key)) for key in keys).replace(".[", "[")
-        message = shown(message, 400)
+        key = ".".join(shorten(str(key)) for key in keys).replace(".[", "[")
+        message = shorten(message, 400)
         raise ConfigurationError(f"{file}: {key}: {message}" if key else f"{file}: {message}")
 
     # -- runs ----------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
-from workflow.files import publish, read_json, write_json
+from tiebench.files import publish, read_json, write_json
 
 log = logging.getLogger("tiebench")
 
@@ -193,7 +193,7 @@ def fetch(source, target, report, delays=DELAYS, timeout=TIMEOUT):
                 log.warning("%s: no sum is recorded, %s was checked; sha256 %s", file, what, fetched.sha256)
             return fetched
     told = "; ".join(failures) or "it has no address to be downloaded from"
-    by_hand = source.get("obtain") or f"put it into {target.parent}/ by hand"
+    by_hand = source.get("instructions") or f"put it into {target.parent}/ by hand"
     raise DownloadError(f"{file} could not be downloaded: {told}. If no other address is known: {by_hand}")
 
 

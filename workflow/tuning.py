@@ -9,10 +9,10 @@ import itertools
 
 import numpy as np
 
-from evaluation.hamming import AffinityBlocks
-from evaluation.scoring import score
-from methods._base import Refusal
-from workflow.data import Rows
+from methods.base import Refusal
+from tiebench.hamming import AffinityBlocks
+from tiebench.scoring import score
+from workflow.protocol_data import Rows
 
 KEEP = 4  # one in four trials goes on
 REPEATS = (1, 3, 8)  # partitions of the training set on which a trial has been scored, rung by rung

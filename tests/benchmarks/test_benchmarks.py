@@ -24,9 +24,9 @@ from benchmarks import (
 )
 from benchmarks.report import Report, header
 from benchmarks.timing import Competitor, Disagreement, Measurement, interleave
-from evaluation import exact
-from evaluation.hamming import JointHistograms, joint_histograms
 from networks import catalogue
+from tiebench import exact
+from tiebench.hamming import JointHistograms, joint_histograms
 
 ROOT = Path(__file__).parents[2]
 SMALL = synthetic.Shape("small", 21, 2100, 5)

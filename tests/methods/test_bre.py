@@ -7,8 +7,8 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from methods import bre as module
-from methods._base import Refusal, TrainingSet
 from methods._bre_kernels import Descent, candidates_between
+from methods.base import Refusal, TrainingSet
 from methods.bre import BRE, draw_partners, mean_squared_distance
 
 

@@ -12,13 +12,13 @@ GOOD = '''"""Good: a method. Somebody. Something. 2020."""
 
 from dataclasses import dataclass
 
-from methods._base import HashingMethod
+from methods.base import HashingMethod
 
 
 @dataclass(kw_only=True)
 class Good(HashingMethod):
     supervision = "none"
-    family = "reference"
+    family = "unsupervised"
 
     strength: float = 1.0
 '''
@@ -27,11 +27,11 @@ DEEP = '''"""Deep: a method. 2021."""
 
 from dataclasses import dataclass
 
-from methods import _deep
+from methods.base import deep
 
 
 @dataclass(kw_only=True)
-class _Half(_deep.ListwiseHashing):
+class _Half(deep.ListwiseHashing):
     margin: float = 0.5
 
 
@@ -62,7 +62,7 @@ def test_cards_are_found_by_file_name_and_underscores_are_helpers(write):
         "good",
         folder / "good.py",
         "none",
-        "reference",
+        "unsupervised",
     )
     assert card.summary == "Good: a method. Somebody. Something. 2020."
     assert tuple(card.parameters) == ("bits", "seed", "strength")
@@ -72,8 +72,16 @@ def test_parameters_and_attributes_are_inherited(write):
     card = catalogue(write(deep=DEEP))["deep"]
     assert card.family == "listwise"
     assert card.supervision == "graded"
-    deep = ("bits", "seed", "learning_rate", "learning_rate_factor", "learning_rate_every", "momentum")
-    deep += ("weight_decay", "epochs", "batch_size", "alpha", "alpha_final", "pretrained_rate", "flip")
+    deep = ("bits", "seed", "learning_rate", "lr_gamma", "lr_step_size", "momentum")
+    deep += (
+        "weight_decay",
+        "epochs",
+        "batch_size",
+        "tanh_scale",
+        "tanh_scale_final",
+        "backbone_lr_multiplier",
+        "horizontal_flip",
+    )
     deep += ("mixed_precision", "device", "bins", "delta")
     assert tuple(card.parameters) == (*deep, "margin", "steepness")
 
@@ -93,7 +101,7 @@ BAD = {
     # Read from the source without importing it: what is no literal would be taken for the inherited value.
     "supervision that is computed": (GOOD.replace('"none"', "str()"), "supervision"),
     "supervision with an annotation": (GOOD.replace("supervision =", "supervision: str ="), "supervision"),
-    "unknown family": (GOOD.replace('"reference"', '"triplets"'), "family must be one of"),
+    "unknown family": (GOOD.replace('"unsupervised"', '"triplets"'), "family must be one of"),
     "not Python": (GOOD.replace("class Good", "clas Good"), "line 9"),
 }
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 import torch
 
-from evaluation.hamming import EqualLabels
-from evaluation.scoring import score
-from methods import _base
-from methods._base import HashingMethod, Refusal, TrainingSet
+from methods import base
 from methods._catalogue import SUPERVISION, catalogue, load_class
-from methods._deep import DeepHashing
+from methods.base import HashingMethod, Refusal, TrainingSet
+from methods.base.deep import DeepHashing
+from tiebench.hamming import EqualLabels
+from tiebench.scoring import score
 
 CARDS = catalogue()
 every_method = pytest.mark.parametrize("name", sorted(CARDS))
@@ -167,7 +167,7 @@ def test_codes_do_not_depend_on_how_items_are_split_into_blocks(name, fitted, ot
     assert np.array_equal(np.concatenate([method.encode(others[:37]), method.encode(others[37:])]), whole)
     assert np.array_equal(method.encode(others[::-1])[::-1], whole)
     for rows in (1, 7, 101):
-        monkeypatch.setattr(_base, "ENCODE_ROWS", rows)
+        monkeypatch.setattr(base, "ENCODE_ROWS", rows)
         assert np.array_equal(method.encode(others), whole)
 
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from methods._base import Refusal, TrainingSet
 from methods._catalogue import load_class
-from methods._deep import DeepHashing
+from methods.base import Refusal, TrainingSet
+from methods.base.deep import DeepHashing
 
 
 def vectors(count=23, dimensions=5, classes=3, seed=0):
@@ -60,11 +60,11 @@ def descend_by_hand(method, items, batches_of_epoch):
     losses = []
     for epoch, batches in enumerate(batches_of_epoch):
         rate = method.learning_rate
-        if method.learning_rate_every:
-            rate *= method.learning_rate_factor ** (epoch // method.learning_rate_every)
-        alpha = method.alpha
-        if method.alpha_final is not None:
-            alpha *= (method.alpha_final / method.alpha) ** (epoch / (method.epochs - 1))
+        if method.lr_step_size:
+            rate *= method.lr_gamma ** (epoch // method.lr_step_size)
+        alpha = method.tanh_scale
+        if method.tanh_scale_final is not None:
+            alpha *= (method.tanh_scale_final / method.tanh_scale) ** (epoch / (method.epochs - 1))
         total = 0.0
         for rows in batches:
             x, target = items[rows].astype(np.float64), method.targets[rows]
@@ -84,8 +84,8 @@ def descend_by_hand(method, items, batches_of_epoch):
     [
         {"momentum": 0.0, "weight_decay": 0.0},
         {"momentum": 0.9, "weight_decay": 0.05},
-        {"learning_rate_every": 2, "learning_rate_factor": 0.1, "momentum": 0.0},
-        {"alpha": 0.5, "alpha_final": 2.0},
+        {"lr_step_size": 2, "lr_gamma": 0.1, "momentum": 0.0},
+        {"tanh_scale": 0.5, "tanh_scale_final": 2.0},
         {"batch_size": 100},
         {"batch_size": 4, "seed": 3},
     ],
@@ -121,21 +121,23 @@ def test_schedules_are_told_and_as_documented():
         bits=3,
         epochs=7,
         learning_rate=0.2,
-        learning_rate_factor=0.5,
-        learning_rate_every=3,
-        alpha=2,
-        alpha_final=128,
+        lr_gamma=0.5,
+        lr_step_size=3,
+        tanh_scale=2,
+        tanh_scale_final=128,
     ).fit(training_set(items, labels, records.append))
     assert [record["epoch"] for record in records] == [1, 2, 3, 4, 5, 6, 7]
     assert [record["learning_rate"] for record in records] == pytest.approx([0.2] * 3 + [0.1] * 3 + [0.05])
-    assert [record["alpha"] for record in records] == pytest.approx([2, 4, 8, 16, 32, 64, 128])
+    assert [record["tanh_scale"] for record in records] == pytest.approx([2, 4, 8, 16, 32, 64, 128])
 
 
 def test_a_fixed_alpha_and_rate_stay_fixed():
     items, labels = vectors()
     records = []
-    Targets(bits=3, epochs=3, learning_rate=0.2, alpha=5).fit(training_set(items, labels, records.append))
-    assert [(record["learning_rate"], record["alpha"]) for record in records] == [(0.2, 5)] * 3
+    Targets(bits=3, epochs=3, learning_rate=0.2, tanh_scale=5).fit(
+        training_set(items, labels, records.append)
+    )
+    assert [(record["learning_rate"], record["tanh_scale"]) for record in records] == [(0.2, 5)] * 3
 
 
 def test_initial_weights_are_normal_with_variance_two_over_inputs_and_biases_zero():
@@ -264,7 +266,7 @@ def striped_images(count, seed):
 def test_any_network_trains_on_images_and_comes_back_from_its_file(tmp_path):
     images, labels = striped_images(90, 0)
     records = []
-    method = Convolutional(bits=8, epochs=12, batch_size=30, alpha=2.0)
+    method = Convolutional(bits=8, epochs=12, batch_size=30, tanh_scale=2.0)
     method.fit(training_set(images, labels, records.append))
     assert records[-1]["objective"] < records[0]["objective"] - 0.1
     unseen, unseen_labels = striped_images(60, 1)
@@ -281,7 +283,7 @@ def test_any_network_trains_on_images_and_comes_back_from_its_file(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["talr_ap", "talr_ndcg", "mihash"])
-@pytest.mark.parametrize("settings", [{}, {"bins": 5, "delta": 1.5}, {"alpha_final": 10.0}])
+@pytest.mark.parametrize("settings", [{}, {"bins": 5, "delta": 1.5}, {"tanh_scale_final": 10.0}])
 def test_training_improves_the_objective_on_the_training_set(name, settings):
     items, labels = vectors(count=90, dimensions=10)
     made, records = training_set(items, labels), []
@@ -322,7 +324,7 @@ def test_the_full_relaxations_train_too(name):
 
 
 def test_listwise_methods_use_one_bin_per_bit_unless_told_otherwise():
-    from evaluation import relaxed
+    from tiebench import relaxed
 
     generator = torch.Generator().manual_seed(0)
     codes = torch.tanh(torch.randn(12, 6, generator=generator, dtype=torch.float64))
@@ -345,7 +347,7 @@ def test_the_loss_is_minus_the_mean_objective_of_relaxed_codes():
     generator = torch.Generator().manual_seed(0)
     outputs = torch.randn(12, 6, generator=generator, dtype=torch.float64)
     affinity = torch.randint(0, 2, (12, 12), generator=generator)
-    method = load_class("talr_ap")(bits=6, alpha=3.0)
-    method.current_alpha = 3.0
+    method = load_class("talr_ap")(bits=6, tanh_scale=3.0)
+    method.current_tanh_scale = 3.0
     expected = -method.objective(torch.tanh(3.0 * outputs), affinity).mean()
     assert torch.equal(method.loss(outputs, affinity, torch.arange(12)), expected)

@@ -10,8 +10,8 @@ import torch
 from scipy.special import expit
 
 from methods import _supervision, dpsh
-from methods._base import Refusal, TrainingSet
 from methods._likelihood import likelihood_and_slope
+from methods.base import Refusal, TrainingSet
 from methods.dpsh import DPSH
 
 # Three items of two bits, for which the likelihood over all 9 ordered pairs and the quantisation are known.
@@ -215,7 +215,12 @@ def test_similarities_made_batch_by_batch_are_those_that_are_kept(monkeypatch):
 
 def test_nothing_of_the_training_set_is_kept_after_training_nor_after_a_refusal():
     method = DPSH(bits=4, epochs=2)
-    names = {entry.name for entry in fields(method)} | {"item_shape", "backbone", "network", "current_alpha"}
+    names = {entry.name for entry in fields(method)} | {
+        "item_shape",
+        "backbone",
+        "network",
+        "current_tanh_scale",
+    }
     method.fit(training_set(np.arange(40) % 4))
     assert set(vars(method)) == names
     with pytest.raises(Refusal):

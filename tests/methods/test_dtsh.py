@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from methods import _supervision
-from methods._base import Refusal, TrainingSet
 from methods._supervision import single_classes
 from methods._triplets import ClassGroups, LevelGroups, triplet_likelihood
+from methods.base import Refusal, TrainingSet
 from methods.dtsh import DTSH
 
 KNOWN = np.array([[1.2, -0.5], [0.3, 0.8], [-1.0, 0.4]])
@@ -384,7 +384,12 @@ def test_training_lowers_the_objective_and_ranks_the_levels(levels):
 
 def test_nothing_of_the_training_set_is_kept_after_training():
     method = DTSH(bits=4, epochs=2, batch_size=8, **FEW).fit(training_set(np.arange(40) % 4))
-    names = {entry.name for entry in fields(method)} | {"item_shape", "backbone", "network", "current_alpha"}
+    names = {entry.name for entry in fields(method)} | {
+        "item_shape",
+        "backbone",
+        "network",
+        "current_tanh_scale",
+    }
     assert set(vars(method)) == names
 
 

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from methods import _checkpoint
-from methods._base import TrainingSet
 from methods._batches import ItemReader, mirror
 from methods._catalogue import catalogue, load_class
+from methods.base import TrainingSet
 
 DEEP = sorted(name for name, card in catalogue().items() if card.end_to_end)
 SMALL = {"architecture": "small", "options": {}}
@@ -18,8 +18,8 @@ SETTINGS = {
     "epochs": 3,
     "batch_size": 16,
     "learning_rate": 0.05,
-    "pretrained_rate": 0.5,
-    "flip": True,
+    "backbone_lr_multiplier": 0.5,
+    "horizontal_flip": True,
     "positives": 5,
     "negatives": 5,
 }
@@ -99,7 +99,7 @@ def test_a_short_training_writes_no_checkpoint(tmp_path):
 @pytest.mark.parametrize("name", DEEP)
 def test_images_are_learned_and_the_model_comes_back_from_its_file(name, tmp_path):
     records = []
-    settings = {"epochs": 15, "learning_rate": 0.005, "pretrained_rate": 1.0, "flip": False}
+    settings = {"epochs": 15, "learning_rate": 0.005, "backbone_lr_multiplier": 1.0, "horizontal_flip": False}
     if name == "dpsh":  # whose eta is divided by the number of training items
         settings |= {"eta": 0.1, "learning_rate": 0.05}
     method = made(name, **settings)
@@ -118,8 +118,14 @@ def test_the_network_learns_at_its_own_rate():
     """One step of plain gradient descent: with rate 0 the network stays, at twice the rate it moves twice."""
     moved = {}
     for rate in (0.0, 0.1, 0.2):
-        settings = {"epochs": 1, "batch_size": 60, "momentum": 0.0, "weight_decay": 0.0, "flip": False}
-        method = made("talr_ap", pretrained_rate=rate, **settings)
+        settings = {
+            "epochs": 1,
+            "batch_size": 60,
+            "momentum": 0.0,
+            "weight_decay": 0.0,
+            "horizontal_flip": False,
+        }
+        method = made("talr_ap", backbone_lr_multiplier=rate, **settings)
         before = {name: value.clone() for name, value in _fresh(method).named_parameters()}
         method.fit(training_set())
         moved[rate] = {
@@ -144,7 +150,7 @@ def test_pretrained_weights_are_where_training_begins(tmp_path):
     file = tmp_path / "small.npz"
     pretrained = networks.make("small", seed=5)
     np.savez(file, **{name: value.numpy() for name, value in pretrained.state_dict().items()})
-    method = made("talr_ap", epochs=1, pretrained_rate=0.0, momentum=0.0)
+    method = made("talr_ap", epochs=1, backbone_lr_multiplier=0.0, momentum=0.0)
     method.fit(training_set(weights=file))
     for name, value in pretrained.named_parameters():
         assert torch.equal(value, method.network.backbone.get_parameter(name))

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from methods._base import Refusal, TrainingSet
 from methods._pairs import sample_pairs
+from methods.base import Refusal, TrainingSet
 from methods.fasthash import LOSSES, FastHash, pair_loss, pair_weights
 
 every_loss = pytest.mark.parametrize("loss", LOSSES)

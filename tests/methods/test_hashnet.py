@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from methods import _supervision
-from methods._base import Refusal, TrainingSet
 from methods._supervision import similar_share
+from methods.base import Refusal, TrainingSet
 from methods.hashnet import HashNet
 
 # Label sets of which some are equal, some overlap, and some are disjoint.
@@ -110,7 +110,7 @@ def evaluate(method, z, indices, labels):
 def test_loss_and_gradient_are_those_of_loops(labels, released, alpha, scale):
     indices = np.array([0, 3, 4, 7, 2, 3, 6, 1])
     z = np.random.default_rng(0).normal(size=(8, 3))
-    method = HashNet(bits=3, alpha=alpha, similarity_scale=scale, released_gradient=released)
+    method = HashNet(bits=3, tanh_scale=alpha, similarity_scale=scale, released_gradient=released)
     loss, gradient = evaluate(method, z, indices, labels)
     expected = by_loops(z, indices, labels, 10 / 3 if scale is None else scale, alpha, released)
     assert loss == pytest.approx(expected[0], rel=1e-12)
@@ -201,10 +201,12 @@ def test_known_values_of_beta(iteration, beta):
 def test_beta_follows_the_iterations_of_training_and_is_told():
     records = []
     made = training_set(np.arange(40) % 4, report=records.append)
-    method = HashNet(bits=4, epochs=5, batch_size=16, alpha=2.0, growth=0.5, growth_power=1.0, growth_every=2)
+    method = HashNet(
+        bits=4, epochs=5, batch_size=16, tanh_scale=2.0, growth=0.5, growth_power=1.0, growth_every=2
+    )
     method.fit(made)  # 3 iterations an epoch: the last ones are 2, 5, 8, 11, 14
     expected = [2.0 * (1 + 0.5 * refreshed) for refreshed in (2, 4, 8, 10, 14)]
-    assert [record["alpha"] for record in records] == pytest.approx(expected)
+    assert [record["tanh_scale"] for record in records] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("items", [6, 16, 23, 33])
@@ -276,7 +278,12 @@ def test_training_lowers_the_loss(released, labels):
 
 def test_nothing_of_the_training_set_is_kept_after_training():
     method = HashNet(bits=4, epochs=2).fit(training_set(MULTI_HOT))
-    names = {entry.name for entry in fields(method)} | {"item_shape", "backbone", "network", "current_alpha"}
+    names = {entry.name for entry in fields(method)} | {
+        "item_shape",
+        "backbone",
+        "network",
+        "current_tanh_scale",
+    }
     assert set(vars(method)) == names
 
 

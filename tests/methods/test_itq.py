@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 
-from methods._base import Refusal, TrainingSet
+from methods.base import Refusal, TrainingSet
 from methods.itq import ITQ
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from test_conformance import class_data, training_set
 
-from methods._base import Refusal, TrainingSet
 from methods._pairs import Pairs, sample_pairs
+from methods.base import Refusal, TrainingSet
 from methods.machash import CodeSteps, MACHash, _principal_signs
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from methods import _pairs
-from methods._base import Refusal, TrainingSet
 from methods._pairs import Pairs, make_blocks, sample_pairs
+from methods.base import Refusal, TrainingSet
 
 
 def from_matrix(affinity, labels=None):

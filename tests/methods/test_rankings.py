@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from methods import _rankings
-from methods._base import Refusal, TrainingSet
 from methods._pairs import Pairs
 from methods._rankings import RankingLists, ideal_dcg, infer, make_lists, most_violated
+from methods.base import Refusal, TrainingSet
 
 SHAPES = [(p, q) for p in range(1, 6) for q in range(1, 6) if p + q <= 6]
 

@@ -24,7 +24,8 @@ CONTENTS = (
     "datasets",
     "networks",
     "methods",
-    "evaluation",
+    "tiebench",
+    "reporting",
 )
 CONTENTS += ("workflow",)
 

@@ -21,7 +21,7 @@ import yaml
 from workflow import downloads
 from workflow.configuration import load
 from workflow.downloads import DownloadError, check, fetch, is_plain, is_trusted, mirrors
-from workflow.mistakes import ConfigurationError
+from workflow.errors import ConfigurationError
 
 ROOT = Path(__file__).parents[2]
 BODY = random.Random(0).randbytes(300_000)
@@ -632,7 +632,7 @@ def with_absent(tiny, server):
     """The tiny table with two datasets and a network that nobody has, and one that will be downloaded."""
     url = server.give("soon.npz", serve())
     tiny["datasets"] |= {
-        "lost": dataset({"file": "lost.npz", "obtain": "ask the authors"}, {"file": "lost2.npz"}),
+        "lost": dataset({"file": "lost.npz", "instructions": "ask the authors"}, {"file": "lost2.npz"}),
         "gone": dataset({"file": "gone.npz", "urls": ["http://example.org/gone.npz"]}),
         "soon": dataset({"file": "soon.npz", "urls": [url]}),
         "unused": dataset({"file": "unused.npz"}),
@@ -732,4 +732,4 @@ def test_every_source_of_this_checkout_is_downloaded_or_says_how_to_get_it():
         entries = yaml.safe_load((ROOT / "config" / f"{file}.yaml").read_text())
         for entry in entries.values():
             for one in [*entry.get("sources", []), *filter(None, [entry.get("weights")])]:
-                assert mirrors(one) or one.get("obtain"), one["file"]
+                assert mirrors(one) or one.get("instructions"), one["file"]

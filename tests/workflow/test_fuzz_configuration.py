@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from workflow import configuration
 from workflow.configuration import Configuration, load
-from workflow.mistakes import ConfigurationError
+from workflow.errors import ConfigurationError
 
 ROOT = Path(__file__).parents[2]
 LONGEST = 700  # characters of a line
@@ -30,7 +30,7 @@ WHOLE = {
             "loader": "images",
             "sources": [
                 {"file": "mine/a.tar", "urls": ["https://host/a.tar"], "bytes": 5, "sha256": "0" * 64},
-                {"file": "/absent/b.tar", "md5": "0" * 32, "obtain": "ask"},
+                {"file": "/absent/b.tar", "md5": "0" * 32, "instructions": "ask"},
             ],
             "options": {"paths": "{class}/{name}", "size": [8, 8]},
             "picture": [8, 8, 3],
@@ -52,7 +52,7 @@ WHOLE = {
     "methods": {
         "talr_ap": {
             "defaults": {"epochs": 2, "learning_rate": 0.5, "by_bits": {8: {"epochs": 3}}},
-            "protocols": {"mine": {"momentum": 0.5, "by_bits": {"12": {"alpha": 3.0}}}},
+            "protocols": {"mine": {"momentum": 0.5, "by_bits": {"12": {"tanh_scale": 3.0}}}},
         }
     },
     "tables": {

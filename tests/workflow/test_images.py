@@ -24,14 +24,14 @@ CONFIG = {
             "dataset": "pictures",
             "split": {"kind": "per_class", "query": 6, "training": 14},
             "affinity": {"kind": "class"},
-            "input": {"kind": "network", "network": "tiny_vgg_f", "centre": True, "unit_norm": True},
+            "input": {"kind": "network", "network": "tiny_vgg_f", "centre": True, "l2_normalise": True},
             "end_to_end": "small",
         },
         "pictures_vgg_f": {
             "dataset": "pictures",
             "split": {"kind": "per_class", "query": 6, "training": 14},
             "affinity": {"kind": "class"},
-            "input": {"kind": "gist", "centre": True, "unit_norm": True},
+            "input": {"kind": "gist", "centre": True, "l2_normalise": True},
             "end_to_end": "tiny_vgg_f",
         },
     },
@@ -40,8 +40,8 @@ CONFIG = {
             "defaults": {
                 "batch_size": 21,
                 "learning_rate": 0.01,
-                "pretrained_rate": 1.0,
-                "alpha": 2,
+                "backbone_lr_multiplier": 1.0,
+                "tanh_scale": 2,
                 "bins": 8,
             },
             "protocols": {"pictures": {"epochs": 25}, "pictures_vgg_f": {"epochs": 2}},
@@ -136,7 +136,7 @@ def test_a_table_of_images_and_a_killed_training_that_goes_on(gallery):
     assert (features >= 0).all()
     assert np.load(gallery.directory / "resources" / "features" / "pictures" / "gist.npy").shape == (90, 512)
     record = json.loads((runs / "pictures_vgg_f/talr_ap/8/0/run.json").read_text())
-    assert record["hyperparameters"]["pretrained_rate"] == 1.0
+    assert record["hyperparameters"]["backbone_lr_multiplier"] == 1.0
 
 
 def _rows(path):
@@ -167,7 +167,7 @@ def test_mistakes_end_in_one_line(mistake, tmp_path):
     from pathlib import Path
 
     from workflow.configuration import load
-    from workflow.mistakes import ConfigurationError
+    from workflow.errors import ConfigurationError
 
     (section, name, key, value), message = MISTAKES[mistake]
     changed = yaml.safe_load(yaml.safe_dump(CONFIG))

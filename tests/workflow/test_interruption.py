@@ -264,7 +264,7 @@ WRITERS = {
 @pytest.mark.parametrize("writer", WRITERS)
 def test_what_a_killed_write_left_behind_is_no_result_and_goes_with_the_next_write(tmp_path, writer):
     """Features are gigabytes: what a SIGKILL leaves beside them must not pile up."""
-    start = "import sys, time; from workflow.files import filled, replaced\n" + WRITERS[writer]
+    start = "import sys, time; from tiebench.files import filled, replaced\n" + WRITERS[writer]
     until_killed = start + "; print('in', flush=True); time.sleep(600)"
     command = [sys.executable, "-c"]
     root = Path(__file__).parents[2]

@@ -19,10 +19,10 @@ import numpy as np
 import pytest
 
 from datasets.splits import Split
-from evaluation.hamming import EqualLabels
-from evaluation.scoring import score
 from methods._catalogue import load_class
-from workflow.reporting.files import ENDINGS
+from reporting.table_files import ENDINGS
+from tiebench.hamming import EqualLabels
+from tiebench.scoring import score
 
 ROOT = Path(__file__).parents[2]
 CELLS = [(method, bits) for method in ("lsh", "talr_ap") for bits in (8, 11)]
@@ -377,7 +377,7 @@ def test_an_error_is_told_with_its_run_and_leaves_nothing_of_its_job(laboratory,
 
 FIRST_VALUES = '''"""First values: signs of the first features. Nobody, 2020."""
 
-from methods._base import HashingMethod
+from methods.base import HashingMethod
 
 
 class FirstValues(HashingMethod):
@@ -400,19 +400,19 @@ class FirstValues(HashingMethod):
 
 # An edit -> the rules that a dry run then wants to run, and for which methods.
 EDITS = {
-    "methods/_deep.py": ({"train_and_encode", "score_codes", "collect_table"}, {"talr_ap"}),
-    "evaluation/relaxed.py": ({"train_and_encode", "score_codes", "collect_table"}, {"talr_ap"}),
-    "methods/_base.py": ({"train_and_encode", "score_codes", "collect_table"}, {"lsh", "talr_ap"}),
+    "methods/base/deep.py": ({"train_and_encode", "score_codes", "collect_table"}, {"talr_ap"}),
+    "tiebench/relaxed.py": ({"train_and_encode", "score_codes", "collect_table"}, {"talr_ap"}),
+    "methods/base/__init__.py": ({"train_and_encode", "score_codes", "collect_table"}, {"lsh", "talr_ap"}),
     "methods/itq.py": (set(), set()),
-    "evaluation/exact.py": ({"score_codes", "collect_table"}, {"lsh", "talr_ap"}),
-    "workflow/reporting/latex.py": ({"collect_table"}, set()),
-    "workflow/reporting/page.py": (set(), set()),
+    "tiebench/exact.py": ({"score_codes", "collect_table"}, {"lsh", "talr_ap"}),
+    "reporting/latex.py": ({"collect_table"}, set()),
+    "reporting/page.py": (set(), set()),
     "datasets/digits.py": (set(), set()),
     "datasets/splits.py": (
         {
             "split_protocol",
-            "extract_features",
-            "measure_affinity",
+            "normalise_features",
+            "affinity_thresholds",
             "train_and_encode",
             "score_codes",
             "collect_table",
@@ -478,7 +478,7 @@ def test_the_report_has_all_its_tables_and_any_figure_can_be_asked_for(laborator
 def test_an_edit_of_a_figure_draws_it_and_pages_anew(laboratory):
     targets = ["results/tiny.csv", "results/tiny.html", "results/figures/cost_tiny.pdf"]
     laboratory.made(*targets)
-    path = laboratory.checkout / "workflow/reporting/figures/cost.py"
+    path = laboratory.checkout / "reporting/figures/cost.py"
     path.write_text(path.read_text() + "\n# an edit\n")
     told = laboratory.made(*targets, options=["--dry-run", "--printshellcmds"])
     rules = set(re.findall(r"-m workflow\.scripts\.(\w+)", told.stdout + told.stderr))
@@ -570,7 +570,7 @@ SENTINEL = '''"""Sentinel: {what}. 2020."""
 
 import numpy as np
 
-from methods._base import HashingMethod
+from methods.base import HashingMethod
 
 
 class Sentinel(HashingMethod):
@@ -615,7 +615,7 @@ def sentinels(tmp_path_factory, prepared):
         "dataset": "onehot",
         "split": {"kind": "per_class", "query": 10, "training": 5},
         "affinity": {"kind": "class"},
-        "input": {"kind": "features", "centre": False, "unit_norm": False},
+        "input": {"kind": "features", "centre": False, "l2_normalise": False},
         "runs_per_job": {"seeds": 2, "bits": [CLASSES - 1, CLASSES]},
     }
     methods = ["by_label", "constant", "chance", "itq"]

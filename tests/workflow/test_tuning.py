@@ -7,7 +7,7 @@ import pytest
 
 from datasets import affinity
 from methods._catalogue import load_class
-from workflow.data import Protocol
+from workflow.protocol_data import Protocol
 from workflow.tuning import KEEP, REPEATS, draw_trials, partition, search, validation_score
 
 SPACE = {"learning_rate": [0.1, 0.2, 0.4], "bins": [4, 8], "iterations": [5, 10], "unknown_to_all": [1]}
@@ -21,12 +21,12 @@ def test_partitions_are_disjoint_and_cover_the_training_set():
 
 
 def test_methods_with_the_same_parameters_get_the_same_distinct_trials():
-    deep = draw_trials(SPACE, {"learning_rate", "bins", "alpha"}, 4, 0)
+    deep = draw_trials(SPACE, {"learning_rate", "bins", "tanh_scale"}, 4, 0)
     assert deep == draw_trials(SPACE, {"bins", "learning_rate"}, 4, 0)
     assert len({tuple(sorted(trial.items())) for trial in deep}) == 4
     assert all(set(trial) == {"learning_rate", "bins"} for trial in deep)
     assert len(draw_trials(SPACE, {"iterations"}, 64, 0)) == 2  # no more than there are
-    assert draw_trials(SPACE, {"alpha"}, 64, 0) == [{}]
+    assert draw_trials(SPACE, {"tanh_scale"}, 64, 0) == [{}]
 
 
 def test_the_best_trial_wins_against_noise_that_repeats_average_out():
@@ -74,7 +74,7 @@ def protocol():
 def test_queries_and_database_are_never_read(protocol):
     shares = {"fit": 0.5, "query": 0.2}
     for method in ("lsh", "itq", "talr_ap"):
-        settings = {"epochs": 5, "alpha": 5.0} if method == "talr_ap" else {}
+        settings = {"epochs": 5, "tanh_scale": 5.0} if method == "talr_ap" else {}
         found = validation_score(load_class(method), protocol, 4, settings, "ap", shares, 0)
         assert 0 < found <= 1
     at = validation_score(load_class("lsh"), protocol, 4, {}, "ap@5", shares, 0)

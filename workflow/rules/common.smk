@@ -14,9 +14,10 @@ ROOT = Path(workflow.basedir)
 sys.path.insert(0, str(ROOT))
 
 from workflow.configuration import Cell, load
-from workflow.mistakes import ConfigurationError, nearest
-from workflow.settings import read_settings
-from workflow.source_files import code_files, use_this_python
+from tiebench.messages import did_you_mean
+from workflow.errors import ConfigurationError
+from workflow.yaml_reader import read_settings
+from workflow.code_dependencies import code_files, use_this_python
 
 use_this_python(ROOT)
 
@@ -26,7 +27,7 @@ def refuse(message):
     sys.exit(f"error: {message}")
 
 
-def told(function, *arguments):
+def or_exit(function, *arguments):
     """Call a function of the configuration; its mistakes end the run with their one line."""
     try:
         return function(*arguments)
@@ -36,8 +37,8 @@ def told(function, *arguments):
 
 # Snakemake has read these already, but takes the last of two equal keys without a word.
 for file in workflow.overwrite_configfiles:
-    told(read_settings, Path(file))
-CONFIGURATION = told(load, ROOT, config)
+    or_exit(read_settings, Path(file))
+CONFIGURATION = or_exit(load, ROOT, config)
 # Any name but a known one: so that a run of a misspelt protocol is told with the nearest.
 UNKNOWN_PROTOCOL = "(?!(?:{})/)[a-z0-9_]+".format("|".join(CONFIGURATION["protocols"]))
 
@@ -73,7 +74,7 @@ def entry(section, name):
     """An entry of the configuration; an unknown name is told with the nearest known one."""
     known = CONFIGURATION[section]
     if name not in known:
-        refuse(f"there is no {name!r} in {section}{nearest(name, sorted(known))}")
+        refuse(f"there is no {name!r} in {section}{did_you_mean(name, sorted(known))}")
     return known[name]
 
 
@@ -84,11 +85,11 @@ def code(*modules):
 
 
 # Modules that draw a figure of a table.
-FIGURES = sorted(p.stem for p in (ROOT / "workflow/reporting/figures").glob("[a-z]*.py"))
+FIGURES = sorted(p.stem for p in (ROOT / "reporting/figures").glob("[a-z]*.py"))
 
 
 PAGE_PARTS = sorted(
-    [*(ROOT / "workflow/reporting").glob("assets/*"), ROOT / "workflow/reporting/page.html.j2"]
+    [*(ROOT / "reporting").glob("assets/*"), ROOT / "reporting/page.html.j2"]
 )
 
 
@@ -289,7 +290,7 @@ def pick(settings, *keys):
 def checked_dataset_card(wildcards):
     """The dataset's card; a split that is impossible on it is told here, before anything runs."""
     if CONFIGURATION.sources.has_dataset(entry("protocols", wildcards.protocol)["dataset"]):
-        told(CONFIGURATION.check_split, wildcards.protocol)
+        or_exit(CONFIGURATION.check_split, wildcards.protocol)
     return f"{dataset_folder(wildcards)}/dataset.json"
 
 
@@ -395,7 +396,7 @@ def method_code(wildcards):
     """The method's own file and what it imports: editing one method reruns its runs, nothing else."""
     if wildcards.method not in CONFIGURATION.cards:
         known = sorted(CONFIGURATION.cards)
-        refuse(f"there is no methods/{wildcards.method}.py{nearest(wildcards.method, known)}")
+        refuse(f"there is no methods/{wildcards.method}.py{did_you_mean(wildcards.method, known)}")
     return code(f"methods.{wildcards.method}")
 
 

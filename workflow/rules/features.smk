@@ -19,7 +19,7 @@ rule check_weights:
         " --name {wildcards.network} --weights {input.weights:q} --output {output:q}"
 
 
-rule network_features:
+rule extract_features:
     input:
         images="resources/datasets/{dataset}/items.npy",
         weights=network_weights,
@@ -28,7 +28,7 @@ rule network_features:
     output:
         "resources/features/{dataset}/{network}.npy",
     log:
-        "results/logs/network_features/{dataset}/{network}.log",
+        "results/logs/extract_features/{dataset}/{network}.log",
     conda:
         "../../environment.yml"
     threads: CONFIGURATION["threads"]["train"]
@@ -41,12 +41,12 @@ rule network_features:
     message:
         "Dataset {wildcards.dataset}: features of {wildcards.network}"
     shell:
-        "exec python -m workflow.scripts.network_features --log {log:q} --threads {threads}"
+        "exec python -m workflow.scripts.extract_features --log {log:q} --threads {threads}"
         " --settings {params.settings:q} --name {wildcards.dataset}/{wildcards.network}"
         " --images {input.images:q} --weights {input.weights:q} --output {output:q}"
 
 
-rule extract_features:
+rule normalise_features:
     input:
         seen=protocol_items,
         split="resources/protocols/{protocol}/split.npz",
@@ -54,7 +54,7 @@ rule extract_features:
     output:
         "resources/protocols/{protocol}/features.npy",
     log:
-        "results/logs/extract_features/{protocol}.log",
+        "results/logs/normalise_features/{protocol}.log",
     group:
         "prepare"
     conda:
@@ -64,11 +64,11 @@ rule extract_features:
     message:
         "Features of protocol {wildcards.protocol}"
     shell:
-        "exec python -m workflow.scripts.extract_features --log {log:q} --settings {params.settings:q}"
+        "exec python -m workflow.scripts.normalise_features --log {log:q} --settings {params.settings:q}"
         " --name {wildcards.protocol} --items {input.seen:q} --split {input.split:q} --output {output:q}"
 
 
-rule measure_affinity:
+rule affinity_thresholds:
     input:
         features=affinity_features,
         labels=lambda wildcards: f"{dataset_folder(wildcards)}/labels.npy",
@@ -77,7 +77,7 @@ rule measure_affinity:
     output:
         "resources/protocols/{protocol}/affinity.json",
     log:
-        "results/logs/measure_affinity/{protocol}.log",
+        "results/logs/affinity_thresholds/{protocol}.log",
     group:
         "prepare"
     conda:
@@ -88,6 +88,6 @@ rule measure_affinity:
     message:
         "Affinity of protocol {wildcards.protocol}"
     shell:
-        "exec python -m workflow.scripts.measure_affinity --log {log:q} --settings {params.settings:q}"
+        "exec python -m workflow.scripts.affinity_thresholds --log {log:q} --settings {params.settings:q}"
         " --name {wildcards.protocol} --dataset {params.dataset:q} --features {input.features:q}"
         " --split {input.split:q} --output {output:q}"

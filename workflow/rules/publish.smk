@@ -5,7 +5,7 @@ rule collect_table:
     input:
         runs=lambda wildcards: table_runs(wildcards, "run.json"),
         scores=lambda wildcards: table_runs(wildcards, "scores.json"),
-        code=code("workflow.reporting.claims", "workflow.reporting.markdown", "workflow.reporting.latex"),
+        code=code("reporting.claims", "reporting.markdown", "reporting.latex"),
     output:
         multiext("results/{table}", ".csv", ".tidy.csv", ".statistics.csv", ".claims.csv", ".md", ".tex"),
     log:
@@ -46,7 +46,7 @@ rule plot_figure:
     input:
         runs=lambda wildcards: table_runs(wildcards, "run.json"),
         scores=lambda wildcards: table_runs(wildcards, "scores.json"),
-        code=lambda wildcards: code(f"workflow.reporting.figures.{wildcards.figure}"),
+        code=lambda wildcards: code(f"reporting.figures.{wildcards.figure}"),
     output:
         multiext("results/figures/{figure}_{table}", ".pdf", ".svg", ".png"),
     log:
@@ -70,7 +70,7 @@ rule plot_figure:
 rule collect_gallery:
     input:
         gallery_inputs,
-        code=code("workflow.gallery"),
+        code=code("workflow.gallery_data"),
     output:
         "results/galleries/{table}.npz",
     log:
@@ -91,7 +91,7 @@ rule collect_gallery:
 rule plot_gallery:
     input:
         gallery="results/galleries/{table}.npz",
-        code=code("workflow.reporting.gallery"),
+        code=code("reporting.gallery"),
     output:
         multiext("results/figures/gallery_{table}", ".pdf", ".svg", ".png"),
     log:
@@ -116,9 +116,9 @@ rule render_page:
         scores=lambda wildcards: page_files(wildcards, "scores.json"),
         galleries=page_galleries,
         code=code(
-            "workflow.reporting.page",
-            "workflow.reporting.gallery",
-            *[f"workflow.reporting.figures.{name}" for name in FIGURES],
+            "reporting.page",
+            "reporting.gallery",
+            *[f"reporting.figures.{name}" for name in FIGURES],
         ),
         templates=[os.path.relpath(file) for file in PAGE_PARTS],
     output:

@@ -16,7 +16,7 @@ for job in run_jobs(in_parts=False):
             affinity="resources/protocols/{protocol}/affinity.json",
             split="resources/protocols/{protocol}/split.npz",
             labels=lambda wildcards: f"{dataset_folder(wildcards)}/labels.npy",
-            code=code("evaluation.scoring", "evaluation._popcount", "evaluation._cut"),
+            code=code("tiebench.scoring", "tiebench._popcount", "tiebench._ap_at_k"),
         output:
             expand(
                 "results/runs/{{protocol}}/{{method}}/{run}/{file}",
@@ -58,7 +58,7 @@ rule count_part:
         affinity="resources/protocols/{protocol}/affinity.json",
         split="resources/protocols/{protocol}/split.npz",
         labels=lambda wildcards: f"{dataset_folder(wildcards)}/labels.npy",
-        code=code("evaluation.parts", "evaluation._popcount"),
+        code=code("tiebench.parts", "tiebench._popcount"),
     output:
         temp("results/runs/{protocol}/{method}/{bits}/{seed}/parts/{part}.npz"),
     log:
@@ -95,7 +95,7 @@ rule score_parts:
             f"results/runs/{{protocol}}/{{method}}/{{bits}}/{{seed}}/parts/{part}.npz"
             for part in range(1, database_parts(wildcards) + 1)
         ],
-        code=code("evaluation.parts", "evaluation.scoring", "evaluation._cut"),
+        code=code("tiebench.parts", "tiebench.scoring", "tiebench._ap_at_k"),
     output:
         "results/runs/{protocol}/{method}/{bits}/{seed}/scores.json",
         "results/runs/{protocol}/{method}/{bits}/{seed}/per_query.npz",

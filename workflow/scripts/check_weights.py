@@ -6,8 +6,8 @@ from workflow.scripts import _job
 def work(options):
     from pathlib import Path
 
+    from tiebench.files import write_json
     from workflow.downloads import check
-    from workflow.files import write_json
 
     source = options.settings
     found = check(options.weights, source)

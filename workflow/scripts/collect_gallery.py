@@ -6,12 +6,12 @@ from workflow.scripts import _job
 def work(options):
     import numpy as np
 
-    from workflow import gallery
-    from workflow.files import replaced
+    from tiebench.files import replaced
+    from workflow import gallery_data
 
     settings = options.settings
     cells = [tuple(cell) for cell in settings["cells"]]
-    found = gallery.collect(
+    found = gallery_data.collect(
         cells, settings["datasets"], settings["protocols"], settings["seed"], settings["queries"]
     )
     with replaced(options.output) as path, path.open("wb") as file:

@@ -4,9 +4,9 @@ from workflow.scripts import _job
 
 
 def work(options):
-    from workflow.files import write_text
-    from workflow.records import table_records
-    from workflow.reporting import claims, files, frames, statistics
+    from reporting import claims, files, frames, statistics
+    from tiebench.files import write_text
+    from workflow.run_records import table_records
 
     settings = options.settings
     table = settings["table"]

@@ -6,7 +6,7 @@ from workflow.scripts import _job
 def work(options):
     import yaml
 
-    from workflow.files import read_json, write_text
+    from tiebench.files import read_json, write_text
 
     tuning = options.settings["tuning"]
     methods = {}

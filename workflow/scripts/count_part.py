@@ -4,11 +4,11 @@ from workflow.scripts import _job
 
 
 def work(options):
-    from evaluation import parts
-    from evaluation.hamming import joint_histograms
-    from workflow.data import Protocol
-    from workflow.files import read_json, replaced
-    from workflow.records import read_codes
+    from tiebench import parts
+    from tiebench.files import read_json, replaced
+    from tiebench.hamming import joint_histograms
+    from workflow.protocol_data import Protocol
+    from workflow.run_records import read_codes
 
     protocol = Protocol(options.protocol_folder, options.dataset, options.settings)
     part, of = parts.parse(options.part)

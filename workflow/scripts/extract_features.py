@@ -1,24 +1,35 @@
-"""What methods see under a protocol: features.npy."""
+"""Images to what a network, or GIST, makes of them: float32 (n, width), shard by shard."""
 
 from workflow.scripts import _job
 
 
 def work(options):
-    from datasets import inputs
-    from datasets.splits import Split
-    from workflow.files import read_array, replaced
+    from pathlib import Path
 
-    items = read_array(options.items, True)
-    split = Split.load(options.split)
-    with replaced(options.output) as path:
-        inputs.write_inputs(items, split.training, path, **options.settings["input"])
-    _job.log.info("protocol %s: features of %d items", options.name, len(items))
+    import torch
+
+    from networks import catalogue, features
+    from tiebench.files import read_array
+
+    settings = options.settings
+    torch.set_num_threads(options.threads)
+    images = read_array(options.images, True)
+    given = {"batch_size": settings["batch_size"], "device": settings["device"]}
+    given["report"] = _job.Progress(options.name)
+    path = Path(options.output)
+    if settings["architecture"] == "gist":
+        features.extract_gist(images, None, path, **given, **settings["options"])
+    else:
+        weights = Path(options.weights[0]) if options.weights else None
+        network = catalogue.make(settings["architecture"], weights, **settings["options"])
+        features.extract(network, images, None, path, **given)
+    _job.log.info("%s: %s", options.name, read_array(path, True).shape)
 
 
 if __name__ == "__main__":
     arguments = _job.parser("extract_features")
     arguments.add_argument("--name", required=True)
-    arguments.add_argument("--items", required=True, help=".npy file of the items, or of their features")
-    arguments.add_argument("--split", required=True)
+    arguments.add_argument("--images", required=True, help=".npy file of the images")
+    arguments.add_argument("--weights", nargs="*", default=[], help="file of pretrained weights")
     arguments.add_argument("--output", required=True)
     _job.run(work, arguments)

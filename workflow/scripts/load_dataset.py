@@ -8,8 +8,8 @@ from workflow.scripts import _job
 def work(options):
     import importlib
 
+    from tiebench.files import filled, write_json
     from workflow.downloads import check
-    from workflow.files import filled, write_json
 
     settings = options.settings
     for source, path in zip(settings["sources"], options.sources):

@@ -7,11 +7,11 @@ def work(options):
     import importlib
     from pathlib import Path
 
-    from workflow.records import table_records
-    from workflow.reporting import drawing
+    from reporting import drawing
+    from workflow.run_records import table_records
 
     settings = options.settings
-    module = importlib.import_module(f"workflow.reporting.figures.{options.figure}")
+    module = importlib.import_module(f"reporting.figures.{options.figure}")
     figure = module.draw(settings["table"], table_records(settings, also=module.NEEDS))
     Path(options.stem).parent.mkdir(parents=True, exist_ok=True)
     for kind in ("pdf", "svg", "png"):
@@ -20,6 +20,6 @@ def work(options):
 
 if __name__ == "__main__":
     arguments = _job.parser("plot_figure")
-    arguments.add_argument("--figure", required=True, help="a module of workflow/reporting/figures")
+    arguments.add_argument("--figure", required=True, help="a module of reporting/figures")
     arguments.add_argument("--stem", required=True, help="path of the figure without its endings")
     _job.run(work, arguments)

@@ -8,7 +8,7 @@ def work(options):
 
     import numpy as np
 
-    from workflow.reporting import drawing, gallery
+    from reporting import drawing, gallery
 
     with np.load(options.gallery, allow_pickle=False) as found:
         figure = gallery.draw(options.settings["table"], dict(found))

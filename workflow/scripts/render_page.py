@@ -6,8 +6,8 @@ from workflow.scripts import _job
 def work(options):
     from pathlib import Path
 
-    from workflow.files import write_text
-    from workflow.reporting import page
+    from reporting import page
+    from tiebench.files import write_text
 
     settings = options.settings
     views = [_view(of_table) for of_table in settings["tables"]]
@@ -18,8 +18,8 @@ def work(options):
 
 def _view(settings):
     """Everything of one table that stands on a page."""
-    from workflow.records import ALSO, table_records
-    from workflow.reporting import claims, files, frames, page, statistics
+    from reporting import claims, files, frames, page, statistics
+    from workflow.run_records import ALSO, table_records
 
     table = settings["table"]
     records = table_records(settings, also=ALSO)
@@ -49,11 +49,11 @@ def _figures(settings, records):
 
     import numpy as np
 
-    from workflow.reporting import drawing, figures, gallery, page
+    from reporting import drawing, figures, gallery, page
 
     table, found = settings["table"], {}
     for name in sorted(module.name for module in pkgutil.iter_modules(figures.__path__)):
-        figure = importlib.import_module(f"workflow.reporting.figures.{name}")
+        figure = importlib.import_module(f"reporting.figures.{name}")
         if not figure.applies(table):
             continue
         try:

@@ -4,10 +4,10 @@ from workflow.scripts import _job
 
 
 def work(options):
-    from evaluation.scoring import score
-    from workflow.data import Protocol
-    from workflow.files import read_json
-    from workflow.records import read_codes, write_scores
+    from tiebench.files import read_json
+    from tiebench.scoring import score
+    from workflow.protocol_data import Protocol
+    from workflow.run_records import read_codes, write_scores
 
     settings = options.settings
     protocol = Protocol(options.protocol_folder, options.dataset, settings)

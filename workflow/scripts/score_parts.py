@@ -4,10 +4,10 @@ from workflow.scripts import _job
 
 
 def work(options):
-    from evaluation import parts
-    from evaluation.scoring import score_histograms
-    from workflow.files import read_json
-    from workflow.records import write_scores
+    from tiebench import parts
+    from tiebench.files import read_json
+    from tiebench.scoring import score_histograms
+    from workflow.run_records import write_scores
 
     settings = options.settings
     with _job.named(options.run):

@@ -5,8 +5,8 @@ from workflow.scripts import _job
 
 def work(options):
     from datasets import splits
-    from workflow.data import read_description
-    from workflow.files import filled, write_json
+    from tiebench.files import filled, write_json
+    from workflow.protocol_data import read_description
 
     settings = options.settings
     description = read_description(options.dataset)

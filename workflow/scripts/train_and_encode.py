@@ -6,7 +6,7 @@ from workflow.scripts import _job
 def work(options):
     settings = options.settings
     from methods._catalogue import load_class
-    from workflow.data import Protocol
+    from workflow.protocol_data import Protocol
 
     method_class = load_class(options.method)
     if hasattr(method_class, "device"):
@@ -45,9 +45,9 @@ def _run(method, protocol, folder, record, progress, checkpoint):
     """Fit, encode, and write the files of one run; its run.json's content."""
     import numpy as np
 
-    from methods._base import Refusal
-    from workflow.data import Rows, append_json_line
-    from workflow.files import filled, write_json
+    from methods.base import Refusal
+    from tiebench.files import filled, write_json
+    from workflow.protocol_data import Rows, append_json_line
 
     clock = _Clock()
     record = record | {"hyperparameters": method.hyperparameters(), "status": "done", "reason": None}
@@ -159,7 +159,7 @@ def _decided_by(method, weights):
     import hashlib
     from pathlib import Path
 
-    from workflow.source_files import code_files
+    from workflow.code_dependencies import code_files
 
     root = Path(__file__).parents[2]
     files = [root / file for file in code_files(root, f"methods.{method}")]

@@ -11,8 +11,8 @@ def work(options):
     import numpy as np
 
     from methods._catalogue import load_class
-    from workflow.data import Protocol
-    from workflow.files import write_json, write_text
+    from tiebench.files import write_json, write_text
+    from workflow.protocol_data import Protocol
     from workflow.tuning import draw_trials, search, validation_score
 
     tuning = settings["tuning"]

@@ -1,0 +1,113 @@
+"""Files, figures and looks of methods in a form that can stand inside of an HTML page."""
+
+import base64
+import gzip
+import html
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import quote
+
+from markupsafe import Markup
+
+from reporting.charts import on_dark
+from reporting.drawing import COLOURS, GRID, INK, QUIET, SURFACE
+
+MEDIA = {".csv": "text/csv", ".md": "text/markdown", ".svg": "image/svg+xml", ".tex": "application/x-tex"}
+# Characters that may stand as they are in a data: URL inside a quoted attribute.
+PLAIN_IN_URL = " !$()*+,/:;=?@[]|"
+# Outlines of Chart.js point styles about (14, 6).
+GLYPHS = {
+    "circle": "M10.5 6a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0z",
+    "rect": "M11 3h6v6h-6z",
+    "triangle": "M14 2l4 7h-8z",
+    "rectRot": "M14 2l4 4l-4 4l-4 -4z",
+    "cross": "M14 2v8M10 6h8",
+    "crossRot": "M11 3l6 6M17 3l-6 6",
+    "star": "M14 2v8M10 6h8M11 3l6 6M17 3l-6 6",
+}
+# Colours of figures that follow the page's light or dark scheme.
+SCHEME = {
+    INK.lower(): "currentColor",
+    SURFACE.lower(): "var(--surface)",
+    GRID.lower(): "var(--line)",
+    QUIET.lower(): "var(--quiet)",
+}
+# Colours of methods that the dark page needs lighter, as custom properties.
+LIGHTER = {rgb: on_dark(rgb) for rgb in dict.fromkeys(COLOURS.values()) if on_dark(rgb) != rgb}
+
+
+def data_url(name: str, text: str) -> str:
+    """A file as a data: URL of its bytes in UTF-8, of the media type that its name's ending says."""
+    media = MEDIA.get(Path(name).suffix, "text/plain")
+    # A run of spaces at the end of a URL would be cut off.
+    content = re.sub(r" +$", lambda run: "%20" * len(run[0]), quote(text, safe=PLAIN_IN_URL))
+    return f"data:{media};charset=utf-8,{content}"
+
+
+def packed(text: str) -> str:
+    """Text in UTF-8, compressed with gzip, in base64: what the page's script makes a file of.
+
+    A figure stands in the page already; as a data: URL it would stand there twice.
+    """
+    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
+
+
+def swatch(look: Mapping) -> Markup:
+    """A line with the colour, dash and marker of a method, for a legend."""
+    dash = " ".join(map(str, look["dash"]))
+    return Markup(
+        '<svg class="swatch" viewBox="0 0 28 12" aria-hidden="true" style="--light: {}; --dark: {}">'
+        '<path d="M0 6h28"{}/><path class="{}" d="{}"{}/></svg>'
+    ).format(
+        look["colour"],
+        look["dark"],
+        Markup(' stroke-dasharray="{}"').format(dash) if dash else "",
+        look["fill"],
+        GLYPHS[look["marker"]],
+        Markup(' transform="rotate({} 14 6)"').format(look["rotation"]) if look["rotation"] else "",
+    )
+
+
+def inline_svg(text: str, name: str, label: str = "") -> Markup:
+    """An SVG file as an element to stand in an HTML page, beside others; `label` says what it shows.
+
+    XML prolog, document type, metadata, comments and ids that nothing refers to go; the other ids, and every
+    reference to one, become `name` and a number; the style sheet inside applies to this figure alone; black,
+    white, the greys and the colours of methods too dark for it follow the page's colour scheme; places are
+    cut to hundredths of a point; the size is left to the page.
+
+    Raises ValueError where `text` has no <svg> element.
+    """
+    start = re.search(r"<svg\b", text)
+    if start is None:
+        raise ValueError(f"figure {name}: not an SVG file")
+    prefix = "figure-" + re.sub(r"[^A-Za-z0-9]+", "-", name)
+    text = text[start.start() :]
+    text = re.sub(r"\s*<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r"\s*<!--.*?-->", "", text, flags=re.DOTALL)
+    text = re.sub(r">\s+<", "><", text)
+    asked = dict.fromkeys(re.findall(r'(?:href="#|url\(#)([^")]+)', text))
+    short = {name: f"{prefix}-{number}" for number, name in enumerate(asked)}
+    text = re.sub(
+        r'\s+id="([^"]+)"', lambda found: f' id="{short[found[1]]}"' if found[1] in short else "", text
+    )
+    text = re.sub(
+        r'\b(?:xlink:)?href="#([^"]+)"|url\(#([^)]+)\)',
+        lambda found: f'href="#{short[found[1]]}"' if found[1] else f"url(#{short[found[2]]})",
+        text,
+    )
+    text = re.sub(r'(<style type="text/css">)\s*\*', rf"\1#{prefix} *", text)
+    text = re.sub(
+        r'\b(?:d|x|y|points|transform)="[^"]*"', lambda found: re.sub(r"(\.\d\d)\d+", r"\1", found[0]), text
+    )
+    for colour, variable in SCHEME.items():
+        text = text.replace(colour, variable)
+    for colour in LIGHTER:
+        text = text.replace(colour.lower(), f"var(--c{colour[1:]})")
+    opening, rest = text.split(">", 1)
+    width, height = re.search(r'viewBox="[\d.-]+ [\d.-]+ ([\d.]+) ([\d.]+)"', opening).groups()
+    label = html.escape(label or name.replace("_", " "), quote=True)
+    return Markup(
+        f'<svg id="{prefix}" viewBox="0 0 {width} {height}" role="img" aria-label="{label}">{rest.rstrip()}'
+    )

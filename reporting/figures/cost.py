@@ -1,0 +1,198 @@
+"""What a score costs: each metric of a table against the seconds of training and of encoding."""
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from reporting.drawing import (
+    INK,
+    LABEL,
+    LINE,
+    PAGE,
+    QUIET,
+    TICK_SIZE,
+    dress,
+    log_ticks,
+    look,
+    method_legend,
+    metric_text,
+    number,
+    room_for,
+    score_axis,
+    styled,
+    text_width,
+)
+from reporting.frames import Group, by_cell, groups, score_of
+from reporting.sheets import Section, label_axes, sheet
+
+TITLE = "Cost"
+CAPTION = (
+    "How to read it. A point is a method at one code length; a line joins the lengths of a method, and "
+    "the large marker is its longest, with the number where there is room. Up is better, left is cheaper: "
+    "the grey steps are the Pareto front, the best score within a number of seconds. Seconds are those "
+    "of fitting, at the left, and of encoding everything, at the right, on logarithmic axes; means over "
+    "the seeds that have both a score and more than zero seconds. They are of the machines that the runs "
+    "were made on, which are listed with the runs."
+)
+NEEDS = ()
+
+# Where a number may stand beside its point: right, left, above, below, and between these.
+SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1), (0.9, 0.9), (-0.9, 0.9), (0.9, -0.9), (-0.9, -0.9))
+PARTS = {"fit": "seconds of training", "encode": "seconds of encoding"}
+Points = dict[str, dict[int, tuple[float, float]]]
+
+
+def applies(table: Mapping) -> bool:
+    return bool(table["blocks"])
+
+
+def draw(table: Mapping, records: Iterable[Mapping]) -> Figure:
+    """The metric of each block against seconds: two panels per block, training and encoding.
+
+    Means over the seeds that have a score and a positive number of seconds of that part: a logarithmic axis
+    has no place for others. Artists can be found by their gid: "line-fit-<protocol>-<metric>-<method>",
+    "longest-fit-<protocol>-<metric>-<method>", "frontier-fit-<protocol>-<metric>", and likewise with
+    "encode".
+
+    Raises ValueError where no record has a score and seconds.
+    """
+    runs = by_cell(table, records)
+    found = []
+    for group in groups(table):
+        parts = {part: _points(group, part, runs) for part in PARTS}
+        scores = [score for points in parts.values() for of in points.values() for _, score in of.values()]
+        if scores:
+            found.append((group, parts, score_axis(scores)))
+    if not found:
+        raise ValueError(
+            f"table {table['name']}: no run has a score and seconds, so there is no cost to draw"
+        )
+    drawn = {method for _, parts, _ in found for points in parts.values() for method in points}
+    with styled():
+        figure, axes = sheet(
+            "Score against the seconds of training and of encoding",
+            "Lines join the code lengths of a method, the large marker is the longest. Grey: Pareto front.",
+            [Section(group.title, len(PARTS)) for group, *_ in found],
+            width=PAGE,
+            columns=len(PARTS),
+            left=LABEL + max(room_for(ticks) for _, _, (_, ticks) in found),
+            body=2.2,
+            between=0.25,
+            above=0.08,
+            legend=method_legend(table, drawn),
+        )
+        for (group, parts, scale), (first, second) in zip(found, axes):
+            for part, panel in zip(PARTS, (first, second)):
+                _panel(panel, f"{part}-{group.protocol}-{group.metric}", parts[part], scale)
+                label_axes([panel], 1, PARTS[part], metric_text(group.metric) if panel is first else "")
+            second.set_yticklabels([])
+    return figure
+
+
+def _points(group: Group, part: str, runs: Mapping) -> Points:
+    """Method -> bits, ascending -> (seconds, score); without what has none."""
+    result: Points = {}
+    for method in group.methods:
+        for bits in sorted(group.bits):
+            pairs = []
+            for record in runs.get((group.protocol, method, bits), {}).values():
+                score = score_of(record, group.metric)[0]
+                of = (record.get("run") or {}).get("seconds_by_part") or {}
+                seconds = number(of.get(part))
+                if score is not None and seconds is not None and seconds > 0:
+                    pairs.append((seconds, score))
+            if pairs:
+                result.setdefault(method, {})[bits] = tuple(map(statistics.fmean, zip(*pairs)))
+    return result
+
+
+def frontier(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The (seconds, score) that no other beats in one without losing in the other, by ascending seconds."""
+    result: list[tuple[float, float]] = []
+    for seconds, score in sorted(set(points), key=lambda point: (point[0], -point[1])):
+        if not result or score > result[-1][1]:
+            result.append((seconds, score))
+    return result
+
+
+def _panel(axes: Axes, name: str, points: Points, scale: tuple[tuple[float, float], list[float]]) -> None:
+    limits, ticks = scale
+    axes.set_ylim(*limits)
+    every = [point for of in points.values() for point in of.values()]
+    if not every:
+        dress(axes, [], ticks)
+        axes.text(0.5, 0.5, "no seconds", ha="center", color=QUIET, transform=axes.transAxes)
+        return
+    low, high = min(seconds for seconds, _ in every), max(seconds for seconds, _ in every)
+    # A tenth of the axis at either side, and more than one number on it.
+    aside = max((high / low) ** 0.08, 1.6)
+    axes.set_xscale("log")
+    axes.set_xlim(low / aside, high * aside)
+    dress(axes, log_ticks(low / aside, high * aside), ticks)
+    best = frontier(every)
+    axes.plot(
+        [seconds for seconds, _ in best] + [high * aside],
+        [score for _, score in best] + [best[-1][1]],
+        drawstyle="steps-post",
+        color="#BBBBBB",
+        linewidth=2.4,
+        solid_capstyle="butt",
+        zorder=1.5,
+        gid=f"frontier-{name}",
+    )
+    for method, of in points.items():
+        axes.plot(*zip(*of.values()), **LINE | look(method, 2.9), gid=f"line-{name}-{method}")
+        seconds, score = of[max(of)]
+        axes.plot([seconds], [score], **look(method, 4.6), zorder=2.2, gid=f"longest-{name}-{method}")
+    _lengths(axes, points)
+
+
+def _lengths(axes: Axes, points: Points) -> None:
+    """The longest code length of each method beside its point, where there is room for it.
+
+    Room is free of markers, lines, the edge of the panel and of numbers already there.
+    """
+    inch = axes.figure.dpi_scale_trans.inverted()
+    to_inches = axes.transData + inch
+    (low_x, low_y), (high_x, high_y) = (axes.transAxes + inch).transform([(0, 0), (1, 1)])
+    places = {method: to_inches.transform(list(of.values())) for method, of in points.items()}
+    # Left, bottom, right, top of each; a line as many small ones.
+    taken = [(x - 0.03, y - 0.03, x + 0.03, y + 0.03) for of in places.values() for x, y in of]
+    for of in places.values():
+        for start, end in pairwise(of):
+            steps = np.linspace(start, end, 2 + int(np.hypot(*(end - start)) / 0.02))
+            taken += [(x, y, x, y) for x, y in steps.tolist()]
+    for method, of in points.items():
+        bits = max(of)
+        x, y = places[method][list(of).index(bits)]
+        half_width, half_height = text_width(str(bits), TICK_SIZE) / 2 + 0.01, 0.045
+        for sideways, upwards in SIDES:
+            middle_x, middle_y = x + sideways * (half_width + 0.05), y + upwards * (half_height + 0.05)
+            box = (
+                middle_x - half_width,
+                middle_y - half_height,
+                middle_x + half_width,
+                middle_y + half_height,
+            )
+            inside = low_x <= box[0] and low_y <= box[1] and box[2] <= high_x and box[3] <= high_y
+            if inside and not any(_overlap(box, other) for other in taken):
+                taken.append(box)
+                axes.annotate(
+                    str(bits),
+                    of[bits],
+                    (72 * (middle_x - x), 72 * (middle_y - y)),
+                    textcoords="offset points",
+                    ha="center",
+                    va="center_baseline",
+                    size=TICK_SIZE,
+                    color=INK,
+                )
+                break
+
+
+def _overlap(one: Sequence[float], other: Sequence[float]) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]

@@ -1,0 +1,121 @@
+"""Hamming distances of relevant and of irrelevant pairs: what a code has to keep apart."""
+
+from collections.abc import Iterable, Mapping
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from reporting.drawing import (
+    BEHIND,
+    INK,
+    TEXT_SIZE,
+    TICK_SIZE,
+    View,
+    colour,
+    dress,
+    mean_curve,
+    shortened,
+    styled,
+    ticks_between,
+    views,
+)
+from reporting.frames import by_cell
+from reporting.names import method_name
+from reporting.sheets import Section, label_axes, sheet, sheet_width
+
+TITLE = "Distances of relevant and irrelevant pairs"
+CAPTION = (
+    "How to read it. Filled: how the Hamming distances of the relevant pairs of a query and an item are "
+    "distributed; black line: those of the irrelevant pairs; means over seeds. Where both cover a "
+    "distance, it does not tell relevant items from irrelevant ones; the number in a panel is the area "
+    "that they share, 1 where they are alike, 0 where a threshold parts them. One code length per "
+    "protocol is shown, the middle one of the table (of an even number, the longer)."
+)
+NEEDS = ()
+
+
+def applies(table: Mapping) -> bool:
+    return bool(table["blocks"])
+
+
+def draw(table: Mapping, records: Iterable[Mapping]) -> Figure:
+    """Shares of relevant and of irrelevant pairs at each Hamming distance: a panel per method.
+
+    For each protocol the middle one of its bits (the longer of two) for which any run has the curves. Means
+    over the seeds that have them. The number in a panel is sum_d min(relevant_d, irrelevant_d).
+
+    Artists can be found by their gid: "relevant-<protocol>-<bits>-<method>" and "irrelevant-...".
+
+    Raises ValueError where no record has these curves.
+    """
+    runs = by_cell(table, records)
+    found = [entry for view in views(table) if (entry := _middle(view, runs))]
+    if not found:
+        raise ValueError(f"table {table['name']}: no run has distances of pairs, so there are none to draw")
+    sections = [Section(f"{view.title}, {bits} bits", len(shares)) for view, bits, shares in found]
+    width, columns = sheet_width(sections)
+    between, left = 0.36, 0.5
+    panel = (width - left - 0.12 - between * (columns - 1)) / columns
+    with styled():
+        figure, axes = sheet(
+            "Hamming distances of relevant and irrelevant pairs",
+            "Filled: relevant. Black line: irrelevant. Number: the area that both share.",
+            sections,
+            width=width,
+            columns=columns,
+            body=max(0.75, 0.42 * panel),
+            left=left,
+            between=between,
+        )
+        for (view, bits, shares), of_section in zip(found, axes):
+            for (method, both), here in zip(shares.items(), of_section):
+                _panel(here, f"{view.protocol}-{bits}-{method}", method, both)
+                title = shortened(method_name(method), panel, TEXT_SIZE)
+                here.set_title(title, size=TEXT_SIZE, pad=4, loc="left", color=INK)
+            label_axes(of_section, columns, "distance", "share of pairs")
+    return figure
+
+
+def _middle(view: View, runs: Mapping) -> tuple[View, int, dict] | None:
+    """The code length to show and, of each method, its two distributions; None where there is nothing."""
+    by_bits = {}
+    for bits in view.bits:
+        shares = {}
+        for method in view.methods:
+            of = list(runs.get((view.protocol, method, bits), {}).values())
+            if pairs := mean_curve(of, "relevant_at", "irrelevant_at"):
+                shares[method] = [pairs.get(distance, (0.0, 0.0)) for distance in range(bits + 1)]
+        if shares:
+            by_bits[bits] = shares
+    if not by_bits:
+        return None
+    bits = sorted(by_bits)[len(by_bits) // 2]
+    return view, bits, by_bits[bits]
+
+
+def _panel(axes: Axes, name: str, method: str, both) -> None:
+    relevant, irrelevant = zip(*both)
+    edges = [distance - 0.5 for distance in range(len(relevant) + 1)]
+    high = max(*relevant, *irrelevant)
+    axes.set_xlim(edges[0], edges[-1])
+    # Room above the bars for the number.
+    axes.set_ylim(0, 1.3 * high or 1.0)
+    dress(axes, ticks_between(0, len(relevant) - 1, 4, whole=True), ticks_between(0, 1.1 * high or 1.0, 2))
+    axes.grid(visible=False)
+    # Pale enough for the line to be seen on the darkest of the colours.
+    axes.stairs(
+        relevant, edges, fill=True, color=colour(method), alpha=0.6, linewidth=0, gid=f"relevant-{name}"
+    )
+    axes.stairs(irrelevant, edges, color=INK, linewidth=0.8, gid=f"irrelevant-{name}")
+    shared = sum(map(min, relevant, irrelevant))
+    axes.text(
+        0.98,
+        0.98,
+        f"{shared:.2f}",
+        size=TICK_SIZE,
+        ha="right",
+        va="top",
+        color=INK,
+        bbox=BEHIND,
+        transform=axes.transAxes,
+    )

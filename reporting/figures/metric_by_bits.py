@@ -1,0 +1,172 @@
+"""Each metric of a table against the code length: how much every further bit brings a method."""
+
+import statistics
+from collections.abc import Iterable, Mapping
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from reporting.drawing import (
+    COLUMN,
+    HANDLE,
+    INK,
+    LABEL,
+    LINE,
+    PAGE,
+    TEXT_SIZE,
+    TICK_SIZE,
+    dress,
+    look,
+    metric_text,
+    room_for,
+    score_axis,
+    shortened,
+    spread_out,
+    styled,
+    text_width,
+    wrapped,
+)
+from reporting.frames import Group, by_cell, groups, score_of
+from reporting.names import method_name
+from reporting.sheets import Section, label_axes, sheet
+
+TITLE = "Score by code length"
+CAPTION = (
+    "How to read it. A marker is the mean over seeds; where there are several, a thin upright line runs from "
+    "the lowest seed to the highest. Code lengths stand at equal steps, and methods at one length a little "
+    "beside each other. Names stand in the order of the scores at the longest codes. Higher is better."
+)
+NEEDS = ()
+
+# In inches: from one name to the next, of the widest name, from a panel to the names beside it, and from
+# the first to the last method at one code length, at most.
+PITCH = 0.135
+NAME = 1.5
+LEADER = 0.16
+BESIDE = 0.25
+
+
+def applies(table: Mapping) -> bool:
+    return bool(table["blocks"])
+
+
+def draw(table: Mapping, records: Iterable[Mapping]) -> Figure:
+    """The metric of each block against bits: a panel per block, a line per method with its name at its end.
+
+    Markers are means over the seeds that have a score, thin upright lines run from the lowest of these to
+    the highest. Artists can be found by their gid: "line-<protocol>-<metric>-<method>" and likewise
+    "range-..." (a LineCollection; of the bits with several seeds).
+
+    Raises ValueError where no record has a score.
+    """
+    runs = by_cell(table, records)
+    found = [(group, scores) for group in groups(table) if (scores := _scores(group, runs))]
+    if not found:
+        raise ValueError(f"table {table['name']}: no run has a score, so there is no metric by bits to draw")
+    names = [method_name(method) for _, scores in found for method in scores]
+    label = min(NAME, max(text_width(name, TICK_SIZE) for name in names)) + HANDLE + 0.04
+    scales = [
+        score_axis(score for of in scores.values() for seeds in of.values() for score in seeds)
+        for _, scores in found
+    ]
+    left = LABEL + max(room_for(ticks) for _, ticks in scales)
+    right = LEADER + label + 0.10
+    # Every code length has room for its number, and a slope is wide enough to be seen.
+    least = max(
+        1.4, *((text_width(str(bits), TICK_SIZE) + 0.06) * len(g.bits) for g, _ in found for bits in g.bits)
+    )
+    columns = 2 if len(found) > 1 and PAGE / 2 - left - right >= least else 1
+    width = COLUMN if len(found) == 1 and COLUMN - left - right >= least else PAGE
+    panel = width / columns - left - right
+    titles = [wrapped(group.title, panel + right, TEXT_SIZE) for group, _ in found]
+    body = max(2.0, PITCH * (max(len(scores) for _, scores in found) + 0.5))
+    with styled():
+        figure, (panels,) = sheet(
+            "Score by code length",
+            _lead(found),
+            [Section("", len(found))],
+            width=width,
+            columns=columns,
+            body=body,
+            left=left,
+            between=right + left,
+            right=right,
+            below=0.38,
+            foot=0.0,
+            above=0.09 + 0.14 * max(map(len, titles)),
+        )
+        for axes, (group, scores), title, scale in zip(panels, found, titles, scales):
+            axes.set_title("\n".join(title), size=TEXT_SIZE, pad=4, loc="left", color=INK)
+            _panel(axes, group, scores, scale, (panel, body))
+    return figure
+
+
+def _scores(group: Group, runs: Mapping) -> dict[str, dict[int, list[float]]]:
+    """Method -> bits, ascending -> scores of the seeds that have one; without what has none."""
+    result: dict[str, dict[int, list[float]]] = {}
+    for method in group.methods:
+        for bits in sorted(group.bits):
+            here = runs.get((group.protocol, method, bits), {}).values()
+            scores = [score_of(record, group.metric)[0] for record in here]
+            if scores := [score for score in scores if score is not None]:
+                result.setdefault(method, {})[bits] = scores
+    return result
+
+
+def _lead(found: list) -> str:
+    several = any(len(values) > 1 for _, scores in found for of in scores.values() for values in of.values())
+    return "Mean over seeds; thin upright lines: lowest to highest seed." if several else "One seed."
+
+
+def _panel(axes: Axes, group: Group, scores: Mapping, scale: tuple, size: tuple[float, float]) -> None:
+    lengths = sorted(group.bits)
+    (low, high), ticks = scale
+    first, last = -0.35, len(lengths) - 0.65
+    axes.set_xlim(first, last)
+    axes.set_ylim(low, high)
+    dress(axes, range(len(lengths)), ticks)
+    axes.set_xticklabels([str(bits) for bits in lengths])
+    axes.grid(visible=False, axis="x")
+    label_axes([axes], 1, "bits", metric_text(group.metric))
+    # How far methods stand apart at one code length, in steps of the axis.
+    beside = min(0.24, BESIDE * (last - first) / size[0])
+    ends = []
+    for index, (method, of) in enumerate(scores.items()):
+        aside = beside * ((index + 0.5) / len(scores) - 0.5)
+        name = f"{group.protocol}-{group.metric}-{method}"
+        style = look(method, 3.8)
+        x = [lengths.index(bits) + aside for bits in of]
+        y = [statistics.fmean(seeds) for seeds in of.values()]
+        spans = [(at, min(seeds), max(seeds)) for at, seeds in zip(x, of.values()) if len(seeds) > 1]
+        if spans:
+            axes.vlines(*zip(*spans), color=style["color"], linewidth=0.7, zorder=1.9, gid=f"range-{name}")
+        axes.plot(x, y, **LINE | style, clip_on=False, gid=f"line-{name}")
+        end = ((x[-1] - first) / (last - first), (y[-1] - low) / (high - low))
+        ends.append((end, method, lengths[-1] in of))
+    _names(axes, sorted(ends, key=lambda entry: entry[0][1]), *size)
+
+
+def _names(axes: Axes, ends: list, width: float, height: float) -> None:
+    """Names beside the panel, as near to the ends of their lines as they fit, and what leads there."""
+    wanted = [end[1] * height for end, _, _ in ends]
+    places = spread_out(wanted, PITCH, 0.0, height - PITCH / 2)
+    start = 1 + LEADER / width
+    for (end, method, reaches), place in zip(ends, places):
+        y = place / height
+        style = look(method, 3.8)
+        how = {"transform": axes.transAxes, "clip_on": False}
+        if reaches:
+            leader = Line2D([end[0], start], [end[1], y], color=style["color"], linewidth=0.5, **how)
+            axes.add_line(leader)
+        x = [start, start + HANDLE / 2 / width, start + HANDLE / width]
+        axes.add_line(Line2D(x, [y] * 3, **LINE | style | how, markevery=[1]))
+        axes.text(
+            start + (HANDLE + 0.04) / width,
+            y,
+            shortened(method_name(method), NAME, TICK_SIZE),
+            size=TICK_SIZE,
+            va="center_baseline",
+            color=INK,
+            transform=axes.transAxes,
+        )

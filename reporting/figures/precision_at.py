@@ -1,0 +1,40 @@
+"""Tie-aware precision among the first K items of a ranking."""
+
+from collections.abc import Iterable, Mapping
+
+from matplotlib.figure import Figure
+
+from reporting.sheets import curve_sheet
+
+TITLE = "Precision among the first K"
+CAPTION = (
+    "How to read it. The share of relevant items among the first K of a ranking, on a logarithmic axis "
+    "from the first item to the whole database, where it is the share of relevant items in all. Items at "
+    "one distance are tied; the precision is its exact mean over all orders of tied items. Means over the "
+    "queries, then over seeds. Higher is better."
+)
+NEEDS = ()
+
+
+def applies(table: Mapping) -> bool:
+    return bool(table["blocks"])
+
+
+def draw(table: Mapping, records: Iterable[Mapping]) -> Figure:
+    """Tie-aware precision among the first K: a panel per protocol and bits, a line per method.
+
+    At each cut K the mean over the seeds that have it.
+    Artists can be found by their gid: "line-<protocol>-<bits>-<method>".
+
+    Raises ValueError where no record has these curves.
+    """
+    return curve_sheet(
+        table,
+        records,
+        title="Tie-aware precision among the first K items of a ranking",
+        lead="The exact mean over all orders of tied items. Means over queries and seeds.",
+        x="cuts",
+        y="precision_at",
+        labels=("K", "precision among the first K"),
+        log=True,
+    )

@@ -1,0 +1,214 @@
+"""How far the order of tied items moves mAP: Figure 4 of He et al., CVPR 2018."""
+
+import statistics
+from collections.abc import Iterable, Mapping
+
+import matplotlib.style
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from reporting.drawing import BEHIND, GRID, INK, QUIET, STYLE, SURFACE, colour, text_width
+from reporting.frames import EN_DASH, Group, by_cell, groups, score_of
+from reporting.names import method_name
+
+TITLE = "What ties can do to mAP"
+CAPTION = (
+    "How to read it. Items at one Hamming distance from a query are tied, and a ranking may "
+    "list them in any order. A bar runs from the mean AP (mAP) of the worst of these orders to that of the "
+    "best; a program that breaks ties its own way can report any value on the bar. The dot, with its value "
+    "beside it, is AP_T: the exact mean over all orders. Where the bars of two methods overlap, a comparison "
+    "that leaves ties to chance or to the program does not say which is better; the dots do."
+)
+NEEDS = ()
+
+# All in inches.
+WIDTH = 7.0
+ROW = 0.215
+GAP = 0.14
+EDGE = 0.08
+VALUE = 0.40
+MAX_PANELS = 4
+
+
+def applies(table: Mapping) -> bool:
+    return any(block["metric"] == "ap" for block in table["blocks"])
+
+
+def draw(table: Mapping, records: Iterable[Mapping]) -> Figure:
+    """How far the order of tied items moves mAP: Figure 4 of He et al., CVPR 2018.
+
+    For each block of the table whose metric is "ap" a row of panels, one per bits (at most four side by
+    side), with one x axis: mAP. In a panel one bar per method, from the mean over seeds of ap_min (every tie
+    broken in the worst order) to that of ap_max (in the best), and a dot at the mean of ap (AP_T), its value
+    beside it. Seeds without all three scores are left out; a method without any says "no scores".
+
+    Artists can be found by their gid: "bar-<protocol>-<bits>-<method>" and likewise "dot-...".
+
+    Raises ValueError when no block has the metric "ap".
+    """
+    wanted = [group for group in groups(table) if group.metric == "ap"]
+    if not wanted:
+        raise ValueError(
+            f"table {table['name']}: no block has the metric 'ap', so there are no tie ranges to draw"
+        )
+    runs = by_cell(table, records)
+    with matplotlib.style.context(["default", STYLE]):
+        return _draw(table, wanted, runs)
+
+
+def _range(runs: Mapping, protocol: str, method: str, bits: int) -> tuple[float, float, float] | None:
+    """Means over seeds of (ap_min, ap, ap_max), or None where no seed has all three."""
+    triples = []
+    for record in runs.get((protocol, method, bits), {}).values():
+        scores = [score_of(record, name)[0] for name in ("ap_min", "ap", "ap_max")]
+        if None not in scores:
+            triples.append(scores)
+    if not triples:
+        return None
+    low, middle, high = (statistics.mean(column) for column in zip(*triples, strict=True))
+    return low, middle, high
+
+
+def _draw(table: Mapping, wanted: list[Group], runs: Mapping) -> Figure:
+    names = [method_name(method) for group in wanted for method in group.methods]
+    left = EDGE + max(text_width(name, 8) for name in names) + 0.10
+    lines = [
+        (group, group.bits[start : start + MAX_PANELS])
+        for group in wanted
+        for start in range(0, len(group.bits), MAX_PANELS)
+    ]
+    # Titles of the blocks get lines of their own where there are several, or one too long for the first line.
+    many = len({group.protocol for group in wanted}) > 1 or len(wanted[0].title) > 24
+    head, title_height, ticks, foot = 0.50, 0.44 if many else 0.22, 0.27, 0.25
+    height = head + foot + sum(title_height + ROW * len(group.methods) + ticks for group, _ in lines)
+    figure = Figure(figsize=(WIDTH, height), facecolor=SURFACE)
+    FigureCanvasAgg(figure)
+    figure.text(
+        EDGE / WIDTH,
+        1 - 0.06 / height,
+        "How far the order of tied items alone can move mAP"
+        + ("" if many else f" {EN_DASH} {wanted[0].title}"),
+        size=10.5,
+        weight="bold",
+        va="top",
+        color=INK,
+    )
+    figure.text(
+        EDGE / WIDTH,
+        1 - 0.27 / height,
+        "Bar: from the worst order to the best.  Dot and number: their exact mean, tie-aware AP_T.",
+        va="top",
+        color=INK,
+    )
+    top = head
+    for group, shown in lines:
+        if many:
+            figure.text(
+                EDGE / WIDTH,
+                1 - (top + 0.07) / height,
+                group.title,
+                size=9,
+                weight="bold",
+                va="top",
+                color=INK,
+            )
+        columns = min(MAX_PANELS, len(group.bits))
+        width = (WIDTH - left - EDGE - GAP * (columns - 1)) / columns
+        ranges = {(m, b): _range(runs, group.protocol, m, b) for m in group.methods for b in group.bits}
+        limits, tick_values = _axis(ranges.values(), width)
+        body = ROW * len(group.methods)
+        for index, bits in enumerate(shown):
+            axes = figure.add_axes(
+                (
+                    (left + index * (width + GAP)) / WIDTH,
+                    1 - (top + title_height + body) / height,
+                    width / WIDTH,
+                    body / height,
+                )
+            )
+            _panel(axes, group, bits, ranges, limits, tick_values, index == 0)
+        top += title_height + body + ticks
+    figure.text(
+        (left + (WIDTH - EDGE - left) / 2) / WIDTH,
+        0.06 / height,
+        "mAP over all orders of tied items (● tie-aware AP_T)",
+        ha="center",
+        va="bottom",
+        color=INK,
+    )
+    return figure
+
+
+def _axis(ranges: Iterable[tuple | None], width: float) -> tuple[tuple[float, float], list[float]]:
+    """Limits and ticks of mAP for panels `width` inches wide, with room at the right for a value."""
+    known = [entry for entry in ranges if entry is not None]
+    low = min((entry[0] for entry in known), default=0.0)
+    high = max((entry[2] for entry in known), default=1.0)
+    span = max(high - low, 0.02)
+    low, high = max(0.0, low - 0.05 * span), high
+    ticks = MaxNLocator(nbins=3, steps=[1, 2, 5, 10]).tick_values(low, high)
+    scale = (high - low or 0.02) / (width - VALUE)
+    limits = (low, low + scale * width)
+    return limits, [float(tick) for tick in ticks if low <= tick <= min(1.0, limits[1])]
+
+
+def _tick_labels(ticks: list[float]) -> list[str]:
+    """Ticks with the decimals that the finest of them needs."""
+    decimals = max((len(f"{tick:.4g}".partition(".")[2]) for tick in ticks), default=0)
+    return [f"{tick:.{decimals}f}" for tick in ticks]
+
+
+def _panel(axes, group: Group, bits: int, ranges: Mapping, limits, tick_values, labelled: bool) -> None:
+    axes.set_facecolor("none")
+    axes.set_xlim(*limits)
+    axes.set_ylim(len(group.methods) - 0.5, -0.5)
+    axes.set_xticks(tick_values, _tick_labels(tick_values))
+    axes.tick_params(axis="x", length=2.5, width=0.6, pad=2, colors=INK)
+    axes.set_yticks(range(len(group.methods)))
+    axes.set_yticklabels([method_name(method) for method in group.methods] if labelled else [])
+    axes.tick_params(axis="y", length=0, pad=4, colors=INK)
+    axes.grid(axis="x", color=GRID, linewidth=0.5)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.spines["bottom"].set_color(INK)
+    axes.set_title(f"{bits} bits", size=8.5, pad=3, loc="left", color=INK)
+    for row, method in enumerate(group.methods):
+        entry = ranges[method, bits]
+        if entry is None:
+            axes.annotate(
+                f"{EN_DASH} no scores",
+                (limits[0], row),
+                (2, 0),
+                textcoords="offset points",
+                va="center",
+                color=QUIET,
+                bbox=BEHIND,
+            )
+            continue
+        low, middle, high = entry
+        name = f"{group.protocol}-{bits}-{method}"
+        (bar,) = axes.barh(row, high - low, left=low, height=0.62, color=colour(method), linewidth=0)
+        bar.set_gid(f"bar-{name}")
+        axes.plot(
+            [middle],
+            [row],
+            marker="o",
+            markersize=3.8,
+            markerfacecolor=INK,
+            markeredgecolor=SURFACE,
+            markeredgewidth=0.7,
+            linestyle="none",
+            clip_on=False,
+            gid=f"dot-{name}",
+        )
+        axes.annotate(
+            f"{middle:.3f}",
+            (high, row),
+            (4, 0),
+            textcoords="offset points",
+            va="center",
+            size=7.5,
+            color=INK,
+            bbox=BEHIND,
+        )

@@ -1,0 +1,208 @@
+"""The objective of each method while it trains: whether it has settled, and how far seeds differ."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from reporting.drawing import (
+    INK,
+    LABEL,
+    TEXT_SIZE,
+    View,
+    dress,
+    number,
+    ramp,
+    room_for,
+    shortened,
+    styled,
+    ticks_between,
+    views,
+)
+from reporting.frames import by_cell
+from reporting.names import method_name
+from reporting.sheets import Section, label_axes, sheet, sheet_width
+
+TITLE = "Training"
+CAPTION = (
+    "How to read it. The objective of each method against its own steps: epochs, iterations, sweeps, or "
+    "bits where it learns one after the other; one line per code length and seed. Every method has an "
+    "objective of its own, so panels do not share an axis and are not to be compared in height; the "
+    "question is whether a line has become level where it ends. Long logs are drawn with the points that "
+    "matter to their shape. Methods that have nothing to train are left out. Seconds are in the figure of "
+    "costs."
+)
+NEEDS = ("training",)
+
+# What counts the steps of a log, in the order in which they are looked for.
+STEPS = ("epoch", "iteration", "sweep", "bit")
+# Points of all lines together, but for their ends, which bounds the size of the file.
+POINTS = 2400
+# What a dropped point may be off, as a share of what its line spans: less than can be seen.
+TOLERANCE = 0.01
+
+
+def applies(table: Mapping) -> bool:
+    return bool(table["blocks"])
+
+
+def draw(table: Mapping, records: Iterable[Mapping]) -> Figure:
+    """The objective against the steps of each method: a panel per method, a line per bits and seed.
+
+    Lines of a log without an objective are left out, and methods without any. Steps are what the log counts
+    ("epoch", "iteration", "sweep" or "bit"), its lines where it counts nothing or not upwards.
+    Artists can be found by their gid: "line-<protocol>-<bits>-<method>-<seed>".
+
+    Raises ValueError where no record has a log with objectives.
+    """
+    runs = by_cell(table, records)
+    found = [(view, logs) for view in views(table) if (logs := _logs(view, runs))]
+    if not found:
+        raise ValueError(f"table {table['name']}: no run has a training log, so there is no training to draw")
+    kept = _kept(
+        {
+            (view.protocol, bits, method, seed): line
+            for view, logs in found
+            for method, (_, of) in logs.items()
+            for (bits, seed), line in of.items()
+        }
+    )
+    # A colour per code length, the same in all panels.
+    lengths = sorted({bits for _, logs in found for _, of in logs.values() for bits, _ in of})
+    shades = dict(zip(lengths, ramp(len(lengths))))
+    legend = [("bits", [(str(bits), {"color": shades[bits], "linewidth": 1.4}) for bits in lengths])]
+    sections = [Section(view.title, len(logs)) for view, logs in found]
+    width, columns = sheet_width(sections)
+    # Numbers of every size and sign stand beside the panels.
+    beside = room_for(tick for _, logs in found for _, of in logs.values() for tick in _scale(of)[1])
+    left, between = beside + LABEL, max(0.3, beside + 0.04)
+    panel = (width - left - 0.12 - between * (columns - 1)) / columns
+    with styled():
+        figure, axes = sheet(
+            "Objective while training",
+            "One line per seed. Each method has its own objective, steps and axes.",
+            sections,
+            width=width,
+            columns=columns,
+            body=max(0.8, 0.42 * panel),
+            left=left,
+            between=between,
+            below=0.38,
+            foot=0.0,
+            legend=legend,
+        )
+        for (view, logs), of_section in zip(found, axes):
+            for index, ((method, (steps, of)), here) in enumerate(zip(logs.items(), of_section)):
+                _panel(here, view.protocol, method, of, shades, kept)
+                title = shortened(method_name(method), panel, TEXT_SIZE)
+                here.set_title(title, size=TEXT_SIZE, pad=4, loc="left", color=INK)
+                label_axes([here], 1, steps, "objective" if index % columns == 0 else "")
+    return figure
+
+
+def _logs(view: View, runs: Mapping) -> dict[str, tuple[str, dict]]:
+    """Method -> (what its steps are, (bits, seed) -> (steps, objectives)); without what has no log."""
+    result = {}
+    for method in view.methods:
+        logs = {
+            (bits, seed): log
+            for bits in view.bits
+            for seed, run in runs.get((view.protocol, method, bits), {}).items()
+            if (
+                log := [
+                    line for line in run.get("training") or [] if number(line.get("objective")) is not None
+                ]
+            )
+        }
+        if logs:
+            name = next((name for name in STEPS if all(_counts(log, name) for log in logs.values())), "")
+            result[method] = (
+                name or "step",
+                {
+                    key: (
+                        [number(line[name]) for line in log] if name else list(range(1, len(log) + 1)),
+                        [number(line["objective"]) for line in log],
+                    )
+                    for key, log in logs.items()
+                },
+            )
+    return result
+
+
+def _counts(log: Sequence[Mapping], name: str) -> bool:
+    """Whether every line of a log has this counter, each more than the one before."""
+    steps = [number(line.get(name)) for line in log]
+    return None not in steps and all(one < other for one, other in pairwise(steps))
+
+
+def deviations(x: Sequence[float], y: Sequence[float], tolerance: float = TOLERANCE) -> np.ndarray:
+    """How far each point lies from a line drawn without it, as a share of what y spans: float64 (n,).
+
+    A line through the points with a value above t is nowhere further than t from the others, upwards or
+    downwards. Ends are infinite; values at or below `tolerance` are 0. The algorithm of Douglas and Peucker
+    (1973): the farthest point divides the line in two.
+    """
+    x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    result = np.zeros(len(x))
+    result[[0, -1]] = np.inf
+    span = np.ptp(y) or 1.0
+    parts = [(0, len(x) - 1, np.inf)]
+    while parts:
+        first, last, above = parts.pop()
+        if last - first < 2:
+            continue
+        middle = slice(first + 1, last)
+        straight = y[first] + (y[last] - y[first]) * (x[middle] - x[first]) / (x[last] - x[first])
+        off = np.abs(y[middle] - straight)
+        worst = int(np.argmax(off))
+        # Never above the point that made this part: it is drawn first.
+        value = min(off[worst] / span, above)
+        if value > tolerance:
+            worst += first + 1
+            result[worst] = value
+            parts += [(first, worst, value), (worst, last, value)]
+    return result
+
+
+def _kept(lines: Mapping[tuple, tuple]) -> dict[tuple, tuple[np.ndarray, np.ndarray]]:
+    """Lines with the points to draw of them, about POINTS of all together: key -> (steps, objectives)."""
+    off = {key: deviations(*line) for key, line in lines.items()}
+    inside = np.sort(np.concatenate([values[np.isfinite(values)] for values in off.values()]))[::-1]
+    least = inside[POINTS] if len(inside) > POINTS else 0.0
+    return {
+        key: tuple(np.asarray(values)[off[key] > least] for values in line) for key, line in lines.items()
+    }
+
+
+def _scale(lines: Mapping) -> tuple[tuple[float, float], list[float]]:
+    """Limits and ticks of the objectives of a method."""
+    values = [value for _, of in lines.values() for value in of]
+    low, high = min(values), max(values)
+    margin = 0.06 * (high - low) or 0.05 * abs(high) or 1.0
+    return (low - margin, high + margin), ticks_between(low - margin, high + margin, 3)
+
+
+def _panel(axes: Axes, protocol: str, method: str, lines: Mapping, shades: Mapping, kept: Mapping) -> None:
+    limits, ticks = _scale(lines)
+    steps = [step for steps, _ in lines.values() for step in steps]
+    first, last = min(steps), max(steps)
+    aside = 0.03 * (last - first) or 0.5
+    axes.set_xlim(first - aside, last + aside)
+    axes.set_ylim(*limits)
+    dress(axes, ticks_between(first, last, 3, whole=True), ticks)
+    axes.grid(visible=False)
+    for bits, seed in lines:
+        key = (protocol, bits, method, seed)
+        steps, objectives = kept[key]
+        axes.plot(
+            steps,
+            objectives,
+            color=shades[bits],
+            linewidth=0.7,
+            # A single point is no line.
+            marker="o" if len(steps) == 1 else "none",
+            markersize=2.5,
+            gid="-".join(map(str, ("line", *key))),
+        )

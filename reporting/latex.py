@@ -1,0 +1,152 @@
+"""A table as LaTeX, with rules of the booktabs package."""
+
+import math
+import re
+import textwrap
+from collections.abc import Mapping
+
+import pandas as pd
+
+from reporting.frames import (
+    Panel,
+    as_published,
+    by_family,
+    cell_values,
+    legend,
+    marks,
+    notes,
+    panels,
+)
+from reporting.names import family_name, method_name, metric_name
+
+LATEX_SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "%": r"\%",
+    "_": r"\_",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "–": "--",
+    "—": "---",
+    "±": r"$\pm$",
+    "×": r"$\times$",
+    "…": r"\ldots{}",
+}
+
+
+def escape_latex(text: str) -> str:
+    """Text in which no character has a meaning to LaTeX; line breaks become spaces."""
+    return "".join(LATEX_SPECIAL.get(character, character) for character in " ".join(text.split()))
+
+
+def to_latex(
+    tidy_frame: pd.DataFrame,
+    table: Mapping,
+    digits: int = 3,
+    max_columns: int | None = None,
+    environment: str | None = None,
+) -> str:
+    """A table as a complete LaTeX `table` environment that needs only the booktabs package.
+
+    Panels of at most `max_columns` columns of scores, by default as many as fit a page, are stacked in one
+    tabular, each with a \\multicolumn header per group. Scores have `digits` decimals and, in small type, one
+    standard deviation where there are several seeds, and the published value in parentheses where the table
+    asks for it; the best of a column is bold, the second underlined; a hole is an en dash with a note below.
+    environment: "table", or "table*" over both columns of a paper; by default what the width needs.
+    """
+    mark = marks(tidy_frame)
+    reasons, note_of = notes(tidy_frame, table)
+    values = cell_values(tidy_frame, table)
+    crowded = any(not math.isnan(std) and not math.isnan(printed) for _, std, printed in values.values())
+    if max_columns is None:
+        max_columns = 4 if crowded else 8
+    laid_out = panels(table, max_columns)
+    width = max(sum(len(group.bits) for group in panel.groups) for panel in laid_out)
+    environment = environment or ("table*" if width > 4 or crowded else "table")
+    caption = escape_latex(table.get("title") or table["name"]).rstrip(".") + "."
+    if table.get("description"):
+        caption += " " + escape_latex(table["description"])
+    caption += " " + escape_latex(legend(tidy_frame, table))
+    lines = [
+        f"\\begin{{{environment}}}[t]",
+        r"\centering",
+        r"\small",
+        r"\setlength{\tabcolsep}{3pt}",
+        f"\\caption{{{caption}}}",
+        f"\\label{{tab:{re.sub('[^A-Za-z0-9]+', '-', table['name'])}}}",
+        f"\\begin{{tabular}}{{l{'c' * width}}}",
+        r"\toprule",
+    ]
+    for index, panel in enumerate(laid_out):
+        if index:
+            lines.append(r"\midrule")
+        lines += _latex_header(panel, width)
+        for number, (family, methods) in enumerate(by_family(table, panel.methods)):
+            if family:
+                lines += [r"\addlinespace"] * (number > 0)
+                lines.append(f"\\multicolumn{{{width + 1}}}{{l}}{{\\emph{{{family_name(family)}}}}} \\\\")
+            for method in methods:
+                row = [escape_latex(method_name(method))]
+                for group in panel.groups:
+                    for bits in group.bits:
+                        cell = (group.protocol, group.metric, method, bits)
+                        row.append(_latex_cell(values.get(cell), digits, mark.get(cell), note_of.get(cell)))
+                lines.append(_latex_row(row, width))
+    lines += [r"\bottomrule", r"\end{tabular}"]
+    if reasons:
+        lines.append(r"\par\smallskip\footnotesize\raggedright")
+        for note in reasons:
+            words = escape_latex(f"{note.cells} – {note.reason}").rstrip(".")
+            lines.append(f"\\textsuperscript{{{note.mark}}}~{words}.\\par")
+    lines.append(f"\\end{{{environment}}}")
+    return "\n".join(lines) + "\n"
+
+
+def _latex_header(panel: Panel, width: int) -> list[str]:
+    names, rules, bits, start = [""], [], ["Method"], 2
+    for group in panel.groups:
+        end = start + len(group.bits) - 1
+        name, subscript = metric_name(group.metric)
+        metric = escape_latex(name) + (f"$_\\mathrm{{{subscript}}}$" if subscript else "")
+        # As narrow as its columns: a longer line would widen the last of them.
+        lines = textwrap.wrap(group.title, 13 * len(group.bits), break_long_words=False)
+        title = r" \\ ".join(f"\\textbf{{{escape_latex(line)}}}" for line in lines) + f", {metric}"
+        if len(lines) > 1:
+            title = f"\\shortstack{{{title}}}"
+        names.append(f"\\multicolumn{{{len(group.bits)}}}{{c}}{{{title}}}")
+        rules.append(f"\\cmidrule(lr){{{start}-{end}}}")
+        bits += [f"{count} bits" for count in group.bits]
+        start = end + 1
+    return [_latex_row(names, None), " ".join(rules), _latex_row(bits, width), r"\midrule"]
+
+
+def _latex_row(row: list[str], width: int | None) -> str:
+    padding = [""] * (0 if width is None else width + 1 - len(row))
+    return " & ".join(row + padding).rstrip() + r" \\"
+
+
+def _latex_cell(
+    value: tuple[float, float, float] | None, digits: int, mark: str | None, note: str | None
+) -> str:
+    if value is None:
+        return ""
+    mean, std, published = value
+    text = "--" if math.isnan(mean) else f"{mean:.{digits}f}"
+    text = {"best": f"\\textbf{{{text}}}", "second": f"\\underline{{{text}}}"}.get(mark, text)
+    if not math.isnan(std):
+        text += f"\\,{{\\scriptsize$\\pm${_short(f'{std:.{digits}f}')}}}"
+    if not math.isnan(published):
+        text += f"\\,{{\\scriptsize({_short(as_published(published))})}}"
+    return text + (f"\\textsuperscript{{{note}}}" if note else "")
+
+
+def _short(number: str) -> str:
+    """Without the zero before the point: eight columns of a page have no room for it."""
+    return number.removeprefix("0")

@@ -1,0 +1,75 @@
+"""A table and the verdicts on claims as Markdown."""
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+
+import pandas as pd
+
+from reporting.frames import (
+    EN_DASH,
+    as_published,
+    by_family,
+    cell_values,
+    groups,
+    legend,
+    marks,
+    notes,
+)
+from reporting.names import family_name, method_name, metric_name
+
+
+def to_markdown(tidy_frame: pd.DataFrame, table: Mapping, digits: int = 3) -> str:
+    """A table as Markdown: title, description, one pipe table per group, notes.
+
+    Scores have `digits` decimals, with +- one standard deviation where there are several seeds, and the
+    published value in parentheses where the table asks for it; the best of a column is bold, the second
+    underlined; a hole is an en dash with a note.
+    """
+    mark = marks(tidy_frame)
+    reasons, note_of = notes(tidy_frame, table)
+    values = cell_values(tidy_frame, table)
+    lines = [f"# {_markdown(table.get('title') or table['name'])}", ""]
+    if table.get("description"):
+        lines += [_markdown(" ".join(table["description"].split())), ""]
+    for group in groups(table):
+        name, subscript = metric_name(group.metric)
+        subscript = f"<sub>{subscript}</sub>" if subscript else ""
+        lines += [f"## {_markdown(group.title)}, {_markdown(name)}{subscript}", ""]
+        lines += ["| Method | " + " | ".join(f"{bits} bits" for bits in group.bits) + " |"]
+        lines += ["|:---|" + "---:|" * len(group.bits)]
+        for family, methods in by_family(table, group.methods):
+            if family:
+                lines.append(f"| *{family_name(family)}* |" + " |" * len(group.bits))
+            for method in methods:
+                row = [_markdown(method_name(method))]
+                for bits in group.bits:
+                    cell = (group.protocol, group.metric, method, bits)
+                    mean, std, published = values.get(cell, (math.nan,) * 3)
+                    text = EN_DASH if math.isnan(mean) else f"{mean:.{digits}f}"
+                    text = {"best": f"**{text}**", "second": f"<ins>{text}</ins>"}.get(mark.get(cell), text)
+                    text += "" if math.isnan(std) else f" ± {std:.{digits}f}"
+                    text += "" if math.isnan(published) else f" ({as_published(published)})"
+                    row.append(text + (f" <sup>{note_of[cell]}</sup>" if cell in note_of else ""))
+                lines.append("| " + " | ".join(row) + " |")
+        lines.append("")
+    lines += [legend(tidy_frame, table), ""]
+    for note in reasons:
+        lines += [f"<sup>{note.mark}</sup> {_markdown(note.cells)} – {_markdown(note.reason)}", ""]
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def claims_to_markdown(judged: Iterable[Mapping]) -> str:
+    """A section with the verdict on each claim, from what `claims.judge` returned; "" where there is none."""
+    lines = []
+    for judgement in judged:
+        elsewhere = f" ({_markdown(judgement['elsewhere'])})" if judgement["elsewhere"] else ""
+        lines.append(
+            f"- **{judgement['verdict']}**: {_markdown(judgement['claim'])} *{_markdown(judgement['of'])}*"
+            f"{elsewhere} – {_markdown(judgement['summary'])}"
+        )
+    return "\n".join(["", "## Claims", "", *lines]) + "\n" if lines else ""
+
+
+def _markdown(text: str) -> str:
+    return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", text)

@@ -1,0 +1,28 @@
+"""Everything of a table that is text, by the ending of its file."""
+
+from collections.abc import Iterable, Mapping
+
+import pandas as pd
+
+from reporting import claims, frames, latex, markdown
+
+ENDINGS = (".csv", ".tidy.csv", ".statistics.csv", ".claims.csv", ".md", ".tex")
+
+
+def table_files(
+    table: Mapping, tidy: pd.DataFrame, compared: pd.DataFrame, judged: Iterable[Mapping]
+) -> dict[str, str]:
+    """Ending -> text for each of ENDINGS.
+
+    tidy: of `frames.tidy`; compared: of `statistics.comparisons`; judged: of `claims.judge`.
+    """
+    judged = list(judged)
+    texts = (
+        frames.to_csv(frames.wide(tidy, table)),
+        frames.to_csv(tidy),
+        frames.to_csv(compared),
+        frames.to_csv(claims.to_frame(judged)),
+        markdown.to_markdown(tidy, table) + markdown.claims_to_markdown(judged),
+        latex.to_latex(tidy, table),
+    )
+    return dict(zip(ENDINGS, texts, strict=True))

@@ -1,0 +1,471 @@
+"""Claims of a paper: the schema, the paper's own figures, hand-made outcomes of each kind, holes."""
+
+import json
+import math
+import warnings
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+import yaml
+from scipy import stats
+
+from reporting import claims, markdown, statistics
+
+ROOT = Path(__file__).parents[2]
+HE2018 = yaml.safe_load((ROOT / "config" / "claims" / "he2018.yaml").read_text())
+SCHEMA = yaml.safe_load((ROOT / "workflow" / "schemas" / "claims.yaml").read_text())
+PUBLISHED = yaml.safe_load((ROOT / "config" / "published" / "he2018.yaml").read_text())
+TABLES = ("table1", "table2", "table3", "table_alpha", "figure4")
+NOISE = np.random.default_rng(0).uniform(-0.01, 0.01, 80)
+
+
+@pytest.fixture(autouse=True)
+def no_warnings():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+
+
+def table(**changes):
+    plain = {
+        "name": "small",
+        "seeds": [0, 1, 2],
+        "methods": ["talr_ap", "mihash", "lsh"],
+        "blocks": [{"protocol": "digits", "metric": "ap", "bits": [12, 24]}],
+    }
+    return plain | changes
+
+
+def record(method, bits, seed, score, protocol="digits", metric="ap", **changes):
+    """A run whose scores per query lie around `score`, the same way for all methods but for a little."""
+    noise = NOISE + 0.002 * np.random.default_rng([seed, bits, len(method)]).normal(size=NOISE.size)
+    scores = score + noise - noise.mean() + 0.001 * seed
+    plain = {"protocol": protocol, "method": method, "bits": bits, "seed": seed}
+    plain |= {"status": "done", "reason": None}
+    return plain | {"metrics": {metric: float(scores.mean())}, "per_query": {metric: scores}} | changes
+
+
+def runs_of(scores, seeds=(0, 1, 2), bits=(12, 24), **keys):
+    """Records from method -> score at each code length."""
+    return [
+        record(method, length, seed, score, **keys)
+        for method, of_bits in scores.items()
+        for length, score in zip(bits, of_bits, strict=True)
+        for seed in seeds
+    ]
+
+
+def file(**claim):
+    plain = {"id": "one", "claim": "A sentence.", "of": "Table 1", "stated_for": ["digits"]}
+    return {"source": "somebody", "citation": "", "url": "", "claims": [plain | claim]}
+
+
+def judged(claim, asked, records):
+    found = claims.judge([file(**claim)], asked, records)
+    assert len(found) == 1
+    json.dumps(found, allow_nan=False)
+    return found[0]
+
+
+BEST = {"kind": "best", "method": "talr_ap"}
+
+
+# -- the file of the paper ------------------------------------------------------------------------
+
+
+def test_the_file_keeps_to_its_schema():
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    jsonschema.Draft202012Validator(SCHEMA).validate(HE2018)
+    assert HE2018["source"] == "he2018"
+    names = [claim["id"] for claim in HE2018["claims"]]
+    assert len(set(names)) == len(names) >= 8
+    kinds = SCHEMA["properties"]["claims"]["items"]["properties"]["kind"]["enum"]
+    assert kinds == list(claims.KINDS) and {claim["kind"] for claim in HE2018["claims"]} == set(kinds)
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        {"kind": "best"},
+        {"kind": "above", "methods": ["talr_ap"]},
+        {"kind": "side_above", "left": {"metric": "ap"}},
+        {"kind": "side_above", "left": {}, "right": {"metric": "ap"}},
+        {"kind": "larger_gain_at_short_codes", "methods": ["a"], "others": ["b"]},
+        {"kind": "worst", "method": "talr_ap"},
+        {"kind": "best", "method": "talr_ap", "where": {"bit": [12]}},
+    ],
+)
+def test_the_schema_refuses_an_incomplete_claim(claim):
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.Draft202012Validator(SCHEMA).validate(file(**claim))
+
+
+def test_the_claims_name_protocols_and_methods_that_exist():
+    protocols = yaml.safe_load((ROOT / "config" / "protocols.yaml").read_text())
+    methods = yaml.safe_load((ROOT / "config" / "methods.yaml").read_text())
+    for claim in HE2018["claims"]:
+        assert set(claim["stated_for"]) <= set(protocols)
+        named = {claim["method"]} if "method" in claim else set()
+        assert named | set(claim.get("methods", [])) | set(claim.get("others", [])) <= set(methods)
+
+
+def printed(name):
+    """A table of the paper, and its printed figures as runs of one seed."""
+    asked = yaml.safe_load((ROOT / "config" / "tables" / f"{name}.yaml").read_text()) | {"name": name}
+    runs = {}
+    for value in PUBLISHED["values"]:
+        key = (value["protocol"], value["method"], value["bits"])
+        plain = dict(zip(("protocol", "method", "bits"), key, strict=True)) | {"seed": 0, "status": "done"}
+        run = runs.setdefault(key, plain | {"reason": None, "metrics": {}, "per_query": {}})
+        scores = value["value"] + NOISE - NOISE.mean()
+        run["metrics"][value["metric"]] = float(scores.mean())
+        run["per_query"][value["metric"]] = scores
+    return asked, list(runs.values())
+
+
+def test_the_paper_bears_out_its_own_claims():
+    """Each holds of the printed figures where all queries agree on a difference: so it says what they say."""
+    verdicts = {}
+    for name in TABLES:
+        for one in claims.judge([HE2018], *printed(name)):
+            if not (one["elsewhere"] or one["id"].startswith("tie_ranges")):
+                assert one["verdict"] == "reproduced", (name, one["id"], one["summary"])
+                verdicts.setdefault(one["id"], []).append((name, len(one["figures"])))
+    assert verdicts == {
+        # 4 code lengths x (7 + 3 + 7) others
+        "talr_ap_best": [("table1", 68), ("figure4", 28)],
+        "talr_ap_above_pairs_and_triplets": [("table1", 4 * (5 + 2 + 5)), ("figure4", 20)],
+        "talr_ap_above_structhash": [("table1", 8), ("figure4", 4)],
+        "talr_ap_above_mihash": [("table1", 12), ("figure4", 4)],
+        "talr_ap_best_at_5000": [("table1", 12)],
+        "cut_ap_overestimates": [("table1", 16)],
+        "talr_ap_above_hashnet_and_mihash": [("table2", 8)],
+        "mihash_above_hashnet": [("table2", 4)],
+        "gain_at_short_codes": [("table2", 2)],
+        "talr_ndcg_best": [("table3", 4 * 7 * 2)],
+        "lists_closest_to_talr_ndcg": [("table3", 4 * 2 * 5)],
+        "linear_talr_ndcg_above_lists": [("table3", 8)],
+        "growing_scale_improves": [("table_alpha", 4)],
+    }
+
+
+# -- verdicts -------------------------------------------------------------------------------------
+
+
+def test_reproduced_with_the_numbers_of_the_table_of_statistics():
+    records = runs_of({"talr_ap": (0.6, 0.7), "mihash": (0.5, 0.6), "lsh": (0.2, 0.3)})
+    found = judged(BEST, table(), records)
+    assert (found["verdict"], found["elsewhere"], found["source"]) == ("reproduced", "", "somebody")
+    assert found["summary"] == "4 comparisons: 4 for the claim, 0 against it, 0 open."
+    assert [figure["words"] for figure in found["figures"]] == [
+        f"TALR-AP against {other}: Digits, AP_T, {bits} bits"
+        for bits in (12, 24)
+        for other in ("MIHash", "LSH")
+    ]
+    frame = statistics.comparisons(table(), records).set_index(["method", "bits"])
+    order = [("mihash", 12), ("lsh", 12), ("mihash", 24), ("lsh", 24)]
+    for key, figure in zip(order, found["figures"], strict=True):
+        row = frame.loc[key]
+        assert figure["left"] == frame.loc["talr_ap", key[1]]["mean"] and figure["right"] == row["mean"]
+        assert figure["difference"] == pytest.approx(-row["difference"], abs=1e-15)
+        assert figure["low"] == pytest.approx(-row["difference_high"], abs=1e-15)
+        assert figure["high"] == pytest.approx(-row["difference_low"], abs=1e-15)
+        assert figure["p"] == pytest.approx(row["p"], rel=1e-9)
+    # Holm's over the claim's comparisons
+    assert [figure["p_adjusted"] for figure in found["figures"]] == statistics.holm(
+        [figure["p"] for figure in found["figures"]]
+    ).tolist()
+
+
+def test_one_comparison_against_a_claim_refutes_it():
+    records = runs_of({"talr_ap": (0.6, 0.7), "mihash": (0.5, 0.8), "lsh": (0.2, 0.3)})
+    found = judged(BEST, table(), records)
+    assert found["verdict"] == "not reproduced"
+    assert [figure["outcome"] for figure in found["figures"]] == ["for", "for", "against", "for"]
+    assert found["summary"] == "4 comparisons: 3 for the claim, 1 against it, 0 open."
+
+
+def test_differences_that_cannot_be_told_apart_decide_nothing():
+    records = runs_of({"talr_ap": (0.6, 0.7001), "mihash": (0.5, 0.7), "lsh": (0.2, 0.3)})
+    found = judged(BEST, table(), records)
+    assert found["verdict"] == "not decidable"
+    assert [figure["outcome"] for figure in found["figures"]] == ["for", "for", "open", "for"]
+    assert found["figures"][2]["reason"] == "the two cannot be told apart"
+    assert found["summary"].startswith("4 comparisons: 3 for the claim, 0 against it, 1 open")
+
+
+def test_missing_runs_are_said_and_decide_nothing():
+    records = runs_of({"talr_ap": (0.6, 0.7), "mihash": (0.5, 0.6)}) + [
+        record("lsh", 12, seed, 0.0, status="refused", reason="no labels", metrics={}, per_query={})
+        for seed in (0, 1, 2)
+    ]
+    found = judged(BEST, table(), records)
+    assert found["verdict"] == "not decidable"
+    assert found["summary"] == ("4 comparisons: 2 for the claim, 0 against it, 2 open (2 for want of runs).")
+    missing = [figure for figure in found["figures"] if figure["outcome"] == "open"]
+    assert [figure["reason"] for figure in missing] == [
+        "LSH, 12 bits: no labels",
+        "LSH, 24 bits: no run was recorded",
+    ]
+    assert all(figure["right"] is figure["difference"] is figure["p"] is None for figure in missing)
+    assert missing[0]["left"] == pytest.approx(0.601)
+    # against what is there, a claim can still be refuted
+    worse = runs_of({"talr_ap": (0.4, 0.7), "mihash": (0.5, 0.6)})
+    assert judged(BEST, table(), worse)["verdict"] == "not reproduced"
+    assert judged(BEST, table(), [])["verdict"] == "not decidable"
+
+
+def test_missing_seeds_are_said():
+    records = runs_of({"talr_ap": (0.6, 0.7), "mihash": (0.5, 0.6), "lsh": (0.2, 0.3)})
+    some = [r for r in records if (r["method"], r["bits"], r["seed"]) != ("mihash", 24, 1)]
+    found = judged(BEST, table(), some)
+    assert found["verdict"] == "reproduced"
+    assert found["summary"].endswith("0 open; 1 without some of the seeds.")
+    assert found["figures"][2]["reason"] == "MIHash, 24 bits: seed 1: no run was recorded"
+
+
+def test_one_seed_is_allowed_and_said():
+    records = runs_of({"talr_ap": (0.6, 0.7), "mihash": (0.5, 0.6), "lsh": (0.2, 0.3)}, seeds=(0,))
+    found = judged(BEST, table(seeds=[0]), records)
+    assert found["verdict"] == "reproduced"
+    assert found["summary"].endswith("; one seed: tested over queries alone.")
+    assert {figure["reason"] for figure in found["figures"]} == {"one seed: over queries alone"}
+
+
+def test_without_scores_per_query_seeds_decide():
+    records = runs_of({"talr_ap": (0.6, 0.7), "mihash": (0.5, 0.6), "lsh": (0.2, 0.3)})
+    for run in records:
+        run.pop("per_query")
+    found = judged(BEST, table(), records)
+    assert found["verdict"] == "reproduced"
+    assert found["summary"].endswith("; no scores per query: tested over seeds alone.")
+    assert found["figures"][0]["low"] is None
+    expected = stats.ttest_ind([0.6, 0.601, 0.602], [0.5, 0.501, 0.502], equal_var=False).pvalue
+    assert found["figures"][0]["p"] == pytest.approx(expected, rel=1e-6)
+    nothing = judged(BEST, table(seeds=[0]), records)
+    assert nothing["verdict"] == "not decidable"
+    assert nothing["figures"][0]["reason"].startswith("nothing to test with")
+    assert nothing["summary"].endswith("; one seed and no scores per query: nothing to test with.")
+
+
+def test_what_holm_takes_away_is_said():
+    # Nine others whose difference has t = 2.2 of 79 degrees of freedom: p = 0.031, times nine.
+    wobble = np.random.default_rng(5).normal(size=NOISE.size)
+    wobble -= wobble.mean()
+    wobble /= wobble.std(ddof=1) / math.sqrt(wobble.size)
+    best = 0.6 + NOISE
+    rows = {"talr_ap": best} | {f"other{index}": best - 0.001 * (wobble + 2.2) for index in range(9)}
+    records = [
+        record(method, 12, 0, 0.0, metrics={"ap": float(scores.mean())}, per_query={"ap": scores})
+        for method, scores in rows.items()
+    ]
+    blocks = [{"protocol": "digits", "metric": "ap", "bits": [12]}]
+    found = judged(BEST, table(methods=list(rows), seeds=[0], blocks=blocks), records)
+    for figure in found["figures"]:
+        assert figure["p"] == pytest.approx(2 * stats.t.sf(2.2, 79), rel=1e-6)
+        assert figure["outcome"] == "open" and "not among this many comparisons" in figure["reason"]
+    assert found["verdict"] == "not decidable"
+    assert found["summary"].startswith(
+        "9 comparisons: 0 for the claim, 0 against it, 9 open; the side that should be above is so in 9;"
+    )
+
+
+def test_other_data_is_said_and_the_stated_protocols_come_first():
+    asked = table(
+        blocks=[
+            {"protocol": "digits", "metric": "ap", "bits": [12]},
+            {"protocol": "my_data", "metric": "ap", "bits": [12], "title": "My data"},
+        ]
+    )
+    records = runs_of({"talr_ap": (0.6,), "mihash": (0.5,), "lsh": (0.2,)}, bits=(12,))
+    records += runs_of({"talr_ap": (0.1,), "mihash": (0.5,), "lsh": (0.2,)}, bits=(12,), protocol="my_data")
+    found = judged(BEST, asked, records)
+    assert (found["verdict"], found["elsewhere"], len(found["figures"])) == ("reproduced", "", 2)
+    found = judged(BEST | {"stated_for": ["cifar10_s1"]}, asked, records)
+    assert found["verdict"] == "not reproduced" and len(found["figures"]) == 4
+    assert found["elsewhere"] == "stated for CIFAR-10 (S1), tried here on Digits, AP_T; My data, AP_T"
+    found = judged(
+        BEST | {"stated_for": ["x"], "where": {"protocol": "digits", "bits": [12]}}, asked, records
+    )
+    assert found["verdict"] == "reproduced"
+
+
+def test_claims_about_other_cells_are_not_judged():
+    records = runs_of({"talr_ap": (0.6, 0.7), "mihash": (0.5, 0.6), "lsh": (0.2, 0.3)})
+    for claim in (
+        {"kind": "best", "method": "talr_ndcg"},
+        BEST | {"where": {"metric": "ndcg"}},
+        BEST | {"where": {"methods": ["talr_ap"]}},
+        {"kind": "above", "methods": ["talr_ap"], "others": ["itq"]},
+        {"kind": "side_above", "left": {"protocol": "more"}, "right": {"protocol": "digits"}},
+        {"kind": "side_above", "left": {"metric": "ap@100"}, "right": {"metric": "ap"}},
+        {"kind": "larger_gain_at_short_codes", "methods": ["talr_ap"], "others": ["lsh"], "up_to": 32},
+    ):
+        assert claims.judge([file(**claim)], table(), records) == []
+    with pytest.raises(ValueError, match="claim one: kind 'worst' is not known"):
+        claims.judge([file(kind="worst")], table(), records)
+
+
+def test_neither_the_order_of_records_nor_other_claims_change_anything():
+    records = runs_of({"talr_ap": (0.6, 0.7), "mihash": (0.5, 0.7001), "lsh": (0.2, 0.3)})
+    first = claims.judge([file(**BEST)], table(), records)
+    assert claims.judge([file(**BEST)], table(), records[::-1]) == first
+    above = {"kind": "above", "methods": ["talr_ap"], "others": ["lsh"]}
+    more = claims.judge([file(**above), file(**BEST)], table(), iter(records))
+    assert more[1:] == first
+
+
+# -- kinds ----------------------------------------------------------------------------------------
+
+
+def test_above_compares_each_with_each_and_says_who_is_absent():
+    records = runs_of({"talr_ap": (0.6, 0.7), "mihash": (0.5, 0.6), "lsh": (0.2, 0.3)})
+    claim = {"kind": "above", "methods": ["talr_ap", "mihash"], "others": ["lsh", "dtsh"]}
+    found = judged(claim, table(), records)
+    assert found["verdict"] == "reproduced"
+    assert found["summary"] == (
+        "4 comparisons: 4 for the claim, 0 against it, 0 open; "
+        "without DTSH, which the table does not ask for."
+    )
+
+
+def test_a_side_may_be_another_protocol():
+    blocks = [{"protocol": name, "metric": "ap", "bits": [12, 24]} for name in ("digits", "longer")]
+    records = runs_of({"talr_ap": (0.6, 0.7)}) + runs_of({"talr_ap": (0.65, 0.72)}, protocol="longer")
+    claim = {
+        "kind": "side_above",
+        "where": {"methods": ["talr_ap"]},
+        "left": {"protocol": "longer"},
+        "right": {"protocol": "digits"},
+    }
+    found = judged(claim, table(blocks=blocks), records)
+    assert found["verdict"] == "reproduced"
+    assert [figure["words"] for figure in found["figures"]] == [
+        f"longer against Digits: TALR-AP, AP_T, {bits} bits" for bits in (12, 24)
+    ]
+    assert [figure["difference"] for figure in found["figures"]] == pytest.approx([0.05, 0.02])
+    swapped = judged(claim | {"left": claim["right"], "right": claim["left"]}, table(blocks=blocks), records)
+    assert swapped["verdict"] == "not reproduced"
+
+
+def test_a_side_may_be_a_score_of_the_same_runs_that_no_block_asks_for():
+    # Seeds far apart, the two scores of each close together: only the test paired by runs can decide.
+    bases, gains = (0.3, 0.5, 0.7), (0.011, 0.010, 0.012)
+    records = []
+    for seed, (base, gain) in enumerate(zip(bases, gains, strict=True)):
+        run = record("talr_ap", 12, seed, base)
+        run["metrics"]["ap@100"] = run["metrics"]["ap"] + gain
+        records.append(run)
+    claim = {"kind": "side_above", "left": {"metric": ["ap@100", "ap@50"]}, "right": {"metric": "ap"}}
+    asked = table(methods=["talr_ap"], blocks=[{"protocol": "digits", "metric": "ap", "bits": [12]}])
+    found = judged(claim, asked, records)
+    (figure,) = found["figures"]
+    assert figure["words"] == "AP@100 against AP_T: TALR-AP, Digits, 12 bits"
+    assert figure["p"] == pytest.approx(stats.ttest_1samp(gains, 0).pvalue, rel=1e-6) and figure["p"] < 0.01
+    assert found["summary"] == (
+        "The one comparison is for the claim; no scores per query: tested over seeds alone."
+    )
+
+
+def test_gains_at_short_and_long_codes():
+    bits = (12, 24, 32, 48, 64)
+    asked = table(blocks=[{"protocol": "digits", "metric": "ap", "bits": list(bits)}])
+    records = runs_of(
+        {"talr_ap": (0.5, 0.55, 0.6, 0.62, 0.64), "mihash": (0.4, 0.5, 0.57, 0.61, 0.64)}, bits=bits
+    )
+    claim = {"kind": "larger_gain_at_short_codes", "methods": ["talr_ap"], "others": ["mihash"], "up_to": 32}
+    found = judged(claim, asked, records)
+    (figure,) = found["figures"]
+    assert (
+        figure["words"]
+        == "gain of TALR-AP over MIHash at 12, 24 and 32 bits against 48 and 64 bits: Digits, AP_T"
+    )
+    # (0.1 + 0.05 + 0.03) / 3 and (0.01 + 0) / 2
+    assert (figure["left"], figure["right"]) == (pytest.approx(0.06), pytest.approx(0.005))
+    assert figure["low"] < figure["difference"] < figure["high"]
+    assert found["verdict"] == "reproduced"
+    # the test over queries is that of the contrast
+    of = {(r["method"], r["bits"], r["seed"]): r["per_query"]["ap"] for r in records}
+    contrast = sum(
+        weight * sign * np.mean([of[method, length, seed] for seed in (0, 1, 2)], axis=0)
+        for lengths, weight in (((12, 24, 32), 1 / 3), ((48, 64), -1 / 2))
+        for length in lengths
+        for method, sign in (("talr_ap", 1), ("mihash", -1))
+    )
+    assert figure["difference"] == pytest.approx(contrast.mean())
+    assert figure["p"] >= stats.ttest_1samp(contrast, 0).pvalue * (1 - 1e-9)
+    some = [r for r in records if (r["method"], r["bits"]) != ("mihash", 64)]
+    hole = judged(claim, asked, some)
+    assert hole["verdict"] == "not decidable"
+    assert hole["figures"][0]["reason"] == "MIHash, 64 bits: no run was recorded"
+
+
+def ranged(method, bits, low, middle, high, seed=0):
+    metrics = {"ap_min": low, "ap": middle, "ap_max": high}
+    plain = {"protocol": "digits", "method": method, "bits": bits, "seed": seed, "status": "done"}
+    return plain | {"reason": None, "metrics": metrics, "per_query": {}}
+
+
+def test_ranges_of_ties_overlap():
+    asked = table(seeds=[0])
+    claim = {"kind": "tie_ranges_overlap", "where": {"metric": "ap"}}
+    rows = [("talr_ap", 0.5, 0.6, 0.7), ("mihash", 0.4, 0.5, 0.55), ("lsh", 0.1, 0.2, 0.45)]
+    far = [("talr_ap", 24, 0.9, 0.95, 1.0), ("mihash", 24, 0.5, 0.5, 0.5), ("lsh", 24, 0.1, 0.1, 0.1)]
+    records = [ranged(m, 12, *scores) for m, *scores in rows] + [ranged(*row) for row in far]
+    found = judged(claim, asked, records)
+    assert [(f["words"].split(":")[0], f["outcome"]) for f in found["figures"]] == [
+        ("TALR-AP and MIHash", "for"),
+        ("TALR-AP and LSH", "against"),
+        ("MIHash and LSH", "for"),
+    ]
+    assert [f["difference"] for f in found["figures"]] == pytest.approx([0.05, -0.05, 0.05])
+    assert all(f["p"] is None and f["low"] is None for f in found["figures"])
+    assert found["verdict"] == "reproduced"
+    assert found["summary"] == (
+        "At 12 bits the ranges of 2 of 3 pairs of methods overlap; "
+        "decided by the ranges themselves: reproduced if more than half do."
+    )
+    assert judged(claim, asked, records[1:])["verdict"] == "not decidable"
+    apart = [ranged("talr_ap", 12, 0.56, 0.6, 0.7)] + records[1:]
+    assert judged(claim, asked, apart)["verdict"] == "not reproduced"
+
+
+def test_ranges_of_ties_shrink():
+    asked = table(seeds=[0, 1], methods=["talr_ap", "lsh"])
+    claim = {"kind": "tie_ranges_shrink", "where": {"metric": "ap"}}
+    records = [
+        ranged(method, bits, 0.5 - width - seed / 8, 0.5, 0.5 + seed / 8, seed)
+        for method, widths in (("talr_ap", (0.25, 0.125)), ("lsh", (0.125, 0.0625)))
+        for bits, width in zip((12, 24), widths, strict=True)
+        for seed in (0, 1)
+    ]
+    found = judged(claim, asked, records)
+    assert found["verdict"] == "reproduced"
+    # width at a seed: width + 2 seed / 8; the mean over two seeds adds 1/8
+    assert [(f["left"], f["right"]) for f in found["figures"]] == [(0.375, 0.25), (0.25, 0.1875)]
+    assert found["summary"].startswith("The range narrows in 2 of 2 steps to the next code length;")
+    wider = [
+        ranged("lsh", 24, 0.0, 0.5, 1.0, r["seed"]) if r["bits"] == 24 and r["method"] == "lsh" else r
+        for r in records
+    ]
+    assert judged(claim, asked, wider)["verdict"] == "not reproduced"
+    hole = judged(claim, asked, [r for r in records if (r["method"], r["bits"]) != ("lsh", 24)])
+    assert hole["verdict"] == "not decidable" and "and 1 are without runs" in hole["summary"]
+    assert hole["figures"][1]["reason"] == "LSH, 24 bits: no run was recorded"
+    assert hole["figures"][1]["left"] is None
+
+
+def test_a_row_per_comparison_and_a_line_per_claim():
+    records = runs_of({"talr_ap": (0.6, 0.7), "mihash": (0.5, 0.6), "lsh": (0.2, 0.3)})
+    found = claims.judge([file(**BEST)], table(), records)
+    frame = claims.to_frame(found)
+    assert list(frame["comparison"]) == [figure["words"] for figure in found[0]["figures"]]
+    assert frame["difference"].tolist() == [figure["difference"] for figure in found[0]["figures"]]
+    assert set(frame["claim"]) == {found[0]["id"]} and set(frame["verdict"]) == {found[0]["verdict"]}
+    printed = markdown.claims_to_markdown(found)
+    assert printed.startswith("\n## Claims\n\n- **reproduced**: ") and printed.count("\n- ") == 1
+    assert claims.to_frame([]).empty and markdown.claims_to_markdown([]) == ""
+    exact = [found[0] | {"figures": [found[0]["figures"][0] | {"p": None, "low": None}]}]
+    assert claims.to_frame(exact)[["p", "low"]].isna().all(axis=None)

@@ -1,0 +1,467 @@
+"""Figures of curves, scores and training logs: what is drawn against the records, holes, layout, bytes."""
+
+import math
+import statistics
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pytest
+
+from reporting import drawing
+from reporting.figures import (
+    cost,
+    distances,
+    metric_by_bits,
+    precision_at,
+    precision_recall,
+    training,
+)
+
+NAMES = ("metric_by_bits", "precision_recall", "precision_at", "training", "cost", "distances")
+METHODS = ("lsh", "itq", "mihash", "talr_ap")
+BITS = (12, 24)
+CUTS = (1, 10, 100, 1000)
+COUNTERS = ("epoch", "iteration", "sweep", "bit")
+
+
+def table(**changes):
+    plain = {
+        "name": "small",
+        "title": "A small table",
+        "seeds": [0, 1, 2],
+        "methods": list(METHODS),
+        "families": {
+            "lsh": "unsupervised",
+            "itq": "unsupervised",
+            "mihash": "listwise",
+            "talr_ap": "listwise",
+        },
+        "blocks": [{"protocol": "digits", "metric": "ap", "bits": list(BITS), "title": "Digits"}],
+    }
+    return plain | changes
+
+
+def record(protocol, method, bits, seed, row):
+    """A run with every kind of record; numbers differ in all of protocol, row, bits and seed."""
+    generator = np.random.default_rng([len(protocol), row, bits, seed])
+    score = float(0.2 + 0.6 * row / 24 + bits / 2000 + generator.uniform(0, 0.02))
+    relevant, irrelevant = (generator.dirichlet(np.ones(bits + 1)).tolist() for _ in range(2))
+    steps = 1 if method == "lsh" else 30
+    log = [
+        {
+            "objective": None if method == "lsh" else float(row + generator.uniform(0, 0.2) + 4 / (step + 1)),
+            "seconds": float(step),
+            COUNTERS[row % 4]: step + 1,
+        }
+        for step in range(steps)
+    ]
+    return {
+        "protocol": protocol,
+        "method": method,
+        "bits": bits,
+        "seed": seed,
+        "status": "done",
+        "reason": None,
+        "metrics": dict.fromkeys(("ap", "ap_min", "ap_max", "ndcg", "ap@1000"), score),
+        "curves": {
+            "recall": np.sort(generator.uniform(size=bits + 1)).tolist(),
+            "precision": generator.uniform(size=bits + 1).tolist(),
+            "relevant_at": relevant,
+            "irrelevant_at": irrelevant,
+            "cuts": list(CUTS),
+            "precision_at": generator.uniform(size=len(CUTS)).tolist(),
+        },
+        "run": {"seconds_by_part": {"fit": float(generator.uniform(1, 900)), "encode": score * (row + 1)}},
+        "training": log,
+    }
+
+
+def records(of=None):
+    of = of or table()
+    cells = {
+        (block["protocol"], method, bits)
+        for block in of["blocks"]
+        for method in block.get("methods") or of["methods"]
+        for bits in block["bits"]
+    }
+    return [
+        record(protocol, method, bits, seed, of["methods"].index(method))
+        for protocol, method, bits in sorted(cells)
+        for seed in of["seeds"]
+    ]
+
+
+def large():
+    """Twenty methods, eight code lengths, four blocks of three protocols, names of every length."""
+    methods = [
+        *drawing.COLOURS,
+        "a_rather_long_method_name_of_a_user",
+        "x",
+        *(f"my_method_{i}" for i in range(5)),
+    ]
+    return table(
+        methods=methods,
+        families={
+            method: ("unsupervised", "pairwise", "listwise")[i % 3] for i, method in enumerate(methods)
+        },
+        blocks=[
+            {"protocol": "digits", "metric": "ap", "bits": [8, 12, 16, 24, 32, 48, 64, 128]},
+            {"protocol": "digits", "metric": "ndcg", "bits": [16, 32]},
+            {
+                "protocol": "cifar10_s1",
+                "metric": "ap@1000",
+                "bits": [12, 24, 48],
+                "title": "A protocol whose title is far too long to stand in one line over one small panel",
+            },
+            {"protocol": "nus_wide", "metric": "ap", "bits": [16], "methods": ["talr_ap", "x"]},
+        ],
+    )
+
+
+TABLES = {
+    "small": table(),
+    "one": table(methods=["talr_ap"], blocks=[{"protocol": "digits", "metric": "ap", "bits": [16]}]),
+    "three": table(methods=["lsh", "mihash", "talr_ap"], families={}, seeds=[0]),
+    "large": large(),
+}
+
+
+def artists(figure):
+    """gid -> artist, of everything that has a gid."""
+    found = [artist for artist in figure.findobj() if artist.get_gid()]
+    assert len({artist.get_gid() for artist in found}) == len(found)
+    return {artist.get_gid(): artist for artist in found}
+
+
+def runs(some, method, bits):
+    return [r for r in some if (r["method"], r["bits"]) == (method, bits)]
+
+
+# -- what is drawn --------------------------------------------------------------------------------
+
+
+def test_scores_by_bits_are_means_and_ranges_over_seeds():
+    found = artists(metric_by_bits.draw(table(), records()))
+    assert len(found) == 2 * len(METHODS)
+    for method in METHODS:
+        scores = [[r["metrics"]["ap"] for r in runs(records(), method, bits)] for bits in BITS]
+        line, spans = found[f"line-digits-ap-{method}"], found[f"range-digits-ap-{method}"]
+        assert line.get_ydata() == pytest.approx([statistics.mean(of) for of in scores], rel=1e-15)
+        assert np.allclose(line.get_xdata(), range(len(BITS)), atol=0.13)
+        for segment, x, of in zip(spans.get_segments(), line.get_xdata(), scores, strict=True):
+            assert segment.tolist() == [[x, min(of)], [x, max(of)]]
+    labels = [tick.get_text() for tick in found["line-digits-ap-lsh"].axes.get_xticklabels()]
+    assert labels == ["12", "24"]
+
+
+def test_names_stand_in_the_order_of_the_last_scores():
+    figure = metric_by_bits.draw(table(), records())
+    found = artists(figure)
+    texts = [text for text in figure.axes[0].texts if text.get_text() in ("LSH", "ITQ", "MIHash", "TALR-AP")]
+    by_height = [text.get_text() for text in sorted(texts, key=lambda text: text.get_position()[1])]
+    last = {method: found[f"line-digits-ap-{method}"].get_ydata()[-1] for method in METHODS}
+    assert by_height == [drawing.method_name(method) for method in sorted(last, key=last.get)]
+
+
+def test_bits_are_drawn_ascending_and_one_seed_has_no_range():
+    shuffled = table(seeds=[1], blocks=[{"protocol": "digits", "metric": "ap", "bits": [24, 12]}])
+    found = artists(metric_by_bits.draw(shuffled, records()))
+    assert not [name for name in found if name.startswith("range")]
+    scores = [runs(records(), "itq", bits)[1]["metrics"]["ap"] for bits in (12, 24)]
+    assert found["line-digits-ap-itq"].get_ydata().tolist() == scores
+
+
+@pytest.mark.parametrize(
+    "module, x, y", [(precision_recall, "recall", "precision"), (precision_at, "cuts", "precision_at")]
+)
+def test_curves_are_means_over_seeds_point_by_point(module, x, y):
+    found = artists(module.draw(table(), records()))
+    assert set(found) == {f"line-digits-{bits}-{method}" for bits in BITS for method in METHODS}
+    for method in METHODS:
+        for bits in BITS:
+            line = found[f"line-digits-{bits}-{method}"]
+            for data, name in ((line.get_xdata(), x), (line.get_ydata(), y)):
+                curves = [r["curves"][name] for r in runs(records(), method, bits)]
+                assert data == pytest.approx(np.mean(curves, axis=0), rel=1e-14)
+    panels = {found[f"line-digits-{bits}-lsh"].axes for bits in BITS}
+    assert len({panel.get_ylim() for panel in panels}) == 1
+    assert {panel.get_xscale() for panel in panels} == {"log" if x == "cuts" else "linear"}
+
+
+def test_a_null_takes_its_seed_out_at_that_radius_alone():
+    some = records()
+    of = runs(some, "lsh", 12)
+    of[0]["curves"]["precision"][:2] = [None, None]
+    of[1]["curves"]["precision"][0] = None
+    of[2]["curves"]["precision"][0] = None
+    of[2]["curves"]["recall"][3] = math.nan
+    line = artists(precision_recall.draw(table(), some))["line-digits-12-lsh"]
+    # Radius 0 has no seed, radius 1 the last two, radius 3 the first two, the others all.
+    takes = {1: (1, 2), 3: (0, 1)}
+    assert len(line.get_xdata()) == 12
+    for x, y, radius in zip(line.get_xdata(), line.get_ydata(), range(1, 13), strict=True):
+        seeds = takes.get(radius, (0, 1, 2))
+        assert x == pytest.approx(statistics.mean(of[seed]["curves"]["recall"][radius] for seed in seeds))
+        assert y == pytest.approx(statistics.mean(of[seed]["curves"]["precision"][radius] for seed in seeds))
+
+
+def test_cuts_are_averaged_at_equal_k():
+    some = records()
+    of = runs(some, "itq", 24)
+    of[0]["curves"] |= {"cuts": [1, 100, 5000], "precision_at": [0.9, 0.5, 0.1]}
+    of[1]["curves"] |= {"cuts": [1, 10, 5000], "precision_at": [0.7, 0.6, None]}
+    of[2]["curves"] = {}
+    line = artists(precision_at.draw(table(), some))["line-digits-24-itq"]
+    assert list(line.get_xdata()) == [1, 10, 100, 5000]
+    assert list(line.get_ydata()) == pytest.approx([0.8, 0.6, 0.5, 0.1])
+
+
+def test_one_panel_per_protocol_and_bits_even_where_two_blocks_ask_for_it():
+    both = table(
+        blocks=[
+            {"protocol": "digits", "metric": "ap", "bits": [12, 24]},
+            {"protocol": "digits", "metric": "ndcg", "bits": [24], "methods": ["talr_ap"]},
+            {"protocol": "cifar10_s1", "metric": "ap", "bits": [12]},
+        ]
+    )
+    figure = precision_recall.draw(both, records(both))
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["12 bits", "24 bits", "12 bits"]
+    said = [text.get_text() for text in figure.texts]
+    assert said.index("Digits") < said.index("CIFAR-10 (S1)")
+
+
+def test_distances_are_means_and_the_number_is_the_shared_area():
+    three = table(blocks=[{"protocol": "digits", "metric": "ap", "bits": [32, 12, 24]}])
+    figure = distances.draw(three, records(three))
+    found = artists(figure)
+    assert len(figure.axes) == len(METHODS)
+    for method in METHODS:
+        of = [r["curves"] for r in runs(records(three), method, 24)]
+        means = [np.mean([c[name] for c in of], axis=0) for name in ("relevant_at", "irrelevant_at")]
+        for kind, mean in zip(("relevant", "irrelevant"), means, strict=True):
+            heights, edges, _ = found[f"{kind}-digits-24-{method}"].get_data()
+            assert heights == pytest.approx(mean, rel=1e-13)
+            assert edges.tolist() == [distance - 0.5 for distance in range(26)]
+        shared = np.minimum(*means).sum()
+        panel = found[f"relevant-digits-24-{method}"].axes
+        assert [text.get_text() for text in panel.texts] == [f"{shared:.2f}"]
+        assert panel.get_title(loc="left") == drawing.method_name(method)
+    # An even number of code lengths: the longer of the two in the middle.
+    assert "relevant-digits-24-lsh" in artists(distances.draw(table(), records()))
+
+
+def test_shared_area_by_hand():
+    one = table(methods=["itq"], seeds=[0], blocks=[{"protocol": "digits", "metric": "ap", "bits": [2]}])
+    curves = {"relevant_at": [0.5, 0.25, 0.25], "irrelevant_at": [0.0, 0.25, 0.75]}
+    (run,) = records(one)
+    figure = distances.draw(one, [run | {"curves": curves}])
+    assert [text.get_text() for text in figure.axes[0].texts] == ["0.50"]
+
+
+def test_objectives_stand_against_the_steps_that_a_log_counts():
+    figure = training.draw(table(), records())
+    found = artists(figure)
+    assert not [name for name in found if "-lsh-" in name]
+    assert len(found) == 3 * len(METHODS[1:]) * len(BITS)
+    for method in METHODS[1:]:
+        counter = COUNTERS[METHODS.index(method) % 4]
+        for bits in BITS:
+            for run in runs(records(), method, bits):
+                line = found[f"line-digits-{bits}-{method}-{run['seed']}"]
+                logged = {entry[counter]: entry["objective"] for entry in run["training"]}
+                assert {x: logged[x] for x in line.get_xdata()} == dict(zip(*line.get_data(), strict=True))
+                assert {line.get_xdata()[0], line.get_xdata()[-1]} == {1, 30}
+        assert found[f"line-digits-12-{method}-0"].axes.get_xlabel() == counter
+    by_bits = {bits: found[f"line-digits-{bits}-itq-0"].get_color() for bits in BITS}
+    assert len(set(by_bits.values())) == len(BITS)
+    assert all(found[f"line-digits-{bits}-mihash-2"].get_color() == by_bits[bits] for bits in BITS)
+
+
+def test_a_log_that_starts_again_is_counted_in_lines():
+    some = records()
+    for run in runs(some, "itq", 12):
+        run["training"] = [{"bit": bit, "objective": value} for bit, value in ((1, 5), (2, 3), (1, 4))]
+    found = artists(training.draw(table(), some))
+    line = found["line-digits-12-itq-0"]
+    assert (list(line.get_xdata()), list(line.get_ydata())) == ([1, 2, 3], [5, 3, 4])
+    assert line.axes.get_xlabel() == "step"
+
+
+def test_nulls_in_a_log_are_left_out():
+    some = records()
+    run = runs(some, "itq", 12)[1]
+    for index, value in ((0, None), (7, math.inf), (29, None)):
+        run["training"][index]["objective"] = value
+    line = artists(training.draw(table(), some))["line-digits-12-itq-1"]
+    assert line.get_xdata()[0] == 2 and line.get_xdata()[-1] == 29 and 8 not in line.get_xdata()
+
+
+def test_what_thinning_drops_lies_on_the_line():
+    generator = np.random.default_rng(3)
+    x = np.cumsum(generator.uniform(0.1, 2, 400))
+    for y in (np.exp(-x / 40), np.cumsum(generator.normal(size=400)), generator.normal(size=400), x * 0):
+        off = training.deviations(x, y)
+        assert np.isinf(off[[0, -1]]).all()
+        for least in (training.TOLERANCE, 0.05, 0.3, 2.0):
+            kept = off > least
+            drawn = np.interp(x, x[kept], y[kept])
+            assert np.abs(drawn - y).max() <= least * np.ptp(y)
+    assert (training.deviations(x, 3 * x) > 0).sum() == 2
+
+
+def test_long_logs_are_thinned_to_the_bound_and_keep_their_ends():
+    some = records()
+    generator = np.random.default_rng(0)
+    for run in some:
+        if run["method"] != "lsh":
+            values = (1 / np.arange(1, 1001) + generator.uniform(0, 0.2, 1000)).tolist()
+            run["training"] = [{"epoch": i + 1, "objective": value} for i, value in enumerate(values)]
+    figure = training.draw(table(), some)
+    lines = artists(figure).values()
+    points = sum(len(line.get_xdata()) for line in lines)
+    assert 0.9 * training.POINTS <= points <= training.POINTS + 2 * len(lines)
+    assert {(line.get_xdata()[0], line.get_xdata()[-1]) for line in lines} == {(1, 1000)}
+    assert len(drawing.render(figure, "svg")) < 150_000
+
+
+# -- what all of them share -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_module_has_what_the_contract_asks_for(name):
+    module = import_module(f"reporting.figures.{name}")
+    assert module.TITLE and module.CAPTION.startswith("How to read it. ")
+    assert "_" not in module.CAPTION.replace("AP_T", "")
+    assert set(module.NEEDS) <= {"training", "per_query"}
+    assert module.applies(table())
+    if "training" not in module.NEEDS:
+        module.draw(table(), [{k: v for k, v in r.items() if k != "training"} for r in records()])
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("size", TABLES)
+def test_text_is_large_enough_inside_the_figure_and_apart(name, size):
+    figure = import_module(f"reporting.figures.{name}").draw(TABLES[size], records(TABLES[size]))
+    assert figure.get_figwidth() in (drawing.COLUMN, drawing.PAGE)
+    renderer = figure.canvas.get_renderer()
+    figure.draw(renderer)
+    boxes = []
+    for text in figure.findobj(matplotlib.text.Text):
+        if text.get_text() and text.get_visible():
+            assert text.get_fontsize() >= 7
+            boxes.append((text.get_text(), matplotlib.text.Text.get_window_extent(text, renderer)))
+    page = figure.bbox
+    for index, (words, box) in enumerate(boxes):
+        assert box.x0 >= page.x0 and box.x1 <= page.x1 and box.y0 >= page.y0 and box.y1 <= page.y1, words
+        for others, other in boxes[index + 1 :]:
+            # one pixel of 100 per inch of slack: boxes hold the line's full height
+            apart = min(box.x1, other.x1) - max(box.x0, other.x0) <= 1 or (
+                min(box.y1, other.y1) - max(box.y0, other.y0) <= 1
+            )
+            assert apart, (words, others)
+    for axes, other in ((a, b) for a in figure.axes for b in figure.axes if a is not b):
+        assert not axes.bbox.padded(-1).overlaps(other.bbox)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_holes_are_left_out(name):
+    """Without its refused and missing runs, its partial seeds and nulls a figure is that of the others."""
+    module = import_module(f"reporting.figures.{name}")
+    empty = {"metrics": {}, "curves": {}, "run": {}, "training": []}
+    some = []
+    for run in records():
+        if run["method"] == "itq":
+            run |= {"status": "refused", "reason": "it is too long"} | empty
+        if run["method"] == "mihash" and run["bits"] == 24:
+            continue
+        if run["method"] == "talr_ap" and run["seed"] == 1:
+            run |= {"metrics": {"ap": None}, "run": {"seconds_by_part": None}, "training": None}
+            run["curves"] = {name: [None, None] for name in run["curves"]}
+        some.append(run)
+    whole = [r for r in some if r["status"] == "done" and r["metrics"].get("ap") is not None]
+    figure = module.draw(table(), some)
+    assert drawing.render(figure, "svg") == drawing.render(module.draw(table(), whole), "svg")
+    names = list(artists(figure))
+    assert names and not [n for n in names if "itq" in n]
+    assert not [n for n in names if "24-mihash" in n]
+    assert [n for n in names if "talr_ap" in n]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("kind", ["none", "refused", "bare"])
+def test_nothing_to_draw_is_said_in_one_line(name, kind):
+    module = import_module(f"reporting.figures.{name}")
+    bare = {"metrics": {}, "curves": {}, "run": {}, "training": []}
+    if kind == "refused":
+        bare |= {"status": "refused", "reason": "no"}
+    some = [] if kind == "none" else [run | bare for run in records()]
+    with pytest.raises(ValueError, match=r"^table small: no run has [^\n]*$"):
+        module.draw(table(), some)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_bytes_do_not_depend_on_the_order_of_records_or_on_settings(name):
+    module = import_module(f"reporting.figures.{name}")
+    for kind in ("pdf", "svg", "png"):
+        first = drawing.render(module.draw(table(), records()), kind)
+        with matplotlib.rc_context({"font.size": 20, "lines.linewidth": 9, "axes.grid": True}):
+            assert drawing.render(module.draw(table(), records()[::-1]), kind) == first
+
+
+def test_bytes_repeat_in_another_process():
+    program = (
+        "import sys, hashlib; sys.path[:0] = sys.argv[1:]\n"
+        "from test_reporting_curves import NAMES, drawing, import_module, records, table\n"
+        "for name in NAMES:\n"
+        "    module = import_module(f'reporting.figures.{name}')\n"
+        "    for kind in ('pdf', 'svg', 'png'):\n"
+        "        figure = module.draw(table(), records())\n"
+        "        print(hashlib.sha256(drawing.render(figure, kind)).hexdigest())\n"
+    )
+    here = Path(__file__).parent
+    told = [
+        subprocess.run(
+            [sys.executable, "-c", program, str(here), str(here.parents[1])],
+            env={"PYTHONHASHSEED": str(seed), "TZ": "UTC" if seed else "Asia/Tokyo"},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in (0, 1)
+    ]
+    assert told[0] == told[1] and len(told[0].split()) == 3 * len(NAMES)
+
+
+@pytest.mark.parametrize("module", [metric_by_bits, precision_recall, precision_at, cost])
+def test_a_method_looks_alike_everywhere(module):
+    own = table(methods=["my_method", "talr_ap"])
+    found = artists(module.draw(own, records(own)))
+    for method in own["methods"]:
+        style = drawing.look(method)
+        lines = [
+            artist for name, artist in found.items() if name.startswith("line") and name.endswith(method)
+        ]
+        assert lines
+        for line in lines:
+            assert (line.get_color(), line.get_marker()) == (style["color"], style["marker"])
+            assert line.get_markerfacecolor() == style["markerfacecolor"]
+
+
+def test_the_legend_stands_in_the_order_of_the_rows():
+    families = {"talr_ap": "unsupervised", "itq": "pairwise", "lsh": "pairwise", "mihash": "listwise"}
+    figure = precision_recall.draw(table(families=families), records())
+    said = [text.get_text() for text in figure.texts]
+    start = said.index("unsupervised")
+    assert said[start : start + 7] == [
+        "unsupervised",
+        "TALR-AP",
+        "pairwise",
+        "LSH",
+        "ITQ",
+        "listwise",
+        "MIHash",
+    ]

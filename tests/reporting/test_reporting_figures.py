@@ -1,0 +1,317 @@
+"""The tie-range figure: where its bars and dots stand, what it says of holes, and that its bytes repeat."""
+
+import re
+import statistics
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from reporting import drawing
+from reporting.figures import tie_ranges
+
+BITS = (12, 24, 32, 48)
+METHODS = ("talr_ap", "mihash", "lsh")
+
+
+def table(**changes):
+    plain = {
+        "name": "small",
+        "title": "A small table",
+        "seeds": [0, 1, 2],
+        "methods": list(METHODS),
+        "blocks": [
+            {"protocol": "digits", "metric": "ap", "bits": list(BITS), "title": "Digits"},
+            {"protocol": "digits", "metric": "ndcg", "bits": list(BITS)},
+        ],
+    }
+    return plain | changes
+
+
+def records(protocol="digits", seeds=(0, 1, 2)):
+    result = []
+    for row, method in enumerate(METHODS):
+        for bits in BITS:
+            for seed in seeds:
+                middle = 0.8 - 0.2 * row + bits / 500 + seed / 97
+                scores = {
+                    "ap": middle,
+                    "ap_min": middle - 1.1 / bits,
+                    "ap_max": middle + 0.9 / bits,
+                    "ndcg": middle,
+                }
+                plain = {"protocol": protocol, "method": method, "bits": bits, "seed": seed, "reason": None}
+                result.append(plain | {"status": "done", "metrics": scores, "run": {}})
+    return result
+
+
+def artists(figure):
+    """gid -> artist, of everything that has a gid."""
+    return {artist.get_gid(): artist for artist in figure.findobj() if artist.get_gid()}
+
+
+def test_bars_end_at_the_means_of_ap_min_and_ap_max_and_dots_stand_at_ap():
+    figure = tie_ranges.draw(table(), records())
+    found = artists(figure)
+    assert len(found) == 2 * len(METHODS) * len(BITS)
+    for method in METHODS:
+        for bits in BITS:
+            runs = [r["metrics"] for r in records() if (r["method"], r["bits"]) == (method, bits)]
+            low, middle, high = (
+                statistics.mean(run[name] for run in runs) for name in ("ap_min", "ap", "ap_max")
+            )
+            bar, dot = (found[f"{kind}-digits-{bits}-{method}"] for kind in ("bar", "dot"))
+            assert bar.get_x() == low
+            assert bar.get_x() + bar.get_width() == pytest.approx(high, abs=1e-15)
+            assert list(dot.get_xdata()) == [middle]
+            assert bar.get_y() < dot.get_ydata()[0] < bar.get_y() + bar.get_height()
+            assert matplotlib.colors.to_hex(bar.get_facecolor()).upper() == drawing.colour(method)
+            assert matplotlib.colors.to_hex(dot.get_markerfacecolor()) == "#000000"
+            assert f"{middle:.3f}" in [text.get_text() for text in dot.axes.texts]
+
+
+def test_panels_share_an_axis_that_holds_everything():
+    figure = tie_ranges.draw(table(), records())
+    assert [axes.get_title(loc="left") for axes in figure.axes] == [f"{bits} bits" for bits in BITS]
+    assert len({axes.get_xlim() for axes in figure.axes}) == 1
+    low, high = figure.axes[0].get_xlim()
+    values = [run["metrics"][name] for run in records() for name in ("ap_min", "ap_max")]
+    assert low <= statistics.mean(values) <= high
+    said = [text.get_text() for text in figure.texts]
+    assert "mAP over all orders of tied items (● tie-aware AP_T)" in said
+    assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == ["TALR-AP", "MIHash", "LSH"]
+
+
+@pytest.mark.parametrize("methods", [METHODS, ("talr_ap", "a_rather_long_method_name_of_a_user", "lsh")])
+def test_no_text_is_cut_or_overlaps_another(methods):
+    both = table(
+        methods=list(methods),
+        blocks=[
+            {"protocol": "digits", "metric": "ap", "bits": [*BITS, 64, 128]},
+            {"protocol": "cifar10_s1", "metric": "ap", "bits": [12]},
+        ],
+    )
+    figure = tie_ranges.draw(both, records() + records("cifar10_s1"))
+    renderer = figure.canvas.get_renderer()
+    figure.draw(renderer)
+    boxes = []
+    for text in figure.findobj(matplotlib.text.Text):
+        if text.get_text() and text.get_visible():
+            boxes.append((text.get_text(), matplotlib.text.Text.get_window_extent(text, renderer)))
+    page = figure.bbox
+    for index, (words, box) in enumerate(boxes):
+        assert box.x0 >= page.x0 and box.x1 <= page.x1 and box.y0 >= page.y0 and box.y1 <= page.y1, words
+        for others, other in boxes[index + 1 :]:
+            # one pixel of 100 per inch of slack: boxes hold the line's full height
+            apart = min(box.x1, other.x1) - max(box.x0, other.x0) <= 1 or (
+                min(box.y1, other.y1) - max(box.y0, other.y0) <= 1
+            )
+            assert apart, (words, others)
+
+
+def test_a_hole_is_said_and_partial_seeds_are_used():
+    some = [r for r in records() if not (r["method"] == "lsh" and r["bits"] == 48)]
+    some = [r for r in some if not (r["method"] == "mihash" and r["bits"] == 12 and r["seed"] > 0)]
+    figure = tie_ranges.draw(table(), some)
+    found = artists(figure)
+    assert "bar-digits-48-lsh" not in found
+    assert [text.get_text() for axes in figure.axes for text in axes.texts].count("– no scores") == 1
+    only = next(r for r in some if (r["method"], r["bits"]) == ("mihash", 12))
+    assert list(found["dot-digits-12-mihash"].get_xdata()) == [only["metrics"]["ap"]]
+
+
+def test_nothing_scored_at_all_still_draws():
+    figure = tie_ranges.draw(table(), [])
+    assert [text.get_text() for text in figure.axes[0].texts] == ["– no scores"] * 3
+    assert drawing.render(figure, "png").startswith(b"\x89PNG")
+
+
+def test_a_table_without_ap_is_refused():
+    with pytest.raises(ValueError, match="table small: no block has the metric 'ap'"):
+        tie_ranges.draw(table(blocks=[{"protocol": "digits", "metric": "ndcg", "bits": [12]}]), records())
+
+
+def test_colours_are_distinct_and_stable():
+    assert len(set(drawing.COLOURS.values())) == len(drawing.COLOURS)
+    assert drawing.colour("my_method") == drawing.colour("my_method") != drawing.colour("my_other_method")
+    assert re.fullmatch("#[0-9A-F]{6}", drawing.colour("my_method"))
+
+
+# Machado, Oliveira and Fernandes (2009), full deficiency, for linear RGB.
+SIMULATED = {
+    "none": np.eye(3),
+    "protanopia": [
+        [0.152286, 1.052583, -0.204868],
+        [0.114503, 0.786281, 0.099216],
+        [-0.003882, -0.048116, 1.051998],
+    ],
+    "deuteranopia": [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.011820, 0.042940, 0.968881],
+    ],
+    "tritanopia": [
+        [1.255528, -0.076749, -0.178779],
+        [-0.078411, 0.930809, 0.147602],
+        [0.004733, 0.691367, 0.303900],
+    ],
+}
+# CIE XYZ of linear sRGB; the second row is the relative luminance.
+XYZ = np.array(
+    [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]]
+)
+
+
+def linear(colour):
+    values = np.array(matplotlib.colors.to_rgb(colour))
+    return np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4)
+
+
+def lab(rgb):
+    """CIELAB of linear sRGB, white at (100, 0, 0)."""
+    share = (XYZ @ np.clip(rgb, 0, 1)) / XYZ.sum(axis=1)
+    f = np.where(share > (6 / 29) ** 3, np.cbrt(share), share / (3 * (6 / 29) ** 2) + 4 / 29)
+    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+@pytest.mark.parametrize(
+    "kind, least", [("none", 19), ("protanopia", 7), ("deuteranopia", 8), ("tritanopia", 8)]
+)
+def test_colours_stay_apart_with_colour_blindness(kind, least):
+    seen = {method: lab(np.array(SIMULATED[kind]) @ linear(c)) for method, c in drawing.COLOURS.items()}
+    apart = {(m, n): float(np.linalg.norm(seen[m] - seen[n])) for m in seen for n in seen if m < n}
+    closest = min(apart, key=apart.get)
+    assert apart[closest] >= least, (closest, apart[closest])
+
+
+def test_thin_lines_can_be_seen_on_white():
+    """The contrast of WCAG 2; the yellow of Okabe and Ito has 1.3."""
+    for method, colour in drawing.COLOURS.items():
+        assert 1.05 / (XYZ[1] @ linear(colour) + 0.05) >= 2.2, method
+
+
+def test_methods_stay_apart_without_colour():
+    assert set(drawing.SHAPES) == set(drawing.COLOURS)
+    assert len({shape[:2] for shape in drawing.SHAPES.values()}) == len(drawing.SHAPES)
+    for method in [*drawing.SHAPES, "my_method"]:
+        assert drawing.look(method) == drawing.look(method)
+        assert drawing.look(method)["color"] == drawing.colour(method)
+    assert len({str(drawing.look(f"my_method_{index}")) for index in range(50)}) == 50
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_names_are_spread_out_by_least_squares(seed):
+    generator = np.random.default_rng(seed)
+    wanted = np.sort(generator.uniform(0, 2, int(generator.integers(1, 9))))
+    gap, low, high = 0.2, 0.1, 1.9
+    placed = np.array(drawing.spread_out(wanted.tolist(), gap, low, high))
+    assert (np.diff(placed) >= gap - 1e-12).all()
+    assert placed[0] >= low - 1e-12 and placed[-1] <= high + 1e-12
+    constraints = [
+        {"type": "ineq", "fun": lambda y: np.concatenate([np.diff(y) - gap, [y[0] - low, high - y[-1]]])}
+    ]
+    best = minimize(
+        lambda y: ((y - wanted) ** 2).sum(),
+        np.linspace(low, high, len(wanted)),
+        constraints=constraints,
+        method="SLSQP",
+        options={"maxiter": 500, "ftol": 1e-14},
+    )
+    assert best.success
+    assert ((placed - wanted) ** 2).sum() == pytest.approx(best.fun, abs=1e-7)
+
+
+def test_ticks_by_hand():
+    assert drawing.ticks_between(0, 1, 5) == pytest.approx([0, 0.2, 0.4, 0.6, 0.8, 1])
+    assert drawing.ticks_between(1, 3, 4, whole=True) == [1, 2, 3]
+    assert drawing.log_ticks(0.9, 59000) == [1, 10, 100, 1000, 10000]
+    assert drawing.log_ticks(1e-6, 1e6, 6) == pytest.approx([1e-6, 1e-3, 1, 1e3, 1e6])
+    assert drawing.log_ticks(0.15, 9) == pytest.approx([0.2, 0.5, 1, 2, 5])
+    told = [drawing.tick_text(value) for value in (0, 0.25, -0.5, 999, 1000, 12500, 2e6, 0.1 + 0.2)]
+    assert told == ["0", "0.25", "−0.5", "999", "1k", "12.5k", "2M", "0.3"]
+
+
+def test_text_is_cut_or_wrapped_to_a_width():
+    whole = "one two three four"
+    wide = drawing.text_width(whole, 8)
+    assert drawing.shortened(whole, wide, 8) == whole
+    cut = drawing.shortened(whole, 0.6 * wide, 8)
+    assert cut.endswith("…") and whole.startswith(cut[:-1])
+    assert 0.4 * wide < drawing.text_width(cut, 8) <= 0.6 * wide
+    lines = drawing.wrapped(whole, 0.6 * wide, 8)
+    assert len(lines) == 2 and " ".join(lines) == whole
+    assert all(drawing.text_width(line, 8) <= 0.6 * wide for line in lines)
+    assert drawing.wrapped("", 1.0, 8) == []
+
+
+def test_metrics_are_named_with_a_subscript():
+    assert drawing.metric_text("ndcg") == {"text": r"$\mathregular{NDCG_{T}}$", "parse_math": True}
+    assert drawing.metric_text("ap@1000") == {"text": "AP@1000"}
+    assert drawing.metric_text("a_metric_of_$mine$") == {"text": "a_metric_of_$mine$"}
+
+
+def test_coordinates_of_an_svg_are_short_and_right():
+    figure = tie_ranges.draw(table(), records())
+    text = drawing.render(figure, "svg").decode()
+    whole = drawing.io.BytesIO()
+    with drawing.styled():
+        figure.savefig(whole, format="svg", dpi=72, metadata={"Date": None, "Creator": None})
+    paths = [re.findall(r' d="([^"]+)"', svg) for svg in (text, whole.getvalue().decode())]
+    numbers = [[float(n) for d in of for n in re.findall(r"-?[\d.]+", d)] for of in paths]
+    assert len(numbers[0]) > 100 and np.abs(np.subtract(*numbers)).max() <= 0.005001
+    assert not re.search(r"\d\.\d{3}", " ".join(paths[0]))
+    # Words keep their decimals.
+    assert re.findall(r">(\d\.\d{3})<", text) == re.findall(r">(\d\.\d{3})<", whole.getvalue().decode())
+
+
+@pytest.mark.parametrize("kind", ["pdf", "svg", "png"])
+def test_bytes_repeat_and_carry_no_date(kind, tmp_path):
+    first, second = tmp_path / f"first.{kind}", tmp_path / f"second.{kind}"
+    drawing.save(tie_ranges.draw(table(), records()), first)
+    with matplotlib.rc_context({"font.size": 20, "svg.fonttype": "path", "axes.facecolor": "red"}):
+        drawing.save(tie_ranges.draw(table(), records()[::-1]), second)
+    assert first.read_bytes() == second.read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [first.name, second.name]
+    for word in (b"CreationDate", b"dc:date", b"Matplotlib v", matplotlib.__version__.encode()):
+        assert word not in first.read_bytes()
+
+
+def test_bytes_repeat_in_another_process():
+    program = (
+        "import sys, hashlib; sys.path[:0] = sys.argv[1:]\n"
+        "from test_reporting_figures import drawing, records, table, tie_ranges\n"
+        "figure = tie_ranges.draw(table(), records())\n"
+        "for kind in ('pdf', 'svg', 'png'):\n"
+        "    print(hashlib.sha256(drawing.render(figure, kind)).hexdigest())\n"
+    )
+    here = Path(__file__).parent
+    told = [
+        subprocess.run(
+            [sys.executable, "-c", program, str(here), str(here.parents[1])],
+            env={"PYTHONHASHSEED": str(seed), "TZ": "UTC" if seed else "Asia/Tokyo"},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in (0, 1)
+    ]
+    assert told[0] == told[1] and len(told[0].split()) == 3
+
+
+def test_text_stays_text():
+    figure = tie_ranges.draw(table(), records())
+    root = ElementTree.fromstring(drawing.render(figure, "svg"))
+    words = ["".join(node.itertext()) for node in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"TALR-AP", "12 bits", "mAP over all orders of tied items (● tie-aware AP_T)"} <= set(words)
+    assert b"/FontFile2" in drawing.render(figure, "pdf")  # TrueType, as type 42 is; type 3 has none
+
+
+def test_another_ending_is_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"\.pdf, \.svg or \.png, not \.jpg"):
+        drawing.save(tie_ranges.draw(table(), records()), tmp_path / "figure.jpg")
+    assert not list(tmp_path.iterdir())

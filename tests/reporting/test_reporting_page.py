@@ -1,0 +1,581 @@
+"""The page, parsed: every number is there, nothing is fetched, ids are unique, text is escaped."""
+
+import base64
+import gzip
+import hashlib
+import itertools
+import json
+import math
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote_to_bytes
+
+import pandas as pd
+import pytest
+
+from reporting import drawing, embedding, frames, page
+from reporting.figures import tie_ranges
+
+ASSETS = Path(page.__file__).parent / "assets"
+
+VOID = {"meta", "link", "br", "use", "img", "input", "hr"}
+TABLE = {
+    "name": "small",
+    "title": "A <small> table & more",
+    "description": "For tests.",
+    "seeds": [0, 1],
+    "methods": ["talr_ap", "mihash", "lsh"],
+    "families": {"talr_ap": "listwise", "mihash": "listwise", "lsh": "unsupervised"},
+    "published": ["paper"],
+    "blocks": [
+        {"protocol": "digits", "metric": "ap", "bits": [12, 24], "title": "Digits"},
+        {"protocol": "digits_levels", "metric": "ndcg", "bits": [12], "methods": ["talr_ap", "mihash"]},
+        {"protocol": "digits", "metric": "ap@100", "bits": [12]},
+    ],
+}
+PUBLISHED = [
+    {
+        "source": "paper",
+        "citation": "A. Author. A Paper.",
+        "url": "https://example.org/paper",
+        "values": [
+            {
+                "protocol": "digits",
+                "metric": "ap",
+                "method": "talr_ap",
+                "bits": 12,
+                "value": 0.9,
+                "note": "tuned",
+            },
+            {"protocol": "digits", "metric": "ap", "method": "lsh", "bits": 24, "value": 0.5892},
+        ],
+    }
+]
+
+
+def records():
+    result = []
+    for protocol in ("digits", "digits_levels"):
+        for row, method in enumerate(TABLE["methods"]):
+            for bits in (12, 24):
+                for seed in (0, 1):
+                    score = 0.9 - 0.21 * row - bits / 333 + seed / 47
+                    plain = {
+                        "protocol": protocol,
+                        "method": method,
+                        "bits": bits,
+                        "seed": seed,
+                        "reason": None,
+                    }
+                    scores = {
+                        "ap": score,
+                        "ap_min": score - 0.1,
+                        "ap_max": score + 0.05,
+                        "ndcg": score,
+                        "ap@100": score,
+                    }
+                    run = {
+                        "seconds_by_part": {"fit": 10.5 + row + bits + seed, "encode": 0.25 + seed},
+                        "peak_memory_mb": 300.0 + bits,
+                        "versions": {"numpy": "2.4.1"},
+                        "git_commit": "0123abcd",
+                        "device": "cpu",
+                        "hyperparameters": {"rate": 0.1, "layers": [3, 5], "name": "<b>"},
+                        "fingerprints": {"dataset": f"data-{protocol}", "split": f"split-{protocol}"},
+                        "seed": seed,
+                    }
+                    result.append(
+                        plain
+                        | {"status": "done", "metrics": scores, "run": run, "curves": {}, "training": []}
+                    )
+    for record in result:
+        if (record["protocol"], record["method"], record["bits"]) == ("digits", "lsh", 24):
+            record.update(status="refused", reason="it <cannot> & will not", metrics={}, run={})
+        if record["seed"] == 1:
+            record["run"]["log"] = f"results/logs/of a run/{record['method']}.log"
+    return result
+
+
+def statistics_of(frame):
+    """As the statistics of a table are: TALR-AP is best, MIHash not told from it, LSH below it."""
+    result = frame[["table", "protocol", "metric", "method", "bits", "mean"]].copy()
+    result["verdict"] = result["method"].map(
+        {"talr_ap": "best", "mihash": "not distinguishable from best", "lsh": "below best"}
+    )
+    result["best"] = "talr_ap"
+    result["ci_low"], result["ci_high"] = result["mean"] - 0.011, result["mean"] + 0.012
+    result["difference"] = result["method"].map({"talr_ap": 0.0, "mihash": -0.21, "lsh": -0.42})
+    result["difference_low"], result["difference_high"] = result["difference"] - 0.013, math.nan
+    result.loc[result["method"] == "lsh", "difference_high"] = -0.4
+    result["p_adjusted"] = result["method"].map({"talr_ap": math.nan, "mihash": 0.25, "lsh": 0.0002})
+    return result
+
+
+FIGURE = {
+    "words": "AP_T of <one> minus another",
+    "left": 0.51234,
+    "right": None,
+    "difference": -0.25,
+    "low": -0.5,
+    "high": math.nan,
+    "p": 0.0123,
+    "outcome": "against",
+    "reason": "of a & b",
+}
+CLAIMS = [
+    {
+        "id": "a claim",
+        "claim": "One <is> ahead.",
+        "source": "A Paper",
+        "of": "Table 1",
+        "verdict": "not reproduced",
+        "summary": "It is not.",
+        "elsewhere": "elsewhere it is",
+        "figures": [
+            FIGURE,
+            FIGURE | {"outcome": "open", "low": 0.125, "high": 0.375, "p": None, "p_adjusted": 0.0004},
+        ],
+    },
+    {
+        "id": "b",
+        "claim": "Nothing is known.",
+        "source": "A Paper",
+        "of": "",
+        "verdict": "not decidable",
+        "summary": "No run.",
+        "elsewhere": "",
+        "figures": [],
+    },
+]
+RANKS = {
+    "methods": ["talr_ap", "lsh"],
+    "average_rank": {"talr_ap": 1.25, "lsh": 1.0},
+    "columns": 3,
+    "friedman_p": 0.0421,
+    "critical_difference": 0.987,
+    "left_out": ["mihash"],
+}
+
+
+class Parsed(HTMLParser):
+    """Tags with their attributes, and text; complains of tags that do not nest."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.open, self.words = [], [], []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] not in ("style", "script"):
+            self.words.append(data)
+
+    @property
+    def text(self):
+        return " ".join(" ".join(self.words).split())
+
+
+def view_of(table, these, published=(), **changes):
+    frame = frames.tidy(table, these, published)
+    drawn = drawing.render(tie_ranges.draw(table, these), "svg").decode()
+    drawings = {
+        "tie_ranges": page.Drawing(tie_ranges.TITLE, tie_ranges.CAPTION, drawn),
+        "another one": page.Drawing("Another <one>", "Of AP_T & more", drawn),
+    }
+    arguments = {
+        "figures": drawings,
+        "statistics": None,
+        "ranks": None,
+        "claims": [],
+        "files": {
+            f"{table['name']}.csv": frames.to_csv(frame),
+            "notes & all.txt": "a  \n<b>%20\u00b1 'c' \"d\"  ",
+        },
+    }
+    return page.TableView(table, list(these), frame, list(published), **(arguments | changes))
+
+
+def made(these=None, context=None, **changes):
+    view = view_of(TABLE, records() if these is None else these, PUBLISHED, **changes)
+    return page.page(TABLE["title"], [view], context or {}), view.tidy
+
+
+def cells(text):
+    """(method, column of the first table of scores) -> what the cell says, unescaped."""
+    body = re.search(r'<table class="scores".*?</table>', text, flags=re.DOTALL)[0]
+    result = {}
+    for method, row in re.findall(r'<tr data-method="(\w+)">(.*?)</tr>', body, flags=re.DOTALL):
+        for column, cell in enumerate(re.findall(r"<td\b.*?</td>", row, flags=re.DOTALL)):
+            parsed = Parsed(cell)
+            result[method, column] = (parsed.text, parsed.tags[0][1].get("title"))
+    return result
+
+
+def test_every_number_is_on_the_page():
+    text, frame = made()
+    parsed = Parsed(text)
+    exact = [attributes.get("data-value") for tag, attributes in parsed.tags if tag == "td"]
+    for row in frame.to_dict(orient="records"):
+        if row["seeds"]:
+            assert f"{row['mean']:.3f}" in parsed.text and f"± {row['std']:.3f}" in parsed.text
+            assert repr(row["mean"]) in exact
+    assert "pub. 0.900" in parsed.text and "pub. 0.5892" in parsed.text
+    for record in records():
+        if record["status"] == "done" and (record["protocol"], record["bits"]) != ("digits_levels", 24):
+            for part in ("fit", "encode"):
+                assert f"{record['run']['seconds_by_part'][part]:.2f}" in parsed.text
+    for words in ("rate = 0.1", "layers = [3, 5]", "name = <b>", "0123abcd", "numpy 2.4.1", "Seeds: 0, 1."):
+        assert words in parsed.text
+    for protocol in ("digits", "digits_levels"):
+        assert f"data-{protocol}" in parsed.text and f"split-{protocol}" in parsed.text
+
+
+def test_best_second_and_holes_in_the_cells():
+    text, frame = made()
+    marks = frames.marks(frame)
+    for mark in ("best", "second"):
+        values = re.findall(rf'<span class="{mark}">([\d.]+)</span>', text)
+        cells = {cell for cell, found in marks.items() if found == mark}
+        expected = [
+            f"{row['mean']:.3f}"
+            for row in frame.to_dict(orient="records")
+            if (row["protocol"], row["metric"], row["method"], row["bits"]) in cells
+        ]
+        assert sorted(values) == sorted(expected) and values
+    parsed = Parsed(text)
+    assert "LSH on Digits (24 bits) – it <cannot> & will not" in parsed.text
+    assert text.count('href="#small-note-a"') == 1 and '<li id="small-note-a">' in text
+
+
+def test_rows_stand_in_groups_by_kind_of_loss():
+    table = re.search(r'<table class="scores".*?</table>', made()[0], flags=re.DOTALL)[0]
+    bodies = re.findall(r"<tbody>.*?</tbody>", table, flags=re.DOTALL)
+    found = {
+        re.search(r"<span>(.*?)</span>", body)[1]: re.findall(r'data-method="(\w+)"', body) for body in bodies
+    }
+    assert found == {"Unsupervised": ["lsh"], "Listwise": ["talr_ap", "mihash"]}
+    plain = TABLE | {"families": {}}
+    text = page.page("x", [view_of(plain, records(), PUBLISHED)], {})
+    assert '<tr class="family">' not in text
+    some = TABLE | {"families": {"lsh": "pairwise"}}
+    text = Parsed(page.page("x", [view_of(some, records(), PUBLISHED)], {})).text
+    assert "Pairwise (triplets) LSH" in text and "Other TALR-AP" in text
+
+
+def test_a_cell_tells_its_seeds_and_intervals():
+    # 0.9 - 12 / 333 and that + 1 / 47: mean 0.87460, deviation (1 / 47) / sqrt(2), t(0.975, 1) = 12.7062
+    _, about = cells(made()[0])["talr_ap", 0]
+    assert about.split("\n") == [
+        "Mean 0.87460 over 2 seeds, best of its column",
+        "Seeds 0.8640, 0.8852; standard deviation 0.0150",
+        "95% Student interval over seeds 0.7394 to 1.0098",
+        "\u22120.0254 from the published value",
+    ]
+    assert cells(made()[0])["lsh", 1] == ("\u2013 a pub. 0.5892", "it <cannot> & will not")
+
+
+def test_statistics_stand_with_their_cells():
+    frame = frames.tidy(TABLE, records(), PUBLISHED)
+    text, _ = made(statistics=statistics_of(frame))
+    found = cells(text)
+    words, about = found["mihash", 0]
+    mean = 0.9 - 0.21 - 12 / 333 + 1 / 94
+    assert words.startswith("\u2248 0.665") and about.split("\n")[3:] == [
+        f"95% bootstrap interval over queries {mean - 0.011:.4f} to {mean + 0.012:.4f}",
+        "\u22120.2100 from the best (TALR-AP), adjusted p = 0.250: not distinguishable from best",
+    ]
+    words, about = found["lsh", 0]
+    assert words.startswith("0.455") and about.split("\n")[-1] == (
+        "\u22120.4200 from the best (TALR-AP), interval \u22120.4330 to \u22120.4000, "
+        "adjusted p < 0.001: below best"
+    )
+    assert "from the best" not in found["talr_ap", 0][1] and "bootstrap" in found["talr_ap", 0][1]
+    assert "marks scores that are not distinguishable" in Parsed(text).text
+    assert "\u2248" not in Parsed(made()[0]).text
+    other = statistics_of(frame).assign(table="another table")
+    assert made(statistics=other)[0] == made()[0]
+    hole = statistics_of(frame).assign(verdict="", ci_low=math.nan)
+    assert cells(made(statistics=hole)[0]) == cells(made()[0])
+
+
+def test_claims_are_told_with_word_and_symbol():
+    text, _ = made(claims=CLAIMS)
+    said = Parsed(text).text
+    for words in (
+        "One <is> ahead. \u2717 not reproduced It is not. A Paper, Table 1. Elsewhere it is",
+        "0 reproduced, 1 not reproduced, 1 not decidable, of 2.",
+        "2 comparisons Comparisons",
+        "AP T of <one> minus another 0.5123 \u2013 \u22120.2500 \u2013 0.012 \u2013 \u2717 against",
+        "against \u2013 of a & b",
+        "+0.1250 to +0.3750 \u2013 < 0.001 ? open",
+        "Nothing is known. ? not decidable No run. A Paper",
+    ):
+        assert words in said
+    assert "Claims" not in Parsed(made()[0]).text
+
+
+def test_average_ranks_stand_from_the_best():
+    said = Parsed(made(ranks=RANKS)[0]).text
+    assert "Mean rank over 3 columns of the table; 1 is best." in said
+    assert (
+        "p = 0.042" in said
+        and "critical difference of 0.99 " in said
+        and "Left out, because of holes: MIHash." in said
+    )
+    assert "LSH 1.00 TALR-AP 1.25" in said
+    assert "Average ranks" not in Parsed(made()[0]).text
+    said = Parsed(made(ranks=RANKS | {"friedman_p": None, "left_out": []})[0]).text
+    assert "Friedman" not in said and "Left out" not in said
+
+
+def test_the_figure_of_ranks_stands_with_them():
+    drawings = {"ranks": view_of(TABLE, records(), PUBLISHED).figures["another one"]}
+    text, _ = made(ranks=RANKS, figures=drawings)
+    section = re.search(r'<section aria-labelledby="small-ranks">.*?</section>', text, flags=re.DOTALL)[0]
+    assert section.count("<svg id=") == 1 == text.count("<svg id=")
+    text, _ = made(figures=drawings)
+    section = re.search(r'<section aria-labelledby="small-figures">.*?</section>', text, flags=re.DOTALL)[0]
+    assert section.count("<svg id=") == 1 == text.count("<svg id=")
+
+
+def test_runs_link_the_files_that_lie_beside_the_page():
+    tags = Parsed(made()[0]).tags
+    links = [attributes["href"] for tag, attributes in tags if tag == "a" and "href" in attributes]
+    links = [link for link in links if not link.startswith(("#", "data:", "https:"))]
+    done = [
+        r for r in records() if r["status"] == "done" and (r["protocol"], r["bits"]) != ("digits_levels", 24)
+    ]
+    done = [r for r in done if (r["protocol"], r["method"]) != ("digits_levels", "lsh")]
+    expected = [
+        f"runs/{r['protocol']}/{r['method']}/{r['bits']}/{r['seed']}/{name}"
+        for r in done
+        for name in ("run.json", "training.jsonl", "scores.json")
+    ]
+    logs = [link for link in links if link.startswith("logs/")]
+    assert sorted(set(links) - set(logs)) == sorted(expected)
+    # one of each run of seed 1, done or refused
+    assert len(logs) == len(done) // 2 + 1 and set(logs) == {
+        f"logs/of%20a%20run/{method}.log" for method in TABLE["methods"]
+    }
+
+
+def test_nothing_is_fetched():
+    text, _ = made(claims=CLAIMS, ranks=RANKS)
+    links = []
+    for tag, attributes in Parsed(text).tags:
+        assert tag not in ("img", "iframe", "object", "embed", "base")
+        assert not {"src", "srcset", "xlink:href", "action", "data", "poster"} & set(attributes)
+        assert not [name for name in attributes if name.startswith("on")]
+        if "href" in attributes:
+            (links if tag == "a" else []).append(attributes["href"])
+            assert tag == "a" or attributes["href"].startswith(("#", "data:"))
+        for name, value in attributes.items():
+            assert name in ("href", "data-packed") or "//" not in (value or "") or tag == "meta"
+    assert [link for link in links if link.startswith("http")] == ["https://example.org/paper"]
+    assert all(link.startswith(("#", "data:", "https://example.org/", "runs/", "logs/")) for link in links)
+    shown = re.sub(r"<script>.*?</script>|href=\"data:[^\"]*\"", "", text, flags=re.DOTALL)
+    assert "@import" not in shown and not re.search(r"url\((?!#)", shown)
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1]
+    assert policy == (
+        "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+    )
+    script = (ASSETS / "page.js").read_text(encoding="utf-8")
+    assert not re.search(r"fetch\(|XMLHttpRequest|WebSocket|import\(|innerHTML|eval\(|localStorage", script)
+    assert "sourceMappingURL" not in text
+
+
+def test_the_chart_library_is_the_published_one():
+    library = (ASSETS / "chart.umd.min.js").read_bytes()
+    assert (
+        b"Chart.js v4.6.1" in library[:100]
+        and b"MIT License" in (ASSETS / "chart.LICENSE.md").read_bytes()[:40]
+    )
+    # of dist/chart.umd.min.js in the package chart.js 4.6.1 of the npm registry
+    assert (
+        hashlib.sha256(library).hexdigest()
+        == "87364cc2b2a76a6684929e7d6b80b18a897794db38400caff1fcf1791c6925d2"
+    )
+
+
+def test_downloads_are_the_files():
+    view = view_of(TABLE, records(), PUBLISHED)
+    text = page.page("x", [view], {})
+    found = {
+        attributes["download"]: attributes["href"].split(",", 1)
+        for tag, attributes in Parsed(text).tags
+        if "download" in attributes
+    }
+    assert {name: unquote_to_bytes(content).decode() for name, (_, content) in found.items()} == view.files
+    media = {name: head for name, (head, _) in found.items()}
+    assert media["small.csv"] == "data:text/csv;charset=utf-8"
+    assert media["notes & all.txt"] == "data:text/plain;charset=utf-8"
+    figures = {
+        attributes["data-file"]: gzip.decompress(base64.b64decode(attributes["data-packed"])).decode()
+        for tag, attributes in Parsed(text).tags
+        if "data-packed" in attributes
+    }
+    assert figures == {f"{name}_small.svg": drawn.svg for name, drawn in view.figures.items()}
+
+
+@pytest.mark.parametrize("text", ["", " ", "a b  ", "\t\r\n", "\u00b1\U0001f600%25#?&\"'<>\\^`{}", "a\x00b"])
+def test_a_data_url_keeps_every_byte(text):
+    url = embedding.data_url("x.csv", text)
+    # browsers cut off spaces at the end and drop tabs and line ends
+    assert url == url.strip() and not re.search(r"[\x00-\x1f\x7f-\U0010ffff#<>\"]", url)
+    assert unquote_to_bytes(url.split(",", 1)[1]).decode() == text
+
+
+def test_chart_data_stand_in_the_page_as_they_are():
+    these = records()
+    for record in these:
+        record["curves"] = {"precision": [0.5], "recall": [1.0]}
+    table = TABLE | {"title": "</script><script>alert(1)</script>", "name": "</script>"}
+    table["blocks"] = [TABLE["blocks"][0] | {"title": "</script>&amp;"}]
+    text = page.page("x", [view_of(table, these, PUBLISHED)], {})
+    found = re.search(
+        r'<script type="application/json" id="page-data">(.*?)</script>', text, flags=re.DOTALL
+    )[1]
+    data = json.loads(found)
+    assert data["tables"]["</script>"]["blocks"][0]["title"] == "</script>&amp;"
+    assert list(data["looks"]) == ["lsh", "talr_ap", "mihash"]
+    assert text.count("<script") == 4 == text.count("</script>")
+
+
+def test_a_figure_stands_in_for_its_chart_and_others_stand_alone():
+    text, _ = made()
+    figures = re.findall(r'<figure class="figure ([\w -]*)".*?</figure>', text, flags=re.DOTALL)
+    # tie ranges and scores against bits can be drawn from these records, and their seconds
+    assert [kind.split() for kind in figures] == [
+        ["charted"],
+        ["charted", "only-chart"],
+        ["charted", "only-chart"],
+        ["wide"],
+    ]
+    assert re.findall(r'data-kind="(\w+)"', text) == ["ranges", "bits", "cost"]
+    for tag, attributes in Parsed(text).tags:
+        if tag == "canvas":
+            assert attributes["role"] == "img" and len(attributes["aria-label"]) > 30
+    text, _ = made(figures={})
+    assert "<svg id=" not in text and text.count('only-chart"') == 3
+
+
+def test_several_tables_share_a_page():
+    other = TABLE | {"name": "other table", "title": "Other", "methods": ["a method", "lsh"], "families": {}}
+    other["blocks"] = [{"protocol": "digits", "metric": "precision@5", "bits": [12]}]
+    other["blocks"].append({"protocol": "digits", "metric": "ap", "bits": [12]})
+    text = page.page("Both", [view_of(TABLE, records(), PUBLISHED), view_of(other, records(), PUBLISHED)], {})
+    parsed = Parsed(text)
+    asked, ids = references(parsed.tags, text)
+    assert set(asked) <= set(ids) and len(ids) == len(set(ids))
+    headings = re.findall(r"<h([1-6])[^>]*>(.*?)</h\1>", text)
+    assert headings[0] == ("1", "Both") and ("2", "Other") in headings and ("3", "Results") in headings
+    assert all(int(after) <= int(before) + 1 for (before, _), (after, _) in itertools.pairwise(headings))
+    assert {("a", "#small"), ("a", "#other-table")} <= {(tag, a.get("href")) for tag, a in parsed.tags}
+    boxes = [a["value"] for tag, a in parsed.tags if tag == "input" and a.get("name") == "method"]
+    assert boxes == ["lsh", "talr_ap", "mihash", "a method"]
+    assert "Precision@5" in parsed.text and parsed.text.count("How each metric is defined") == 2
+    with pytest.raises(ValueError, match="two tables are named 'small'"):
+        page.page("x", [view_of(TABLE, records(), PUBLISHED)] * 2, {})
+    with pytest.raises(ValueError, match="there is no table"):
+        page.page("x", [], {})
+
+
+def references(tags, text):
+    ids = [attributes["id"] for _, attributes in tags if "id" in attributes]
+    asked = [a["href"][1:] for _, a in tags if a.get("href", "").startswith("#")]
+    asked += re.findall(r"url\(#([^)]+)\)", text)
+    for name in ("aria-labelledby", "aria-controls", "for", "data-searches"):
+        asked += [word for _, a in tags if name in a for word in a[name].split()]
+    return asked, ids
+
+
+def test_ids_are_unique_and_references_find_them():
+    text, _ = made(claims=CLAIMS, ranks=RANKS)
+    asked, ids = references(Parsed(text).tags, text)
+    assert len(ids) == len(set(ids))
+    assert asked and set(asked) <= set(ids)
+
+
+def test_tables_say_what_their_headings_are_for():
+    tags = Parsed(made()[0]).tags
+    assert ("html", {"lang": "en"}) in tags
+    headings = [attributes for tag, attributes in tags if tag == "th"]
+    assert all(a.get("scope") in ("col", "row", "colgroup", "rowgroup") for a in headings)
+    assert [tag for tag, _ in tags].count("caption") == [tag for tag, _ in tags].count("table")
+    # every row of scores has as many cells as its head has columns
+    text = made()[0]
+    for body in re.findall(r'<table class="scores.*?</table>', text, flags=re.DOTALL):
+        columns = max(int(column) for column in re.findall(r'data-column="(\d+)"', body))
+        for row in re.findall(r"<tr data-method.*?</tr>", body, flags=re.DOTALL):
+            assert len(re.findall(r"<td\b", row)) == columns
+
+
+def test_titles_are_escaped_and_the_context_is_used():
+    text, _ = made(context={"command": "snakemake <x>", "paragraphs": ["One more."], "generator": "a & b"})
+    assert "<title>A &lt;small&gt; table &amp; more</title>" in text and 'content="a &amp; b"' in text
+    parsed = Parsed(text)
+    for words in ("snakemake <x>", "Of AP T & more", "Another <one>", "One more.", "tuned"):
+        assert words in parsed.text
+    with pytest.raises(ValueError, match="unknown context 'comand'"):
+        made(context={"comand": "x"})
+
+
+def test_the_same_records_in_any_order_give_the_same_page():
+    assert made()[0] == made(records()[::-1])[0]
+
+
+def test_no_records_still_make_a_page():
+    text, frame = made([])
+    assert "no run was recorded" in Parsed(text).text and "<canvas" not in text
+    statistics = statistics_of(frame).assign(verdict="", ci_low=math.nan, ci_high=math.nan)
+    assert Parsed(made([], statistics=pd.DataFrame(statistics), figures={}, files={})[0]).text
+
+
+SVG = """<?xml version="1.0"?>
+<!DOCTYPE svg>
+<svg xmlns:xlink="http://www.w3.org/1999/xlink" width="2pt" viewBox="0 0 2 1.5">
+ <metadata>made by</metadata>
+ <defs>
+  <style type="text/css">*{stroke-linejoin: round}</style>
+  <clipPath id="clip one"><rect x="0.123456" y="1" width="2" height="1"/></clipPath>
+  <path id="dot" d="M 0.005678 -1.239999 L 1 2" style="fill: #332288"/>
+ </defs>
+ <g id="unused"><!-- words -->
+  <use xlink:href="#dot" style="stroke: #000000"/>
+  <g clip-path="url(#clip one)"><text>0.123456 #dot</text></g>
+  <image xlink:href="data:image/png;base64,AAAA"/>
+ </g>
+</svg>
+"""
+
+
+def test_an_svg_stands_in_the_page_beside_others():
+    assert str(embedding.inline_svg(SVG, "a table-b_c", 'Of "it"')) == (
+        '<svg id="figure-a-table-b-c" viewBox="0 0 2 1.5" role="img" aria-label="Of &quot;it&quot;"><defs>'
+        '<style type="text/css">#figure-a-table-b-c *{stroke-linejoin: round}</style>'
+        '<clipPath id="figure-a-table-b-c-1"><rect x="0.12" y="1" width="2" height="1"/></clipPath>'
+        '<path id="figure-a-table-b-c-0" d="M 0.00 -1.23 L 1 2" style="fill: var(--c332288)"/></defs>'
+        '<g><use href="#figure-a-table-b-c-0" style="stroke: currentColor"/>'
+        '<g clip-path="url(#figure-a-table-b-c-1)"><text>0.123456 #dot</text></g>'
+        '<image xlink:href="data:image/png;base64,AAAA"/></g></svg>'
+    )
+    assert "--c332288: #332288" in made()[0]
+
+
+def test_something_else_than_an_svg_is_refused():
+    with pytest.raises(ValueError, match="figure x: not an SVG"):
+        embedding.inline_svg("<html>", "x")

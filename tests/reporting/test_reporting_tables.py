@@ -1,0 +1,481 @@
+"""Tables: statistics against scipy and hand values, marks, holes, exact CSV, escaped Markdown and LaTeX."""
+
+import math
+import re
+import shutil
+import struct
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from scipy import stats
+
+from reporting import frames, latex, markdown
+
+PUBLISHED = Path(__file__).parents[2] / "config" / "published" / "he2018.yaml"
+
+
+def record(method="talr_ap", bits=12, seed=0, score=0.5, protocol="digits", **changes):
+    metrics = {"ap": score, "ap_min": score - 0.1, "ap_max": score + 0.1, "ndcg": score}
+    plain = {"protocol": protocol, "method": method, "bits": bits, "seed": seed}
+    return plain | {"status": "done", "reason": None, "metrics": metrics, "run": {}} | changes
+
+
+def table(**changes):
+    plain = {
+        "name": "small",
+        "title": "A small table",
+        "description": "For tests.",
+        "seeds": [0, 1, 2],
+        "methods": ["talr_ap", "mihash", "lsh"],
+        "blocks": [{"protocol": "digits", "metric": "ap", "bits": [12, 24]}],
+    }
+    return plain | changes
+
+
+def cell(frame, method, bits, metric="ap", protocol="digits"):
+    rows = frame[
+        (frame["method"] == method)
+        & (frame["bits"] == bits)
+        & (frame["metric"] == metric)
+        & (frame["protocol"] == protocol)
+    ]
+    assert len(rows) == 1
+    return rows.iloc[0]
+
+
+# -- statistics -----------------------------------------------------------------------------------
+
+
+def test_mean_std_and_interval_by_hand():
+    # 1, 2, 4: mean 7/3, variance 7/3, t(0.975, 2) = 4.302653 from the printed table.
+    mean, std, low, high = frames.t_interval([1.0, 2.0, 4.0])
+    assert mean == 7 / 3
+    assert std == pytest.approx(math.sqrt(7 / 3), rel=1e-15)
+    half = 4.302653 * math.sqrt(7 / 9)
+    assert (low, high) == pytest.approx((7 / 3 - half, 7 / 3 + half), abs=1e-6)
+
+
+@pytest.mark.parametrize("count", [2, 3, 5, 10])
+def test_interval_is_scipys(count):
+    values = np.random.default_rng(count).uniform(0.3, 0.9, count)
+    mean, std, low, high = frames.t_interval(values.tolist())
+    assert mean == pytest.approx(values.mean(), rel=1e-14)
+    assert std == pytest.approx(values.std(ddof=1), rel=1e-12)
+    expected = stats.t.interval(0.95, count - 1, loc=values.mean(), scale=stats.sem(values))
+    assert (low, high) == pytest.approx(expected, rel=1e-12)
+
+
+def test_equal_values_have_no_spread_and_order_does_not_matter():
+    assert frames.t_interval([0.1, 0.1, 0.1]) == (0.1, 0.0, 0.1, 0.1)
+    values = [0.1, 0.7, 0.3, 1e-9]
+    assert frames.t_interval(values) == frames.t_interval(values[::-1])
+
+
+def test_one_seed_has_neither_std_nor_interval():
+    frame = frames.tidy(table(seeds=[0]), [record(score=0.25)])
+    row = cell(frame, "talr_ap", 12)
+    assert (row["seeds"], row["mean"], row["status"]) == (1, 0.25, "done")
+    assert row[["std", "ci_low", "ci_high"]].isna().all()
+
+
+# -- tidy -----------------------------------------------------------------------------------------
+
+
+def test_one_row_per_cell_in_the_order_of_the_table():
+    blocks = [
+        {"protocol": "digits", "metric": "ap", "bits": [24, 12], "methods": ["lsh", "talr_ap"]},
+        {"protocol": "digits", "metric": "ndcg", "bits": [12]},
+    ]
+    frame = frames.tidy(table(blocks=blocks), [])
+    assert tuple(frame.columns) == frames.COLUMNS
+    assert list(zip(frame["metric"], frame["method"], frame["bits"], strict=True)) == [
+        ("ap", "talr_ap", 24),
+        ("ap", "talr_ap", 12),
+        ("ap", "lsh", 24),
+        ("ap", "lsh", 12),
+        ("ndcg", "talr_ap", 12),
+        ("ndcg", "mihash", 12),
+        ("ndcg", "lsh", 12),
+    ]
+
+
+def test_holes_keep_their_reason():
+    refused = {"status": "refused", "reason": "it needs labels", "metrics": {}}
+    records = [
+        *(record(seed=seed, score=0.5 + seed / 10) for seed in (0, 1, 2)),
+        record(bits=24, seed=0, score=0.5),
+        record(bits=24, seed=1, **refused),
+        *(record("mihash", 12, seed, **refused) for seed in (0, 1, 2)),
+        record("mihash", 24, 0, **refused),
+        record("lsh", 12, 0, metrics={"ndcg": 1.0}),
+        record("lsh", 12, 7, score=0.9),
+        record("unasked", 12, 0, score=0.9),
+    ]
+    frame = frames.tidy(table(), records)
+    found = {
+        (row.method, row.bits): (row.seeds, row.status, row.reason) for row in frame.itertuples(index=False)
+    }
+    assert found == {
+        ("talr_ap", 12): (3, "done", ""),
+        ("talr_ap", 24): (1, "partial", "seed 1: it needs labels; seed 2: no run was recorded"),
+        ("mihash", 12): (0, "refused", "it needs labels"),
+        ("mihash", 24): (0, "refused", "seed 0: it needs labels; seeds 1, 2: no run was recorded"),
+        ("lsh", 12): (0, "missing", "seed 0: the run has no score named ap; seeds 1, 2: no run was recorded"),
+        ("lsh", 24): (0, "missing", "no run was recorded"),
+    }
+    holes = frame[frame["seeds"] == 0]
+    assert holes[["mean", "std", "ci_low", "ci_high", "difference"]].isna().all(axis=None)
+    assert cell(frame, "talr_ap", 24)["mean"] == 0.5
+
+
+def test_published_values_and_differences():
+    def source(name, value, method="talr_ap"):
+        entry = {"protocol": "digits", "metric": "ap", "method": method, "bits": 12, "value": value}
+        return {"source": name, "citation": name, "url": "", "values": [entry]}
+
+    sources = [source("second", 0.7), source("first", 0.25), source("unnamed", 0.1, "lsh")]
+    asked = table(published=["first", "second"], seeds=[0])
+    frame = frames.tidy(asked, [record(score=0.75), record("lsh", score=0.5)], sources)
+    assert cell(frame, "talr_ap", 12)[["published", "difference"]].tolist() == [0.25, 0.5]
+    assert math.isnan(cell(frame, "lsh", 12)["published"])
+    assert frame["published"].notna().sum() == 1
+    assert frames.tidy(table(), [], sources)["published"].isna().all()
+    with pytest.raises(ValueError, match="source 'third' is not known"):
+        frames.tidy(table(published=["third"]), [], sources)
+    twice = {**sources[0], "values": sources[0]["values"] * 2}
+    with pytest.raises(ValueError, match="digits, ap, talr_ap, 12 bits is given twice"):
+        frames.tidy(table(published=["second"]), [], [twice])
+
+
+@pytest.mark.parametrize(
+    ("records", "blocks", "message"),
+    [
+        ([record(), record()], None, "digits/talr_ap/12/0: two records"),
+        ([record(status="running")], None, "status is 'running'"),
+        ([record(metrics={"ap": math.nan})], None, "ap is nan"),
+        ([], [{"protocol": "digits", "metric": "ap", "bits": [12]}] * 2, "asked for twice"),
+    ],
+)
+def test_errors_are_clear(records, blocks, message):
+    with pytest.raises(ValueError, match=message):
+        frames.tidy(table(**({"blocks": blocks} if blocks else {})), records)
+
+
+# -- wide and CSV ---------------------------------------------------------------------------------
+
+
+def awkward():
+    """Scores whose shortest decimal form needs all 17 digits, holes, and a comma in a reason."""
+    random = np.random.default_rng(0)
+    records = [
+        record(method, bits, seed, score=float(random.uniform()) * 10.0 ** -int(random.integers(0, 12)))
+        for method in ("talr_ap", "mihash")
+        for bits in (12, 24)
+        for seed in (0, 1, 2)
+    ]
+    return records + [record("lsh", 12, 0, status="refused", reason='a "quoted", long\nreason')]
+
+
+def test_wide_is_the_layout_of_the_paper():
+    blocks = [
+        {"protocol": "digits", "metric": "ap", "bits": [12, 24]},
+        {"protocol": "digits", "metric": "ndcg", "bits": [12], "methods": ["mihash"]},
+    ]
+    asked = table(blocks=blocks, seeds=[0])
+    frame = frames.tidy(asked, [record(score=0.5), record("mihash", score=0.25)])
+    layout = frames.wide(frame, asked)
+    expected = pd.DataFrame(
+        {
+            "method": ["talr_ap", "mihash", "lsh"],
+            "digits ap 12": [0.5, 0.25, math.nan],
+            "digits ap 24": [math.nan] * 3,
+            "digits ndcg 12": [math.nan, 0.25, math.nan],
+        }
+    )
+    pd.testing.assert_frame_equal(layout, expected)
+    assert frames.to_csv(layout) == (
+        "method,digits ap 12,digits ap 24,digits ndcg 12\ntalr_ap,0.5,,\nmihash,0.25,,0.25\nlsh,,,\n"
+    )
+
+
+def test_csv_gives_every_bit_back():
+    asked = table()
+    frame = frames.tidy(asked, awkward())
+    for original in (frame, frames.wide(frame, asked)):
+        text = frames.to_csv(original)
+        assert "\r" not in text and text.endswith("\n")
+        again = frames.from_csv(text)
+        pd.testing.assert_frame_equal(again, original, check_exact=True)
+        for column in original.select_dtypes("float"):
+            assert [struct.pack("d", value) for value in again[column].dropna()] == [
+                struct.pack("d", value) for value in original[column].dropna()
+            ]
+        assert frames.to_csv(again) == text
+
+
+def test_the_order_of_the_records_does_not_matter():
+    assert frames.to_csv(frames.tidy(table(), awkward())) == frames.to_csv(
+        frames.tidy(table(), awkward()[::-1])
+    )
+
+
+# -- marks, Markdown, LaTeX -----------------------------------------------------------------------
+
+
+def scored(**scores):
+    return [record(method, 12, 0, score=score) for method, score in scores.items()]
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [
+        ({"talr_ap": 0.9, "mihash": 0.8, "lsh": 0.1}, {"talr_ap": "best", "mihash": "second"}),
+        ({"talr_ap": 0.9, "mihash": 0.9, "lsh": 0.1}, {"talr_ap": "best", "mihash": "best", "lsh": "second"}),
+        (
+            {"talr_ap": 0.9, "mihash": 0.5, "lsh": 0.5},
+            {"talr_ap": "best", "mihash": "second", "lsh": "second"},
+        ),
+        # equal after rounding, not before
+        ({"talr_ap": 0.80001, "mihash": 0.80002}, {"mihash": "best", "talr_ap": "second"}),
+        ({"talr_ap": 0.9}, {}),
+    ],
+)
+def test_best_and_second(scores, expected):
+    asked = table(seeds=[0], blocks=[{"protocol": "digits", "metric": "ap", "bits": [12]}])
+    found = frames.marks(frames.tidy(asked, scored(**scores)))
+    assert found == {("digits", "ap", method, 12): mark for method, mark in expected.items()}
+
+
+def test_markdown_to_the_letter():
+    asked = table(
+        title="A|B_c", blocks=[{"protocol": "digits", "metric": "ap", "bits": [12, 24]}], seeds=[0, 1]
+    )
+    records = [record(seed=seed, score=0.5 + seed / 10) for seed in (0, 1)]
+    records += [record("mihash", seed=seed, score=0.25) for seed in (0, 1)]
+    records += [record("mihash", 24, seed, status="refused", reason="no *labels*") for seed in (0, 1)]
+    assert markdown.to_markdown(frames.tidy(asked, records), asked) == (
+        "# A\\|B\\_c\n\nFor tests.\n\n## Digits, AP<sub>T</sub>\n\n"
+        "| Method | 12 bits | 24 bits |\n|:---|---:|---:|\n"
+        "| TALR-AP | **0.550** ± 0.071 | – <sup>a</sup> |\n"
+        "| MIHash | <ins>0.250</ins> ± 0.000 | – <sup>b</sup> |\n"
+        "| LSH | – <sup>a</sup> | – <sup>a</sup> |\n\n"
+        "Best in bold, second underlined. Mean ± standard deviation over seeds.\n\n"
+        "<sup>a</sup> TALR-AP on Digits (24 bits); LSH on Digits (12, 24 bits) – no run was recorded\n\n"
+        "<sup>b</sup> MIHash on Digits (24 bits) – no \\*labels\\*\n"
+    )
+
+
+def test_latex_is_escaped_and_balanced():
+    asked = table(
+        title=r"50% of a_b & c#d {e} ~f^g \h $i",
+        methods=["talr_ap", "my_method", "lsh"],
+        blocks=[
+            {"protocol": "my_protocol", "metric": "ap", "bits": [12, 24, 32, 48]},
+            {"protocol": "digits", "metric": "ap@1000", "bits": [12, 24, 32, 48]},
+            {"protocol": "digits", "metric": "precision_radius_2", "bits": [12, 24], "methods": ["talr_ap"]},
+        ],
+    )
+    records = [
+        record(method, 12, seed, 0.5, "my_protocol")
+        for method in ("talr_ap", "my_method")
+        for seed in (0, 1, 2)
+    ]
+    text = latex.to_latex(frames.tidy(asked, records), asked)
+    plain = re.sub(r"\\[%&_#{}$]", "", text)
+    assert r"50\% of a\_b \& c\#d \{e\} \textasciitilde{}f\textasciicircum{}g \textbackslash{}h \$i." in text
+    assert r"my\_method" in text and r"\textbf{my\_protocol}, AP$_\mathrm{T}$" in text
+    assert r"\textbf{0.500}\,{\scriptsize$\pm$.000}" in text
+    assert "%" not in plain and "#" not in plain and "_" not in re.sub(r"\$_\\mathrm{T}\$", "", plain)
+    assert plain.count("{") == plain.count("}") and plain.count("$") % 2 == 0
+    assert text.isascii()
+    begins, ends = (re.findall(rf"\\{word}{{(\w+\*?)}}", text) for word in ("begin", "end"))
+    assert begins == ends[::-1] == ["table*", "tabular"]
+    # every row of the tabular spans 1 + 8 columns
+    body = text[text.index(r"\toprule") : text.index(r"\bottomrule")]
+    rows = [re.sub(r"\\&", "", line) for line in body.splitlines() if line.endswith(r"\\")]
+    for row in rows:
+        spans = [int(span) - 1 for span in re.findall(r"\\multicolumn{(\d+)}", row)]
+        assert row.count("&") + sum(spans) in ((8, 2) if spans else (8,))
+    # the panel of one method lists that method alone
+    assert len([row for row in rows if row.startswith("LSH")]) == 1
+    allowed = """begin end centering small setlength tabcolsep caption label toprule midrule bottomrule
+        cmidrule multicolumn textbf underline scriptsize pm mathrm textsuperscript par smallskip
+        footnotesize raggedright textasciitilde textasciicircum textbackslash"""
+    assert set(re.findall(r"\\([a-zA-Z]+)", text)) <= set(allowed.split())
+
+
+def test_panels_of_table_1_are_those_of_the_paper():
+    blocks = [
+        {"protocol": protocol, "metric": metric, "bits": bits}
+        for protocol, metric, bits in [
+            ("cifar10_s1", "ap", [12, 24, 32, 48]),
+            ("nus_wide", "ap", [12, 24, 32, 48]),
+            ("cifar10_s2", "ap", [16, 24, 32, 48]),
+            ("nus_wide", "ap@5000", [12, 24, 32, 48]),
+        ]
+    ]
+    laid_out = frames.panels(table(blocks=blocks))
+    assert [[group.title for group in panel.groups] for panel in laid_out] == [
+        ["CIFAR-10 (S1)", "NUS-WIDE"],
+        ["CIFAR-10 (S2)", "NUS-WIDE"],
+    ]
+
+
+# -- published figures ----------------------------------------------------------------------------
+
+# Typed from the tables of the paper: protocol, metric, method, then bits:score.
+PRINTED = """
+cifar10_s1 ap bre 12:0.361 24:0.448 32:0.502 48:0.533
+cifar10_s1 ap machash 12:0.628 24:0.707 32:0.726 48:0.734
+cifar10_s1 ap fasthash 12:0.678 24:0.729 32:0.742 48:0.757
+cifar10_s1 ap structhash 12:0.664 24:0.693 32:0.691 48:0.700
+cifar10_s1 ap dpsh 12:0.720 24:0.757 32:0.757 48:0.767
+cifar10_s1 ap dtsh 12:0.725 24:0.773 32:0.781 48:0.810
+cifar10_s1 ap mihash 12:0.687 24:0.775 32:0.786 48:0.822
+cifar10_s1 ap talr_ap 12:0.732 24:0.789 32:0.800 48:0.826
+cifar10_s1_continuation ap talr_ap 12:0.751 24:0.804 32:0.813 48:0.830
+cifar10_s2 ap dpsh 16:0.908 24:0.909 32:0.917 48:0.932
+cifar10_s2 ap dtsh 16:0.916 24:0.924 32:0.927 48:0.934
+cifar10_s2 ap mihash 16:0.929 24:0.933 32:0.938 48:0.942
+cifar10_s2 ap talr_ap 16:0.939 24:0.941 32:0.943 48:0.945
+nus_wide ap bre 12:0.561 24:0.578 32:0.589 48:0.607
+nus_wide ap machash 12:0.361 24:0.361 32:0.361 48:0.361
+nus_wide ap fasthash 12:0.646 24:0.686 32:0.698 48:0.712
+nus_wide ap structhash 12:0.639 24:0.645 32:0.666 48:0.669
+nus_wide ap dpsh 12:0.658 24:0.674 32:0.695 48:0.700
+nus_wide ap dtsh 12:0.660 24:0.700 32:0.707 48:0.723
+nus_wide ap mihash 12:0.652 24:0.693 32:0.709 48:0.723
+nus_wide ap talr_ap 12:0.709 24:0.734 32:0.745 48:0.752
+nus_wide ap@5000 dpsh 12:0.758 24:0.793 32:0.818 48:0.830
+nus_wide ap@5000 dtsh 12:0.773 24:0.813 32:0.820 48:0.838
+nus_wide ap@5000 mihash 12:0.767 24:0.784 32:0.809 48:0.834
+nus_wide ap@5000 talr_ap 12:0.795 24:0.835 32:0.848 48:0.862
+imagenet100 ap@1000 hashnet 16:0.5059 32:0.6306 48:0.6633 64:0.6835
+imagenet100 ap@1000 mihash 16:0.5688 32:0.6608 48:0.6852 64:0.6947
+imagenet100 ap@1000 talr_ap 16:0.5892 32:0.6689 48:0.6985 64:0.7053
+nus_wide_levels ndcg bre 16:0.805 32:0.817 48:0.827 64:0.834
+nus_wide_levels ndcg machash 16:0.821 32:0.821 48:0.821 64:0.821
+nus_wide_levels ndcg fasthash 16:0.885 32:0.896 48:0.899 64:0.902
+nus_wide_levels ndcg dpsh 16:0.895 32:0.905 48:0.909 64:0.909
+nus_wide_levels ndcg dtsh 16:0.896 32:0.905 48:0.911 64:0.913
+nus_wide_levels ndcg structhash 16:0.889 32:0.893 48:0.894 64:0.898
+nus_wide_levels ndcg mihash 16:0.886 32:0.903 48:0.909 64:0.912
+nus_wide_levels ndcg talr_ndcg 16:0.903 32:0.910 48:0.916 64:0.927
+labelme ndcg bre 16:0.807 32:0.848 48:0.871 64:0.880
+labelme ndcg machash 16:0.683 32:0.683 48:0.683 64:0.687
+labelme ndcg fasthash 16:0.844 32:0.868 48:0.855 64:0.864
+labelme ndcg dpsh 16:0.844 32:0.856 48:0.871 64:0.874
+labelme ndcg dtsh 16:0.838 32:0.852 48:0.859 64:0.862
+labelme ndcg structhash 16:0.857 32:0.888 48:0.904 64:0.915
+labelme ndcg mihash 16:0.860 32:0.889 48:0.907 64:0.914
+labelme ndcg talr_ndcg 16:0.866 32:0.895 48:0.908 64:0.917
+"""
+
+
+def test_published_figures_are_those_of_the_paper():
+    printed = {}
+    for line in PRINTED.split("\n"):
+        if line:
+            protocol, metric, method, *scores = line.split()
+            for score in scores:
+                bits, value = score.split(":")
+                printed[protocol, metric, method, int(bits)] = float(value)
+    source = yaml.safe_load(PUBLISHED.read_text())
+    asked = table(published=["he2018"])
+    assert {
+        cell: value for cell, (value, _, _) in frames.published_values(asked, [source]).items()
+    } == printed
+
+
+FAMILIES = {"lsh": "unsupervised", "mihash": "listwise", "talr_ap": "listwise"}
+
+
+def test_rows_stand_by_family_with_published_values_where_asked():
+    blocks = [{"protocol": "cifar10_s1", "metric": "ap", "bits": [12]}]
+    asked = table(blocks=blocks, seeds=[0], families=FAMILIES, published=["he2018"], print_published=True)
+    records = [record("talr_ap", score=0.75, protocol="cifar10_s1")]
+    printed = [yaml.safe_load(PUBLISHED.read_text())]
+    frame = frames.tidy(asked, records, printed)
+    assert list(frames.wide(frame, asked)["method"]) == ["lsh", "talr_ap", "mihash"]
+    assert (
+        "| *Unsupervised* | |\n| LSH | – <sup>a</sup> |\n| *Listwise* | |\n"
+        "| TALR-AP | 0.750 (0.732) |\n| MIHash | – (0.687) <sup>a</sup> |\n"
+    ) in markdown.to_markdown(frame, asked)
+    text = latex.to_latex(frame, asked)
+    assert (
+        "\\multicolumn{2}{l}{\\emph{Unsupervised}} \\\\\nLSH & --\\textsuperscript{a} \\\\\n\\addlinespace\n"
+        in text
+    )
+    assert "TALR-AP & 0.750\\,{\\scriptsize(.732)} \\\\" in text
+    assert "In parentheses: as published." in text
+    assert ".732" not in latex.to_latex(frame, asked | {"print_published": False})
+
+
+def test_one_family_needs_no_heading():
+    asked = table(families=dict.fromkeys(FAMILIES, "listwise"))
+    assert "Listwise" not in markdown.to_markdown(frames.tidy(asked, []), asked)
+
+
+def test_latex_compiles_within_the_page(tmp_path):
+    program = shutil.which("pdflatex")
+    if program is None:
+        pytest.skip("there is no pdflatex on this machine")
+    lengths = [12, 24, 32, 48]
+    asked = table(
+        title=r"50% of a_b & c#d {e} ~f^g \h $i – ±",
+        seeds=[0],
+        families=FAMILIES,
+        published=["he2018"],
+        print_published=True,
+        blocks=[
+            {"protocol": "cifar10_s1", "metric": "ap", "bits": lengths},
+            {"protocol": "nus_wide", "metric": "ap", "bits": lengths},
+            {"protocol": "nus_wide", "metric": "ap@5000", "bits": lengths, "methods": ["talr_ap", "mihash"]},
+            {"protocol": "digits", "metric": "ndcg", "bits": [12], "title": "A very long title of a block"},
+        ],
+    )
+    records = [
+        record(method, bits, seed, 0.5 + seed / 7, protocol)
+        for method in ("talr_ap", "lsh")
+        for protocol in ("cifar10_s1", "nus_wide")
+        for bits in lengths[1:]
+        for seed in (0,)
+    ]
+    seeds = [0, 1, 2]
+    spread = [
+        record(r["method"], r["bits"], seed, seed / 7, r["protocol"]) for r in records for seed in seeds
+    ]
+    printed = [yaml.safe_load(PUBLISHED.read_text())]
+    parts = [
+        latex.to_latex(frames.tidy(asked, records, printed), asked),
+        *(
+            latex.to_latex(frames.tidy(several, spread, printed), several)
+            for several in (asked | {"seeds": seeds}, asked | {"seeds": seeds, "print_published": False})
+        ),
+    ]
+    document = "\n".join(
+        [
+            r"\documentclass[twocolumn]{article}",
+            r"\usepackage{booktabs}",
+            r"\begin{document}",
+            *parts,
+            "Text.",
+            r"\end{document}",
+        ]
+    )
+    (tmp_path / "table.tex").write_text(document)
+    done = subprocess.run(
+        [program, "-interaction=nonstopmode", "-halt-on-error", "table.tex"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert (tmp_path / "table.pdf").stat().st_size > 10_000
+    overfull = re.findall(r"Overfull .hbox.*", done.stdout)
+    assert not overfull, overfull

@@ -1,0 +1,168 @@
+"""python -m tiebench: anybody's codes, packed or not, and what is said of files that cannot be scored."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.metrics import ndcg_score
+
+from tiebench.__main__ import main
+
+
+@pytest.fixture
+def arrays():
+    rng = np.random.default_rng(0)
+    return {
+        "query": rng.integers(0, 2, (9, 13)),
+        "database": rng.integers(0, 2, (40, 13)),
+        "query_labels": rng.integers(0, 3, 9),
+        "database_labels": rng.integers(0, 3, 40),
+    }
+
+
+def scored(tmp_path, capsys, arrays, *options):
+    file = tmp_path / "codes.npz"
+    np.savez(file, **arrays)
+    assert main([str(file), *options]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_every_form_of_the_same_codes_scores_the_same(tmp_path, capsys, arrays):
+    plain = scored(tmp_path, capsys, arrays, "--at", "5", "--at", "20")
+    assert {"ap", "ap_min", "ap_max", "ap@5", "ap@5_min", "ap@20_max", "ndcg", "ndcg_min", "ndcg@20"} <= set(
+        plain
+    )
+    assert (plain["queries"], plain["database"], plain["bits"]) == (9, 40, 13)
+    assert plain["queries_without_relevant"] == 0
+    signed = arrays | {name: 2 * arrays[name] - 1 for name in ("query", "database")}
+    packed = (
+        arrays | {name: np.packbits(arrays[name], axis=1) for name in ("query", "database")} | {"bits": 13}
+    )
+    for form in (signed, packed, arrays | {"bits": 13}):
+        assert scored(tmp_path, capsys, form, "--at", "5", "--at", "20") == plain
+
+
+@pytest.mark.parametrize("bits", [1, 7, 8, 9, 17, 24])
+def test_packed_codes_of_any_width_score_as_unpacked_ones(tmp_path, capsys, arrays, bits):
+    for name in ("query", "database"):
+        arrays[name] = np.random.default_rng(bits).integers(0, 2, (len(arrays[name]), bits), np.uint8)
+    plain = scored(tmp_path, capsys, arrays)
+    assert plain["bits"] == bits
+    assert scored(tmp_path, capsys, arrays | {"bits": bits}) == plain
+    packed = {name: np.packbits(arrays[name], axis=1) for name in ("query", "database")}
+    assert scored(tmp_path, capsys, arrays | packed | {"bits": bits}) == plain
+
+
+class Payload:
+    """Unpickling it makes a file."""
+
+    def __init__(self, path):
+        self.path = str(path)
+
+    def __reduce__(self):
+        return open, (self.path, "w")
+
+
+@pytest.mark.parametrize("form", ["file", "folder"])
+def test_nothing_is_ever_unpickled(tmp_path, capsys, arrays, form):
+    made = tmp_path / "made"
+    arrays["query_labels"] = np.array([Payload(made)] * 9)
+    if form == "file":
+        np.savez(tmp_path / "codes", **arrays)
+    else:
+        (tmp_path / "codes").mkdir()
+        for name, array in arrays.items():
+            np.save(tmp_path / "codes" / name, array)
+    assert main([str(tmp_path / ("codes.npz" if form == "file" else "codes"))]) == 1
+    assert "readable" in capsys.readouterr().err
+    assert not made.exists()
+
+
+def test_multi_hot_labels_count_shared_labels(tmp_path, capsys, arrays):
+    one_hot = {name: np.eye(3, dtype=int)[arrays[name]] for name in ("query_labels", "database_labels")}
+    as_classes = scored(tmp_path, capsys, arrays)
+    assert scored(tmp_path, capsys, arrays | one_hot) == pytest.approx(as_classes)
+
+
+def test_printed_values_are_those_of_scikit_learn_and_of_counting(tmp_path, capsys, arrays):
+    tags = np.random.default_rng(1).integers(0, 2, (49, 4))
+    tags[:10, 0] = 1  # each query has something relevant
+    arrays |= {"query_labels": tags[:9], "database_labels": tags[9:]}
+    printed = scored(tmp_path, capsys, arrays, "--at", "6")
+    distances = (arrays["query"][:, None] != arrays["database"]).sum(axis=2)
+    affinity = tags[:9] @ tags[9:].T
+    for name, cut in (("ndcg", None), ("ndcg@6", 6)):
+        assert printed[name] == pytest.approx(ndcg_score(2.0**affinity - 1, -distances, k=cut))
+    # Expected precision: a tie of n items with r relevant has r / n at each of its ranks.
+    total = 0.0
+    for row, relevant in zip(distances, affinity > 0):
+        for distance in row[np.argsort(row)[:6]]:
+            total += relevant[row == distance].mean()
+    assert printed["precision@6"] == pytest.approx(total / 9 / 6)
+
+
+def test_the_normaliser_of_ap_at_k_is_the_one_asked_for(tmp_path, capsys, arrays):
+    # One query whose ranking has relevant items at ranks 1 and 3 of 5: sums of precision 1 and 1 + 2/3.
+    codes = {"query": np.ones((1, 5)), "database": np.tri(5)[::-1], "query_labels": np.array([4])}
+    codes |= {"database_labels": np.array([4, 3, 4, 3, 3])}
+    expected = {"hits": 1.0, "min": 1 / 2, "relevant": 1 / 2}
+    for normaliser, value in expected.items():
+        options = ("--at", "2", "--at", "4", "--ap-at-normaliser", normaliser)
+        found = scored(tmp_path, capsys, codes, *options)
+        assert found["ap@2"] == pytest.approx(value)
+        assert found["ap@4"] == found["ap"] == pytest.approx((1 + 2 / 3) / 2)
+    assert scored(tmp_path, capsys, codes, "--at", "2")["ap@2"] == 1.0
+    found = scored(tmp_path, capsys, codes, "--at", "1", "--ap-at-normaliser", "min")
+    assert found["ap@1"] == 1.0
+
+
+def test_per_query_values_average_to_the_printed_ones(tmp_path, capsys, arrays):
+    printed = scored(tmp_path, capsys, arrays, "--at", "7", "--per-query", str(tmp_path / "out.npz"))
+    with np.load(tmp_path / "out.npz") as per_query:
+        for name in per_query.files:
+            assert np.mean(per_query[name]) == printed[name]
+
+
+def test_no_torch_is_loaded(tmp_path, arrays):
+    np.savez(tmp_path / "codes.npz", **arrays)
+    script = "import sys, tiebench.__main__ as m; m.main(sys.argv[1:]); assert 'torch' not in sys.modules"
+    subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path / "codes.npz")], check=True, stdout=subprocess.PIPE
+    )
+
+
+def without(name):
+    return lambda arrays: {key: value for key, value in arrays.items() if key != name}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (without("query_labels"), "lacks query_labels"),
+        (lambda a: a | {"query": a["query"][:, :5]}, "same width"),
+        (lambda a: a | {"query": a["query"] + 1}, "{0, 1}"),
+        (lambda a: a | {"query": a["query"][0]}, "matrices"),
+        (lambda a: a | {"query": a["query"][:0]}, "at least one"),
+        (lambda a: a | {"bits": 16}, "neither 16 bits nor packed"),
+        (lambda a: a | {"bits": np.array([13, 13])}, "one integer"),
+        (lambda a: a | {"database_labels": a["database_labels"][:-1]}, "39 database labels"),
+        (lambda a: a | {"database_labels": a["database_labels"] + 0.5}, "integers"),
+        (lambda a: a | {"query_labels": np.array([None] * 9)}, "plain arrays"),
+    ],
+)
+def test_files_that_cannot_be_scored_are_told_in_one_line(tmp_path, capsys, arrays, change, message):
+    np.savez(tmp_path / "codes.npz", **change(arrays))
+    assert main([str(tmp_path / "codes.npz")]) == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("content", [b"", b"not a zip", b"PK\x03\x04 truncated"])
+def test_damaged_files_are_told_in_one_line(tmp_path, capsys, content):
+    (tmp_path / "codes.npz").write_bytes(content)
+    assert main([str(tmp_path / "codes.npz")]) == 1
+    assert capsys.readouterr().err.count("\n") == 1
+    assert main([str(tmp_path / "absent.npz")]) == 1

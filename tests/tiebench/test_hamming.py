@@ -1,0 +1,253 @@
+"""Joint histograms against a plain XOR-free count, for every kernel, width and layout."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tiebench import hamming
+from tiebench.hamming import AffinityBlocks, EqualLabels, SharedLabels, check_packed, joint_histograms, pack
+
+WIDTHS = [1, 2, 7, 8, 9, 12, 16, 24, 31, 40, 48, 55, 56, 57, 63, 64, 65, 128, 200, 1024]
+SIZES = [1, 63, 65, 511, 513, 1500]
+
+
+def counted(query, database, levels, depth):
+    """Histograms by comparing bits one pair at a time."""
+    counts = np.zeros((len(query), depth, query.shape[1] + 1), int)
+    for q, code in enumerate(query):
+        distances = (database != code).sum(axis=1)
+        np.add.at(counts[q], (levels[q], distances), 1)
+    return counts
+
+
+def random_codes(rng, queries, items, bits):
+    # Few prototypes plus noise: many ties, and distances from 0 to b.
+    prototypes = rng.integers(0, 2, (3, bits))
+    codes = prototypes[rng.integers(0, 3, queries + items)] ^ (rng.random((queries + items, bits)) < 0.1)
+    codes[0], codes[-1] = 0, 1
+    return codes[:queries], codes[queries:]
+
+
+@pytest.mark.parametrize("bits", WIDTHS)
+def test_histograms_equal_a_plain_count(bits):
+    rng = np.random.default_rng(bits)
+    for items in SIZES:
+        query, database = random_codes(rng, 5, items, bits)
+        packed = pack(query), pack(database)
+        classes = rng.integers(-2, 4, 5), rng.integers(-2, 4, items)
+        same = (classes[0][:, None] == classes[1]).astype(int)
+        found = joint_histograms(*packed, bits, EqualLabels(*classes))
+        assert np.array_equal(found.counts, counted(query, database, same, 2))
+
+        labels = rng.random((5, 11)) < 0.3, rng.random((items, 11)) < 0.3
+        shared = labels[0].astype(int) @ labels[1].T.astype(int)
+        affinity = SharedLabels(*labels)
+        found = joint_histograms(*packed, bits, affinity)
+        assert np.array_equal(found.counts, counted(query, database, shared, len(affinity.levels)))
+        found = joint_histograms(*packed, bits, SharedLabels(*labels, binary=True))
+        assert np.array_equal(found.counts, counted(query, database, np.minimum(shared, 1), 2))
+
+        distance_levels = np.array([0, 1, 2, 5, 10])
+        index = rng.integers(0, 5, (5, items))
+        blocks = AffinityBlocks(lambda i, j, table=distance_levels[index]: table[i:j], (1, 2, 5, 10))
+        found = joint_histograms(*packed, bits, blocks)
+        assert np.array_equal(found.levels, distance_levels)
+        assert np.array_equal(found.counts, counted(query, database, index, 5))
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype"),
+    [
+        ((-128, 0, 127), np.int8),
+        ((-3, 65_532), np.int64),
+        ((-3, 65_533), np.int64),
+        ((-(2**63), 0, 2**63 - 1), np.int64),
+        ((0, 2**63 - 1), np.uint64),
+    ],
+)
+def test_histograms_of_classes_of_any_range_equal_a_plain_count(values, dtype):
+    rng = np.random.default_rng(5)
+    query, database = random_codes(rng, 9, 700, 12)
+    classes = [rng.choice(np.array(values, dtype), size) for size in (9, 700)]
+    same = (classes[0][:, None] == classes[1]).astype(int)
+    found = joint_histograms(pack(query), pack(database), 12, EqualLabels(*classes))
+    assert np.array_equal(found.counts, counted(query, database, same, 2))
+
+
+@pytest.mark.parametrize("labels", [1, 64, 65, 81, 130])
+@pytest.mark.parametrize("bits", [48, 65, 128])
+@pytest.mark.parametrize("binary", [False, True])
+def test_histograms_of_many_labels_equal_a_plain_count(labels, bits, binary):
+    rng = np.random.default_rng(labels)
+    query, database = random_codes(rng, 11, 1030, bits)
+    given = rng.random((11, labels)) < 0.3, rng.random((1030, labels)) < 0.3
+    affinity = SharedLabels(*given, binary=binary)
+    shared = np.minimum(given[0].astype(int) @ given[1].T.astype(int), affinity.levels[-1])
+    found = joint_histograms(pack(query), pack(database), bits, affinity)
+    assert np.array_equal(found.counts, counted(query, database, shared, len(affinity.levels)))
+
+
+@pytest.mark.parametrize("queries", [1, 2, 9])
+def test_histograms_of_fewer_queries_than_levels_equal_a_plain_count(queries):
+    rng = np.random.default_rng(queries)
+    query, database = random_codes(rng, queries, 530, 20)
+    levels = rng.integers(0, 12, (queries, 530))
+    affinity = AffinityBlocks(lambda begin, end: levels[begin:end], range(1, 12))
+    found = joint_histograms(pack(query), pack(database), 20, affinity)
+    assert np.array_equal(found.counts, counted(query, database, levels, 12))
+
+
+def test_popcounts_read_and_write_nothing_outside_of_their_arrays(tmp_path):
+    """Compiled code does not check its indices, except where Numba's environment asks for it."""
+    script = """if True:
+        import numpy as np
+        from tiebench.hamming import AffinityBlocks, SharedLabels, joint_histograms
+        rng = np.random.default_rng(6)
+        for queries, items in ((1, 1), (8, 512), (11, 513), (17, 1100)):
+            codes = rng.integers(0, 256, (queries + items, 9), np.uint8)
+            labels = rng.integers(0, 2, (queries + items, 70))
+            levels = rng.integers(0, 4, (queries, items))
+            for affinity in (
+                SharedLabels(labels[:queries], labels[queries:]),
+                AffinityBlocks(lambda begin, end: levels[begin:end], (1, 2, 3)),
+            ):
+                found = joint_histograms(codes[:queries], codes[queries:], 72, affinity)
+                assert np.all(found.counts.sum(axis=(1, 2)) == items)
+    """
+    environment = os.environ | {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", script], check=True, env=environment)
+
+
+@pytest.mark.parametrize("items", [8191, 8193, 20_000])
+def test_histograms_of_a_database_of_several_blocks_equal_a_plain_count(items):
+    rng = np.random.default_rng(items)
+    query, database = random_codes(rng, 3, items, 12)
+    packed = pack(query), pack(database)
+    classes = np.array([0, 1, 2]), rng.choice(3, items, p=[0.8, 0.15, 0.05])
+    found = joint_histograms(*packed, 12, EqualLabels(*classes))
+    same = (classes[0][:, None] == classes[1]).astype(int)
+    assert np.array_equal(found.counts, counted(query, database, same, 2))
+    labels = rng.random((3, 5)) < 0.6, rng.random((items, 5)) < 0.3
+    shared = SharedLabels(*labels)
+    found = joint_histograms(*packed, 12, shared)
+    levels = labels[0].astype(int) @ labels[1].T.astype(int)
+    assert np.array_equal(found.counts, counted(query, database, levels, len(shared.levels)))
+
+
+@pytest.mark.parametrize("sizes", [[64, 128, 64, 320, 1], [63, 1, 65, 127, 512, 3], [512, 512, 448, 64]])
+def test_classes_that_begin_and_end_at_edges_of_words_and_vectors_are_counted_whole(sizes):
+    rng = np.random.default_rng(4)
+    query, database = random_codes(rng, len(sizes), sum(sizes), 9)
+    classes = np.repeat(np.arange(len(sizes)), sizes)
+    same = (np.arange(len(sizes))[:, None] == classes).astype(int)
+    found = joint_histograms(pack(query), pack(database), 9, EqualLabels(np.arange(len(sizes)), classes))
+    assert np.array_equal(found.counts, counted(query, database, same, 2))
+
+
+def test_affinities_made_some_queries_at_a_time_are_those_made_at_once(monkeypatch):
+    rng = np.random.default_rng(3)
+    query, database = random_codes(rng, 21, 90, 12)
+    levels, asked = rng.integers(0, 3, (21, 90)), []
+
+    def compute(begin, end):
+        asked.append((begin, end))
+        return levels[begin:end]
+
+    affinity, expected = AffinityBlocks(compute, (1, 2)), counted(query, database, levels, 3)
+    at_once = joint_histograms(pack(query), pack(database), 12, affinity)
+    assert asked == [(0, 21)]
+    assert np.array_equal(at_once.counts, expected)
+    asked.clear()
+    monkeypatch.setattr(hamming, "_BLOCK_PAIRS", 1)
+    found = joint_histograms(pack(query), pack(database), 12, affinity)
+    assert asked == [(0, 8), (8, 16), (16, 21)]
+    assert np.array_equal(found.counts, expected)
+    short = AffinityBlocks(lambda begin, end: levels[begin : min(end, 20)], (1, 2))
+    with pytest.raises(ValueError, match=r"queries 16\.\.20 have shape \(4, 90\), not \(5, 90\)"):
+        joint_histograms(pack(query), pack(database), 12, short)
+
+
+def test_levels_of_shared_labels_reach_the_most_that_can_be_shared():
+    three, two, none = np.array([[1, 1, 1, 0]]), np.array([[0, 0, 1, 1], [1, 0, 0, 0]]), np.zeros((1, 4))
+    assert SharedLabels(three, two).levels.tolist() == [0, 1, 2]
+    assert SharedLabels(two, three).levels.tolist() == [0, 1, 2]
+    assert SharedLabels(three, three).levels.tolist() == [0, 1, 2, 3]
+    assert SharedLabels(three, three, binary=True).levels.tolist() == [0, 1]
+    assert SharedLabels(none, three).levels.tolist() == SharedLabels(three, none).levels.tolist() == [0, 1]
+
+
+def test_threads_do_not_change_the_counts():
+    rng = np.random.default_rng(0)
+    query, database = random_codes(rng, 300, 9001, 48)
+    labels = EqualLabels(rng.integers(0, 10, 300), rng.integers(0, 10, 9001))
+    one = joint_histograms(pack(query), pack(database), 48, labels)
+    assert np.array_equal(one.counts, joint_histograms(pack(query), pack(database), 48, labels, 3).counts)
+    assert np.all(one.counts.sum(axis=(1, 2)) == 9001)
+
+
+def test_order_of_database_and_bits_does_not_matter():
+    rng = np.random.default_rng(1)
+    query, database = random_codes(rng, 20, 700, 24)
+    labels = rng.integers(0, 5, 20), rng.integers(0, 5, 700)
+    expected = joint_histograms(pack(query), pack(database), 24, EqualLabels(*labels)).counts
+    items, bits = rng.permutation(700), rng.permutation(24)
+    shuffled = joint_histograms(
+        pack(query[:, bits]), pack(1 - database[items][:, bits]), 24, EqualLabels(labels[0], labels[1][items])
+    )
+    # Complementing one side turns distance d into b - d.
+    assert np.array_equal(shuffled.counts[:, :, ::-1], expected)
+
+
+def test_packing_is_numpy_packbits():
+    rng = np.random.default_rng(2)
+    bits = rng.integers(0, 2, (6, 13))
+    for codes in (bits, bits.astype(bool), bits.astype(np.float32), 2 * bits - 1, (2.0 * bits - 1)):
+        assert np.array_equal(pack(codes), np.packbits(bits, axis=1))
+
+
+@pytest.mark.parametrize(
+    ("codes", "message"),
+    [
+        (np.array([[0, 2]]), "{0, 1}"),
+        (np.array([[-1, 0]]), "{0, 1}"),
+        (np.array([0, 1]), "matrix"),
+        (np.array([[np.nan]]), "{0, 1}"),
+        (np.array([["a"]]), "numbers"),
+    ],
+)
+def test_unpacked_codes_that_are_not_bits_are_refused(codes, message):
+    with pytest.raises(ValueError, match=message):
+        pack(codes)
+
+
+@pytest.mark.parametrize(
+    ("codes", "bits", "message"),
+    [
+        (np.zeros((2, 2), np.uint8), 17, r"shape \(n, 3\)"),
+        (np.zeros((2, 2), np.int64), 16, "uint8"),
+        (np.zeros((0, 2), np.uint8), 16, "no codes"),
+        (np.full((2, 2), 1, np.uint8), 12, "beyond bit 12"),
+        (np.zeros((2, 1), np.uint8), 0, "between 1 and 1024"),
+        (np.zeros((2, 129), np.uint8), 1025, "between 1 and 1024"),
+    ],
+)
+def test_packed_codes_of_the_wrong_form_are_refused(codes, bits, message):
+    with pytest.raises(ValueError, match=message):
+        check_packed(codes, bits)
+
+
+def test_labels_that_do_not_fit_are_refused():
+    codes = np.zeros((3, 1), np.uint8)
+    with pytest.raises(ValueError, match="3 database codes but 2"):
+        joint_histograms(codes, codes, 8, EqualLabels(np.zeros(3, int), np.zeros(2, int)))
+    with pytest.raises(ValueError, match="integers"):
+        EqualLabels(np.zeros(3), np.zeros(3))
+    with pytest.raises(ValueError, match="0/1"):
+        SharedLabels(np.full((3, 2), 2), np.zeros((3, 2)))
+    with pytest.raises(ValueError, match="same labels"):
+        SharedLabels(np.zeros((3, 2)), np.zeros((3, 4)))
+    with pytest.raises(ValueError, match="among"):
+        joint_histograms(codes, codes, 8, AffinityBlocks(lambda i, j: np.full((j - i, 3), 7), (1, 2)))

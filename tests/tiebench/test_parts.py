@@ -1,0 +1,161 @@
+"""A database in parts: the same bits as at once, and nothing that does not belong together is merged."""
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+
+from tiebench import parts
+from tiebench.__main__ import main
+from tiebench.hamming import EqualLabels, JointHistograms, SharedLabels, joint_histograms, merge, pack
+from tiebench.scoring import score
+
+
+def arrays(seed=0, queries=7, items=101, bits=13, multi_hot=False):
+    rng = np.random.default_rng(seed)
+    made = {"query": rng.integers(0, 2, (queries, bits)), "database": rng.integers(0, 2, (items, bits))}
+    shape = (5,) if multi_hot else ()
+    for name, count in (("query_labels", queries), ("database_labels", items)):
+        made[name] = rng.integers(0, 2 if multi_hot else 3, (count, *shape))
+    return made
+
+
+def write(folder, made):
+    folder.mkdir()
+    for name, array in made.items():
+        np.save(folder / f"{name}.npy", array)
+    return str(folder)
+
+
+def counted(tmp_path, source, of):
+    files = []
+    for part in range(1, of + 1):
+        files.append(str(tmp_path / f"part{part}of{of}.npz"))
+        assert main([source, "--part", f"{part}/{of}", "--histograms", files[-1]]) == 0
+    return files
+
+
+@pytest.mark.parametrize("multi_hot", [False, True])
+@pytest.mark.parametrize("of", [1, 2, 7, 101])
+def test_merged_parts_score_the_same_bits(tmp_path, capsys, multi_hot, of):
+    made = arrays(multi_hot=multi_hot)
+    made["database_labels"][50:] = 0 if multi_hot else 2  # the later parts lack levels
+    folder = write(tmp_path / "codes", made)
+    np.savez(tmp_path / "codes.npz", **made)
+    files = counted(tmp_path, folder, of)
+    printed = []
+    for which in (["--merge", *files[::-1]], [folder], [str(tmp_path / "codes.npz")]):
+        kept = tmp_path / "out.npz"
+        assert main([*which, "--at", "5", "--per-query", str(kept)]) == 0
+        with np.load(kept) as per_query:
+            values = {name: per_query[name].tobytes() for name in per_query.files}
+        printed.append((capsys.readouterr().out, values))
+    assert printed[0] == printed[1] == printed[2]
+    assert json.loads(printed[0][0])["database"] == 101
+
+
+def test_spans_cover_a_database_once():
+    for items, of in [(10, 3), (7, 7), (10**9, 17)]:
+        pieces = [parts.span(part, of, items) for part in range(1, of + 1)]
+        assert pieces[0].start == 0 and pieces[-1].stop == items
+        assert all(a.stop == b.start for a, b in itertools.pairwise(pieces))
+        sizes = [piece.stop - piece.start for piece in pieces]
+        assert max(sizes) - min(sizes) <= 1
+
+
+def test_merge_adds_levels_by_their_value():
+    first = JointHistograms(np.array([0, 1]), np.array([[[1, 2], [3, 4]]]))
+    second = JointHistograms(np.array([0, 1, 5]), np.array([[[10, 0], [0, 10], [7, 8]]]))
+    both = merge([first, second])
+    assert both.levels.tolist() == [0, 1, 5]
+    assert both.counts.tolist() == [[[11, 2], [3, 14], [7, 8]]]
+    with pytest.raises(ValueError, match="no histograms"):
+        merge([])
+    with pytest.raises(ValueError, match="do not belong"):
+        merge([first, JointHistograms(np.array([0, 1]), np.zeros((2, 2, 2), int))])
+
+
+@pytest.mark.parametrize("affinity", [EqualLabels, SharedLabels])
+def test_merged_histograms_are_those_of_the_whole(affinity):
+    made = arrays(3, items=1000, multi_hot=affinity is SharedLabels)
+    query, database = pack(made["query"]), pack(made["database"])
+    labels = made["query_labels"], made["database_labels"]
+    pieces = [parts.span(part, 4, 1000) for part in range(1, 5)]
+    found = merge(
+        joint_histograms(query, database[piece], 13, affinity(labels[0], labels[1][piece]))
+        for piece in pieces
+    )
+    whole = joint_histograms(query, database, 13, affinity(*labels))
+    assert np.array_equal(found.levels, whole.levels) and np.array_equal(found.counts, whole.counts)
+    assert score(query, database, 13, affinity(*labels)).means["database"] == 1000
+
+
+def mangled(tmp_path, name, **changes):
+    file = str(tmp_path / name)
+    with np.load(tmp_path / "part1of3.npz") as kept:
+        np.savez(file, **{**kept, **changes})
+    return file
+
+
+def test_parts_that_do_not_belong_together_are_refused(tmp_path, capsys):
+    files = counted(tmp_path, write(tmp_path / "codes", arrays()), 3)
+    text = tmp_path / "text.npz"
+    cases = [
+        (files[:2], "of 3 parts, these are missing: 3"),
+        (files[1:], "of 3 parts, these are missing: 1"),
+        ([files[1], files[1], files[2]], "part 2 of 3 is given twice"),
+        ([files[1], mangled(tmp_path, "n.npz", part=np.array([1, 4]))], "n.npz: its number of parts differ"),
+        ([files[1], mangled(tmp_path, "d.npz", database=np.array(99))], "d.npz: its database differ"),
+        ([files[1], mangled(tmp_path, "q.npz", query=np.zeros(32, np.uint8))], "q.npz: its queries differ"),
+        ([mangled(tmp_path, "c.npz", counts=np.zeros((7, 2, 14), int))], "counts are not those of 33 items"),
+        (
+            [mangled(tmp_path, "s.npz", part=np.array([2, 3]))],  # counts of 33 items, part 2 has 34
+            "counts are not those of 34 items",
+        ),
+        (
+            [files[1], mangled(tmp_path, "b.npz", counts=np.zeros((7, 2, 13), int))],
+            "b.npz: its queries or bits differ",
+        ),
+        ([mangled(tmp_path, "w.npz", counts=np.zeros((7, 2)))], "w.npz: not the histograms"),
+        ([mangled(tmp_path, "l.npz", levels=np.arange(3))], "l.npz: not the histograms"),
+        ([mangled(tmp_path, "x.npz", more=np.zeros(1))], "x.npz: not the histograms"),
+        ([str(text)], "not a readable .npz"),
+    ]
+    text.write_text("no")
+    for given, message in cases:
+        assert main(["--merge", *given]) == 1
+        error = capsys.readouterr().err
+        assert message in error and error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--part", "1/3"], "go together"),
+        (["--part", "1/3", "--histograms", "x", "--merge"], "give one of them"),
+        (["another.npz"], "one file of codes at a time"),
+    ],
+)
+def test_options_that_do_not_go_together(capsys, options, message):
+    with pytest.raises(SystemExit):
+        main(["codes.npz", *options])
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("part", "message"),
+    [
+        ("3", "written as 3/16"),
+        ("a/b", "written as 3/16"),
+        ("-1/3", "written as 3/16"),
+        ("0/3", "part 0 of 3: parts are numbered 1 to 3"),
+        ("4/3", "part 4 of 3: parts are numbered 1 to 3"),
+        ("1/102", "101 items cannot be 102 parts"),
+    ],
+)
+def test_parts_that_there_are_not(tmp_path, capsys, part, message):
+    folder = write(tmp_path / "codes", arrays())
+    assert main([folder, f"--part={part}", "--histograms", str(tmp_path / "x.npz")]) == 1
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "x.npz").exists()

@@ -1,0 +1,65 @@
+"""Sums over ranks against mpmath's many digits, near and far, and against adding up plainly."""
+
+import mpmath
+import numpy as np
+import pytest
+
+from tiebench import _rank_sums
+
+FAR = [
+    1,
+    2,
+    3,
+    10,
+    4096,
+    2**20 - 1,
+    2**20,
+    2**20 + 1,
+    2**20 + 4096,
+    2**20 + 4097,
+    10**7,
+    10**8 - 1,
+    10**8,
+    10**9,
+]
+
+
+@pytest.fixture(autouse=True)
+def digits():
+    with mpmath.workdps(40):
+        yield
+
+
+def test_harmonic_numbers():
+    sums = _rank_sums.harmonic(10**9)
+    for rank, found in zip(FAR, sums.at(np.array(FAR))):
+        exact = mpmath.harmonic(rank)
+        assert abs(mpmath.mpf(np.format_float_positional(found, 30)) - exact) < 1e-15
+    assert sums.at(np.array([0])) == 0
+
+
+@pytest.mark.parametrize("length", [1, 2, 1000, 5000])
+@pytest.mark.parametrize("begin", [0, 2**20 - 700, 2**20 + 4000, 10**8 - 7777])
+def test_sums_of_a_tie_are_exact_to_double_precision(begin, length):
+    begins, ends = np.array([begin]), np.array([begin + length])
+    exact = [
+        mpmath.fsum(1 / mpmath.mpf(t) for t in range(begin + 1, begin + length + 1)),
+        mpmath.fsum(1 / mpmath.log(t + 1, 2) for t in range(begin + 1, begin + length + 1)),
+    ]
+    for sums, expected in zip((_rank_sums.harmonic(10**8), _rank_sums.discounts(10**8)), exact):
+        # Ties of one item far out are differences of sums near 10^7: a few of their 19 digits are lost.
+        assert sums.between(begins, ends)[0] == pytest.approx(
+            float(expected), rel=2e-9 if length < 3 else 1e-11
+        )
+
+
+def test_shapes_and_the_edges_of_the_table():
+    sums = _rank_sums.harmonic(2**20 + 5000)
+    ranks = np.arange(2**20 - 50, 2**20 + 5000).reshape(50, -1)
+    steps = np.diff(sums.at(ranks.ravel()))
+    assert sums.at(ranks).shape == ranks.shape
+    assert steps.astype(float) == pytest.approx(1 / ranks.ravel()[1:], rel=1e-11)
+    assert _rank_sums.harmonic(3).at(np.array([[0, 1], [2, 3]])).astype(float).tolist() == [
+        [0, 1],
+        [1.5, 11 / 6],
+    ]

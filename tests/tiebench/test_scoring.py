@@ -1,0 +1,112 @@
+"""Scores of codes against counts and rankings made plainly, query by query, and scikit-learn's NDCG."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import ndcg_score
+
+from tiebench import exact, scoring
+from tiebench.hamming import EqualLabels, SharedLabels, pack
+from tiebench.scoring import score, score_histograms
+
+
+def codes_and_labels(queries=9, items=40, bits=6, labels=4):
+    generator = np.random.default_rng(5)
+    codes = generator.integers(0, 2, (queries, bits)), generator.integers(0, 2, (items, bits))
+    tags = generator.random((queries, labels)) < 0.4, generator.random((items, labels)) < 0.4
+    tags[0][2] = False  # a query without relevant items
+    return codes, tags
+
+
+def by_hand(codes, tags, at):
+    """Metric name -> (Q,): scikit-learn's NDCG, which averages over ties, and what can be counted."""
+    distances = (codes[0][:, None] != codes[1]).sum(axis=2)
+    affinity = tags[0].astype(int) @ tags[1].T.astype(int)
+    empty = ~affinity.any(axis=1)
+    values = {}
+    for name, cut in (("ndcg", None), (f"ndcg@{at}", at)):
+        found = [ndcg_score([2.0**a - 1], [-d.astype(float)], k=cut) for a, d in zip(affinity, distances)]
+        values[name] = np.where(empty, 1, found)
+    near = distances <= 2
+    values["precision_radius_2"] = ((affinity > 0) & near).sum(axis=1) / np.maximum(near.sum(axis=1), 1)
+    # Of 400 random orders, the lowest and the highest number of relevant items before the cut are met.
+    generator = np.random.default_rng(0)
+    hits = []
+    for _ in range(400):
+        order = np.lexsort((generator.random(distances.shape), distances), axis=1)[:, :at]
+        hits.append((np.take_along_axis(affinity, order, axis=1) > 0).mean(axis=1))
+    values |= {f"precision@{at}_min": np.min(hits, axis=0), f"precision@{at}_max": np.max(hits, axis=0)}
+    return values
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 4, 9, 512])
+def test_scores_are_those_counted_query_by_query(at_once, monkeypatch):
+    monkeypatch.setattr(scoring, "_QUERIES_AT_ONCE", at_once)
+    codes, tags = codes_and_labels()
+    scores = score(*map(pack, codes), 6, SharedLabels(*tags), at=(3,))
+    for name, expected in by_hand(codes, tags, 3).items():
+        assert scores.per_query[name] == pytest.approx(expected, abs=1e-12), name
+        assert scores.means[name] == pytest.approx(expected.mean(), abs=1e-12)
+    assert (scores.means["queries"], scores.means["database"], scores.means["bits"]) == (9, 40, 6)
+    assert scores.means["queries_without_relevant"] == 2  # one of them made so
+
+
+@pytest.mark.parametrize("normaliser", exact.AP_AT_NORMALISERS)
+def test_every_name_is_the_metric_that_it_says(normaliser):
+    codes, tags = codes_and_labels()
+    histograms = scoring.joint_histograms(*map(pack, codes), 6, SharedLabels(*tags))
+    per_query = score_histograms(histograms, (2, 17), normaliser).per_query
+    ranges = {"ap": exact.average_precision(histograms), "ndcg": exact.ndcg(histograms)}
+    for at in (2, 17):
+        ranges[f"ap@{at}"] = exact.average_precision(histograms, at, normaliser)
+        ranges[f"ndcg@{at}"] = exact.ndcg(histograms, at)
+        ranges[f"precision@{at}"] = exact.precision(histograms, at)
+    for name, found in ranges.items():
+        for values, which in zip(found, ("", "_min", "_max")):
+            assert np.array_equal(per_query.pop(name + which), values)
+    assert list(per_query) == ["precision_radius_2"]
+
+
+def test_ap_at_k_is_divided_by_the_hits_unless_told_otherwise():
+    codes, tags = codes_and_labels()
+    given = *map(pack, codes), 6, SharedLabels(*tags), (3,)
+    hits, relevant = score(*given).per_query["ap@3"], score(*given, "relevant").per_query["ap@3"]
+    assert np.array_equal(hits, score(*given, ap_at_normaliser="hits").per_query["ap@3"])
+    assert np.all(relevant <= hits) and np.any(relevant < hits)
+
+
+def test_curves_are_those_of_pairs_and_ranks():
+    codes, _ = codes_and_labels()
+    generator = np.random.default_rng(6)
+    classes = generator.integers(0, 3, 9), generator.integers(0, 3, 40)
+    curves = score(*map(pack, codes), 6, EqualLabels(*classes)).curves
+    distances = (codes[0][:, None] != codes[1]).sum(axis=2)
+    relevant = classes[0][:, None] == classes[1]
+    for radius in range(7):
+        within = distances <= radius
+        found = (within & relevant).sum(axis=1)
+        answered = within.any(axis=1)
+        expected = (found[answered] / within[answered].sum(axis=1)).mean()
+        assert curves["precision"][radius] == pytest.approx(expected)
+        assert curves["recall"][radius] == pytest.approx((found / relevant.sum(axis=1)).mean())
+        assert curves["relevant_at"][radius] == pytest.approx((distances[relevant] == radius).mean())
+        assert curves["irrelevant_at"][radius] == pytest.approx((distances[~relevant] == radius).mean())
+    assert curves["cuts"].tolist() == [1, 2, 3, 5, 7, 10, 15, 22, 32, 40]
+    assert curves["precision_at"][-1] == pytest.approx(relevant.mean())
+    # A relevant item stands first as often as its tie at the smallest distance has relevant items.
+    nearest = distances == distances.min(axis=1, keepdims=True)
+    first = (nearest & relevant).sum(axis=1) / nearest.sum(axis=1)
+    assert curves["precision_at"][0] == pytest.approx(first.mean())
+
+
+@pytest.mark.parametrize(
+    ("items", "cuts"),
+    [
+        (1, [1]),
+        (2, [1, 2]),
+        (10, [1, 2, 3, 5, 7, 10]),
+        (11, [1, 2, 3, 5, 7, 10, 11]),
+        (1000, [1, 2, 3, 5, 7, 10, 15, 22, 32, 46, 68, 100, 147, 215, 316, 464, 681, 1000]),
+    ],
+)
+def test_known_cuts_six_to_a_decade(items, cuts):
+    assert scoring._cuts(items).tolist() == cuts

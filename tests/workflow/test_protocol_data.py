@@ -1,0 +1,44 @@
+"""What adapters read of a protocol."""
+
+import numpy as np
+import pytest
+
+from datasets import affinity
+from workflow.protocol_data import Protocol
+
+
+@pytest.fixture
+def protocol():
+    """A `Protocol` of 700 vectors with levels of distance, one of which needs more than a byte."""
+    features = np.random.default_rng(0).normal(size=(700, 3)).astype(np.float32)
+    spec = {"kind": "distance_levels", "percentiles": [50, 5], "levels": [1, 300]}
+    made = object.__new__(Protocol)
+    made.affinity = affinity.make(spec, None, features, np.arange(700))
+    made._kept = None
+    return made
+
+
+def test_pairs_have_the_affinity_that_their_items_have(protocol):
+    generator = np.random.default_rng(1)
+    for count in (650, 600, 650):  # more than a block of rows; each set its own
+        rows = generator.permutation(700)[:count]
+        i, j = generator.integers(0, count, 40), generator.integers(0, count, 50)
+        found = protocol.pair_affinity(rows)(i, j)
+        assert found.dtype == np.int64
+        assert np.array_equal(found, protocol.affinity.block(rows[i], rows[j]))
+        assert set(np.unique(found)) == {0, 1, 300}
+
+
+def test_distances_are_computed_once_for_the_runs_of_a_job(protocol, monkeypatch):
+    asked = []
+    block = type(protocol.affinity).block
+    monkeypatch.setattr(
+        type(protocol.affinity), "block", lambda self, *pair: asked.append(1) or block(self, *pair)
+    )
+    rows = np.arange(700)
+    first = protocol.pair_affinity(rows)
+    count = len(asked)
+    assert count > 0
+    again = protocol.pair_affinity(rows.copy())
+    assert np.array_equal(first(rows, rows), again(rows, rows))
+    assert len(asked) == count

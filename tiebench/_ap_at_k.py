@@ -1,0 +1,89 @@
+"""AP@K per hit at the tie that the cut goes through, compiled: its divisor depends on the order inside it."""
+
+import numpy as np
+
+from tiebench._compiled import compiled
+
+
+@compiled(nogil=True)
+def average_precision_per_hit(
+    expected_before,
+    minimum_before,
+    maximum_before,
+    hits_before,
+    items_before,
+    items,
+    relevant,
+    cut,
+    harmonic,
+    expected,
+    minimum,
+    maximum,
+):
+    """Mean, minimum and maximum of (sum of precisions at the hits) / (number of hits) over tie orders.
+
+    All arrays (Q,): the sums over the whole ties before the cut, their hits, and the cut tie's position,
+    items n, relevant items r and the number m < n of its items inside the cut (m = 0: no tie is cut).
+    harmonic[t] = sum of 1/k, k <= t. The number h of hits inside the cut tie is hypergeometric; given h, its
+    first m items are a tie of m items with h relevant ones, so their expected sum is that of eq. (apt).
+    """
+    for q in range(len(cut)):
+        n, r, m = items[q], relevant[q], cut[q]
+        first, found = items_before[q], hits_before[q]
+        low = max(0, m - (n - r))
+        high = min(m, r)
+        inverse_ranks = harmonic[first + m] - harmonic[first]
+
+        # Walk away from the mode both ways, by the ratio of neighbouring probabilities: no factorials, and
+        # what is cut off (below 1e-20 of the mode) cannot show.
+        mode = min(max((m + 1) * (r + 1) // (n + 2), low), high)
+        total = 0.0
+        weights = 0.0
+        for direction in range(2):
+            weight = 1.0
+            h = mode
+            while True:
+                if direction == 0 or h != mode:
+                    value = 0.0
+                    if found + h > 0:
+                        inside = 0.0
+                        if h > 0:
+                            slope = (h - 1) / (m - 1) if m > 1 else 0.0
+                            inside = slope * m + (found + 1 - slope * (first + 1)) * inverse_ranks
+                            inside *= h / m
+                        value = (expected_before[q] + inside) / (found + h)
+                    total += weight * value
+                    weights += weight
+                if direction == 0:
+                    if h == high:
+                        break
+                    weight *= (r - h) / (h + 1) * (m - h) / (n - r - m + h + 1)
+                    h += 1
+                else:
+                    if h == low:
+                        break
+                    weight *= h / (r - h + 1) * (n - r - m + h) / (m - h + 1)
+                    h -= 1
+                if weight < 1e-20:
+                    break
+        expected[q] = total / weights
+
+        # Largest: hits first. One more hit raises the mean of precisions exactly if it exceeds that mean,
+        # and precisions of consecutive hits rise: the largest mean is at one of the ends.
+        best = 0.0
+        for h in (low, high):
+            if found + h > 0:
+                inside = h + (found - first) * (harmonic[first + h] - harmonic[first])
+                best = max(best, (maximum_before[q] + inside) / (found + h))
+        maximum[q] = best
+
+        # Smallest: hits last inside the cut; any number of them may be the worst.
+        worst = np.inf
+        for h in range(low, high + 1):
+            value = 0.0
+            if found + h > 0:
+                start = first + m - h
+                inside = h + (found - start) * (harmonic[start + h] - harmonic[start])
+                value = (minimum_before[q] + inside) / (found + h)
+            worst = min(worst, value)
+        minimum[q] = worst

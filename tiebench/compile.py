@@ -1,0 +1,38 @@
+"""Compile the kernels of this room once, so that later processes load them."""
+
+import numpy as np
+
+
+def compile_kernels():
+    """Call each compiled function with the argument types that the suite uses; Numba keeps the results."""
+    from tiebench import _relaxed_kernels as relaxed
+    from tiebench._discount_sums import discount_sum_table
+    from tiebench.hamming import AffinityBlocks, EqualLabels, SharedLabels, pack
+    from tiebench.scoring import score
+
+    rng = np.random.default_rng(0)
+    codes = [pack(rng.integers(0, 2, (20, 12))) for _ in range(2)]
+    classes = [rng.integers(0, 3, 20) for _ in range(2)]
+    labels = [rng.integers(0, 2, (20, 5)) for _ in range(2)]
+    affinities = rng.integers(0, 2, (20, 20))
+    for affinity in (
+        EqualLabels(*classes),
+        SharedLabels(*labels),
+        AffinityBlocks(lambda begin, end: affinities[begin:end], (1,)),
+    ):
+        score(*codes, 12, affinity, at=(5,))
+    long_codes = [pack(rng.integers(0, 2, (20, 80))) for _ in range(2)]
+    score(*long_codes, 80, SharedLabels(*labels), at=(5,))
+    for dtype in (np.float32, np.float64):
+        for objective in range(5):
+            relaxed.objective_and_slopes(
+                rng.random((20, 20)).astype(dtype),
+                affinities,
+                4,
+                1.0,
+                objective,
+                np.arange(40.0),
+                discount_sum_table(40),
+                np.empty(20),
+            )
+        relaxed.both_ways(*(rng.random(shape).astype(dtype) for shape in ((20, 20), 20, (20, 20))))

@@ -1,0 +1,187 @@
+"""Files that are complete or absent, and arrays read without pickle.
+
+Everything is written beside its target, flushed to disk and renamed. Errors of the system name the file or
+folder that was written: a full disk by itself does not say which. Archives are read without trusting their
+headers.
+"""
+
+import json
+import os
+import shutil
+import tempfile
+import zipfile
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from tiebench.messages import one_line
+
+
+@contextmanager
+def replaced(target):
+    """A temporary path beside `target`, which takes the target's place if the block ends without an error."""
+    target = Path(target)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    for left in target.parent.glob(f".{target.name}.*"):  # by a writer that was killed: a target has one
+        left.unlink(missing_ok=True)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        with naming(target):
+            yield temporary
+            publish(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def filled(folder):
+    """A temporary folder whose files move into `folder`, one by one, if the block ends without an error."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    for left in folder.glob(".writing.*"):  # by a writer that was killed: a folder has one at a time
+        shutil.rmtree(left, ignore_errors=True)
+    temporary = Path(tempfile.mkdtemp(dir=folder, prefix=".writing."))
+    try:
+        with naming(folder):
+            yield temporary
+            for file in sorted(temporary.iterdir()):
+                publish(file, folder / file.name)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+@contextmanager
+def naming(target):
+    """An error of the system inside the block that names no file gets the name `target`."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None:  # NumPy, of a full disk
+            raise OSError(f"{target}: cannot be written whole ({error})") from error
+        error.filename = error.filename or str(target)
+        raise
+
+
+def publish(temporary, target):
+    """Flush a finished file to disk, and let it take the target's place."""
+    with temporary.open("rb") as file:
+        os.fsync(file.fileno())
+    umask = os.umask(0)
+    os.umask(umask)
+    temporary.chmod(0o666 & ~umask)  # mkstemp's files are private
+    temporary.replace(target)
+
+
+def write_text(target, text):
+    with replaced(target) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+
+
+def write_json(target, value):
+    write_text(target, json.dumps(value, indent=2, sort_keys=True, allow_nan=False) + "\n")
+
+
+def read_json(path):
+    """Raises ValueError that names the file where it is no JSON, as one that was edited or cut short."""
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path}: no JSON ({error}); remove it, and it is made anew") from error
+
+
+def read_array(path, memory_map=False):
+    """The array of a .npy file; raises ValueError that names the file where it is none."""
+    try:
+        return np.load(path, mmap_mode="r" if memory_map else None, allow_pickle=False)
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        raise ValueError(f"{path}: no array ({error}); remove it, and it is made anew") from error
+    except Exception as error:
+        # Of a damaged file NumPy says so with errors of every kind.
+        reason = " ".join(str(error).split())
+        raise ValueError(f"{path}: no array ({reason}); remove it, and it is made anew") from error
+
+
+def read_npz(path, names=None):
+    """Name -> array of the members `<name>.npy` of an .npz file; those of `names` only, if these are given.
+
+    Lengths are compared with what the headers promise before room is made for them. Raises OSError for a file
+    that cannot be opened; ValueError, one line that names the file, for everything else that is wrong with
+    it: damaged, pickled, a member twice, larger than the memory of this machine.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = [name for name in archive.namelist() if name.endswith(".npy")]
+            wanted = [name for name in members if names is None or name.removesuffix(".npy") in names]
+            twice = {name for name in wanted if wanted.count(name) > 1}
+            if twice:
+                raise ValueError(f"it holds {min(twice)} twice")
+            return {name.removesuffix(".npy"): _member(archive, name) for name in wanted}
+    except Exception as error:
+        if isinstance(error, OSError) and error.filename is not None:  # it cannot be opened
+            raise
+        # Readers of damaged files fail with errors of every kind.
+        raise ValueError(f"{path} is not a readable .npz file of plain arrays: {one_line(error)}") from error
+
+
+def read_folder(folder, names):
+    """Name -> memory-mapped array of the files `<name>.npy` of a folder that are there; as `read_npz`."""
+    arrays = {}
+    for path in [Path(folder, f"{name}.npy") for name in names]:
+        if path.exists():
+            try:
+                arrays[path.stem] = np.load(path, mmap_mode="r", allow_pickle=False)
+            except Exception as error:
+                raise ValueError(f"{path} is not a readable .npy file: {one_line(error)}") from error
+    return arrays
+
+
+def write_npz(path, **arrays):
+    """Write arrays to an .npz file of exactly this name, which appears when it is complete.
+
+    Raises OSError that names the file where it cannot be written; an earlier file then stays.
+    """
+    path = Path(path)
+    if path.exists() and not path.is_file():  # a device, a pipe: nothing to replace; a folder: refused
+        with naming(path), path.open("wb") as stream:
+            np.savez(stream, **arrays)
+        return
+    with replaced(path) as temporary, temporary.open("wb") as stream:
+        np.savez(stream, **arrays)
+
+
+def _member(archive, name):
+    info = archive.getinfo(name)
+    with archive.open(info) as stream:
+        version = np.lib.format.read_magic(stream)
+        if version not in ((1, 0), (2, 0)):
+            raise ValueError(f"{name} is of version {version} of the .npy format")
+        header = (
+            np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        )
+        shape, _, dtype = header(stream)
+        if dtype.hasobject:
+            raise ValueError(f"{name} holds pickled Python objects, which are never loaded")
+        length = 1
+        for size in shape:
+            length *= size
+        if min(shape, default=0) < 0 or info.file_size - stream.tell() != length * dtype.itemsize:
+            raise ValueError(f"the length of {name} does not fit its shape {shape}")
+        if length * dtype.itemsize > _memory():
+            raise ValueError(f"{name} of shape {shape} is larger than the memory of this machine")
+    with archive.open(info) as stream:
+        array = np.lib.format.read_array(stream, allow_pickle=False)
+        stream.read()  # to the very end: only there its sum is compared
+        return array
+
+
+def _memory():
+    """Bytes of the machine's memory; of a machine that does not say, without end."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return float("inf")

@@ -1,0 +1,315 @@
+"""Packed codes to joint histograms of Hamming distance and affinity, without ever holding a Q x N matrix.
+
+The histograms hold everything that ranking metrics can depend on: items at one distance are tied, and a
+metric that averages over the orders of ties only needs to know how many items of each affinity a tie holds
+(McSherry and Najork 2008; He et al. 2018, Proposition 1). `tiebench.exact` computes the metrics from them.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from tiebench import _bitslice
+
+MAX_CODE_BITS = 1024
+MAX_AFFINITY = 255  # gains are 2^affinity: sums of these stay far from the end of double precision
+_BLOCK_PAIRS = 1 << 22  # pairs whose affinities are held at once where they are given block by block
+
+
+def pack(codes, name="codes"):
+    """Pack codes to bytes as `numpy.packbits(bits, axis=1)` does.
+
+    codes: (n, b) bool, or numbers all in {0, 1}, or all in {-1, +1}; bit 1 stands for +1.
+    Returns uint8 (n, ceil(b / 8)). Raises ValueError for anything else.
+    """
+    codes = np.asarray(codes)
+    if codes.ndim != 2:
+        raise ValueError(f"{name} must be a matrix (n, bits), not an array of shape {codes.shape}")
+    if codes.dtype != bool:
+        if codes.dtype.kind not in "iuf":
+            raise ValueError(f"{name} must hold numbers, not {codes.dtype}")
+        ones = codes == 1
+        if not (np.all(ones | (codes == 0)) or np.all(ones | (codes == -1))):
+            raise ValueError(f"unpacked {name} must all be in {{0, 1}} or all in {{-1, +1}}")
+        codes = ones
+    return np.packbits(codes, axis=1)
+
+
+def check_packed(codes, bits, name="codes"):
+    """Check packed codes: uint8 (n, ceil(bits / 8)), padding bits zero, 1 <= bits <= 1024.
+
+    Returns them C-contiguous. Raises ValueError that says what is wrong with `name`.
+    """
+    codes = np.asarray(codes)
+    if not 1 <= bits <= MAX_CODE_BITS:
+        raise ValueError(f"bits must be between 1 and {MAX_CODE_BITS}, not {bits}")
+    width = -(-bits // 8)
+    if codes.dtype != np.uint8 or codes.ndim != 2 or codes.shape[1] != width:
+        raise ValueError(
+            f"{name} of {bits} bits must be uint8 of shape (n, {width}), not {codes.dtype} {codes.shape}"
+        )
+    if len(codes) == 0:
+        raise ValueError(f"{name} holds no codes")
+    if bits % 8 and np.any(codes[:, -1] & (0xFF >> (bits % 8))):
+        raise ValueError(f"{name} has bits set beyond bit {bits}: is `bits` right?")
+    return np.ascontiguousarray(codes)
+
+
+def check_levels(levels):
+    """Raise ValueError unless ascending affinity values are within 0 to 255."""
+    if levels[0] != 0 or levels[-1] > MAX_AFFINITY:
+        raise ValueError(f"affinities must be 0 to {MAX_AFFINITY}, not {levels[0]} to {levels[-1]}")
+
+
+@dataclass(frozen=True)
+class EqualLabels:
+    """Affinity 1 for the same class, else 0. query: integers (Q,); database: integers (N,)."""
+
+    query: np.ndarray
+    database: np.ndarray
+
+    def __post_init__(self):
+        for name in ("query", "database"):
+            labels = np.asarray(getattr(self, name))
+            if labels.ndim != 1 or labels.dtype.kind not in "iu":
+                raise ValueError(
+                    f"{name} labels must be integers of shape (n,), not {labels.dtype} {labels.shape}"
+                )
+            if labels.dtype == np.uint64:  # beside int64, NumPy would compare both as floating point
+                if labels.max(initial=0) > np.iinfo(np.int64).max:
+                    raise ValueError(f"{name} labels must be below 2^63, not {labels.max()}")
+                labels = labels.astype(np.int64)
+            object.__setattr__(self, name, labels)
+
+    @property
+    def levels(self):
+        """The affinity values, int64 (V,), ascending."""
+        return np.arange(2)
+
+    def block(self, begin, end):
+        """Level indices of queries begin..end-1 against the whole database: uint8 (end - begin, N)."""
+        return (self.query[begin:end, None] == self.database[None, :]).view(np.uint8)
+
+
+@dataclass(frozen=True)
+class SharedLabels:
+    """Affinity = number of shared labels, or, with `binary`, 1 for at least one shared label.
+
+    query: 0/1 (Q, L); database: 0/1 (N, L), any real or bool dtype.
+    """
+
+    query: np.ndarray
+    database: np.ndarray
+    binary: bool = False
+
+    def __post_init__(self):
+        for name in ("query", "database"):
+            labels = np.asarray(getattr(self, name))
+            number = labels.dtype.kind in "biuf"
+            if labels.ndim != 2 or not number or not np.all((labels == 0) | (labels == 1)):
+                raise ValueError(
+                    f"{name} labels must be a 0/1 matrix (n, labels), not {labels.dtype} {labels.shape}"
+                )
+            if labels.shape[1] == 0:
+                raise ValueError(f"{name} labels have no columns: {labels.shape}")
+            object.__setattr__(self, name, labels.astype(np.uint8))
+        if self.query.shape[1] != self.database.shape[1]:
+            raise ValueError(
+                f"query and database must have the same labels: {self.query.shape[1]} against "
+                f"{self.database.shape[1]}"
+            )
+
+    @property
+    def levels(self):
+        """The affinity values, int64 (V,), ascending: up to the most labels that a query has."""
+        most = int(min(self.query.sum(1).max(initial=0), self.database.sum(1).max(initial=0)))
+        return np.arange(2 if self.binary else max(most, 1) + 1)
+
+    def block(self, begin, end):
+        """Level indices of queries begin..end-1 against the whole database: uint8 (end - begin, N)."""
+        # float32 counts labels exactly up to 2^24 and uses the fast matrix product.
+        shared = self.query[begin:end].astype(np.float32) @ self.database.astype(np.float32).T
+        return np.minimum(shared, len(self.levels) - 1).astype(np.uint8)
+
+
+@dataclass(frozen=True)
+class AffinityBlocks:
+    """Affinities computed on demand: for anything that labels do not say, such as levels of distance.
+
+    compute(begin, end) returns non-negative integers (end - begin, N), each one of `values`.
+    """
+
+    compute: Callable
+    values: tuple
+
+    @property
+    def levels(self):
+        """The affinity values, int64 (V,), ascending, 0 among them."""
+        return np.unique(np.array([0, *self.values], np.int64))
+
+    def block(self, begin, end):
+        """Level indices of queries begin..end-1 against the whole database: uint8 (end - begin, N)."""
+        affinity = np.asarray(self.compute(begin, end))
+        levels = self.levels
+        index = np.minimum(np.searchsorted(levels, affinity), len(levels) - 1)
+        if not np.array_equal(levels[index], affinity):
+            raise ValueError(f"affinities must be among {levels.tolist()}")
+        return index.astype(np.uint8)
+
+
+@dataclass(frozen=True)
+class JointHistograms:
+    """counts[q, v, d] = number of database items at distance d whose affinity to query q is levels[v].
+
+    levels: int64 (V,), ascending from 0; counts: int64 (Q, V, b + 1).
+    """
+
+    levels: np.ndarray
+    counts: np.ndarray
+
+    @property
+    def bits(self):
+        return self.counts.shape[2] - 1
+
+
+def merge(parts):
+    """Joint histograms of a database from those of its parts: counts add up, so nothing is approximated.
+
+    parts: `JointHistograms` of the same queries against disjoint parts of one database, any number of them.
+    A part may lack the higher affinity levels. Returns `JointHistograms`. Raises ValueError where queries or
+    bits differ, or there is no part.
+    """
+    parts = list(parts)
+    if not parts:
+        raise ValueError("there are no histograms to merge")
+    levels = np.unique(np.concatenate([part.levels for part in parts]))
+    queries, _, distances = parts[0].counts.shape
+    counts = np.zeros((queries, len(levels), distances), np.int64)
+    for part in parts:
+        if part.counts.shape[::2] != (queries, distances):
+            raise ValueError(
+                f"histograms of {len(part.counts)} queries and {part.bits} bits do not belong with those of "
+                f"{queries} queries and {distances - 1} bits"
+            )
+        counts[:, np.searchsorted(levels, part.levels)] += part.counts
+    return JointHistograms(levels, counts)
+
+
+def joint_histograms(query, database, bits, affinity, threads=1):
+    """Joint histograms of Hamming distance and affinity, a query at a time against the whole database.
+
+    query: packed codes uint8 (Q, ceil(b/8)); database: uint8 (N, ceil(b/8)); bits: b, 1 to 1024;
+    affinity: `EqualLabels`, `SharedLabels` or `AffinityBlocks`. `threads` splits the queries; the counts do
+    not depend on it. Returns `JointHistograms`. Raises ValueError for codes and labels that do not fit.
+
+    Memory: the codes once more as bit planes, and the histograms; nothing of size Q x N. Up to 64 bits with
+    labels the bit-sliced kernel serves, beyond that and for `AffinityBlocks` one popcount a pair.
+    """
+    query = check_packed(query, bits, "query codes")
+    database = check_packed(database, bits, "database codes")
+    for name, codes in (("query", query), ("database", database)):
+        labels = getattr(affinity, name, None)
+        if labels is not None and len(labels) != len(codes):
+            raise ValueError(f"there are {len(codes)} {name} codes but {len(labels)} {name} labels")
+    levels = affinity.levels
+    check_levels(levels)
+    counts = np.zeros((len(query), len(levels), bits + 1), np.int64)
+    if isinstance(affinity, AffinityBlocks) or bits > _bitslice.MAX_BITS:
+        count = _popcount_counter(query, database, bits, affinity, counts)
+    else:
+        count = _bitslice_counter(query, database, bits, affinity, counts)
+    # A share of the queries for each thread, but never so few that slicing the work costs more than it saves.
+    shares = max(1, min(threads, len(query) // 64))
+    edges = np.linspace(0, len(query), shares + 1).astype(int)
+    if shares == 1:
+        count(0, len(query))
+    else:
+        with ThreadPoolExecutor(shares) as pool:
+            list(pool.map(count, edges[:-1], edges[1:]))
+    return JointHistograms(levels, counts)
+
+
+def _bitslice_counter(query, database, bits, affinity, counts):
+    width = -(-bits // 8) * 8
+    query_bits = np.unpackbits(query, axis=1).astype(bool)
+    query_masks = np.where(query_bits, ~np.uint64(0), np.uint64(0))
+    items = len(database)
+    if isinstance(affinity, EqualLabels):
+        order = _class_order(affinity.database)
+        classes = affinity.database[order]
+        begin = np.searchsorted(classes, affinity.query, side="left")
+        end = np.searchsorted(classes, affinity.query, side="right")
+        planes = _bitslice.slice_bits(database[order], bits, width)
+
+        def count(low, high):
+            _bitslice.count_equal_labels(
+                planes, items, query_masks[low:high], begin[low:high], end[low:high], bits, counts[low:high]
+            )
+    else:
+        labels = affinity.database.shape[1]
+        planes = _bitslice.slice_bits(database, bits, width)
+        label_planes = _bitslice.slice_bits(np.packbits(affinity.database, axis=1), labels, labels)
+        query_labels = affinity.query.astype(bool)
+
+        def count(low, high):
+            _bitslice.count_shared_labels(
+                planes,
+                items,
+                query_masks[low:high],
+                label_planes,
+                query_labels[low:high],
+                counts.shape[1],
+                bits,
+                counts[low:high],
+            )
+
+    return count
+
+
+def _class_order(classes):
+    """Items in the order of their classes. NumPy sorts 16-bit integers by radix, six times as fast."""
+    low = int(classes.min())
+    if int(classes.max()) - low < 1 << 16:
+        classes = (classes.astype(np.int64) - low).astype(np.uint16)
+    return np.argsort(classes, kind="stable")
+
+
+def _popcount_counter(query, database, bits, affinity, counts):
+    # Imported here: most scores never need it, and loading a compiled kernel takes time.
+    from tiebench import _popcount
+
+    query_words, database_words = _as_words(query), np.ascontiguousarray(_as_words(database).T)
+    if isinstance(affinity, SharedLabels):
+        query_labels = _as_words(np.packbits(affinity.query, axis=1))
+        database_labels = np.ascontiguousarray(_as_words(np.packbits(affinity.database, axis=1)).T)
+
+        def count(low, high):
+            _popcount.count_shared_labels(
+                query_words[low:high], database_words, query_labels[low:high], database_labels, bits,
+                counts[low:high],
+            )  # fmt: skip
+
+        return count
+
+    step = max(_popcount.QUERIES, _BLOCK_PAIRS // len(database))
+
+    def count(low, high):
+        for begin in range(low, high, step):
+            end = min(begin + step, high)
+            levels = affinity.block(begin, end)
+            if levels.shape != (end - begin, len(database)):
+                raise ValueError(
+                    f"affinities of queries {begin}..{end - 1} have shape {levels.shape}, "
+                    f"not {(end - begin, len(database))}"
+                )
+            _popcount.count_levels(query_words[begin:end], database_words, levels, bits, counts[begin:end])
+
+    return count
+
+
+def _as_words(packed):
+    words = np.zeros((len(packed), -(-packed.shape[1] // 8) * 8), np.uint8)
+    words[:, : packed.shape[1]] = packed
+    return words.view(np.uint64)

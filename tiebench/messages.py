@@ -1,0 +1,23 @@
+"""Parts of one-line error messages: the nearest known name, and text made short."""
+
+import difflib
+from collections.abc import Iterable
+
+
+def did_you_mean(name: object, known: Iterable[object]) -> str:
+    """The end of a message about an unknown name: "; did you mean 'x'? Known: x, y", or "; known: x, y"."""
+    names = [str(one) for one in known]
+    close = difflib.get_close_matches(str(name), names, n=1)
+    listed = ", ".join(names) or "none"
+    return f"; did you mean {close[0]!r}? Known: {listed}" if close else f"; known: {listed}"
+
+
+def shorten(text: str, most: int = 120) -> str:
+    """Text on one line, with its middle left out where it is longer than `most` characters."""
+    text = " ".join(text.split())
+    return text if len(text) <= most else f"{text[: most * 2 // 3]} … {text[-most // 4 :]}"
+
+
+def one_line(error: BaseException) -> str:
+    """The message of an error on one line, at most 300 characters; its type where it has none."""
+    return " ".join(str(error).split())[:300] or type(error).__name__

@@ -1,0 +1,119 @@
+"""Joint histograms of codes that live on a GPU: distances by matrix products, counted where the codes are.
+
+For +-1 codes of b bits the Hamming distance is (b - <u, v>) / 2. All partial sums of <u, v> are integers of
+at most b in magnitude, so the product is exact in any type that holds the integers up to b, in whatever order
+its terms are added. Counts are integers, so their order does not matter either: the result equals
+`tiebench.hamming.joint_histograms` on the same codes.
+"""
+
+import numpy as np
+import torch
+
+from tiebench.hamming import MAX_CODE_BITS, EqualLabels, JointHistograms, SharedLabels
+
+# Up to where a type holds all integers: 2 to the power of its significand's bits.
+EXACT_UP_TO = {torch.bfloat16: 2**8, torch.float16: 2**11, torch.float32: 2**24}
+_QUERIES_AT_LEAST = 64  # in a block of many pairs, so that its products are matrix products
+
+
+def joint_histograms(query, database, bits, affinity, pairs_at_once=1 << 24, precision=None):
+    """Joint histograms of Hamming distance and affinity of codes on one device, block by block.
+
+    query, database: tensors on one device, each packed uint8 (n, ceil(b/8)) as `hamming.pack` makes them, or
+    codes in {-1, +1} (n, b), float or signed integer; bits: b, 1 to 1024; affinity: `EqualLabels` or
+    `SharedLabels`, whose arrays are moved to the device; pairs_at_once: pairs of a block, some 20 bytes of
+    device memory each; precision: type of the products, one of `EXACT_UP_TO` that is exact for b (None:
+    float16 on a GPU, float32 elsewhere). Returns `hamming.JointHistograms`, with NumPy arrays.
+    Raises ValueError for codes and labels that do not fit, and for any other affinity.
+    """
+    if not 1 <= bits <= MAX_CODE_BITS:
+        raise ValueError(f"bits must be between 1 and {MAX_CODE_BITS}, not {bits}")
+    if not isinstance(affinity, (EqualLabels, SharedLabels)):
+        raise ValueError(f"affinity must be EqualLabels or SharedLabels, not {type(affinity).__name__}")
+    if pairs_at_once < 1:
+        raise ValueError(f"pairs_at_once must be at least 1, not {pairs_at_once}")
+    if query.device != database.device:
+        raise ValueError(
+            f"query codes are on {query.device} and database codes on {database.device}: one device is needed"
+        )
+    device = database.device
+    if precision is None:
+        precision = torch.float16 if device.type == "cuda" else torch.float32
+    if bits > EXACT_UP_TO.get(precision, 0):
+        exact = [str(kind) for kind, most in EXACT_UP_TO.items() if bits <= most]
+        raise ValueError(f"distances of {bits} bits are exact in {', '.join(exact)}, not in {precision}")
+    for name, codes in (("query", query), ("database", database)):
+        _check(codes, bits, f"{name} codes")
+        labels = getattr(affinity, name)
+        if len(labels) != len(codes):
+            raise ValueError(f"there are {len(codes)} {name} codes but {len(labels)} {name} labels")
+    levels = affinity.levels
+    slots = len(levels) * (bits + 1)  # of a query's histogram
+    queries, items = len(query), len(database)
+    counts = torch.zeros(queries * slots, dtype=torch.int64, device=device)
+    rows = max(1, min(queries, max(pairs_at_once // items, _QUERIES_AT_LEAST), pairs_at_once))
+    rows = max(1, min(rows, (2**31 - 1) // slots))  # places within a block are 32-bit integers
+    columns = max(1, min(items, pairs_at_once // rows))
+    level_of = _level_indices(affinity, len(levels) - 1, device)
+    query_signs = _signs(query, bits, precision)
+    first_slots = torch.arange(rows, dtype=torch.int32, device=device)[:, None] * slots
+    for begin in range(0, items, columns):
+        end = min(begin + columns, items)
+        signs = _signs(database[begin:end], bits, precision).t()
+        for low in range(0, queries, rows):
+            high = min(low + rows, queries)
+            place = (query_signs[low:high] @ signs).to(torch.int32)
+            place.neg_().add_(bits).bitwise_right_shift_(1)
+            place.add_(level_of(low, high, begin, end), alpha=bits + 1)
+            place.add_(first_slots[: high - low])
+            found = torch.bincount(place.flatten(), minlength=(high - low) * slots)
+            counts[low * slots : high * slots] += found
+    return JointHistograms(levels, counts.view(queries, len(levels), bits + 1).cpu().numpy())
+
+
+def _check(codes, bits, name):
+    """Raises ValueError unless `codes` are packed, or in {-1, +1}."""
+    packed = codes.dtype == torch.uint8
+    width = -(-bits // 8) if packed else bits
+    if codes.dtype == torch.bool or codes.is_complex() or codes.ndim != 2 or codes.shape[1] != width:
+        raise ValueError(
+            f"{name} of {bits} bits must be packed uint8 (n, {-(-bits // 8)}) or +-1 (n, {bits}), "
+            f"not {codes.dtype} {tuple(codes.shape)}"
+        )
+    if len(codes) == 0:
+        raise ValueError(f"{name} holds no codes")
+    if packed:
+        if bits % 8 and bool((codes[:, -1] & (0xFF >> (bits % 8))).any()):
+            raise ValueError(f"{name} has bits set beyond bit {bits}: is `bits` right?")
+    elif not bool((codes.abs() == 1).all()):
+        raise ValueError(f"unpacked {name} must all be in {{-1, +1}}")
+
+
+def _signs(codes, bits, precision):
+    """Codes as -1 and +1, (n, b) of type `precision`."""
+    if codes.dtype != torch.uint8:
+        return codes.to(precision)
+    shifts = torch.arange(7, -1, -1, dtype=torch.uint8, device=codes.device)
+    ones = (codes[:, :, None] >> shifts) & 1
+    return ones.flatten(1)[:, :bits].to(precision).mul_(2).sub_(1)
+
+
+def _level_indices(affinity, highest, device):
+    """Function of a block's corners (low, high, begin, end) to its level indices: int32 or bool."""
+    # Classes may be unsigned, which torch compares on few devices.
+    kind = np.int64 if isinstance(affinity, EqualLabels) else np.uint8
+    query, database = (
+        torch.from_numpy(part.astype(kind)).to(device) for part in (affinity.query, affinity.database)
+    )
+    if isinstance(affinity, EqualLabels):
+        return lambda low, high, begin, end: query[low:high, None] == database[begin:end]
+    labels = query.shape[1]
+    wide = device.type != "cuda" or labels > EXACT_UP_TO[torch.float16]
+    counting = torch.float32 if wide else torch.float16
+    query = query.to(counting)
+
+    def shared(low, high, begin, end):
+        common = query[low:high] @ database[begin:end].to(counting).t()
+        return common.clamp_(max=highest).to(torch.int32)
+
+    return shared

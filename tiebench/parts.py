@@ -1,0 +1,110 @@
+"""A database in parts: joint histograms of each, counted anywhere, and what they add up to.
+
+Histograms of disjoint parts add, so exact metrics of a database too large for one process come from parts
+that scattered jobs have counted, bit for bit as if it had been counted at once.
+"""
+
+import hashlib
+import re
+
+import numpy as np
+
+from tiebench.files import read_npz, write_npz
+from tiebench.hamming import MAX_AFFINITY, MAX_CODE_BITS, JointHistograms, merge
+
+_ARRAYS = ("levels", "counts", "part", "database", "query")
+
+
+def span(part, parts, items):
+    """Items of a database, as a slice, that are part number `part` (1 to `parts`), sizes as equal as can be.
+
+    Raises ValueError for a part that there is not.
+    """
+    if not 1 <= part <= parts:
+        raise ValueError(f"part {part} of {parts}: parts are numbered 1 to {parts}")
+    if parts > items:
+        raise ValueError(f"{items} items cannot be {parts} parts")
+    return slice(items * (part - 1) // parts, items * part // parts)
+
+
+def parse(text):
+    """(3, 16) from "3/16". Raises ValueError for anything else."""
+    match = re.fullmatch(r"(\d+)/(\d+)", text)
+    if match is None:
+        raise ValueError(f"a part is written as 3/16, the third of sixteen, not {text!r}")
+    part, parts = map(int, match.groups())
+    span(part, parts, parts)
+    return part, parts
+
+
+def fingerprint(query, *labels):
+    """uint8 (32,): what tells queries, their codes and labels, from others."""
+    digest = hashlib.sha256()
+    for array in (query, *labels):
+        array = np.ascontiguousarray(array)
+        digest.update(f"{array.dtype.str} {array.shape}".encode())
+        digest.update(array)
+    return np.frombuffer(digest.digest(), np.uint8)
+
+
+def save(file, histograms, part, parts, items, query):
+    """Write the histograms of one part. query: its `fingerprint`; items: of the whole database."""
+    write_npz(
+        file,
+        levels=histograms.levels,
+        counts=histograms.counts,
+        part=np.array([part, parts]),
+        database=np.array(items),
+        query=query,
+    )
+
+
+def load_merged(files):
+    """`JointHistograms` of a whole database from the files of all of its parts, in any order.
+
+    Raises ValueError that names the file, or the part, for one that is missing, given twice, of another
+    database or of other queries, or not such a file.
+    """
+    found, first = {}, None
+    for file in files:
+        arrays = _read(file)
+        part, parts = arrays["part"].tolist()
+        same = (parts, int(arrays["database"]), arrays["query"].tobytes(), arrays["counts"].shape[::2])
+        first = first or same
+        for mine, its, what in zip(
+            same, first, ("number of parts", "database", "queries", "queries or bits")
+        ):
+            if mine != its:
+                raise ValueError(f"{file}: its {what} differ from those of {files[0]}")
+        if part in found:
+            raise ValueError(f"{file}: part {part} of {parts} is given twice")
+        piece = span(part, parts, first[1])
+        if np.any(arrays["counts"].sum(axis=(1, 2)) != piece.stop - piece.start):
+            raise ValueError(f"{file}: its counts are not those of {piece.stop - piece.start} items")
+        found[part] = JointHistograms(arrays["levels"], arrays["counts"])
+    missing = sorted(set(range(1, first[0] + 1)) - set(found))
+    if missing:
+        raise ValueError(f"of {first[0]} parts, these are missing: {', '.join(map(str, missing))}")
+    return merge(found[part] for part in sorted(found))
+
+
+def _read(file):
+    arrays = read_npz(file)
+    if not _is_part(arrays):
+        raise ValueError(f"{file}: not the histograms of a part of a database")
+    return arrays
+
+
+def _is_part(arrays):
+    """Whether these are arrays that `save` may have written."""
+    if set(arrays) != set(_ARRAYS) or any(array.dtype.kind not in "iu" for array in arrays.values()):
+        return False
+    counts, levels = arrays["counts"], arrays["levels"]
+    shapes = (
+        levels.shape == counts.shape[1:2] and arrays["part"].shape == (2,) and arrays["query"].shape == (32,)
+    )
+    if not shapes or counts.ndim != 3 or 0 in counts.shape:
+        return False
+    ascending = levels[0] == 0 and np.all(levels[1:] > levels[:-1]) and levels[-1] <= MAX_AFFINITY
+    few = counts.shape[2] <= MAX_CODE_BITS + 1 and 0 < arrays["database"] < 2**62
+    return bool(ascending and few and counts.min() >= 0 and counts.max() <= arrays["database"])

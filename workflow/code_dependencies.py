@@ -1,0 +1,47 @@
+"""Which source files decide a number, and how jobs find this checkout."""
+
+import ast
+import functools
+import os
+import sys
+from pathlib import Path
+
+
+def use_this_python(root):
+    """Let jobs, `python -m workflow.scripts.<rule>`, run with this interpreter, from any working directory,
+    and find this checkout's packages before installed ones of the same name (PyPI has a `datasets`)."""
+    for variable, first in (("PATH", Path(sys.executable).parent), ("PYTHONPATH", root)):
+        known = os.environ.get(variable, "").split(os.pathsep)
+        os.environ[variable] = os.pathsep.join([str(first), *(f for f in known if f and f != str(first))])
+
+
+def code_files(root, *modules):
+    """Source files of modules (as 'tiebench.hamming') and of everything of this project they import.
+
+    What decides a number is an input of its rule: an edit reruns what depends on it, and nothing else.
+    """
+    root = Path(root)
+    rooms = {path.parent.name for path in root.glob("*/__init__.py")}
+    pending, found = list(modules), {}
+    while pending:
+        module = pending.pop()
+        path = root / (module.replace(".", "/") + ".py")
+        if not path.is_file():  # a package: its own code is what its __init__ holds
+            path = root / module.replace(".", "/") / "__init__.py"
+        if module in found or module.split(".")[0] not in rooms or not path.is_file():
+            continue
+        found[module] = str(path.relative_to(root))
+        pending += _imported_by(path)
+    return sorted(found.values())
+
+
+@functools.cache
+def _imported_by(path):
+    """Names that a source file imports. Kept: each job of a table asks for the same few files again."""
+    names = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        elif isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+    return names

@@ -1,0 +1,89 @@
+"""Settings as they are written: YAML of plain values, and nothing else."""
+
+import math
+
+import yaml
+
+from tiebench.messages import shorten
+from workflow.errors import ConfigurationError
+
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+    """YAML of plain values, in which a key that stands twice is a mistake: the first would be lost."""
+
+    def construct_mapping(self, node, deep=False):
+        seen = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                if key.value in seen and key.value != "<<":
+                    where = key.start_mark
+                    raise yaml.constructor.ConstructorError(None, None, f"the key {key.value!r} twice", where)
+                seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
+def read_settings(path):
+    """The mapping of a YAML file, {} of an empty one; raises ConfigurationError."""
+    try:
+        values = yaml.load(path.read_text(encoding="utf-8"), _Loader) or {}
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from error
+    except OSError as error:
+        raise ConfigurationError(f"{path}: {error.strerror}") from error
+    except (yaml.YAMLError, ValueError, LookupError, RecursionError) as error:
+        # Not YAMLError only: dates and numbers that there are not end in what Python says of them.
+        mark = getattr(error, "problem_mark", None)
+        line = f", line {mark.line + 1}" if mark else ""
+        problem = " ".join(str(getattr(error, "problem", None) or error).split())
+        raise ConfigurationError(f"{path}{line}: not valid YAML ({problem})") from error
+    check_plain(values, path)
+    return values
+
+
+DEEPEST = 30
+
+
+def check_plain(values, file, keys=()):
+    """Raise ConfigurationError for what no setting is: what stays can be merged, shown and kept as JSON.
+
+    Settings are made of mappings from names or numbers, lists, text, integers of 64 bits, finite numbers,
+    booleans and nothing at all.
+    """
+
+    def fail(message):
+        place = ".".join(shorten(str(key)) for key in keys).replace(".[", "[")
+        raise ConfigurationError(f"{file}: {place}: {message}" if place else f"{file}: {message}")
+
+    if not keys and not isinstance(values, dict):
+        fail(f"must be a mapping from keys to values, not a {type(values).__name__}")
+    if len(keys) > DEEPEST:
+        keys = keys[:3]
+        fail(f"goes deeper than {DEEPEST} levels")
+    if isinstance(values, dict):
+        for key, value in values.items():
+            if isinstance(key, bool) or not isinstance(key, (str, int)):
+                fail(f"the key {shorten(repr(key))} must be text: write it in quotes")
+            check_plain(key, file, (*keys, key))
+            check_plain(value, file, (*keys, key))
+    elif isinstance(values, list):
+        for index, value in enumerate(values):
+            check_plain(value, file, (*keys, f"[{index}]"))
+    elif isinstance(values, str):
+        if any(ord(character) < 32 and character not in "\n\t" for character in values) or not _utf8(values):
+            fail("holds characters that are no text")
+    elif isinstance(values, float):
+        if not math.isfinite(values):
+            fail(f"must be a finite number, not {values}")
+    elif isinstance(values, int) and not isinstance(values, bool):
+        if not -(2**63) <= values < 2**63:
+            fail("is an integer of more than 64 bits")
+    elif values is not None and not isinstance(values, bool):
+        fail(f"is a {type(values).__name__}, not text or a number: write it in quotes")
+
+
+def _utf8(text):
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:  # half of a character
+        return False
+    return True
