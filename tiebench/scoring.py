@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tiebench import exact
+from tiebench import exact, metrics
 from tiebench.hamming import JointHistograms, joint_histograms
 
 _QUERIES_AT_ONCE = 512
@@ -43,7 +43,9 @@ def score_histograms(histograms, at=(), ap_at_normaliser="hits"):
     # Some queries at a time: the metrics' temporaries are larger than the histograms they come from.
     for begin in range(0, queries, _QUERIES_AT_ONCE):
         some = histograms.counts[begin : begin + _QUERIES_AT_ONCE]
-        for name, values in _metrics(JointHistograms(histograms.levels, some), at, ap_at_normaliser).items():
+        for name, values in metrics.evaluate(
+            JointHistograms(histograms.levels, some), at, ap_at_normaliser
+        ).items():
             parts.setdefault(name, []).append(values)
     per_query = {name: np.concatenate(values) for name, values in parts.items()}
     means = {name: float(np.mean(values)) for name, values in per_query.items()}
@@ -74,16 +76,3 @@ def _cuts(items):
     """Ranks evenly spaced on a logarithmic axis, six to a decade, from 1 to the last; int64."""
     steps = np.unique(np.round(10 ** (np.arange(6 * np.ceil(np.log10(items))) / 6)).astype(np.int64))
     return np.append(steps[steps < items], items)
-
-
-def _metrics(histograms, at, ap_at_normaliser):
-    """Metric name -> (Q,) of every metric."""
-    ranges = {"ap": exact.average_precision(histograms), "ndcg": exact.ndcg(histograms)}
-    for cut in at:
-        ranges[f"ap@{cut}"] = exact.average_precision(histograms, cut, ap_at_normaliser)
-        ranges[f"ndcg@{cut}"] = exact.ndcg(histograms, cut)
-        ranges[f"precision@{cut}"] = exact.precision(histograms, cut)
-    values = {}
-    for name, found in ranges.items():
-        values |= {name: found.expected, f"{name}_min": found.minimum, f"{name}_max": found.maximum}
-    return values | {"precision_radius_2": exact.precision_within_radius(histograms, 2)}

@@ -1,0 +1,156 @@
+"""The table of metrics: names and labels, and that one new entry reaches scores, command line and names."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tiebench import exact, metrics
+from tiebench.__main__ import main
+from tiebench.hamming import EqualLabels, pack
+from tiebench.metrics import METRICS, Metric
+from tiebench.scoring import score
+
+
+@pytest.mark.parametrize(
+    ("name", "entry", "value", "label"),
+    [
+        ("ap", "ap", None, ("AP", "T")),
+        ("ndcg", "ndcg", None, ("NDCG", "T")),
+        ("ap@1000", "ap@K", 1000, ("AP@1000", "")),
+        ("ndcg@10", "ndcg@K", 10, ("NDCG@10", "")),
+        ("precision@1", "precision@K", 1, ("Precision@1", "")),
+        ("precision_radius_2", "precision_radius_R", 2, ("Precision within radius 2", "")),
+    ],
+)
+def test_names_resolve_to_entry_parameter_and_label(name, entry, value, label):
+    assert metrics.resolve(name) == (METRICS[entry], value)
+    assert metrics.label(name) == label
+    assert METRICS[entry].spell(value) == name
+    told = metrics.description(name)
+    assert told.endswith(".") and "{" not in told and (value is None or str(value) in told)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("mAP", "did you mean 'ap'?"),
+        ("MAP@1000", "did you mean 'ap@K'?"),
+        ("app", "did you mean 'ap'?"),
+        ("NDCG@10", "did you mean 'ndcg@K'?"),
+        ("precison@100", "did you mean 'precision@K'?"),
+        ("precision_radius", "did you mean 'precision_radius_R'?"),
+        ("precision_radius_3", "did you mean 'precision_radius_2'?"),
+        ("ap@0", "K must be a positive integer"),
+        ("ap@", "K must be a positive integer"),
+        ("ap@-5", "K must be a positive integer"),
+        ("ap@K", "as in 'ap@1000'"),
+        ("ap_min", "no metric 'ap_min'; known: ap, ndcg, ap@K"),
+        ("ap@1e3", "no metric 'ap@1e3'"),
+        ("ap@\u0661", "K must be a positive integer"),
+        ("", "no metric ''"),
+    ],
+)
+def test_unknown_names_end_in_the_nearest_one(name, message):
+    for function in (metrics.resolve, metrics.label, metrics.description):
+        with pytest.raises(ValueError) as caught:
+            function(name)
+        assert message in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+
+def codes_and_labels(queries=40, items=300, bits=7):
+    generator = np.random.default_rng(3)
+    codes = [pack(generator.integers(0, 2, (n, bits))) for n in (queries, items)]
+    labels = [generator.integers(0, 12, n) for n in (queries, items)]
+    labels[0][0] = 99  # nothing is relevant to the first query
+    return codes, EqualLabels(*labels)
+
+
+def test_scores_hold_what_the_table_says_and_lie_in_its_bounds():
+    codes, affinity = codes_and_labels()
+    per_query = score(*codes, 7, affinity, at=(5, 50)).per_query
+    expected = []
+    for metric in METRICS.values():
+        values = {None: [None], "cutoff": [5, 50], "radius": metric.radii}[metric.parameter]
+        for value in values:
+            endings = ("", "_min", "_max") if metric.has_range else ("",)
+            expected += [metric.spell(value) + ending for ending in endings]
+    assert sorted(per_query) == sorted(expected)
+    for name, values in per_query.items():
+        metric, _ = metrics.resolve(name.removesuffix("_min").removesuffix("_max"))
+        assert metric.low <= values.min() and values.max() <= metric.high
+        assert values[0] == metric.without_relevant
+
+
+def mean_rank(histograms):
+    """Mean rank of the relevant items, ties at the middle of their ranks: lower is better."""
+    items = histograms.counts.sum(axis=1)
+    relevant = histograms.counts[:, 1:].sum(axis=1)
+    ranks = items.cumsum(axis=1) - (items - 1) / 2
+    return (ranks * relevant).sum(axis=1) / np.maximum(relevant.sum(axis=1), 1)
+
+
+MEAN_RANK = Metric(
+    name="mean_rank",
+    label="Mean rank",
+    description="Mean rank of the relevant items.",
+    source="this test",
+    compute=mean_rank,
+    high=np.inf,
+    higher_is_better=False,
+    has_range=False,
+)
+FIRST = Metric(
+    name="success@K",
+    parameter="cutoff",
+    label="Success@{}",
+    description="Whether a relevant item is among the first {}.",
+    source="this test",
+    compute=lambda histograms, at: exact.TieRange(*(v > 0 for v in exact.precision(histograms, at))),
+)
+
+
+def test_a_new_entry_is_all_that_a_new_metric_needs(monkeypatch, tmp_path, capsys):
+    for metric in (MEAN_RANK, FIRST):
+        monkeypatch.setitem(METRICS, metric.name, metric)
+    codes, affinity = codes_and_labels()
+    found = score(*codes, 7, affinity, at=(4,))
+    # By sorting: the mean over the two opposite orders of ties is the middle of their ranks.
+    bits = [np.unpackbits(code, axis=1)[:, :7] for code in codes]
+    distances = (bits[0][:, None] != bits[1]).sum(axis=2)
+    relevant = affinity.query[:, None] == affinity.database
+    index = np.arange(distances.shape[1])
+    for q in range(1, len(distances)):
+        ranks = [np.lexsort((order, distances[q])).argsort() + 1 for order in (index, -index)]
+        assert found.per_query["mean_rank"][q] == pytest.approx(np.mean(ranks, axis=0)[relevant[q]].mean())
+        best = np.lexsort((~relevant[q], distances[q]))[:4]
+        assert found.per_query["success@4_max"][q] == relevant[q][best].any()
+    assert list(found.per_query)[-1] == "precision_radius_2"
+
+    np.savez(
+        tmp_path / "codes.npz",
+        query=codes[0], database=codes[1], bits=7,
+        query_labels=affinity.query, database_labels=affinity.database,
+    )  # fmt: skip
+    assert main([str(tmp_path / "codes.npz"), "--at", "4"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["mean_rank"] == found.means["mean_rank"]
+    assert printed["success@4_min"] == found.means["success@4_min"]
+    assert metrics.resolve("success@4") == (FIRST, 4)
+    assert metrics.label("mean_rank") == ("Mean rank", "")
+    with pytest.raises(ValueError, match="did you mean 'mean_rank'"):
+        metrics.resolve("mean_ranks")
+
+
+def test_a_parameter_stands_at_the_end_of_the_name():
+    with pytest.raises(ValueError, match="must end in K"):
+        Metric(name="success", parameter="cutoff", label="", description="", source="", compute=mean_rank)
+
+
+def test_reading_the_table_loads_no_kernel():
+    script = "import sys, tiebench.metrics; print('numba' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "False"

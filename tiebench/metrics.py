@@ -1,0 +1,184 @@
+"""The table of metrics: what each is called, how it is computed, its bounds, direction, labels and source.
+
+Scoring, tables, figures, configuration checks, help texts and documentation take their metrics from
+`METRICS`. Adding a metric is one entry here and the function of the joint histograms that it names
+(docs/add-a-metric.md).
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tiebench import exact
+from tiebench.messages import did_you_mean
+
+if TYPE_CHECKING:  # loading the kernels takes time, and most readers of the table score nothing
+    from tiebench.hamming import JointHistograms
+
+_SYMBOLS = {"cutoff": "K", "radius": "R"}  # how a name writes its parameter: "ap@K"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric:
+    """One entry of the table.
+
+    name: as in scores; a metric with a parameter has its symbol at the end ("ap@K", "precision_radius_R").
+    parameter: None, "cutoff" (one of the K given to scoring) or "radius" (a Hamming distance).
+    compute: function of `JointHistograms`, then of the parameter if there is one, and, with
+    `takes_normaliser`, of the keyword `normaliser` (one of `exact.AP_AT_NORMALISERS`). It returns
+    `exact.TieRange` if `has_range`, else a float64 (Q,) array.
+    has_range: whether the order of tied items matters, so that "_min" and "_max" are reported too.
+    radii: for a radius, the values that are always computed.
+    low, high: bounds of every value. without_relevant: value of a query without relevant items.
+    label, subscript: display name, with "{}" for the parameter: "AP@{}". description: one sentence, likewise.
+    source: where the metric is defined.
+    """
+
+    name: str
+    label: str
+    description: str
+    source: str
+    compute: Callable[..., Any]
+    parameter: str | None = None
+    subscript: str = ""
+    low: float = 0.0
+    high: float = 1.0
+    higher_is_better: bool = True
+    has_range: bool = True
+    without_relevant: float = 0.0
+    takes_normaliser: bool = False
+    radii: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.parameter is not None and not self.name.endswith(_SYMBOLS[self.parameter]):
+            raise ValueError(f"the name of metric {self.name!r} must end in {_SYMBOLS[self.parameter]}")
+
+    def spell(self, value: int | None = None) -> str:
+        """The name with its parameter: "ap@1000"."""
+        return self.name if self.parameter is None else f"{self.name[:-1]}{value}"
+
+
+METRICS: dict[str, Metric] = {
+    metric.name: metric
+    for metric in (
+        Metric(
+            name="ap",
+            label="AP",
+            subscript="T",
+            description="Tie-aware average precision over the whole ranking.",
+            source="McSherry and Najork, ECIR 2008; He et al., CVPR 2018, Proposition 1",
+            compute=exact.average_precision,
+        ),
+        Metric(
+            name="ndcg",
+            label="NDCG",
+            subscript="T",
+            description="Tie-aware normalised discounted cumulative gain over the whole ranking, "
+            "gain 2^affinity - 1, discount 1/log2(rank + 1).",
+            source="McSherry and Najork, ECIR 2008; He et al., CVPR 2018, Proposition 1",
+            compute=exact.ndcg,
+            without_relevant=1.0,
+        ),
+        Metric(
+            name="ap@K",
+            parameter="cutoff",
+            label="AP@{}",
+            description="Tie-aware average precision of the first {} items.",
+            source="McSherry and Najork, ECIR 2008; the cut tie conditioned on its number of hits",
+            compute=exact.average_precision,
+            takes_normaliser=True,
+        ),
+        Metric(
+            name="ndcg@K",
+            parameter="cutoff",
+            label="NDCG@{}",
+            description="Tie-aware normalised discounted cumulative gain of the first {} items.",
+            source="McSherry and Najork, ECIR 2008",
+            compute=exact.ndcg,
+            without_relevant=1.0,
+        ),
+        Metric(
+            name="precision@K",
+            parameter="cutoff",
+            label="Precision@{}",
+            description="Share of relevant items among the first {} items.",
+            source="McSherry and Najork, ECIR 2008",
+            compute=exact.precision,
+        ),
+        Metric(
+            name="precision_radius_R",
+            parameter="radius",
+            radii=(2,),
+            label="Precision within radius {}",
+            description="Share of relevant items among the items within Hamming distance {}.",
+            source="Liu et al., CVPR 2012 (precision of hash lookup)",
+            compute=exact.precision_within_radius,
+            has_range=False,
+        ),
+    )
+}
+
+
+def resolve(name: str) -> tuple[Metric, int | None]:
+    """Entry and parameter of a metric by its name in scores: "ap", "ap@1000", "precision_radius_2".
+
+    Raises ValueError, one line that ends in the nearest known name, for anything else.
+    """
+    if (metric := METRICS.get(name)) is not None and metric.parameter is None:
+        return metric, None
+    for metric in METRICS.values():
+        if metric.parameter is None or not name.startswith(metric.name[:-1]):
+            continue
+        text, symbol = name[len(metric.name) - 1 :], _SYMBOLS[metric.parameter]
+        if re.fullmatch("[1-9][0-9]{0,17}" if metric.parameter == "cutoff" else "0|[1-9][0-9]{0,3}", text):
+            if metric.parameter == "radius" and int(text) not in metric.radii:
+                known = [metric.spell(radius) for radius in metric.radii]
+                raise ValueError(f"metric {name!r} is not computed{did_you_mean(name, known)}")
+            return metric, int(text)
+        if not re.search("[a-z]", text):
+            example = metric.spell(1000 if metric.parameter == "cutoff" else metric.radii[0])
+            raise ValueError(f"metric {name!r}: {symbol} must be a positive integer, as in {example!r}")
+    # Case and number play no part in what is nearest: "mAP@1000" is near "ap@K".
+    plain = re.sub(r"\d+$", "K", name.lower()).replace("@k", "@K")
+    raise ValueError(f"there is no metric {name!r}{did_you_mean(plain, METRICS)}")
+
+
+def label(name: str) -> tuple[str, str]:
+    """Display name of a metric as (text, subscript): ("AP", "T") of "ap", ("AP@1000", "") of "ap@1000".
+
+    Raises ValueError as `resolve` does.
+    """
+    metric, value = resolve(name)
+    return metric.label.format(value), metric.subscript
+
+
+def description(name: str) -> str:
+    """One sentence on a metric, its parameter put in. Raises ValueError as `resolve` does."""
+    metric, value = resolve(name)
+    return metric.description.format(value)
+
+
+def evaluate(
+    histograms: "JointHistograms", at: Sequence[int] = (), ap_at_normaliser: str = "hits"
+) -> dict[str, np.ndarray]:
+    """Every metric of the table: name -> float64 (Q,), those with a range also as "_min" and "_max".
+
+    at: the cutoffs K; ap_at_normaliser: see `exact.average_precision`. Raises ValueError for K < 1 or an
+    unknown normaliser.
+    """
+    plain = [(metric, None) for metric in METRICS.values() if metric.parameter is None]
+    cut = [(metric, k) for k in at for metric in METRICS.values() if metric.parameter == "cutoff"]
+    within = [(metric, r) for metric in METRICS.values() for r in metric.radii]
+    values = {}
+    for metric, value in (*plain, *cut, *within):
+        arguments = (histograms,) if value is None else (histograms, value)
+        options = {"normaliser": ap_at_normaliser} if metric.takes_normaliser else {}
+        found, name = metric.compute(*arguments, **options), metric.spell(value)
+        if metric.has_range:
+            values |= {name: found.expected, f"{name}_min": found.minimum, f"{name}_max": found.maximum}
+        else:
+            values[name] = found
+    return values
