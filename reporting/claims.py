@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from reporting.frames import by_cell, groups, score_of
-from reporting.names import method_name, metric_name, protocol_name
+from reporting.names import metric_name
 from reporting.statistics import (
     LEVEL,
     Difference,
@@ -25,6 +25,7 @@ from reporting.statistics import (
     intervals,
     sample,
 )
+from reporting.titles import method_title, protocol_title
 
 REPRODUCED, NOT_REPRODUCED, NOT_DECIDABLE = "reproduced", "not reproduced", "not decidable"
 FOR, AGAINST, OPEN = "for", "against", "open"
@@ -51,12 +52,11 @@ class Asked:
     """The cells of a table that a claim may look at, with the scores of their runs."""
 
     def __init__(self, table: Mapping, records: Sequence[Mapping], claim: Mapping):
+        self.table = table
         self.seeds = table["seeds"]
         self.runs = by_cell(table, records)
         self.everything: dict[tuple, None] = {}
-        self.titles: dict[str, str] = {}
         for group in groups(table):
-            self.titles.setdefault(group.protocol, group.title)
             for bits, method in itertools.product(group.bits, group.methods):
                 self.everything[group.protocol, group.metric, bits, method] = None
         where = claim.get("where") or {}
@@ -86,7 +86,7 @@ class Asked:
         lacking = [seed for seed in self.seeds if seed not in scores.means]
         told = "; ".join(dict.fromkeys(score_of(runs.get(seed), metric)[2] for seed in lacking))
         some = f"seed{'s' * (len(lacking) > 1)} {_and(lacking)}: " if lacking and scores.means else ""
-        why = f"{method_name(method)}, {bits} bits: {some}{told}" if lacking else ""
+        why = f"{self.title(method)}, {bits} bits: {some}{told}" if lacking else ""
         return scores if scores.means else None, why
 
     def scored(self, protocol: str, metric: str, bits: int, method: str) -> bool:
@@ -96,9 +96,12 @@ class Asked:
             for record in self.runs.get((protocol, method, bits), {}).values()
         )
 
+    def title(self, method: str) -> str:
+        return method_title(self.table, method)
+
     def place(self, protocol: str, metric: str | None = None, bits: int | None = None) -> str:
         """A cell's column in words."""
-        words = [self.titles.get(protocol) or protocol_name(protocol)]
+        words = [protocol_title(self.table, protocol)]
         words += [] if metric is None else [_metric(metric)]
         return ", ".join(words + ([] if bits is None else [f"{bits} bits"]))
 
@@ -135,7 +138,7 @@ def judge(claims_files: Iterable[Mapping], table: Mapping, records: Iterable[Map
                 continue
             elsewhere = ""
             if asked.elsewhere:
-                stated = ", ".join(map(protocol_name, claim["stated_for"]))
+                stated = ", ".join(protocol_title(table, protocol) for protocol in claim["stated_for"])
                 here = "; ".join(
                     asked.place(*part) for part in dict.fromkeys(cell[:2] for cell in asked.cells)
                 )
@@ -203,12 +206,12 @@ def _above(claim: Mapping, asked: Asked) -> tuple[list[dict], str, str]:
             if method in methods and other in methods:
                 pairs.append((column, method, other))
     absent = [m for m in (*claim["methods"], *claim["others"]) if m not in seen]
-    return _decide([_two_methods(asked, *pair) for pair in pairs], absent)
+    return _decide([_two_methods(asked, *pair) for pair in pairs], [asked.title(m) for m in absent])
 
 
 def _two_methods(asked: Asked, column: tuple[str, str, int], method: str, other: str) -> Comparison:
     (left, no_left), (right, no_right) = (asked.sample(*column, name) for name in (method, other))
-    words = f"{method_name(method)} against {method_name(other)}: {asked.place(*column)}"
+    words = f"{asked.title(method)} against {asked.title(other)}: {asked.place(*column)}"
     return Comparison(words, column, left, right, "; ".join(filter(None, (no_left, no_right))))
 
 
@@ -265,7 +268,7 @@ def _run(cell: tuple) -> tuple:
 
 def _parts(asked: Asked, cell: tuple) -> list[str]:
     protocol, metric, bits, method = cell
-    return [method_name(method), asked.place(protocol), _metric(metric), f"{bits} bits"]
+    return [asked.title(method), asked.place(protocol), _metric(metric), f"{bits} bits"]
 
 
 def _words(asked: Asked, cell: tuple, other: tuple) -> str:
@@ -304,7 +307,7 @@ def _larger_gain_at_short_codes(claim: Mapping, asked: Asked) -> tuple[list[dict
         reason = "; ".join(dict.fromkeys(why for _, why in told.values() if why))
         column = (protocol, metric, short[0])
         words = (
-            f"gain of {method_name(method)} over {method_name(other)} at {_and(short)} bits against "
+            f"gain of {asked.title(method)} over {asked.title(other)} at {_and(short)} bits against "
             f"{_and(long)} bits: {asked.place(protocol, metric)}"
         )
         if any(scores is None for scores, _ in told.values()):
@@ -316,7 +319,7 @@ def _larger_gain_at_short_codes(claim: Mapping, asked: Asked) -> tuple[list[dict
         )
         comparisons.append(Comparison(words, column, left, right, reason))
     absent = [m for m in (*claim["methods"], *claim["others"]) if m not in seen]
-    return _decide(comparisons, absent)
+    return _decide(comparisons, [asked.title(m) for m in absent])
 
 
 def _mean_gain(of: Sequence[Sample], over: Sequence[Sample]) -> Sample:
@@ -337,7 +340,7 @@ def _mean_gain(of: Sequence[Sample], over: Sequence[Sample]) -> Sample:
 
 
 def _decide(comparisons: Sequence[Comparison], absent: Sequence[str] = ()) -> tuple[list[dict], str, str]:
-    """Figures, verdict and summary of comparisons, all tested; absent: methods without a cell to compare."""
+    """Figures, verdict and summary of comparisons, all tested; absent: titles of methods without a cell."""
     tested = [
         index for index, one in enumerate(comparisons) if one.left is not None and one.right is not None
     ]
@@ -375,7 +378,7 @@ def _decide(comparisons: Sequence[Comparison], absent: Sequence[str] = ()) -> tu
         reason = "; ".join(filter(None, (_reason(difference, outcome), one.reason)))
         figures.append(figure | {"outcome": outcome, "reason": reason})
     missing = len(comparisons) - len(tested)
-    notes = [f"without {_and(map(method_name, absent))}, which the table does not ask for"] if absent else []
+    notes = [f"without {_and(absent)}, which the table does not ask for"] if absent else []
     partial = sum(bool(comparisons[index].reason) for index in tested)
     if partial:
         notes.append(f"{partial} without some of the seeds")
@@ -482,7 +485,7 @@ def _ranges_overlap(claim: Mapping, asked: Asked) -> tuple[list[dict], str, str]
             continue
         for one, two in itertools.combinations(methods, 2):
             ranges = {method: _range(asked, protocol, metric, bits, method) for method in (one, two)}
-            words = f"{method_name(one)} and {method_name(two)}: {asked.place(protocol, metric, bits)}"
+            words = f"{asked.title(one)} and {asked.title(two)}: {asked.place(protocol, metric, bits)}"
             if None in ranges.values():
                 cells = [(protocol, bits, method) for method in (one, two)]
                 figures.append(_hole(words, asked, metric, cells))
@@ -519,7 +522,7 @@ def _ranges_shrink(claim: Mapping, asked: Asked) -> tuple[list[dict], str, str]:
     for (protocol, metric, method), bits in lengths.items():
         for few, many in itertools.pairwise(sorted(bits)):
             ranges = {b: _range(asked, protocol, metric, b, method) for b in (few, many)}
-            words = f"{method_name(method)}, {few} to {many} bits: {asked.place(protocol, metric)}"
+            words = f"{asked.title(method)}, {few} to {many} bits: {asked.place(protocol, metric)}"
             if None in ranges.values():
                 cells = [(protocol, b, method) for b in (few, many)]
                 figures.append(_hole(words, asked, metric, cells))
@@ -542,7 +545,7 @@ def _exact(words: str, left: float, right: float, outcome: str, reason: str) -> 
 def _hole(words: str, asked: Asked, metric: str, cells: Sequence[tuple]) -> dict:
     """A figure of which some cell, a (protocol, bits, method), has no range."""
     for protocol, bits, method in cells:
-        reason = f"{method_name(method)}, {bits} bits: no seed has all three scores"
+        reason = f"{asked.title(method)}, {bits} bits: no seed has all three scores"
         if _range(asked, protocol, metric, bits, method) is None:
             names = (metric, f"{metric}_min", f"{metric}_max")
             told = (asked.sample(protocol, name, bits, method)[1] for name in names)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import pandas as pd
 from scipy.special import stdtrit
 
-from reporting.names import method_name, protocol_name
+from reporting.titles import FAMILIES, method_title, protocol_title
 
 COLUMNS = (
     "table",
@@ -33,8 +33,6 @@ COLUMNS = (
 )
 NUMBERS = ("mean", "std", "ci_low", "ci_high", "published", "difference")
 EN_DASH = "–"
-# What a method's loss looks at: pairs, triplets or lists of items; the others are references.
-FAMILIES = ("unsupervised", "pointwise", "pairwise", "listwise")
 NO_RECORD = "no run was recorded"
 
 
@@ -83,7 +81,7 @@ def groups(table: Mapping) -> list[Group]:
         group = Group(
             protocol=block["protocol"],
             metric=block["metric"],
-            title=block.get("title") or protocol_name(block["protocol"]),
+            title=block.get("title") or protocol_title(table, block["protocol"]),
             bits=tuple(block["bits"]),
             methods=tuple(_in_order(table, methods)),
         )
@@ -135,10 +133,11 @@ def by_family(table: Mapping, methods: Sequence[str]) -> list[tuple[str, list[st
 def _in_order(table: Mapping, methods: Iterable[str]) -> list[str]:
     """Rows of a table: family after family, within one in the order of the table."""
     order = {method: index for index, method in enumerate(table["methods"])}
+    families = list(FAMILIES)
 
     def key(method):
         of = family(table, method)
-        return FAMILIES.index(of) if of in FAMILIES else len(FAMILIES), order.get(method, len(order))
+        return families.index(of) if of in families else len(families), order.get(method, len(order))
 
     return sorted(methods, key=key)
 
@@ -385,7 +384,7 @@ def notes(tidy_frame: pd.DataFrame, table: Mapping) -> tuple[list[Note], dict[tu
     result = []
     for reason, cells in cells_of.items():
         words = [
-            f"{method_name(method)} on {titles[protocol, metric]} ({', '.join(map(str, bits))} bits)"
+            f"{method_title(table, method)} on {titles[protocol, metric]} ({', '.join(map(str, bits))} bits)"
             for (protocol, metric, method), bits in cells.items()
         ]
         result.append(Note(letter[reason], "; ".join(words), reason))

@@ -17,7 +17,8 @@ from reporting.frames import (
     notes,
     panels,
 )
-from reporting.names import family_name, method_name, metric_name
+from reporting.names import metric_name
+from reporting.titles import family_title, method_title
 
 LATEX_SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -91,9 +92,9 @@ def to_latex(
         for number, (family, methods) in enumerate(by_family(table, panel.methods)):
             if family:
                 lines += [r"\addlinespace"] * (number > 0)
-                lines.append(f"\\multicolumn{{{width + 1}}}{{l}}{{\\emph{{{family_name(family)}}}}} \\\\")
+                lines.append(f"\\multicolumn{{{width + 1}}}{{l}}{{\\emph{{{family_title(family)}}}}} \\\\")
             for method in methods:
-                row = [escape_latex(method_name(method))]
+                row = [escape_latex(method_title(table, method))]
                 for group in panel.groups:
                     for bits in group.bits:
                         cell = (group.protocol, group.metric, method, bits)

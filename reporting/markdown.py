@@ -16,7 +16,8 @@ from reporting.frames import (
     marks,
     notes,
 )
-from reporting.names import family_name, method_name, metric_name
+from reporting.names import metric_name
+from reporting.titles import family_title, method_title
 
 
 def to_markdown(tidy_frame: pd.DataFrame, table: Mapping, digits: int = 3) -> str:
@@ -40,9 +41,9 @@ def to_markdown(tidy_frame: pd.DataFrame, table: Mapping, digits: int = 3) -> st
         lines += ["|:---|" + "---:|" * len(group.bits)]
         for family, methods in by_family(table, group.methods):
             if family:
-                lines.append(f"| *{family_name(family)}* |" + " |" * len(group.bits))
+                lines.append(f"| *{family_title(family)}* |" + " |" * len(group.bits))
             for method in methods:
-                row = [_markdown(method_name(method))]
+                row = [_markdown(method_title(table, method))]
                 for bits in group.bits:
                     cell = (group.protocol, group.metric, method, bits)
                     mean, std, published = values.get(cell, (math.nan,) * 3)

@@ -530,7 +530,7 @@ class TableView:
     """A table and everything that a page shows of it.
 
     table: its entry in the configuration, with name and families; records: what
-    `workflow.run_records.table_records` gives, with "training"; tidy: what `frames.tidy` made of both; published:
+    `reporting.records.table_records` gives, with "training"; tidy: what `frames.tidy` made of both; published:
     sources of published values; figures: name of the figure's module -> Drawing; statistics: one row per
     cell with the columns table, protocol, metric, method, bits, ci_low, ci_high, best, difference,
     difference_low, difference_high, p_adjusted and verdict, or None: `statistics.comparisons`; ranks: of

@@ -38,11 +38,11 @@ from datasets._files import save_array
 from datasets.splits import Split
 from methods._checkpoint import Checkpoint
 from networks import _weights, matconvnet
+from reporting.records import table_records
 from tiebench import __main__ as program
 from tiebench.files import filled, read_json, write_json
 from workflow.configuration import load
 from workflow.protocol_data import read_labels
-from workflow.run_records import table_records
 from workflow.yaml_reader import read_settings
 
 ROOT = Path(__file__).parents[1]
@@ -899,7 +899,7 @@ def records(folder, name, data):
 for name, data, words in [
     ("scores.json", b"", "no JSON"),
     ("run.json", b'{"a": 1', "no JSON"),
-    ("training.jsonl", b'{"epoch": 1}\n{"epo', "no lines of JSON"),
+    ("training.jsonl", b'{"epoch": 1}\n{"epo', "invalid lines of JSON"),
     ("per_query.npz", b"PK\x03\x04", "not a readable .npz file"),
 ]:
     case("results", f"a half-written {name}", f"digits/lsh/8/0/{name}", words)(

@@ -1,13 +1,8 @@
-"""Scores of runs, and the records of a table's runs, from the folders that its cells name and no others."""
-
-import json
-from pathlib import Path
+"""Codes and scores of one run: read and written in its folder."""
 
 import numpy as np
 
-from tiebench.files import filled, read_json, read_npz, write_json
-
-ALSO = ("training", "per_query")
+from tiebench.files import filled, read_npz, write_json
 
 
 def read_codes(folder, record, queries, items):
@@ -48,49 +43,3 @@ def write_scores(folder, record, scores):
     if scores is None:
         return f"{name}: {told['status']}, {told['reason']}"
     return f"{name}: AP_T {metrics['ap']:.4f}, NDCG_T {metrics['ndcg']:.4f}"
-
-
-def table_records(settings, runs="results/runs", also=()):
-    """One record per run of a table, as the reporting room wants them.
-
-    settings: {"table": its entry with "name", "refused": [{"protocol", "method", "bits", "reason"}, …]}.
-    A record is a dict: protocol, method, bits, seed, status ("done" or "refused"), reason, metrics (name ->
-    mean over queries), curves (name -> list, see tiebench.scoring.Scores), run (run.json). also, some of
-    * "training": a list of dicts, the lines of training.jsonl;
-    * "per_query": metric -> float64 (Q,), the same queries in the same order for all runs of a protocol, for
-      the metrics that the table's blocks ask of the protocol, and "ap".
-    A refused run has these empty.
-    """
-    table = settings["table"]
-    refused = {(c["protocol"], c["method"], c["bits"]): c["reason"] for c in settings["refused"]}
-    cells, metrics = set(), {}
-    for block in table["blocks"]:
-        metrics.setdefault(block["protocol"], {"ap"}).add(block["metric"])
-        for method in block.get("methods") or table["methods"]:
-            cells |= {(block["protocol"], method, bits) for bits in block["bits"]}
-    records = []
-    for protocol, method, bits in sorted(cells):
-        for seed in table["seeds"]:
-            record = {"protocol": protocol, "method": method, "bits": bits, "seed": seed}
-            records.append(record)
-            if (protocol, method, bits) in refused:
-                reason = refused[protocol, method, bits]
-                record |= {"status": "refused", "reason": reason, "metrics": {}, "curves": {}, "run": {}}
-                record |= {key: [] if key == "training" else {} for key in also}
-                continue
-            folder = Path(runs, protocol, method, str(bits), str(seed))
-            scores = read_json(folder / "scores.json")
-            record |= {key: scores[key] for key in ("status", "reason", "metrics", "curves")}
-            record["run"] = read_json(folder / "run.json")
-            if "training" in also:
-                record["training"] = _lines(folder / "training.jsonl")
-            if "per_query" in also:
-                record["per_query"] = read_npz(folder / "per_query.npz", metrics[protocol])
-    return records
-
-
-def _lines(path):
-    try:
-        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    except ValueError as error:
-        raise ValueError(f"{path}: no lines of JSON ({error}); remove it, and it is made anew") from error

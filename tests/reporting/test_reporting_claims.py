@@ -21,6 +21,13 @@ TABLES = ("table1", "table2", "table3", "table_alpha", "figure4")
 NOISE = np.random.default_rng(0).uniform(-0.01, 0.01, 80)
 
 
+STYLES = {
+    method: {"title": title, "family": "listwise", "colour": None, "marker": None, "paper": ""}
+    for method, title in (("talr_ap", "TALR-AP"), ("mihash", "MIHash"), ("lsh", "LSH"), ("dtsh", "DTSH"))
+}
+PROTOCOLS = {"digits": "Digits", "cifar10_s1": "CIFAR-10 (S1)", "cifar10_s2": "CIFAR-10 (S2)"}
+
+
 @pytest.fixture(autouse=True)
 def no_warnings():
     with warnings.catch_warnings():
@@ -33,6 +40,8 @@ def table(**changes):
         "name": "small",
         "seeds": [0, 1, 2],
         "methods": ["talr_ap", "mihash", "lsh"],
+        "styles": STYLES,
+        "protocols": PROTOCOLS,
         "blocks": [{"protocol": "digits", "metric": "ap", "bits": [12, 24]}],
     }
     return plain | changes

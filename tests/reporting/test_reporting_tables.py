@@ -18,6 +18,14 @@ from reporting import frames, latex, markdown
 PUBLISHED = Path(__file__).parents[2] / "config" / "published" / "he2018.yaml"
 
 
+STYLES = {
+    method: {"title": title, "family": "listwise", "colour": None, "marker": None, "paper": ""}
+    for method, title in (("talr_ap", "TALR-AP"), ("mihash", "MIHash"), ("lsh", "LSH"), ("dtsh", "DTSH"))
+}
+PROTOCOLS = {"digits": "Digits", "cifar10_s1": "CIFAR-10 (S1)", "cifar10_s2": "CIFAR-10 (S2)"}
+PROTOCOLS |= {"nus_wide": "NUS-WIDE"}
+
+
 def record(method="talr_ap", bits=12, seed=0, score=0.5, protocol="digits", **changes):
     metrics = {"ap": score, "ap_min": score - 0.1, "ap_max": score + 0.1, "ndcg": score}
     plain = {"protocol": protocol, "method": method, "bits": bits, "seed": seed}
@@ -31,6 +39,8 @@ def table(**changes):
         "description": "For tests.",
         "seeds": [0, 1, 2],
         "methods": ["talr_ap", "mihash", "lsh"],
+        "styles": STYLES,
+        "protocols": PROTOCOLS,
         "blocks": [{"protocol": "digits", "metric": "ap", "bits": [12, 24]}],
     }
     return plain | changes

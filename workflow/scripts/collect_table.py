@@ -4,9 +4,9 @@ from workflow.scripts import _job
 
 
 def work(options):
-    from reporting import claims, files, frames, statistics
+    from reporting import claims, frames, statistics, table_files
+    from reporting.records import table_records
     from tiebench.files import write_text
-    from workflow.run_records import table_records
 
     settings = options.settings
     table = settings["table"]
@@ -14,7 +14,7 @@ def work(options):
     tidy = frames.tidy(table, records, settings["published"])
     compared = statistics.comparisons(table, records)
     judged = claims.judge(settings["claims"], table, records)
-    for ending, text in files.table_files(table, tidy, compared, judged).items():
+    for ending, text in table_files.table_files(table, tidy, compared, judged).items():
         write_text(f"{options.stem}{ending}", text)
     for row in tidy[tidy["status"] != "done"].itertuples():
         _job.log.warning(

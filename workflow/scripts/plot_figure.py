@@ -8,7 +8,7 @@ def work(options):
     from pathlib import Path
 
     from reporting import drawing
-    from workflow.run_records import table_records
+    from reporting.records import table_records
 
     settings = options.settings
     module = importlib.import_module(f"reporting.figures.{options.figure}")

@@ -18,8 +18,8 @@ def work(options):
 
 def _view(settings):
     """Everything of one table that stands on a page."""
-    from reporting import claims, files, frames, page, statistics
-    from workflow.run_records import ALSO, table_records
+    from reporting import claims, frames, page, statistics, table_files
+    from reporting.records import ALSO, table_records
 
     table = settings["table"]
     records = table_records(settings, also=ALSO)
@@ -37,7 +37,7 @@ def _view(settings):
         claims=judged,
         files={
             f"{table['name']}{ending}": text
-            for ending, text in files.table_files(table, tidy, compared, judged).items()
+            for ending, text in table_files.table_files(table, tidy, compared, judged).items()
         },
     )
 

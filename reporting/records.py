@@ -1,0 +1,220 @@
+"""Published results read back: the records of a table's runs, and one data frame of all its scores."""
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from tiebench.files import read_array, read_json, read_npz
+from tiebench.messages import did_you_mean
+
+ALSO = ("training", "per_query")
+RUN_COLUMNS = ("table", "protocol", "metric", "method", "bits", "seed")
+SCORE_COLUMNS = ("score", "min", "max")
+
+
+def published_settings(table: str, results: str | Path = "results") -> dict:
+    """What `<results>/<table>.json` holds: "table", "published", "refused" and "claims".
+
+    Raises ValueError, one line with the nearest known name, where the table has not been made.
+    """
+    path = Path(results, f"{table}.json")
+    if not path.is_file():
+        known = did_you_mean(table, published_tables(results))
+        raise ValueError(f"{path} does not exist: {results} has no table {table!r}{known}")
+    settings = read_json(path)
+    if not (isinstance(settings, dict) and isinstance(settings.get("table"), dict)):
+        raise ValueError(f"{path} is not the settings of a table; delete it to regenerate it")
+    return settings
+
+
+def published_tables(results: str | Path = "results") -> list[str]:
+    """Names of the tables that a folder of results holds, sorted: `<name>.json` beside `<name>.tidy.csv`."""
+    names = (path.name.removesuffix(".tidy.csv") for path in Path(results).glob("*.tidy.csv"))
+    return sorted(name for name in names if Path(results, f"{name}.json").is_file())
+
+
+def table_records(
+    settings: Mapping, runs: str | Path = "results/runs", also: Iterable[str] = ()
+) -> list[dict]:
+    """One record per run of a table, from the folders that its cells name and no others.
+
+    settings: {"table": its entry with "name", "refused": [{"protocol", "method", "bits", "reason"}, …]}.
+    A record is a dict: protocol, method, bits, seed, status ("done" or "refused"), reason, metrics (name ->
+    mean over queries), curves (name -> list, see tiebench.scoring.Scores), run (run.json). also, some of
+    * "training": a list of dicts, the lines of training.jsonl;
+    * "per_query": metric -> float64 (Q,), the same queries in the same order for all runs of a protocol, for
+      the metrics that the table's blocks ask of the protocol, and "ap".
+    A refused run has these empty.
+
+    Raises ValueError for a damaged file, OSError for one that cannot be read; both name the file.
+    """
+    table = settings["table"]
+    refused = {(c["protocol"], c["method"], c["bits"]): c["reason"] for c in settings["refused"]}
+    cells, metrics = set(), {}
+    for block in table["blocks"]:
+        metrics.setdefault(block["protocol"], {"ap"}).add(block["metric"])
+        for method in block.get("methods") or table["methods"]:
+            cells |= {(block["protocol"], method, bits) for bits in block["bits"]}
+    records = []
+    for protocol, method, bits in sorted(cells):
+        for seed in table["seeds"]:
+            record = {"protocol": protocol, "method": method, "bits": bits, "seed": seed}
+            records.append(record)
+            if (protocol, method, bits) in refused:
+                reason = refused[protocol, method, bits]
+                record |= {"status": "refused", "reason": reason, "metrics": {}, "curves": {}, "run": {}}
+                record |= {key: [] if key == "training" else {} for key in also}
+                continue
+            folder = Path(runs, protocol, method, str(bits), str(seed))
+            scores = read_json(folder / "scores.json")
+            record |= {key: scores[key] for key in ("status", "reason", "metrics", "curves")}
+            record["run"] = read_json(folder / "run.json")
+            if "training" in also:
+                record["training"] = _lines(folder / "training.jsonl")
+            if "per_query" in also:
+                record["per_query"] = read_npz(folder / "per_query.npz", metrics[protocol])
+    return records
+
+
+def _lines(path: Path) -> list[dict]:
+    try:
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    except ValueError as error:
+        raise ValueError(f"{path}: invalid lines of JSON ({error}); delete it to regenerate it") from error
+
+
+# -- one frame of all scores ----------------------------------------------------------------------
+
+
+def load_results(
+    table: str,
+    results: str | Path = "results",
+    per_query: bool = False,
+    resources: str | Path = "resources",
+) -> pd.DataFrame:
+    """All scores of a published table as a data frame, one row per (protocol, metric, method, bits, seed).
+
+    table: its name, as in `results/<table>.csv`; results, resources: the folders that the workflow wrote.
+
+    Columns, in the table's order of blocks, methods, bits and seeds:
+
+    * table, protocol, metric, method (str), bits, seed (int);
+    * score: the mean over queries; min, max: the means over queries of the worst and the best order of tied
+      items, NaN for a metric without a range (float64);
+    * seconds: wall-clock time of training and encoding; memory: peak memory of the process in MB (float64);
+    * status: "done", "refused" (the method cannot serve the protocol) or "missing" (no such file or score);
+      reason: why there is no score (str). Numbers of a run without scores are NaN.
+
+    With per_query, one row per query instead: score, min and max are those of the query; `query` is its
+    position in the run's arrays, `item` the index of the item in the dataset, and `item_id` the dataset's own
+    id of it (`ids.npy` of the dataset; the index as text where the dataset has no ids). They are read from
+    `resources`; without the protocol's files there, `item` is <NA> and `item_id` "". A run without scores has
+    one row, with `query` <NA>.
+
+    Raises ValueError for an unknown table, for damaged files, and where the protocol's split is not the one
+    that the runs were made with; each message names the file.
+    """
+    settings = published_settings(table, results)
+    layout = settings["table"]
+    refused = {(c["protocol"], c["method"], c["bits"]): c["reason"] for c in settings.get("refused", [])}
+    queries = _Queries(Path(resources))
+    frames = []
+    for block in layout["blocks"]:
+        for method in block.get("methods") or layout["methods"]:
+            for bits in block["bits"]:
+                for seed in layout["seeds"]:
+                    folder = Path(results, "runs", block["protocol"], method, str(bits), str(seed))
+                    key = (table, block["protocol"], block["metric"], method, bits, seed)
+                    reason = refused.get((block["protocol"], method, bits))
+                    row = dict(zip(RUN_COLUMNS, key, strict=True)) | _run(folder, block["metric"], reason)
+                    frames.append(_query_rows(row, folder, queries) if per_query else row)
+    if per_query:
+        return pd.concat(frames, ignore_index=True)
+    return pd.DataFrame(frames).astype({"bits": "int64", "seed": "int64"})
+
+
+def _run(folder: Path, metric: str, refusal: str | None) -> dict:
+    """The columns of one run: its scores, costs and status."""
+    found = dict.fromkeys((*SCORE_COLUMNS, "seconds", "memory"), math.nan)
+    if refusal is not None:
+        return found | {"status": "refused", "reason": refusal}
+    if not (folder / "scores.json").is_file():
+        return found | {"status": "missing", "reason": f"{folder / 'scores.json'} does not exist"}
+    scores = read_json(folder / "scores.json")
+    if scores["status"] != "done":
+        return found | {"status": scores["status"], "reason": scores["reason"] or ""}
+    if metric not in scores["metrics"]:
+        return found | {"status": "missing", "reason": f"the run has no score named {metric}"}
+    names = dict(zip(SCORE_COLUMNS, (metric, f"{metric}_min", f"{metric}_max"), strict=True))
+    found |= {column: scores["metrics"].get(name, math.nan) for column, name in names.items()}
+    run = read_json(folder / "run.json") if (folder / "run.json").is_file() else {}
+    found |= {"seconds": run.get("seconds", math.nan), "memory": run.get("peak_memory_mb", math.nan)}
+    return found | {"status": "done", "reason": ""}
+
+
+def _query_rows(row: dict, folder: Path, queries: "_Queries") -> pd.DataFrame:
+    """One row per query of a run; a single row for a run without scores."""
+    if row["status"] != "done":
+        frame = pd.DataFrame([row | {"query": pd.NA, "item": pd.NA, "item_id": ""}])
+        return frame.astype({"query": "Int64", "item": "Int64", "bits": "int64", "seed": "int64"})
+    metric = row["metric"]
+    names = dict(zip(SCORE_COLUMNS, (metric, f"{metric}_min", f"{metric}_max"), strict=True))
+    arrays = read_npz(folder / "per_query.npz", set(names.values()))
+    if metric not in arrays:
+        raise ValueError(f"{folder / 'per_query.npz'} has no array {metric!r}; delete it to regenerate it")
+    count = len(arrays[metric])
+    scores = {column: arrays.get(name, np.full(count, np.nan)) for column, name in names.items()}
+    run = read_json(folder / "run.json") if (folder / "run.json").is_file() else {}
+    items, ids = queries.of(row["protocol"], run.get("fingerprints") or {}, count)
+    columns = {name: [value] * count for name, value in row.items()} | scores
+    frame = pd.DataFrame(columns | {"query": np.arange(count), "item": items, "item_id": ids})
+    return frame.astype({"query": "Int64", "item": "Int64"})
+
+
+class _Queries:
+    """The items that the queries of protocols are, each read once from `resources`."""
+
+    def __init__(self, resources: Path):
+        self.resources = resources
+        self.splits: dict[str, tuple[str | None, np.ndarray | None]] = {}
+        self.ids: dict[str | None, np.ndarray | None] = {}
+
+    def of(self, protocol: str, fingerprints: Mapping, count: int) -> tuple[pd.array, list[str]]:
+        """Item index and id of each query; <NA> and "" where the protocol's files are not there."""
+        fingerprint, items = self._split(protocol)
+        if items is None:
+            return pd.array([pd.NA] * count, dtype="Int64"), [""] * count
+        recorded = fingerprints.get("split")
+        if len(items) != count or (None not in (recorded, fingerprint) and recorded != fingerprint):
+            raise ValueError(
+                f"{self.resources / 'protocols' / protocol / 'split.npz'} is not the split that the runs of "
+                f"{protocol} were made with; run the workflow again"
+            )
+        ids = self._ids(fingerprints.get("dataset"))
+        names = items if ids is None else ids[items]
+        return pd.array(items, dtype="Int64"), [str(name) for name in names.tolist()]
+
+    def _split(self, protocol: str) -> tuple[str | None, np.ndarray | None]:
+        if protocol not in self.splits:
+            folder = self.resources / "protocols" / protocol
+            found: tuple[str | None, np.ndarray | None] = (None, None)
+            if (folder / "split.npz").is_file():
+                items = read_npz(folder / "split.npz", {"query"})["query"]
+                known = (folder / "split.json").is_file()
+                found = read_json(folder / "split.json").get("fingerprint") if known else None, items
+            self.splits[protocol] = found
+        return self.splits[protocol]
+
+    def _ids(self, dataset: str | None) -> np.ndarray | None:
+        """Ids of a dataset's items, found by its fingerprint; None where it has none."""
+        if dataset not in self.ids:
+            self.ids[dataset] = None
+            for file in sorted(self.resources.glob("datasets/*/dataset.json")):
+                ids = file.parent / "ids.npy"
+                if ids.is_file() and read_json(file).get("fingerprint") == dataset:
+                    self.ids[dataset] = read_array(ids)
+        return self.ids[dataset]

@@ -1,0 +1,51 @@
+"""Titles of methods, protocols and families come with the table, not from a list in reporting."""
+
+import ast
+from pathlib import Path
+
+from reporting import titles
+
+ROOT = Path(__file__).parents[2]
+TABLE = {
+    "styles": {"talr_ap": {"title": "TALR-AP"}, "plain": {"title": ""}},
+    "protocols": {"digits": "Digits", "elsewhere": "Another place"},
+    "blocks": [
+        {"protocol": "digits"},
+        {"protocol": "digits", "title": "Handwritten digits"},
+        {"protocol": "raw"},
+    ],
+}
+
+
+def test_a_method_has_the_title_of_its_table_or_else_its_name():
+    assert titles.method_title(TABLE, "talr_ap") == "TALR-AP"
+    assert titles.method_title(TABLE, "plain") == "plain"
+    assert titles.method_title(TABLE, "mihash") == titles.method_title({}, "mihash") == "mihash"
+
+
+def test_a_protocol_has_the_title_of_its_block_then_of_the_table_then_its_name():
+    found = {name: titles.protocol_title(TABLE, name) for name in ("digits", "elsewhere", "raw", "unknown")}
+    assert found == {
+        "digits": "Handwritten digits",
+        "elsewhere": "Another place",
+        "raw": "raw",
+        "unknown": "unknown",
+    }
+
+
+def test_families_that_nobody_named_keep_their_name():
+    assert titles.family_title("pairwise") == "Pairwise (triplets)"
+    assert titles.family_title("quantum") == "quantum"
+
+
+def test_no_method_or_protocol_is_named_in_the_code_that_prints_tables():
+    names = {path.stem for path in (ROOT / "methods").glob("[a-z]*.py")}
+    names |= {"digits", "digits_levels", "cifar10_s1", "cifar10_s2", "nus_wide", "imagenet100", "labelme"}
+    for module in ("titles", "frames", "statistics", "claims", "markdown", "latex", "table_files"):
+        tree = ast.parse((ROOT / "reporting" / f"{module}.py").read_text(encoding="utf-8"))
+        constants = {
+            node.value
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        }
+        assert not constants & names, (module, constants & names)
