@@ -1,12 +1,17 @@
-"""One thread for BLAS and torch, as jobs of the workflow have by default: set before they are imported.
+"""Settings of all tests.
 
-Fuzz: the same cases on every run, or, with HYPOTHESIS_PROFILE=thorough, many and ever new ones. Tests ask for
-multiples of `settings.default.max_examples`.
+One thread for BLAS and torch, the default of the workflow's jobs: set before they are imported.
+
+Hypothesis generates the same cases in every run; HYPOTHESIS_PROFILE=thorough generates ten times as many,
+new ones in each run. Tests ask for multiples of `settings.default.max_examples`.
+
+Skips that tests/skip_gate.py does not list fail the run.
 """
 
 import os
 
 from hypothesis import HealthCheck, settings
+from skip_gate import pytest_sessionfinish, pytest_terminal_summary  # noqa: F401
 
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
