@@ -1,4 +1,5 @@
-# make quick and make test set up everything they need: Python >= 3.11 is all that a machine must have.
+# `make quick` and `make test` install everything they need into .venv; the prerequisites are Python 3.11 or newer
+# and make.
 
 PYTHON ?= python3
 VENV := .venv
@@ -11,27 +12,28 @@ export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)
 .PHONY: help setup quick test lint format lock bench clean
 
 help:
-	@echo "make quick   the quick report: results/report.html (sets up first)"
-	@echo "make test    the tests (sets up first)"
-	@echo "make setup   create $(VENV) from the lock files and compile the kernels"
-	@echo "make lint    ruff, snakefmt, snakemake --lint"
-	@echo "make format  let ruff and snakefmt rewrite"
-	@echo "make bench   speed against peers, on this machine"
-	@echo "make lock    lock anew after an edit of pyproject.toml"
-	@echo "make clean   remove $(VENV)"
+	@echo "make quick   create the quick report, results/report.html"
+	@echo "make test    run all tests"
+	@echo "make setup   install the locked packages into $(VENV) and compile the kernels"
+	@echo "make lint    check style, types and rules: ruff, mypy, snakefmt, snakemake --lint"
+	@echo "make format  rewrite the sources with ruff and snakefmt"
+	@echo "make bench   compare speed and memory with other libraries on this machine"
+	@echo "make lock    update requirements.lock and environment.yml after editing pyproject.toml"
+	@echo "make clean   delete $(VENV)"
+	@echo "quick, test, lint, format, bench and lock run setup first where it is needed."
 
 setup: $(READY)
 
-# Two installations, because a hash on torch would force one build of it on every machine. Kernels are compiled
-# here once and kept beside their source, so that no run waits for the compiler.
+# torch is installed separately, because locking it with hashes would force one build on every machine. The lock is
+# complete, hence --no-deps. Kernels are compiled once, here, so that no run waits for the compiler.
 $(READY): requirements.lock requirements-torch.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	  { echo "error: Python 3.11 or newer is needed; name one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	  { echo "error: Python 3.11 or newer is required; name one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
 	  { echo "error: Python's venv module is missing; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
 	$(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --compile-bytecode --require-hashes -r requirements.lock
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --compile-bytecode --require-hashes --no-deps -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-torch.txt
 	$(BIN)/python -m workflow.compile
 	@touch $@

@@ -77,9 +77,13 @@ def test_environment_yml_holds_the_pins_of_the_lock_files_and_no_others():
     assert Version(python.removeprefix("python=")) >= Version(minimum)
 
 
-@pytest.mark.parametrize(
-    "requirement", [*PROJECT["project"]["dependencies"], *PROJECT["dependency-groups"]["dev"]]
-)
+def direct():
+    """Requirements that pyproject.toml names: the suite's, and those of every dependency group."""
+    groups = [entry for group in PROJECT["dependency-groups"].values() for entry in group]
+    return [*PROJECT["project"]["dependencies"], *(entry for entry in groups if isinstance(entry, str))]
+
+
+@pytest.mark.parametrize("requirement", direct())
 def test_every_direct_requirement_is_locked_to_a_version_that_it_allows(requirement):
     wanted = Requirement(requirement)
     pins = [r for r, _ in LOCKED if canonicalize_name(r.name) == canonicalize_name(wanted.name) and here(r)]
@@ -101,6 +105,25 @@ def test_torch_is_installed_as_pinned_up_to_the_build():
     installed = Version(metadata.version("torch"))
     assert Version(installed.public) == Version(pin.version)
     assert Version(Version(torch.__version__).public) == Version(pin.version)
+
+
+def test_the_lock_has_no_torch_and_nothing_of_cuda():
+    """torch comes from requirements-torch.txt: locked, it would force one build on every machine."""
+    names = {canonicalize_name(requirement.name) for requirement, _ in LOCKED}
+    assert "torchmetrics" in names  # depends on torch
+    assert not [n for n in names if n == "torch" or n.startswith(("nvidia", "cuda", "triton"))]
+
+
+def test_the_lock_is_complete():
+    """It is installed without resolving dependencies, so every package that another needs must be in it."""
+    names = {canonicalize_name(requirement.name) for requirement, _ in LOCKED if here(requirement)}
+    missing = set()
+    for name in names:
+        for text in metadata.requires(name) or []:
+            needed = Requirement(text)
+            if needed.marker is None or needed.marker.evaluate({"extra": ""}):
+                missing |= {canonicalize_name(needed.name)} - names
+    assert missing <= {"torch"}
 
 
 def test_what_torch_needs_is_locked_too():
