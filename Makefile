@@ -61,8 +61,8 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks
 
 lock: $(READY)
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --group dev --no-header \
-	  pyproject.toml -o requirements.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --group suite --group dev \
+	  --no-header pyproject.toml -o requirements.lock
 	$(BIN)/python -m workflow.environment
 
 clean:

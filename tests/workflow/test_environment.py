@@ -159,7 +159,7 @@ def test_every_third_party_import_of_the_code_is_asked_for():
                 elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                     imported.add(node.module.split(".")[0])
     distributions = metadata.packages_distributions()
-    asked = {canonicalize_name(Requirement(text).name) for text in PROJECT["project"]["dependencies"]}
+    asked = {canonicalize_name(Requirement(text).name) for text in PROJECT["dependency-groups"]["suite"]}
     for name in tuple(asked):
         asked |= {canonicalize_name(Requirement(text).name) for text in metadata.requires(name) or []}
     # Torchvision's builds belong to torch's: who has one uses it, its absence is told by networks/.
