@@ -10,7 +10,7 @@ import functools
 import importlib
 import itertools
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import jsonschema
@@ -84,10 +84,10 @@ def load(root, overrides=None):
             overrides[key] = _names(overrides[key])
     merged = _merge(values, overrides)
     try:
-        cards = catalogue(root / "methods")
+        files = catalogue(root / "methods")
     except ValueError as error:
         raise ConfigurationError(str(error)) from error
-    configuration = Configuration(root, merged, overrides, cards)
+    configuration = Configuration(root, merged, overrides, files)
     configuration.check()
     return configuration
 
@@ -122,17 +122,54 @@ def _merge(base, change):
 
 
 class Configuration:
-    """values: the merged configuration; cards: method name -> MethodCard."""
+    """values: the merged configuration; files: method file's stem -> its metadata (methods/_catalogue.py)."""
 
-    def __init__(self, root, values, overrides, cards):
+    def __init__(self, root, values, overrides, files):
         self.root = root
         self.values = values
         self.overrides = overrides
-        self.cards = cards
+        self.files = files
         self.sources = Sources(values)
 
     def __getitem__(self, key):
         return self.values[key]
+
+    # -- methods and their variants ------------------------------------------------------------------------
+
+    def methods_known(self):
+        """Names that a table may list, sorted: the files of methods/ and the variants of the configuration."""
+        return sorted({*self.files, *self["methods"]})
+
+    def class_of(self, name):
+        """Stem of the file that holds a method's class: the name itself, or a variant's `class`.
+
+        Raises ConfigurationError for an unknown method.
+        """
+        stem = self["methods"].get(name, {}).get("class", name)
+        if stem not in self.files:
+            raise ConfigurationError(f"unknown method {name!r}{did_you_mean(name, self.methods_known())}")
+        return stem
+
+    def metadata(self, name):
+        """Metadata of a method, or of a variant: its class's under the variant's name, title and style.
+
+        A variant without a title is shown by its name, and one without a colour or marker gets free ones where
+        it is drawn. Raises ConfigurationError for an unknown method.
+        """
+        of_class = self.files[self.class_of(name)]
+        entry = self["methods"].get(name, {})
+        own = {"title": name, "colour": None, "marker": None} if "class" in entry else {}
+        own |= {key: entry[key] for key in ("title", "colour", "marker") if key in entry}
+        known = {field.name for field in fields(of_class)}
+        return replace(of_class, name=name, **{key: value for key, value in own.items() if key in known})
+
+    def settings_of(self, name):
+        """Entries of config/methods.yaml that apply to a method, the later over the earlier.
+
+        Those of a variant are its class's and its own.
+        """
+        names = dict.fromkeys((self.class_of(name), name))
+        return [self["methods"][one] for one in names if one in self["methods"]]
 
     # -- checks that need no data --------------------------------------------------------------------------
 
@@ -195,7 +232,7 @@ class Configuration:
                 where = ("networks", name, "architecture")
                 self._known(where, entry["architecture"], _architectures(), "architecture")
         for name in self["methods"]:
-            self._known(("methods", name), name, self.cards, "method")
+            self._check_method(name)
             self._check_parameters(name)
         for folder in ("published", "claims"):
             for name, entry in self[folder].items():
@@ -213,7 +250,7 @@ class Configuration:
         for name, tuning in self["tuning"].items():
             self._known(("tuning", name, "protocol"), tuning["protocol"], self["protocols"], "protocol")
             for method in tuning["methods"]:
-                self._known(("tuning", name, "methods"), method, self.cards, "method")
+                self._known(("tuning", name, "methods"), method, self.methods_known(), "method")
             for parameter, values in tuning["space"].items():
                 self._check_space(name, tuning["methods"], parameter, values)
             if tuning["shares"]["fit"] + tuning["shares"]["query"] >= 1:
@@ -233,6 +270,7 @@ class Configuration:
     def _check_claims(self, name, entry):
         """A name that nobody has would never be met, and its claim never be judged."""
         methods = {value["method"] for paper in self["published"].values() for value in paper["values"]}
+        methods |= set(self.methods_known())
         seen = set()
         for index, claim in enumerate(entry["claims"]):
             where = ("claims", name, f"claims[{index}]")
@@ -245,7 +283,7 @@ class Configuration:
             named += [((*where, key, "method"), side.get("method", [])) for key, side in sides.items()]
             for place, names in named:
                 for method in [names] if isinstance(names, str) else names:
-                    self._known(place, method, {*self.cards, *methods}, "method")
+                    self._known(place, method, methods, "method")
             named = [((*where, "stated_for"), claim["stated_for"])]
             named += [((*where, "where", "protocol"), claim["where"].get("protocol", []))]
             named += [((*where, key, "protocol"), side.get("protocol", [])) for key, side in sides.items()]
@@ -255,13 +293,14 @@ class Configuration:
 
     def _check_space(self, name, methods, parameter, values):
         where = ("tuning", name, "space", parameter)
+        of_method = {method: self.metadata(method).parameters for method in methods}
         allowed = {
-            method: self.cards[method].parameters[parameter]
-            for method in methods
-            if parameter in self.cards[method].parameters and parameter not in GIVEN
+            method: parameters[parameter]
+            for method, parameters in of_method.items()
+            if parameter in parameters and parameter not in GIVEN
         }
         if not allowed:
-            known = sorted({key for m in methods for key in self.cards[m].parameters if key not in GIVEN})
+            known = sorted({key for parameters in of_method.values() for key in parameters} - {*GIVEN})
             self._fail(
                 where, f"none of its methods has such a hyper-parameter{did_you_mean(parameter, known)}"
             )
@@ -270,8 +309,27 @@ class Configuration:
                 if not _fits(value, annotation):
                     self._fail(where, f"of {method} must be {annotation}, not {shorten(repr(value))}")
 
+    def _check_method(self, name):
+        stem = self["methods"][name].get("class")
+        if stem is None:
+            if name not in self.files:
+                hint = did_you_mean(name, self.files)
+                self._fail(
+                    ("methods", name), f"unknown method {name!r}{hint}; a variant of a method needs a `class`"
+                )
+            return
+        where = ("methods", name, "class")
+        if name in self.files:
+            self._fail(
+                where, f"methods/{name}.py is a method of its own: give its variant of {stem} another name"
+            )
+        if stem not in self.files and "class" in self["methods"].get(stem, {}):
+            known = self["methods"][stem]["class"]
+            self._fail(where, f"{stem} is itself a variant: name its class, {known}, and repeat its settings")
+        self._known(where, stem, self.files, "method")
+
     def _check_parameters(self, method):
-        allowed = [p for p in self.cards[method].parameters if p not in GIVEN]
+        allowed = [p for p in self.metadata(method).parameters if p not in GIVEN]
         entry = self["methods"][method]
         places = [(("defaults",), entry["defaults"])]
         for protocol, change in entry["protocols"].items():
@@ -296,7 +354,7 @@ class Configuration:
                     continue
                 if name not in allowed:
                     self._fail(where, f"{method} has no such hyper-parameter{did_you_mean(name, allowed)}")
-                annotation = self.cards[method].parameters[name]
+                annotation = self.metadata(method).parameters[name]
                 if not _fits(value, annotation):
                     hint = " (YAML reads 5e-4 as text: write 5.0e-4)" if isinstance(value, str) else ""
                     self._fail(where, f"must be {annotation}, not {shorten(repr(value))}{hint}")
@@ -304,7 +362,7 @@ class Configuration:
     def _check_table(self, name, table):
         asked = set()
         for method in table["methods"]:
-            self._known(("tables", name, "methods"), method, self.cards, "method")
+            self._known(("tables", name, "methods"), method, self.methods_known(), "method")
         if name == "report":
             self._fail(("tables", name), "is the name of the page of several tables: choose another")
         for folder in ("published", "claims"):
@@ -387,16 +445,16 @@ class Configuration:
         """Why there will be no run of a cell, or None: it is to be skipped, or its method cannot serve it."""
         if {cell.protocol, self["protocols"][cell.protocol]["dataset"]} & set(skipped(self.values)):
             return "skipped"
-        card = self.cards[cell.method]
+        metadata = self.metadata(cell.method)
         kind = self["protocols"][cell.protocol]["affinity"]["kind"]
-        if card.supervision == "labels" and kind == "distance_levels":
+        if metadata.supervision == "labels" and kind == "distance_levels":
             return f"{cell.method} learns from labels, and {cell.protocol} has affinities from distances only"
         return None
 
     def end_to_end(self, cell):
         """The network that a cell's method trains end to end on images, or None: it sees features."""
         network = self["protocols"][cell.protocol]["end_to_end"]
-        return network if network is not None and self.cards[cell.method].end_to_end else None
+        return network if network is not None and self.metadata(cell.method).end_to_end else None
 
     def has_pictures(self, protocol):
         """Whether the items of a protocol's dataset can be shown: images, or vectors of pixels."""
@@ -435,15 +493,18 @@ class Configuration:
         ]
 
     def hyperparameters(self, cell):
-        """The method's hyper-parameters for a cell: defaults, then the protocol's, each then by bits."""
-        entry = self["methods"].get(cell.method, {"defaults": {}, "protocols": {}})
+        """The method's hyper-parameters for a cell: defaults, then the protocol's, each then by bits.
+
+        All of a variant's own go over all of its class's.
+        """
         chosen = {}
-        for settings in (entry["defaults"], entry["protocols"].get(cell.protocol, {})):
-            chosen |= {name: value for name, value in settings.items() if name != "by_bits"}
-            for bits, change in settings.get("by_bits", {}).items():
-                if int(bits) == cell.bits:
-                    chosen |= change
-        if "device" in self.cards[cell.method].parameters:
+        for entry in self.settings_of(cell.method):
+            for settings in (entry["defaults"], entry["protocols"].get(cell.protocol, {})):
+                chosen |= {name: value for name, value in settings.items() if name != "by_bits"}
+                for bits, change in settings.get("by_bits", {}).items():
+                    if int(bits) == cell.bits:
+                        chosen |= change
+        if "device" in self.metadata(cell.method).parameters:
             chosen["device"] = self["device"]
         return chosen
 

@@ -197,6 +197,30 @@ MISTAKES = {
         {"methods": {"talr_ap": {"defaults": yaml.safe_load("weight_decay: 5e-4")}}},
         ["methods.talr_ap.defaults.weight_decay", "5e-4"],
     ),
+    "variant of an unknown method": (
+        {"methods": {"mine": {"class": "talr_pa"}}},
+        ["methods.mine.class", "unknown method 'talr_pa'", "did you mean 'talr_ap'"],
+    ),
+    "variant of a variant": (
+        {"methods": {"a": {"class": "talr_ap"}, "b": {"class": "a"}}},
+        ["methods.b.class", "a is itself a variant", "talr_ap"],
+    ),
+    "variant named like a method": (
+        {"methods": {"mihash": {"class": "talr_ap"}}},
+        ["methods.mihash.class", "methods/mihash.py", "another name"],
+    ),
+    "hyper-parameter that the class of a variant has not": (
+        {"methods": {"mine": {"class": "talr_ap", "defaults": {"tanh_scales": 5}}}},
+        ["methods.mine.defaults.tanh_scales", "did you mean 'tanh_scale'"],
+    ),
+    "colour that is none": (
+        {"methods": {"mine": {"class": "talr_ap", "colour": "redd"}}},
+        ["methods.mine.colour", "'redd'"],
+    ),
+    "misspelt variant in a table": (
+        changed("tables", "mine", "methods", to=["talr_ap_continuatoin"]),
+        ["tables.mine.methods", "did you mean 'talr_ap_continuation'"],
+    ),
     "unknown key of a table": (
         changed("tables", "mine", "method", to=["lsh"]),
         ["tables.mine.method", "did you mean 'methods'"],
@@ -485,6 +509,55 @@ def test_hyperparameters_go_from_general_to_special():
     assert chosen("mine", 9) == {"epochs": 1, "tanh_scale": 2, "momentum": 0.6, "bins": 5}
     assert chosen("digits", 8) == {"epochs": 1, "tanh_scale": 3, "momentum": 0.5, "bins": 4}
     assert configuration.hyperparameters(Cell("mine", "lsh", 8)) == {}  # it knows no device
+
+
+VARIANTS = {
+    "talr_ap": {
+        "defaults": {"epochs": 1, "tanh_scale": 2.0, "bins": 4},
+        "protocols": {"mine": {"momentum": 0.6, "by_bits": {8: {"bins": 5, "tanh_scale": 3.0}}}},
+    },
+    "wide": {
+        "class": "talr_ap",
+        "title": "TALR-AP, wide",
+        "defaults": {"tanh_scale": 9.0},
+        "protocols": {"mine": {"by_bits": {8: {"epochs": 7}}}},
+    },
+    "bare": {"class": "talr_ap"},
+}
+
+
+def test_a_variant_has_its_class_s_hyperparameters_with_its_own_on_top():
+    configuration = load(ROOT, GOOD | {"methods": VARIANTS})
+
+    def chosen(method, protocol, bits):
+        values = configuration.hyperparameters(Cell(protocol, method, bits))
+        return {name: values[name] for name in ("epochs", "tanh_scale", "momentum", "bins")}
+
+    assert chosen("wide", "mine", 8) == {"epochs": 7, "tanh_scale": 9.0, "momentum": 0.6, "bins": 5}
+    assert chosen("wide", "mine", 9) == {"epochs": 1, "tanh_scale": 9.0, "momentum": 0.6, "bins": 4}
+    assert chosen("bare", "mine", 8) == chosen("talr_ap", "mine", 8)
+    assert chosen("talr_ap", "mine", 8) == {"epochs": 1, "tanh_scale": 3.0, "momentum": 0.6, "bins": 5}
+
+
+def test_a_variant_inherits_what_its_class_states_and_is_known_by_its_own_name():
+    configuration = load(ROOT, GOOD | {"methods": VARIANTS})
+    of_class, variant = configuration.metadata("talr_ap"), configuration.metadata("wide")
+    assert variant.name == "wide"
+    assert (variant.family, variant.supervision) == (of_class.family, of_class.supervision) == ("listwise", "binary")
+    assert variant.parameters == of_class.parameters
+    assert [configuration.class_of(name) for name in ("wide", "bare", "lsh")] == ["talr_ap", "talr_ap", "lsh"]
+    assert {"wide", "bare", "lsh", "talr_ap_continuation"} <= set(configuration.methods_known())
+    for ask in (configuration.metadata, configuration.class_of):
+        with pytest.raises(ConfigurationError, match="unknown method 'wid'; did you mean 'wide'"):
+            ask("wid")
+
+
+def test_the_continuation_of_the_appendix_is_talr_ap_whose_scale_increases_to_40():
+    configuration = load(ROOT)
+    plain = configuration.hyperparameters(Cell("cifar10_s1", "talr_ap", 24))
+    variant = configuration.hyperparameters(Cell("cifar10_s1", "talr_ap_continuation", 24))
+    assert variant == plain | {"tanh_scale_final": 40}
+    assert {cell.protocol for cell in configuration.cells("table_alpha")} == {"cifar10_s1"}
 
 
 BY_CLASS = '''"""By class: labels only. 2020."""

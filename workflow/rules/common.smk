@@ -205,8 +205,9 @@ def training_priority(runs):
     """
 
     def priority(wildcards):
-        card = CONFIGURATION.cards.get(wildcards.method)
-        if card is None or card.supervision == "none":
+        if wildcards.method not in CONFIGURATION.methods_known():
+            return 0
+        if CONFIGURATION.metadata(wildcards.method).supervision == "none":
             return 0
         return sum(int(run.format(**wildcards).split("/")[0]) for run in runs)
 
@@ -220,8 +221,9 @@ def asked(key, stage):
 
 def gpus(wildcards):
     """GPUs of a job: one for a method that uses a device, so that the others run beside it."""
-    card = CONFIGURATION.cards.get(wildcards.method)
-    return int(CONFIGURATION["device"] != "cpu" and card is not None and "device" in card.parameters)
+    if CONFIGURATION["device"] == "cpu" or wildcards.method not in CONFIGURATION.methods_known():
+        return 0
+    return int("device" in CONFIGURATION.metadata(wildcards.method).parameters)
 
 
 def method_folder(wildcards):
@@ -361,7 +363,7 @@ def affinity_settings(wildcards):
 
 def trained_network(wildcards):
     """The network that a run trains end to end, or None."""
-    if wildcards.method not in CONFIGURATION.cards:
+    if wildcards.method not in CONFIGURATION.methods_known():
         return None
     entry("protocols", wildcards.protocol)
     return CONFIGURATION.end_to_end(Cell(wildcards.protocol, wildcards.method, 0))
@@ -393,15 +395,12 @@ def run_network(wildcards):
 
 
 def method_code(wildcards):
-    """The method's own file and what it imports: editing one method reruns its runs, nothing else."""
-    if wildcards.method not in CONFIGURATION.cards:
-        known = sorted(CONFIGURATION.cards)
-        refuse(f"there is no methods/{wildcards.method}.py{did_you_mean(wildcards.method, known)}")
-    return code(f"methods.{wildcards.method}")
+    """The method's own file and what it imports: editing one method reruns its runs and its variants', no others."""
+    return code(f"methods.{or_exit(CONFIGURATION.class_of, wildcards.method)}")
 
 
 def run_settings(together):
-    """Input function: the affinity, and the hyper-parameters for each code length that belongs to a job.
+    """Input function: the class, the affinity, and the hyper-parameters for each code length of a job.
 
     For lengths that nobody asks for too: a job whose group becomes smaller has the settings that it had.
     """
@@ -414,7 +413,10 @@ def run_settings(together):
             for bits in lengths
         }
         network = run_network(wildcards)
-        return as_json({"affinity": affinity, "hyperparameters": chosen, "network": network})
+        of_class = CONFIGURATION.class_of(wildcards.method)
+        return as_json(
+            {"class": of_class, "affinity": affinity, "hyperparameters": chosen, "network": network}
+        )
 
     return settings
 
@@ -426,7 +428,7 @@ def table_settings(wildcards):
         {"title": entry("protocols", block["protocol"]).get("title", block["protocol"])} | block
         for block in table["blocks"]
     ]
-    table["families"] = {method: CONFIGURATION.cards[method].family for method in table["methods"]}
+    table["families"] = {method: CONFIGURATION.metadata(method).family for method in table["methods"]}
     published = [CONFIGURATION["published"][source] for source in table["published"]]
     refused = [
         {"protocol": cell.protocol, "method": cell.method, "bits": cell.bits, "reason": reason}
@@ -563,6 +565,7 @@ def tuning_settings(wildcards):
     cell = Cell(tuning["protocol"], wildcards.method, int(wildcards.bits))
     return as_json(
         {
+            "class": CONFIGURATION.class_of(wildcards.method),
             "tuning": {key: tuning[key] for key in ("metric", "trials", "seed", "shares", "space")},
             "affinity": entry("protocols", tuning["protocol"])["affinity"],
             "hyperparameters": CONFIGURATION.hyperparameters(cell),

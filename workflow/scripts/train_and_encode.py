@@ -8,14 +8,14 @@ def work(options):
     from methods._catalogue import load_class
     from workflow.protocol_data import Protocol
 
-    method_class = load_class(options.method)
+    method_class = load_class(settings["class"])
     if hasattr(method_class, "device"):
         import torch
 
         torch.set_num_threads(options.threads)
     weights = options.weights[0] if options.weights else None
     protocol = Protocol(options.protocol_folder, options.dataset, settings, options.items, weights)
-    decided = _decided_by(options.method, weights)
+    decided = _decided_by(settings["class"], weights)
     commit = _git_commit()
     for name in options.runs:
         bits, seed = map(int, name.split("/"))
@@ -24,6 +24,7 @@ def work(options):
         record = {
             "protocol": options.protocol,
             "method": options.method,
+            "class": settings["class"],
             "bits": bits,
             "seed": seed,
             "fingerprints": protocol.fingerprints,

@@ -16,7 +16,7 @@ def work(options):
     from workflow.tuning import draw_trials, search, validation_score
 
     tuning = settings["tuning"]
-    method_class = load_class(options.method)
+    method_class = load_class(settings["class"])
     if hasattr(method_class, "device"):
         import torch
 
