@@ -543,7 +543,11 @@ def test_a_variant_inherits_what_its_class_states_and_is_known_by_its_own_name()
     configuration = load(ROOT, GOOD | {"methods": VARIANTS})
     of_class, variant = configuration.metadata("talr_ap"), configuration.metadata("wide")
     assert variant.name == "wide"
-    assert (variant.family, variant.supervision) == (of_class.family, of_class.supervision) == ("listwise", "binary")
+    assert (
+        (variant.family, variant.supervision)
+        == (of_class.family, of_class.supervision)
+        == ("listwise", "binary")
+    )
     assert variant.parameters == of_class.parameters
     assert [configuration.class_of(name) for name in ("wide", "bare", "lsh")] == ["talr_ap", "talr_ap", "lsh"]
     assert {"wide", "bare", "lsh", "talr_ap_continuation"} <= set(configuration.methods_known())
