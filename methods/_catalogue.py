@@ -1,115 +1,203 @@
-"""Which methods there are and what they take, read from their source: listing them imports none of them."""
+"""The available methods and their metadata, read from source: listing the methods imports none of them."""
 
 import ast
 import importlib
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from methods.base import method_class
+from methods.base import HashingMethod, method_class
+from tiebench.messages import did_you_mean, one_line
 
 FOLDER = Path(__file__).parent
 SUPERVISION = ("none", "binary", "graded", "labels")
 FAMILIES = ("pointwise", "pairwise", "listwise", "unsupervised")
+METADATA = (
+    "title",
+    "paper",
+    "colour",
+    "marker",
+    "supervision",
+    "family",
+    "end_to_end",
+    "space",
+    "sees",
+)
+MARKERS = tuple("osD^v<>Pp*XhHd8")  # of matplotlib: the filled ones
+_COLOUR = re.compile(r"#[0-9A-Fa-f]{6}")
 
 
 @dataclass(frozen=True)
-class MethodCard:
-    """A method as its source states it. parameters: hyper-parameter -> annotation, also inherited ones;
-    end_to_end: whether it can learn from images, through a network."""
+class MethodMetadata:
+    """What the source of a method says about it; `methods.base.HashingMethod` describes the attributes.
+
+    parameters: hyper-parameter -> annotation, including inherited ones; title: the method's name if its class
+    gives none; summary: first line of the module's docstring.
+    """
 
     name: str
     path: Path
+    title: str
+    paper: str | None
+    colour: str | None
+    marker: str | None
     supervision: str
     family: str
     end_to_end: bool
-    parameters: dict
+    space: Mapping[str, list[Any]]
+    sees: str
+    parameters: Mapping[str, str]
     summary: str
 
 
-def catalogue(folder=FOLDER):
-    """Method name -> `MethodCard` for every file of the folder whose name does not begin with an underscore.
+@dataclass
+class _Class:
+    """A class statement: names of its bases, literal attributes, annotated fields, and attributes that are
+    not literals."""
 
-    Raises ValueError, naming the file, for one that is not a method: no such class, more than one, or a
-    `supervision` or `family` that is not one of the known words.
+    bases: list[str]
+    attributes: dict[str, Any] = field(default_factory=dict)
+    parameters: dict[str, str] = field(default_factory=dict)
+    computed: set[str] = field(default_factory=set)
+
+
+def catalogue(folder: Path | str = FOLDER) -> dict[str, MethodMetadata]:
+    """Method name -> `MethodMetadata` for every file of the folder, those with a leading underscore
+    excepted.
+
+    Raises ValueError, one line naming the file, if a file does not define exactly one method, or if its
+    metadata is missing, not a literal, or not one of the allowed values.
     """
-    shared = {}
+    shared: dict[str, _Class] = {}
     for helper in sorted({*FOLDER.glob("_*.py"), *FOLDER.glob("base/*.py")} - {Path(__file__)}):
         shared |= _classes(helper)
-    cards = {}
+    found = {}
     for path in sorted(Path(folder).glob("*.py")):
-        if path.stem.startswith("_"):
-            continue
-        classes = _classes(path)
-        known = shared | classes
-        chosen = [name for name in classes if not name.startswith("_") and _is_method(name, known)]
-        if len(chosen) != 1:
-            found = ", ".join(chosen) or "none"
-            raise ValueError(f"{path} must define one class derived from HashingMethod, found: {found}")
-        attributes, parameters = _inherit(chosen[0], known)
-        for key, allowed in (("supervision", SUPERVISION), ("family", FAMILIES)):
-            if attributes.get(key) not in allowed:
-                raise ValueError(f"{path}: {key} must be one of {allowed}, not {attributes.get(key)!r}")
-        summary = (ast.get_docstring(ast.parse(path.read_bytes())) or "").strip().split("\n")[0]
-        cards[path.stem] = MethodCard(
-            path.stem,
-            path,
-            attributes["supervision"],
-            attributes["family"],
-            bool(attributes.get("end_to_end")),
-            parameters,
-            summary,
-        )
-    return cards
+        if not path.stem.startswith("_"):
+            found[path.stem] = _metadata(path, shared)
+    return found
 
 
-def load_class(name):
-    """The class of a method, imported."""
-    return method_class(importlib.import_module(f"methods.{name}"))
-
-
-def _classes(path):
-    """Class name -> (base names, literal class attributes, annotated fields) of one source file."""
+def load_class(name: str) -> type[HashingMethod]:
+    """The class of a method, imported. Raises ValueError, one line naming the file, if the import fails."""
+    path = FOLDER / f"{name}.py"
     try:
-        tree = ast.parse(path.read_bytes(), str(path))
+        return method_class(importlib.import_module(f"methods.{name}"))
+    except SystemExit as error:
+        raise ValueError(f"{path} cannot be imported: it calls sys.exit({error.code!r})") from error
+    except Exception as error:
+        # A method's file may fail in any way.
+        if isinstance(error, ModuleNotFoundError) and error.name == f"methods.{name}":
+            raise ValueError(f"there is no method {name!r}{did_you_mean(name, catalogue())}") from error
+        raise ValueError(f"{path} cannot be imported: {type(error).__name__}: {one_line(error)}") from error
+
+
+def _metadata(path, shared):
+    tree, classes = _parsed(path), _classes(path)
+    known = shared | classes
+    chosen = [name for name in classes if not name.startswith("_") and _is_method(name, known)]
+    if len(chosen) != 1:
+        found = ", ".join(chosen) or "none"
+        raise ValueError(f"{path} must define one class derived from HashingMethod, found: {found}")
+    merged = _inherit(chosen[0], known)
+    for name in METADATA:
+        if name in merged.computed:
+            raise ValueError(f"{path}: {name} must be a literal: it is read without importing the module")
+    values = merged.attributes
+    problem = _problem(values, merged.parameters)
+    if problem:
+        raise ValueError(f"{path}: {problem}")
+    return MethodMetadata(
+        name=path.stem,
+        path=path,
+        parameters=merged.parameters,
+        summary=(ast.get_docstring(tree) or "").strip().split("\n")[0],
+        **{name: values[name] for name in METADATA} | {"title": values["title"] or path.stem},
+    )
+
+
+def _problem(values, parameters):
+    """What is wrong with the metadata of a method, or None."""
+    for name, allowed in (("supervision", SUPERVISION), ("family", FAMILIES), ("end_to_end", (True, False))):
+        if values[name] not in allowed:
+            return f"{name} must be one of {', '.join(map(str, allowed))}, not {values[name]!r}"
+    for name in ("title", "paper"):
+        if not (values[name] is None or isinstance(values[name], str)):
+            return f"{name} must be text, not {values[name]!r}"
+    if not isinstance(values["sees"], str):
+        return f"sees must be text, not {values['sees']!r}"
+    colour, marker, space = values["colour"], values["marker"], values["space"]
+    if not (colour is None or (isinstance(colour, str) and _COLOUR.fullmatch(colour))):
+        return f"colour must be '#RRGGBB', not {colour!r}"
+    if not (marker is None or marker in MARKERS):
+        return f"marker must be one of {' '.join(MARKERS)}, not {marker!r}"
+    if not isinstance(space, dict):
+        return f"space must map hyper-parameters to lists of values, not {space!r}"
+    for name, choices in space.items():
+        if name not in parameters:
+            return f"space names an unknown hyper-parameter {name!r}{did_you_mean(name, parameters)}"
+        if not isinstance(choices, list) or not choices:
+            return f"space: {name} must be a list of values, not {choices!r}"
+    return None
+
+
+def _parsed(path):
+    try:
+        return ast.parse(path.read_bytes(), str(path))
     except SyntaxError as error:
         raise ValueError(f"{path}, line {error.lineno}: {error.msg}") from error
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
+
+
+def _classes(path):
+    """Class name -> `_Class` of one source file."""
     classes = {}
-    for node in tree.body:
+    for node in _parsed(path).body:
         if not isinstance(node, ast.ClassDef):
             continue
-        bases = [
-            base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "") for base in node.bases
-        ]
-        attributes, parameters = {}, {}
+        found = _Class(
+            [base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "") for base in node.bases]
+        )
         for statement in node.body:
             if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-                name = statement.target.id
-                if name in ("supervision", "family"):
+                name, annotation = statement.target.id, ast.unparse(statement.annotation)
+                if annotation.startswith("ClassVar"):
+                    _assign(found, name, statement.value)
+                elif name in METADATA:
                     raise ValueError(f"{path}: {name} must be a plain class attribute, without annotation")
-                parameters[name] = ast.unparse(statement.annotation)
+                else:
+                    found.parameters[name] = annotation
             elif isinstance(statement, ast.Assign):
-                literal = isinstance(statement.value, ast.Constant)
                 for target in statement.targets:
                     if isinstance(target, ast.Name):
-                        attributes[target.id] = statement.value.value if literal else None
-        classes[node.name] = (bases, attributes, parameters)
+                        _assign(found, target.id, statement.value)
+        classes[node.name] = found
     return classes
 
 
+def _assign(found, name, value):
+    try:
+        found.attributes[name] = ast.literal_eval(value)
+    except (ValueError, TypeError, AttributeError):
+        found.computed.add(name)
+
+
 def _is_method(name, known):
-    return name == "HashingMethod" or any(_is_method(base, known) for base in known.get(name, ([],))[0])
+    return name == "HashingMethod" or (
+        name in known and any(_is_method(base, known) for base in known[name].bases)
+    )
 
 
 def _inherit(name, known):
-    attributes, parameters = {}, {}
+    """Attributes, fields and computed attributes of a class with those of its bases, nearer ones first."""
+    merged = _Class([])
     if name in known:
-        bases, own_attributes, own_parameters = known[name]
-        for base in bases:
-            inherited_attributes, inherited_parameters = _inherit(base, known)
-            attributes |= inherited_attributes
-            parameters |= inherited_parameters
-        attributes |= own_attributes
-        parameters |= own_parameters
-    return attributes, parameters
+        own = known[name]
+        for part in [*(_inherit(base, known) for base in reversed(own.bases)), own]:
+            merged.attributes |= part.attributes
+            merged.parameters |= part.parameters
+            merged.computed = (merged.computed - part.attributes.keys()) | part.computed
+    return merged

@@ -45,8 +45,17 @@ class BRE(HashingMethod):
     in which F falls by no more than `tolerance` times the number of pairs.
     """
 
+    title = "BRE"
+    paper = "https://papers.nips.cc/paper/3667-learning-to-hash-with-binary-reconstructive-embeddings"
+    colour = "#882255"
+    marker = "P"
     supervision = "graded"
     family = "pointwise"
+    space = {
+        "anchors": [50, 100, 200, 400],
+        "kernel": ["linear", "rbf"],
+        "partners": [0.02, 0.05, 0.1],
+    }
 
     anchors: int = 50
     partners: float = 0.05

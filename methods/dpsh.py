@@ -23,7 +23,7 @@ class DPSH(DeepHashing):
     ordered pairs of training items, theta_ij = <u_i, u_j> / 2, u the network's raw scores.
 
     A table keeps every item's latest scores, zeros at first; the pairs of a step are those of its batch with
-    the whole table. tanh_scale and tanh_scale_final are not used: scores are not squashed.
+    the whole table. Scores are not squashed.
 
     On fine-tuned networks the authors take batches of 128, 150 epochs, no momentum, learning rate 0.01
     falling to 1e-6 (PyTorch: 0.05, a tenth every 50 epochs), weight decay 5e-4 (1e-5), eta 10 (NUS-WIDE 100).
@@ -31,8 +31,18 @@ class DPSH(DeepHashing):
     which is 1 instead of thousands.
     """
 
+    title = "DPSH"
+    paper = "https://arxiv.org/abs/1511.03855"
+    colour = "#CC79A7"
+    marker = "s"
     supervision = "binary"
     family = "pointwise"
+    space = {
+        "learning_rate": [0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0],
+        "weight_decay": [0.0, 1.0e-6, 1.0e-5, 1.0e-4, 1.0e-3],
+        "momentum": [0.0, 0.9],
+        "eta": [0.01, 0.1, 1.0, 10.0, 100.0],
+    }
     changing_memory = ("table",)
 
     learning_rate: float = 3.0

@@ -35,15 +35,26 @@ class DTSH(DeepHashing):
 
     A batch is at most half of the training set. Refused: a class whose expected number of items outside of a
     batch is below `positives` or `negatives` (a batch that leaves fewer by chance draws with replacement).
-    tanh_scale and tanh_scale_final are not used: scores are not squashed.
+    Scores are not squashed.
 
     On a fine-tuned network the authors take learning rate 5e-4, times 2/3 every 20 epochs, 100 epochs, no
     momentum, weight decay 5e-4, eta 100. A linear layer on features of unit length needs a higher rate: the
     step is proportional to their squared length, which is 1 instead of thousands.
     """
 
+    title = "DTSH"
+    paper = "https://arxiv.org/abs/1612.03900"
+    colour = "#009E73"
+    marker = "^"
     supervision = "graded"
     family = "pairwise"
+    space = {
+        "learning_rate": [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0],
+        "weight_decay": [0.0, 1.0e-6, 1.0e-5, 1.0e-4, 1.0e-3],
+        "momentum": [0.0, 0.9],
+        "eta": [1.0, 10.0, 100.0, 1000.0],
+        "margin": [2.0, 6.0, 12.0, 24.0],
+    }
     changing_memory = ("table", "step")
 
     learning_rate: float = 0.5

@@ -25,8 +25,17 @@ class FastHash(TreeHashing):
     similar, dissimilar: pairs drawn per training item; passes over the blocks per bit.
     """
 
+    title = "FastHash"
+    paper = "https://arxiv.org/abs/1404.1561"
+    colour = "#225522"
+    marker = "v"
     supervision = "binary"
     family = "pointwise"
+    space = {
+        "loss": ["hinge", "ksh", "bre"],
+        "depth": [2, 4, 6, 8],
+        "trees": [50, 100, 200, 400],
+    }
 
     loss: str = "hinge"
     similar: int = 100

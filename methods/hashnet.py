@@ -26,7 +26,7 @@ class HashNet(DeepHashing):
     similarity_scale (alpha in the paper) None: 10 / bits.
 
     beta = tanh_scale (1 + growth iteration)^growth_power, refreshed every `growth_every` iterations; how many
-    there are follows from epochs and batches (the authors' 10,000 end at 7.1). tanh_scale_final is not used.
+    there are follows from epochs and batches (the authors' 10,000 end at 7.1).
 
     released_gradient: step as the released Caffe code does. Weights are |S|/|S_1| and 1 over their sum, and
     the gradient, but not the loss, has twice that and 4 c_ij on every pair, with c_ij = m^2 / (l_i l_j) for m
@@ -39,12 +39,23 @@ class HashNet(DeepHashing):
     length needs more: the step is proportional to their squared length, 1 instead of thousands.
     """
 
+    title = "HashNet"
+    paper = "https://arxiv.org/abs/1702.00758"
+    colour = "#56B4E9"
+    marker = "o"
     supervision = "binary"
     family = "pointwise"
+    space = {
+        "learning_rate": [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0],
+        "weight_decay": [0.0, 1.0e-6, 1.0e-5, 1.0e-4, 1.0e-3],
+        "tanh_scale": [0.5, 1.0, 2.0, 5.0],
+        "growth": [0.001, 0.005, 0.02, 0.1],
+    }
     changing_memory = ("iteration",)
 
     learning_rate: float = 1.0
     epochs: int = 100
+    tanh_scale: float = 1.0
     similarity_scale: float | None = None
     growth: float = 0.005
     growth_power: float = 0.5
@@ -83,7 +94,7 @@ class HashNet(DeepHashing):
         self.current_tanh_scale = self.continuation(self.memory.iteration)
         self.memory.iteration += 1
         scale = 10 / self.bits if self.similarity_scale is None else self.similarity_scale
-        first, second = self.relax(outputs).chunk(2)
+        first, second = torch.tanh(self.current_tanh_scale * outputs).chunk(2)
         if self.released_gradient:
             first, second = (_lacking_scale(codes, scale) for codes in (first, second))
         similar = affinity > 0

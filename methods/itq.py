@@ -16,6 +16,10 @@ from methods.base import Refusal
 class ITQ(LinearProjections):
     """iterations: alternations of B = sign(V R) and the orthogonal Procrustes problem for R."""
 
+    title = "ITQ"
+    paper = "https://doi.org/10.1109/CVPR.2011.5995432"
+    colour = "#AA4499"
+    marker = "X"
     supervision = "none"
     family = "unsupervised"
 

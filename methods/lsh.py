@@ -12,6 +12,10 @@ from methods._linear import LinearProjections
 
 @dataclass(kw_only=True)
 class LSH(LinearProjections):
+    title = "LSH"
+    paper = "https://doi.org/10.1145/509907.509965"
+    colour = "#777777"
+    marker = "v"
     supervision = "none"
     family = "unsupervised"
 

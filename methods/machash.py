@@ -31,8 +31,17 @@ class MACHash(HashingMethod):
     [0, 1].
     """
 
+    title = "MACHash"
+    paper = "https://arxiv.org/abs/1501.05352"
+    colour = "#666633"
+    marker = "D"
     supervision = "binary"
     family = "pointwise"
+    space = {
+        "C": [0.1, 1.0, 10.0, 100.0],
+        "mu": [0.03, 0.1, 0.3, 1.0],
+        "dissimilar": [100, 200, 500],
+    }
 
     similar: int = 100
     dissimilar: int = 500

@@ -12,7 +12,17 @@ from tiebench import relaxed
 
 @dataclass(kw_only=True)
 class MIHash(ListwiseHashing):
+    title = "MIHash"
+    paper = "https://arxiv.org/abs/1703.08919"
+    colour = "#0072B2"
+    marker = "^"
     supervision = "binary"
+    space = {
+        "learning_rate": [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0],
+        "weight_decay": [0.0, 1.0e-6, 1.0e-5, 1.0e-4, 1.0e-3],
+        "tanh_scale": [0.5, 1.0, 2.0, 5.0, 10.0, 20.0],
+        "bins": [8, 16, 32],
+    }
 
     def objective(self, codes, affinity):
         return relaxed.mutual_information(codes, affinity, self.bins or self.bits, self.delta)

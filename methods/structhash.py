@@ -31,8 +31,17 @@ class StructHash(TreeHashing):
     cutting_planes: most of them per bit; passes over the blocks per bit.
     """
 
+    title = "StructHash"
+    paper = "https://arxiv.org/abs/1407.1151"
+    colour = "#332288"
+    marker = "D"
     supervision = "graded"
     family = "listwise"
+    space = {
+        "C": [1.0, 10.0, 100.0, 1000.0],
+        "depth": [2, 4, 6, 8],
+        "trees": [50, 100, 200, 400],
+    }
 
     C: float = 100.0
     relevant: int = 50

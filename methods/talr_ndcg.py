@@ -13,7 +13,17 @@ from tiebench import relaxed
 class TalrNDCG(ListwiseHashing):
     """simplified: DCG_s, a lower bound, what the authors' code trains; otherwise DCG_r (Proposition 2)."""
 
+    title = "TALR-NDCG"
+    paper = "https://arxiv.org/abs/1705.08562"
+    colour = "#E69F00"
+    marker = "s"
     supervision = "graded"
+    space = {
+        "learning_rate": [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0],
+        "weight_decay": [0.0, 1.0e-6, 1.0e-5, 1.0e-4, 1.0e-3],
+        "tanh_scale": [0.5, 1.0, 2.0, 5.0, 10.0, 20.0],
+        "bins": [8, 16, 32],
+    }
 
     simplified: bool = True
 

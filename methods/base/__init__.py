@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -53,18 +54,33 @@ class TrainingSet:
 
 @dataclass(kw_only=True)
 class HashingMethod:
-    """Base of all methods. Hyper-parameters are dataclass fields; constructing one does nothing else.
+    """Base of all methods. Hyper-parameters are dataclass fields; constructing a method does nothing else.
 
-    Class attributes, written as literals so that they can be read without importing the module:
-    * `supervision`: "none", "binary" (uses affinity > 0), "graded" (uses its values) or "labels";
+    Metadata are class attributes, written as literals so that they can be read without importing the module:
+
+    * `title`: name for display, as "TALR-AP" (None: the name of the file);
+    * `paper`: URL or DOI of the publication;
+    * `colour`, `marker`: its look in figures, "#RRGGBB" and a filled marker of matplotlib (None: the figure
+      chooses);
+    * `supervision`: what it learns from, "none", "binary" (affinity > 0), "graded" (values of the affinity)
+      or "labels";
     * `family`: what its loss looks at, as He et al. (2018) group methods: "pointwise" (one pair of items at a
-      time), "pairwise" (triplets, that is pairs of pairs), "listwise" (rankings), or "unsupervised" (no labels);
-    * `end_to_end`: True if it can learn from images, through a network.
+      time), "pairwise" (triplets, that is pairs of pairs), "listwise" (rankings), or "unsupervised" (no
+      labels);
+    * `end_to_end`: True if it can learn from images, through a network;
+    * `space`: what tuning chooses from, hyper-parameter -> list of values (empty: nothing to tune);
+    * `sees`: what training has access to; tables mark every method for which it is not the training set.
     """
 
-    supervision = "binary"
-    family = "unsupervised"
-    end_to_end = False
+    title: ClassVar[str | None] = None
+    paper: ClassVar[str | None] = None
+    colour: ClassVar[str | None] = None
+    marker: ClassVar[str | None] = None
+    supervision: ClassVar[str] = "binary"
+    family: ClassVar[str] = "unsupervised"
+    end_to_end: ClassVar[bool] = False
+    space: ClassVar[dict[str, list[Any]]] = {}
+    sees: ClassVar[str] = "training set"
 
     bits: int = 32
     seed: int = 0

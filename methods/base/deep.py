@@ -49,13 +49,11 @@ class DeepHashing(HashingMethod):
     trained end to end.
 
     learning_rate falls by `lr_gamma` every `lr_step_size` epochs (0: never).
-    tanh_scale is the scale of tanh in the relaxed codes tanh(tanh_scale f) (eq. (tanh)); with tanh_scale_final it grows
-    geometrically from tanh_scale in the first epoch to tanh_scale_final in the last (the appendix's continuation).
     device: "cpu", "cuda" or "auto".
 
-    Of images only: backbone_lr_multiplier multiplies the learning rate of the network under the hash layer; horizontal_flip:
-    mirror each training image with probability 1/2; mixed_precision: compute in 16 bits where a CUDA device
-    does so fast (the weights, the loss and its gradient by the scores stay in 32).
+    Of images only: backbone_lr_multiplier multiplies the learning rate of the network under the hash layer;
+    horizontal_flip: mirror each training image with probability 1/2; mixed_precision: compute in 16 bits
+    where a CUDA device does so fast (the weights, the loss and its gradient by the scores stay in 32).
     """
 
     end_to_end = True
@@ -67,8 +65,6 @@ class DeepHashing(HashingMethod):
     weight_decay: float = 5e-4
     epochs: int = 50
     batch_size: int = 256
-    tanh_scale: float = 1.0
-    tanh_scale_final: float | None = None
     backbone_lr_multiplier: float = 0.1
     horizontal_flip: bool = False
     mixed_precision: bool = True
@@ -76,6 +72,7 @@ class DeepHashing(HashingMethod):
 
     # Names of what `prepare` returns that changes in training: numbers, and tensors that keep their shape.
     changing_memory = ()
+    current_tanh_scale = None
     backbone = None  # the training set's `network`, once fitted on images
 
     def loss(self, outputs, affinity, indices):
@@ -84,10 +81,6 @@ class DeepHashing(HashingMethod):
         training set."""
         # Abstract: what a deep method is; conformance tests train every one.
         raise NotImplementedError(f"{type(self).__name__} does not define loss")
-
-    def relax(self, outputs):
-        """Relaxed codes in (-1, 1) at the current scale."""
-        return torch.tanh(self.current_tanh_scale * outputs)
 
     def build_network(self, item_shape):
         """Items (n, *item_shape) to raw scores (n, bits): a hash layer, on `backbone` if there is one."""
@@ -157,7 +150,8 @@ class DeepHashing(HashingMethod):
         first, spent = checkpoint.resume()
         started = time.perf_counter() - spent
         for epoch in range(first, self.epochs):
-            rate, self.current_tanh_scale = self.schedule(epoch)
+            rate = self.schedule(epoch)
+            self.start_epoch(epoch)
             for group in optimizer.param_groups:
                 group["lr"] = rate * group["rate_multiplier"]
             begun = time.perf_counter()
@@ -171,23 +165,23 @@ class DeepHashing(HashingMethod):
                 "objective": objective,
                 "seconds": time.perf_counter() - started,
                 "learning_rate": rate,
-                "tanh_scale": self.current_tanh_scale,
             }
+            if self.current_tanh_scale is not None:
+                record["tanh_scale"] = self.current_tanh_scale
             if self.backbone is not None:
                 record["images_per_second"] = seen / (time.perf_counter() - begun)
             checkpoint.after(epoch, record)
         checkpoint.remove()
 
     def schedule(self, epoch):
-        """(learning rate, tanh_scale) of an epoch, counted from 0."""
+        """Learning rate of an epoch, counted from 0."""
         rate = self.learning_rate
         if self.lr_step_size:
             rate *= self.lr_gamma ** (epoch // self.lr_step_size)
-        if self.tanh_scale_final is None or self.epochs < 2:
-            return rate, self.tanh_scale
-        return rate, self.tanh_scale * (self.tanh_scale_final / self.tanh_scale) ** (
-            epoch / (self.epochs - 1)
-        )
+        return rate
+
+    def start_epoch(self, epoch):
+        """Called before each epoch, counted from 0."""
 
     def _epoch(self, training_set, reader, optimizer, scaler, epoch, device):
         """One pass over the training set; returns the mean loss over its items, and how many were seen."""
@@ -282,7 +276,30 @@ def _tensor(items, device):
 
 
 @dataclass(kw_only=True)
-class ListwiseHashing(DeepHashing):
+class RelaxedHashing(DeepHashing):
+    """A deep method whose loss takes relaxed codes tanh(tanh_scale f) of raw scores f (eq. (tanh)).
+
+    With tanh_scale_final the scale grows geometrically from tanh_scale in the first epoch to tanh_scale_final
+    in the last (the appendix's continuation).
+    """
+
+    tanh_scale: float = 1.0
+    tanh_scale_final: float | None = None
+
+    def relax(self, outputs):
+        """Relaxed codes in (-1, 1) at the current scale."""
+        return torch.tanh(self.current_tanh_scale * outputs)
+
+    def start_epoch(self, epoch):
+        super().start_epoch(epoch)
+        self.current_tanh_scale = self.tanh_scale
+        if self.tanh_scale_final is not None and self.epochs > 1:
+            growth = self.tanh_scale_final / self.tanh_scale
+            self.current_tanh_scale *= growth ** (epoch / (self.epochs - 1))
+
+
+@dataclass(kw_only=True)
+class ListwiseHashing(RelaxedHashing):
     """A deep method that maximises the mean of a listwise objective on soft distance histograms.
 
     bins: intervals of the histogram, so bins + 1 centres (None: one per bit); delta: half-width of the

@@ -1,4 +1,4 @@
-"""The catalogue: which files are methods, and what a bad one is told."""
+"""The catalogue: which files are methods, their metadata, and errors in their files."""
 
 import subprocess
 import sys
@@ -22,6 +22,17 @@ class Good(HashingMethod):
 
     strength: float = 1.0
 '''
+
+FULL = GOOD.replace(
+    '    supervision = "none"',
+    """    title = "Good-2"
+    paper = "https://example.org/good"
+    colour = "#12aBef"
+    marker = "P"
+    sees = "labels of the database"
+    space = {"strength": [0.1, 1.0], "seed": [1, 2]}
+    supervision = "none\"""",
+)
 
 DEEP = '''"""Deep: a method. 2021."""
 
@@ -53,37 +64,61 @@ def write(tmp_path):
     return written
 
 
-def test_cards_are_found_by_file_name_and_underscores_are_helpers(write):
+def test_methods_are_found_by_file_name_and_names_with_an_underscore_are_helpers(write):
     folder = write(good=GOOD, _helper="nonsense = 1", __init__="", deep=DEEP)
-    cards = catalogue(folder)
-    assert list(cards) == ["deep", "good"]
-    card = cards["good"]
-    assert (card.name, card.path, card.supervision, card.family) == (
+    found = catalogue(folder)
+    assert list(found) == ["deep", "good"]
+    metadata = found["good"]
+    assert (metadata.name, metadata.path, metadata.supervision, metadata.family) == (
         "good",
         folder / "good.py",
         "none",
         "unsupervised",
     )
-    assert card.summary == "Good: a method. Somebody. Something. 2020."
-    assert tuple(card.parameters) == ("bits", "seed", "strength")
+    assert metadata.summary == "Good: a method. Somebody. Something. 2020."
+    assert tuple(metadata.parameters) == ("bits", "seed", "strength")
+
+
+def test_metadata_are_read_from_the_source(write):
+    metadata = catalogue(write(good=FULL))["good"]
+    assert metadata.title == "Good-2"
+    assert metadata.paper == "https://example.org/good"
+    assert (metadata.colour, metadata.marker) == ("#12aBef", "P")
+    assert metadata.sees == "labels of the database"
+    assert metadata.space == {"strength": [0.1, 1.0], "seed": [1, 2]}
+
+
+def test_metadata_that_a_class_does_not_give_are_those_of_the_base_class(write):
+    metadata = catalogue(write(good=GOOD))["good"]
+    assert metadata.title == "good"
+    assert (metadata.paper, metadata.colour, metadata.marker) == (None, None, None)
+    assert metadata.space == {}
+    assert metadata.sees == "training set"
+
+
+def test_metadata_are_inherited_the_nearer_class_first(write):
+    text = FULL.replace("class Good(HashingMethod)", "class _Base(HashingMethod)")
+    text += """
+
+class _Other:
+    title = "Other"
+    colour = "#000000"
+
+
+class Good(_Base, _Other):
+    colour = "#ABCDEF"
+"""
+    metadata = catalogue(write(good=text))["good"]
+    assert (metadata.title, metadata.colour) == ("Good-2", "#ABCDEF")
 
 
 def test_parameters_and_attributes_are_inherited(write):
-    card = catalogue(write(deep=DEEP))["deep"]
-    assert card.family == "listwise"
-    assert card.supervision == "graded"
-    deep = ("bits", "seed", "learning_rate", "lr_gamma", "lr_step_size", "momentum")
-    deep += (
-        "weight_decay",
-        "epochs",
-        "batch_size",
-        "tanh_scale",
-        "tanh_scale_final",
-        "backbone_lr_multiplier",
-        "horizontal_flip",
-    )
-    deep += ("mixed_precision", "device", "bins", "delta")
-    assert tuple(card.parameters) == (*deep, "margin", "steepness")
+    metadata = catalogue(write(deep=DEEP))["deep"]
+    assert metadata.family == "listwise"
+    assert metadata.supervision == "graded"
+    inherited = set(catalogue()["talr_ap"].parameters) - {"simplified"}
+    assert {"bits", "learning_rate", "tanh_scale", "delta"} < inherited
+    assert set(metadata.parameters) == inherited | {"margin", "steepness"}
 
 
 def test_an_empty_folder_has_no_methods(tmp_path):
@@ -102,6 +137,17 @@ BAD = {
     "supervision that is computed": (GOOD.replace('"none"', "str()"), "supervision"),
     "supervision with an annotation": (GOOD.replace("supervision =", "supervision: str ="), "supervision"),
     "unknown family": (GOOD.replace('"unsupervised"', '"triplets"'), "family must be one of"),
+    "title that is computed": (FULL.replace('"Good-2"', "str()"), "title must be a literal"),
+    "space that is computed": (FULL.replace("[0.1, 1.0]", "list(range(3))"), "space must be a literal"),
+    "title that is a number": (FULL.replace('"Good-2"', "2"), "title must be text, not 2"),
+    "colour by name": (FULL.replace("#12aBef", "red"), "colour must be '#RRGGBB', not 'red'"),
+    "unknown marker": (FULL.replace('"P"', '"@"'), "marker must be one of o s"),
+    "space of an unknown hyper-parameter": (
+        FULL.replace('"strength": [', '"strenght": ['),
+        "unknown hyper-parameter 'strenght'; did you mean 'strength'?",
+    ),
+    "space of one value": (FULL.replace("[0.1, 1.0]", "0.1"), "strength must be a list of values, not 0.1"),
+    "empty list in space": (FULL.replace("[0.1, 1.0]", "[]"), "strength must be a list of values, not []"),
     "not Python": (GOOD.replace("class Good", "clas Good"), "line 9"),
 }
 
@@ -124,14 +170,14 @@ def test_a_file_that_is_not_text_is_a_value_error_that_names_it(write):
         catalogue(folder)
 
 
-def test_this_folder_s_cards_agree_with_its_files():
+def test_this_folder_s_found_agree_with_its_files():
     names = {path.stem for path in FOLDER.glob("*.py") if not path.stem.startswith("_")}
-    cards = catalogue()
-    assert set(cards) == names
+    found = catalogue()
+    assert set(found) == names
     assert {"lsh", "itq", "mihash", "talr_ap", "talr_ndcg"} <= names
-    for name, card in cards.items():
+    for name, metadata in found.items():
         assert load_class(name).__module__ == f"methods.{name}"
-        assert card.summary
+        assert metadata.summary
 
 
 def test_listing_methods_imports_none_of_them_nor_torch():

@@ -5,20 +5,20 @@ import json
 import random
 import re
 from dataclasses import fields
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
 import torch
 
-from methods import base
-from methods._catalogue import SUPERVISION, catalogue, load_class
+from methods import _catalogue, base
+from methods._catalogue import catalogue, load_class
 from methods.base import HashingMethod, Refusal, TrainingSet
-from methods.base.deep import DeepHashing
 from tiebench.hamming import EqualLabels
 from tiebench.scoring import score
 
-CARDS = catalogue()
-every_method = pytest.mark.parametrize("name", sorted(CARDS))
+METADATA = catalogue()
+every_method = pytest.mark.parametrize("name", sorted(METADATA))
 BITS = 6
 # Settings that only shorten training, for tests that do not ask how good the codes are.
 SHORT = {"epochs": 3, "batch_size": 32, "iterations": 5, "trees": 20}
@@ -39,7 +39,7 @@ def training_set(name, seed=0, items=120, **changes):
     vectors, labels = class_data(seed, items)
     equal = labels[:, None] == labels
     affinity, levels = equal.astype(np.int64), (0, 1)
-    if CARDS[name].supervision == "graded":
+    if METADATA[name].supervision == "graded":
         affinity = affinity + (labels[:, None] // 2 == labels // 2)
         levels = (0, 1, 2)
     made = {
@@ -58,7 +58,7 @@ def first(name, count):
 
 
 def short(name, **changes):
-    settings = {key: value for key, value in SHORT.items() if key in CARDS[name].parameters}
+    settings = {key: value for key, value in SHORT.items() if key in METADATA[name].parameters}
     return load_class(name)(**({"bits": BITS} | settings | changes))
 
 
@@ -85,7 +85,7 @@ def others():
 
 @every_method
 def test_the_docstring_cites_and_opens_with_one_sentence(name):
-    text = ast.get_docstring(ast.parse(CARDS[name].path.read_text(encoding="utf-8")))
+    text = ast.get_docstring(ast.parse(METADATA[name].path.read_text(encoding="utf-8")))
     summary = " ".join(text.split("\n\n")[0].split())
     assert summary.endswith(".")
     assert not re.search(r"\.\s+[A-Z]", summary)
@@ -95,12 +95,51 @@ def test_the_docstring_cites_and_opens_with_one_sentence(name):
 
 @every_method
 def test_what_the_catalogue_reads_is_what_the_class_has(name):
-    card, method_class = CARDS[name], load_class(name)
+    metadata, method_class = METADATA[name], load_class(name)
     assert issubclass(method_class, HashingMethod)
-    assert method_class.supervision == card.supervision
-    assert method_class.supervision in SUPERVISION
-    assert method_class.family == card.family
-    assert {entry.name for entry in fields(method_class)} == set(card.parameters)
+    for key in _catalogue.METADATA:
+        read = getattr(metadata, key)
+        assert getattr(method_class, key) == read, key
+    assert {entry.name for entry in fields(method_class)} == set(metadata.parameters)
+
+
+@every_method
+def test_the_title_and_the_address_of_the_paper_are_given(name):
+    assert METADATA[name].title
+    assert METADATA[name].title.strip() == METADATA[name].title
+    address = urlsplit(METADATA[name].paper)
+    assert address.scheme == "https"
+    assert "." in address.netloc
+    assert len(address.path) > 1
+
+
+def test_titles_and_colours_are_distinct():
+    for key in ("title", "colour"):
+        known = [getattr(metadata, key).lower() for metadata in METADATA.values() if getattr(metadata, key)]
+        assert len(set(known)) == len(known), key
+
+
+def test_a_colour_is_readable_on_white():
+    """Contrast of at least 1.9 by the definition of WCAG 2 (a marker or a line, not text)."""
+    for name, metadata in METADATA.items():
+        if metadata.colour:
+            parts = np.array([int(metadata.colour[place : place + 2], 16) for place in (1, 3, 5)]) / 255
+            linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+            assert 1.05 / (linear @ [0.2126, 0.7152, 0.0722] + 0.05) > 1.9, name
+
+
+@every_method
+def test_the_search_space_holds_distinct_values_of_each_hyperparameter_s_type(name):
+    known = {"int": (int,), "float": (int, float), "str": (str,), "bool": (bool,), "None": (type(None),)}
+    for key, values in METADATA[name].space.items():
+        assert key not in ("bits", "seed", "device")
+        types = [kind for part in METADATA[name].parameters[key].split("|") for kind in known[part.strip()]]
+        for value in values:
+            assert isinstance(value, tuple(types)), (key, value)
+            assert isinstance(value, bool) == (bool in types), (key, value)
+        assert len({json.dumps(value) for value in values}) == len(values) > 1, key
+        method = load_class(name)(**{key: values[0]})
+        assert getattr(method, key) == values[0]
 
 
 # -- construction ------------------------------------------------------------------------------------------
@@ -126,9 +165,9 @@ def test_hyperparameters_are_keyword_arguments_and_construction_does_nothing_els
 def test_hyperparameters_survive_json_and_construction(name):
     method_class = load_class(name)
     method = method_class(bits=9, seed=4)
-    told = json.loads(json.dumps(method.hyperparameters(), allow_nan=False))
-    assert told["bits"] == 9
-    assert method_class(**told) == method
+    values = json.loads(json.dumps(method.hyperparameters(), allow_nan=False))
+    assert values["bits"] == 9
+    assert method_class(**values) == method
 
 
 # -- fit and encode ----------------------------------------------------------------------------------------
@@ -248,7 +287,7 @@ def tie_aware_ap(method, vectors, labels):
     return score(packed, packed, method.bits, EqualLabels(labels, labels)).means["ap"]
 
 
-@pytest.mark.parametrize("name", [n for n in sorted(CARDS) if CARDS[n].supervision != "none"])
+@pytest.mark.parametrize("name", [n for n in sorted(METADATA) if METADATA[n].supervision != "none"])
 def test_a_method_that_sees_labels_beats_random_projections_on_them(name):
     vectors, labels = class_data(0)
     scores = {
@@ -263,7 +302,7 @@ def test_a_method_that_sees_labels_beats_random_projections_on_them(name):
     assert scores[name] > scores["lsh"] + 0.1
 
 
-@pytest.mark.parametrize("name", [n for n in sorted(CARDS) if CARDS[n].supervision != "none"])
+@pytest.mark.parametrize("name", [n for n in sorted(METADATA) if METADATA[n].supervision != "none"])
 @pytest.mark.parametrize("kind", ["all similar", "all dissimilar"])
 def test_a_training_set_that_tells_nothing_apart_is_refused_in_one_line(name, kind):
     labels = np.zeros(120, np.int64) if kind == "all similar" else np.arange(120)
@@ -279,7 +318,7 @@ def test_a_training_set_that_tells_nothing_apart_is_refused_in_one_line(name, ki
     assert "\n" not in str(told.value)
 
 
-@pytest.mark.parametrize("name", [n for n in sorted(CARDS) if issubclass(load_class(n), DeepHashing)])
+@pytest.mark.parametrize("name", [n for n in sorted(METADATA) if METADATA[n].end_to_end])
 @pytest.mark.parametrize("items", [0, 1])
 def test_a_deep_method_refuses_a_training_set_that_ranks_nothing(name, items):
     with pytest.raises(Refusal, match="at least 2 items") as told:

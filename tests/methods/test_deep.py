@@ -9,7 +9,7 @@ import torch
 
 from methods._catalogue import load_class
 from methods.base import Refusal, TrainingSet
-from methods.base.deep import DeepHashing
+from methods.base.deep import DeepHashing, RelaxedHashing
 
 
 def vectors(count=23, dimensions=5, classes=3, seed=0):
@@ -32,7 +32,7 @@ def training_set(items, labels, report=lambda record: None):
 
 
 @dataclass(kw_only=True)
-class Targets(DeepHashing):
+class Targets(RelaxedHashing):
     """Mean over the batch of |tanh(alpha f) - target|^2, a target per item; keeps what it was given."""
 
     def prepare(self, training_set):

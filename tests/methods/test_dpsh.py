@@ -219,7 +219,6 @@ def test_nothing_of_the_training_set_is_kept_after_training_nor_after_a_refusal(
         "item_shape",
         "backbone",
         "network",
-        "current_tanh_scale",
     }
     method.fit(training_set(np.arange(40) % 4))
     assert set(vars(method)) == names

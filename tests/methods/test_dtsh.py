@@ -388,7 +388,6 @@ def test_nothing_of_the_training_set_is_kept_after_training():
         "item_shape",
         "backbone",
         "network",
-        "current_tanh_scale",
     }
     assert set(vars(method)) == names
 
