@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import yaml
 
+from workflow import configuration_checks
 from workflow.code_dependencies import code_files
 from workflow.configuration import Cell, load
 from workflow.errors import ConfigurationError
@@ -34,6 +35,19 @@ def changed(*keys, to):
     else:
         place[keys[-1]] = to
     return values
+
+
+def of_published(methods=None, **changes):
+    """A published file with one value."""
+    value = {"protocol": "digits", "metric": "ap", "method": "lsh", "bits": 8, "value": 0.5} | changes
+    methods = {} if methods is None else {"methods": methods}
+    return {"published": {"mine": {"source": "mine", "values": [value], **methods}}}
+
+
+def of_claim(**changes):
+    """A file of claims with one claim."""
+    claim = {"id": "a", "claim": "b", "of": "c", "stated_for": ["digits"], "kind": "best", "method": "lsh"}
+    return {"claims": {"mine": {"source": "mine", "claims": [claim | changes]}}}
 
 
 def test_the_configuration_of_this_checkout_and_a_user_s_own_are_good():
@@ -221,6 +235,59 @@ MISTAKES = {
         changed("tables", "mine", "methods", to=["talr_ap_continuatoin"]),
         ["tables.mine.methods", "did you mean 'talr_ap_continuation'"],
     ),
+    "value of an unknown protocol": (of_published(protocol="digit"), ["values[0].protocol", "mean 'digits'"]),
+    "value of an unknown metric": (
+        of_published(metric="app"),
+        ["published.mine.values[0].metric", "'app'", "mean 'ap'"],
+    ),
+    "value of a misspelt method": (
+        of_published(method="talr_pa"),
+        ["published.mine.values[0].method", "'talr_pa'", "mean 'talr_ap'", "`methods`"],
+    ),
+    "value in percent": (
+        of_published(value=36.1),
+        ["published.mine.values[0].value", "between 0 and 1", "36.1", "fractions"],
+    ),
+    "negative value": (of_published(value=-0.1), ["published.mine.values[0].value", "between 0 and 1"]),
+    "published method that no value has": (
+        of_published({"sdh": {"title": "SDH"}}, method="lsh"),
+        ["published.mine.methods.sdh", "no value"],
+    ),
+    "published method without a title": (
+        of_published({"sdh": {}}, method="sdh"),
+        ["published.mine.methods.sdh", "'title' is missing"],
+    ),
+    "claim on an unknown metric": (
+        of_claim(where={"metric": "app"}),
+        ["claims.mine.claims[0].where.metric", "'app'", "mean 'ap'"],
+    ),
+    "claim on unknown metrics": (
+        of_claim(where={"metric": ["ap", "mAP@100"]}),
+        ["claims.mine.claims[0].where.metric", "'mAP@100'", "mean 'ap@K'"],
+    ),
+    "side of a claim on an unknown metric": (
+        of_claim(kind="side_above", left={"metric": "ap"}, right={"metric": "apat100"}),
+        ["claims.mine.claims[0].right.metric", "'apat100'"],
+    ),
+    "tie range of a metric that has none": (
+        of_claim(kind="tie_ranges_shrink", where={"metric": "precision_radius_2"}),
+        ["claims.mine.claims[0].where.metric", "has no range"],
+    ),
+    "tuning by an unknown metric": (
+        {
+            "tuning": {
+                "mine": {
+                    "protocol": "digits",
+                    "methods": ["itq"],
+                    "bits": [8],
+                    "space": {"iterations": [1]},
+                    "metric": "mAP",
+                }
+            }
+        },
+        ["tuning.mine.metric", "'mAP'", "mean 'ap'"],
+    ),
+    "mAP": (changed("tables", "mine", "blocks", 0, "metric", to="mAP"), ["metric", "'mAP'", "mean 'ap'"]),
     "unknown key of a table": (
         changed("tables", "mine", "method", to=["lsh"]),
         ["tables.mine.method", "did you mean 'methods'"],
@@ -509,6 +576,37 @@ def test_hyperparameters_go_from_general_to_special():
     assert chosen("mine", 9) == {"epochs": 1, "tanh_scale": 2, "momentum": 0.6, "bins": 5}
     assert chosen("digits", 8) == {"epochs": 1, "tanh_scale": 3, "momentum": 0.5, "bins": 4}
     assert configuration.hyperparameters(Cell("mine", "lsh", 8)) == {}  # it knows no device
+
+
+def test_published_scores_of_a_method_that_the_suite_has_not_need_its_title():
+    sdh = {"sdh": {"title": "SDH"}}
+    found = load(ROOT, of_published(sdh, method="sdh"))
+    assert found["published"]["mine"]["methods"] == sdh
+    # A claim may then name the method too.
+    load(ROOT, of_published(sdh, method="sdh") | of_claim(method="sdh"))
+    with pytest.raises(ConfigurationError, match="'sdh'"):
+        load(ROOT, of_published(method="sdh"))
+
+
+@pytest.mark.parametrize(
+    ("annotation", "accepted", "refused"),
+    [
+        ("int", [1, -3], [1.0, True, "1", None]),
+        ("float", [1, 0.5], [False, "0.5"]),
+        ("bool", [True], [1, "yes"]),
+        ("int | None", [None, 2], [False, 2.5]),
+        ("list[int]", [[], [1, 2]], [[1, "a"], 1, {}]),
+        ("tuple[float, ...]", [[0.5, 1]], [0.5, ["a"]]),
+        ("tuple[int, str]", [[1, "a"]], [[1], ["a", 1]]),
+        ("Literal['sgd', 'adam']", ["adam"], ["adm", 1, None]),
+        ("Literal['cosine'] | None", [None, "cosine"], ["cos"]),
+        ("list[int | None]", [[1, None]], [[1.5]]),
+        ("SomeClass", [1, "a", None], []),
+    ],
+)
+def test_a_value_fits_the_annotation_of_its_field(annotation, accepted, refused):
+    assert all(configuration_checks.fits(value, annotation) for value in accepted)
+    assert not any(configuration_checks.fits(value, annotation) for value in refused)
 
 
 VARIANTS = {

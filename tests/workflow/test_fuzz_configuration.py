@@ -13,7 +13,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workflow import configuration
+from workflow import configuration, configuration_checks
 from workflow.configuration import Configuration, load
 from workflow.errors import ConfigurationError
 
@@ -172,7 +172,8 @@ def read_once():
     """The files of this checkout are the same for every example: they are read once."""
     patch = pytest.MonkeyPatch()
     kept = functools.cache(configuration.read_settings)
-    patch.setattr(configuration, "read_settings", lambda path: copy.deepcopy(kept(path)))
+    for module in (configuration, configuration_checks):
+        patch.setattr(module, "read_settings", lambda path: copy.deepcopy(kept(path)))
     patch.setattr(configuration, "catalogue", functools.cache(configuration.catalogue))
     yield
     patch.undo()

@@ -1,0 +1,394 @@
+"""Checks of a configuration that read no data: each mistake is one line that names file, key and remedy.
+
+The schemas of workflow/schemas say what a key may hold. The functions below compare entries with each other,
+with the files of methods/, datasets/ and networks/, and with the table of metrics.
+"""
+
+import ast
+import functools
+import importlib
+import itertools
+import re
+from pathlib import Path
+
+import networks
+from tiebench import metrics
+from tiebench.messages import did_you_mean, shorten
+from workflow import schema_validation
+from workflow.data_sources import skipped
+from workflow.yaml_reader import read_settings
+
+SECTIONS = ("datasets", "networks", "protocols", "methods", "tables", "published", "claims", "tuning")
+LOADERS = (
+    "cifar10_binary",
+    "digits",
+    "features_file",
+    "imagenet100",
+    "images",
+    "labelme_gist",
+    "nus_wide",
+)
+SET_ELSEWHERE = ("bits", "seed", "device")  # parameters of methods that come from tables and general settings
+
+
+def check(configuration):
+    """Raise ConfigurationError for the first mistake; fill in the defaults of the schemas."""
+    _check_shape(configuration)
+    configuration.sources.check(configuration.fail)
+    _check_general(configuration)
+    # Each section after those that it names: a mistake is reported where it was made.
+    of_section = {
+        "datasets": _check_dataset,
+        "networks": _check_network,
+        "protocols": _check_protocol,
+        "methods": _check_method,
+        "published": _check_published,
+        "claims": _check_claims,
+        "tables": _check_table,
+        "tuning": _check_tuning,
+    }
+    for section, check_entry in of_section.items():
+        for name, entry in configuration[section].items():
+            check_entry(configuration, name, entry)
+
+
+def _check_shape(configuration):
+    folder = configuration.root / "workflow" / "schemas"
+    schemas = {path.stem: read_settings(path) for path in folder.glob("*.yaml")}
+    general = schemas["config"]["properties"]
+    for key in configuration.values:
+        if key not in {*general, *SECTIONS}:
+            configuration.fail((key,), f"unknown key{did_you_mean(key, sorted({*general, *SECTIONS}))}")
+    given = {key: configuration[key] for key in general if key in configuration.values}
+    _check_schema(configuration, (), given, schemas["config"])
+    configuration.values |= given
+    for section in SECTIONS:
+        if not isinstance(configuration[section], dict):
+            configuration.fail((section,), "must be a mapping from names to entries")
+        for name, entry in configuration[section].items():
+            where = (section, str(name))
+            if not isinstance(name, str) or not re.fullmatch(r"[a-z0-9_]+", name):
+                configuration.fail(where, "a name must be text of a-z, 0-9 and _")
+            _check_schema(configuration, where, entry, schemas[section])
+
+
+def _check_schema(configuration, where, value, schema):
+    if found := schema_validation.mistake(value, schema):
+        keys, message = found
+        configuration.fail((*where, *keys), message)
+    schema_validation.fill_defaults(value, schema)
+
+
+def _check_known(configuration, where, name, known, what):
+    if name not in known:
+        message = f"unknown {what} {shorten(repr(name))}{did_you_mean(name, sorted(known))}"
+        configuration.fail(where, message)
+
+
+def _check_metric(configuration, where, name):
+    """The metric of a name and its parameter, as `metrics.resolve`."""
+    try:
+        return metrics.resolve(name)
+    except ValueError as error:
+        configuration.fail(where, str(error))
+
+
+def _listed(value):
+    return value if isinstance(value, list) else [value]
+
+
+# -- general settings, datasets, networks, protocols -------------------------------------------------------
+
+
+def _check_general(configuration):
+    for name in configuration["report"]:
+        _check_known(configuration, ("report",), name, configuration["tables"], "table")
+    known = {**configuration["datasets"], **configuration["protocols"]}
+    for name in skipped(configuration.values):
+        _check_known(configuration, ("skip",), name, known, "dataset or protocol")
+
+
+def _check_dataset(configuration, name, entry):
+    where, loader = ("datasets", name), entry["loader"]
+    _check_known(configuration, (*where, "loader"), loader, LOADERS, "loader")
+    allowed = importlib.import_module(f"datasets.{loader}").OPTIONS
+    for option in entry["options"]:
+        if option not in allowed:
+            message = f"loader {loader} has no such option{did_you_mean(option, allowed)}"
+            configuration.fail((*where, "options", option), message)
+
+
+def _check_network(configuration, name, entry):
+    if not entry["architecture"].startswith("torchvision/"):
+        where = ("networks", name, "architecture")
+        _check_known(configuration, where, entry["architecture"], _architectures(), "architecture")
+
+
+def _check_protocol(configuration, name, entry):
+    from datasets import affinity, splits
+    from datasets._specification import kind_of
+
+    where = ("protocols", name)
+    _check_known(configuration, (*where, "dataset"), entry["dataset"], configuration["datasets"], "dataset")
+    named = {("input", "network"): entry["input"].get("network"), ("end_to_end",): entry["end_to_end"]}
+    if entry["input"]["kind"] != "network" and "network" in entry["input"]:
+        configuration.fail((*where, "input", "network"), "applies to kind 'network' only")
+    for keys, network in named.items():
+        if network is not None or (keys[0] == "input" and entry["input"]["kind"] == "network"):
+            _check_known(configuration, (*where, *keys), network, configuration["networks"], "network")
+    for key, known in (("split", splits.KINDS), ("affinity", affinity.KINDS)):
+        try:
+            kind_of(entry[key], known, key)
+        except ValueError as error:
+            configuration.fail((*where, key), str(error).removeprefix(f"{key}: "))
+
+
+@functools.cache
+def _architectures():
+    """Names of networks.catalogue, which imports torch, read from its source."""
+    tree = ast.parse(Path(networks.__file__).with_name("catalogue.py").read_text(encoding="utf-8"))
+    tables = [
+        node.value for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == "NETWORKS"
+    ]
+    return tuple(key.value for key in tables[0].keys)
+
+
+# -- methods -----------------------------------------------------------------------------------------------
+
+
+def _check_method(configuration, name, entry):
+    _check_class(configuration, name, entry.get("class"))
+    parameters = _settable(configuration, name)
+    for place, settings in _settings_with_places(configuration, name, entry):
+        for parameter, value in settings.items():
+            if parameter == "by_bits":
+                continue
+            where = ("methods", name, *place, parameter)
+            if parameter not in parameters:
+                hint = did_you_mean(parameter, parameters)
+                configuration.fail(where, f"{name} has no such hyper-parameter{hint}")
+            if not fits(value, parameters[parameter]):
+                hint = " (YAML reads 5e-4 as text: write 5.0e-4)" if isinstance(value, str) else ""
+                message = f"must be {parameters[parameter]}, not {shorten(repr(value))}{hint}"
+                configuration.fail(where, message)
+
+
+def _check_class(configuration, name, stem):
+    """That a method has a file, or a variant a class which has one."""
+    files = configuration.files
+    if stem is None:
+        if name not in files:
+            hint = did_you_mean(name, files)
+            message = f"unknown method {name!r}{hint}; a variant of a method needs a `class`"
+            configuration.fail(("methods", name), message)
+        return
+    where = ("methods", name, "class")
+    if name in files:
+        message = f"methods/{name}.py is a method of its own: give the variant of {stem} another name"
+        configuration.fail(where, message)
+    if stem not in files and "class" in configuration["methods"].get(stem, {}):
+        known = configuration["methods"][stem]["class"]
+        message = f"{stem} is itself a variant: name its class, {known}, and repeat its settings"
+        configuration.fail(where, message)
+    _check_known(configuration, where, stem, files, "method")
+
+
+def _settable(configuration, method):
+    """Hyper-parameter -> annotation, for those that config/methods.yaml and tunings may set."""
+    parameters = configuration.metadata(method).parameters
+    return {name: parameters[name] for name in parameters if name not in SET_ELSEWHERE}
+
+
+def _settings_with_places(configuration, method, entry):
+    """(keys, settings) of a method's defaults, of its changes for protocols, and of each one's `by_bits`."""
+    places = [(("defaults",), entry["defaults"])]
+    for protocol, change in entry["protocols"].items():
+        where = ("methods", method, "protocols", protocol)
+        _check_known(configuration, where, protocol, configuration["protocols"], "protocol")
+        places.append((("protocols", protocol), change))
+    for place, settings in list(places):
+        lengths = set()
+        for bits, change in settings.get("by_bits", {}).items():
+            where = ("methods", method, *place, "by_bits", bits)
+            if not re.fullmatch("[1-9][0-9]{0,3}", str(bits)):
+                configuration.fail(where, "must be a number of bits")
+            if int(bits) in lengths:
+                configuration.fail(where, "is defined twice")
+            if "by_bits" in change:
+                configuration.fail((*where, "by_bits"), "belongs one level higher")
+            lengths.add(int(bits))
+            places.append(((*place, "by_bits", bits), change))
+    return places
+
+
+_SIMPLE = {"int": (int,), "float": (int, float), "str": (str,)}
+
+
+def fits(value, annotation):
+    """Whether a value from YAML fits a field's annotation, which is text.
+
+    Understood are int, float, bool, str, None, list[…], tuple[…], Literal[…] and their unions; anything else
+    accepts every value.
+    """
+    try:
+        return _fits(value, ast.parse(annotation, mode="eval").body)
+    except SyntaxError:
+        return True
+
+
+def _fits(value, node):
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        return _fits(value, node.left) or _fits(value, node.right)
+    if isinstance(node, ast.Constant) and node.value is None:
+        return value is None
+    if isinstance(node, ast.Name) and node.id == "bool":
+        return isinstance(value, bool)
+    if isinstance(node, ast.Name) and node.id in _SIMPLE:
+        # Python counts booleans among the integers.
+        return isinstance(value, _SIMPLE[node.id]) and not isinstance(value, bool)
+    if isinstance(node, ast.Name) and node.id in ("list", "tuple"):
+        return isinstance(value, list)
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        if node.value.id == "Literal" and all(isinstance(part, ast.Constant) for part in parts):
+            return any(type(value) is type(part.value) and value == part.value for part in parts)
+        if node.value.id in ("list", "tuple"):
+            if not isinstance(value, list):
+                return False
+            repeated = isinstance(parts[-1], ast.Constant) and parts[-1].value is Ellipsis
+            if node.value.id == "list" or repeated:
+                return all(_fits(one, parts[0]) for one in value)
+            return len(value) == len(parts) and all(map(_fits, value, parts))
+    return True
+
+
+# -- published scores and claims ---------------------------------------------------------------------------
+
+
+def _check_source(configuration, section, name, entry):
+    if entry["source"] != name:
+        message = f"must be {name!r}, the file's name, not {entry['source']!r}"
+        configuration.fail((section, name, "source"), message)
+
+
+def _check_published(configuration, name, entry):
+    """A value that names nothing known would be missing from every table without a word."""
+    _check_source(configuration, "published", name, entry)
+    methods = {*configuration.methods_known(), *entry["methods"]}
+    seen = set()
+    for index, value in enumerate(entry["values"]):
+        where = ("published", name, f"values[{index}]")
+        protocols = configuration["protocols"]
+        _check_known(configuration, (*where, "protocol"), value["protocol"], protocols, "protocol")
+        if value["method"] not in methods:
+            hint = did_you_mean(value["method"], sorted(methods))
+            remedy = "list a method that exists in the paper only under `methods`, with its title"
+            configuration.fail((*where, "method"), f"unknown method {value['method']!r}{hint}; {remedy}")
+        metric, _ = _check_metric(configuration, (*where, "metric"), value["metric"])
+        if not metric.low <= value["value"] <= metric.high:
+            percent = "; write percentages as fractions" if metric.high == 1 < value["value"] <= 100 else ""
+            bounds = f"{metric.low:g} and {metric.high:g}"
+            message = f"{value['metric']} is between {bounds}, not {value['value']}{percent}"
+            configuration.fail((*where, "value"), message)
+        cell = tuple(value[key] for key in ("protocol", "metric", "method", "bits"))
+        if cell in seen:
+            configuration.fail(where, "{}, {}, {} at {} bits is defined twice".format(*cell))
+        seen.add(cell)
+    used = {value["method"] for value in entry["values"]}
+    for method in entry["methods"]:
+        if method not in used:
+            where = ("published", name, "methods", method)
+            configuration.fail(where, f"no value is of this method{did_you_mean(method, sorted(used))}")
+
+
+def _check_claims(configuration, name, entry):
+    """A claim that names nothing known would never be judged."""
+    _check_source(configuration, "claims", name, entry)
+    methods = {value["method"] for paper in configuration["published"].values() for value in paper["values"]}
+    methods |= set(configuration.methods_known())
+    seen = set()
+    for index, claim in enumerate(entry["claims"]):
+        where = ("claims", name, f"claims[{index}]")
+        if claim["id"] in seen:
+            configuration.fail((*where, "id"), f"{claim['id']!r} is defined twice")
+        seen.add(claim["id"])
+        for keys, what, names in _names_in(claim):
+            for one in names:
+                if what == "metric":
+                    metric, _ = _check_metric(configuration, (*where, *keys), one)
+                    if claim["kind"].startswith("tie_ranges") and not metric.has_range:
+                        configuration.fail((*where, *keys), f"{one} has no range: ties do not affect it")
+                else:
+                    known = methods if what == "method" else configuration["protocols"]
+                    _check_known(configuration, (*where, *keys), one, known, what)
+
+
+def _names_in(claim):
+    """(keys, "method", "protocol" or "metric", names) of everything that a claim names."""
+    for key in ("method", "methods", "others"):
+        yield (key,), "method", _listed(claim.get(key, []))
+    yield ("where", "methods"), "method", claim["where"].get("methods", [])
+    yield ("stated_for",), "protocol", claim["stated_for"]
+    for key in ("where", "left", "right"):
+        for what in ("protocol", "metric", "method"):
+            yield (key, what), what, _listed(claim.get(key, {}).get(what, []))
+
+
+# -- tables and tuning -------------------------------------------------------------------------------------
+
+
+def _check_table(configuration, name, table):
+    where, asked = ("tables", name), set()
+    if name == "report":
+        configuration.fail(where, "is the name of the page of several tables: choose another")
+    for method in table["methods"]:
+        known = configuration.methods_known()
+        _check_known(configuration, (*where, "methods"), method, known, "method")
+    for folder in ("published", "claims"):
+        for source in table[folder]:
+            _check_known(configuration, (*where, folder), source, configuration[folder], "source")
+    for index, block in enumerate(table["blocks"]):
+        _check_block(configuration, (*where, f"blocks[{index}]"), table, block)
+        for cell in itertools.product(block.get("methods", table["methods"]), block["bits"]):
+            cell = (block["protocol"], block["metric"], *cell)
+            if cell in asked:
+                message = "{} {} of {} at {} bits is in the table twice".format(*cell)
+                configuration.fail((*where, f"blocks[{index}]"), message)
+            asked.add(cell)
+
+
+def _check_block(configuration, where, table, block):
+    protocol = block["protocol"]
+    _check_known(configuration, (*where, "protocol"), protocol, configuration["protocols"], "protocol")
+    for method in block.get("methods", ()):
+        _check_known(configuration, (*where, "methods"), method, table["methods"], "method of the table")
+    metric, value = _check_metric(configuration, (*where, "metric"), block["metric"])
+    at = configuration["protocols"][protocol]["at"]
+    if metric.parameter == "cutoff" and value not in at:
+        message = f"{block['metric']} is not scored: add {value} to `at` of protocol {protocol}, now {at}"
+        configuration.fail((*where, "metric"), message)
+
+
+def _check_tuning(configuration, name, tuning):
+    where = ("tuning", name)
+    protocols, known = configuration["protocols"], configuration.methods_known()
+    _check_known(configuration, (*where, "protocol"), tuning["protocol"], protocols, "protocol")
+    _check_metric(configuration, (*where, "metric"), tuning["metric"])
+    for method in tuning["methods"]:
+        _check_known(configuration, (*where, "methods"), method, known, "method")
+    for parameter, values in tuning["space"].items():
+        _check_space(configuration, (*where, "space", parameter), tuning["methods"], parameter, values)
+    if tuning["shares"]["fit"] + tuning["shares"]["query"] >= 1:
+        configuration.fail((*where, "shares"), "fit and query together must leave a database")
+
+
+def _check_space(configuration, where, methods, parameter, values):
+    of_method = {method: _settable(configuration, method) for method in methods}
+    having = {method: known[parameter] for method, known in of_method.items() if parameter in known}
+    if not having:
+        known = sorted({name for known in of_method.values() for name in known})
+        hint = did_you_mean(parameter, known)
+        configuration.fail(where, f"none of the methods has such a hyper-parameter{hint}")
+    for (method, annotation), value in itertools.product(having.items(), values):
+        if not fits(value, annotation):
+            configuration.fail(where, f"of {method} must be {annotation}, not {shorten(repr(value))}")
