@@ -100,7 +100,7 @@ class BRE(HashingMethod):
         for sweep in range(self.max_sweeps):
             before = descent.objective()
             descent.sweep(generator.integers(places.shape[1], size=self.bits))
-            training_set.report(
+            training_set.log(
                 {
                     "sweep": sweep + 1,
                     "sweeps": self.max_sweeps,

@@ -58,7 +58,7 @@ class FastHash(TreeHashing):
             learned = self.add_bit(levels, codes, pairs.sums(np.abs(weights)))
             # Later bits mend what the trees really do, not what was asked of them.
             mismatches += learned[pairs.first] != learned[pairs.second]
-            training_set.report(
+            training_set.log(
                 {
                     "bit": bit,
                     "bits": self.bits,

@@ -41,7 +41,7 @@ class ITQ(LinearProjections):
         for iteration in range(self.iterations):
             rotated = projected @ rotation
             codes = np.where(rotated > 0, 1.0, -1.0)
-            training_set.report(
+            training_set.log(
                 {
                     "iteration": iteration + 1,
                     "objective": float(np.mean((codes - rotated) ** 2)),

@@ -24,5 +24,5 @@ class LSH(LinearProjections):
         self.mean = items.mean(axis=0, dtype=np.float64).astype(np.float32)
         projections = np.random.default_rng(self.seed).standard_normal((items.shape[1], self.bits))
         self.projections = projections.astype(np.float32)
-        training_set.report({"objective": None, "seconds": 0.0})
+        training_set.log({"objective": None, "seconds": 0.0})
         return self

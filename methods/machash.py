@@ -79,7 +79,7 @@ class MACHash(HashingMethod):
             objective = steps.loss(hashed)
             if best is None or objective < best[0]:
                 best = objective, self.state()
-            training_set.report(
+            training_set.log(
                 {
                     "iteration": iteration,
                     "iterations": self.iterations,

@@ -75,7 +75,7 @@ class StructHash(TreeHashing):
             master.add_column(mismatches)
             equal = equal or price <= 1 + self.tolerance
             solution = master.solve(equal, self.tolerance, self.cutting_planes)
-            training_set.report(
+            training_set.log(
                 {
                     "bit": bit,
                     "bits": self.bits,

@@ -10,8 +10,11 @@ from tiebench.compile import compile_kernels
 def main():
     started = time.perf_counter()
     compile_kernels()
-    for name in catalogue():
-        load_class(name)  # a method's kernels declare their types, and are compiled on import
+    try:
+        for name in catalogue():
+            load_class(name)  # a method's kernels declare their types, and are compiled on import
+    except ValueError as error:  # a file of a method that is wrong, or that cannot be imported
+        sys.exit(f"error: {error}")
     print(f"kernels ready ({time.perf_counter() - started:.1f} s)", file=sys.stderr)
 
 

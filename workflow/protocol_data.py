@@ -80,7 +80,7 @@ class Protocol:
         return AffinityBlocks(compute, tuple(int(level) for level in self.affinity.levels))
 
     def training_set(self, rows=None, **more):
-        """What methods learn from: the training items, or the items `rows`. more: `report`, `checkpoint`."""
+        """What methods learn from: the training items, or the items `rows`. more: `log`, `checkpoint`."""
         rows = self.split.training if rows is None else rows
         items = Rows(self.items, rows)
         return TrainingSet(

@@ -9,7 +9,7 @@ import itertools
 
 import numpy as np
 
-from methods.base import Refusal
+from methods.base import Refusal, check_codes, no_exit
 from tiebench.hamming import AffinityBlocks
 from tiebench.scoring import score
 from workflow.protocol_data import Rows
@@ -48,11 +48,17 @@ def validation_score(method_class, protocol, bits, hyperparameters, metric, shar
     affinity = protocol.affinity
     training_set = protocol.training_set(fit)
     method = method_class(bits=bits, seed=repeat, **hyperparameters)
-    try:
-        method.fit(training_set)
-    except Refusal:
-        return -np.inf
-    codes = [np.packbits(method.encode(Rows(protocol.items, part)), axis=1) for part in (query, database)]
+    name = method_class.__module__.rpartition(".")[2]
+    with no_exit(name):
+        try:
+            method.fit(training_set)
+        except Refusal:
+            return -np.inf
+        codes = [method.encode(Rows(protocol.items, part)) for part in (query, database)]
+    codes = [
+        np.packbits(check_codes(made, len(part), bits, name), axis=1)
+        for made, part in zip(codes, (query, database))
+    ]
     blocks = AffinityBlocks(
         lambda begin, end: affinity.block(query[begin:end], database), tuple(affinity.levels)
     )

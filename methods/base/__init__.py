@@ -1,11 +1,16 @@
-"""What a method is, and what it is given to learn from."""
+"""What a method is, what it learns from, and what its codes must look like: the public base of all methods.
+
+`HashingMethod`, `TrainingSet` and `Refusal` are what a method needs; deep ones derive from
+`methods.base.deep.DeepHashing`. docs/add-a-method.md walks through two examples.
+"""
 
 import inspect
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -20,35 +25,38 @@ class Refusal(ValueError):
     """
 
 
-def _ignore(record):
+def _ignore(record: dict[str, Any]) -> None:
     pass
 
 
 @dataclass(frozen=True)
 class TrainingSet:
-    """What a method learns from. Queries and the rest of the database are not in it.
+    """What a method learns from: neither the queries nor the rest of the database.
 
-    items: float32 (n, d), or uint8 images (n, H, W, 3) for methods that train `end_to_end`, which may be an
-    object that reads them when indexed; affinity(rows, columns): int64 (len(rows), len(columns)), the
-    affinity of the items at two index arrays; levels: the values it can take, ascending from 0; labels: int64
-    (n,) classes, uint8 (n, L) multi-hot, or None; report: call it with a dict of plain values (objective,
-    seconds, …) once per epoch or bit: it becomes a line of training.jsonl.
-    network: what images go through before the hash layer, or None: a dict of `architecture`, a name of
-    networks.catalogue, and `options` of its class; weights: the file of its pretrained weights, or None;
-    checkpoint: the file where a long training may keep what it needs to go
-    on after an interruption, or None.
+    items: float32 (n, d); for methods that train `end_to_end` also uint8 images (n, H, W, 3), maybe of an
+    object that reads them when it is indexed;
+    affinity: affinity(rows, columns) is the affinity of the items at two index arrays, int64 (len(rows),
+    len(columns)); levels: the values it can take, ascending from 0;
+    labels: int64 (n,) classes, uint8 (n, L) multi-hot, or None;
+    log: a function to call with a dict of plain values (objective, seconds, …) once per epoch, iteration or
+    bit: it becomes a line of training.jsonl;
+    network: the network that images go through before the hash layer, or None: a dict of `architecture`, a
+    name of networks.catalogue, and `options` of its class; weights: the file of its pretrained weights, or
+    None;
+    checkpoint: the file where a long training may keep what it needs to resume after an interruption, or
+    None.
     """
 
-    items: np.ndarray
-    affinity: Callable
-    levels: tuple = (0, 1)
+    items: Any
+    affinity: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    levels: tuple[int, ...] = (0, 1)
     labels: np.ndarray | None = None
-    report: Callable = field(default=_ignore)
-    network: dict | None = None
+    log: Callable[[dict[str, Any]], None] = field(default=_ignore)
+    network: dict[str, Any] | None = None
     weights: Path | None = None
     checkpoint: Path | None = None
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.items)
 
 
@@ -85,13 +93,13 @@ class HashingMethod:
     bits: int = 32
     seed: int = 0
 
-    def fit(self, training_set):
+    def fit(self, training_set: TrainingSet) -> Self:
         """Learn from a `TrainingSet`; returns self. Raises `Refusal` if it cannot be served."""
         # Abstract: what a method is; conformance tests call it on every one.
         raise NotImplementedError(f"{type(self).__name__} does not define fit")
 
-    def encode(self, items):
-        """Codes of items: bool (n, bits). Items as in the training set; works in blocks."""
+    def encode(self, items: Any) -> np.ndarray:
+        """Codes of items: bool (n, bits). Items as in the training set, encoded in blocks."""
         step = ENCODE_ROWS
         if len(items):
             step = max(1, min(step, _ENCODE_BYTES // max(1, np.asarray(items[:1]).nbytes)))
@@ -100,25 +108,25 @@ class HashingMethod:
         ]
         return np.concatenate(blocks) if blocks else np.zeros((0, self.bits), bool)
 
-    # From here on what a method must define itself: conformance tests call all of it on every method.
+    # A method defines the following itself; conformance tests call all of it on every method.
 
-    def encode_block(self, items):
+    def encode_block(self, items: np.ndarray) -> np.ndarray:
         """Codes of at most `ENCODE_ROWS` items: bool (n, bits)."""
         raise NotImplementedError(f"{type(self).__name__} does not define encode_block")
 
-    def state(self):
+    def state(self) -> dict[str, np.ndarray]:
         """What was learned, as a dict of arrays: everything that `encode` needs besides hyper-parameters."""
         raise NotImplementedError(f"{type(self).__name__} does not define state")
 
-    def set_state(self, state):
+    def set_state(self, state: dict[str, np.ndarray]) -> None:
         """Take over what `state` returned."""
         raise NotImplementedError(f"{type(self).__name__} does not define set_state")
 
-    def hyperparameters(self):
+    def hyperparameters(self) -> dict[str, Any]:
         """Field name -> value, JSON-ready."""
         return {entry.name: getattr(self, entry.name) for entry in fields(self)}
 
-    def save(self, folder):
+    def save(self, folder: Path | str) -> None:
         """Write model.npz (arrays only, no pickle) into an existing folder."""
         state = {f"state.{name}": np.asarray(value) for name, value in self.state().items()}
         settings = np.frombuffer(json.dumps(self.hyperparameters()).encode(), np.uint8)
@@ -126,7 +134,7 @@ class HashingMethod:
             np.savez(file, hyperparameters=settings, **state)
 
     @classmethod
-    def load(cls, folder):
+    def load(cls, folder: Path | str) -> Self:
         """The method that `save` wrote."""
         with np.load(Path(folder, "model.npz"), allow_pickle=False) as archive:
             method = cls(**json.loads(archive["hyperparameters"].tobytes()))
@@ -135,7 +143,52 @@ class HashingMethod:
         return method
 
 
-def method_class(module):
+def check_codes(codes: Any, items: int, bits: int, name: str) -> np.ndarray:
+    """What `encode` returned for `items` items, as bool (items, bits); name: of the method, for the message.
+
+    Accepts booleans, 0/1 and -1/+1, as integers or floats. Raises ValueError, one line that names the method
+    and what it returned, for everything else: packing bits or comparing with 0 would turn it into wrong codes
+    without a warning.
+    """
+    try:
+        array = np.asarray(codes)
+    except Exception:  # whatever a foreign object raises when it is converted
+        array = np.asarray(None)
+    if array.dtype.kind not in "biuf":
+        found = f"an object of type {type(codes).__name__}"
+        if isinstance(codes, np.ndarray):
+            found = f"an array of type {array.dtype}"
+    elif array.shape != (items, bits):
+        found = f"an array of shape {array.shape}"
+    elif array.dtype == bool:
+        return array
+    elif not np.isfinite(array).all():
+        found = "NaN or infinite values"
+    else:
+        ones = array == 1
+        if (ones | (array == 0)).all() or (ones | (array == -1)).all():
+            return ones
+        values = np.unique(array)
+        listed = ", ".join(f"{value:g}" for value in values[:4])
+        found = f"the values {listed}" + (f" … {values[-1]:g}" if len(values) > 4 else "")
+    raise ValueError(
+        f"method {name}: encode must return boolean, 0/1 or -1/+1 codes of shape ({items}, {bits}), "
+        f"but it returned {found}"
+    )
+
+
+@contextmanager
+def no_exit(name: str) -> Iterator[None]:
+    """Turn a call of sys.exit inside the block into a ValueError, one line that names the method."""
+    try:
+        yield
+    except SystemExit as error:
+        raise ValueError(
+            f"method {name} calls sys.exit({error.code!r}) instead of raising an error"
+        ) from error
+
+
+def method_class(module: Any) -> type[HashingMethod]:
     """The one class that a method's module defines. Raises TypeError if there is none, or more."""
     found = [
         value

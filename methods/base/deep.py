@@ -146,7 +146,7 @@ class DeepHashing(HashingMethod):
         scaled = self._half(device) is torch.float16
         scaler = torch.amp.GradScaler(device.type, enabled=scaled)
         reader = ItemReader(training_set.items, device)
-        checkpoint = Checkpoint(training_set.checkpoint, self, optimizer, scaler, training_set.report)
+        checkpoint = Checkpoint(training_set.checkpoint, self, optimizer, scaler, training_set.log)
         first, spent = checkpoint.resume()
         started = time.perf_counter() - spent
         for epoch in range(first, self.epochs):

@@ -109,8 +109,8 @@ def vectors(seed=0, items=80, dimensions=10, classes=4):
 
 def training_set(items, labels, levels=(0, 1), affinity=None, records=None):
     affinity = (labels[:, None] == labels).astype(np.int64) if affinity is None else affinity
-    report = (lambda record: None) if records is None else records.append
-    return TrainingSet(items, lambda i, j: affinity[np.ix_(i, j)], levels, labels, report)
+    log = (lambda record: None) if records is None else records.append
+    return TrainingSet(items, lambda i, j: affinity[np.ix_(i, j)], levels, labels, log)
 
 
 @pytest.fixture

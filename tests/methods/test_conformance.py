@@ -269,7 +269,7 @@ def test_a_saved_method_gives_the_same_codes_and_is_no_pickle(name, fitted, othe
 @every_method
 def test_progress_is_reported_as_plain_values_with_objective_and_seconds(name):
     records = []
-    short(name).fit(training_set(name, report=records.append))
+    short(name).fit(training_set(name, log=records.append))
     assert records
     for record in records:
         assert json.loads(json.dumps(record, allow_nan=False)) == record

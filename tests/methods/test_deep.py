@@ -21,10 +21,10 @@ def vectors(count=23, dimensions=5, classes=3, seed=0):
     return items.astype(np.float32), labels
 
 
-def training_set(items, labels, report=lambda record: None):
+def training_set(items, labels, log=lambda record: None):
     equal = (labels[:, None] == labels).astype(np.int64)
     return TrainingSet(
-        items, lambda rows, columns: equal[np.ix_(rows, columns)], (0, 1), labels=labels, report=report
+        items, lambda rows, columns: equal[np.ix_(rows, columns)], (0, 1), labels=labels, log=log
     )
 
 

@@ -45,7 +45,7 @@ def random_case(seed=0, items=9, bits=3):
     return generator.normal(size=(items, bits)), labels[:, None] == labels
 
 
-def training_set(labels, seed=0, dimensions=8, report=lambda record: None, affinity=None):
+def training_set(labels, seed=0, dimensions=8, log=lambda record: None, affinity=None):
     generator = np.random.default_rng(seed)
     items = generator.normal(size=(len(labels), dimensions))
     if len(labels):
@@ -57,7 +57,7 @@ def training_set(labels, seed=0, dimensions=8, report=lambda record: None, affin
         items.astype(np.float32),
         lambda rows, columns: affinity[np.ix_(rows, columns)],
         labels=labels,
-        report=report,
+        log=log,
     )
 
 
@@ -235,7 +235,7 @@ def test_nothing_of_the_training_set_is_kept_after_training_nor_after_a_refusal(
 
 def test_training_lowers_the_objective_and_the_reported_one_with_it():
     labels, records = np.arange(90) % 3, []
-    made = training_set(labels, report=records.append)
+    made = training_set(labels, log=records.append)
     similar = labels[:, None] == labels
     start = DPSH(bits=6, epochs=1, learning_rate=0.0, batch_size=30).fit(made)
     method = DPSH(bits=6, epochs=40, batch_size=30, learning_rate=1.0).fit(made)

@@ -37,7 +37,7 @@ def graded(labels):
     return (labels[:, None] == labels).astype(np.int64) + (labels[:, None] // 2 == labels // 2)
 
 
-def training_set(labels, affinity=None, levels=(0, 1), told=True, seed=0, report=lambda record: None):
+def training_set(labels, affinity=None, levels=(0, 1), told=True, seed=0, log=lambda record: None):
     generator = np.random.default_rng(seed)
     items = generator.normal(size=(len(labels), 8))
     if len(labels):
@@ -50,7 +50,7 @@ def training_set(labels, affinity=None, levels=(0, 1), told=True, seed=0, report
         lambda rows, columns: affinity[np.ix_(rows, columns)],
         levels,
         labels if told else None,
-        report,
+        log,
     )
 
 
@@ -373,7 +373,7 @@ def test_batches_are_half_of_the_training_set_at_most(items):
 def test_training_lowers_the_objective_and_ranks_the_levels(levels):
     labels, records = np.arange(120) % 4, []
     affinity = graded(labels) if len(levels) > 2 else (labels[:, None] == labels).astype(np.int64)
-    made = training_set(labels, affinity, levels, report=records.append)
+    made = training_set(labels, affinity, levels, log=records.append)
     method = DTSH(bits=8, epochs=30, batch_size=30, learning_rate=0.05, eta=10.0, positives=15, negatives=15)
     codes = method.fit(made).encode(made.items)
     assert records[-1]["objective"] < records[0]["objective"] - 1

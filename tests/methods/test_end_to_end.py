@@ -59,7 +59,7 @@ class Killed(Exception):
 def test_an_interrupted_training_goes_on_to_the_same_bytes(name, tmp_path, monkeypatch):
     monkeypatch.setattr(_checkpoint, "_SECONDS_BETWEEN", 0.0)
     whole, halves = [], []
-    alone = made(name).fit(training_set(report=whole.append))
+    alone = made(name).fit(training_set(log=whole.append))
     file = tmp_path / "run" / "mark.npz"
 
     def interrupted(record):
@@ -68,10 +68,10 @@ def test_an_interrupted_training_goes_on_to_the_same_bytes(name, tmp_path, monke
             raise Killed
 
     with pytest.raises(Killed):
-        made(name).fit(training_set(report=interrupted, checkpoint=file))
+        made(name).fit(training_set(log=interrupted, checkpoint=file))
     assert file.is_file()
     again = []
-    resumed = made(name).fit(training_set(report=again.append, checkpoint=file))
+    resumed = made(name).fit(training_set(log=again.append, checkpoint=file))
     assert not file.parent.exists()
     assert [record["epoch"] for record in again] == [1, 2, 3]
     assert [record["objective"] for record in again] == [record["objective"] for record in whole]
@@ -103,7 +103,7 @@ def test_images_are_learned_and_the_model_comes_back_from_its_file(name, tmp_pat
     if name == "dpsh":  # whose eta is divided by the number of training items
         settings |= {"eta": 0.1, "learning_rate": 0.05}
     method = made(name, **settings)
-    method.fit(training_set(90, report=records.append))
+    method.fit(training_set(90, log=records.append))
     assert all(record["images_per_second"] > 0 for record in records)
     unseen, labels = striped_images(60, 1)
     codes = method.encode(unseen)

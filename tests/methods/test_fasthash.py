@@ -25,12 +25,12 @@ def training_set(records=None, labels=None, **settings):
         affinity = labels.astype(np.int64) @ labels.T
     else:
         affinity = (labels[:, None] == labels).astype(np.int64)
-    report = (lambda record: None) if records is None else records.append
+    log = (lambda record: None) if records is None else records.append
     return TrainingSet(
         vectors[: len(labels)],
         lambda rows, columns: affinity[np.ix_(rows, columns)],
         labels=labels,
-        report=report,
+        log=log,
     )
 
 

@@ -30,7 +30,7 @@ MULTI_HOT = np.array(
 CLASSES = np.array([0, 1, 0, 2, 1, 1, 0, 2])
 
 
-def training_set(labels, seed=0, affinity=None, report=lambda record: None, told=True):
+def training_set(labels, seed=0, affinity=None, log=lambda record: None, told=True):
     generator = np.random.default_rng(seed)
     items = generator.normal(size=(len(labels), 8))
     if affinity is None and labels.ndim == 1:
@@ -45,7 +45,7 @@ def training_set(labels, seed=0, affinity=None, report=lambda record: None, told
         lambda rows, columns: affinity[np.ix_(rows, columns)],
         tuple(np.union1d(affinity, 0).tolist()),
         labels if told else None,
-        report,
+        log,
     )
 
 
@@ -200,7 +200,7 @@ def test_known_values_of_beta(iteration, beta):
 
 def test_beta_follows_the_iterations_of_training_and_is_told():
     records = []
-    made = training_set(np.arange(40) % 4, report=records.append)
+    made = training_set(np.arange(40) % 4, log=records.append)
     method = HashNet(
         bits=4, epochs=5, batch_size=16, tanh_scale=2.0, growth=0.5, growth_power=1.0, growth_every=2
     )
@@ -271,7 +271,7 @@ def test_weights_decay_and_biases_learn_twice_as_fast_instead():
 def test_training_lowers_the_loss(released, labels):
     records = []
     method = HashNet(bits=6, epochs=30, batch_size=32, learning_rate=0.2, released_gradient=released)
-    method.fit(training_set(labels, report=records.append))
+    method.fit(training_set(labels, log=records.append))
     rise = 0.02 if labels.ndim > 1 else 0.3  # label sets here say nothing about items, but can be learnt
     assert records[-1]["objective"] < records[0]["objective"] - rise
 

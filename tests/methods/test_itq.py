@@ -16,8 +16,8 @@ def items(seed=0, count=200, dimensions=12, rank=None):
 
 
 def fit(vectors, records=None, **settings):
-    report = (lambda record: None) if records is None else records.append
-    return ITQ(**settings).fit(TrainingSet(vectors, affinity=None, report=report))
+    log = (lambda record: None) if records is None else records.append
+    return ITQ(**settings).fit(TrainingSet(vectors, affinity=None, log=log))
 
 
 @pytest.mark.parametrize("seed", range(3))

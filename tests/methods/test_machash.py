@@ -112,7 +112,7 @@ def test_the_loss_is_the_plain_formula():
 
 def fitted(records=None, **settings):
     told = [] if records is None else records
-    made = training_set("machash", report=told.append)
+    made = training_set("machash", log=told.append)
     return MACHash(**({"bits": 8} | settings)).fit(made), made
 
 

@@ -13,9 +13,9 @@ from methods.structhash import Master, StructHash
 
 
 def matrix_set(affinity, levels=(0, 1), items=None, labels=None, records=None):
-    report = (lambda record: None) if records is None else records.append
+    log = (lambda record: None) if records is None else records.append
     items = np.zeros((len(affinity), 1), np.float32) if items is None else items
-    return TrainingSet(items, lambda i, j: affinity[np.ix_(i, j)], levels, labels, report)
+    return TrainingSet(items, lambda i, j: affinity[np.ix_(i, j)], levels, labels, log)
 
 
 # -- the master problem ------------------------------------------------------------------------------------

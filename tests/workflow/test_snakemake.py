@@ -384,7 +384,7 @@ class FirstValues(HashingMethod):
     supervision = "none"
 
     def fit(self, training_set):
-        training_set.report({"objective": None, "seconds": 0.0})
+        training_set.log({"objective": None, "seconds": 0.0})
         return self
 
     def encode_block(self, items):
@@ -578,7 +578,7 @@ class Sentinel(HashingMethod):
 
     def fit(self, training_set):
         self.seen = np.zeros(1, np.uint64)
-        training_set.report({{"objective": None, "seconds": 0.0}})
+        training_set.log({{"objective": None, "seconds": 0.0}})
         return self
 
     def encode(self, items):

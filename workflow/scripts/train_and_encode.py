@@ -46,7 +46,7 @@ def _run(method, protocol, folder, record, progress, checkpoint):
     """Fit, encode, and write the files of one run; its run.json's content."""
     import numpy as np
 
-    from methods.base import Refusal
+    from methods.base import Refusal, check_codes, no_exit
     from tiebench.files import filled, write_json
     from workflow.protocol_data import Rows, append_json_line
 
@@ -62,15 +62,18 @@ def _run(method, protocol, folder, record, progress, checkpoint):
                 append_json_line(lines, entry)
                 progress(entry)
 
-            training_set = protocol.training_set(report=report, checkpoint=checkpoint)
+            training_set = protocol.training_set(log=report, checkpoint=checkpoint)
             try:
-                with clock("fit"):
-                    method.fit(training_set)
-                with clock("encode"):
-                    for part in codes:
-                        rows = getattr(protocol.split, part)
-                        codes[part] = np.packbits(method.encode(Rows(protocol.items, rows)), axis=1)
-                method.save(writing)
+                with no_exit(record["method"]):
+                    with clock("fit"):
+                        method.fit(training_set)
+                    with clock("encode"):
+                        for part in codes:
+                            rows = getattr(protocol.split, part)
+                            made = method.encode(Rows(protocol.items, rows))
+                            made = check_codes(made, len(rows), method.bits, record["method"])
+                            codes[part] = np.packbits(made, axis=1)
+                    method.save(writing)
             except Refusal as refusal:
                 checkpoint.unlink(missing_ok=True)
                 record |= {"status": "refused", "reason": " ".join(str(refusal).split())}

@@ -1,0 +1,245 @@
+"""Codes that a method returns, and methods that end the process: wrong ones end their run with one line."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from datasets import affinity
+from methods import _catalogue
+from methods.base import HashingMethod, check_codes
+from tiebench.hamming import EqualLabels
+from tiebench.scoring import score
+from workflow import protocol_data
+from workflow.protocol_data import Protocol
+from workflow.scripts import train_and_encode
+from workflow.tuning import validation_score
+
+ROOT = Path(__file__).parents[2]
+CLASSES, ITEMS, BITS = 4, 80, 6
+LABELS = np.arange(ITEMS) % CLASSES
+CODES = np.random.default_rng(3).random((CLASSES, BITS)) < 0.5
+
+
+class Returns(HashingMethod):
+    """Encodes an item, a one-hot class, by the code of its class, as `form` returns it."""
+
+    supervision = "none"
+    form = staticmethod(lambda codes: codes)
+
+    def fit(self, training_set):
+        training_set.log({"objective": None, "seconds": 0.0})
+        return self
+
+    def encode(self, items):
+        return self.form(CODES[items[:].argmax(axis=1)])
+
+    def state(self):
+        return {}
+
+    def set_state(self, state):
+        pass
+
+
+def method_of(form):
+    return type("Returns", (Returns,), {"form": staticmethod(form), "__module__": "methods.wrong"})
+
+
+@pytest.fixture
+def protocol():
+    made = object.__new__(Protocol)
+    made.items, made.labels = np.eye(CLASSES, dtype=np.float32)[LABELS], LABELS
+    made.affinity = affinity.make({"kind": "class"}, LABELS)
+    parts = np.split(np.random.default_rng(0).permutation(ITEMS), [20, 50])
+    made.split = SimpleNamespace(query=parts[0], database=parts[1], training=parts[2])
+    made.network = made.weights = made._kept = None
+    made.fingerprints = {"dataset": "none", "split": "none"}
+    return made
+
+
+@pytest.fixture
+def train(protocol, tmp_path, monkeypatch):
+    """train(form): run the adapter on a method that returns its codes in this form; the folder of the run."""
+
+    def trained(form):
+        monkeypatch.setattr(_catalogue, "load_class", lambda name: method_of(form))
+        monkeypatch.setattr(protocol_data, "Protocol", lambda *arguments: protocol)
+        settings = {"class": "lsh", "hyperparameters": {str(BITS): {}}, "affinity": {"kind": "class"}}
+        train_and_encode.work(
+            SimpleNamespace(
+                settings=settings,
+                protocol="tiny",
+                method="wrong",
+                protocol_folder=None,
+                dataset=None,
+                items=None,
+                weights=[],
+                folder=str(tmp_path),
+                runs=[f"{BITS}/0"],
+                threads=1,
+                log="log",
+            )
+        )
+        return tmp_path / str(BITS) / "0"
+
+    return trained
+
+
+ACCEPTED = {
+    "bool": lambda codes: codes,
+    "0/1 of uint8": lambda codes: codes.astype(np.uint8),
+    "0/1 of float": lambda codes: codes.astype(np.float64),
+    "-1/+1 of int8": lambda codes: np.where(codes, 1, -1).astype(np.int8),
+    "-1/+1 of int64": lambda codes: np.where(codes, 1, -1),
+    "-1/+1 of float32": lambda codes: np.where(codes, 1, -1).astype(np.float32),
+    "nested lists": lambda codes: codes.tolist(),
+    "Fortran order": lambda codes: np.asfortranarray(np.where(codes, 1, -1)),
+}
+
+
+@pytest.mark.parametrize("form", ACCEPTED.values(), ids=ACCEPTED.keys())
+def test_codes_in_any_of_the_accepted_forms_are_scored_as_the_same_codes(form, train, protocol):
+    folder = train(form)
+    with np.load(folder / "codes.npz") as archive:
+        query, database = archive["query"], archive["database"]
+    expected = [
+        np.packbits(CODES[LABELS[getattr(protocol.split, part)]], axis=1) for part in ("query", "database")
+    ]
+    assert np.array_equal(query, expected[0])
+    assert np.array_equal(database, expected[1])
+    # The classes have different codes, so that each query finds its own class first.
+    assert len(np.unique(CODES, axis=0)) == CLASSES
+    labels = EqualLabels(LABELS[protocol.split.query], LABELS[protocol.split.database])
+    assert score(query, database, BITS, labels).means["ap"] == pytest.approx(1)
+    assert json.loads((folder / "run.json").read_text())["status"] == "done"
+
+
+def _with(value, dtype=np.float64):
+    def changed(codes):
+        values = codes.astype(dtype)
+        values[3, 2] = value
+        return values
+
+    return changed
+
+
+REFUSED = {
+    "one row too few": (lambda codes: codes[:-1], f"an array of shape (19, {BITS})"),
+    "one bit too few": (lambda codes: codes[:, :-1], f"an array of shape (20, {BITS - 1})"),
+    "packed": (lambda codes: np.packbits(codes, axis=1), "an array of shape (20, 1)"),
+    "transposed": (lambda codes: codes.T, f"an array of shape ({BITS}, 20)"),
+    "flat": (lambda codes: codes.ravel(), f"an array of shape ({20 * BITS},)"),
+    "NaN": (_with(np.nan), "NaN or infinite values"),
+    "infinite": (_with(np.inf), "NaN or infinite values"),
+    "a third value": (_with(2, np.int64), "the values 0, 1, 2"),
+    "-1, 0 and 1": (_with(-1, np.int8), "the values -1, 0, 1"),
+    "0 and -1": (lambda codes: -codes.astype(np.int8), "the values -1, 0"),
+    "raw scores": (lambda codes: np.where(codes, 0.5, -0.5), "the values -0.5, 0.5"),
+    "0/255": (lambda codes: codes * np.uint8(255), "the values 0, 255"),
+    "text": (lambda codes: np.where(codes, "1", "0"), "an array of type <U1"),
+    "complex": (lambda codes: codes.astype(complex), "an array of type complex128"),
+    "nothing": (lambda codes: None, "an object of type NoneType"),
+    "ragged lists": (lambda codes: [[1], *codes.tolist()], "an object of type list"),
+}
+
+
+@pytest.mark.parametrize(("form", "found"), REFUSED.values(), ids=REFUSED.keys())
+def test_anything_else_ends_the_run_with_one_line_and_leaves_no_file(form, found, train, tmp_path):
+    with pytest.raises(ValueError) as caught:
+        train(form)
+    line = str(caught.value)
+    assert line == (
+        f"method wrong: encode must return boolean, 0/1 or -1/+1 codes of shape (20, {BITS}), "
+        f"but it returned {found}"
+    )
+    assert caught.value.__notes__ == [f"tiny/wrong/{BITS} bits/seed 0"]
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize("form", [REFUSED["raw scores"][0], REFUSED["one row too few"][0]])
+def test_tuning_ends_with_the_same_line(form, protocol):
+    with pytest.raises(ValueError, match=r"^method wrong: encode must return boolean"):
+        validation_score(method_of(form), protocol, BITS, {}, "ap", {"fit": 0.3, "query": 0.3}, 0)
+
+
+def test_tuning_scores_signs_as_the_same_codes(protocol):
+    scores = {
+        validation_score(method_of(form), protocol, BITS, {}, "ap", {"fit": 0.3, "query": 0.3}, 0)
+        for form in ACCEPTED.values()
+    }
+    assert scores == {1.0}
+
+
+@pytest.mark.parametrize("value", [0, 1, -1])
+def test_constant_codes_are_accepted(value):
+    assert np.array_equal(check_codes(np.full((3, 2), value), 3, 2, "x"), np.full((3, 2), value > 0))
+
+
+def test_no_items_have_no_codes():
+    assert check_codes(np.zeros((0, 5)), 0, 5, "x").shape == (0, 5)
+
+
+# -- methods that end the process --------------------------------------------------------------------------
+
+
+def test_a_method_that_calls_exit_in_fit_or_encode_ends_its_run_with_one_line(train, protocol):
+    for form in (lambda codes: sys.exit(0), lambda codes: sys.exit("enough")):
+        with pytest.raises(ValueError, match=r"^method wrong calls sys.exit\((0|'enough')\) instead of"):
+            train(form)
+        with pytest.raises(ValueError, match=r"^method wrong calls sys.exit"):
+            validation_score(method_of(form), protocol, BITS, {}, "ap", {"fit": 0.3, "query": 0.3}, 0)
+
+
+FAILING = {
+    "import of a package that is not there": (
+        "import no_such_package\n",
+        "ModuleNotFoundError: No module named 'no_such_package'",
+    ),
+    "error": ("raise RuntimeError('two\\nlines')\n", "RuntimeError: two lines"),
+    "exit": ("import sys\nsys.exit(0)\n", "it calls sys.exit(0)"),
+}
+METHOD = "from methods.base import HashingMethod\nclass Broken(HashingMethod):\n    supervision = 'none'\n"
+
+
+@pytest.mark.parametrize(("text", "reason"), FAILING.values(), ids=FAILING.keys())
+def test_a_file_that_cannot_be_imported_is_listed_and_then_one_line_names_it(text, reason, tmp_path):
+    """Planning reads sources only; the compile step and the run import, and end with the line."""
+    for package in ("methods", "tiebench", "workflow", "networks", "datasets"):
+        (tmp_path / package).symlink_to(ROOT / package)
+    (tmp_path / "methods").unlink()
+    (tmp_path / "methods").mkdir()
+    for path in (ROOT / "methods").iterdir():
+        (tmp_path / "methods" / path.name).symlink_to(path)
+    file = tmp_path / "methods" / "broken.py"
+    file.write_text(text + METHOD)
+    program = {
+        "planning": "from methods._catalogue import catalogue; assert 'broken' in catalogue()",
+        "compile": "from workflow.compile import main; main()",
+        "run": "from workflow.scripts._job import run, parser; from methods._catalogue import load_class\n"
+        "run(lambda options: load_class('broken'), parser('x'))",
+    }
+    # methods/_catalogue.py is a link: its FOLDER must be this one.
+    (tmp_path / "methods" / "_catalogue.py").unlink()
+    (tmp_path / "methods" / "_catalogue.py").write_text((ROOT / "methods" / "_catalogue.py").read_text())
+    for step, code in program.items():
+        done = subprocess.run(
+            [sys.executable, "-c", code, "--log", str(tmp_path / "log")],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if step == "planning":
+            assert (done.returncode, done.stderr) == (0, "")
+        else:
+            assert done.returncode == 1, step
+            assert done.stderr.strip() == f"error: {file} cannot be imported: {reason}", step
+
+
+def test_an_unknown_method_is_one_line_with_the_nearest_name():
+    with pytest.raises(ValueError, match="there is no method 'talr_pa'; did you mean 'talr_ap'"):
+        _catalogue.load_class("talr_pa")
