@@ -1,9 +1,10 @@
-"""Where the files of datasets and networks are, or come from, and what to do about those that nobody has."""
+"""Source files of datasets and networks: where they are, where they are downloaded from, and which are missing."""
 
 import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from tiebench.messages import shorten
 from workflow import downloads
 from workflow.errors import ConfigurationError
 
@@ -13,14 +14,14 @@ DOWNLOADS = Path("resources/downloads")
 
 @dataclass(frozen=True)
 class Place:
-    """Where a source is, or will be. state: "here", "download" or "missing"."""
+    """Path of a source and its state: "here", "download" (will be downloaded to the path) or "missing"."""
 
     path: str
     state: str
 
 
 def skipped(values):
-    """Names of the datasets and protocols that are to be left out of tables."""
+    """Names of the datasets and protocols to leave out of tables."""
     return values.get("skip") or []
 
 
@@ -31,7 +32,7 @@ class Sources:
         self._values = values
 
     def all(self):
-        """(where it stands, source) of every source of a dataset and every network's weights."""
+        """(keys in the configuration, source) of each source of a dataset and of each network's weights."""
         for name, entry in self._values["datasets"].items():
             for index, source in enumerate(entry["sources"]):
                 yield ("datasets", name, f"sources[{index}]"), source
@@ -40,14 +41,13 @@ class Sources:
                 yield ("networks", name, "weights"), entry["weights"]
 
     def check(self, fail):
-        """Files stay in their folder, addresses are addresses, and one file is one thing."""
+        """Check file names and URLs, and that entries for the same file agree. fail(keys, message) raises."""
         known = {}
         for where, source in self.all():
             file = source["file"]
             if not (downloads.is_plain(file) or (Path(file).is_absolute() and downloads.can_be_name(file))):
-                what = "must be a name, a path below the folders of sources, or an absolute path"
-                shown = file if len(file) <= 100 else f"{file[:100]}…"
-                fail((*where, "file"), f"{what}, not {shown!r}")
+                what = "must be a file name, a path relative to the search folders, or an absolute path"
+                fail((*where, "file"), f"{what}, not {shorten(repr(file))}")
             for index, url in enumerate(source.get("urls", ())):
                 if wrong := downloads.url_mistake(url):
                     fail((*where, "urls", f"[{index}]"), wrong)
@@ -55,15 +55,22 @@ class Sources:
             before, other = known.setdefault(file, (content, where))
             for key in content.keys() & before.keys():
                 if content[key] != before[key]:
-                    fail((*where, key), f"{file} has another in {'.'.join(other)}")
+                    fail((*where, key), f"{file} has a different value in {'.'.join(other)}")
 
     def search_folders(self):
-        """Where a source file is looked for: resources/downloads, then the folders of TIEBENCH_RESOURCES."""
-        named = os.environ.get(SEARCH_VARIABLE, "")
-        return [DOWNLOADS, *(Path(f) for f in named.split(os.pathsep) if f)]
+        """Folders that are searched for source files: resources/downloads, then those of TIEBENCH_RESOURCES."""
+        return [DOWNLOADS, *_named_folders()]
+
+    def absent_folders(self):
+        """One line that names the entries of TIEBENCH_RESOURCES that are not folders, or None."""
+        absent = [str(folder) for folder in _named_folders() if not folder.is_dir()]
+        if not absent:
+            return None
+        verb = "is not a folder" if len(absent) == 1 else "are not folders"
+        return f"{SEARCH_VARIABLE}: {', '.join(absent)} {verb}; source files are not found there"
 
     def locate(self, source):
-        """The `Place` of a source: where it was found, or else where it belongs."""
+        """The `Place` of a source: where it was found, or else where to put it."""
         places = self._places(source)
         for place in places:
             if place.exists():
@@ -72,7 +79,7 @@ class Sources:
         return Place(str(places[0]), "download" if downloadable else "missing")
 
     def _merged(self, file):
-        """All that is said of a file, by any dataset or network that needs it."""
+        """What all datasets and networks that use a file state about it."""
         entries = [source for _, source in self.all() if source["file"] == file]
         merged = {key: value for source in reversed(entries) for key, value in source.items()}
         return merged | {
@@ -84,62 +91,67 @@ class Sources:
         return [file] if file.is_absolute() else [folder / file for folder in self.search_folders()]
 
     def of_dataset(self, dataset):
-        """Paths of a dataset's sources, those that will be downloaded included.
+        """Paths of a dataset's sources, including those that will be downloaded.
 
-        The ConfigurationError for one that is neither here nor to be downloaded says where it was sought.
+        Raises ConfigurationError, which names the folders searched, if one is missing and cannot be downloaded.
         """
         return [self._present("datasets", dataset, s) for s in self._values["datasets"][dataset]["sources"]]
 
     def of_network(self, network):
-        """Path of a network's weights, None for one that has none; as `sources`."""
+        """Path of a network's weights, or None if it has none; otherwise as `of_dataset`."""
         source = self._values["networks"][network]["weights"]
         return None if source is None else self._present("networks", network, source)
 
     def _present(self, section, name, source):
         place = self.locate(source)
         if place.state == "missing":
-            raise ConfigurationError(self._told_missing(section, name, source))
+            raise ConfigurationError(self._missing_line(section, name, source))
         return place.path
 
     def has_dataset(self, dataset):
-        """Whether all sources of a dataset are here."""
+        """Whether all sources of a dataset are on this machine."""
         return all(self.locate(s).state == "here" for s in self._values["datasets"][dataset]["sources"])
 
     def to_download(self):
-        """The sources that are not here and have addresses: `file` -> source."""
+        """Sources that are not on this machine but can be downloaded: `file` -> source."""
         files = {s["file"]: None for _, s in self.all() if self.locate(s).state == "download"}
         return {file: self._merged(file) for file in files}
 
     def missing(self):
-        """The sources that are neither here nor to be downloaded.
+        """Sources that are neither on this machine nor downloadable.
 
-        (path, section, name) -> what to do about it, and the datasets or protocols to do without.
+        (path, section, name) -> (what to do about it, in one line; datasets or protocols to skip instead).
         """
         return {
             (place.path, section, name): (
-                self._told_missing(section, name, source),
+                self._missing_line(section, name, source),
                 self._without(section, name),
             )
             for (section, name, *_), source in self.all()
             if (place := self.locate(source)).state == "missing"
         }
 
-    def _told_missing(self, section, name, source):
+    def _missing_line(self, section, name, source):
         file = source["file"]
-        sought = ", ".join(str(place.parent) for place in self._places(source))
+        searched = ", ".join(map(_with_state, self._searched(source)))
         if Path(file).is_absolute():
-            hint = "put it there, or name another file"
+            hint = "put it there, or change the path"
         else:
-            hint = f"put it into {DOWNLOADS}/, or name its folder in {SEARCH_VARIABLE}"
+            hint = f"put it into {DOWNLOADS}/, or add its folder to {SEARCH_VARIABLE}"
         hint = source.get("instructions") or hint
         if not Path(file).is_absolute() and source.get("urls"):
-            hint += f" (not downloaded from {source['urls'][0]}: neither https nor a sum vouches for it)"
+            hint += f" (not downloaded from {source['urls'][0]}: neither https nor a checksum protects it)"
         names = self._without(section, name)
-        skip = f"; leave it out with {self.how_to_skip(names)}" if names else ""
-        return f"{section.removesuffix('s')} {name} needs {file}, which is not in {sought}: {hint}{skip}"
+        skip = f"; or skip it with {self.how_to_skip(names)}" if names else ""
+        return f"{section.removesuffix('s')} {name} needs {file}, which is not in {searched}: {hint}{skip}"
+
+    def _searched(self, source):
+        """Folders in which a source was looked for."""
+        file = Path(source["file"])
+        return [file.parent] if file.is_absolute() else self.search_folders()
 
     def _without(self, section, name):
-        """What can be left out in order to do without a dataset, or without a network."""
+        """What to skip in order to do without a dataset or a network."""
         if section == "datasets":
             return [name]
         return [
@@ -149,5 +161,18 @@ class Sources:
         ]
 
     def how_to_skip(self, names):
-        """The option that leaves datasets or protocols out of tables, besides those left out already."""
+        """The option that skips datasets or protocols, in addition to those skipped already."""
         return f"--config skip='[{', '.join(dict.fromkeys([*skipped(self._values), *names]))}]'"
+
+
+def _named_folders():
+    """Folders of TIEBENCH_RESOURCES, `~` expanded: inside quotes or after a colon the shell leaves it as it is."""
+    named = os.environ.get(SEARCH_VARIABLE, "")
+    return [Path(folder).expanduser() for folder in named.split(os.pathsep) if folder]
+
+
+def _with_state(folder):
+    """A folder for a message, with a note if it does not exist; resources/downloads may not exist yet."""
+    if folder == DOWNLOADS or folder.is_dir():
+        return str(folder)
+    return f"{folder} ({'not a folder' if folder.exists() else 'no such folder'})"

@@ -508,6 +508,39 @@ def test_a_missing_source_says_how_to_obtain_it():
         load(ROOT, {"datasets": {"absent": absent}}).sources.of_dataset("absent")
 
 
+def test_a_tilde_in_the_search_folders_is_the_home_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (tmp_path / "home" / "data").mkdir(parents=True)
+    (tmp_path / "home" / "data" / "here.npz").touch()
+    # As from a quoted value, and from a second entry, which no shell expands.
+    monkeypatch.setenv("TIEBENCH_RESOURCES", os.pathsep.join([str(tmp_path), "~/data"]))
+    dataset = {"loader": "features_file", "sources": [{"file": "here.npz"}]}
+    sources = load(ROOT, {"datasets": {"here": dataset}}).sources
+    assert sources.of_dataset("here") == [str(tmp_path / "home" / "data" / "here.npz")]
+    assert sources.absent_folders() is None
+
+
+def test_a_search_folder_that_does_not_exist_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "file").touch()
+    folders = [str(tmp_path / name) for name in ("data", "dtaa", "file")]
+    monkeypatch.setenv("TIEBENCH_RESOURCES", os.pathsep.join(folders))
+    dataset = {"loader": "features_file", "sources": [{"file": "absent.npz"}]}
+    sources = load(ROOT, {"datasets": {"absent": dataset}}).sources
+    with pytest.raises(ConfigurationError) as told:
+        sources.of_dataset("absent")
+    data, misspelt, file = folders
+    assert f"resources/downloads, {data}, {misspelt} (no such folder), {file} (not a folder)" in str(
+        told.value
+    )
+    # Also where nothing is missing: a file that is downloaded again may lie in the folder that was meant.
+    line = sources.absent_folders()
+    assert line.startswith(f"TIEBENCH_RESOURCES: {misspelt}, {file} are not folders")
+    assert data not in line.replace(misspelt, "")
+
+
 def test_sources_are_sought_in_downloads_then_in_the_named_folders_in_order(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     folders = [tmp_path / name for name in ("first", "second")]

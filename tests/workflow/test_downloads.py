@@ -256,7 +256,7 @@ def test_a_wrong_sum_is_told_and_kept_aside_and_the_next_mirror_tried(server, ta
 def test_a_wrong_md5_everywhere_ends_in_one_line(server, target):
     md5 = hashlib.md5(BODY).hexdigest()
     url = server.give("a", serve(OTHER))
-    line = refused(source(url, md5=md5, obtain="ask the authors"), target)
+    line = refused(source(url, md5=md5, instructions="ask the authors"), target)
     assert all(word in line for word in (url, md5, hashlib.md5(OTHER).hexdigest(), "ask the authors"))
     assert files(target) == {"data.bin.rejected"}
 

@@ -232,6 +232,8 @@ def method_folder(wildcards):
 
 # Sources that nobody has yet, as they are while the rules are read.
 TO_DOWNLOAD, MISSING = CONFIGURATION.sources.to_download(), CONFIGURATION.sources.missing()
+if hint := CONFIGURATION.sources.absent_folders():
+    print(f"warning: {hint}", file=sys.stderr)
 NEEDED = {}  # of MISSING, what an input function has asked for: path -> {(section, name), …}
 
 
