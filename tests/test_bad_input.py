@@ -203,7 +203,7 @@ OVERRIDES = {
     ),
     "a file name of 5,000 characters": (
         {"datasets": {"d": {"loader": "features_file", "sources": [{"file": "/" + "a" * 5000}]}}},
-        ["datasets.d.sources[0].file", "must be a name"],
+        ["datasets.d.sources[0].file", "must be a file name"],
     ),
 }
 for name, (overrides, words) in OVERRIDES.items():

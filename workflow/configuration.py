@@ -6,7 +6,7 @@ torch, so that a dry run stays fast.
 
 import copy
 import re
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -158,8 +158,7 @@ class Configuration:
         entry = self["methods"].get(name, {})
         own = {"title": name, "colour": None, "marker": None} if "class" in entry else {}
         own |= {key: entry[key] for key in ("title", "colour", "marker") if key in entry}
-        known = {field.name for field in fields(of_class)}
-        return replace(of_class, name=name, **{key: value for key, value in own.items() if key in known})
+        return replace(of_class, name=name, **own)
 
     def settings_of(self, name):
         """Entries of config/methods.yaml that apply to a method, the later over the earlier.

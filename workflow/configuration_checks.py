@@ -12,6 +12,7 @@ import re
 from pathlib import Path
 
 import networks
+from methods._catalogue import MARKERS
 from tiebench import metrics
 from tiebench.messages import did_you_mean, shorten
 from workflow import schema_validation
@@ -158,6 +159,8 @@ def _architectures():
 
 def _check_method(configuration, name, entry):
     _check_class(configuration, name, entry.get("class"))
+    if "marker" in entry and entry["marker"] not in MARKERS:
+        _check_known(configuration, ("methods", name, "marker"), entry["marker"], MARKERS, "marker")
     parameters = _settable(configuration, name)
     for place, settings in _settings_with_places(configuration, name, entry):
         for parameter, value in settings.items():

@@ -1,4 +1,4 @@
-"""Source files of datasets and networks: where they are, where they are downloaded from, and which are missing."""
+"""Source files of datasets and networks: which are on this machine, can be downloaded, or are missing."""
 
 import os
 from dataclasses import dataclass
@@ -58,7 +58,7 @@ class Sources:
                     fail((*where, key), f"{file} has a different value in {'.'.join(other)}")
 
     def search_folders(self):
-        """Folders that are searched for source files: resources/downloads, then those of TIEBENCH_RESOURCES."""
+        """Folders searched for source files: resources/downloads, then those of TIEBENCH_RESOURCES."""
         return [DOWNLOADS, *_named_folders()]
 
     def absent_folders(self):
@@ -93,7 +93,7 @@ class Sources:
     def of_dataset(self, dataset):
         """Paths of a dataset's sources, including those that will be downloaded.
 
-        Raises ConfigurationError, which names the folders searched, if one is missing and cannot be downloaded.
+        Raises ConfigurationError, which names the folders searched, for one that cannot be downloaded.
         """
         return [self._present("datasets", dataset, s) for s in self._values["datasets"][dataset]["sources"]]
 
@@ -166,9 +166,10 @@ class Sources:
 
 
 def _named_folders():
-    """Folders of TIEBENCH_RESOURCES, `~` expanded: inside quotes or after a colon the shell leaves it as it is."""
+    """Folders of TIEBENCH_RESOURCES, with `~` expanded: inside quotes the shell does not."""
     named = os.environ.get(SEARCH_VARIABLE, "")
-    return [Path(folder).expanduser() for folder in named.split(os.pathsep) if folder]
+    # Not Path.expanduser, which raises for an unknown user's home.
+    return [Path(os.path.expanduser(folder)) for folder in named.split(os.pathsep) if folder]  # noqa: PTH111
 
 
 def _with_state(folder):

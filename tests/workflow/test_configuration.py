@@ -231,6 +231,14 @@ MISTAKES = {
         {"methods": {"mine": {"class": "talr_ap", "colour": "redd"}}},
         ["methods.mine.colour", "'redd'"],
     ),
+    "marker that is none": (
+        {"methods": {"mine": {"class": "talr_ap", "marker": "ss"}}},
+        ["methods.mine.marker", "'ss'"],
+    ),
+    "hyper-parameter that the method inherits but never uses": (
+        {"methods": {"dpsh": {"defaults": {"tanh_scale": 7}}}},
+        ["methods.dpsh.defaults.tanh_scale", "dpsh has no such hyper-parameter"],
+    ),
     "misspelt variant in a table": (
         changed("tables", "mine", "methods", to=["talr_ap_continuatoin"]),
         ["tables.mine.methods", "did you mean 'talr_ap_continuation'"],
@@ -680,6 +688,11 @@ def test_a_variant_inherits_what_its_class_states_and_is_known_by_its_own_name()
         == ("listwise", "binary")
     )
     assert variant.parameters == of_class.parameters
+    assert (variant.title, variant.colour, variant.marker) == ("TALR-AP, wide", None, None)
+    assert configuration.metadata("bare").title == "bare"  # not its class's: two rows would share a title
+    restyled = load(ROOT, {"methods": {"talr_ap": {"title": "Ours", "colour": "#112233", "marker": "D"}}})
+    own = restyled.metadata("talr_ap")
+    assert (own.title, own.colour, own.marker) == ("Ours", "#112233", "D")
     assert [configuration.class_of(name) for name in ("wide", "bare", "lsh")] == ["talr_ap", "talr_ap", "lsh"]
     assert {"wide", "bare", "lsh", "talr_ap_continuation"} <= set(configuration.methods_known())
     for ask in (configuration.metadata, configuration.class_of):
