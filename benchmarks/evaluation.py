@@ -11,7 +11,7 @@ from benchmarks.report import duration, figure, megabytes, progress
 from benchmarks.timing import Competitor, Disagreement, interleave
 from tiebench import _bitslice, _popcount, exact
 from tiebench.hamming import joint_histograms
-from tiebench.scoring import score
+from tiebench.scoring import score_codes
 
 JOINT = "joint_histograms"
 KERNEL = "its kernel alone (codes sliced already)"
@@ -116,7 +116,7 @@ def _compare(report, codes, by_hand, libraries, cuda, rounds, quick):
     def scikit():
         return peers.sklearn_ndcg(distances, affinities)
 
-    whole = {WHOLE: lambda: score(codes.query, codes.database, bits, affinity)}
+    whole = {WHOLE: lambda: score_codes(codes.query, codes.database, bits, affinity)}
     counting = {JOINT: lambda: joint_histograms(codes.query, codes.database, bits, affinity)}
 
     def add(table, name, number, call):
@@ -345,7 +345,7 @@ def _growth(report, quick):
             codes = make(value)
             arguments = (codes.query, codes.database, codes.bits, codes.affinity)
             competitors[JOINT, value] = lambda given=arguments: joint_histograms(*given)
-            competitors[WHOLE, value] = lambda given=arguments: score(*given)
+            competitors[WHOLE, value] = lambda given=arguments: score_codes(*given)
         seen = interleave(competitors, 3 if quick else 5)
         rows = []
         for k, value in enumerate(values):

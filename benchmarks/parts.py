@@ -108,7 +108,7 @@ def _counted(source, folder, parts):
 
 
 def _evaluate(*arguments):
-    """Run python -m tiebench; returns (what it printed, peak MB)."""
+    """Run tiebench score; returns (what it printed, peak MB)."""
     # Not ru_maxrss: it begins with the memory of the process that started this one.
     program = (
         "import pathlib, sys, tiebench.__main__ as m; code = m.main(sys.argv[1:]); "
@@ -116,14 +116,14 @@ def _evaluate(*arguments):
         "print(status.split('VmHWM:')[1].split()[0], file=sys.stderr); sys.exit(code)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program, *arguments],
+        [sys.executable, "-c", program, "score", *arguments],
         capture_output=True,
         text=True,
         env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])},
         check=False,
     )
     if done.returncode:
-        raise Disagreement(f"python -m tiebench {' '.join(arguments)}: {done.stderr.strip()}")
+        raise Disagreement(f"tiebench score {' '.join(arguments)}: {done.stderr.strip()}")
     return done.stdout, int(done.stderr.split()[-1]) / 1024
 
 

@@ -66,7 +66,7 @@ def _evaluation(task, path):
 
     started = time.perf_counter()
     from tiebench.hamming import EqualLabels, SharedLabels
-    from tiebench.scoring import score
+    from tiebench.scoring import score_codes
 
     imported = time.perf_counter()
     with np.load(path) as arrays:
@@ -76,7 +76,7 @@ def _evaluation(task, path):
     def call():
         began = time.perf_counter()
         affinity = kind(arrays["query_labels"], arrays["database_labels"])
-        score(arrays["query"], arrays["database"], int(arrays["bits"]), affinity)
+        score_codes(arrays["query"], arrays["database"], int(arrays["bits"]), affinity)
         return time.perf_counter() - began
 
     if task == "kernels":

@@ -378,12 +378,12 @@ def no_labels(folder):
 
 
 def scored(*arguments):
-    """The action of python -m tiebench: exit status and stderr. Nothing must be printed."""
+    """The action of tiebench score: exit status and stderr. Nothing must be printed."""
 
     def action():
         out, errors = io.StringIO(), io.StringIO()
         with redirect_stdout(out), redirect_stderr(errors):
-            status = program.main([str(argument) for argument in arguments])
+            status = program.main(["score", *map(str, arguments)])
         assert out.getvalue() == ""
         return status, errors.getvalue()
 
@@ -417,7 +417,10 @@ CODES = {
         PLAIN | {"query_labels": np.arange(8)},
         ["9 query codes but 8 query labels"],
     ),
-    "labels of text": (PLAIN | {"query_labels": np.array(["a"] * 9)}, ["query labels", "integers"]),
+    "labels of text beside numbers": (
+        PLAIN | {"query_labels": np.array(["a"] * 9)},
+        ["query labels are strings", "int64", "one kind"],
+    ),
     "labels beyond 63 bits": (
         PLAIN | {"database_labels": np.full(40, 2**64 - 1, np.uint64)},
         ["below 2^63", "18446744073709551615"],
@@ -469,7 +472,7 @@ def counted(folder, **changes):
     codes = npz(folder / "codes.npz", PLAIN)
     files = [folder / f"part{part}.npz" for part in (1, 2)]
     for part, file in enumerate(files, start=1):
-        assert program.main([str(codes), "--part", f"{part}/2", "--histograms", str(file)]) == 0
+        assert program.main(["score", str(codes), "--part", f"{part}/2", "--histograms", str(file)]) == 0
     with np.load(files[1]) as kept:
         arrays = {**kept, **changes}
     np.savez(files[1], **arrays)
@@ -921,7 +924,7 @@ def interrupted(*_, **__):
     raise KeyboardInterrupt
 
 
-for stage in ("score", "read_codes"):
+for stage in ("score_codes", "read_codes"):
 
     @case("interruptions", f"Ctrl-C in {stage}", "error: interrupted")
     def interrupted_program(folder, stage=stage):

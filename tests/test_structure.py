@@ -97,7 +97,7 @@ def test_of_the_library_only_what_needs_tensors_imports_torch():
         for name in SOURCES
         if name.startswith("tiebench") and "torch" in {i.split(".")[0] for i in imports(name, SOURCES[name])}
     }
-    assert with_torch == {"tiebench.relaxed", "tiebench.on_device"}
+    assert with_torch == {"tiebench.relaxed", "tiebench.on_device", "tiebench.training"}
 
 
 def test_scoring_and_the_configuration_load_no_torch():

@@ -1,13 +1,41 @@
-"""Codes to scores: tie-aware ranking metrics of binary codes, and their differentiable relaxations.
+"""Tie-aware ranking metrics of binary codes, and losses that relax them.
 
+* `tiebench.score`: codes and labels, arrays or tensors, to every metric;
+* `tiebench.training`: the same inside a training loop, batch by batch, on any device (needs torch);
+* `tiebench.relaxed`: differentiable AP, NDCG and mutual information as losses (needs torch);
+* `tiebench.metrics`: the table of all metrics: names, bounds, labels, sources;
+* `tiebench.scoring`: scores of packed codes with any affinity, and of joint histograms;
 * `tiebench.hamming`: packed codes to joint histograms of Hamming distance and affinity;
-* `tiebench.exact`: histograms to tie-aware AP, NDCG, their ranges over tie orders, AP@K, NDCG@K, precision;
-* `tiebench.metrics`: the table of all metrics;
-* `tiebench.scoring`: both in one call, what `python -m tiebench FILE.npz` runs;
-* `tiebench.relaxed`: the objectives that training maximises (needs torch);
-* `tiebench.on_device`: the histograms of codes that live on a GPU (needs torch; nothing else here does).
+* `tiebench.exact`: histograms to AP, NDCG, AP@K, NDCG@K and precision, with their ranges over tie orders;
+* `tiebench.parts`: databases too large for one process;
+* `tiebench.on_device`: histograms of codes on a GPU (needs torch).
+
+`import tiebench` loads none of them: each is loaded at its first use.
 """
+
+import importlib
+from typing import Any
 
 from tiebench._version import __version__
 
-__all__ = ["__version__"]
+_MODULES = (
+    *("exact", "hamming", "inputs", "metrics", "on_device", "parts"),
+    *("relaxed", "scoring", "training"),
+)
+_FROM_SCORING = ("Scores", "score")
+
+__all__ = ["Scores", "__version__", "exact", "hamming", "metrics", "on_device", "parts", "relaxed", "score",
+           "scoring", "training"]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    # By name and not by an import statement: what a module imports is taken for what its numbers depend on.
+    if name in _FROM_SCORING:
+        return getattr(importlib.import_module(f"{__name__}.scoring"), name)
+    if name in _MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

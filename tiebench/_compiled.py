@@ -1,35 +1,48 @@
-"""Kernels that Numba compiles once and keeps on disk, where there is a disk to keep them on."""
+"""Kernels that Numba compiles once and keeps on disk, where there is a disk to keep them on.
 
+Without Numba the decorated functions run as plain Python: correct, and slow. Modules whose kernels would
+then be too slow, or need Numba's own types, test `NUMBA` and use another path.
+"""
+
+import importlib.util
+from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
-from numba import njit
-from numba.core.caching import FunctionCache
+NUMBA = importlib.util.find_spec("numba") is not None  # an installed Numba that fails to load raises below
+
+if NUMBA:
+    from numba import njit
+    from numba.core.caching import FunctionCache
+
+    class _Cache(FunctionCache):
+        """Numba's cache, which may fail: a full disk or a damaged file costs the time to compile, no more."""
+
+        def load_overload(self, *arguments):
+            with suppress(Exception):
+                return super().load_overload(*arguments)
+
+        def save_overload(self, *arguments):
+            with suppress(Exception):
+                super().save_overload(*arguments)
 
 
-class _Cache(FunctionCache):
-    """Numba's cache, which may fail: a full disk or a damaged file costs the time to compile, no more."""
-
-    def load_overload(self, *arguments):
-        with suppress(Exception):
-            return super().load_overload(*arguments)
-
-    def save_overload(self, *arguments):
-        with suppress(Exception):
-            super().save_overload(*arguments)
-
-
-def compiled(*signatures, **options):
+def compiled(*signatures: Any, **options: Any) -> Callable[[Callable], Any]:
     """Decorator: `numba.njit(**options)` with the compiled code kept, as `cache=True` keeps it.
 
-    signatures: types to compile for at once; none compiles at the first call. Where no folder for the cache
-    can be written (read-only installations), its disk is full or a file in it is damaged, `cache=True` would
-    end the program; here the function is compiled anew in every process.
+    signatures: types to compile for at once; none compiles at the first call. If no folder for the cache is
+    writable (read-only installations), its disk is full or a file in it is damaged, `cache=True` would end
+    the program; here the function is compiled again in every process.
     """
 
     def decorate(function):
+        if not NUMBA:
+            return function
         dispatcher = njit(**options)(function)
-        with suppress(RuntimeError):  # no folder for the cache
-            dispatcher._cache = _Cache(function)
+        # Numba has no public way to replace the cache. Where the private one is gone, so is the cache.
+        if hasattr(dispatcher, "_cache"):
+            with suppress(RuntimeError):  # no folder for the cache
+                dispatcher._cache = _Cache(function)
         for signature in signatures:
             dispatcher.compile(signature)
         if signatures:

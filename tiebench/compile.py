@@ -8,7 +8,7 @@ def compile_kernels():
     from tiebench import _relaxed_kernels as relaxed
     from tiebench._discount_sums import discount_sum_table
     from tiebench.hamming import AffinityBlocks, EqualLabels, SharedLabels, pack
-    from tiebench.scoring import score
+    from tiebench.scoring import score_codes
 
     rng = np.random.default_rng(0)
     codes = [pack(rng.integers(0, 2, (20, 12))) for _ in range(2)]
@@ -20,9 +20,9 @@ def compile_kernels():
         SharedLabels(*labels),
         AffinityBlocks(lambda begin, end: affinities[begin:end], (1,)),
     ):
-        score(*codes, 12, affinity, at=(5,))
+        score_codes(*codes, 12, affinity, at=(5,))
     long_codes = [pack(rng.integers(0, 2, (20, 80))) for _ in range(2)]
-    score(*long_codes, 80, SharedLabels(*labels), at=(5,))
+    score_codes(*long_codes, 80, SharedLabels(*labels), at=(5,))
     for dtype in (np.float32, np.float64):
         for objective in range(5):
             relaxed.objective_and_slopes(

@@ -165,7 +165,10 @@ def _member(archive, name):
         )
         shape, _, dtype = header(stream)
         if dtype.hasobject:
-            raise ValueError(f"{name} holds pickled Python objects, which are never loaded")
+            raise ValueError(
+                f"{name} holds pickled Python objects, which are never loaded; "
+                "save numbers, or strings as array.astype(str)"
+            )
         length = 1
         for size in shape:
             length *= size

@@ -3,26 +3,32 @@
 The histograms hold everything that ranking metrics can depend on: items at one distance are tied, and a
 metric that averages over the orders of ties only needs to know how many items of each affinity a tie holds
 (McSherry and Najork 2008; He et al. 2018, Proposition 1). `tiebench.exact` computes the metrics from them.
+Compiled kernels count where Numba is installed; without it NumPy does, to the same integers.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from tiebench import _bitslice
+from tiebench._compiled import NUMBA
+
+if NUMBA:
+    from tiebench import _bitslice
 
 MAX_CODE_BITS = 1024
 MAX_AFFINITY = 255  # gains are 2^affinity: sums of these stay far from the end of double precision
 _BLOCK_PAIRS = 1 << 22  # pairs whose affinities are held at once where they are given block by block
 
 
-def pack(codes, name="codes"):
+def pack(codes: ArrayLike, name: str = "codes") -> NDArray[np.uint8]:
     """Pack codes to bytes as `numpy.packbits(bits, axis=1)` does.
 
-    codes: (n, b) bool, or numbers all in {0, 1}, or all in {-1, +1}; bit 1 stands for +1.
-    Returns uint8 (n, ceil(b / 8)). Raises ValueError for anything else.
+    codes: (n, b) bool, or numbers all in {0, 1}, or all in {-1, +1}; bit 1 stands for +1. name: what messages
+    call them. Returns uint8 (n, ceil(b / 8)). Raises ValueError for anything else.
     """
     codes = np.asarray(codes)
     if codes.ndim != 2:
@@ -32,12 +38,16 @@ def pack(codes, name="codes"):
             raise ValueError(f"{name} must hold numbers, not {codes.dtype}")
         ones = codes == 1
         if not (np.all(ones | (codes == 0)) or np.all(ones | (codes == -1))):
-            raise ValueError(f"unpacked {name} must all be in {{0, 1}} or all in {{-1, +1}}")
+            hint = {
+                "f": f"; of real-valued outputs, score the signs: {name} > 0",
+                "u": "; packed codes need `bits`, the number of bits of a code",
+            }.get(codes.dtype.kind, "")
+            raise ValueError(f"unpacked {name} must all be in {{0, 1}} or all in {{-1, +1}}{hint}")
         codes = ones
     return np.packbits(codes, axis=1)
 
 
-def check_packed(codes, bits, name="codes"):
+def check_packed(codes: ArrayLike, bits: int, name: str = "codes") -> NDArray[np.uint8]:
     """Check packed codes: uint8 (n, ceil(bits / 8)), padding bits zero, 1 <= bits <= 1024.
 
     Returns them C-contiguous. Raises ValueError that says what is wrong with `name`.
@@ -57,7 +67,7 @@ def check_packed(codes, bits, name="codes"):
     return np.ascontiguousarray(codes)
 
 
-def check_levels(levels):
+def check_levels(levels: NDArray[np.int64]) -> None:
     """Raise ValueError unless ascending affinity values are within 0 to 255."""
     if levels[0] != 0 or levels[-1] > MAX_AFFINITY:
         raise ValueError(f"affinities must be 0 to {MAX_AFFINITY}, not {levels[0]} to {levels[-1]}")
@@ -65,17 +75,33 @@ def check_levels(levels):
 
 @dataclass(frozen=True)
 class EqualLabels:
-    """Affinity 1 for the same class, else 0. query: integers (Q,); database: integers (N,)."""
+    """Affinity 1 for the same class, else 0.
+
+    query (Q,), database (N,): integers, or strings, kept as the integers 0, 1, ... of the queries' sorted
+    classes and -1 of any other class.
+    """
 
     query: np.ndarray
     database: np.ndarray
 
-    def __post_init__(self):
-        for name in ("query", "database"):
-            labels = np.asarray(getattr(self, name))
+    def __post_init__(self) -> None:
+        given = {name: np.asarray(getattr(self, name)) for name in ("query", "database")}
+        strings = [name for name, labels in given.items() if _holds_strings(labels)]
+        if len(strings) == 1:
+            (other,) = set(given) - set(strings)
+            raise ValueError(
+                f"{strings[0]} labels are strings but {other} labels are {given[other].dtype}: "
+                "both must be of one kind"
+            )
+        if strings:
+            given = dict(zip(given, _numbered(*given.values())))
+        for name, labels in given.items():
+            if labels.dtype == bool:
+                labels = labels.astype(np.int64)
             if labels.ndim != 1 or labels.dtype.kind not in "iu":
                 raise ValueError(
-                    f"{name} labels must be integers of shape (n,), not {labels.dtype} {labels.shape}"
+                    f"{name} labels must be integers or strings of shape (n,), not "
+                    f"{labels.dtype} {labels.shape}"
                 )
             if labels.dtype == np.uint64:  # beside int64, NumPy would compare both as floating point
                 if labels.max(initial=0) > np.iinfo(np.int64).max:
@@ -84,13 +110,30 @@ class EqualLabels:
             object.__setattr__(self, name, labels)
 
     @property
-    def levels(self):
+    def levels(self) -> NDArray[np.int64]:
         """The affinity values, int64 (V,), ascending."""
         return np.arange(2)
 
-    def block(self, begin, end):
+    def block(self, begin: int, end: int) -> NDArray[np.uint8]:
         """Level indices of queries begin..end-1 against the whole database: uint8 (end - begin, N)."""
         return (self.query[begin:end, None] == self.database[None, :]).view(np.uint8)
+
+
+def _holds_strings(labels):
+    """Whether these are classes (n,) as text: NumPy strings, or objects as pandas has them."""
+    if labels.ndim != 1:
+        return False
+    if labels.dtype.kind == "O":
+        return len(labels) > 0 and all(isinstance(label, str) for label in labels)
+    return labels.dtype.kind in "UT"
+
+
+def _numbered(query, database):
+    """Classes as integers, which depend on the queries alone: parts of a database then agree on them."""
+    names, numbers = np.unique(query.astype(str), return_inverse=True)
+    database = database.astype(str)
+    place = np.minimum(np.searchsorted(names, database), len(names) - 1)
+    return numbers.astype(np.int64), np.where(names[place] == database, place, -1)
 
 
 @dataclass(frozen=True)
@@ -104,7 +147,7 @@ class SharedLabels:
     database: np.ndarray
     binary: bool = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in ("query", "database"):
             labels = np.asarray(getattr(self, name))
             number = labels.dtype.kind in "biuf"
@@ -122,12 +165,12 @@ class SharedLabels:
             )
 
     @property
-    def levels(self):
+    def levels(self) -> NDArray[np.int64]:
         """The affinity values, int64 (V,), ascending: up to the most labels that a query has."""
         most = int(min(self.query.sum(1).max(initial=0), self.database.sum(1).max(initial=0)))
         return np.arange(2 if self.binary else max(most, 1) + 1)
 
-    def block(self, begin, end):
+    def block(self, begin: int, end: int) -> NDArray[np.uint8]:
         """Level indices of queries begin..end-1 against the whole database: uint8 (end - begin, N)."""
         # float32 counts labels exactly up to 2^24 and uses the fast matrix product.
         shared = self.query[begin:end].astype(np.float32) @ self.database.astype(np.float32).T
@@ -141,15 +184,15 @@ class AffinityBlocks:
     compute(begin, end) returns non-negative integers (end - begin, N), each one of `values`.
     """
 
-    compute: Callable
-    values: tuple
+    compute: Callable[[int, int], ArrayLike]
+    values: Sequence[int]
 
     @property
-    def levels(self):
+    def levels(self) -> NDArray[np.int64]:
         """The affinity values, int64 (V,), ascending, 0 among them."""
         return np.unique(np.array([0, *self.values], np.int64))
 
-    def block(self, begin, end):
+    def block(self, begin: int, end: int) -> NDArray[np.uint8]:
         """Level indices of queries begin..end-1 against the whole database: uint8 (end - begin, N)."""
         affinity = np.asarray(self.compute(begin, end))
         levels = self.levels
@@ -157,6 +200,9 @@ class AffinityBlocks:
         if not np.array_equal(levels[index], affinity):
             raise ValueError(f"affinities must be among {levels.tolist()}")
         return index.astype(np.uint8)
+
+
+Affinity: TypeAlias = EqualLabels | SharedLabels | AffinityBlocks
 
 
 @dataclass(frozen=True)
@@ -170,16 +216,17 @@ class JointHistograms:
     counts: np.ndarray
 
     @property
-    def bits(self):
+    def bits(self) -> int:
+        """b, the number of bits of a code."""
         return self.counts.shape[2] - 1
 
 
-def merge(parts):
+def merge(parts: Iterable[JointHistograms]) -> JointHistograms:
     """Joint histograms of a database from those of its parts: counts add up, so nothing is approximated.
 
     parts: `JointHistograms` of the same queries against disjoint parts of one database, any number of them.
-    A part may lack the higher affinity levels. Returns `JointHistograms`. Raises ValueError where queries or
-    bits differ, or there is no part.
+    A part may lack the higher affinity levels. Returns `JointHistograms`. Raises ValueError if queries or
+    bits differ, or if `parts` is empty.
     """
     parts = list(parts)
     if not parts:
@@ -197,15 +244,18 @@ def merge(parts):
     return JointHistograms(levels, counts)
 
 
-def joint_histograms(query, database, bits, affinity, threads=1):
+def joint_histograms(
+    query: ArrayLike, database: ArrayLike, bits: int, affinity: Affinity, threads: int = 1
+) -> JointHistograms:
     """Joint histograms of Hamming distance and affinity, a query at a time against the whole database.
 
     query: packed codes uint8 (Q, ceil(b/8)); database: uint8 (N, ceil(b/8)); bits: b, 1 to 1024;
     affinity: `EqualLabels`, `SharedLabels` or `AffinityBlocks`. `threads` splits the queries; the counts do
     not depend on it. Returns `JointHistograms`. Raises ValueError for codes and labels that do not fit.
 
-    Memory: the codes once more as bit planes, and the histograms; nothing of size Q x N. Up to 64 bits with
-    labels the bit-sliced kernel serves, beyond that and for `AffinityBlocks` one popcount a pair.
+    Memory: the codes once more as bit planes, and the histograms; nothing of size Q x N. Labels and up to 64
+    bits are counted by the bit-sliced kernel, all else by one popcount a pair; both need Numba. Without it,
+    NumPy counts some queries at a time.
     """
     query = check_packed(query, bits, "query codes")
     database = check_packed(database, bits, "database codes")
@@ -216,7 +266,9 @@ def joint_histograms(query, database, bits, affinity, threads=1):
     levels = affinity.levels
     check_levels(levels)
     counts = np.zeros((len(query), len(levels), bits + 1), np.int64)
-    if isinstance(affinity, AffinityBlocks) or bits > _bitslice.MAX_BITS:
+    if not NUMBA:
+        count = _numpy_counter(query, database, bits, affinity, counts)
+    elif isinstance(affinity, AffinityBlocks) or bits > _bitslice.MAX_BITS:
         count = _popcount_counter(query, database, bits, affinity, counts)
     else:
         count = _bitslice_counter(query, database, bits, affinity, counts)
@@ -294,19 +346,42 @@ def _popcount_counter(query, database, bits, affinity, counts):
         return count
 
     step = max(_popcount.QUERIES, _BLOCK_PAIRS // len(database))
+    levels_of = _checked_blocks(affinity, len(database))
 
     def count(low, high):
         for begin in range(low, high, step):
             end = min(begin + step, high)
-            levels = affinity.block(begin, end)
-            if levels.shape != (end - begin, len(database)):
-                raise ValueError(
-                    f"affinities of queries {begin}..{end - 1} have shape {levels.shape}, "
-                    f"not {(end - begin, len(database))}"
-                )
+            levels = levels_of(begin, end)
             _popcount.count_levels(query_words[begin:end], database_words, levels, bits, counts[begin:end])
 
     return count
+
+
+def _numpy_counter(query, database, bits, affinity, counts):
+    from tiebench import _numpy_counts
+
+    query_words, database_words = _as_words(query), np.ascontiguousarray(_as_words(database).T)
+    levels_of = _checked_blocks(affinity, len(database))
+
+    def count(low, high):
+        _numpy_counts.count_levels(query_words, database_words, levels_of, bits, counts, low, high)
+
+    return count
+
+
+def _checked_blocks(affinity, items):
+    """`affinity.block`, its shape checked: compiled code reads as many values as there should be."""
+
+    def block(begin, end):
+        levels = affinity.block(begin, end)
+        if levels.shape != (end - begin, items):
+            raise ValueError(
+                f"affinities of queries {begin}..{end - 1} have shape {levels.shape}, "
+                f"not {(end - begin, items)}"
+            )
+        return levels
+
+    return block
 
 
 def _as_words(packed):

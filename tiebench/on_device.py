@@ -71,6 +71,42 @@ def joint_histograms(query, database, bits, affinity, pairs_at_once=1 << 24, pre
     return JointHistograms(levels, counts.view(queries, len(levels), bits + 1).cpu().numpy())
 
 
+def packed_codes(
+    query: torch.Tensor, database: torch.Tensor, bits: int | None = None
+) -> tuple[torch.Tensor, torch.Tensor, int]:
+    """As `tiebench.inputs.packed_codes`, of tensors, on their device."""
+    width = query.shape[1]
+    packed = bits is not None and query.dtype == torch.uint8 and width == -(-bits // 8)
+    if packed and bits == 1:  # one column either way: packed codes are 0 and 128
+        packed = not (bool((query == 1).any()) or bool((database == 1).any()))
+    if packed:
+        return query, database, bits
+    if bits is not None and width != bits:
+        raise ValueError(f"codes of width {width} are neither {bits} bits nor packed")
+    return pack(_bits_of(query, "query")), pack(_bits_of(database, "database")), width
+
+
+def _bits_of(codes, name):
+    """Codes that are bool, or all in {0, 1} or all in {-1, +1}, as bool. Raises ValueError for others."""
+    if codes.dtype == torch.bool:
+        return codes
+    ones = codes == 1
+    if not bool((ones | (codes == 0)).all()) and not bool((ones | (codes == -1)).all()):
+        hint = f"; of real-valued outputs, score the signs: {name} > 0" if codes.is_floating_point() else ""
+        if codes.dtype == torch.uint8:
+            hint = "; packed codes need `bits`, the number of bits of a code"
+        raise ValueError(f"unpacked {name} must all be in {{0, 1}} or all in {{-1, +1}}{hint}")
+    return ones
+
+
+def pack(ones: torch.Tensor) -> torch.Tensor:
+    """bool (n, b) to uint8 (n, ceil(b / 8)) on the same device, as `numpy.packbits(ones, axis=1)`."""
+    padded = torch.nn.functional.pad(ones, (0, -ones.shape[1] % 8))
+    weights = torch.tensor([128, 64, 32, 16, 8, 4, 2, 1], dtype=torch.uint8, device=ones.device)
+    # A byte's bits add up to at most 255; on devices sums of uint8 are made in the type that is asked for.
+    return (padded.view(len(ones), -1, 8) * weights).sum(dim=2, dtype=torch.uint8)
+
+
 def _check(codes, bits, name):
     """Raises ValueError unless `codes` are packed, or in {-1, +1}."""
     packed = codes.dtype == torch.uint8

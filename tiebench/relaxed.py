@@ -16,12 +16,11 @@ from functools import lru_cache
 import torch
 from torch.autograd.function import once_differentiable
 
+from tiebench._compiled import NUMBA
 from tiebench._discount_sums import DISCOUNT_KNOTS, discount_sum_table
 
-try:
+if NUMBA:
     from tiebench import _relaxed_kernels as kernels
-except ImportError:  # Numba is not needed for the tensor path
-    kernels = None
 
 BACKENDS = ("auto", "compiled", "torch")
 MAX_AFFINITY = 255
@@ -79,7 +78,7 @@ def _evaluate(codes, affinity, bins, delta, objective, backend):
         raise ValueError(f"delta must be a positive number, not {delta}")
     if backend not in BACKENDS:
         raise ValueError(f"backend must be one of {BACKENDS}, not {backend!r}")
-    compiled = codes.device.type == "cpu" and kernels is not None
+    compiled = codes.device.type == "cpu" and NUMBA
     if backend == "compiled" and not compiled:
         raise ValueError("the compiled backend needs codes on the CPU and Numba")
     if backend == "auto":

@@ -1,51 +1,122 @@
-"""Codes to scores in one call: every metric of the suite, per query and averaged."""
+"""Codes to scores in one call: every metric of `tiebench.metrics`, per query and averaged.
 
-from typing import NamedTuple
+`score` takes codes and labels in any form; `score_codes` packed codes and any affinity; `score_histograms`
+joint histograms, of a whole database or merged from its parts.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tiebench import exact, metrics
-from tiebench.hamming import JointHistograms, joint_histograms
+from tiebench.hamming import Affinity, JointHistograms, joint_histograms
+from tiebench.inputs import as_array, check_shapes, is_tensor, label_affinity, packed_codes
 
 _QUERIES_AT_ONCE = 512
 
 
 class Scores(NamedTuple):
-    """means: metric -> float, and counts; per_query: metric -> float64 (Q,); curves: name -> array.
+    """means: metric -> float, and counts -> int; per_query: metric -> float64 (Q,); curves: name -> array.
+
+    The counts are "queries", "database", "bits" and "queries_without_relevant".
 
     Curves over the distances 0..b, (b + 1,): "precision" and "recall" of everything within a radius,
     "relevant_at" and "irrelevant_at", the shares of such pairs at a distance. Over ranks: "cuts", K, and
     "precision_at", the mean tie-aware precision among the first K.
     """
 
-    means: dict
-    per_query: dict
-    curves: dict
+    means: dict[str, float]
+    per_query: dict[str, np.ndarray]
+    curves: dict[str, np.ndarray]
 
 
-def score(query, database, bits, affinity, at=(), ap_at_normaliser="hits", threads=1):
-    """Score codes with every metric.
+def score(
+    query: ArrayLike,
+    database: ArrayLike,
+    query_labels: ArrayLike,
+    database_labels: ArrayLike,
+    at: int | Sequence[int] = (),
+    ap_at_normaliser: str = "hits",
+    threads: int = 1,
+    bits: int | None = None,
+) -> Scores:
+    """Score binary codes with every tie-aware metric.
 
-    query, database: packed codes, uint8 (Q, ceil(b/8)) and (N, ceil(b/8)); bits: b; affinity: one of
-    `tiebench.hamming`'s; at: cuts K. Names: "ap", "ndcg" (tie-aware) and "ap@K", "ndcg@K", "precision@K",
-    each also with "_min" and "_max" (over tie orders), and "precision_radius_2". Returns `Scores`.
-    Raises ValueError for codes or labels that do not fit together.
+    query (Q, b), database (N, b): codes as NumPy arrays, torch tensors or nested lists: bool, or numbers all
+    in {0, 1} or all in {-1, +1}. Or, with `bits`, packed: uint8 (Q, ceil(b/8)), as
+    `numpy.packbits(codes, axis=1)` makes them. Codes on a CUDA device are counted there, all others by the
+    CPU kernels, to the same integers.
+    query_labels, database_labels: classes, integers or strings (Q,) and (N,): relevant means equal; or 0/1
+    (Q, labels) and (N, labels): relevant means at least one shared label, the affinity that NDCG weighs is
+    their number.
+    at: cutoffs K, for "ap@K", "ndcg@K" and "precision@K". ap_at_normaliser: what AP@K divides by, "hits"
+    (relevant items among the first K), "min" (min(K, relevant items)) or "relevant" (all relevant items).
+    threads: threads that share the queries on the CPU; the scores do not depend on it.
+    bits: b of packed codes; None for unpacked ones.
+
+    Returns `Scores`; docs/metrics.md defines each name. Raises ValueError, one line, for codes or labels of
+    other forms, or that do not fit together. Metrics: He et al., CVPR 2018 (arXiv 1705.08562);
+    McSherry and Najork, ECIR 2008.
+
+    >>> import tiebench
+    >>> query, database = [[0, 0, 1]], [[0, 0, 1], [0, 1, 1], [1, 0, 1]]
+    >>> scores = tiebench.score(query, database, [7], [7, 7, 8])
+    >>> scores.means["ap_min"], scores.means["ap"], scores.means["ap_max"]
+    (0.8333333333333333, 0.9166666666666666, 1.0)
+    """
+    cutoffs = (at,) if isinstance(at, (int, np.integer)) else tuple(dict.fromkeys(at))
+    if bits is not None and bits != int(bits):
+        raise ValueError(f"bits must be an integer, not {bits}")
+    on_gpu = _on_one_gpu(query, database)
+    codes: Any = (query, database) if on_gpu else (as_array(query), as_array(database))
+    labels = as_array(query_labels), as_array(database_labels)
+    check_shapes(*codes, *labels)
+    if on_gpu:
+        from tiebench import on_device  # torch is loaded already: these are its tensors
+
+        packed = on_device.packed_codes(*codes, bits)
+        histograms = on_device.joint_histograms(*packed, label_affinity(*labels))
+    else:
+        packed = packed_codes(*codes, bits)
+        histograms = joint_histograms(*packed, label_affinity(*labels), threads=threads)
+    return score_histograms(histograms, cutoffs, ap_at_normaliser)
+
+
+def _on_one_gpu(query, database):
+    return is_tensor(query) and is_tensor(database) and query.is_cuda and query.device == database.device
+
+
+def score_codes(
+    query: np.ndarray,
+    database: np.ndarray,
+    bits: int,
+    affinity: Affinity,
+    at: Sequence[int] = (),
+    ap_at_normaliser: str = "hits",
+    threads: int = 1,
+) -> Scores:
+    """`score` of packed codes and any affinity, of labels or not.
+
+    query, database: uint8 (Q, ceil(b/8)) and (N, ceil(b/8)); bits: b; affinity: one of `tiebench.hamming`'s;
+    the rest as `score`. Raises ValueError for codes or labels that do not fit together.
     """
     return score_histograms(
         joint_histograms(query, database, bits, affinity, threads=threads), at, ap_at_normaliser
     )
 
 
-def score_histograms(histograms, at=(), ap_at_normaliser="hits"):
-    """`score` from `JointHistograms`: those of a whole database, or merged from its parts."""
+def score_histograms(
+    histograms: JointHistograms, at: Sequence[int] = (), ap_at_normaliser: str = "hits"
+) -> Scores:
+    """`score` of `JointHistograms`: those of a whole database, or merged from its parts."""
     queries, items = len(histograms.counts), int(histograms.counts[0].sum())
-    parts = {}
+    parts: dict[str, list[Any]] = {}
     # Some queries at a time: the metrics' temporaries are larger than the histograms they come from.
     for begin in range(0, queries, _QUERIES_AT_ONCE):
-        some = histograms.counts[begin : begin + _QUERIES_AT_ONCE]
-        for name, values in metrics.evaluate(
-            JointHistograms(histograms.levels, some), at, ap_at_normaliser
-        ).items():
+        some = JointHistograms(histograms.levels, histograms.counts[begin : begin + _QUERIES_AT_ONCE])
+        for name, values in metrics.evaluate(some, at, ap_at_normaliser).items():
             parts.setdefault(name, []).append(values)
     per_query = {name: np.concatenate(values) for name, values in parts.items()}
     means = {name: float(np.mean(values)) for name, values in per_query.items()}

@@ -11,7 +11,7 @@ import numpy as np
 
 from methods.base import Refusal, check_codes, no_exit
 from tiebench.hamming import AffinityBlocks
-from tiebench.scoring import score
+from tiebench.scoring import score_codes
 from workflow.protocol_data import Rows
 
 KEEP = 4  # one in four trials goes on
@@ -63,7 +63,7 @@ def validation_score(method_class, protocol, bits, hyperparameters, metric, shar
         lambda begin, end: affinity.block(query[begin:end], database), tuple(affinity.levels)
     )
     at = [int(metric.partition("@")[2])] if "@" in metric else []
-    return score(*codes, bits, blocks, at=at).means[metric]
+    return score_codes(*codes, bits, blocks, at=at).means[metric]
 
 
 def search(trials, evaluate, report):

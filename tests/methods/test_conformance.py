@@ -15,7 +15,7 @@ from methods import _catalogue, base
 from methods._catalogue import catalogue, load_class
 from methods.base import HashingMethod, Refusal, TrainingSet
 from tiebench.hamming import EqualLabels
-from tiebench.scoring import score
+from tiebench.scoring import score_codes
 
 METADATA = catalogue()
 every_method = pytest.mark.parametrize("name", sorted(METADATA))
@@ -284,7 +284,7 @@ def test_progress_is_reported_as_plain_values_with_objective_and_seconds(name):
 
 def tie_aware_ap(method, vectors, labels):
     packed = np.packbits(method.encode(vectors), axis=1)
-    return score(packed, packed, method.bits, EqualLabels(labels, labels)).means["ap"]
+    return score_codes(packed, packed, method.bits, EqualLabels(labels, labels)).means["ap"]
 
 
 @pytest.mark.parametrize("name", [n for n in sorted(METADATA) if METADATA[n].supervision != "none"])

@@ -1,4 +1,4 @@
-"""python -m tiebench: anybody's codes, packed or not, and what is said of files that cannot be scored."""
+"""The command tiebench: anybody's codes, packed or not, and what is said of files that cannot be scored."""
 
 import json
 import subprocess
@@ -6,9 +6,13 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 from sklearn.metrics import ndcg_score
 
 from tiebench.__main__ import main
+from tiebench.hamming import EqualLabels, pack
+from tiebench.metrics import METRICS
+from tiebench.scoring import score_codes
 
 
 @pytest.fixture
@@ -25,7 +29,7 @@ def arrays():
 def scored(tmp_path, capsys, arrays, *options):
     file = tmp_path / "codes.npz"
     np.savez(file, **arrays)
-    assert main([str(file), *options]) == 0
+    assert main(["score", str(file), *options]) == 0
     return json.loads(capsys.readouterr().out)
 
 
@@ -75,7 +79,7 @@ def test_nothing_is_ever_unpickled(tmp_path, capsys, arrays, form):
         (tmp_path / "codes").mkdir()
         for name, array in arrays.items():
             np.save(tmp_path / "codes" / name, array)
-    assert main([str(tmp_path / ("codes.npz" if form == "file" else "codes"))]) == 1
+    assert main(["score", str(tmp_path / ("codes.npz" if form == "file" else "codes"))]) == 1
     assert "readable" in capsys.readouterr().err
     assert not made.exists()
 
@@ -129,7 +133,9 @@ def test_no_torch_is_loaded(tmp_path, arrays):
     np.savez(tmp_path / "codes.npz", **arrays)
     script = "import sys, tiebench.__main__ as m; m.main(sys.argv[1:]); assert 'torch' not in sys.modules"
     subprocess.run(
-        [sys.executable, "-c", script, str(tmp_path / "codes.npz")], check=True, stdout=subprocess.PIPE
+        [sys.executable, "-c", script, "score", str(tmp_path / "codes.npz")],
+        check=True,
+        stdout=subprocess.PIPE,
     )
 
 
@@ -154,7 +160,7 @@ def without(name):
 )
 def test_files_that_cannot_be_scored_are_told_in_one_line(tmp_path, capsys, arrays, change, message):
     np.savez(tmp_path / "codes.npz", **change(arrays))
-    assert main([str(tmp_path / "codes.npz")]) == 1
+    assert main(["score", str(tmp_path / "codes.npz")]) == 1
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
@@ -163,6 +169,101 @@ def test_files_that_cannot_be_scored_are_told_in_one_line(tmp_path, capsys, arra
 @pytest.mark.parametrize("content", [b"", b"not a zip", b"PK\x03\x04 truncated"])
 def test_damaged_files_are_told_in_one_line(tmp_path, capsys, content):
     (tmp_path / "codes.npz").write_bytes(content)
-    assert main([str(tmp_path / "codes.npz")]) == 1
+    assert main(["score", str(tmp_path / "codes.npz")]) == 1
     assert capsys.readouterr().err.count("\n") == 1
-    assert main([str(tmp_path / "absent.npz")]) == 1
+    assert main(["score", str(tmp_path / "absent.npz")]) == 1
+
+
+def test_classes_as_strings_score_as_integers(tmp_path, capsys, arrays):
+    expected = scored(tmp_path, capsys, arrays, "--at", "5")
+    names = np.array(["dog", "cat", "horse"])
+    strings = {name: names[arrays[name]] for name in ("query_labels", "database_labels")}
+    strings["database_labels"] = strings["database_labels"].astype("S9").astype("U9")  # of another width
+    assert scored(tmp_path, capsys, arrays | strings, "--at", "5") == expected
+    np.savez(tmp_path / "codes.npz", **arrays | strings)
+    files = [str(tmp_path / f"part{part}.npz") for part in (1, 2)]
+    for part, file in enumerate(files, start=1):
+        assert main(["score", str(tmp_path / "codes.npz"), "--part", f"{part}/2", "--histograms", file]) == 0
+    assert main(["score", "--merge", *files, "--at", "5"]) == 0
+    assert json.loads(capsys.readouterr().out) == expected
+
+
+def torch_file(path):
+    torch.save({"query": torch.zeros(3, 4)}, path)
+
+
+@pytest.mark.parametrize(
+    ("name", "write", "message"),
+    [
+        ("codes.pt", torch_file, "not an .npz file; save the arrays first: numpy.savez("),
+        ("codes.csv", lambda path: path.write_text("0,1\n"), "not an .npz file; save the arrays first"),
+        ("query.npy", lambda path: np.save(path, np.zeros((3, 4))), "not an .npz file; save the arrays"),
+        ("codes.npz", lambda path: np.savez(path, a=np.zeros(3)), "lacks query, database, query_labels"),
+    ],
+)
+def test_other_files_are_refused_with_what_to_do(tmp_path, capsys, name, write, message):
+    write(tmp_path / name)
+    assert main(["score", str(tmp_path / name)]) == 1
+    error = capsys.readouterr().err
+    assert message in error and name in error
+    assert error.count("\n") == 1
+
+
+def test_packed_codes_without_bits_and_raw_outputs_are_refused_with_what_to_do(tmp_path, capsys, arrays):
+    packed = {name: np.packbits(arrays[name], axis=1) for name in ("query", "database")}
+    outputs = {name: arrays[name] - 0.3 for name in ("query", "database")}
+    for change, message in (
+        (packed, "if the codes are packed, give `bits`"),
+        (outputs, "of real-valued outputs, score the signs: query > 0"),
+        ({"query_labels": np.array(["a"] * 9)}, "both must be of one kind"),
+        ({"query_labels": np.array(["a"] * 9, object)}, "array.astype(str)"),
+    ):
+        np.savez(tmp_path / "codes.npz", **arrays | change)
+        assert main(["score", str(tmp_path / "codes.npz")]) == 1
+        error = capsys.readouterr().err
+        assert message in error
+        assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["codes.npz"], "the command is missing: tiebench score codes.npz"),
+        (["--at", "5", "codes.npz"], "the command is missing: tiebench score codes.npz"),
+        ([], "the command is missing: tiebench score FILE.npz"),
+        (["scores", "codes"], "there is no command 'scores'; did you mean 'score'?"),
+        (["score"], "the following arguments are required: FILE.npz"),
+        (["score", "codes.npz", "--at", "0"], "must be a positive integer, not '0'"),
+        (["score", "codes.npz", "--ap-at-normaliser", "hit"], "invalid choice: 'hit'"),
+    ],
+)
+def test_a_wrong_command_line_ends_in_a_line_that_helps(capsys, arguments, message):
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    assert message in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_help_and_list_name_every_metric(capsys):
+    assert main(["metrics"]) == 0
+    listed = capsys.readouterr().out
+    for arguments in (["--help"], ["score", "--help"]):
+        with pytest.raises(SystemExit) as caught:
+            main(arguments)
+        assert caught.value.code == 0
+    helped = capsys.readouterr().out
+    assert "{" not in listed
+    for name, metric in METRICS.items():
+        assert name in helped
+        assert name in listed.splitlines()
+        assert metric.source in listed
+    assert "score" in helped and "--merge" in helped
+
+
+def test_the_module_runs_as_the_command(tmp_path, arrays):
+    np.savez(tmp_path / "codes.npz", **arrays)
+    command = [sys.executable, "-m", "tiebench", "score", str(tmp_path / "codes.npz"), "--at", "5"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    codes = [pack(arrays[name]) for name in ("query", "database")]
+    affinity = EqualLabels(arrays["query_labels"], arrays["database_labels"])
+    assert json.loads(done.stdout) == score_codes(*codes, 13, affinity, at=(5,)).means

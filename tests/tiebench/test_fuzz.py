@@ -24,7 +24,7 @@ from tiebench import exact
 from tiebench.__main__ import main
 from tiebench.hamming import AffinityBlocks, EqualLabels, JointHistograms, SharedLabels, pack
 from tiebench.parts import span
-from tiebench.scoring import score
+from tiebench.scoring import score_codes
 
 TOLERANCE = 1e-11
 NORMALISERS = ("hits", "min", "relevant")
@@ -208,7 +208,7 @@ def problems(draw):
 def test_scores_of_codes_are_those_of_sorted_lists(problem, cuts, normaliser, threads):
     query, database, bits, table, affinity = problem
     cuts = list(dict.fromkeys([*cuts, len(database)]))
-    found = score(pack(query), pack(database), bits, affinity, cuts, normaliser, threads).per_query
+    found = score_codes(pack(query), pack(database), bits, affinity, cuts, normaliser, threads).per_query
     for row, code in enumerate(query):
         distances = (database != code).sum(axis=1).tolist()
         ties = ties_of(distances, table[row].tolist())
@@ -229,10 +229,10 @@ def test_scores_of_codes_are_those_of_sorted_lists(problem, cuts, normaliser, th
 
 
 def run(*arguments):
-    """Exit status, stdout and stderr of python -m tiebench, in this process."""
+    """Exit status, stdout and stderr of tiebench score, in this process."""
     out, errors = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
-        status = main([str(argument) for argument in arguments])
+        status = main(["score", *map(str, arguments)])
     return status, out.getvalue(), errors.getvalue()
 
 

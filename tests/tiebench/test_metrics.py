@@ -11,7 +11,7 @@ from tiebench import exact, metrics
 from tiebench.__main__ import main
 from tiebench.hamming import EqualLabels, pack
 from tiebench.metrics import METRICS, Metric
-from tiebench.scoring import score
+from tiebench.scoring import score_codes
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def codes_and_labels(queries=40, items=300, bits=7):
 
 def test_scores_hold_what_the_table_says_and_lie_in_its_bounds():
     codes, affinity = codes_and_labels()
-    per_query = score(*codes, 7, affinity, at=(5, 50)).per_query
+    per_query = score_codes(*codes, 7, affinity, at=(5, 50)).per_query
     expected = []
     for metric in METRICS.values():
         values = {None: [None], "cutoff": [5, 50], "radius": metric.radii}[metric.parameter]
@@ -117,7 +117,7 @@ def test_a_new_entry_is_all_that_a_new_metric_needs(monkeypatch, tmp_path, capsy
     for metric in (MEAN_RANK, FIRST):
         monkeypatch.setitem(METRICS, metric.name, metric)
     codes, affinity = codes_and_labels()
-    found = score(*codes, 7, affinity, at=(4,))
+    found = score_codes(*codes, 7, affinity, at=(4,))
     # By sorting: the mean over the two opposite orders of ties is the middle of their ranks.
     bits = [np.unpackbits(code, axis=1)[:, :7] for code in codes]
     distances = (bits[0][:, None] != bits[1]).sum(axis=2)
@@ -135,7 +135,7 @@ def test_a_new_entry_is_all_that_a_new_metric_needs(monkeypatch, tmp_path, capsy
         query=codes[0], database=codes[1], bits=7,
         query_labels=affinity.query, database_labels=affinity.database,
     )  # fmt: skip
-    assert main([str(tmp_path / "codes.npz"), "--at", "4"]) == 0
+    assert main(["score", str(tmp_path / "codes.npz"), "--at", "4"]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert printed["mean_rank"] == found.means["mean_rank"]
     assert printed["success@4_min"] == found.means["success@4_min"]

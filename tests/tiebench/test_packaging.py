@@ -42,7 +42,8 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel):
         names = set(archive.namelist())
     information = f"tiebench-{tiebench.__version__}.dist-info"
     assert {name.split("/")[0] for name in names} == {"tiebench", information}
-    sources = {f"tiebench/{path.name}" for path in (ROOT / "tiebench").glob("*.py")}
+    sources = {f"tiebench/{path.name}" for path in (ROOT / "tiebench").glob("*.py*")}
+    assert sources > {"tiebench/__init__.py", "tiebench/__init__.pyi"}
     assert {name for name in names if name.startswith("tiebench/")} == sources | {"tiebench/py.typed"}
     assert f"{information}/licenses/LICENSE" in names
 

@@ -9,7 +9,7 @@ import pytest
 from tiebench import parts
 from tiebench.__main__ import main
 from tiebench.hamming import EqualLabels, JointHistograms, SharedLabels, joint_histograms, merge, pack
-from tiebench.scoring import score
+from tiebench.scoring import score_codes
 
 
 def arrays(seed=0, queries=7, items=101, bits=13, multi_hot=False):
@@ -32,7 +32,7 @@ def counted(tmp_path, source, of):
     files = []
     for part in range(1, of + 1):
         files.append(str(tmp_path / f"part{part}of{of}.npz"))
-        assert main([source, "--part", f"{part}/{of}", "--histograms", files[-1]]) == 0
+        assert main(["score", source, "--part", f"{part}/{of}", "--histograms", files[-1]]) == 0
     return files
 
 
@@ -47,7 +47,7 @@ def test_merged_parts_score_the_same_bits(tmp_path, capsys, multi_hot, of):
     printed = []
     for which in (["--merge", *files[::-1]], [folder], [str(tmp_path / "codes.npz")]):
         kept = tmp_path / "out.npz"
-        assert main([*which, "--at", "5", "--per-query", str(kept)]) == 0
+        assert main(["score", *which, "--at", "5", "--per-query", str(kept)]) == 0
         with np.load(kept) as per_query:
             values = {name: per_query[name].tobytes() for name in per_query.files}
         printed.append((capsys.readouterr().out, values))
@@ -88,7 +88,7 @@ def test_merged_histograms_are_those_of_the_whole(affinity):
     )
     whole = joint_histograms(query, database, 13, affinity(*labels))
     assert np.array_equal(found.levels, whole.levels) and np.array_equal(found.counts, whole.counts)
-    assert score(query, database, 13, affinity(*labels)).means["database"] == 1000
+    assert score_codes(query, database, 13, affinity(*labels)).means["database"] == 1000
 
 
 def mangled(tmp_path, name, **changes):
@@ -124,7 +124,7 @@ def test_parts_that_do_not_belong_together_are_refused(tmp_path, capsys):
     ]
     text.write_text("no")
     for given, message in cases:
-        assert main(["--merge", *given]) == 1
+        assert main(["score", "--merge", *given]) == 1
         error = capsys.readouterr().err
         assert message in error and error.count("\n") == 1
 
@@ -139,7 +139,7 @@ def test_parts_that_do_not_belong_together_are_refused(tmp_path, capsys):
 )
 def test_options_that_do_not_go_together(capsys, options, message):
     with pytest.raises(SystemExit):
-        main(["codes.npz", *options])
+        main(["score", "codes.npz", *options])
     assert message in capsys.readouterr().err
 
 
@@ -156,6 +156,6 @@ def test_options_that_do_not_go_together(capsys, options, message):
 )
 def test_parts_that_there_are_not(tmp_path, capsys, part, message):
     folder = write(tmp_path / "codes", arrays())
-    assert main([folder, f"--part={part}", "--histograms", str(tmp_path / "x.npz")]) == 1
+    assert main(["score", folder, f"--part={part}", "--histograms", str(tmp_path / "x.npz")]) == 1
     assert message in capsys.readouterr().err
     assert not (tmp_path / "x.npz").exists()

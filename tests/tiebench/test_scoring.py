@@ -6,7 +6,7 @@ from sklearn.metrics import ndcg_score
 
 from tiebench import exact, scoring
 from tiebench.hamming import EqualLabels, SharedLabels, pack
-from tiebench.scoring import score, score_histograms
+from tiebench.scoring import score_codes, score_histograms
 
 
 def codes_and_labels(queries=9, items=40, bits=6, labels=4):
@@ -42,7 +42,7 @@ def by_hand(codes, tags, at):
 def test_scores_are_those_counted_query_by_query(at_once, monkeypatch):
     monkeypatch.setattr(scoring, "_QUERIES_AT_ONCE", at_once)
     codes, tags = codes_and_labels()
-    scores = score(*map(pack, codes), 6, SharedLabels(*tags), at=(3,))
+    scores = score_codes(*map(pack, codes), 6, SharedLabels(*tags), at=(3,))
     for name, expected in by_hand(codes, tags, 3).items():
         assert scores.per_query[name] == pytest.approx(expected, abs=1e-12), name
         assert scores.means[name] == pytest.approx(expected.mean(), abs=1e-12)
@@ -69,8 +69,8 @@ def test_every_name_is_the_metric_that_it_says(normaliser):
 def test_ap_at_k_is_divided_by_the_hits_unless_told_otherwise():
     codes, tags = codes_and_labels()
     given = *map(pack, codes), 6, SharedLabels(*tags), (3,)
-    hits, relevant = score(*given).per_query["ap@3"], score(*given, "relevant").per_query["ap@3"]
-    assert np.array_equal(hits, score(*given, ap_at_normaliser="hits").per_query["ap@3"])
+    hits, relevant = score_codes(*given).per_query["ap@3"], score_codes(*given, "relevant").per_query["ap@3"]
+    assert np.array_equal(hits, score_codes(*given, ap_at_normaliser="hits").per_query["ap@3"])
     assert np.all(relevant <= hits) and np.any(relevant < hits)
 
 
@@ -78,7 +78,7 @@ def test_curves_are_those_of_pairs_and_ranks():
     codes, _ = codes_and_labels()
     generator = np.random.default_rng(6)
     classes = generator.integers(0, 3, 9), generator.integers(0, 3, 40)
-    curves = score(*map(pack, codes), 6, EqualLabels(*classes)).curves
+    curves = score_codes(*map(pack, codes), 6, EqualLabels(*classes)).curves
     distances = (codes[0][:, None] != codes[1]).sum(axis=2)
     relevant = classes[0][:, None] == classes[1]
     for radius in range(7):

@@ -22,7 +22,7 @@ from datasets.splits import Split
 from methods._catalogue import load_class
 from reporting.table_files import ENDINGS
 from tiebench.hamming import EqualLabels
-from tiebench.scoring import score
+from tiebench.scoring import score_codes
 
 ROOT = Path(__file__).parents[2]
 CELLS = [(method, bits) for method in ("lsh", "talr_ap") for bits in (8, 11)]
@@ -103,7 +103,7 @@ def test_scores_are_those_of_the_codes(prepared, method, bits, seed):
     parts, y = split(prepared), labels(prepared)
     with np.load(folder / "codes.npz", allow_pickle=False) as codes:
         affinity = EqualLabels(y[parts.query], y[parts.database])
-        expected = score(codes["query"], codes["database"], bits, affinity, at=[10])
+        expected = score_codes(codes["query"], codes["database"], bits, affinity, at=[10])
     told = read(folder / "scores.json")
     assert (told["protocol"], told["method"], told["bits"], told["seed"]) == ("tiny", method, bits, seed)
     assert told["status"] == "done"
@@ -676,7 +676,7 @@ def test_random_codes_score_what_random_orders_score(sentinels):
         query, database = (
             np.packbits(generator.random((len(part), CLASSES)) < 0.5, axis=1) for part in (queries, y)
         )
-        simulated.append(score(query, database, CLASSES, EqualLabels(queries, y)).means["ap"])
+        simulated.append(score_codes(query, database, CLASSES, EqualLabels(queries, y)).means["ap"])
     standard_error = statistics.stdev(simulated)
     assert abs(statistics.mean(simulated) - all_tied_ap()) < 4 * standard_error / math.sqrt(200)
     ours = [metrics["ap"] for metrics in sentinel_scores(sentinels, "chance")]

@@ -5,7 +5,7 @@ from workflow.scripts import _job
 
 def work(options):
     from tiebench.files import read_json
-    from tiebench.scoring import score
+    from tiebench.scoring import score_codes
     from workflow.protocol_data import Protocol
     from workflow.run_records import read_codes, write_scores
 
@@ -19,7 +19,7 @@ def work(options):
         with _job.named(run):
             record, scores = read_json(f"{run}/run.json"), None
             if record["status"] == "done":
-                scores = score(
+                scores = score_codes(
                     *read_codes(run, record, len(split.query), len(split.database)),
                     record["bits"],
                     affinity,

@@ -1,0 +1,232 @@
+"""tiebench.score: every accepted form of codes and labels, arrays or tensors, against the packed kernels."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import tiebench
+from tiebench import scoring
+from tiebench.hamming import EqualLabels, SharedLabels, joint_histograms, pack
+from tiebench.inputs import as_array
+from tiebench.scoring import score_codes
+
+ROOT = Path(__file__).parents[2]
+GENERATOR = np.random.default_rng(11)
+QUERIES, ITEMS, BITS = 30, 200, 13
+ONES = [GENERATOR.integers(0, 2, (n, BITS)).astype(bool) for n in (QUERIES, ITEMS)]
+CLASSES = [GENERATOR.integers(0, 4, n) for n in (QUERIES, ITEMS)]
+TAGS = [GENERATOR.integers(0, 2, (n, 3)) for n in (QUERIES, ITEMS)]
+
+ARRAYS = {
+    "bool": lambda ones: ones,
+    "0/1 integers": lambda ones: ones.astype(np.int64),
+    "0/1 bytes": lambda ones: ones.astype(np.uint8),
+    "0/1 floats": lambda ones: ones.astype(np.float16),
+    "-1/+1 integers": lambda ones: np.where(ones, 1, -1).astype(np.int8),
+    "-1/+1 floats": lambda ones: np.where(ones, 1.0, -1.0).astype(np.float32),
+    "lists": lambda ones: ones.tolist(),
+}
+TENSORS = {
+    name: lambda ones, make=make: torch.as_tensor(np.asarray(make(ones)))
+    for name, make in ARRAYS.items()
+    if name != "lists"
+}
+TENSORS["-1/+1 bfloat16"] = lambda ones: torch.from_numpy(np.where(ones, 1.0, -1.0)).bfloat16()
+TENSORS["with gradient"] = lambda ones: torch.from_numpy(np.where(ones, 1.0, -1.0)).requires_grad_()
+
+
+def assert_same(found, expected):
+    assert found.means == expected.means
+    for one, other in ((found.per_query, expected.per_query), (found.curves, expected.curves)):
+        assert list(one) == list(other)
+        for name in one:
+            assert np.array_equal(one[name], other[name], equal_nan=True), name
+
+
+@pytest.fixture(params=["CPU", "GPU"])
+def device(request, monkeypatch):
+    """The way of tensors on a GPU, taken by tensors of the CPU: the same operations in the same order."""
+    if request.param == "GPU":
+        both = scoring.is_tensor
+        monkeypatch.setattr(scoring, "_on_one_gpu", lambda query, database: both(query) and both(database))
+    return request.param
+
+
+EXPECTED = score_codes(*map(pack, ONES), BITS, EqualLabels(*CLASSES), (1, 20), "min")
+
+
+@pytest.mark.parametrize("form", ARRAYS)
+def test_every_form_of_arrays_scores_the_same(form):
+    assert_same(tiebench.score(*map(ARRAYS[form], ONES), *CLASSES, (1, 20), "min"), EXPECTED)
+
+
+@pytest.mark.parametrize("form", TENSORS)
+def test_every_form_of_tensors_scores_the_same(form, device):
+    tensors = [TENSORS[form](ones) for ones in ONES]
+    labels = [torch.from_numpy(classes) for classes in CLASSES]
+    assert_same(tiebench.score(*tensors, *labels, (1, 20), "min"), EXPECTED)
+    assert_same(tiebench.score(*tensors, *CLASSES, [1, 20, 1], ap_at_normaliser="min"), EXPECTED)
+
+
+@pytest.mark.parametrize("width", [1, 7, 8, 9, 64, 65])
+def test_packed_codes_and_unpacked_ones_score_the_same(width, device):
+    ones = [GENERATOR.integers(0, 2, (n, width)).astype(bool) for n in (QUERIES, ITEMS)]
+    expected = score_codes(*map(pack, ones), width, EqualLabels(*CLASSES))
+    packed = [pack(codes) for codes in ones]
+    for codes in (packed, [torch.from_numpy(codes) for codes in packed]):
+        assert_same(tiebench.score(*codes, *CLASSES, bits=width), expected)
+    for codes in (ones, [torch.from_numpy(codes) for codes in ones]):
+        assert_same(tiebench.score(*codes, *CLASSES, bits=width), expected)
+
+
+def test_labels_may_be_strings_or_sets_and_of_any_kind():
+    names = np.array(["Zürich", "Bern", "a", ""])
+    strings = [names[classes] for classes in CLASSES]
+    lists = [labels.tolist() for labels in strings]
+    objects = [labels.astype(object) for labels in strings]
+    unknown = strings[0], np.where(CLASSES[1] == 3, "of no query", strings[1])
+    for labels in (strings, lists, objects):
+        assert_same(tiebench.score(*ONES, *labels, (1, 20), "min"), EXPECTED)
+    expected = score_codes(
+        *map(pack, ONES), BITS, EqualLabels(CLASSES[0], np.where(CLASSES[1] == 3, -7, CLASSES[1]))
+    )
+    assert_same(tiebench.score(*ONES, *unknown), expected)
+    expected = score_codes(*map(pack, ONES), BITS, SharedLabels(*TAGS))
+    for kind in (bool, np.uint8, np.float64):
+        assert_same(tiebench.score(*ONES, *(tags.astype(kind) for tags in TAGS)), expected)
+    assert_same(tiebench.score(*ONES, *map(torch.from_numpy, TAGS)), expected)
+    even = [classes % 2 == 0 for classes in CLASSES]
+    expected = score_codes(*map(pack, ONES), BITS, EqualLabels(*(labels.astype(int) for labels in even)))
+    assert_same(tiebench.score(*ONES, *even), expected)
+
+
+def test_one_cutoff_and_threads_change_nothing_else():
+    one = tiebench.score(*ONES, *CLASSES, at=20, threads=3)
+    assert one.means["ap@20"] == tiebench.score(*ONES, *CLASSES, (20,)).means["ap@20"]
+    assert set(EXPECTED.means) - set(one.means) == {
+        f"{name}@1{end}" for name in ("ap", "ndcg", "precision") for end in ("", "_min", "_max")
+    }
+
+
+def test_tensors_of_the_cpu_are_not_copied():
+    tensor = torch.zeros(4, 8, dtype=torch.uint8)
+    assert as_array(tensor).__array_interface__["data"][0] == tensor.data_ptr()
+
+
+BAD = {
+    "raw outputs": ({"query": ONES[0] - 0.5}, "query > 0"),
+    "packed without bits": ({"query": pack(ONES[0]), "database": pack(ONES[1])}, "`bits`"),
+    "other bits": ({"bits": 12}, "neither 12 bits nor packed"),
+    "bits of a fraction": ({"bits": 12.5}, "bits must be an integer"),
+    "no codes": ({"query": ONES[0][:0]}, "at least one code"),
+    "one code": ({"query": ONES[0][0]}, "matrices of the same width"),
+    "other width": ({"database": ONES[1][:, :5]}, "matrices of the same width"),
+    "labels short": ({"query_labels": CLASSES[0][1:]}, "30 query codes but 29 query labels"),
+    "one label": ({"query_labels": 3}, "30 query codes but no query labels"),
+    "mixed": ({"query_labels": ["a"] * 30}, "query labels are strings but database labels are int64"),
+    "floats": ({"query_labels": CLASSES[0] / 2}, "integers or strings"),
+    "sets and classes": ({"query_labels": TAGS[0]}, "must both be classes"),
+    "no 0/1": ({"query_labels": TAGS[0] + 1, "database_labels": TAGS[1]}, "0/1 matrix"),
+    "cutoff": ({"at": 0}, "positive integer"),
+    "normaliser": ({"ap_at_normaliser": "most", "at": 3}, "normaliser"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_cannot_be_scored_is_refused_in_one_line(name, device):
+    changes, message = BAD[name]
+    given = {"query": ONES[0], "database": ONES[1], "query_labels": CLASSES[0], "database_labels": CLASSES[1]}
+    given |= changes
+    if device == "GPU":
+        given |= {part: torch.as_tensor(given[part]) for part in ("query", "database")}
+    with pytest.raises(ValueError, match=message) as caught:
+        tiebench.score(**given)
+    assert "\n" not in str(caught.value)
+
+
+def run(script):
+    return subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+
+
+def test_importing_the_package_loads_nothing_and_scoring_arrays_loads_no_torch():
+    script = """if True:
+        import sys, tiebench
+        print([name for name in ("numpy", "numba", "torch", "tiebench.scoring") if name in sys.modules])
+        assert set(tiebench.__all__) <= set(dir(tiebench))
+        tiebench.score([[0, 1]], [[1, 1], [0, 1]], [1], [1, 2])
+        print([name for name in ("torch", "tiebench.relaxed") if name in sys.modules])
+        print(tiebench.relaxed.__name__, tiebench.training.__name__, "torch" in sys.modules)
+        try:
+            tiebench.scores
+        except AttributeError as error:
+            print(error)
+    """
+    assert run(script).stdout.splitlines() == [
+        "[]",
+        "[]",
+        "tiebench.relaxed tiebench.training True",
+        "module 'tiebench' has no attribute 'scores'",
+    ]
+
+
+def test_without_numba_the_scores_are_the_same_to_the_bit():
+    script = """if True:
+        import hashlib, sys
+        if {without}:
+            sys.modules["numba"] = sys.modules["torch"] = None  # importing them fails
+        import numpy as np
+        from tiebench.hamming import AffinityBlocks, EqualLabels, SharedLabels, pack
+        from tiebench.scoring import score_codes
+        generator = np.random.default_rng(0)
+        digest = hashlib.sha256()
+        for bits, queries, items in ((1, 1, 1), (12, 7, 3000), (64, 70, 500), (65, 3, 400), (200, 3, 50)):
+            codes = [pack(generator.integers(0, 2, (n, bits))) for n in (queries, items)]
+            levels = generator.integers(0, 4, (queries, items))
+            for affinity in (
+                EqualLabels(generator.integers(0, 3, queries), generator.integers(0, 3, items)),
+                SharedLabels(generator.random((queries, 9)) < 0.3, generator.random((items, 9)) < 0.3),
+                SharedLabels(np.ones((queries, 2)), generator.random((items, 2)) < 0.3, binary=True),
+                AffinityBlocks(lambda begin, end: levels[begin:end], (1, 2, 3)),
+            ):
+                for normaliser in ("hits", "min"):
+                    scores = score_codes(*codes, bits, affinity, (1, 10, 100), normaliser, threads=2)
+                    for name, values in (scores.per_query | scores.curves).items():
+                        digest.update(name.encode() + values.tobytes())
+        print(digest.hexdigest(), "numba" in sys.modules and sys.modules["numba"] is not None)
+    """
+    slow, fast = (run(script.replace("{without}", str(without))).stdout.split() for without in (True, False))
+    assert (slow[1], fast[1]) == ("False", "True")
+    assert slow[0] == fast[0]
+
+
+def test_blocks_of_another_shape_are_refused_without_numba_too():
+    script = """if True:
+        import sys
+        sys.modules["numba"] = None
+        import numpy as np
+        from tiebench.hamming import AffinityBlocks, joint_histograms
+        codes = np.zeros((3, 1), np.uint8)
+        try:
+            joint_histograms(codes, codes, 8, AffinityBlocks(lambda begin, end: np.zeros((1, 3), int), (1,)))
+        except ValueError as error:
+            print(error)
+    """
+    assert "have shape (1, 3), not (3, 3)" in run(script).stdout
+
+
+def test_histograms_of_many_items_are_counted_in_blocks_without_numba(monkeypatch):
+    from tiebench import _numpy_counts, hamming
+
+    affinity = EqualLabels(*CLASSES)
+    packed = [pack(ones) for ones in ONES]
+    expected = joint_histograms(*packed, BITS, affinity).counts
+    monkeypatch.setattr(hamming, "NUMBA", False)
+    for pairs in (1, ITEMS, 7 * ITEMS, 10**6):
+        monkeypatch.setattr(_numpy_counts, "_PAIRS_AT_ONCE", pairs)
+        assert np.array_equal(joint_histograms(*packed, BITS, affinity, threads=3).counts, expected)

@@ -1,0 +1,146 @@
+"""Scores batch by batch in a training loop: equal to tiebench.score, whatever the batches and forms."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tiebench
+from tiebench.training import TieAwareRetrieval
+
+
+def drawn(seed=0, queries=9, items=50, bits=13):
+    generator = torch.Generator().manual_seed(seed)
+    outputs = [torch.randn(n, bits, generator=generator) for n in (queries, items)]
+    for some in outputs:
+        some[0, 0] = 0.0  # not positive: bit 0
+    return outputs, [torch.randint(3, (n,), generator=generator) for n in (queries, items)]
+
+
+def assert_same(found, expected):
+    assert found.means == expected.means
+    for name in expected.per_query:
+        assert np.array_equal(found.per_query[name], expected.per_query[name])
+
+
+FORMS = {
+    "outputs": lambda outputs: outputs,
+    "with gradient": lambda outputs: outputs.clone().requires_grad_().tanh(),
+    "half": lambda outputs: outputs.sign().half(),
+    "bfloat16": lambda outputs: outputs.sign().bfloat16(),
+    "NumPy": lambda outputs: outputs.numpy(),
+    "bool": lambda outputs: outputs > 0,
+    "0/1": lambda outputs: (outputs > 0).int(),
+    "0/1 bytes": lambda outputs: (outputs > 0).byte(),
+    "-1/+1": lambda outputs: torch.where(outputs > 0, 1, -1),
+    "packed": lambda outputs: torch.from_numpy(np.packbits(outputs.numpy() > 0, axis=1)),
+    "packed NumPy": lambda outputs: np.packbits(outputs.numpy() > 0, axis=1),
+}
+
+
+@pytest.mark.parametrize("bits", [1, 8, 13])
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_equals_the_score_of_all_at_once(form, bits):
+    outputs, labels = drawn(bits=bits)
+    expected = tiebench.score(*(part > 0 for part in outputs), *labels, at=(3,), ap_at_normaliser="min")
+    metric = TieAwareRetrieval(bits, at=(3,), ap_at_normaliser="min")
+    for role, given_outputs, given_labels in zip(("query", "database"), outputs, labels):
+        metric.update(FORMS[form](given_outputs), given_labels, role)
+    assert_same(metric.scores(), expected)
+    assert metric.compute() == expected.means
+
+
+@given(st.lists(st.integers(1, 49), max_size=5), st.lists(st.integers(1, 8), max_size=3), st.booleans())
+def test_batches_do_not_change_the_scores(of_database, of_queries, several_labels):
+    outputs, labels = drawn(1)
+    if several_labels:
+        generator = torch.Generator().manual_seed(2)
+        labels = [torch.randint(2, (len(part), 4), generator=generator) for part in outputs]
+    metric = TieAwareRetrieval(13)
+    for role, edges, given_outputs, given_labels in zip(
+        ("query", "database"), (of_queries, of_database), outputs, labels
+    ):
+        edges = [0, *sorted(set(edges)), len(given_outputs)]
+        for number, (begin, end) in enumerate(pairwise(edges)):
+            some = given_labels[begin:end]
+            # Labels of a batch may be tensors or arrays.
+            metric.update(given_outputs[begin:end], some if number % 2 else some.numpy(), role)
+    assert_same(metric.scores(), tiebench.score(*(part > 0 for part in outputs), *labels))
+
+
+def test_reset_forgets_and_buffers_of_the_caller_may_be_reused():
+    outputs, labels = drawn()
+    metric = TieAwareRetrieval(13)
+    for _ in range(2):
+        buffers = [part.clone() for part in (*outputs, *labels)]
+        metric.update(buffers[0], buffers[2], "query")
+        metric.update(buffers[1], buffers[3], role="database")
+        for buffer in buffers:
+            buffer.zero_()
+        assert metric.compute() == tiebench.score(*(part > 0 for part in outputs), *labels).means
+        metric.reset()
+    with pytest.raises(ValueError, match="no query codes"):
+        metric.compute()
+
+
+def test_strings_are_labels_too():
+    outputs, labels = drawn()
+    names = np.array(["tit", "robin", "jay"])
+    metric = TieAwareRetrieval(13)
+    metric.update(outputs[0], names[labels[0]], "query")
+    for begin in (0, 30):
+        metric.update(
+            outputs[1][begin : begin + 30], names[labels[1]][begin : begin + 30].tolist(), "database"
+        )
+    assert metric.compute() == tiebench.score(*(part > 0 for part in outputs), *labels).means
+
+
+def test_little_is_kept():
+    metric = TieAwareRetrieval(48)
+    metric.update(torch.randn(1000, 48), torch.zeros(1000, dtype=torch.int64), "database")
+    (kept,) = metric._codes["database"]
+    assert kept.dtype == torch.uint8 and kept.shape == (1000, 6)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"role": "train"}, "role must be 'query' or 'database', not 'train'"),
+        ({"codes": torch.zeros(5, 12)}, r"must be \(n, 13\), or packed uint8 \(n, 2\), not torch.float32"),
+        ({"codes": torch.zeros(5, 2)}, "or packed uint8"),
+        ({"codes": torch.zeros(13)}, r"must be real \(n, 13\)"),
+        ({"codes": torch.zeros(5, 13, dtype=torch.complex64)}, "must be real"),
+        ({"labels": torch.zeros(4)}, r"5 codes have labels of shape \(4,\)"),
+        ({"labels": 3}, r"labels of shape \(\)"),
+    ],
+)
+def test_what_does_not_fit_is_refused(changes, message):
+    given = {"codes": torch.zeros(5, 13), "labels": torch.zeros(5, dtype=torch.int64), "role": "query"}
+    metric = TieAwareRetrieval(13)
+    with pytest.raises(ValueError, match=message):
+        metric.update(**given | changes)
+    with pytest.raises(ValueError, match="no query codes"):
+        metric.compute()
+
+
+def test_a_nan_and_a_missing_side_are_met_by_compute():
+    metric = TieAwareRetrieval(13)
+    metric.update(torch.full((2, 13), torch.nan), [0, 1], "query")
+    with pytest.raises(ValueError, match="no database codes: call update"):
+        metric.compute()
+    metric.update(torch.zeros(2, 13), [0, 1], "database")
+    with pytest.raises(ValueError, match="NaN"):
+        metric.compute()
+    metric.reset()
+    for role in ("query", "database"):
+        metric.update(torch.ones(2, 13), [0, 1], role)
+    assert metric.compute()["queries"] == 2
+
+
+@pytest.mark.parametrize("bits", [0, 1025, 4.5])
+def test_bits_are_checked_at_once(bits):
+    with pytest.raises(ValueError, match="between 1 and 1024"):
+        TieAwareRetrieval(bits)

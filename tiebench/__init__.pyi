@@ -1,0 +1,26 @@
+from tiebench import exact as exact
+from tiebench import hamming as hamming
+from tiebench import inputs as inputs
+from tiebench import metrics as metrics
+from tiebench import on_device as on_device
+from tiebench import parts as parts
+from tiebench import relaxed as relaxed
+from tiebench import scoring as scoring
+from tiebench import training as training
+from tiebench._version import __version__ as __version__
+from tiebench.scoring import Scores as Scores
+from tiebench.scoring import score as score
+
+__all__ = [
+    "Scores",
+    "__version__",
+    "exact",
+    "hamming",
+    "metrics",
+    "on_device",
+    "parts",
+    "relaxed",
+    "score",
+    "scoring",
+    "training",
+]

@@ -1,0 +1,24 @@
+"""Joint histograms of Hamming distance and affinity in NumPy alone: where Numba is not installed."""
+
+import numpy as np
+
+_PAIRS_AT_ONCE = 1 << 20  # some 30 bytes of memory each
+
+
+def count_levels(query_words, database_words, block, bits, counts, low, high):
+    """Add the pairs of queries low..high-1 to counts[query, level, distance].
+
+    query_words uint64 (Q, W); database_words uint64 (W, N); block(begin, end): level indices (end - begin, N)
+    of those queries; counts int64 (Q, V, b + 1).
+    """
+    items, slots = database_words.shape[1], counts.shape[1] * (bits + 1)
+    step = max(1, _PAIRS_AT_ONCE // items)
+    for begin in range(low, high, step):
+        end = min(begin + step, high)
+        place = block(begin, end).astype(np.int64)
+        place *= bits + 1
+        for word, column in enumerate(database_words):
+            place += np.bitwise_count(query_words[begin:end, word, None] ^ column)
+        place += np.arange(end - begin)[:, None] * slots
+        found = np.bincount(place.ravel(), minlength=(end - begin) * slots)
+        counts[begin:end] += found.reshape(end - begin, *counts.shape[1:])
