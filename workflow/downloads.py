@@ -1,8 +1,8 @@
-"""Source files by HTTP: from several mirrors, resumed, retried, checked, and either whole or absent.
+"""Download of source files over HTTP: several mirrors, resumed, retried, verified, and whole or absent.
 
-requests does connections, redirects, proxies and certificates. pooch would be the usual choice on top of it,
-but starts a cut download anew, which for archives of gigabytes on slow hosts may never end; nor does it go on
-with another mirror, or keep a wrong file for a look. Those three are here.
+requests handles connections, redirects, proxies and certificates. pooch would be the usual choice on top of
+it, but it restarts an interrupted download, which may never finish for archives of gigabytes on slow hosts, does
+not continue with another mirror, and deletes a file with a wrong checksum. This module does those three things.
 """
 
 import fcntl
@@ -15,25 +15,26 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
 from tiebench.files import publish, read_json, write_json
+from tiebench.messages import one_line
 
 log = logging.getLogger("tiebench")
 
 SUMS = ("sha256", "md5")
-DELAYS = (1.0, 2.0, 4.0, 8.0, 16.0)  # seconds before each further try of one mirror
-TIMEOUT = (10.0, 60.0)  # seconds to connect, and without a byte
-_LONGEST_DELAY = 60.0  # that a mirror's Retry-After may ask for
+DELAYS = (1.0, 2.0, 4.0, 8.0, 16.0)  # seconds before each retry of a mirror
+TIMEOUT = (10.0, 60.0)  # seconds to connect, and between two bytes
+_LONGEST_DELAY = 60.0  # seconds of a mirror's Retry-After that are respected
 _BLOCK = 1 << 20
-_PROGRESS = 1 << 20  # bytes after which a connection that breaks counts as the first to do so
+_PROGRESS = 1 << 20  # bytes after which the count of failures in a row starts again
 _LOCAL = {"localhost", "127.0.0.1"}
-_PASSING = {408, 425, 429}  # the 4xx that ask for another try
+_TEMPORARY = {408, 425, 429}  # the 4xx that may be retried
 
 
 class DownloadError(OSError):
-    """No mirror gave the file: one line that says what each of them did."""
+    """No mirror delivered the file; the message, one line, has the reason of each."""
 
 
-class _Again(Exception):
-    """A failure that may pass. seconds: how long the mirror asks to wait."""
+class _Retry(Exception):
+    """A temporary failure. seconds: how long the mirror asks to wait."""
 
     def __init__(self, reason, seconds=0.0):
         super().__init__(reason)
@@ -41,15 +42,15 @@ class _Again(Exception):
 
 
 class _NextMirror(Exception):
-    """A failure that trying again does not mend."""
+    """A permanent failure of a mirror."""
 
 
 @dataclass(frozen=True)
 class Fetched:
-    """A file that is there.
+    """A file that `fetch` downloaded or found.
 
     url: the mirror it came from; checked: what it was compared with: "sha256", "md5", "length" (recorded, or
-    what the mirror says) or "nothing". Of a file that was there before, sha256 and url are None.
+    stated by the mirror) or "nothing". sha256 and url are None if the file existed before.
     """
 
     bytes: int
@@ -62,55 +63,55 @@ class Fetched:
 
 
 def is_plain(file):
-    """Whether a source's `file` is a relative path that stays below the folder it is put in."""
+    """Whether a source's `file` is a relative path that does not leave its folder."""
     parts = file.split("/")
     return can_be_name(file) and "\\" not in file and not {"", ".", ".."} & set(parts)
 
 
 def can_be_name(file):
-    """Whether file systems have room for a path, and lines of a log show it as it is."""
+    """Whether a path is short enough for file systems, and printable."""
     parts = file.split("/")
     short = len(file.encode(errors="replace")) < 4096 and all(len(part.encode()) <= 255 for part in parts)
     return short and file.isprintable() and all(part.strip() == part for part in parts)
 
 
 def url_mistake(url):
-    """What is wrong with the address of a mirror, in words, or None."""
+    """What is wrong with the URL of a mirror, in words, or None."""
     try:
         parts = urlsplit(url)
-        parts.port  # noqa: B018 (raises for what is no number)
+        parts.port  # noqa: B018 (raises for a port that is not a number)
     except ValueError as error:
-        return f"not an address ({error})"
+        return f"not a valid URL ({error})"
     if parts.scheme not in ("http", "https"):
         return f"must begin with https://, not {parts.scheme or url[:20]!r}"
-    return None if parts.hostname else "names no host"
+    return None if parts.hostname else "has no host"
 
 
 def is_trusted(url, source):
-    """Whether what comes from an address can be believed: whoever sits between can change what http brings.
+    """Whether a download from a URL is protected against modification on the way.
 
-    https is; http is from this machine, and where a recorded sum tells whether the file is the right one.
+    https is, and so is http from this machine; other http only if a checksum of the file is recorded.
     """
     parts = urlsplit(url)
     return parts.scheme == "https" or (
-        parts.scheme == "http" and (parts.hostname in _LOCAL or _has_sum(source))
+        parts.scheme == "http" and (parts.hostname in _LOCAL or _has_checksum(source))
     )
 
 
 def mirrors(source):
-    """The `urls` of a source that it may be downloaded from, in their order: none for an absolute path."""
+    """The URLs of a source that may be used, in their order; none for an absolute path."""
     if PurePosixPath(source["file"]).is_absolute():
         return []
     return [url for url in source.get("urls", ()) if is_trusted(url, source)]
 
 
-def _has_sum(source):
+def _has_checksum(source):
     return any(source.get(kind) for kind in SUMS)
 
 
 def mistake(found, source):
-    """What of `found`, {"bytes", "sha256", …}, is not as the source records it, in words, or None."""
-    for kind in SUMS:  # first: the lengths of two files say less
+    """How `found`, {"bytes", "sha256", …}, differs from what the source records, in words, or None."""
+    for kind in SUMS:  # before the length, which says less
         if source.get(kind) and found[kind] != source[kind]:
             return f"has {kind} {found[kind]}, not the recorded {source[kind]}"
     if source.get("bytes") and found["bytes"] != source["bytes"]:
@@ -119,12 +120,13 @@ def mistake(found, source):
 
 
 def check(path, source, memory=None):
-    """Raise ValueError with both sums where a file is not the one that its source records; its sums.
+    """Compare a file with what its source records.
 
-    Returns {"bytes", "mtime_ns"} and the recorded kinds of sums; {} for a folder, which is not looked at.
+    Returns {"bytes", "mtime_ns"} and the recorded kinds of checksums; {} for a folder, which is not checked.
+    Raises ValueError with both checksums if they differ.
 
-    memory: .json file that keeps the sums of files, by path: those of a file whose size and time have not
-    changed are not computed again.
+    memory: .json file that keeps checksums of files, by path; they are computed again only after the size or
+    modification time of a file has changed.
     """
     path = Path(path)
     if not path.is_file():
@@ -133,8 +135,8 @@ def check(path, source, memory=None):
     stat = path.stat()
     found = known.get(str(path), {})
     needed = [kind for kind in SUMS if source.get(kind)]
-    as_it_was = (found.get("bytes"), found.get("mtime_ns")) == (stat.st_size, stat.st_mtime_ns)
-    if not as_it_was or not set(needed) <= found.keys():
+    unchanged = (found.get("bytes"), found.get("mtime_ns")) == (stat.st_size, stat.st_mtime_ns)
+    if not unchanged or not set(needed) <= found.keys():
         sums = {kind: hashlib.new(kind, usedforsecurity=False) for kind in needed}
         with path.open("rb") as file:
             while needed and (block := file.read(_BLOCK)):
@@ -145,7 +147,7 @@ def check(path, source, memory=None):
         if memory is not None and needed:
             write_json(memory, known | {str(path): found})
     if wrong := mistake(found, source):
-        raise ValueError(f"{path} {wrong}: a wrong or damaged file, to be replaced or moved away")
+        raise ValueError(f"{path} {wrong}: the file is wrong or damaged; replace or remove it")
     return found
 
 
@@ -153,24 +155,24 @@ def check(path, source, memory=None):
 
 
 def fetch(source, target, report, delays=DELAYS, timeout=TIMEOUT):
-    """Download a source to `target` unless it is there; a `Fetched`.
+    """Download a source to `target` unless it exists; returns a `Fetched`.
 
     source: {"file", "urls"} and any of "sha256", "md5", "bytes"; target: a path that ends in the source's
     `file`; report: called about once a second with {"file", "megabytes", "of", "megabytes_per_second"};
-    delays: seconds before the second, third … try of a mirror; timeout: seconds (to connect, without a byte).
+    delays: seconds before the second, third, … try of a mirror; timeout: seconds (to connect, between bytes).
 
-    What has arrived is in `<target>.partial`, and `<target>.partial.json` says of which version of the file:
-    a later call goes on from there. A file with a wrong sum is left in `<target>.rejected`.
+    Received bytes are kept in `<target>.partial`, the version of the file in `<target>.partial.json`; a later
+    call resumes from there. A file with a wrong checksum is kept as `<target>.rejected`.
 
-    Raises DownloadError if no mirror gives the file, ValueError for a `target` with wrong sums (it is left as
-    it is) and for a `file` that would lead out of its folder.
+    Raises DownloadError if no mirror delivers the file, ValueError for an existing `target` with wrong
+    checksums (it is not changed) and for a `file` that would lead out of its folder.
     """
     import requests
 
     target, file = Path(target), source["file"]
     parts = PurePosixPath(file).parts
     if not is_plain(file) or target.parts[-len(parts) :] != parts:
-        raise ValueError(f"{file!r} is no name of a file to be downloaded to {target}")
+        raise ValueError(f"{file!r} is not a valid file name for a download to {target}")
     if target.exists():
         check(target, source)
         return Fetched(target.stat().st_size, None, None, _checked(source, target.stat().st_size))
@@ -188,13 +190,13 @@ def fetch(source, target, report, delays=DELAYS, timeout=TIMEOUT):
                 continue
             fetched = Fetched(partial.size, partial.sums()["sha256"], url, _checked(source, partial.total))
             partial.publish()
-            if not _has_sum(source):
-                what = "only its length" if fetched.checked == "length" else "nothing of it"
-                log.warning("%s: no sum is recorded, %s was checked; sha256 %s", file, what, fetched.sha256)
+            if not _has_checksum(source):
+                what = "only its length was" if fetched.checked == "length" else "nothing was"
+                log.warning("%s: no checksum is recorded, %s checked; sha256 %s", file, what, fetched.sha256)
             return fetched
-    told = "; ".join(failures) or "it has no address to be downloaded from"
-    by_hand = source.get("instructions") or f"put it into {target.parent}/ by hand"
-    raise DownloadError(f"{file} could not be downloaded: {told}. If no other address is known: {by_hand}")
+    reasons = "; ".join(failures) or "it has no URL"
+    by_hand = source.get("instructions") or f"put it into {target.parent}/ yourself"
+    raise DownloadError(f"{file} could not be downloaded: {reasons}. If you know no other URL: {by_hand}")
 
 
 def _checked(source, length):
@@ -203,16 +205,16 @@ def _checked(source, length):
 
 
 class _Partial:
-    """What has arrived of a file, on disk, with its sums so far.
+    """The received part of a file, on disk, with its checksums so far.
 
-    size: its bytes; total: bytes of the whole file, None where nobody says; pieces: how many answers it is
-    made of, so whether a wrong sum may come from pieces that do not belong together.
+    size: its bytes; total: bytes of the whole file, None if unknown; pieces: the number of responses it comes
+    from: with several, a wrong checksum may mean that they are of different versions.
     """
 
     def __init__(self, target):
         self.target = target
         self.path = target.with_name(target.name + ".partial")
-        self.card = target.with_name(target.name + ".partial.json")
+        self.origin_path = target.with_name(target.name + ".partial.json")
 
     def __enter__(self):
         self.path.touch()
@@ -221,13 +223,15 @@ class _Partial:
             fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self.file.close()
-            raise DownloadError(f"{self.path} is being written by another process: wait for it") from None
+            raise DownloadError(
+                f"{self.path} is being written by another process: wait until it ends"
+            ) from None
         except OSError:  # a file system without locks
             pass
         self._begin_sums()
         while block := self.file.read(_BLOCK):
             self._add(block)
-        self.origin = read_json(self.card) if self.size and self.card.is_file() else {}
+        self.origin = read_json(self.origin_path) if self.size and self.origin_path.is_file() else {}
         self.total = self.origin.get("total")
         self.pieces = 1 if self.size else 0
         return self
@@ -239,7 +243,7 @@ class _Partial:
 
     def _remove(self):
         self.path.unlink(missing_ok=True)
-        self.card.unlink(missing_ok=True)
+        self.origin_path.unlink(missing_ok=True)
 
     def _begin_sums(self):
         self.size = 0
@@ -254,30 +258,30 @@ class _Partial:
         return {kind: total.hexdigest() for kind, total in self._sums.items()} | {"bytes": self.size}
 
     def restart(self):
-        """Forget what has arrived."""
+        """Discard the received part."""
         self.file.seek(0)
         self.file.truncate()
-        self.card.unlink(missing_ok=True)
+        self.origin_path.unlink(missing_ok=True)
         self._begin_sums()
         self.origin, self.total, self.pieces = {}, None, 0
 
     def begin_piece(self, url, validator, total):
-        """An answer follows. What was there before, if anything, stays."""
+        """Record the origin of the response that follows; what was received before is kept."""
         self.origin = {"url": url, "validator": validator, "total": total}
         self.total = total
         self.pieces += 1
-        write_json(self.card, self.origin)
+        write_json(self.origin_path, self.origin)
 
     def write(self, block):
         try:
             self.file.write(block)
-            self.file.flush()  # so that what has arrived survives a SIGKILL
+            self.file.flush()  # so that it survives a SIGKILL
         except OSError as error:  # a full disk
             raise DownloadError(f"{self.path}: {error.strerror} after {self.size} bytes") from error
         self._add(block)
 
     def validator(self, url):
-        """What tells that a mirror's file is still the one that the part is of, or None."""
+        """The ETag or date that identifies the version of the part, if it came from this URL, or None."""
         return self.origin.get("validator") if self.origin.get("url") == url else None
 
     def publish(self):
@@ -285,7 +289,7 @@ class _Partial:
         self._remove()
 
     def reject(self):
-        """Put the file aside, begin a new one, return where it is."""
+        """Rename the file, start a new one, return the new name."""
         rejected = self.target.with_name(self.target.name + ".rejected")
         publish(self.path, rejected)
         self.file.close()
@@ -296,7 +300,7 @@ class _Partial:
 
 @dataclass
 class _Mirror:
-    """One address, asked until the file is whole or there is no hope."""
+    """One URL, requested until the file is complete or the mirror fails permanently."""
 
     url: str
     source: dict
@@ -307,20 +311,20 @@ class _Mirror:
     timeout: tuple
 
     def complete(self):
-        """Fill the partial file to a whole and right one. Raises _NextMirror."""
+        """Complete and verify the partial file. Raises _NextMirror."""
         failed, may_restart = 0, True
         while True:
             before = self.partial.size
             try:
                 if not self._has_all():
-                    self._ask()
-            except _Again as failure:
+                    self._request()
+            except _Retry as failure:
                 failed = 1 if self.partial.size - before >= _PROGRESS else failed + 1
                 if failed > len(self.delays):
                     raise _NextMirror(f"{failure}, {failed} times in a row") from failure
                 seconds = max(self.delays[failed - 1], failure.seconds)
-                told = (self.source["file"], self.url, failure, self.partial.size, seconds)
-                log.warning("%s from %s: %s; have %d bytes, trying again in %g s", *told)
+                values = (self.source["file"], self.url, failure, self.partial.size, seconds)
+                log.warning("%s from %s: %s; received %d bytes, retrying in %g s", *values)
                 time.sleep(seconds)
                 continue
             wrong = mistake(self.partial.sums(), self.source)
@@ -328,7 +332,9 @@ class _Mirror:
                 return
             if self.partial.pieces > 1 and may_restart:
                 log.warning(
-                    "%s %s: made of several pieces, so once more as a whole", self.partial.path, wrong
+                    "%s %s: it was resumed, so it is downloaded again from the start",
+                    self.partial.path,
+                    wrong,
                 )
                 self.partial.restart()
                 may_restart = False
@@ -336,7 +342,7 @@ class _Mirror:
             raise _NextMirror(f"{wrong}: kept as {self.partial.reject()}")
 
     def _has_all(self):
-        """Whether nothing is left to ask for, as after a process that was killed at the very end."""
+        """Whether the part is complete already, as after a kill just before the rename."""
         partial = self.partial
         whole = self.source.get("bytes") or partial.total
         if not partial.size or whole is None or partial.size < whole:
@@ -344,17 +350,17 @@ class _Mirror:
         if partial.size > whole:
             partial.restart()
             return False
-        partial.pieces += 1  # nobody knows from how many answers: if it is wrong, it may come whole
+        partial.pieces += 1  # the number of responses is unknown: if it is wrong, one more try is worth it
         return True
 
-    def _ask(self):
-        """One request, and what it answers added to the partial file. Raises _Again, _NextMirror."""
+    def _request(self):
+        """Send one request and append its response to the partial file. Raises _Retry, _NextMirror."""
         import requests
 
         partial, headers = self.partial, {}
         validator = partial.validator(self.url)
-        if partial.size and validator is None and not _has_sum(self.source):
-            partial.restart()  # nothing would tell that the rest is of the same file
+        if partial.size and validator is None and not _has_checksum(self.source):
+            partial.restart()  # nothing would show that the rest is of the same version
         if partial.size:
             headers["Range"] = f"bytes={partial.size}-"
             if validator is not None:
@@ -364,34 +370,34 @@ class _Mirror:
         except requests.exceptions.SSLError as error:
             raise _NextMirror(f"no secure connection ({_cause(error)})") from error
         except requests.exceptions.Timeout as error:
-            raise _Again("no answer in time") from error
+            raise _Retry("timed out") from error
         except (requests.exceptions.ConnectionError, requests.exceptions.ChunkedEncodingError) as error:
-            raise _Again(f"no connection ({_cause(error)})") from error
+            raise _Retry(f"no connection ({_cause(error)})") from error
         except requests.exceptions.RequestException as error:
             raise _NextMirror(_cause(error)) from error
         with response:
             total = self._accept(response)
-            broken = self._pour(response)
+            broken = self._write_body(response)
         whole = self.source.get("bytes") or total
         if broken is None and (whole is None or partial.size >= whole):
             return
-        # A mirror that promises more than its file has: the sums know better.
-        if _has_sum(self.source) and mistake(partial.sums(), self.source) is None:
+        # A mirror that announces more bytes than its file has: the checksum decides.
+        if _has_checksum(self.source) and mistake(partial.sums(), self.source) is None:
             return
-        raise _Again(broken or f"ended after {partial.size} of {whole} bytes")
+        raise _Retry(broken or f"ended after {partial.size} of {whole} bytes")
 
     def _accept(self, response):
-        """Take an answer on, with what it says of itself: the bytes of the whole file, or None."""
+        """Check the headers of a response; returns the bytes of the whole file, or None if unknown."""
         partial, status = self.partial, response.status_code
         for hop in (*response.history, response):
             if not is_trusted(hop.url, self.source):
-                raise _NextMirror(f"leads to {hop.url}, which is not https, and no sum is recorded")
+                raise _NextMirror(f"leads to {hop.url}, which is not https, and no checksum is recorded")
         said = f"{status} {response.reason}"
-        if status in _PASSING or status >= 500:
-            raise _Again(said, _seconds(response.headers.get("Retry-After")))
-        if status == 416:  # what is here is no beginning of what the mirror has
+        if status in _TEMPORARY or status >= 500:
+            raise _Retry(said, _seconds(response.headers.get("Retry-After")))
+        if status == 416:  # the part is not the start of the mirror's file
             partial.restart()
-            raise _Again(said)
+            raise _Retry(said)
         if status not in (200, 206):
             raise _NextMirror(said)
         if status == 206:
@@ -400,7 +406,7 @@ class _Mirror:
             other = partial.total is not None and total is not None and total != partial.total
             if answered is None or int(answered[1]) != partial.size or not partial.size or other:
                 partial.restart()
-                raise _Again("the rest is not of the file that was begun")
+                raise _Retry("the rest belongs to another version of the file")
         else:
             length = response.headers.get("Content-Length", "")
             total = int(length) if length.isdigit() else None
@@ -408,21 +414,23 @@ class _Mirror:
         if recorded and total is not None and total != recorded:
             raise _NextMirror(f"its file has {total} bytes, not the recorded {recorded}")
         if status == 200 and partial.size:
-            log.warning("%s from %s: cannot be resumed, or has changed: from its beginning", *self._names())
+            log.warning(
+                "%s from %s: not resumable, or changed: downloading from its beginning", *self._names()
+            )
             partial.restart()
         tag = response.headers.get("ETag", "")
-        strong = tag if tag.startswith('"') else None  # If-Range takes no weak ones
+        strong = tag if tag.startswith('"') else None  # If-Range does not accept weak ones
         partial.begin_piece(self.url, strong or response.headers.get("Last-Modified"), total)
         return total
 
-    def _pour(self, response):
-        """Write the body as it comes; why it broke off, or None at its end."""
+    def _write_body(self, response):
+        """Write the body as it arrives; returns why it was interrupted, or None at its end."""
         import urllib3
 
         partial, recorded = self.partial, self.source.get("bytes")
-        begun, first, told = time.monotonic(), partial.size, time.monotonic()
+        begun, first, reported = time.monotonic(), partial.size, time.monotonic()
 
-        def tell():
+        def report():
             seconds = max(time.monotonic() - begun, 1e-6)
             of = recorded or partial.total
             self.report(
@@ -437,13 +445,13 @@ class _Mirror:
         broken = None
         while True:
             try:
-                # As the file lies there: some hosts declare .gz files to be an encoding of what is inside.
+                # Undecoded: some hosts declare .gz files to be an encoding of their content.
                 block = response.raw.read1(_BLOCK, decode_content=False)
             except urllib3.exceptions.ReadTimeoutError:
-                broken = f"nothing came for {self.timeout[1]:g} s"
+                broken = f"nothing received for {self.timeout[1]:g} s"
                 break
             except urllib3.exceptions.HTTPError as error:
-                broken = f"broken off after {partial.size} bytes ({_cause(error)})"
+                broken = f"interrupted after {partial.size} bytes ({_cause(error)})"
                 break
             if not block:
                 break
@@ -451,10 +459,10 @@ class _Mirror:
             if recorded and partial.size > recorded:
                 partial.restart()
                 raise _NextMirror(f"sends more than the recorded {recorded} bytes")
-            if time.monotonic() - told >= 1:
-                told = time.monotonic()
-                tell()
-        tell()
+            if time.monotonic() - reported >= 1:
+                reported = time.monotonic()
+                report()
+        report()
         return broken
 
     def _names(self):
@@ -466,7 +474,7 @@ def _seconds(retry_after):
 
 
 def _cause(error):
-    """The innermost reason of an error of requests, without its wrappings."""
+    """The innermost reason of an error of requests."""
     seen = set()
     while id(error) not in seen:
         seen.add(id(error))
@@ -475,4 +483,4 @@ def _cause(error):
         if not isinstance(inner, BaseException):
             break
         error = inner
-    return " ".join((getattr(error, "strerror", None) or str(error) or type(error).__name__).split())
+    return getattr(error, "strerror", None) or one_line(error)
