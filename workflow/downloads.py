@@ -1,8 +1,9 @@
 """Download of source files over HTTP: several mirrors, resumed, retried, verified, and whole or absent.
 
 requests handles connections, redirects, proxies and certificates. pooch would be the usual choice on top of
-it, but it restarts an interrupted download, which may never finish for archives of gigabytes on slow hosts, does
-not continue with another mirror, and deletes a file with a wrong checksum. This module does those three things.
+it, but it restarts an interrupted download, which may never finish for archives of gigabytes on slow hosts,
+does not continue with another mirror, and deletes a file with a wrong checksum. This module does those
+three things.
 """
 
 import fcntl
