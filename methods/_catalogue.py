@@ -13,7 +13,7 @@ from tiebench.messages import did_you_mean, one_line
 
 FOLDER = Path(__file__).parent
 SUPERVISION = ("none", "binary", "graded", "labels")
-FAMILIES = ("pointwise", "pairwise", "listwise", "unsupervised")
+FAMILIES = ("classwise", "pointwise", "pairwise", "listwise", "unsupervised")
 METADATA = (
     "title",
     "paper",

@@ -2,7 +2,25 @@
 
 from dataclasses import dataclass
 
-from methods.base import HashingMethod
+import numpy as np
+
+from methods.base import HashingMethod, Refusal
+
+
+def principal_components(items, count, name):
+    """(mean (d,), centred items (n, d), leading directions (d, count), all variances in descending order).
+
+    items: (n, d), taken as float64. name: of the method, for the `Refusal` raised where the items have fewer
+    than `count` directions of positive variance.
+    """
+    items = items.astype(np.float64)
+    mean = items.mean(axis=0)
+    items -= mean
+    variances, directions = np.linalg.eigh(items.T @ items / len(items))
+    rank = int(np.sum(variances > variances[-1] * 1e-10))
+    if count > rank:
+        raise Refusal(f"{name} makes at most {rank} bits from these items (their rank), not {count}")
+    return mean, items, directions[:, : -count - 1 : -1], variances[::-1]
 
 
 @dataclass(kw_only=True)

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from methods._linear import LinearProjections
-from methods.base import Refusal
+from methods._linear import LinearProjections, principal_components
 
 
 @dataclass(kw_only=True)
@@ -27,14 +26,9 @@ class ITQ(LinearProjections):
 
     def fit(self, training_set):
         started = time.perf_counter()
-        items = training_set.items.reshape(len(training_set), -1).astype(np.float64)
-        self.mean = items.mean(axis=0)
-        items -= self.mean
-        variances, directions = np.linalg.eigh(items.T @ items / len(items))
-        rank = int(np.sum(variances > variances[-1] * 1e-10))
-        if self.bits > rank:
-            raise Refusal(f"itq makes at most {rank} bits from these items (their rank), not {self.bits}")
-        leading = directions[:, : -self.bits - 1 : -1]
+        self.mean, items, leading, _ = principal_components(
+            training_set.items.reshape(len(training_set), -1), self.bits, "itq"
+        )
         projected = items @ leading
         random = np.random.default_rng(self.seed).standard_normal((self.bits, self.bits))
         rotation = np.linalg.qr(random)[0]

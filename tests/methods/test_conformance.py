@@ -188,7 +188,12 @@ def test_fit_returns_self_and_leaves_hyperparameters_and_training_set_alone(name
 @every_method
 @pytest.mark.parametrize("bits", [1, 6, 13])
 def test_codes_are_bool_of_the_right_shape_and_items_stay_as_they_were(name, bits, others):
-    method = short(name, bits=bits).fit(training_set(name))
+    method = short(name, bits=bits)
+    try:
+        method.fit(training_set(name))
+    except Refusal:  # one bit has two codes, too few for the codes of four classes
+        assert bits == 1 and METADATA[name].supervision == "labels"
+        return
     before = others.copy()
     codes = method.encode(others)
     assert codes.dtype == bool

@@ -1,0 +1,97 @@
+"""AGH: thresholded eigenvectors of a neighbourhood graph of anchors.
+
+Liu, Wang, Kumar, Chang. Hashing with Graphs. ICML 2011. One-layer hash functions.
+"""
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from methods._kernels import squared_distances
+from methods.base import HashingMethod, Refusal
+
+_ROWS = 8192  # items whose neighbours are found at once
+
+
+@dataclass(kw_only=True)
+class AnchorGraphHashing(HashingMethod):
+    """Bit k is [z(x) w_k > 0]: z(x) are the Gaussian weights of the `neighbours` nearest of `anchors` k-means
+    centres, normalised to a sum of one, and w_k the k-th eigenvector of the anchor graph, after the constant
+    one, extended to all items (Nystrom).
+
+    With Z (n, m) of the training items, Lambda = diag(Z'1): M = Lambda^-1/2 Z'Z Lambda^-1/2 = V Sigma V',
+    W = sqrt(n) Lambda^-1/2 V Sigma^-1/2. The kernel's width is the mean distance of an item to its
+    `neighbours`-th anchor. Eigenvalue 1, of the constant eigenvector, is left out.
+    """
+
+    title = "AGH"
+    paper = "https://icml.cc/2011/papers/6_icmlpaper.pdf"
+    colour = "#2F4F4F"
+    marker = "d"
+    supervision = "none"
+    family = "unsupervised"
+    space = {"anchors": [100, 300, 500], "neighbours": [2, 3, 5]}
+
+    anchors: int = 300
+    neighbours: int = 3
+    kmeans_iterations: int = 20
+
+    def fit(self, training_set):
+        from sklearn.cluster import KMeans
+
+        started = time.perf_counter()
+        items = training_set.items.reshape(len(training_set), -1).astype(np.float64)
+        count = min(self.anchors, len(items))
+        if not 1 <= self.neighbours <= count:
+            raise Refusal(f"agh: neighbours must be between 1 and {count}, not {self.neighbours}")
+        if self.bits >= count:
+            raise Refusal(f"agh makes at most {count - 1} bits with {count} anchors, not {self.bits}")
+        kmeans = KMeans(
+            count, init="random", n_init=1, max_iter=self.kmeans_iterations, random_state=self.seed
+        )
+        self.anchor_items = kmeans.fit(items).cluster_centers_
+        nearest = np.sqrt(np.partition(squared_distances(items, self.anchor_items), self.neighbours - 1))
+        self.width = float(nearest[:, self.neighbours - 1].mean())
+        if self.width <= 0:
+            raise Refusal("agh needs training items that differ: most of them lie on their anchors")
+        weights = self.anchor_weights(items)
+        used = weights.sum(axis=0)
+        roots = np.where(used > 0, 1 / np.sqrt(np.maximum(used, 1e-300)), 0)
+        graph = roots[:, None] * (weights.T @ weights) * roots
+        eigenvalues, vectors = np.linalg.eigh(graph)
+        kept = np.flatnonzero((eigenvalues < 1 - 1e-6) & (eigenvalues > 1e-10))[::-1][: self.bits]
+        if len(kept) < self.bits:
+            raise Refusal(f"agh finds {len(kept)} eigenvectors in the graph of these items, not {self.bits}")
+        scale = np.sqrt(len(items)) / np.sqrt(eigenvalues[kept])
+        self.weights = roots[:, None] * vectors[:, kept] * scale
+        training_set.log(
+            {
+                "objective": float(np.sum(1 - eigenvalues[kept])),
+                "seconds": time.perf_counter() - started,
+            }
+        )
+        return self
+
+    def anchor_weights(self, items):
+        """Z, float64 (n, m): exp(-|x - a|^2 / width^2) of the nearest anchors, rows of sum one."""
+        result = np.zeros((len(items), len(self.anchor_items)))
+        for begin in range(0, len(items), _ROWS):
+            distances = squared_distances(items[begin : begin + _ROWS], self.anchor_items)
+            nearest = np.argpartition(distances, self.neighbours - 1, axis=1)[:, : self.neighbours]
+            near = np.take_along_axis(distances, nearest, axis=1)
+            # Relative to the nearest: far from all anchors every weight would underflow to zero.
+            values = np.exp((near.min(axis=1, keepdims=True) - near) / self.width**2)
+            values /= values.sum(axis=1, keepdims=True)
+            np.put_along_axis(result[begin : begin + _ROWS], nearest, values, axis=1)
+        return result
+
+    def encode_block(self, items):
+        return self.anchor_weights(items.reshape(len(items), -1)) @ self.weights > 0
+
+    def state(self):
+        return {name: getattr(self, name) for name in ("anchor_items", "width", "weights")}
+
+    def set_state(self, state):
+        vars(self).update(state)
+        self.width = float(self.width)

@@ -1,0 +1,63 @@
+"""FSDH: kernel regression on the codes of the classes, in closed form.
+
+Koutaki, Shirai, Ambai. Fast Supervised Discrete Hashing and its Analysis. arXiv 2016; Hadamard Coding for
+Supervised Discrete Hashing. TIP 2018. Authors' code: goukoutaki/FSDH (MATLAB).
+"""
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from methods._centres import make_centres
+from methods._kernels import KernelHashing, draw_anchors, gaussian_kernel, ridge_regression
+from methods._labels import single_labels
+from methods.base import Refusal
+
+
+@dataclass(kw_only=True)
+class FSDH(KernelHashing):
+    """P = (phi'phi + ridge I)^-1 phi'B, phi Gaussian kernel values at `anchors` items, row i of B the code of
+    item i's class; no iterations, no initial value.
+
+    centres: "spread_hadamard" (rows of a Hadamard matrix whose columns all differ), "hadamard" (its first
+    rows, as published: bits a power of two), "random" or "bernoulli" (methods/_centres.py). The first rows of
+    Sylvester's matrix repeat columns: with 10 classes, codes of 16, 32 and 64 bits rank alike.
+    sigma: width of the kernel exp(-d^2 / (2 sigma^2)), for items of unit length. The released code has no
+    ridge.
+    """
+
+    title = "FSDH"
+    paper = "https://arxiv.org/abs/1611.10017"
+    colour = "#CD5C5C"
+    marker = "P"
+    supervision = "labels"
+    family = "classwise"
+    space = {
+        "anchors": [300, 1000, 2000],
+        "sigma": [0.2, 0.3, 0.4, 0.55, 0.7, 1.0],
+        "ridge": [1e-3, 1e-2, 1e-1, 1.0],
+        "centres": ["spread_hadamard", "random", "bernoulli"],
+    }
+
+    anchors: int = 1000
+    sigma: float = 0.4
+    ridge: float = 1e-2
+    centres: str = "spread_hadamard"
+
+    def fit(self, training_set):
+        started = time.perf_counter()
+        if self.sigma <= 0:
+            raise Refusal(f"fsdh: sigma must be positive, not {self.sigma}")
+        places, classes = single_labels(training_set, "fsdh")
+        generator = np.random.default_rng(self.seed)
+        items = training_set.items.reshape(len(training_set), -1).astype(np.float64)
+        self.anchor_items = draw_anchors(items, self.anchors, generator, "fsdh")
+        self.variance = self.sigma**2
+        codes = make_centres(self.centres, len(classes), self.bits, generator)[places].astype(np.float64)
+        inputs = gaussian_kernel(items, self.anchor_items, self.variance)
+        self.weights = ridge_regression(inputs, codes, self.ridge)
+        self.thresholds = np.zeros(self.bits)
+        error = float(np.mean(np.square(codes - inputs @ self.weights)))
+        training_set.log({"objective": error, "seconds": time.perf_counter() - started})
+        return self

@@ -1,0 +1,31 @@
+"""PCAH: signs of the leading principal components.
+
+Wang, Kumar, Chang. Semi-Supervised Hashing for Scalable Image Retrieval. CVPR 2010 (a
+baseline of it).
+"""
+
+import time
+from dataclasses import dataclass
+
+from methods._linear import LinearProjections, principal_components
+
+
+@dataclass(kw_only=True)
+class PCAH(LinearProjections):
+    title = "PCAH"
+    paper = "https://doi.org/10.1109/CVPR.2010.5539994"
+    colour = "#B8860B"
+    marker = "v"
+    supervision = "none"
+    family = "unsupervised"
+
+    def fit(self, training_set):
+        started = time.perf_counter()
+        self.mean, _, self.projections, variances = principal_components(
+            training_set.items.reshape(len(training_set), -1), self.bits, "pcah"
+        )
+        explained = float(variances[: self.bits].sum() / variances.sum())
+        training_set.log(
+            {"objective": None, "explained_variance": explained, "seconds": time.perf_counter() - started}
+        )
+        return self

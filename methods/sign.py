@@ -1,0 +1,58 @@
+"""Sign: one bit per dimension, whether the value exceeds a threshold; learns nothing but the threshold.
+
+Yamada, Asai, Hajishirzi. Efficient Passage Retrieval with Hashing for Open-Domain Question Answering. ACL
+2021. Vector databases call it binary quantisation. With b bits the first b dimensions are used, so that the
+codes of b bits are a prefix of longer ones (the convention of embeddings trained with nested prefixes).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from methods.base import HashingMethod, Refusal
+
+
+@dataclass(kw_only=True)
+class Sign(HashingMethod):
+    """threshold: "zero", or each dimension's "mean" or "median" over the training items.
+
+    A protocol whose input is centred subtracts the mean before any method sees the items: "zero" and "mean"
+    are then the same, unless items are scaled to unit length afterwards.
+    """
+
+    title = "Sign"
+    paper = "https://doi.org/10.18653/v1/2021.acl-short.123"
+    colour = "#8C8C8C"
+    marker = "s"
+    supervision = "none"
+    family = "unsupervised"
+    space = {"threshold": ["zero", "mean", "median"]}
+
+    threshold: str = "zero"
+
+    def fit(self, training_set):
+        items = training_set.items.reshape(len(training_set), -1)
+        if self.bits > items.shape[1]:
+            raise Refusal(
+                f"sign makes one bit per dimension: {items.shape[1]} from these items, not {self.bits}"
+            )
+        leading = np.asarray(items[:, : self.bits], np.float64)
+        if self.threshold == "zero":
+            self.thresholds = np.zeros(self.bits)
+        elif self.threshold == "mean":
+            self.thresholds = leading.mean(axis=0)
+        elif self.threshold == "median":
+            self.thresholds = np.median(leading, axis=0)
+        else:
+            raise Refusal(f"sign: threshold must be zero, mean or median, not {self.threshold!r}")
+        training_set.log({"objective": None, "seconds": 0.0})
+        return self
+
+    def encode_block(self, items):
+        return items.reshape(len(items), -1)[:, : self.bits] > self.thresholds
+
+    def state(self):
+        return {"thresholds": self.thresholds}
+
+    def set_state(self, state):
+        self.thresholds = state["thresholds"]

@@ -1,0 +1,112 @@
+"""Hash centres: distances by counting, columns by comparing all pairs of them."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.linalg import hadamard
+
+from methods._centres import (
+    KINDS,
+    bernoulli_centres,
+    hadamard_centres,
+    make_centres,
+    random_centres,
+    separation,
+    spread_hadamard_centres,
+    sylvester,
+)
+from methods.base import Refusal
+
+
+@pytest.mark.parametrize("order", [1, 2, 8, 64, 128])
+def test_sylvester_is_scipys_hadamard_matrix(order):
+    assert np.array_equal(sylvester(order), hadamard(order))
+
+
+def test_sylvester_refuses_other_orders():
+    with pytest.raises(ValueError, match="power of two, not 12"):
+        sylvester(12)
+
+
+def distances(codes):
+    return [int((a != b).sum()) for a, b in itertools.combinations(codes, 2)]
+
+
+@pytest.mark.parametrize(("classes", "bits"), [(10, 16), (10, 64), (64, 64), (100, 64), (21, 16)])
+def test_published_centres_are_half_of_the_bits_apart(classes, bits):
+    codes = hadamard_centres(classes, bits)
+    assert codes.shape == (classes, bits)
+    found = set(distances(codes))
+    assert found <= {bits // 2, bits}  # a row and its negative differ everywhere
+    assert (bits in found) == (classes > bits)
+
+
+def test_published_centres_of_ten_classes_have_sixteen_columns():
+    for bits in (16, 32, 64):
+        assert len({tuple(column) for column in hadamard_centres(10, bits).T}) == 16
+
+
+def test_published_centres_refuse_what_has_no_hadamard_matrix():
+    for classes, bits in ((10, 12), (33, 16)):
+        with pytest.raises(Refusal, match="power of two"):
+            hadamard_centres(classes, bits)
+
+
+@pytest.mark.parametrize("classes", [2, 5, 10, 21, 100, 200])
+@pytest.mark.parametrize("bits", [1, 8, 12, 16, 24, 32, 48, 64, 100])
+def test_spread_centres_have_different_columns_and_nearly_half_distance(classes, bits):
+    order = 1 << (bits - 1).bit_length()
+    if classes > 2 * order:
+        with pytest.raises(Refusal, match="Hadamard centres of at most"):
+            spread_hadamard_centres(classes, bits)
+        return
+    codes = spread_hadamard_centres(classes, bits)
+    assert codes.shape == (classes, bits) and set(np.unique(codes)) <= {-1, 1}
+    columns = len({tuple(column) for column in codes.T})
+    # The rows 1, 2, 4, ... tell columns apart; with fewer classes than these, as many as there are.
+    assert columns == min(bits, 2 ** min(classes, order.bit_length() - 1))
+    if bits == order and classes < order:
+        assert set(distances(codes)) == {bits // 2}
+
+
+LEAST = [(10, 12, 4), (10, 24, 8), (10, 48, 16), (64, 48, 16), (100, 64, 32)]
+
+
+@pytest.mark.parametrize(("classes", "bits", "least"), LEAST)
+def test_spread_centres_stay_apart_where_the_matrix_is_cut(classes, bits, least):
+    assert min(distances(spread_hadamard_centres(classes, bits))) >= least
+
+
+@pytest.mark.parametrize(("classes", "bits"), [(10, 12), (100, 64), (3, 7)])
+def test_random_centres_are_balanced_and_the_best_of_their_draws(classes, bits):
+    codes = random_centres(classes, bits, np.random.default_rng(0), draws=50)
+    assert ((codes == 1).sum(axis=1) == bits // 2).all()
+    generator = np.random.default_rng(0)
+    tried = [random_centres(classes, bits, generator, draws=1) for _ in range(50)]
+    assert separation(codes) == max(separation(one) for one in tried)
+
+
+def test_separation_counts_differing_bits():
+    codes = np.random.default_rng(1).choice([-1, 1], (7, 13))
+    found = distances(codes)
+    assert separation(codes) == (min(found), pytest.approx(np.mean(found)))
+    assert separation(codes[:1]) == (13, 13.0)
+
+
+def test_bernoulli_centres_differ_even_where_few_codes_are_left():
+    codes = bernoulli_centres(8, 3, np.random.default_rng(0))
+    assert len(np.unique(codes, axis=0)) == 8
+    with pytest.raises(Refusal, match="cannot tell 9 classes apart"):
+        bernoulli_centres(9, 3, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_is_made_and_repeats_by_seed(kind):
+    one, other = (make_centres(kind, 10, 16, np.random.default_rng(4)) for _ in range(2))
+    assert one.dtype == np.int8 and one.shape == (10, 16) and np.array_equal(one, other)
+
+
+def test_an_unknown_kind_is_refused():
+    with pytest.raises(Refusal, match="centres must be one of hadamard"):
+        make_centres("sylvester", 10, 16, np.random.default_rng(0))

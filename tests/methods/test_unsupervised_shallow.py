@@ -1,0 +1,229 @@
+"""Sign, PCAH, SH, SpH, AGH and SGH at their core steps: enumeration, loops, eigenproblems solved in full."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.linalg import eigh
+from sklearn.decomposition import PCA
+
+from methods._kernels import gaussian_kernel, squared_distances
+from methods.agh import AnchorGraphHashing
+from methods.base import Refusal, TrainingSet
+from methods.pcah import PCAH
+from methods.sgh import ScalableGraphHashing, graph_factors, leading_direction
+from methods.sh import SpectralHashing, lowest_modes
+from methods.sign import Sign
+from methods.sph import SphericalHashing, mean_forces
+
+
+def vectors(seed=0, count=200, dimensions=12):
+    generator = np.random.default_rng(seed)
+    mixed = generator.normal(size=(count, dimensions)) @ generator.normal(size=(dimensions, dimensions))
+    return (mixed + 3).astype(np.float32)
+
+
+def fit(kind, items, **settings):
+    return kind(**settings).fit(TrainingSet(items, affinity=None))
+
+
+# -- sign ----------------------------------------------------------------------------------------------------
+
+
+THRESHOLDS = {
+    "zero": lambda x: np.zeros(x.shape[1]),
+    "mean": lambda x: x.mean(axis=0),
+    "median": lambda x: np.median(x, axis=0),
+}
+
+
+@pytest.mark.parametrize("threshold", THRESHOLDS)
+def test_sign_compares_each_dimension_with_its_threshold(threshold):
+    items, others = vectors(), vectors(1, 30) - 2
+    method = fit(Sign, items, bits=7, threshold=threshold)
+    expected = others[:, :7] > THRESHOLDS[threshold](items.astype(np.float64))[:7]
+    assert np.array_equal(method.encode(others), expected)
+
+
+def test_sign_codes_are_prefixes_of_longer_ones():
+    items = vectors() - 3
+    long = fit(Sign, items, bits=12).encode(items)
+    assert np.array_equal(fit(Sign, items, bits=5).encode(items), long[:, :5])
+
+
+def test_sign_refuses_more_bits_than_dimensions_and_unknown_thresholds():
+    with pytest.raises(Refusal, match="12 from these items, not 13"):
+        fit(Sign, vectors(), bits=13)
+    with pytest.raises(Refusal, match="zero, mean or median, not 'mode'"):
+        fit(Sign, vectors(), bits=3, threshold="mode")
+
+
+# -- PCAH ----------------------------------------------------------------------------------------------------
+
+
+def test_pcah_takes_the_signs_of_scikit_learns_components():
+    items, others = vectors(), vectors(1, 50)
+    method = fit(PCAH, items, bits=6)
+    components = PCA(6).fit(items.astype(np.float64))
+    projected = components.transform(others.astype(np.float64))
+    codes = method.encode(others)
+    for bit in range(6):  # the sign of a direction is free
+        agreement = np.mean(codes[:, bit] == (projected[:, bit] > 0))
+        assert agreement in (0.0, 1.0)
+
+
+def test_pcah_refuses_more_bits_than_the_rank():
+    items = vectors()
+    items[:, 5:] = items[:, :1]
+    with pytest.raises(Refusal, match="pcah makes at most 5 bits"):
+        fit(PCAH, items, bits=6)
+
+
+# -- SH ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("bits", [1, 3, 8, 16])
+def test_sh_takes_the_lowest_frequencies_of_all_candidates(seed, bits):
+    ranges = np.random.default_rng(seed).uniform(0.2, 3, 4)
+    most = [math.ceil((bits + 1) * r / ranges.max()) for r in ranges]
+    candidates = sorted(((math.pi * m / ranges[j]) ** 2, j, m) for j in range(4) for m in range(1, most[j]))
+    component, mode = lowest_modes(ranges, bits)
+    assert list(zip(component, mode)) == [(j, m) for _, j, m in candidates[:bits]]
+
+
+def test_sh_bits_are_the_eigenfunctions_of_the_box():
+    """On a uniform box the first mode of a direction splits its range in halves, the second in quarters."""
+    generator = np.random.default_rng(0)
+    items = np.stack([generator.uniform(0, 8, 4000), generator.uniform(0, 1, 4000)], axis=1)
+    items = np.concatenate([items, [[0, 0], [8, 1], [0, 1], [8, 0]]]).astype(np.float32)
+    codes = fit(SpectralHashing, items, bits=2).encode(items)
+    along = items[:, 0]
+    clear = (np.abs(along - 4) > 0.3) & (np.abs(along - 2) > 0.3) & (np.abs(along - 6) > 0.3)
+    first, second = along < 4, (along < 2) | (along > 6)
+    assert np.mean((codes[:, 0] == first)[clear]) in (0.0, 1.0)
+    assert np.mean((codes[:, 1] == second)[clear]) == 1.0  # symmetric: the direction's sign does not matter
+
+
+# -- SpH -----------------------------------------------------------------------------------------------------
+
+
+def test_sph_forces_are_those_of_loops():
+    generator = np.random.default_rng(0)
+    centres, shared = generator.normal(size=(5, 3)), generator.integers(0, 40, (5, 5)).astype(float)
+    shared = shared + shared.T
+    expected = np.zeros((5, 3))
+    for i in range(5):
+        for j in range(5):
+            if i != j:
+                expected[i] += 0.5 * (shared[i, j] - 20) / 20 * (centres[i] - centres[j])
+    assert mean_forces(centres, shared, 20.0) == pytest.approx(expected / 5)
+
+
+@pytest.mark.parametrize("bits", [1, 2, 8])
+def test_sph_spheres_hold_half_of_the_items_and_share_a_quarter(bits):
+    items = vectors(2, 400)
+    method = fit(SphericalHashing, items, bits=bits, max_iterations=300)
+    codes = method.encode(items)
+    assert (codes.sum(axis=0) == 200).all()
+    if bits > 1:
+        shared = [(codes[:, i] & codes[:, j]).sum() for i in range(bits) for j in range(i)]
+        assert np.mean(np.abs(np.array(shared) - 100)) <= 0.1 * 100
+    inside = squared_distances(items, method.centres) <= method.radii
+    assert np.array_equal(codes, inside)
+
+
+def test_sph_radii_belong_to_the_last_centres_where_the_iterations_run_out():
+    items = vectors(3, 100)
+    method = fit(SphericalHashing, items, bits=6, max_iterations=2, tolerance=0.0)
+    assert (method.encode(items).sum(axis=0) == 50).all()
+
+
+# -- AGH -----------------------------------------------------------------------------------------------------
+
+
+def test_agh_bits_are_eigenvectors_of_the_graph_of_all_items():
+    """The n x n anchor graph Z Lambda^-1 Z' itself: its leading eigenvectors after the constant one."""
+    items = vectors(4, 150)
+    method = fit(AnchorGraphHashing, items, bits=4, anchors=20, neighbours=3)
+    weights = method.anchor_weights(items.astype(np.float64))
+    assert weights.sum(axis=1) == pytest.approx(np.ones(150))
+    assert ((weights > 0).sum(axis=1) == 3).all()
+    values, graph_vectors = np.linalg.eigh(weights / weights.sum(axis=0) @ weights.T)
+    assert values[-1] == pytest.approx(1)
+    outputs = weights @ method.weights
+    for bit in range(4):
+        vector = graph_vectors[:, -2 - bit]
+        assert abs(vector @ outputs[:, bit]) == pytest.approx(np.linalg.norm(outputs[:, bit]), rel=1e-6)
+        assert np.linalg.norm(outputs[:, bit]) == pytest.approx(math.sqrt(150), rel=1e-6)
+
+
+def test_agh_weights_are_normalised_gaussians_of_the_nearest_anchors():
+    items = vectors(5, 60).astype(np.float64)
+    method = fit(AnchorGraphHashing, items.astype(np.float32), bits=2, anchors=10, neighbours=2)
+    weights = method.anchor_weights(items)
+    for item, row in zip(items, weights):
+        distances = np.square(method.anchor_items - item).sum(axis=1)
+        nearest = np.argsort(distances)[:2]
+        values = np.exp(-distances[nearest] / method.width**2)
+        assert row[nearest] == pytest.approx(values / values.sum())
+
+
+def test_agh_encodes_items_far_from_all_anchors():
+    items = vectors(6, 80)
+    method = fit(AnchorGraphHashing, items, bits=3, anchors=12)
+    assert np.isfinite(method.anchor_weights(items.astype(np.float64) * 1e4)).all()
+
+
+def test_agh_refuses_what_it_cannot_make():
+    with pytest.raises(Refusal, match="at most 9 bits with 10 anchors, not 12"):
+        fit(AnchorGraphHashing, vectors(), bits=12, anchors=10)
+    with pytest.raises(Refusal, match="neighbours must be between 1 and 10"):
+        fit(AnchorGraphHashing, vectors(), bits=4, anchors=10, neighbours=11)
+
+
+# -- SGH -----------------------------------------------------------------------------------------------------
+
+
+def test_sgh_factors_approximate_the_graph():
+    items = np.random.default_rng(0).normal(size=(40, 6))
+    items /= np.linalg.norm(items, axis=1, keepdims=True)
+    left, right = graph_factors(items, 2.0)
+    graph = 2 * np.exp(-squared_distances(items, items) / 2.0) - 1
+    cosines = items @ items.T
+    # exp(t) on [-1, 1] against the line through its ends: exact there, off by most in between.
+    line = math.exp(-1) * (math.e - 1 / math.e) * cosines + math.exp(-1) * (math.e + 1 / math.e) - 1
+    assert left @ right.T == pytest.approx(line)
+    assert np.abs(left @ right.T - graph).max() < 0.42
+
+
+def test_sgh_direction_solves_the_generalised_eigenproblem():
+    generator = np.random.default_rng(1)
+    matrix, half = generator.normal(size=(7, 7)), generator.normal(size=(7, 9))
+    matrix, gram = matrix + matrix.T, half @ half.T
+    values, full = eigh(matrix, gram)
+    found = leading_direction(matrix, gram)
+    assert found @ gram @ found == pytest.approx(1)
+    assert found @ matrix @ found == pytest.approx(values[-1])
+    assert abs(found @ gram @ full[:, -1]) == pytest.approx(1)
+
+
+def test_sgh_reproduces_the_graph_better_than_random_hyperplanes():
+    items = vectors(7, 300)
+    method = fit(ScalableGraphHashing, items, bits=16, anchors=100)
+    centred = items - items.mean(axis=0)
+    unit = centred / np.linalg.norm(centred, axis=1, keepdims=True)
+    graph = 2 * np.exp(-squared_distances(unit, unit) / 2) - 1
+    planes = np.random.default_rng(0).normal(size=(12, 16))
+
+    def loss(codes):
+        signs = np.where(codes, 1.0, -1.0)
+        return np.mean((graph - signs @ signs.T / 16) ** 2)
+
+    assert loss(method.encode(items)) < 0.75 * loss(unit @ planes > 0)
+
+
+def test_the_gaussian_kernel_is_that_of_loops():
+    one, other = vectors(8, 5).astype(np.float64), vectors(9, 4).astype(np.float64)
+    expected = [[math.exp(-sum((a - b) ** 2) / (2 * 50.0)) for b in other] for a in one]
+    assert gaussian_kernel(one, other, 50.0) == pytest.approx(np.array(expected))
