@@ -40,6 +40,7 @@ KINDS = {"ap": "AP", "ndcg": "NDCG", "precision": "Precision", "recall": "Recall
 
 FAMILIES = {
     "unsupervised": "Unsupervised",
+    "classwise": "Class codes",
     "pointwise": "Pointwise (pairs)",
     "pairwise": "Pairwise (triplets)",
     "listwise": "Listwise",

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 # What a method's loss compares: pairs, triplets or lists of items; unsupervised methods have no such loss.
 FAMILIES = {
     "unsupervised": "Unsupervised",
+    "classwise": "Class codes",
     "pointwise": "Pointwise (pairs)",
     "pairwise": "Pairwise (triplets)",
     "listwise": "Listwise",

@@ -73,8 +73,8 @@ class HashingMethod:
     * `supervision`: what it learns from, "none", "binary" (affinity > 0), "graded" (values of the affinity)
       or "labels";
     * `family`: what its loss looks at, as He et al. (2018) group methods: "pointwise" (one pair of items at a
-      time), "pairwise" (triplets, that is pairs of pairs), "listwise" (rankings), or "unsupervised" (no
-      labels);
+      time), "pairwise" (triplets, that is pairs of pairs), "listwise" (rankings); besides, "classwise" (an
+      item and its class) and "unsupervised" (no labels);
     * `end_to_end`: True if it can learn from images, through a network;
     * `space`: what tuning chooses from, hyper-parameter -> list of values (empty: nothing to tune);
     * `sees`: what training has access to; tables mark every method for which it is not the training set.
