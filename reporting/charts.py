@@ -9,9 +9,10 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from reporting.drawing import SURFACE, colour, look
+from reporting.drawing import SURFACE, method_style, method_styles
 from reporting.frames import by_cell, groups, score_of
-from reporting.names import method_name, metric_name
+from reporting.names import metric_name
+from reporting.titles import method_title
 
 MAX_POINTS = 60
 DIGITS = 5
@@ -28,6 +29,10 @@ MARKERS = {
     "P": ("cross", 0),
     "X": ("crossRot", 0),
     "*": ("star", 0),
+    "<": ("triangle", 270),
+    ">": ("triangle", 90),
+    "p": ("rectRounded", 0),
+    "h": ("rectRounded", 45),
 }
 # Point styles that have no inside.
 STROKES = ("cross", "crossRot", "star")
@@ -113,23 +118,30 @@ KINDS = (
 # -- methods --------------------------------------------------------------------------------------
 
 
-def looks(methods: Iterable[str]) -> dict[str, dict]:
-    """How each method is drawn, as in the figures (`drawing.look`), for Chart.js.
+def chart_styles(tables: Iterable[Mapping]) -> dict[str, dict]:
+    """How each method of the tables is drawn, as in the figures (`drawing.method_style`), for Chart.js.
 
     {method: {"name", "colour", "dark", "marker", "rotation", "fill", "dash"}}: `dark` stands for the colour
     on the dark page; marker is a point style, rotation in degrees, fill "filled", "hollow" or "stroke"; dash
     a list of lengths of strokes and gaps in pixels ([] for a solid line).
     """
+    tables = list(tables)
+    together = {
+        "methods": [method for table in tables for method in table["methods"]],
+        "blocks": [block for table in tables for block in table["blocks"]],
+        "styles": {method: of for table in tables for method, of in (table.get("styles") or {}).items()},
+    }
+    together["styles"] = method_styles(together)
     result = {}
-    for method in methods:
-        drawn = look(method)
+    for method in together["styles"]:
+        drawn = method_style(together, method)
         marker, rotation = MARKERS[drawn["marker"]]
         hollow = "hollow" if drawn["markerfacecolor"] == SURFACE else "filled"
         solid = drawn["linestyle"] == "solid"
         result[method] = {
-            "name": method_name(method),
-            "colour": colour(method),
-            "dark": on_dark(colour(method)),
+            "name": method_title(together, method),
+            "colour": drawn["color"],
+            "dark": on_dark(drawn["color"]),
             "marker": marker,
             "rotation": rotation,
             "fill": "stroke" if marker in STROKES else hollow,

@@ -1,66 +1,83 @@
-"""What all figures share: style, the look of each method, sheets of panels, and files of the same bytes."""
+"""What all figures share: the style of each method, text, axes, options, and files of the same bytes."""
 
 import base64
 import colorsys
 import hashlib
 import io
 import math
-import os
 import re
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import matplotlib
 import matplotlib.style
+import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import Collection
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.text import Annotation, Text
 from matplotlib.textpath import TextPath
 from matplotlib.ticker import MaxNLocator
 from PIL import Image
+from scipy.optimize import isotonic_regression
 
 from reporting.frames import family, groups, panels
-from reporting.names import method_name, metric_name
+from reporting.names import metric_name
+from reporting.titles import method_title
+from tiebench.files import replaced
 
-# Seven of the eight colours of Okabe and Ito, without black, which is the dots', and without yellow, which a
-# thin line loses on white; then colours of Paul Tol's schemes (muted, dark, bright) that stay farthest from
-# these with protanopia, deuteranopia and tritanopia. The closest pairs differ in marker and dashes as well.
-COLOURS = {
-    "talr_ap": "#D55E00",
-    "talr_ndcg": "#E69F00",
-    "mihash": "#0072B2",
-    "hashnet": "#56B4E9",
-    "dtsh": "#009E73",
-    "dpsh": "#CC79A7",
-    "itq": "#AA4499",
-    "structhash": "#332288",
-    "fasthash": "#225522",
-    "machash": "#666633",
-    "bre": "#882255",
-    "lsh": "#777777",
-    "talr_ap_continuation": "#EE6677",
-}
+# Markers that can be told apart at a few points, in the order in which methods without one get them.
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">", "p", "h")
 # Lengths of strokes and gaps in line widths; () is a solid line.
 SOLID, LONG, SHORT, DOTTED, MIXED = (), (6.0, 1.5), (3.0, 1.3), (1.0, 1.2), (5.0, 1.3, 1.0, 1.3)
-# Marker, whether it is filled, dashes.
-SHAPES = {
-    "talr_ap": ("o", True, SOLID),
-    "talr_ndcg": ("s", True, SHORT),
-    "mihash": ("^", True, DOTTED),
-    "hashnet": ("o", False, SHORT),
-    "dtsh": ("^", False, LONG),
-    "dpsh": ("s", False, MIXED),
-    "itq": ("X", True, LONG),
-    "structhash": ("D", True, LONG),
-    "fasthash": ("v", True, MIXED),
-    "machash": ("D", False, SOLID),
-    "bre": ("P", True, SHORT),
-    "lsh": ("v", False, DOTTED),
-    "talr_ap_continuation": ("*", True, SOLID),
+# Of a marker that is filled and of one that is not.
+DASHES = {
+    "o": (SOLID, SHORT),
+    "s": (SHORT, MIXED),
+    "^": (DOTTED, LONG),
+    "D": (LONG, SOLID),
+    "v": (MIXED, DOTTED),
+    "P": (SHORT, LONG),
+    "X": (LONG, DOTTED),
+    "*": (SOLID, MIXED),
+    "<": (DOTTED, SOLID),
+    ">": (MIXED, SHORT),
+    "p": (SHORT, DOTTED),
+    "h": (LONG, MIXED),
 }
+# For methods without a colour: of Okabe and Ito's colours and Paul Tol's schemes (muted, dark, bright and
+# vibrant) those that stand out on white and, where need be made lighter, on black.
+PALETTE = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#AA4499",
+    "#332288",
+    "#225522",
+    "#882255",
+    "#777777",
+    "#EE6677",
+    "#666633",
+    "#997700",
+    "#44AA99",
+    "#AA3377",
+    "#994455",
+    "#004488",
+    "#CC3311",
+    "#117733",
+    "#EE3377",
+    "#3388DD",
+)
+# The smallest distance of two methods' colours in Oklab, in which black and white are 1 apart.
+APART = 0.075
 STYLE = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial", "sans-serif"],
@@ -72,7 +89,7 @@ STYLE = {
     "svg.hashsalt": "tiebench",
 }
 INK = "#000000"
-QUIET = "#767676"
+MUTED = "#767676"
 GRID = "#D0D0D0"
 SURFACE = "#FFFFFF"
 # Widths of a figure in inches: a column, or a page of a paper.
@@ -86,51 +103,178 @@ HANDLE = 0.27
 LINE = {"linewidth": 1.1}
 # Sizes of text in points.
 TITLE_SIZE, HEADING_SIZE, TEXT_SIZE, TICK_SIZE = 10.0, 9.0, 8.0, 7.0
+# Marks the text of a figure without anything else.
+NOTHING = "nothing-to-draw"
 # Behind text, so that no grid line crosses it.
 BEHIND = {"facecolor": SURFACE, "edgecolor": "none", "pad": 0.6}
 
 
-def colour(method: str) -> str:
-    """The colour of a method, "#RRGGBB", the same in every figure; an unknown one's comes from its name."""
-    if method in COLOURS:
-        return COLOURS[method]
-    number = int.from_bytes(hashlib.sha256(method.encode()).digest()[:4], "big")
-    red, green, blue = colorsys.hls_to_rgb(number / 2**32, 0.50, 0.45)
-    return f"#{round(red * 255):02X}{round(green * 255):02X}{round(blue * 255):02X}"
+# -- what a method looks like ---------------------------------------------------------------------
 
 
-def look(method: str, size: float = 4.2) -> dict:
-    """Marker, dashes and colour of a method as arguments of a Line2D, the same in every figure.
+def method_styles(table: Mapping) -> dict[str, dict]:
+    """How each method of a table is drawn: {method: {..., "colour", "marker", "filled", "dashes"}}.
 
-    Those of an unknown method come from its name, as its colour does. `size` is that of a round marker in
-    points; the others get what looks as large.
+    Keeps what `table["styles"]` says (title, family, colour, marker, paper) and completes it, so that no two
+    methods of the table share a colour, or a marker and whether it is filled:
+
+    * a colour that another method has already gets a lighter or darker shade, so variants that inherit the
+      colour of their class look related; a method without a colour gets one that is far from all others;
+    * a marker that is taken becomes hollow, and then another one; the dashes follow from both.
+
+    The same table gives the same styles. `method_style` gives them as arguments of a Line2D.
     """
-    shape = SHAPES.get(method)
-    if shape is None:
-        number = int.from_bytes(hashlib.sha256(method.encode()).digest()[4:8], "big")
-        number, filled = divmod(number, 2)
-        number, marker = divmod(number, 8)
-        shape = ("os^vDPX*"[marker], bool(filled), (SOLID, LONG, SHORT, DOTTED, MIXED)[number % 5])
-    marker, filled, dashes = shape
+    given = table.get("styles") or {}
+    order = [*table["methods"], *(m for block in table["blocks"] for m in block.get("methods") or [])]
+    methods = list(dict.fromkeys([*order, *given]))
+    said = {method: given.get(method) or {} for method in methods}
+    wanted = {method: _hex(said[method].get("colour")) for method in methods}
+    colours: dict[str, str] = {}
+    for method in methods:
+        if wanted[method]:
+            colours[method] = _shade(wanted[method], colours.values())
+    for method in methods:
+        if not wanted[method]:
+            colours[method] = _free_colour(method, colours.values())
+    shapes: dict[str, tuple] = {}
+    for complete in (True, False):
+        for method in methods:
+            marker = said[method].get("marker")
+            if (marker in DASHES) is complete:
+                first = MARKERS.index(marker) if complete else _digest(method) % len(MARKERS)
+                shapes[method] = _free_shape(first, complete, set(shapes.values()))
     return {
-        "color": colour(method),
+        method: {
+            **said[method],
+            "colour": colours[method],
+            "marker": shapes[method][0],
+            "filled": shapes[method][1],
+            "dashes": DASHES[shapes[method][0]][not shapes[method][1]],
+        }
+        for method in methods
+    }
+
+
+def method_style(table: Mapping, method: str, size: float = 4.2) -> dict:
+    """Marker, dashes and colour of a method as arguments of a Line2D, the same in all figures of a table.
+
+    `size` is that of a round marker in points; the others get what looks as large.
+    """
+    style = _styles_of(table)[method]
+    marker, filled, dashes, rgb = (style[name] for name in ("marker", "filled", "dashes", "colour"))
+    return {
+        "color": rgb,
         "linestyle": (0, dashes) if dashes else "solid",
         "marker": marker,
         "markersize": round(size * {"D": 0.85, "s": 0.95, "X": 1.3, "P": 1.3, "*": 1.6}.get(marker, 1.1), 3),
-        "markerfacecolor": colour(method) if filled else SURFACE,
-        "markeredgecolor": SURFACE if filled else colour(method),
+        "markerfacecolor": rgb if filled else SURFACE,
+        "markeredgecolor": SURFACE if filled else rgb,
         "markeredgewidth": 0.4 if filled else 0.9,
     }
 
 
-def ramp(count: int) -> list[str]:
+def colour(table: Mapping, method: str) -> str:
+    """The colour of a method, "#RRGGBB", the same in all figures of a table."""
+    return _styles_of(table)[method]["colour"]
+
+
+def _styles_of(table: Mapping) -> Mapping[str, Mapping]:
+    """Complete styles: those of the table where it has been through `method_styles`."""
+    styles = table.get("styles") or {}
+    complete = bool(styles) and all("dashes" in style for style in styles.values())
+    return styles if complete else method_styles(table)
+
+
+def _digest(method: str) -> int:
+    return int.from_bytes(hashlib.sha256(method.encode()).digest()[:4], "big")
+
+
+def _hex(rgb: object) -> str | None:
+    return rgb.upper() if isinstance(rgb, str) and re.fullmatch("#[0-9A-Fa-f]{6}", rgb) else None
+
+
+def _channels(rgb: str) -> list[float]:
+    return [int(rgb[start : start + 2], 16) / 255 for start in (1, 3, 5)]
+
+
+def _oklab(rgb: str) -> tuple[float, ...]:
+    """A colour in Oklab (Ottosson, 2020), where equal distances look about equally different."""
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in _channels(rgb)
+    )
+    long, middle, short = (
+        math.cbrt(weights[0] * red + weights[1] * green + weights[2] * blue)
+        for weights in (
+            (0.4122214708, 0.5363325363, 0.0514459929),
+            (0.2119034982, 0.6806995451, 0.1073969566),
+            (0.0883024619, 0.2817188376, 0.6299787005),
+        )
+    )
+    return (
+        0.2104542553 * long + 0.7936177850 * middle - 0.0040720468 * short,
+        1.9779984951 * long - 2.4285922050 * middle + 0.4505937099 * short,
+        0.0259040371 * long + 0.7827717662 * middle - 0.8086757660 * short,
+    )
+
+
+def _distance(rgb: str, others: Iterable[str]) -> float:
+    """Distance in Oklab to the nearest of the others; infinite where there are none."""
+    return min((math.dist(_oklab(rgb), _oklab(other)) for other in others), default=math.inf)
+
+
+def _shade(rgb: str, taken: Iterable[str]) -> str:
+    """The colour itself where it is free, else the nearest shade of its hue that is apart from all."""
+    taken = list(taken)
+    if rgb not in taken:
+        return rgb
+    hue, light, saturation = colorsys.rgb_to_hls(*_channels(rgb))
+    shades = [_from_hls(hue, level / 100, saturation) for level in range(18, 76, 2)]
+    shades.sort(key=lambda shade: abs(colorsys.rgb_to_hls(*_channels(shade))[1] - light))
+    return next((s for s in shades if _distance(s, taken) >= APART), None) or _farthest(shades, taken)
+
+
+def _free_colour(method: str, taken: Iterable[str]) -> str:
+    """A colour apart from all that are taken: of PALETTE, from a place that the name gives, else any hue."""
+    taken = list(taken)
+    start = _digest(method) % len(PALETTE)
+    for rgb in PALETTE[start:] + PALETTE[:start]:
+        if _distance(rgb, taken) >= APART:
+            return rgb
+    return _farthest(
+        [_from_hls(hue / 36, light, 0.6) for hue in range(36) for light in (0.3, 0.4, 0.5)], taken
+    )
+
+
+def _farthest(colours: Iterable[str], taken: Iterable[str]) -> str:
+    taken = list(taken)
+    return max(colours, key=lambda rgb: (_distance(rgb, taken), rgb))
+
+
+def _from_hls(hue: float, light: float, saturation: float) -> str:
+    return "#" + "".join(f"{round(part * 255):02X}" for part in colorsys.hls_to_rgb(hue, light, saturation))
+
+
+def _free_shape(first: int, keep: bool, taken: set) -> tuple[str, bool]:
+    """(marker, filled): the marker itself, filled or hollow, else the next one that is free.
+
+    Without `keep`, markers that nobody has come first. With more methods than shapes, shapes repeat.
+    """
+    order = [MARKERS[(first + step) % len(MARKERS)] for step in range(len(MARKERS))]
+    free = [(marker, filled) for marker in order for filled in (True, False)]
+    if not keep:
+        used = {marker for marker, _ in taken}
+        free.sort(key=lambda shape: (shape[0] in used, not shape[1]))
+    return next((shape for shape in free if shape not in taken), free[0])
+
+
+def shades(count: int) -> list[str]:
     """Colours "#RRGGBB" for an ordered series of `count`, light to dark in print and with colour blindness.
 
     Of matplotlib's viridis (Smith and van der Walt, 2015), without its yellow end.
     """
-    shades = matplotlib.colormaps["viridis"]
+    viridis = matplotlib.colormaps["viridis"]
     steps = [0.75 * (1 - index / max(1, count - 1)) for index in range(count)] if count > 1 else [0.3]
-    return [matplotlib.colors.to_hex(shades(step)).upper() for step in steps]
+    return [matplotlib.colors.to_hex(viridis(step)).upper() for step in steps]
 
 
 def styled() -> AbstractContextManager:
@@ -239,7 +383,7 @@ def method_legend(table: Mapping, methods: Iterable[str]) -> list[tuple[str, lis
             if method in wanted:
                 if not result or result[-1][0] != family(table, method):
                     result.append((family(table, method), []))
-                result[-1][1].append((method_name(method), look(method)))
+                result[-1][1].append((method_title(table, method), method_style(table, method)))
     return result
 
 
@@ -274,16 +418,26 @@ def room_for(ticks: Iterable[float]) -> float:
     return 0.10 + max((text_width(tick_text(tick), TICK_SIZE) for tick in ticks), default=0.0)
 
 
-def score_axis(scores: Iterable[float]) -> tuple[tuple[float, float], list[float]]:
-    """Limits and ticks of an axis for these scores, with a little room on both sides."""
+def score_axis(
+    scores: Iterable[float], least: float = 0.1, bounds: tuple[float, float] = (0.0, 1.0)
+) -> tuple[tuple[float, float], list[float]]:
+    """Limits and ticks of an axis for these scores, with a little room on both sides.
+
+    The axis spans at least `least`, so that a panel of one score, or of nearly equal ones, does not magnify
+    its last digits; it leaves `bounds`, those of the metric, by that room at most.
+    """
     scores = list(scores)
     low, high = min(scores), max(scores)
-    margin = 0.06 * max(high - low, 0.02)
+    if high - low < least:
+        middle = (low + high) / 2
+        bottom = min(max(middle - least / 2, bounds[0]), max(bounds[1] - least, bounds[0]))
+        low, high = min(low, bottom), max(high, bottom + least)
+    margin = 0.06 * (high - low)
     return (low - margin, high + margin), ticks_between(low - margin, high + margin, 6)
 
 
-def dress(axes: Axes, x_ticks: Sequence[float], y_ticks: Sequence[float]) -> None:
-    """Ticks with their numbers, a quiet grid and two spines."""
+def style_axes(axes: Axes, x_ticks: Sequence[float], y_ticks: Sequence[float]) -> None:
+    """Ticks with their numbers, a light grid and two spines."""
     axes.set_facecolor("none")
     for axis, ticks in ((axes.xaxis, x_ticks), (axes.yaxis, y_ticks)):
         axis.set_ticks([], minor=True)
@@ -298,19 +452,104 @@ def dress(axes: Axes, x_ticks: Sequence[float], y_ticks: Sequence[float]) -> Non
 def spread_out(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
     """Positions at least `gap` apart and nearest to the wanted ones, given ascending, by least squares.
 
-    They lie within [low, high] where that holds all of them. Isotonic regression by pooling neighbours
-    (Barlow et al., 1972) of the positions less the gaps below them.
+    They lie within [low, high] where that holds all of them. Isotonic regression (Barlow et al., 1972) of the
+    positions less the gaps below them.
     """
-    pools: list[list[float]] = []
-    for index, position in enumerate(wanted):
-        pools.append([position - index * gap, 1.0])
-        while len(pools) > 1 and pools[-2][0] >= pools[-1][0]:
-            mean, count = pools.pop()
-            pools[-1][0] = (pools[-1][0] * pools[-1][1] + mean * count) / (pools[-1][1] + count)
-            pools[-1][1] += count
-    flat = [mean for mean, count in pools for _ in range(int(count))]
+    steps = gap * np.arange(len(wanted))
+    flat = isotonic_regression(np.asarray(wanted, dtype=float) - steps).x
     top = max(low, high - gap * (len(flat) - 1))
-    return [min(max(mean, low), top) + index * gap for index, mean in enumerate(flat)]
+    return (np.minimum(np.maximum(flat, low), top) + steps).tolist()
+
+
+# -- options of all figures -----------------------------------------------------------------------
+
+
+class NothingToDraw(ValueError):
+    """The records have nothing that a figure shows; the message says what is missing."""
+
+
+def draw_scaled(draw: Callable, table: Mapping, records: Iterable[Mapping], options) -> Figure:
+    """What `draw(table, records, options)` gives, with text of `options.font_size` at `options.width`.
+
+    A figure is laid out for text of 8 points. For another size it is laid out on a larger or smaller sheet
+    and everything on it is scaled, lines and markers too.
+    """
+    factor = options.font_size / TEXT_SIZE
+    width = None if options.width is None else options.width / factor
+    figure = draw(table, records, replace(options, width=width, font_size=TEXT_SIZE))
+    return figure if factor == 1 else scaled(figure, factor)
+
+
+def scaled(figure: Figure, factor: float) -> Figure:
+    """A figure made larger by `factor` with everything on it, in place; returns it."""
+    with styled():
+        figure.set_size_inches(*(factor * figure.get_size_inches()))
+        in_ticks = set()
+        for axes in figure.axes:
+            for axis in (axes.xaxis, axes.yaxis):
+                how = axis.get_tick_params()
+                sizes = {
+                    "length": how.get("length", 3.5),
+                    "width": how.get("width", 0.8),
+                    "pad": how.get("pad", 3.5),
+                    "labelsize": how.get("labelsize", STYLE["font.size"]),
+                    "grid_linewidth": how.get("grid_linewidth", 0.8),
+                }
+                if isinstance(sizes["labelsize"], str):
+                    sizes["labelsize"] = FontProperties(size=sizes["labelsize"]).get_size_in_points()
+                axis.set_tick_params(**{name: factor * value for name, value in sizes.items()})
+                axis.labelpad *= factor
+                in_ticks.update(
+                    artist for tick in axis.get_major_ticks() for artist in (tick, *tick.get_children())
+                )
+            # The distance of titles from their axes is kept in points, as a translation.
+            pad = 72 * axes.titleOffsetTrans.get_matrix()[1, 2] / figure.dpi
+            for side in ("left", "center", "right"):
+                if text := axes.get_title(loc=side):
+                    texts = [child for child in axes.get_children() if isinstance(child, Text)]
+                    old = [child for child in texts if child.get_text() == text][-1]
+                    how = {"size": old.get_fontsize(), "color": old.get_color(), "weight": old.get_weight()}
+                    axes.set_title(text, loc=side, pad=factor * pad, **how)
+        for artist in figure.findobj():
+            if artist in in_ticks:
+                continue
+            if isinstance(artist, Text):
+                artist.set_fontsize(factor * artist.get_fontsize())
+                if isinstance(artist, Annotation) and artist.anncoords == "offset points":
+                    artist.xyann = tuple(factor * part for part in artist.xyann)
+            elif isinstance(artist, Line2D):
+                artist.set_linewidth(factor * artist.get_linewidth())
+                artist.set_markersize(factor * artist.get_markersize())
+                artist.set_markeredgewidth(factor * artist.get_markeredgewidth())
+            elif isinstance(artist, (Patch, Collection)):
+                artist.set_linewidth(factor * np.asarray(artist.get_linewidth()))
+    return figure
+
+
+def heading(options, title: str, lead: str = "") -> tuple[str, str]:
+    """Title and subtitle of a figure as its options ask for them; "" for none."""
+    if options.title is None:
+        return title, lead
+    return (options.title, lead) if options.title else ("", "")
+
+
+def message(text: str, width: float = COLUMN) -> Figure:
+    """A figure that only says why there is nothing to draw; its text has the gid NOTHING."""
+    with styled():
+        lines = wrapped(text, width - 2 * MARGIN, TEXT_SIZE)
+        height = 0.145 * len(lines) + 2 * MARGIN
+        figure = Figure(figsize=(width, height), facecolor=SURFACE)
+        FigureCanvasAgg(figure)
+        figure.text(
+            MARGIN / width,
+            1 - MARGIN / height,
+            "\n".join(lines),
+            size=TEXT_SIZE,
+            va="top",
+            color=MUTED,
+            gid=NOTHING,
+        )
+    return figure
 
 
 # -- files ----------------------------------------------------------------------------------------
@@ -369,12 +608,5 @@ def save(figure: Figure, path: str | Path) -> None:
     """
     path = Path(path)
     content = render(figure, path.suffix.removeprefix(".").lower())
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        with partial.open("wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    with replaced(path) as temporary:
+        temporary.write_bytes(content)

@@ -4,14 +4,14 @@ import base64
 import gzip
 import html
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from urllib.parse import quote
 
 from markupsafe import Markup
 
 from reporting.charts import on_dark
-from reporting.drawing import COLOURS, GRID, INK, QUIET, SURFACE
+from reporting.drawing import GRID, INK, MUTED, SURFACE
 
 MEDIA = {".csv": "text/csv", ".md": "text/markdown", ".svg": "image/svg+xml", ".tex": "application/x-tex"}
 # Characters that may stand as they are in a data: URL inside a quoted attribute.
@@ -25,16 +25,20 @@ GLYPHS = {
     "cross": "M14 2v8M10 6h8",
     "crossRot": "M11 3l6 6M17 3l-6 6",
     "star": "M14 2v8M10 6h8M11 3l6 6M17 3l-6 6",
+    "rectRounded": "M12 3h4l1 1v4l-1 1h-4l-1 -1v-4z",
 }
 # Colours of figures that follow the page's light or dark scheme.
 SCHEME = {
     INK.lower(): "currentColor",
     SURFACE.lower(): "var(--surface)",
     GRID.lower(): "var(--line)",
-    QUIET.lower(): "var(--quiet)",
+    MUTED.lower(): "var(--quiet)",
 }
-# Colours of methods that the dark page needs lighter, as custom properties.
-LIGHTER = {rgb: on_dark(rgb) for rgb in dict.fromkeys(COLOURS.values()) if on_dark(rgb) != rgb}
+
+
+def lighter(colours: Iterable[str]) -> dict[str, str]:
+    """Those of the colours "#RRGGBB" that the dark page needs lighter -> the lighter ones."""
+    return {rgb: on_dark(rgb) for rgb in dict.fromkeys(colours) if on_dark(rgb) != rgb}
 
 
 def data_url(name: str, text: str) -> str:
@@ -53,24 +57,26 @@ def packed(text: str) -> str:
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
-def swatch(look: Mapping) -> Markup:
+def swatch(style: Mapping) -> Markup:
     """A line with the colour, dash and marker of a method, for a legend."""
-    dash = " ".join(map(str, look["dash"]))
+    dash = " ".join(map(str, style["dash"]))
     return Markup(
         '<svg class="swatch" viewBox="0 0 28 12" aria-hidden="true" style="--light: {}; --dark: {}">'
         '<path d="M0 6h28"{}/><path class="{}" d="{}"{}/></svg>'
     ).format(
-        look["colour"],
-        look["dark"],
+        style["colour"],
+        style["dark"],
         Markup(' stroke-dasharray="{}"').format(dash) if dash else "",
-        look["fill"],
-        GLYPHS[look["marker"]],
-        Markup(' transform="rotate({} 14 6)"').format(look["rotation"]) if look["rotation"] else "",
+        style["fill"],
+        GLYPHS[style["marker"]],
+        Markup(' transform="rotate({} 14 6)"').format(style["rotation"]) if style["rotation"] else "",
     )
 
 
-def inline_svg(text: str, name: str, label: str = "") -> Markup:
+def inline_svg(text: str, name: str, label: str = "", colours: Iterable[str] = ()) -> Markup:
     """An SVG file as an element to stand in an HTML page, beside others; `label` says what it shows.
+
+    colours: those of methods, "#RRGGBB".
 
     XML prolog, document type, metadata, comments and ids that nothing refers to go; the other ids, and every
     reference to one, become `name` and a number; the style sheet inside applies to this figure alone; black,
@@ -103,7 +109,7 @@ def inline_svg(text: str, name: str, label: str = "") -> Markup:
     )
     for colour, variable in SCHEME.items():
         text = text.replace(colour, variable)
-    for colour in LIGHTER:
+    for colour in lighter(colours):
         text = text.replace(colour.lower(), f"var(--c{colour[1:]})")
     opening, rest = text.split(">", 1)
     width, height = re.search(r'viewBox="[\d.-]+ [\d.-]+ ([\d.]+) ([\d.]+)"', opening).groups()

@@ -11,7 +11,7 @@ from matplotlib.path import Path
 
 from reporting.drawing import INK, SURFACE, styled, text_width
 from reporting.frames import groups
-from reporting.names import method_name
+from reporting.titles import method_title
 
 TITLE = "What a tie is: the nearest items of a few queries"
 CAPTION = (
@@ -50,11 +50,11 @@ def draw(table: Mapping, gallery: Mapping[str, np.ndarray]) -> Figure:
     if not shown:
         raise ValueError(f"table {table['name']}: no protocol has pictures, so there is no gallery to draw")
     with styled():
-        return _draw(shown, gallery)
+        return _draw(table, shown, gallery)
 
 
-def _draw(shown: list, gallery: Mapping) -> Figure:
-    names = [method_name(method) for _, _, methods in shown for method in methods]
+def _draw(table: Mapping, shown: list, gallery: Mapping) -> Figure:
+    names = [method_title(table, method) for _, _, methods in shown for method in methods]
     left = EDGE + max(text_width(name, 8) for name in names) + 0.12
     count = max(gallery[f"{protocol}/{methods[0]}/neighbours"].shape[1] for protocol, _, methods in shown)
     # The query stands apart, one gap from the first item.
@@ -80,7 +80,7 @@ def _draw(shown: list, gallery: Mapping) -> Figure:
             axes.text(left + side / 2, top + side + 0.03, "query", size=7, ha="center", va="top", color=INK)
             for method in methods:
                 start = left + side + APART
-                axes.text(EDGE, top + side / 2, method_name(method), va="center", color=INK)
+                axes.text(EDGE, top + side / 2, method_title(table, method), va="center", color=INK)
                 _row(axes, gallery, (protocol, query, method), start, top, side)
                 top += row
             top += APART

@@ -16,25 +16,31 @@ from reporting.drawing import (
     LINE,
     MARGIN,
     MAX_COLUMNS,
+    MUTED,
     PAGE,
-    QUIET,
     SURFACE,
     TEXT_SIZE,
     TITLE_SIZE,
+    NothingToDraw,
     View,
-    dress,
+    heading,
     log_ticks,
-    look,
     mean_curve,
     method_legend,
+    method_style,
     shortened,
+    style_axes,
     styled,
     text_width,
     ticks_between,
     views,
     wrapped,
 )
+from reporting.figures import Options
 from reporting.frames import by_cell
+
+# In inches: the least width of a panel with what is between two of them, and room for the y axis.
+PANEL, BESIDE = 1.3, 0.6
 
 
 @dataclass(frozen=True)
@@ -45,10 +51,15 @@ class Section:
     panels: int
 
 
-def sheet_width(sections: Sequence[Section]) -> tuple[float, int]:
-    """Width of a sheet in inches and its number of columns: a lone column of panels fits that of a paper."""
+def sheet_width(sections: Sequence[Section], width: float | None = None) -> tuple[float, int]:
+    """Width of a sheet in inches and its number of columns: a lone column of panels fits that of a paper.
+
+    width: the one asked for, None for that of a column or a page; panels stay wide enough to be read.
+    """
     columns = min(MAX_COLUMNS, max(section.panels for section in sections))
-    return (PAGE if columns > 1 else COLUMN), columns
+    if width is None:
+        return (PAGE if columns > 1 else COLUMN), columns
+    return width, min(columns, max(1, int((width - BESIDE) // PANEL)))
 
 
 def sheet(
@@ -97,7 +108,7 @@ def sheet(
     for row, x, text, style in entries:
         middle = top + 0.165 * row + 0.08
         if style is None:
-            write(x, middle, text, size=7.5, va="center_baseline", color=QUIET)
+            write(x, middle, text, size=7.5, va="center_baseline", color=MUTED)
             continue
         figure.add_artist(_handle(x / width, 1 - middle / height, HANDLE / width, style))
         write(x + HANDLE + 0.05, middle, text, size=7.5, va="center_baseline")
@@ -180,6 +191,7 @@ def _legend_layout(legend, width: float) -> tuple[list[tuple[int, float, str, di
 def curve_sheet(
     table: Mapping,
     records: Iterable[Mapping],
+    options: Options,
     *,
     title: str,
     lead: str,
@@ -207,18 +219,19 @@ def curve_sheet(
             if lines:
                 found.append((view, bits, lines))
     if not found:
-        raise ValueError(f"table {table['name']}: no run has the curves {x!r} and {y!r}, so nothing to draw")
+        raise NothingToDraw(
+            f"table {table['name']}: no run has the curves {x!r} and {y!r}, so nothing to draw"
+        )
     drawn = dict.fromkeys(method for _, _, lines in found for method in lines)
     highest = max(value for _, _, lines in found for line in lines.values() for value in line[1])
     top = next((limit for limit in (0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8) if highest <= limit), 1.0)
     of_view = {view: [entry for entry in found if entry[0] == view] for view, _, _ in found}
     sections = [Section(view.title, len(entries)) for view, entries in of_view.items()]
-    width, columns = sheet_width(sections)
+    width, columns = sheet_width(sections, options.width)
     body = {1: 2.2, 2: 2.2, 3: 1.75}.get(columns, 1.5)
     with styled():
         figure, axes = sheet(
-            title,
-            lead,
+            *heading(options, title, lead),
             sections,
             width=width,
             columns=columns,
@@ -228,14 +241,16 @@ def curve_sheet(
         )
         for entries, of_section in zip(of_view.values(), axes):
             for index, ((view, bits, lines), panel) in enumerate(zip(entries, of_section)):
-                _curves(panel, view, bits, lines, list(drawn), log, top)
+                _curves(panel, table, view, bits, lines, list(drawn), log, top)
                 if index % columns:
                     panel.set_yticklabels([])
             label_axes(of_section, columns, *labels)
     return figure
 
 
-def _curves(axes: Axes, view: View, bits: int, lines: Mapping, order: list, log: bool, top: float) -> None:
+def _curves(
+    axes: Axes, table: Mapping, view: View, bits: int, lines: Mapping, order: list, log: bool, top: float
+) -> None:
     points = [point for line in lines.values() for point in line[0]]
     if log:
         axes.set_xscale("log")
@@ -246,7 +261,7 @@ def _curves(axes: Axes, view: View, bits: int, lines: Mapping, order: list, log:
         axes.set_xlim(-0.02, 1.02)
         x_ticks = [0, 0.5, 1]
     axes.set_ylim(-0.02 * top, 1.02 * top)
-    dress(axes, x_ticks, ticks_between(0, top, 5))
+    style_axes(axes, x_ticks, ticks_between(0, top, 5))
     axes.set_title(f"{bits} bits", size=TEXT_SIZE, pad=4, loc="left", color=INK)
     for method, (x, y) in lines.items():
         # Markers at equal ways along each line, elsewhere on every line, lest they cover each other.
@@ -254,7 +269,7 @@ def _curves(axes: Axes, view: View, bits: int, lines: Mapping, order: list, log:
         axes.plot(
             x,
             y,
-            **LINE | look(method, 3.4),
+            **LINE | method_style(table, method, 3.4),
             markevery=(start, 0.22) if len(x) > 1 else None,
             clip_on=False,
             gid=f"line-{view.protocol}-{bits}-{method}",

@@ -12,20 +12,23 @@ from reporting.drawing import (
     INK,
     LABEL,
     LINE,
+    MUTED,
     PAGE,
-    QUIET,
     TICK_SIZE,
-    dress,
+    NothingToDraw,
+    heading,
     log_ticks,
-    look,
     method_legend,
+    method_style,
     metric_text,
     number,
     room_for,
     score_axis,
+    style_axes,
     styled,
     text_width,
 )
+from reporting.figures import DEFAULT, Options
 from reporting.frames import Group, by_cell, groups, score_of
 from reporting.sheets import Section, label_axes, sheet
 
@@ -42,15 +45,13 @@ NEEDS = ()
 
 # Where a number may stand beside its point: right, left, above, below, and between these.
 SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1), (0.9, 0.9), (-0.9, 0.9), (0.9, -0.9), (-0.9, -0.9))
+# Inches below which two panels do not stand side by side.
+NARROW = 4.5
 PARTS = {"fit": "seconds of training", "encode": "seconds of encoding"}
 Points = dict[str, dict[int, tuple[float, float]]]
 
 
-def applies(table: Mapping) -> bool:
-    return bool(table["blocks"])
-
-
-def draw(table: Mapping, records: Iterable[Mapping]) -> Figure:
+def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT) -> Figure:
     """The metric of each block against seconds: two panels per block, training and encoding.
 
     Means over the seeds that have a score and a positive number of seconds of that part: a logarithmic axis
@@ -58,7 +59,7 @@ def draw(table: Mapping, records: Iterable[Mapping]) -> Figure:
     "longest-fit-<protocol>-<metric>-<method>", "frontier-fit-<protocol>-<metric>", and likewise with
     "encode".
 
-    Raises ValueError where no record has a score and seconds.
+    Raises NothingToDraw where no record has a score and seconds.
     """
     runs = by_cell(table, records)
     found = []
@@ -68,28 +69,38 @@ def draw(table: Mapping, records: Iterable[Mapping]) -> Figure:
         if scores:
             found.append((group, parts, score_axis(scores)))
     if not found:
-        raise ValueError(
+        raise NothingToDraw(
             f"table {table['name']}: no run has a score and seconds, so there is no cost to draw"
         )
     drawn = {method for _, parts, _ in found for points in parts.values() for method in points}
+    width = options.width or PAGE
+    # Training and encoding stand one below the other on a narrow sheet.
+    columns = len(PARTS) if width >= NARROW else 1
     with styled():
         figure, axes = sheet(
-            "Score against the seconds of training and of encoding",
-            "Lines join the code lengths of a method, the large marker is the longest. Grey: Pareto front.",
+            *heading(
+                options,
+                "Score against the seconds of training and of encoding",
+                "Lines join the code lengths of a method, the large marker is the longest. "
+                "Grey: Pareto front.",
+            ),
             [Section(group.title, len(PARTS)) for group, *_ in found],
-            width=PAGE,
-            columns=len(PARTS),
+            width=width,
+            columns=columns,
             left=LABEL + max(room_for(ticks) for _, _, (_, ticks) in found),
             body=2.2,
             between=0.25,
             above=0.08,
+            below=0.22 if columns > 1 else 0.42,
             legend=method_legend(table, drawn),
         )
         for (group, parts, scale), (first, second) in zip(found, axes):
             for part, panel in zip(PARTS, (first, second)):
-                _panel(panel, f"{part}-{group.protocol}-{group.metric}", parts[part], scale)
-                label_axes([panel], 1, PARTS[part], metric_text(group.metric) if panel is first else "")
-            second.set_yticklabels([])
+                _panel(panel, table, f"{part}-{group.protocol}-{group.metric}", parts[part], scale)
+                labelled = panel is first or columns == 1
+                label_axes([panel], 1, PARTS[part], metric_text(group.metric) if labelled else "")
+            if columns > 1:
+                second.set_yticklabels([])
     return figure
 
 
@@ -119,20 +130,20 @@ def frontier(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]
     return result
 
 
-def _panel(axes: Axes, name: str, points: Points, scale: tuple[tuple[float, float], list[float]]) -> None:
+def _panel(axes: Axes, table: Mapping, name: str, points: Points, scale: tuple) -> None:
     limits, ticks = scale
     axes.set_ylim(*limits)
     every = [point for of in points.values() for point in of.values()]
     if not every:
-        dress(axes, [], ticks)
-        axes.text(0.5, 0.5, "no seconds", ha="center", color=QUIET, transform=axes.transAxes)
+        style_axes(axes, [], ticks)
+        axes.text(0.5, 0.5, "no seconds", ha="center", color=MUTED, transform=axes.transAxes)
         return
     low, high = min(seconds for seconds, _ in every), max(seconds for seconds, _ in every)
     # A tenth of the axis at either side, and more than one number on it.
     aside = max((high / low) ** 0.08, 1.6)
     axes.set_xscale("log")
     axes.set_xlim(low / aside, high * aside)
-    dress(axes, log_ticks(low / aside, high * aside), ticks)
+    style_axes(axes, log_ticks(low / aside, high * aside), ticks)
     best = frontier(every)
     axes.plot(
         [seconds for seconds, _ in best] + [high * aside],
@@ -145,9 +156,10 @@ def _panel(axes: Axes, name: str, points: Points, scale: tuple[tuple[float, floa
         gid=f"frontier-{name}",
     )
     for method, of in points.items():
-        axes.plot(*zip(*of.values()), **LINE | look(method, 2.9), gid=f"line-{name}-{method}")
+        axes.plot(*zip(*of.values()), **LINE | method_style(table, method, 2.9), gid=f"line-{name}-{method}")
         seconds, score = of[max(of)]
-        axes.plot([seconds], [score], **look(method, 4.6), zorder=2.2, gid=f"longest-{name}-{method}")
+        style = method_style(table, method, 4.6)
+        axes.plot([seconds], [score], **style, zorder=2.2, gid=f"longest-{name}-{method}")
     _lengths(axes, points)
 
 

@@ -10,18 +10,21 @@ from reporting.drawing import (
     INK,
     TEXT_SIZE,
     TICK_SIZE,
+    NothingToDraw,
     View,
     colour,
-    dress,
+    heading,
     mean_curve,
     shortened,
+    style_axes,
     styled,
     ticks_between,
     views,
 )
+from reporting.figures import DEFAULT, Options
 from reporting.frames import by_cell
-from reporting.names import method_name
 from reporting.sheets import Section, label_axes, sheet, sheet_width
+from reporting.titles import method_title
 
 TITLE = "Distances of relevant and irrelevant pairs"
 CAPTION = (
@@ -34,11 +37,7 @@ CAPTION = (
 NEEDS = ()
 
 
-def applies(table: Mapping) -> bool:
-    return bool(table["blocks"])
-
-
-def draw(table: Mapping, records: Iterable[Mapping]) -> Figure:
+def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT) -> Figure:
     """Shares of relevant and of irrelevant pairs at each Hamming distance: a panel per method.
 
     For each protocol the middle one of its bits (the longer of two) for which any run has the curves. Means
@@ -46,20 +45,25 @@ def draw(table: Mapping, records: Iterable[Mapping]) -> Figure:
 
     Artists can be found by their gid: "relevant-<protocol>-<bits>-<method>" and "irrelevant-...".
 
-    Raises ValueError where no record has these curves.
+    Raises NothingToDraw where no record has these curves.
     """
     runs = by_cell(table, records)
     found = [entry for view in views(table) if (entry := _middle(view, runs))]
     if not found:
-        raise ValueError(f"table {table['name']}: no run has distances of pairs, so there are none to draw")
+        raise NothingToDraw(
+            f"table {table['name']}: no run has distances of pairs, so there are none to draw"
+        )
     sections = [Section(f"{view.title}, {bits} bits", len(shares)) for view, bits, shares in found]
-    width, columns = sheet_width(sections)
+    width, columns = sheet_width(sections, options.width)
     between, left = 0.36, 0.5
     panel = (width - left - 0.12 - between * (columns - 1)) / columns
     with styled():
         figure, axes = sheet(
-            "Hamming distances of relevant and irrelevant pairs",
-            "Filled: relevant. Black line: irrelevant. Number: the area that both share.",
+            *heading(
+                options,
+                "Hamming distances of relevant and irrelevant pairs",
+                "Filled: relevant. Black line: irrelevant. Number: the area that both share.",
+            ),
             sections,
             width=width,
             columns=columns,
@@ -69,8 +73,8 @@ def draw(table: Mapping, records: Iterable[Mapping]) -> Figure:
         )
         for (view, bits, shares), of_section in zip(found, axes):
             for (method, both), here in zip(shares.items(), of_section):
-                _panel(here, f"{view.protocol}-{bits}-{method}", method, both)
-                title = shortened(method_name(method), panel, TEXT_SIZE)
+                _panel(here, f"{view.protocol}-{bits}-{method}", colour(table, method), both)
+                title = shortened(method_title(table, method), panel, TEXT_SIZE)
                 here.set_title(title, size=TEXT_SIZE, pad=4, loc="left", color=INK)
             label_axes(of_section, columns, "distance", "share of pairs")
     return figure
@@ -93,19 +97,19 @@ def _middle(view: View, runs: Mapping) -> tuple[View, int, dict] | None:
     return view, bits, by_bits[bits]
 
 
-def _panel(axes: Axes, name: str, method: str, both) -> None:
+def _panel(axes: Axes, name: str, rgb: str, both) -> None:
     relevant, irrelevant = zip(*both)
     edges = [distance - 0.5 for distance in range(len(relevant) + 1)]
     high = max(*relevant, *irrelevant)
     axes.set_xlim(edges[0], edges[-1])
     # Room above the bars for the number.
     axes.set_ylim(0, 1.3 * high or 1.0)
-    dress(axes, ticks_between(0, len(relevant) - 1, 4, whole=True), ticks_between(0, 1.1 * high or 1.0, 2))
+    style_axes(
+        axes, ticks_between(0, len(relevant) - 1, 4, whole=True), ticks_between(0, 1.1 * high or 1.0, 2)
+    )
     axes.grid(visible=False)
     # Pale enough for the line to be seen on the darkest of the colours.
-    axes.stairs(
-        relevant, edges, fill=True, color=colour(method), alpha=0.6, linewidth=0, gid=f"relevant-{name}"
-    )
+    axes.stairs(relevant, edges, fill=True, color=rgb, alpha=0.6, linewidth=0, gid=f"relevant-{name}")
     axes.stairs(irrelevant, edges, color=INK, linewidth=0.8, gid=f"irrelevant-{name}")
     shared = sum(map(min, relevant, irrelevant))
     axes.text(

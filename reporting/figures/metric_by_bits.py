@@ -16,55 +16,54 @@ from reporting.drawing import (
     PAGE,
     TEXT_SIZE,
     TICK_SIZE,
-    dress,
-    look,
+    NothingToDraw,
+    heading,
+    method_style,
     metric_text,
     room_for,
     score_axis,
     shortened,
     spread_out,
+    style_axes,
     styled,
     text_width,
     wrapped,
 )
+from reporting.figures import DEFAULT, Options
 from reporting.frames import Group, by_cell, groups, score_of
-from reporting.names import method_name
 from reporting.sheets import Section, label_axes, sheet
+from reporting.titles import method_title
 
 TITLE = "Score by code length"
 CAPTION = (
     "How to read it. A marker is the mean over seeds; where there are several, a thin upright line runs from "
-    "the lowest seed to the highest. Code lengths stand at equal steps, and methods at one length a little "
-    "beside each other. Names stand in the order of the scores at the longest codes. Higher is better."
+    "the lowest seed to the highest. Code lengths stand at equal steps. Names stand in the order of the "
+    "scores at the longest codes. Higher is better."
 )
 NEEDS = ()
 
-# In inches: from one name to the next, of the widest name, from a panel to the names beside it, and from
-# the first to the last method at one code length, at most.
+# In inches: from one name to the next, of the widest name, and from a panel to the names beside it.
 PITCH = 0.135
 NAME = 1.5
 LEADER = 0.16
-BESIDE = 0.25
 
 
-def applies(table: Mapping) -> bool:
-    return bool(table["blocks"])
-
-
-def draw(table: Mapping, records: Iterable[Mapping]) -> Figure:
+def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT) -> Figure:
     """The metric of each block against bits: a panel per block, a line per method with its name at its end.
 
     Markers are means over the seeds that have a score, thin upright lines run from the lowest of these to
     the highest. Artists can be found by their gid: "line-<protocol>-<metric>-<method>" and likewise
     "range-..." (a LineCollection; of the bits with several seeds).
 
-    Raises ValueError where no record has a score.
+    Raises NothingToDraw where no record has a score.
     """
     runs = by_cell(table, records)
     found = [(group, scores) for group in groups(table) if (scores := _scores(group, runs))]
     if not found:
-        raise ValueError(f"table {table['name']}: no run has a score, so there is no metric by bits to draw")
-    names = [method_name(method) for _, scores in found for method in scores]
+        raise NothingToDraw(
+            f"table {table['name']}: no run has a score, so there is no metric by bits to draw"
+        )
+    names = [method_title(table, method) for _, scores in found for method in scores]
     label = min(NAME, max(text_width(name, TICK_SIZE) for name in names)) + HANDLE + 0.04
     scales = [
         score_axis(score for of in scores.values() for seeds in of.values() for score in seeds)
@@ -76,15 +75,14 @@ def draw(table: Mapping, records: Iterable[Mapping]) -> Figure:
     least = max(
         1.4, *((text_width(str(bits), TICK_SIZE) + 0.06) * len(g.bits) for g, _ in found for bits in g.bits)
     )
-    columns = 2 if len(found) > 1 and PAGE / 2 - left - right >= least else 1
-    width = COLUMN if len(found) == 1 and COLUMN - left - right >= least else PAGE
+    width = options.width or (COLUMN if len(found) == 1 and COLUMN - left - right >= least else PAGE)
+    columns = 2 if len(found) > 1 and width / 2 - left - right >= least else 1
     panel = width / columns - left - right
     titles = [wrapped(group.title, panel + right, TEXT_SIZE) for group, _ in found]
     body = max(2.0, PITCH * (max(len(scores) for _, scores in found) + 0.5))
     with styled():
         figure, (panels,) = sheet(
-            "Score by code length",
-            _lead(found),
+            *heading(options, "Score by code length", _lead(found)),
             [Section("", len(found))],
             width=width,
             columns=columns,
@@ -98,7 +96,7 @@ def draw(table: Mapping, records: Iterable[Mapping]) -> Figure:
         )
         for axes, (group, scores), title, scale in zip(panels, found, titles, scales):
             axes.set_title("\n".join(title), size=TEXT_SIZE, pad=4, loc="left", color=INK)
-            _panel(axes, group, scores, scale, (panel, body))
+            _panel(axes, table, group, scores, scale, (panel, body))
     return figure
 
 
@@ -119,24 +117,23 @@ def _lead(found: list) -> str:
     return "Mean over seeds; thin upright lines: lowest to highest seed." if several else "One seed."
 
 
-def _panel(axes: Axes, group: Group, scores: Mapping, scale: tuple, size: tuple[float, float]) -> None:
+def _panel(
+    axes: Axes, table: Mapping, group: Group, scores: Mapping, scale: tuple, size: tuple[float, float]
+) -> None:
     lengths = sorted(group.bits)
     (low, high), ticks = scale
     first, last = -0.35, len(lengths) - 0.65
     axes.set_xlim(first, last)
     axes.set_ylim(low, high)
-    dress(axes, range(len(lengths)), ticks)
+    style_axes(axes, range(len(lengths)), ticks)
     axes.set_xticklabels([str(bits) for bits in lengths])
     axes.grid(visible=False, axis="x")
     label_axes([axes], 1, "bits", metric_text(group.metric))
-    # How far methods stand apart at one code length, in steps of the axis.
-    beside = min(0.24, BESIDE * (last - first) / size[0])
     ends = []
-    for index, (method, of) in enumerate(scores.items()):
-        aside = beside * ((index + 0.5) / len(scores) - 0.5)
+    for method, of in scores.items():
         name = f"{group.protocol}-{group.metric}-{method}"
-        style = look(method, 3.8)
-        x = [lengths.index(bits) + aside for bits in of]
+        style = method_style(table, method, 3.8)
+        x = [lengths.index(bits) for bits in of]
         y = [statistics.fmean(seeds) for seeds in of.values()]
         spans = [(at, min(seeds), max(seeds)) for at, seeds in zip(x, of.values()) if len(seeds) > 1]
         if spans:
@@ -144,17 +141,17 @@ def _panel(axes: Axes, group: Group, scores: Mapping, scale: tuple, size: tuple[
         axes.plot(x, y, **LINE | style, clip_on=False, gid=f"line-{name}")
         end = ((x[-1] - first) / (last - first), (y[-1] - low) / (high - low))
         ends.append((end, method, lengths[-1] in of))
-    _names(axes, sorted(ends, key=lambda entry: entry[0][1]), *size)
+    _names(axes, table, sorted(ends, key=lambda entry: entry[0][1]), *size)
 
 
-def _names(axes: Axes, ends: list, width: float, height: float) -> None:
+def _names(axes: Axes, table: Mapping, ends: list, width: float, height: float) -> None:
     """Names beside the panel, as near to the ends of their lines as they fit, and what leads there."""
     wanted = [end[1] * height for end, _, _ in ends]
     places = spread_out(wanted, PITCH, 0.0, height - PITCH / 2)
     start = 1 + LEADER / width
     for (end, method, reaches), place in zip(ends, places):
         y = place / height
-        style = look(method, 3.8)
+        style = method_style(table, method, 3.8)
         how = {"transform": axes.transAxes, "clip_on": False}
         if reaches:
             leader = Line2D([end[0], start], [end[1], y], color=style["color"], linewidth=0.5, **how)
@@ -164,7 +161,7 @@ def _names(axes: Axes, ends: list, width: float, height: float) -> None:
         axes.text(
             start + (HANDLE + 0.04) / width,
             y,
-            shortened(method_name(method), NAME, TICK_SIZE),
+            shortened(method_title(table, method), NAME, TICK_SIZE),
             size=TICK_SIZE,
             va="center_baseline",
             color=INK,

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from matplotlib.figure import Figure
 
+from reporting.figures import DEFAULT, Options
 from reporting.sheets import curve_sheet
 
 TITLE = "Precision among the first K"
@@ -16,21 +17,18 @@ CAPTION = (
 NEEDS = ()
 
 
-def applies(table: Mapping) -> bool:
-    return bool(table["blocks"])
-
-
-def draw(table: Mapping, records: Iterable[Mapping]) -> Figure:
+def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT) -> Figure:
     """Tie-aware precision among the first K: a panel per protocol and bits, a line per method.
 
     At each cut K the mean over the seeds that have it.
     Artists can be found by their gid: "line-<protocol>-<bits>-<method>".
 
-    Raises ValueError where no record has these curves.
+    Raises NothingToDraw where no record has these curves.
     """
     return curve_sheet(
         table,
         records,
+        options,
         title="Tie-aware precision among the first K items of a ranking",
         lead="The exact mean over all orders of tied items. Means over queries and seeds.",
         x="cuts",

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from matplotlib.figure import Figure
 
+from reporting.figures import DEFAULT, Options
 from reporting.sheets import curve_sheet
 
 TITLE = "Precision and recall"
@@ -17,21 +18,18 @@ CAPTION = (
 NEEDS = ()
 
 
-def applies(table: Mapping) -> bool:
-    return bool(table["blocks"])
-
-
-def draw(table: Mapping, records: Iterable[Mapping]) -> Figure:
+def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT) -> Figure:
     """Precision against recall within radius 0..b: a panel per protocol and bits, a line per method.
 
     At each radius the means over the seeds that have both; a radius without any is left out.
     Artists can be found by their gid: "line-<protocol>-<bits>-<method>".
 
-    Raises ValueError where no record has these curves.
+    Raises NothingToDraw where no record has these curves.
     """
     return curve_sheet(
         table,
         records,
+        options,
         title="Precision against recall of everything within a Hamming radius",
         lead="Along a line the radius grows from 0 to the code length. Means over queries and seeds.",
         x="recall",

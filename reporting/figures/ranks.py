@@ -2,15 +2,15 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-import matplotlib.style
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from reporting.drawing import INK, STYLE, SURFACE, colour, text_width
-from reporting.frames import EN_DASH, groups
-from reporting.names import method_name
+from reporting.drawing import INK, SURFACE, NothingToDraw, colour, heading, styled, text_width
+from reporting.figures import DEFAULT, Options
+from reporting.frames import EN_DASH
 from reporting.statistics import ranks
+from reporting.titles import method_title
 
 TITLE = "Average ranks"
 CAPTION = (
@@ -21,6 +21,7 @@ CAPTION = (
     "read it as a summary of the table, not as evidence. Methods without a score in some column are left out."
 )
 NEEDS = ()
+REQUIRES = {"columns": 2, "methods": 3}
 
 # All in inches.
 WIDTH = 7.0
@@ -36,36 +37,27 @@ SHORTEST = 0.85  # an axis
 SIZE, TITLE_SIZE, NOTE_SIZE = 8.0, 9.0, 7.5
 
 
-def applies(table: Mapping) -> bool:
-    """Whether at least three methods stand in every column, and there are two columns."""
-    asked: dict[tuple, set] = {}
-    for group in groups(table):
-        for bits in group.bits:
-            asked.setdefault((group.protocol, group.metric, bits), set()).update(group.methods)
-    return len(asked) >= 2 and len(set.intersection(*asked.values())) >= 3
-
-
-def draw(table: Mapping, records: Iterable[Mapping], width: float = WIDTH) -> Figure:
+def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT) -> Figure:
     """The critical-difference diagram of Demšar (JMLR 2006), from `statistics.ranks`.
 
     An axis of average ranks, 1 at the left; the better half of the methods is named at the left, the worse at
     the right, each with its rank, a line of the method's colour leading to its place on the axis. Thick bars
     join each largest set of neighbours whose ranks differ by less than the critical difference, which the
-    ruler above the axis shows. width: of the figure in inches, 3.3 or more; it
-    is made wider where long names would leave the axis no room.
+    ruler above the axis shows. The figure is made wider than
+    `options.width` where long names would leave the axis no room.
 
     Artists can be found by their gid: "leader-<method>", "bar-<first method>-<last method>", "ruler".
 
-    Raises ValueError where fewer than three methods have a score in all of at least two columns.
+    Raises NothingToDraw where fewer than three methods have a score in all of at least two columns.
     """
     found = ranks(table, records)
     if found is None:
-        raise ValueError(
+        raise NothingToDraw(
             f"table {table['name']}: average ranks need three methods with a score in every column, and two "
             "columns"
         )
-    with matplotlib.style.context(["default", STYLE]):
-        return _draw(table, found, width)
+    with styled():
+        return _draw(table, found, options)
 
 
 def cliques(average_rank: Sequence[float], critical_difference: float) -> list[tuple[int, int]]:
@@ -107,18 +99,19 @@ def _lines(text: str, width: float, size: float, weight: str = "normal") -> list
     return lines
 
 
-def _draw(table: Mapping, found: Mapping, width: float) -> Figure:
+def _draw(table: Mapping, found: Mapping, options: Options) -> Figure:
     methods = found["methods"]
     values = [found["average_rank"][method] for method in methods]
     half = (len(methods) + 1) // 2
-    labels = [f"{method_name(method)}  {value:.2f}" for method, value in zip(methods, values, strict=True)]
+    labels = [f"{method_title(table, method)}  {found['average_rank'][method]:.2f}" for method in methods]
     left = EDGE + max(text_width(label, SIZE) for label in labels[:half]) + GAP
     right = EDGE + max(text_width(label, SIZE) for label in labels[half:]) + GAP
-    width = max(width, left + right + SHORTEST)
+    width = max(options.width or WIDTH, left + right + SHORTEST)
     spans = cliques(values, found["critical_difference"])
     lanes = _lanes(spans)
-    title = _lines(_title(table, found), width - 2 * EDGE, TITLE_SIZE, "bold")
-    foot = _lines(_foot(found), width - 2 * EDGE, NOTE_SIZE)
+    title, foot = heading(options, _title(table, found), _foot(table, found))
+    title = _lines(title, width - 2 * EDGE, TITLE_SIZE, "bold")
+    foot = _lines(foot, width - 2 * EDGE, NOTE_SIZE)
     top = EDGE + LINE * len(title) + RULER
     names = top + 0.11 + BAR * (max(lanes, default=-1) + 1)
     height = names + ROW * half + 0.10 + LINE * len(foot) + EDGE
@@ -163,7 +156,7 @@ def _draw(table: Mapping, found: Mapping, width: float) -> Figure:
         axes.plot(
             [place(value), place(value), end],
             [top, y, y],
-            color=colour(method),
+            color=colour(table, method),
             linewidth=1.2,
             solid_joinstyle="miter",
             zorder=2,
@@ -178,12 +171,12 @@ def _title(table: Mapping, found: Mapping) -> str:
     return f"Average rank over {found['columns']} columns {EN_DASH} {table.get('title') or table['name']}"
 
 
-def _foot(found: Mapping) -> str:
+def _foot(table: Mapping, found: Mapping) -> str:
     """What the diagram does not show: the test of all methods together, and who is left out."""
     p = found["friedman_p"]
     words = ["All means are equal." if p is None else f"Friedman test of all methods: p = {p:.2g}."]
     if found["left_out"]:
-        names = ", ".join(map(method_name, found["left_out"]))
+        names = ", ".join(method_title(table, method) for method in found["left_out"])
         words.append(f"Not ranked, for want of a score in some column: {names}.")
     return " ".join(words)
 

@@ -3,14 +3,26 @@
 import statistics
 from collections.abc import Iterable, Mapping
 
-import matplotlib.style
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from reporting.drawing import BEHIND, GRID, INK, QUIET, STYLE, SURFACE, colour, text_width
+from reporting.drawing import (
+    BEHIND,
+    GRID,
+    INK,
+    MUTED,
+    SURFACE,
+    NothingToDraw,
+    colour,
+    heading,
+    styled,
+    text_width,
+    wrapped,
+)
+from reporting.figures import DEFAULT, Options
 from reporting.frames import EN_DASH, Group, by_cell, groups, score_of
-from reporting.names import method_name
+from reporting.titles import method_title
 
 TITLE = "What ties can do to mAP"
 CAPTION = (
@@ -21,9 +33,11 @@ CAPTION = (
     "that leaves ties to chance or to the program does not say which is better; the dots do."
 )
 NEEDS = ()
+REQUIRES = {"metrics": ("ap",)}
 
 # All in inches.
 WIDTH = 7.0
+PANEL = 1.2  # at least
 ROW = 0.215
 GAP = 0.14
 EDGE = 0.08
@@ -31,11 +45,7 @@ VALUE = 0.40
 MAX_PANELS = 4
 
 
-def applies(table: Mapping) -> bool:
-    return any(block["metric"] == "ap" for block in table["blocks"])
-
-
-def draw(table: Mapping, records: Iterable[Mapping]) -> Figure:
+def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT) -> Figure:
     """How far the order of tied items moves mAP: Figure 4 of He et al., CVPR 2018.
 
     For each block of the table whose metric is "ap" a row of panels, one per bits (at most four side by
@@ -45,16 +55,16 @@ def draw(table: Mapping, records: Iterable[Mapping]) -> Figure:
 
     Artists can be found by their gid: "bar-<protocol>-<bits>-<method>" and likewise "dot-...".
 
-    Raises ValueError when no block has the metric "ap".
+    Raises NothingToDraw when no block has the metric "ap".
     """
     wanted = [group for group in groups(table) if group.metric == "ap"]
     if not wanted:
-        raise ValueError(
+        raise NothingToDraw(
             f"table {table['name']}: no block has the metric 'ap', so there are no tie ranges to draw"
         )
     runs = by_cell(table, records)
-    with matplotlib.style.context(["default", STYLE]):
-        return _draw(table, wanted, runs)
+    with styled():
+        return _draw(table, wanted, runs, options)
 
 
 def _range(runs: Mapping, protocol: str, method: str, bits: int) -> tuple[float, float, float] | None:
@@ -70,42 +80,40 @@ def _range(runs: Mapping, protocol: str, method: str, bits: int) -> tuple[float,
     return low, middle, high
 
 
-def _draw(table: Mapping, wanted: list[Group], runs: Mapping) -> Figure:
-    names = [method_name(method) for group in wanted for method in group.methods]
+def _draw(table: Mapping, wanted: list[Group], runs: Mapping, options: Options) -> Figure:
+    names = [method_title(table, method) for group in wanted for method in group.methods]
     left = EDGE + max(text_width(name, 8) for name in names) + 0.10
+    page = options.width or WIDTH
+    most = max(1, min(MAX_PANELS, int((page - left - EDGE + GAP) // (PANEL + GAP))))
     lines = [
-        (group, group.bits[start : start + MAX_PANELS])
+        (group, group.bits[start : start + most])
         for group in wanted
-        for start in range(0, len(group.bits), MAX_PANELS)
+        for start in range(0, len(group.bits), most)
     ]
     # Titles of the blocks get lines of their own where there are several, or one too long for the first line.
     many = len({group.protocol for group in wanted}) > 1 or len(wanted[0].title) > 24
-    head, title_height, ticks, foot = 0.50, 0.44 if many else 0.22, 0.27, 0.25
-    height = head + foot + sum(title_height + ROW * len(group.methods) + ticks for group, _ in lines)
-    figure = Figure(figsize=(WIDTH, height), facecolor=SURFACE)
-    FigureCanvasAgg(figure)
-    figure.text(
-        EDGE / WIDTH,
-        1 - 0.06 / height,
+    title, lead = heading(
+        options,
         "How far the order of tied items alone can move mAP"
         + ("" if many else f" {EN_DASH} {wanted[0].title}"),
-        size=10.5,
-        weight="bold",
-        va="top",
-        color=INK,
-    )
-    figure.text(
-        EDGE / WIDTH,
-        1 - 0.27 / height,
         "Bar: from the worst order to the best.  Dot and number: their exact mean, tie-aware AP_T.",
-        va="top",
-        color=INK,
     )
+    texts = [(line, 10.5, "bold", 0.21) for line in wrapped(title, page - 2 * EDGE, 10.5, "bold")]
+    texts += [(line, 8.0, "normal", 0.16) for line in wrapped(lead, page - 2 * EDGE, 8)]
+    head, title_height, ticks, foot = 0.06, 0.44 if many else 0.22, 0.27, 0.25
+    head += sum(step for *_, step in texts) + (0.07 if texts else 0)
+    height = head + foot + sum(title_height + ROW * len(group.methods) + ticks for group, _ in lines)
+    figure = Figure(figsize=(page, height), facecolor=SURFACE)
+    FigureCanvasAgg(figure)
+    top = 0.06
+    for line, size, weight, step in texts:
+        figure.text(EDGE / page, 1 - top / height, line, size=size, weight=weight, va="top", color=INK)
+        top += step
     top = head
     for group, shown in lines:
         if many:
             figure.text(
-                EDGE / WIDTH,
+                EDGE / page,
                 1 - (top + 0.07) / height,
                 group.title,
                 size=9,
@@ -113,24 +121,24 @@ def _draw(table: Mapping, wanted: list[Group], runs: Mapping) -> Figure:
                 va="top",
                 color=INK,
             )
-        columns = min(MAX_PANELS, len(group.bits))
-        width = (WIDTH - left - EDGE - GAP * (columns - 1)) / columns
+        columns = min(most, len(group.bits))
+        width = (page - left - EDGE - GAP * (columns - 1)) / columns
         ranges = {(m, b): _range(runs, group.protocol, m, b) for m in group.methods for b in group.bits}
         limits, tick_values = _axis(ranges.values(), width)
         body = ROW * len(group.methods)
         for index, bits in enumerate(shown):
             axes = figure.add_axes(
                 (
-                    (left + index * (width + GAP)) / WIDTH,
+                    (left + index * (width + GAP)) / page,
                     1 - (top + title_height + body) / height,
-                    width / WIDTH,
+                    width / page,
                     body / height,
                 )
             )
-            _panel(axes, group, bits, ranges, limits, tick_values, index == 0)
+            _panel(axes, table, group, bits, ranges, limits, tick_values, index == 0)
         top += title_height + body + ticks
     figure.text(
-        (left + (WIDTH - EDGE - left) / 2) / WIDTH,
+        (left + (page - EDGE - left) / 2) / page,
         0.06 / height,
         "mAP over all orders of tied items (● tie-aware AP_T)",
         ha="center",
@@ -159,14 +167,16 @@ def _tick_labels(ticks: list[float]) -> list[str]:
     return [f"{tick:.{decimals}f}" for tick in ticks]
 
 
-def _panel(axes, group: Group, bits: int, ranges: Mapping, limits, tick_values, labelled: bool) -> None:
+def _panel(
+    axes, table: Mapping, group: Group, bits: int, ranges: Mapping, limits, tick_values, labelled: bool
+) -> None:
     axes.set_facecolor("none")
     axes.set_xlim(*limits)
     axes.set_ylim(len(group.methods) - 0.5, -0.5)
     axes.set_xticks(tick_values, _tick_labels(tick_values))
     axes.tick_params(axis="x", length=2.5, width=0.6, pad=2, colors=INK)
     axes.set_yticks(range(len(group.methods)))
-    axes.set_yticklabels([method_name(method) for method in group.methods] if labelled else [])
+    axes.set_yticklabels([method_title(table, method) for method in group.methods] if labelled else [])
     axes.tick_params(axis="y", length=0, pad=4, colors=INK)
     axes.grid(axis="x", color=GRID, linewidth=0.5)
     axes.set_axisbelow(True)
@@ -182,13 +192,13 @@ def _panel(axes, group: Group, bits: int, ranges: Mapping, limits, tick_values, 
                 (2, 0),
                 textcoords="offset points",
                 va="center",
-                color=QUIET,
+                color=MUTED,
                 bbox=BEHIND,
             )
             continue
         low, middle, high = entry
         name = f"{group.protocol}-{bits}-{method}"
-        (bar,) = axes.barh(row, high - low, left=low, height=0.62, color=colour(method), linewidth=0)
+        (bar,) = axes.barh(row, high - low, left=low, height=0.62, color=colour(table, method), linewidth=0)
         bar.set_gid(f"bar-{name}")
         axes.plot(
             [middle],

@@ -11,19 +11,22 @@ from reporting.drawing import (
     INK,
     LABEL,
     TEXT_SIZE,
+    NothingToDraw,
     View,
-    dress,
+    heading,
     number,
-    ramp,
     room_for,
+    shades,
     shortened,
+    style_axes,
     styled,
     ticks_between,
     views,
 )
+from reporting.figures import DEFAULT, Options
 from reporting.frames import by_cell
-from reporting.names import method_name
 from reporting.sheets import Section, label_axes, sheet, sheet_width
+from reporting.titles import method_title
 
 TITLE = "Training"
 CAPTION = (
@@ -44,23 +47,21 @@ POINTS = 2400
 TOLERANCE = 0.01
 
 
-def applies(table: Mapping) -> bool:
-    return bool(table["blocks"])
-
-
-def draw(table: Mapping, records: Iterable[Mapping]) -> Figure:
+def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT) -> Figure:
     """The objective against the steps of each method: a panel per method, a line per bits and seed.
 
     Lines of a log without an objective are left out, and methods without any. Steps are what the log counts
     ("epoch", "iteration", "sweep" or "bit"), its lines where it counts nothing or not upwards.
     Artists can be found by their gid: "line-<protocol>-<bits>-<method>-<seed>".
 
-    Raises ValueError where no record has a log with objectives.
+    Raises NothingToDraw where no record has a log with objectives.
     """
     runs = by_cell(table, records)
     found = [(view, logs) for view in views(table) if (logs := _logs(view, runs))]
     if not found:
-        raise ValueError(f"table {table['name']}: no run has a training log, so there is no training to draw")
+        raise NothingToDraw(
+            f"table {table['name']}: no run has a training log, so there is no training to draw"
+        )
     kept = _kept(
         {
             (view.protocol, bits, method, seed): line
@@ -71,18 +72,21 @@ def draw(table: Mapping, records: Iterable[Mapping]) -> Figure:
     )
     # A colour per code length, the same in all panels.
     lengths = sorted({bits for _, logs in found for _, of in logs.values() for bits, _ in of})
-    shades = dict(zip(lengths, ramp(len(lengths))))
-    legend = [("bits", [(str(bits), {"color": shades[bits], "linewidth": 1.4}) for bits in lengths])]
+    colour_of = dict(zip(lengths, shades(len(lengths))))
+    legend = [("bits", [(str(bits), {"color": colour_of[bits], "linewidth": 1.4}) for bits in lengths])]
     sections = [Section(view.title, len(logs)) for view, logs in found]
-    width, columns = sheet_width(sections)
+    width, columns = sheet_width(sections, options.width)
     # Numbers of every size and sign stand beside the panels.
     beside = room_for(tick for _, logs in found for _, of in logs.values() for tick in _scale(of)[1])
     left, between = beside + LABEL, max(0.3, beside + 0.04)
     panel = (width - left - 0.12 - between * (columns - 1)) / columns
     with styled():
         figure, axes = sheet(
-            "Objective while training",
-            "One line per seed. Each method has its own objective, steps and axes.",
+            *heading(
+                options,
+                "Objective while training",
+                "One line per seed. Each method has its own objective, steps and axes.",
+            ),
             sections,
             width=width,
             columns=columns,
@@ -95,8 +99,8 @@ def draw(table: Mapping, records: Iterable[Mapping]) -> Figure:
         )
         for (view, logs), of_section in zip(found, axes):
             for index, ((method, (steps, of)), here) in enumerate(zip(logs.items(), of_section)):
-                _panel(here, view.protocol, method, of, shades, kept)
-                title = shortened(method_name(method), panel, TEXT_SIZE)
+                _panel(here, view.protocol, method, of, colour_of, kept)
+                title = shortened(method_title(table, method), panel, TEXT_SIZE)
                 here.set_title(title, size=TEXT_SIZE, pad=4, loc="left", color=INK)
                 label_axes([here], 1, steps, "objective" if index % columns == 0 else "")
     return figure
@@ -180,18 +184,18 @@ def _scale(lines: Mapping) -> tuple[tuple[float, float], list[float]]:
     """Limits and ticks of the objectives of a method."""
     values = [value for _, of in lines.values() for value in of]
     low, high = min(values), max(values)
-    margin = 0.06 * (high - low) or 0.05 * abs(high) or 1.0
+    margin = 0.06 * (high - low) or 0.5 * abs(high) or 1.0
     return (low - margin, high + margin), ticks_between(low - margin, high + margin, 3)
 
 
-def _panel(axes: Axes, protocol: str, method: str, lines: Mapping, shades: Mapping, kept: Mapping) -> None:
+def _panel(axes: Axes, protocol: str, method: str, lines: Mapping, colour_of: Mapping, kept: Mapping) -> None:
     limits, ticks = _scale(lines)
     steps = [step for steps, _ in lines.values() for step in steps]
     first, last = min(steps), max(steps)
     aside = 0.03 * (last - first) or 0.5
     axes.set_xlim(first - aside, last + aside)
     axes.set_ylim(*limits)
-    dress(axes, ticks_between(first, last, 3, whole=True), ticks)
+    style_axes(axes, ticks_between(first, last, 3, whole=True), ticks)
     axes.grid(visible=False)
     for bits, seed in lines:
         key = (protocol, bits, method, seed)
@@ -199,7 +203,7 @@ def _panel(axes: Axes, protocol: str, method: str, lines: Mapping, shades: Mappi
         axes.plot(
             steps,
             objectives,
-            color=shades[bits],
+            color=colour_of[bits],
             linewidth=0.7,
             # A single point is no line.
             marker="o" if len(steps) == 1 else "none",
