@@ -9,10 +9,10 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from reporting.drawing import SURFACE, method_style, method_styles
+from reporting.drawing import CONTRAST, SURFACE, contrast, method_style, method_styles
 from reporting.frames import by_cell, groups, score_of
-from reporting.names import metric_name
 from reporting.titles import method_title
+from tiebench.metrics import label
 
 MAX_POINTS = 60
 DIGITS = 5
@@ -40,8 +40,6 @@ STROKES = ("cross", "crossRot", "star")
 LINE_WIDTH = 1.6
 # The page's two backgrounds are white and this.
 DARK_SURFACE = "#15181B"
-# What WCAG 2.2, 1.4.11, asks of graphics.
-CONTRAST = 3.0
 
 
 @dataclass(frozen=True)
@@ -150,19 +148,6 @@ def chart_styles(tables: Iterable[Mapping]) -> dict[str, dict]:
     return result
 
 
-def luminance(rgb: str) -> float:
-    """Relative luminance of "#RRGGBB", 0 to 1, as WCAG 2.2 defines it."""
-    channels = [int(rgb[start : start + 2], 16) / 255 for start in (1, 3, 5)]
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in channels]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def contrast(one: str, other: str) -> float:
-    """Contrast ratio of two colours "#RRGGBB", 1 to 21 (WCAG 2.2)."""
-    low, high = sorted((luminance(one), luminance(other)))
-    return (high + 0.05) / (low + 0.05)
-
-
 def on_dark(rgb: str) -> str:
     """The colour itself where it can be told from the dark page, else the nearest lighter one that can."""
     channels = [int(rgb[start : start + 2], 16) for start in (1, 3, 5)]
@@ -197,7 +182,7 @@ def charts(table: Mapping, records: Iterable[Mapping]) -> dict:
     blocks, runs = [], {}
     cuts: dict[tuple, int] = {}
     for group in groups(table):
-        name, subscript = metric_name(group.metric)
+        name, subscript = label(group.metric)
         blocks.append(
             {
                 "protocol": group.protocol,

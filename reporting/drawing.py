@@ -4,6 +4,7 @@ import base64
 import colorsys
 import hashlib
 import io
+import itertools
 import math
 import re
 import statistics
@@ -29,9 +30,9 @@ from PIL import Image
 from scipy.optimize import isotonic_regression
 
 from reporting.frames import family, groups, panels
-from reporting.names import metric_name
 from reporting.titles import method_title
 from tiebench.files import replaced
+from tiebench.metrics import label
 
 # Markers that can be told apart at a few points, in the order in which methods without one get them.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">", "p", "h")
@@ -76,8 +77,11 @@ PALETTE = (
     "#EE3377",
     "#3388DD",
 )
-# The smallest distance of two methods' colours in Oklab, in which black and white are 1 apart.
-APART = 0.075
+# Distances of two methods' colours in Oklab, in which black and white are 1 apart: at least, and wanted where
+# there are colours enough.
+APART, WELL_APART = 0.075, 0.16
+# What WCAG 2.2, 1.4.11, asks of graphics.
+CONTRAST = 3.0
 STYLE = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial", "sans-serif"],
@@ -197,11 +201,14 @@ def _channels(rgb: str) -> list[float]:
     return [int(rgb[start : start + 2], 16) / 255 for start in (1, 3, 5)]
 
 
+def _linear(rgb: str) -> list[float]:
+    """Channels of a colour without the gamma of sRGB, 0 to 1."""
+    return [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in _channels(rgb)]
+
+
 def _oklab(rgb: str) -> tuple[float, ...]:
     """A colour in Oklab (Ottosson, 2020), where equal distances look about equally different."""
-    red, green, blue = (
-        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in _channels(rgb)
-    )
+    red, green, blue = _linear(rgb)
     long, middle, short = (
         math.cbrt(weights[0] * red + weights[1] * green + weights[2] * blue)
         for weights in (
@@ -237,12 +244,23 @@ def _free_colour(method: str, taken: Iterable[str]) -> str:
     """A colour apart from all that are taken: of PALETTE, from a place that the name gives, else any hue."""
     taken = list(taken)
     start = _digest(method) % len(PALETTE)
-    for rgb in PALETTE[start:] + PALETTE[:start]:
-        if _distance(rgb, taken) >= APART:
+    for apart, rgb in itertools.product((WELL_APART, APART), PALETTE[start:] + PALETTE[:start]):
+        if _distance(rgb, taken) >= apart:
             return rgb
-    return _farthest(
-        [_from_hls(hue / 36, light, 0.6) for hue in range(36) for light in (0.3, 0.4, 0.5)], taken
-    )
+    hues = [_from_hls(hue / 36, light, 0.6) for hue in range(36) for light in (0.25, 0.35, 0.45)]
+    return _farthest([rgb for rgb in hues if contrast(rgb, SURFACE) >= CONTRAST], taken)
+
+
+def luminance(rgb: str) -> float:
+    """Relative luminance of "#RRGGBB", 0 to 1, as WCAG 2.2 defines it."""
+    linear = _linear(rgb)
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    """Contrast ratio of two colours "#RRGGBB", 1 to 21 (WCAG 2.2)."""
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
 
 
 def _farthest(colours: Iterable[str], taken: Iterable[str]) -> str:
@@ -314,7 +332,7 @@ def wrapped(text: str, width: float, size: float, weight: str = "normal") -> lis
 
 def metric_text(metric: str) -> dict:
     """Name of a metric as arguments of a text, AP_T and NDCG_T with a subscript."""
-    text, subscript = metric_name(metric)
+    text, subscript = label(metric)
     if not subscript:
         return {"text": text}
     return {"text": rf"$\mathregular{{{text}_{{{subscript}}}}}$", "parse_math": True}

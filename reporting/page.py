@@ -12,11 +12,10 @@ import jinja2
 import pandas as pd
 from markupsafe import Markup
 
-from reporting.charts import KINDS, charts, looks
-from reporting.embedding import LIGHTER, data_url, inline_svg, packed, swatch
+from reporting.charts import KINDS, chart_styles, charts
+from reporting.embedding import data_url, inline_svg, lighter, packed, swatch
 from reporting.frames import (
     EN_DASH,
-    FAMILIES,
     NO_RECORD,
     Group,
     as_published,
@@ -30,7 +29,8 @@ from reporting.frames import (
     published_values,
     score_of,
 )
-from reporting.names import family_name, method_name, metric_name
+from reporting.titles import FAMILIES, family_title, method_title
+from tiebench.metrics import label
 
 ASSETS = Path(__file__).parent / "assets"
 CONTEXT = ("command", "generator", "paragraphs")
@@ -79,14 +79,18 @@ def page(title: str, views: Sequence["TableView"], context: Mapping) -> str:
     environment.filters |= {"metric": _metric, "plain_metric": _plain_metric, "subscripts": subscripts}
     metrics = list(dict.fromkeys(group.metric for view in views for group in groups(view.table)))
     methods = _methods(views)
-    look = looks(methods)
-    data = {"looks": look, "tables": {view.table["name"]: charts(view.table, view.records) for view in views}}
+    styles = chart_styles(view.table for view in views)
+    colours = [style["colour"] for style in styles.values()]
+    data = {
+        "styles": styles,
+        "tables": {view.table["name"]: charts(view.table, view.records) for view in views},
+    }
     kinds = {name: entry["kinds"] for name, entry in data["tables"].items()}
     return environment.get_template("page.html.j2").render(
         title=title,
         context={name: context.get(name) for name in CONTEXT},
-        views=[_view(view, kinds[view.table["name"]]) for view in views],
-        methods=[{"id": method} | look[method] for method in methods],
+        views=[_view(view, kinds[view.table["name"]], colours) for view in views],
+        methods=[{"id": method} | styles[method] for method in methods],
         bits=sorted({bits for view in views for group in groups(view.table) for bits in group.bits}),
         metrics=metrics,
         families={re.split(r"[@_]", metric)[0] for metric in metrics},
@@ -94,7 +98,7 @@ def page(title: str, views: Sequence["TableView"], context: Mapping) -> str:
         swatch=swatch,
         symbols=SYMBOLS,
         run_files=RUN_FILES,
-        lighter=LIGHTER,
+        lighter=lighter(colours),
         data=_json(data),
         style=_asset("page.css"),
         script=_asset("page.js"),
@@ -115,7 +119,7 @@ def _methods(views: Iterable["TableView"]) -> list[str]:
     return sorted(family_of, key=lambda method: known.get(family_of[method], len(known)))
 
 
-def _view(view: "TableView", kinds: Sequence[str]) -> dict:
+def _view(view: "TableView", kinds: Sequence[str], colours: Sequence[str]) -> dict:
     """Everything that the template shows of one table."""
     table, tidy_frame = view.table, view.tidy
     reasons, note_of = notes(tidy_frame, table)
@@ -139,11 +143,11 @@ def _view(view: "TableView", kinds: Sequence[str]) -> dict:
         "tied": any(cell and cell["tied"] for panel in scores for cell in _cells(panel)),
         "notes": reasons,
         "sources": _sources(table, view.published, printed, shown),
-        "remarks": _remarks(printed, shown),
+        "remarks": _remarks(table, printed, shown),
         "downloads": [_download(name, text) for name, text in view.files.items()],
         "claims": [_claim(claim) for claim in view.claims],
-        "ranks": _ranks(view.ranks, view.figures.get("ranks"), table["name"]),
-        "figures": _figures(view, kinds),
+        "ranks": _ranks(view, colours),
+        "figures": _figures(view, kinds, colours),
         "runs": runs,
         "done": sum(run["status"] == "done" for run in runs),
         "made_with": _made_with(runs),
@@ -155,12 +159,12 @@ def _view(view: "TableView", kinds: Sequence[str]) -> dict:
 
 
 def _metric(metric: str) -> Markup:
-    text, subscript = metric_name(metric)
+    text, subscript = label(metric)
     return Markup("{}<sub>{}</sub>").format(text, subscript) if subscript else Markup("{}").format(text)
 
 
 def _plain_metric(metric: str) -> str:
-    return "_".join(filter(None, metric_name(metric)))
+    return "_".join(filter(None, label(metric)))
 
 
 def subscripts(text: str) -> Markup:
@@ -223,10 +227,10 @@ def _panels(view: "TableView", note_of: Mapping, told: Mapping) -> list[dict]:
                     runs = found.get((group.protocol, method, bits), {})
                     seeds = {seed: score_of(record, group.metric)[0] for seed, record in runs.items()}
                     about = (mark.get(cell, ""), note_of.get(cell, ""), told.get(cell))
-                    row.append(_cell(cells.get(cell), seeds, *about))
+                    row.append(_cell(table, cells.get(cell), seeds, *about))
                 index = panel.methods.index(method)
-                rows.append({"index": index, "name": method_name(method), "id": method, "cells": row})
-            title = (family_name(of) or "Other") if len(pieces) > 1 else ""
+                rows.append({"index": index, "name": method_title(table, method), "id": method, "cells": row})
+            title = (family_title(of) or "Other") if len(pieces) > 1 else ""
             families.append({"title": title, "rows": rows})
         result.append(
             {
@@ -245,7 +249,9 @@ def _cells(panel: Mapping) -> Iterable[dict | None]:
     return (cell for group in panel["families"] for row in group["rows"] for cell in row["cells"])
 
 
-def _cell(row: Mapping | None, seeds: Mapping, mark: str, note: str, told: Mapping | None) -> dict | None:
+def _cell(
+    table: Mapping, row: Mapping | None, seeds: Mapping, mark: str, note: str, told: Mapping | None
+) -> dict | None:
     """A cell of scores for the template; `about` has what is known of it, a line for each thing."""
     if row is None:
         return None
@@ -259,7 +265,7 @@ def _cell(row: Mapping | None, seeds: Mapping, mark: str, note: str, told: Mappi
         each = ", ".join(f"{score:.4f}" for score in seeds.values() if score is not None)
         about.append(f"Seeds {each}; standard deviation {row['std']:.4f}")
         about.append(f"95% Student interval over seeds {row['ci_low']:.4f} to {row['ci_high']:.4f}")
-    about += _told(told)
+    about += _told(table, told)
     if not math.isnan(row["difference"]):
         about.append(f"{_signed(row['difference'])} from the published value")
     if row["reason"]:
@@ -287,7 +293,7 @@ def _statistics(view: "TableView") -> dict[tuple, Mapping]:
     }
 
 
-def _told(told: Mapping | None) -> list[str]:
+def _told(table: Mapping, told: Mapping | None) -> list[str]:
     """What the statistics say of a cell, in sentences."""
     if told is None:
         return []
@@ -297,7 +303,7 @@ def _told(told: Mapping | None) -> list[str]:
     if told["verdict"] not in ("", "best") and _known(told["difference"]):
         words = f"{_signed(told['difference'])} from the best"
         if told.get("best"):
-            words += f" ({method_name(told['best'])})" if isinstance(told["best"], str) else ""
+            words += f" ({method_title(table, told['best'])})" if isinstance(told["best"], str) else ""
         if _known(told["difference_low"]) and _known(told["difference_high"]):
             words += f", interval {_signed(told['difference_low'])} to {_signed(told['difference_high'])}"
         if _known(told["p_adjusted"]):
@@ -317,12 +323,12 @@ def _sources(table: Mapping, published: Iterable[Mapping], printed: Mapping, sho
     return [by_name[name] for name in table.get("published") or [] if name in used]
 
 
-def _remarks(printed: Mapping, shown: set) -> list[tuple[str, str]]:
+def _remarks(table: Mapping, printed: Mapping, shown: set) -> list[tuple[str, str]]:
     """(methods, note) for the notes that published values on the page carry."""
     methods_of: dict[str, dict[str, None]] = {}
     for cell, (_, _, note) in printed.items():
         if note and cell in shown:
-            methods_of.setdefault(note, {})[method_name(cell[2])] = None
+            methods_of.setdefault(note, {})[method_title(table, cell[2])] = None
     return [(", ".join(methods), note) for note, methods in methods_of.items()]
 
 
@@ -356,20 +362,21 @@ def _claim(claim: Mapping) -> dict:
     }
 
 
-def _ranks(ranks: Mapping | None, drawing: "Drawing | None", name: str) -> dict | None:
+def _ranks(view: "TableView", colours: Sequence[str]) -> dict | None:
+    ranks, table, drawing = view.ranks, view.table, view.figures.get("ranks")
     if not ranks:
         return None
     of = ranks["average_rank"]
     return {
         "rows": [
-            {"id": method, "name": method_name(method), "rank": f"{of[method]:.2f}"}
+            {"id": method, "name": method_title(table, method), "rank": f"{of[method]:.2f}"}
             for method in sorted(ranks["methods"], key=of.get)
         ],
         "columns": ranks["columns"],
         "p": _equals(ranks["friedman_p"]) if _known(ranks["friedman_p"]) else "",
         "difference": f"{ranks['critical_difference']:.2f}",
-        "left_out": ", ".join(map(method_name, ranks["left_out"])),
-        "drawings": [_drawing(drawing, "ranks", name)] if drawing else [],
+        "left_out": ", ".join(method_title(table, method) for method in ranks["left_out"]),
+        "drawings": [_drawing(drawing, "ranks", table["name"], colours)] if drawing else [],
     }
 
 
@@ -401,7 +408,7 @@ def _runs(table: Mapping, records: Iterable[Mapping]) -> list[dict]:
                     "protocol": protocol,
                     "title": asking[0].title,
                     "method": method,
-                    "name": method_name(method),
+                    "name": method_title(table, method),
                     "bits": bits,
                     "seed": seed,
                     "status": status,
@@ -484,7 +491,7 @@ def _download(name: str, text: str) -> dict:
     return {"name": name, "href": data_url(name, text)}
 
 
-def _figures(view: "TableView", kinds: Sequence[str]) -> list[dict]:
+def _figures(view: "TableView", kinds: Sequence[str], colours: Sequence[str]) -> list[dict]:
     """Charts, each with the figures that show the same, and then the figures without a chart.
 
     That of ranks stands with them, where the view has them.
@@ -493,7 +500,8 @@ def _figures(view: "TableView", kinds: Sequence[str]) -> list[dict]:
     drawn: dict[str, list] = {}
     for name, drawing in view.figures.items():
         if name != "ranks" or not view.ranks:
-            drawn.setdefault(kind_of.get(name, name), []).append(_drawing(drawing, name, view.table["name"]))
+            of_kind = drawn.setdefault(kind_of.get(name, name), [])
+            of_kind.append(_drawing(drawing, name, view.table["name"], colours))
     result = []
     for kind in KINDS:
         if kind.name in kinds:
@@ -503,11 +511,11 @@ def _figures(view: "TableView", kinds: Sequence[str]) -> list[dict]:
     return result
 
 
-def _drawing(drawing: "Drawing", name: str, table: str) -> dict:
+def _drawing(drawing: "Drawing", name: str, table: str, colours: Sequence[str]) -> dict:
     return {
         "title": drawing.title,
         "caption": drawing.caption,
-        "svg": inline_svg(drawing.svg, f"{table}-{name}", drawing.title),
+        "svg": inline_svg(drawing.svg, f"{table}-{name}", drawing.title, colours),
         "name": f"{name}_{table}.svg",
         "packed": packed(drawing.svg),
     }
@@ -530,7 +538,7 @@ class TableView:
     """A table and everything that a page shows of it.
 
     table: its entry in the configuration, with name and families; records: what
-    `reporting.records.table_records` gives, with "training"; tidy: what `frames.tidy` made of both; published:
+    `records.table_records` gives, with "training"; tidy: what `frames.tidy` made of both; published:
     sources of published values; figures: name of the figure's module -> Drawing; statistics: one row per
     cell with the columns table, protocol, metric, method, bits, ci_low, ci_high, best, difference,
     difference_low, difference_high, p_adjusted and verdict, or None: `statistics.comparisons`; ranks: of

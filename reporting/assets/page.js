@@ -3,9 +3,9 @@
 "use strict";
 
 (() => {
-  const {looks, tables} = JSON.parse(document.getElementById("page-data").textContent);
+  const {styles, tables} = JSON.parse(document.getElementById("page-data").textContent);
   const all = (selector, inside = document) => [...inside.querySelectorAll(selector)];
-  const chosen = {method: new Set(Object.keys(looks)), bits: new Set()};
+  const chosen = {method: new Set(Object.keys(styles)), bits: new Set()};
   const root = document.documentElement;
 
   // -- tables: sorting ----------------------------------------------------------------------------
@@ -268,7 +268,7 @@
     Object.assign(Chart.defaults, {animation: false, maintainAspectRatio: false, normalized: true});
   }
 
-  const colourOf = method => (dark.matches ? looks[method].dark : looks[method].colour);
+  const colourOf = method => (dark.matches ? styles[method].dark : styles[method].colour);
   const faded = colour => colour.slice(0, 7) + "26";
   const three = value => value.toFixed(3);
   const seconds = value =>
@@ -283,23 +283,23 @@
   // A method's points as a line with its colour, dash and marker; a long one has few markers. What depends
   // on `pointed` is a function: Chart.js keeps values, but asks functions again at every update.
   function line(method, data, changes = {}) {
-    const look = looks[method];
+    const style = styles[method];
     const every = Math.max(1, Math.round(data.length / 7));
-    const offset = Object.keys(looks).indexOf(method) % every;
+    const offset = Object.keys(styles).indexOf(method) % every;
     const own = () => shade(method);
-    const filled = look.fill === "filled";
+    const filled = style.fill === "filled";
     return {
       method,
       data,
-      label: look.name,
+      label: style.name,
       borderColor: own,
       backgroundColor: own,
       pointBackgroundColor: filled ? own : ink.surface,
       pointBorderColor: filled ? ink.surface : own,
       borderWidth: () => (pointed === method ? 3 : 1.6),
-      borderDash: look.dash,
-      pointStyle: look.marker,
-      pointRotation: look.rotation,
+      borderDash: style.dash,
+      pointStyle: style.marker,
+      pointRotation: style.rotation,
       spanGaps: true,
       pointRadius: data.length > 10 ? data.map((_, at) => (at % every === offset ? 3.5 : 0)) : 4,
       pointHoverRadius: 6,
@@ -402,7 +402,7 @@
         .map(method => [method, block.ranges[method]?.[column]])
         .filter(([, range]) => range);
       if (!rows.length) return null;
-      const names = rows.map(([method]) => looks[method].name);
+      const names = rows.map(([method]) => styles[method].name);
       const exact = {
         type: "line",
         indexAxis: "y",
@@ -468,7 +468,7 @@
           plugins: [beside],
         },
         head: ["Method", "Worst order", nameOf(block), "Best order"],
-        rows: rows.map(([method, range]) => [looks[method].name, ...range.map(value => value.toFixed(4))]),
+        rows: rows.map(([method, range]) => [styles[method].name, ...range.map(value => value.toFixed(4))]),
       };
     },
 
@@ -516,7 +516,7 @@
         },
         head: ["Method", ...shown.map(([bits]) => `${bits} bits`)],
         rows: rows.map(([method, scores]) => [
-          looks[method].name,
+          styles[method].name,
           ...shown.map(([, column]) => {
             if (!scores[column]) return "–";
             const [mean, low, high, seeds] = scores[column];
@@ -555,7 +555,7 @@
             },
           },
         },
-        head: ["Radius", ...rows.flatMap(method => [`${looks[method].name} precision`, "recall"])],
+        head: ["Radius", ...rows.flatMap(method => [`${styles[method].name} precision`, "recall"])],
         rows: Array.from({length: most}, (_, radius) => [
           String(radius),
           ...rows.flatMap(method => [
@@ -596,7 +596,7 @@
             },
           },
         },
-        head: ["K", ...same.map(method => looks[method].name)],
+        head: ["K", ...same.map(method => styles[method].name)],
         rows: ks.map((k, at) => [
           k.toLocaleString("en"),
           ...same.map(method => about(runs[method].precision_at[at])),
@@ -674,7 +674,7 @@
               line(method, [{x: runs[method][choice.part], y: score(method)}], {
                 pointRadius: 5,
                 pointHoverRadius: 7,
-                words: [looks[method].name],
+                words: [styles[method].name],
                 showLine: false,
               }),
             ),
@@ -706,7 +706,7 @@
         },
         head: ["Method", "Training (s)", "Encoding (s)", nameOf(block)],
         rows: rows.map(method => [
-          looks[method].name,
+          styles[method].name,
           about(runs[method].fit),
           about(runs[method].encode),
           score(method).toFixed(4),
@@ -759,7 +759,7 @@
               tooltip: {
                 callbacks: {
                   title: items =>
-                    items.length ? `${looks[items[0].dataset.method].name}, seed ${items[0].raw.seed}` : "",
+                    items.length ? `${styles[items[0].dataset.method].name}, seed ${items[0].raw.seed}` : "",
                   label: ({raw}) => [
                     `objective ${about(raw.objective)}`,
                     `${raw.counter} ${raw.step}`,
@@ -773,7 +773,7 @@
         head: ["Method", "Seed", "Step", "Seconds", "Objective"],
         rows: sets.flatMap(set =>
           set.data.map(point => [
-            looks[set.method].name,
+            styles[set.method].name,
             String(point.seed),
             `${point.counter} ${point.step}`,
             about(point.seconds),

@@ -6,6 +6,7 @@ import math
 import statistics
 
 import pytest
+from styles import STYLES
 
 from reporting import charts, drawing
 
@@ -192,10 +193,11 @@ def test_contrast_is_that_of_wcag():
 
 
 def test_every_method_can_be_seen_in_the_dark_and_keeps_its_colour_in_the_light():
-    methods = [*drawing.COLOURS, *(f"method {number}" for number in range(300))]
-    look = charts.looks(methods)
+    own = TABLE | {"methods": [f"method {number}" for number in range(60)], "styles": STYLES}
+    look = charts.chart_styles([own])
+    styles = drawing.method_styles(own)
     assert {method: entry["colour"] for method, entry in look.items()} == {
-        method: drawing.colour(method) for method in methods
+        method: style["colour"] for method, style in styles.items()
     }
     for entry in look.values():
         assert charts.contrast(entry["dark"], charts.DARK_SURFACE) >= 3
@@ -204,15 +206,15 @@ def test_every_method_can_be_seen_in_the_dark_and_keeps_its_colour_in_the_light(
 
 
 def test_markers_and_dashes_are_those_of_the_figures():
-    # shapes of drawing.SHAPES by hand; dashes are in line widths there, in pixels here, 1.6 to a line
-    look = charts.looks(drawing.COLOURS)
+    # shapes of drawing.DASHES by hand; dashes are in line widths there, in pixels here, 1.6 to a line
+    look = charts.chart_styles([TABLE | {"methods": list(STYLES), "styles": STYLES}])
     shapes = {method: [e["marker"], e["rotation"], e["fill"], e["dash"]] for method, e in look.items()}
     assert shapes["talr_ap"] == ["circle", 0, "filled", []]
     assert shapes["lsh"] == ["triangle", 180, "hollow", [1.6, 1.92]]
     assert shapes["bre"] == ["cross", 0, "stroke", [4.8, 2.08]]
     assert shapes["dpsh"] == ["rect", 0, "hollow", [8, 2.08, 1.6, 2.08]]
     assert len({json.dumps(shape) for shape in shapes.values()}) == len(shapes)
-    unknown = charts.looks(f"method {number}" for number in range(300))
+    unknown = charts.chart_styles([TABLE | {"methods": [f"method {number}" for number in range(60)]}])
     assert {entry["marker"] for entry in unknown.values()} == {
         marker for marker, _ in charts.MARKERS.values()
     }

@@ -1,5 +1,7 @@
 """The tie-range figure: where its bars and dots stand, what it says of holes, and that its bytes repeat."""
 
+import colorsys
+import itertools
 import re
 import statistics
 import subprocess
@@ -11,8 +13,9 @@ import matplotlib
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from styles import STYLES
 
-from reporting import drawing
+from reporting import drawing, figures
 from reporting.figures import tie_ranges
 
 BITS = (12, 24, 32, 48)
@@ -29,6 +32,7 @@ def table(**changes):
             {"protocol": "digits", "metric": "ap", "bits": list(BITS), "title": "Digits"},
             {"protocol": "digits", "metric": "ndcg", "bits": list(BITS)},
         ],
+        "styles": STYLES,
     }
     return plain | changes
 
@@ -70,7 +74,7 @@ def test_bars_end_at_the_means_of_ap_min_and_ap_max_and_dots_stand_at_ap():
             assert bar.get_x() + bar.get_width() == pytest.approx(high, abs=1e-15)
             assert list(dot.get_xdata()) == [middle]
             assert bar.get_y() < dot.get_ydata()[0] < bar.get_y() + bar.get_height()
-            assert matplotlib.colors.to_hex(bar.get_facecolor()).upper() == drawing.colour(method)
+            assert matplotlib.colors.to_hex(bar.get_facecolor()).upper() == drawing.colour(table(), method)
             assert matplotlib.colors.to_hex(dot.get_markerfacecolor()) == "#000000"
             assert f"{middle:.3f}" in [text.get_text() for text in dot.axes.texts]
 
@@ -136,12 +140,75 @@ def test_a_table_without_ap_is_refused():
         tie_ranges.draw(table(blocks=[{"protocol": "digits", "metric": "ndcg", "bits": [12]}]), records())
 
 
-def test_colours_are_distinct_and_stable():
-    assert len(set(drawing.COLOURS.values())) == len(drawing.COLOURS)
-    assert drawing.colour("my_method") == drawing.colour("my_method") != drawing.colour("my_other_method")
-    assert re.fullmatch("#[0-9A-F]{6}", drawing.colour("my_method"))
+def test_styles_are_those_of_the_table():
+    styles = drawing.method_styles(table())
+    assert {m: (s["title"], s["colour"], s["marker"]) for m, s in styles.items()} == {
+        m: (s["title"], s["colour"], s["marker"]) for m, s in STYLES.items()
+    }
+    assert drawing.method_styles({**table(), "styles": styles}) == styles
 
 
+def shapes(styles):
+    return [(style["marker"], style["filled"]) for style in styles.values()]
+
+
+@pytest.mark.parametrize(
+    "unknown", [["itq", "sdh"], ["a", "b", "c"], [f"my_method_{number}" for number in range(11)]]
+)
+@pytest.mark.parametrize("styled", [False, True])
+def test_methods_without_a_style_share_no_colour_and_no_marker(unknown, styled):
+    given = {m: s for m, s in STYLES.items() if m not in unknown} if styled else {}
+    own = table(methods=[*unknown, "talr_ap"], styles=given)
+    styles = drawing.method_styles(own)
+    assert styles == drawing.method_styles(own)
+    assert len(set(shapes(styles))) == len(styles)
+    seen = {method: lab(linear(style["colour"])) for method, style in styles.items()}
+    for one, other in itertools.combinations(seen, 2):
+        assert np.linalg.norm(seen[one] - seen[other]) > 8, (one, other)
+    for method in unknown:
+        assert 1.05 / (XYZ[1] @ linear(styles[method]["colour"]) + 0.05) >= 2.2, method
+    for method in given:
+        assert styles[method]["colour"] == STYLES[method]["colour"]
+
+
+def test_variants_have_shades_of_the_colour_of_their_class_and_markers_of_their_own():
+    names = ["talr_ap", "talr_ap_4", "talr_ap_40", "mihash"]
+    given = {name: STYLES["talr_ap"] | {"title": name} for name in names[:3]} | {"mihash": STYLES["mihash"]}
+    styles = drawing.method_styles(table(methods=names, styles=given))
+    assert styles["talr_ap"]["colour"] == STYLES["talr_ap"]["colour"]
+    assert len({style["colour"] for style in styles.values()}) == 4
+    hues = [colorsys.rgb_to_hls(*matplotlib.colors.to_rgb(styles[name]["colour"]))[0] for name in names]
+    assert hues[1] == pytest.approx(hues[0], abs=0.01) and hues[2] == pytest.approx(hues[0], abs=0.01)
+    assert len(set(shapes(styles))) == 4
+    assert shapes(styles)[:2] == [("o", True), ("o", False)]
+
+
+@pytest.mark.parametrize("wrong", [{"colour": "red"}, {"colour": 3}, {"marker": "?"}, {"marker": None}, None])
+def test_a_style_that_cannot_be_drawn_is_replaced(wrong):
+    own = table(styles=STYLES | {"lsh": wrong and STYLES["lsh"] | wrong})
+    style = drawing.method_style(own, "lsh")
+    assert re.fullmatch("#[0-9A-F]{6}", style["color"]) and style["marker"] in drawing.MARKERS
+
+
+def test_a_selection_keeps_the_styles_of_the_whole_table():
+    own = table(methods=["a", "b", "talr_ap"], styles={})
+    whole = drawing.method_styles(own)
+    part = figures.select({**own, "styles": whole}, methods=["b"])
+    assert drawing.method_style(part, "b") == drawing.method_style(own, "b")
+
+
+@pytest.mark.parametrize(
+    ("scores", "low", "high"),
+    [([0.4], 0.344, 0.456), ([0.4, 0.4001], 0.344, 0.4561), ([0.999], 0.894, 1.006), ([0.0], -0.006, 0.106)],
+)
+def test_an_axis_of_one_score_does_not_magnify_its_last_digits(scores, low, high):
+    limits, ticks = drawing.score_axis(scores)
+    assert limits == pytest.approx((low, high), abs=1e-3)
+    assert len(ticks) >= 3
+    assert drawing.score_axis([0.2, 0.8])[0] == pytest.approx((0.164, 0.836))
+
+
+COLOURS = {method: style["colour"] for method, style in STYLES.items()}
 # Machado, Oliveira and Fernandes (2009), full deficiency, for linear RGB.
 SIMULATED = {
     "none": np.eye(3),
@@ -183,7 +250,7 @@ def lab(rgb):
     "kind, least", [("none", 19), ("protanopia", 7), ("deuteranopia", 8), ("tritanopia", 8)]
 )
 def test_colours_stay_apart_with_colour_blindness(kind, least):
-    seen = {method: lab(np.array(SIMULATED[kind]) @ linear(c)) for method, c in drawing.COLOURS.items()}
+    seen = {method: lab(np.array(SIMULATED[kind]) @ linear(c)) for method, c in COLOURS.items()}
     apart = {(m, n): float(np.linalg.norm(seen[m] - seen[n])) for m in seen for n in seen if m < n}
     closest = min(apart, key=apart.get)
     assert apart[closest] >= least, (closest, apart[closest])
@@ -191,17 +258,16 @@ def test_colours_stay_apart_with_colour_blindness(kind, least):
 
 def test_thin_lines_can_be_seen_on_white():
     """The contrast of WCAG 2; the yellow of Okabe and Ito has 1.3."""
-    for method, colour in drawing.COLOURS.items():
+    for method, colour in COLOURS.items():
         assert 1.05 / (XYZ[1] @ linear(colour) + 0.05) >= 2.2, method
 
 
 def test_methods_stay_apart_without_colour():
-    assert set(drawing.SHAPES) == set(drawing.COLOURS)
-    assert len({shape[:2] for shape in drawing.SHAPES.values()}) == len(drawing.SHAPES)
-    for method in [*drawing.SHAPES, "my_method"]:
-        assert drawing.look(method) == drawing.look(method)
-        assert drawing.look(method)["color"] == drawing.colour(method)
-    assert len({str(drawing.look(f"my_method_{index}")) for index in range(50)}) == 50
+    styles = drawing.method_styles(table())
+    assert len(set(shapes(styles))) == len(STYLES)
+    for method in STYLES:
+        style = drawing.method_style(table(), method)
+        assert style["color"] == drawing.colour(table(), method) == STYLES[method]["colour"]
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -252,7 +318,6 @@ def test_text_is_cut_or_wrapped_to_a_width():
 def test_metrics_are_named_with_a_subscript():
     assert drawing.metric_text("ndcg") == {"text": r"$\mathregular{NDCG_{T}}$", "parse_math": True}
     assert drawing.metric_text("ap@1000") == {"text": "AP@1000"}
-    assert drawing.metric_text("a_metric_of_$mine$") == {"text": "a_metric_of_$mine$"}
 
 
 def test_coordinates_of_an_svg_are_short_and_right():

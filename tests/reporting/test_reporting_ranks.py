@@ -5,17 +5,18 @@ import itertools
 import matplotlib
 import numpy as np
 import pytest
+from styles import STYLES
 
-from reporting import drawing, statistics
+from reporting import drawing, figures, statistics
 from reporting.figures import ranks
 
-KNOWN = list(drawing.COLOURS)
+KNOWN = list(STYLES)
 
 
 def table(methods, columns=4, **changes):
     blocks = [{"protocol": "digits", "metric": "ap", "bits": list(range(12, 12 + columns))}]
     plain = {"name": "small", "title": "A small table", "seeds": [0], "methods": list(methods)}
-    return plain | {"blocks": blocks} | changes
+    return plain | {"blocks": blocks, "styles": STYLES} | changes
 
 
 def records(scores):
@@ -55,8 +56,8 @@ def test_leaders_start_at_the_ranks_and_end_at_the_names():
     for index, (method, rank) in enumerate(found["average_rank"].items()):
         leader = parts[f"leader-{method}"]
         assert leader.get_xdata()[0] == pytest.approx(axis[0] + step * (rank - 1))
-        assert leader.get_color() == drawing.colour(method)
-        name = words[f"{ranks.method_name(method)}  {rank:.2f}"]
+        assert leader.get_color() == drawing.colour(asked, method)
+        name = words[f"{STYLES[method]['title']}  {rank:.2f}"]
         assert name.get_position()[1] == leader.get_ydata()[-1]
         # the better half at the left, the best in the upper line; the worst in the upper line at the right
         assert (name.get_position()[0] < axis[0]) == (index < 6)
@@ -115,7 +116,7 @@ def test_no_text_is_cut_or_overlaps_another(count, columns, width):
     scores = spread(count, columns)
     runs = records(scores | {"itq_with_a_long_name": [0.5], "another_one_left_out": [0.5]})
     asked = table([*scores, "itq_with_a_long_name", "another_one_left_out"], columns)
-    figure = ranks.draw(asked, runs, width=width)
+    figure = ranks.draw(asked, runs, figures.Options(width=width))
     renderer = figure.canvas.get_renderer()
     figure.draw(renderer)
     boxes = [
@@ -134,7 +135,7 @@ def test_no_text_is_cut_or_overlaps_another(count, columns, width):
     for gid, part in artists(figure).items():
         box = part.get_window_extent(renderer)
         assert box.x0 >= page.x0 and box.x1 <= page.x1, gid
-    # The thirteenth name, "TALR-AP (increasing scale)", needs more than half of the narrow page.
+    # The name "TALR-AP (increasing scale)" needs more than half of the narrow page.
     assert figure.get_figwidth() == width or (width == 3.3 and count > 12)
 
 
@@ -147,14 +148,14 @@ def test_methods_left_out_are_named():
 
 def test_what_cannot_be_ranked_is_refused():
     scores = spread(3, 3)
-    assert ranks.applies(table(scores, 3))
-    assert not ranks.applies(table(scores, 1))
-    assert not ranks.applies(table(list(scores)[:2], 3))
+    assert "ranks" in figures.applicable(table(scores, 3))
+    assert "ranks" not in figures.applicable(table(scores, 1))
+    assert "ranks" not in figures.applicable(table(list(scores)[:2], 3))
     blocks = [
         {"protocol": "digits", "metric": "ap", "bits": [12, 24]},
         {"protocol": "digits", "metric": "ndcg", "bits": [12], "methods": list(scores)[:2]},
     ]
-    assert not ranks.applies(table(scores, blocks=blocks))
+    assert "ranks" not in figures.applicable(table(scores, blocks=blocks))
     with pytest.raises(ValueError, match=r"^table small: average ranks need three methods .*$"):
         ranks.draw(table(scores, 3), records(spread(2, 3)))
 

@@ -4,15 +4,18 @@ from workflow.scripts import _job
 
 
 def work(options):
-    import importlib
     from pathlib import Path
 
-    from reporting import drawing
+    from reporting import drawing, figures
     from reporting.records import table_records
 
     settings = options.settings
-    module = importlib.import_module(f"reporting.figures.{options.figure}")
-    figure = module.draw(settings["table"], table_records(settings, also=module.NEEDS))
+    records = table_records(settings, also=figures.describe(options.figure).needs)
+    try:
+        figure = figures.draw(options.figure, settings["table"], records)
+    except drawing.NothingToDraw as error:  # say because all cells are refused: the page leaves it out
+        _job.log.warning("%s", error)
+        figure = drawing.message(str(error))
     Path(options.stem).parent.mkdir(parents=True, exist_ok=True)
     for kind in ("pdf", "svg", "png"):
         drawing.save(figure, f"{options.stem}.{kind}")

@@ -44,24 +44,19 @@ def _view(settings):
 
 def _figures(settings, records):
     """Every figure that has something to draw, by name, as `page.Drawing`."""
-    import importlib
-    import pkgutil
-
     import numpy as np
 
     from reporting import drawing, figures, gallery, page
 
     table, found = settings["table"], {}
-    for name in sorted(module.name for module in pkgutil.iter_modules(figures.__path__)):
-        figure = importlib.import_module(f"reporting.figures.{name}")
-        if not figure.applies(table):
-            continue
+    for name in figures.applicable(table):
         try:
-            svg = drawing.render(figure.draw(table, records), "svg").decode()
-        except ValueError as error:  # nothing to draw, say because all cells are refused
+            svg = drawing.render(figures.draw(name, table, records), "svg").decode()
+        except drawing.NothingToDraw as error:  # say because all cells are refused
             _job.log.warning("%s", error)
             continue
-        found[name] = page.Drawing(figure.TITLE, figure.CAPTION, svg)
+        described = figures.describe(name)
+        found[name] = page.Drawing(described.title, described.caption, svg)
     if settings["gallery"]:
         with np.load(settings["gallery"], allow_pickle=False) as kept:
             drawn = gallery.draw(table, dict(kept))
