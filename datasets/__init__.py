@@ -1,1 +1,55 @@
-"""Where items come from: one module per loader, the splits of protocols, and the affinity of items."""
+"""Datasets: loaders, kinds of split and kinds of affinity, one file each, found by themselves.
+
+A file `datasets/<name>.py` that defines `load` is a loader, a file of `datasets/splits/` a kind of split, a
+file of `datasets/affinity/` a kind of affinity. Names that start with an underscore are helpers. Nothing is
+registered; docs/add-a-dataset.md and docs/add-a-protocol.md describe what such a file defines.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Loader:
+    """A loader of `datasets/<name>.py`.
+
+    summary:  first line of its docstring
+    options:  option -> one-line description
+    describe: `describe(sources, **options) -> Description`, reads as little as possible
+    load:     `load(sources, folder, **options) -> Description`, writes items.npy and the labels
+    """
+
+    name: str
+    summary: str
+    options: Mapping[str, str]
+    describe: Callable
+    load: Callable
+
+
+def loaders() -> dict[str, Loader]:
+    """Name -> loader, sorted by name. Raises ValueError for a loader that is not complete."""
+    from datasets._discovery import public_modules, require, summary
+
+    found = {}
+    for name, module in public_modules("datasets", Path(__file__).parent).items():
+        if not hasattr(module, "load"):
+            continue
+        require(module, ("OPTIONS", "describe"), "a loader")
+        found[name] = Loader(name, summary(module), module.OPTIONS, module.describe, module.load)
+    return found
+
+
+def split_kinds() -> dict:
+    """Name -> `datasets.splits.SplitKind`, sorted by name. Raises ValueError for one that is not complete."""
+    from datasets import splits
+
+    return splits.kinds()
+
+
+def affinity_kinds() -> dict:
+    """Name -> subclass of `datasets.affinity.Affinity`, sorted by name. Raises ValueError for a
+    file that does not define exactly one."""
+    from datasets import affinity
+
+    return affinity.kinds()

@@ -55,20 +55,20 @@ class Description:
         return "classes" if self.labels.ndim == 1 else "multi-hot"
 
     def class_name(self, index: int) -> str:
-        """How messages and cards call class (or label column) `index`: its name, or else its number."""
+        """How messages and metadata call class (or label column) `index`: its name, or else its number."""
         if self.class_names is not None and 0 <= index < len(self.class_names):
             return self.class_names[index]
         return str(index)
 
     def split_name(self, value: int) -> str:
-        """How messages and cards call part `value` of the given split: its name, or else its number."""
+        """How messages and metadata call part `value` of the given split: its name, or else its number."""
         if self.split_names is not None and 0 <= value < len(self.split_names):
             return self.split_names[value]
         return str(value)
 
-    def card(self) -> dict:
-        """What there is to tell of the dataset, ready for JSON; counts are keyed by name or number."""
-        card = {
+    def metadata(self) -> dict:
+        """Summary of the dataset, ready for JSON; counts are keyed by name or number."""
+        metadata = {
             "items": self.items,
             "kind": self.kind,
             "item_shape": list(self.item_shape),
@@ -80,15 +80,15 @@ class Description:
         }
         if self.label_kind == "classes":
             values, counts = np.unique(self.labels, return_counts=True)
-            card["class_counts"] = {self.class_name(int(v)): int(c) for v, c in zip(values, counts)}
+            metadata["class_counts"] = {self.class_name(int(v)): int(c) for v, c in zip(values, counts)}
         elif self.label_kind == "multi-hot":
             counts = self.labels.sum(axis=0, dtype=np.int64)
-            card["class_counts"] = {self.class_name(column): int(c) for column, c in enumerate(counts)}
-            card["labels_per_item"] = float(counts.sum() / self.items)
+            metadata["class_counts"] = {self.class_name(column): int(c) for column, c in enumerate(counts)}
+            metadata["labels_per_item"] = float(counts.sum() / self.items)
         if self.given_split is not None:
             values, counts = np.unique(self.given_split, return_counts=True)
-            card["split_counts"] = {self.split_name(int(v)): int(c) for v, c in zip(values, counts)}
-        return card
+            metadata["split_counts"] = {self.split_name(int(v)): int(c) for v, c in zip(values, counts)}
+        return metadata
 
     def write(self, folder: Path) -> None:
         """Write labels.npy ((n, 0) where there are none) and given_split.npy ((0,) where there is none)."""
@@ -98,8 +98,8 @@ class Description:
         save_array(folder / "given_split.npy", np.ascontiguousarray(given))
 
     @classmethod
-    def read(cls, folder: Path, card: dict | None = None) -> "Description":
-        """The description of a folder that a loader wrote; names come from its `card`, if given.
+    def read(cls, folder: Path, metadata: dict | None = None) -> "Description":
+        """The description of a folder that a loader wrote; names come from its `metadata`, if given.
 
         Raises FileNotFoundError where a file is missing, ValueError where one is not what a loader writes.
         """
@@ -112,9 +112,9 @@ class Description:
                 mode = "r" if name == "items" else None
                 arrays[name] = np.load(path, mmap_mode=mode, allow_pickle=False)
             except Exception as error:
-                # Of a damaged file NumPy says so with errors of every kind.
-                told = " ".join(str(error).split())
-                raise ValueError(f"{path}: not an array that a loader wrote ({told})") from error
+                # NumPy raises errors of every kind for a damaged file.
+                reason = " ".join(str(error).split())
+                raise ValueError(f"{path}: not an array that a loader wrote ({reason})") from error
         items, labels, given = arrays["items"], arrays["labels"], arrays["given_split"]
         if items.ndim not in (2, 4):
             raise ValueError(
@@ -124,8 +124,8 @@ class Description:
             items=len(items),
             labels=None if labels.ndim == 2 and labels.shape[1] == 0 else labels,
             given_split=None if len(given) == 0 else given,
-            class_names=(card or {}).get("class_names"),
+            class_names=(metadata or {}).get("class_names"),
             item_shape=tuple(items.shape[1:]),
             kind="vectors" if items.ndim == 2 else "images",
-            split_names=(card or {}).get("split_names"),
+            split_names=(metadata or {}).get("split_names"),
         )

@@ -18,7 +18,8 @@ from PIL import Image, UnidentifiedImageError
 
 from datasets._archives import DamagedArchiveError, members, printable
 from datasets._files import creating_items
-from datasets._specification import nearest, positive
+from datasets._specification import positive
+from tiebench.messages import did_you_mean
 
 SECONDS_BETWEEN_REPORTS = 5.0
 # A new view of the items costs as much as the decoding of a small image.
@@ -54,7 +55,7 @@ def check_photograph_options(images: object, size: object, missing: object) -> N
         ("missing", missing, ("error", "skip")),
     ):
         if value not in allowed:
-            raise ValueError(f"option {option}: unknown value {value!r}; {nearest(value, allowed)}")
+            raise ValueError(f"option {option}: unknown value {value!r}{did_you_mean(value, allowed)}")
     check_size(size)
 
 

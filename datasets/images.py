@@ -20,7 +20,8 @@ from datasets._archives import existing, members, printable
 from datasets._description import Description
 from datasets._files import creating_items
 from datasets._pictures import IMAGES_A_VIEW, SECONDS_BETWEEN_REPORTS, check_size, decoding, pixels_of
-from datasets._specification import nearest, refuse_unknown_options
+from datasets._specification import refuse_unknown_options
+from tiebench.messages import did_you_mean
 
 OPTIONS: dict[str, str] = {
     "paths": "pattern of paths: {class}, {split}, {name}, literal parts, * (default {class}/{name})",
@@ -188,7 +189,7 @@ def _compiled(paths: object) -> re.Pattern:
                     )
                 expression += re.escape(part)
             elif part not in known:
-                raise ValueError(f"{where}: unknown field '{part}'; {nearest(part, known)}")
+                raise ValueError(f"{where}: unknown field '{part}'{did_you_mean(part, known)}")
             elif part in seen:
                 raise ValueError(f"{where}: field '{part}' stands there twice")
             else:
@@ -212,7 +213,7 @@ def _formats(extensions: object) -> list[str]:
     for extension in extensions:
         if not isinstance(extension, str) or extension.lower() not in registered:
             raise ValueError(
-                f"option extensions: {extension!r} is no image format known here; "
-                f"{nearest(extension, DEFAULT_EXTENSIONS)}"
+                f"option extensions: {extension!r} is not a known image format"
+                f"{did_you_mean(extension, DEFAULT_EXTENSIONS)}"
             )
     return sorted({registered[extension.lower()] for extension in extensions})

@@ -3,7 +3,7 @@
 import numpy as np
 
 KINDS = ("features", "pixels")
-FROM_IMAGES = ("pixels", "network", "gist")
+FROM_IMAGES = ("pixels", "network")
 _BLOCK_VALUES = 1 << 24  # values converted at once: flat memory whatever the dataset's size
 
 

@@ -1,4 +1,4 @@
-"""What every network of this room is: a torch module that also knows how its images are prepared."""
+"""The base of all networks: a torch module that also knows how its images are prepared."""
 
 import numpy as np
 import torch
@@ -17,6 +17,7 @@ class ImageNetwork(torch.nn.Module):
     scale: float32 (3, 1, 1), what the difference is then multiplied by.
     """
 
+    matconvnet = False  # whether weights may come from MatConvNet's .mat file of this network
     interpolation = "bicubic"
     antialias = True
 
@@ -55,9 +56,17 @@ class ImageNetwork(torch.nn.Module):
             )
         return (pixels - self.average_image.to(pixels.device)).mul_(self.scale.to(pixels.device))
 
-    def pretrained_parameters(self):
-        """All parameters, as a list: what a method trains at a rate of its own beside a new hash layer."""
-        return list(self.parameters())
+    def settings(self):
+        """What decides its features besides weights and buffers: values that JSON can write."""
+        return [type(self).__qualname__, self.image_size, self.width, self.interpolation, self.antialias]
+
+    def weight_module(self):
+        """The module that files of weights by parameter name are for."""
+        return self
+
+    def without_classifier(self, weights):
+        """`weights`, parameter name -> tensor, without those of a classifier that this network leaves out."""
+        return weights
 
 
 def full_average(average_image, image_size):

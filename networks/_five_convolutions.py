@@ -43,6 +43,7 @@ class FiveConvolutions(ImageNetwork):
     network has makes a network that only tests use. Weights start from He's normal distribution, biases at 0.
     """
 
+    matconvnet = True
     side: int  # of images
     full_channels: tuple[int, ...]
     full_width = 4096

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from networks._files import replacing, settle
-from networks.gist import gist, gist_width
+from networks.devices import resolve_device
+from tiebench.files import publish, write_json
 
 ROWS_A_SHARD = 1024
 SECONDS_BETWEEN_REPORTS = 5.0
@@ -33,15 +33,14 @@ def extract(network, items, rows, path, batch_size=64, device="auto", report=Non
     Raises ValueError for items or rows of another kind, for features that are not finite, and without the
     device asked for; OSError where the disk has no room.
     """
-    device = _device(device)
-    items, rows = _checked(items, rows, (4,))
+    device = resolve_device(device)
+    items, rows = _checked(items, rows)
     training = network.training
     network.to(device).eval()
     state = {name: values.cpu().numpy() for name, values in network.state_dict().items()}
     # Images' preparation may be no part of the state dict.
     state |= {name: values.cpu().numpy() for name, values in network.named_buffers()}
-    settings = [type(network).__qualname__, network.image_size, network.width, network.interpolation]
-    settings += [network.antialias, device.type, batch_size]
+    settings = [*network.settings(), device.type, batch_size]
 
     def compute(images):
         # Channels last in memory, as images come: convolutions on the CPU are faster so, some by half.
@@ -56,18 +55,6 @@ def extract(network, items, rows, path, batch_size=64, device="auto", report=Non
             _extract(compute, network.width, (settings, state), items, rows, path, batch_size, report)
     finally:
         network.train(training)
-
-
-def extract_gist(items, rows, path, batch_size=64, device="auto", report=None, **parameters):
-    """`extract` with `gist` and its parameters; items: uint8 (n, h, w, 3) or gray (n, h, w)."""
-    device = _device(device)
-    items, rows = _checked(items, rows, (3, 4))
-    settings = ["gist", sorted(parameters.items()), device.type, batch_size]
-
-    def compute(images):
-        return gist(images, device=device, **parameters)
-
-    _extract(compute, gist_width(**parameters), (settings, {}), items, rows, path, batch_size, report)
 
 
 def _extract(compute, width, identity, items, rows, path, batch_size, report):
@@ -102,9 +89,8 @@ def _extract(compute, width, identity, items, rows, path, batch_size, report):
         # Rows are on disk before anything says so.
         features.flush()
         done = end
-        with replacing(progress) as temporary:
-            temporary.write_text(json.dumps({"fingerprint": fingerprint, "rows": done}), encoding="utf-8")
-    settle(partial, path)
+        write_json(progress, {"fingerprint": fingerprint, "rows": done})
+    publish(partial, path)
     progress.unlink(missing_ok=True)
     if report:
         report({"images": len(rows), "of": len(rows), "seconds": time.monotonic() - started})
@@ -155,10 +141,9 @@ def _create(partial, shape):
         raise
 
 
-def _checked(items, rows, dimensions):
+def _checked(items, rows):
     """(items, rows int64) after checks of both."""
-    colour = items.ndim != 4 or items.shape[3] == 3
-    if items.dtype != np.uint8 or items.ndim not in dimensions or not colour:
+    if items.dtype != np.uint8 or items.ndim != 4 or items.shape[3] != 3:
         raise ValueError(f"items must be uint8 images (n, h, w, 3), not {items.dtype} {items.shape}")
     if rows is None:
         rows = np.arange(len(items))
@@ -171,12 +156,3 @@ def _checked(items, rows, dimensions):
     if rows.min() < 0 or rows.max() >= len(items):
         raise ValueError(f"rows must be in 0 to {len(items) - 1}, not {rows.min()} to {rows.max()}")
     return items, rows
-
-
-def _device(device):
-    if device == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    device = torch.device(device)
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise ValueError("device is cuda, but no CUDA device is available: set device to cpu or auto")
-    return device

@@ -11,6 +11,17 @@ from itertools import pairwise
 import numpy as np
 import torch
 
+from networks._base import ImageNetwork
+
+OPTIONS = {
+    "size": "side of the square that images are resized and cropped to, even, default 256",
+    "orientations": "filters of each scale, highest frequency first, default [8, 8, 8, 8]",
+    "blocks": "blocks along each side, default 4",
+    "prefilter": "cycles per image where whitening and normalisation of contrast set in, default 4",
+    "extension": "pixels that images are mirrored by before filtering, default 32",
+}
+TRAINABLE = False  # it has no weights
+
 CENTRE_FREQUENCY = 0.3  # of the first scale, cycles per pixel
 SCALE_STEP = 1.85  # from one scale's centre frequency to the next one's
 RADIAL = 0.35
@@ -25,6 +36,31 @@ NEGLIGIBLE = 1e-10
 BYTES_A_CHUNK = {"cpu": 1 << 21, "cuda": 1 << 28}
 
 
+class Gist(ImageNetwork):
+    """uint8 (n, 3, h, w) of any size to float32 (n, width), by `gist`; it has no weights."""
+
+    def __init__(self, size=256, orientations=(8, 8, 8, 8), blocks=4, prefilter=4.0, extension=32):
+        """See `gist`. Raises ValueError for parameters that make no grid."""
+        self.parameters_of_gist = {
+            "size": size,
+            "orientations": tuple(orientations),
+            "blocks": blocks,
+            "prefilter": prefilter,
+            "extension": extension,
+        }
+        super().__init__(size, gist_width(**self.parameters_of_gist), (0.0,) * 3)
+
+    def settings(self):
+        return [*super().settings(), sorted(self.parameters_of_gist.items())]
+
+    def preprocess(self, images):
+        """Nothing: images are resized by `gist`, which keeps their aspect."""
+        return images
+
+    def forward(self, images):
+        return _gist_of(images.permute(0, 2, 3, 1), **self.parameters_of_gist)
+
+
 def gist(images, size=256, orientations=(8, 8, 8, 8), blocks=4, prefilter=4.0, extension=32, device="cpu"):
     """float32 (n, sum(orientations) * blocks**2) from uint8 images (n, h, w, 3) or gray (n, h, w).
 
@@ -34,25 +70,29 @@ def gist(images, size=256, orientations=(8, 8, 8, 8), blocks=4, prefilter=4.0, e
     filtering. Values are ordered by scale, then orientation, then blocks with the row running fastest.
     Raises ValueError for another dtype or shape, and for parameters that make no grid.
     """
-    width = gist_width(size, orientations, blocks, prefilter, extension)
+    gist_width(size, orientations, blocks, prefilter, extension)  # checks the parameters
     images = np.asarray(images)
     if images.dtype != np.uint8 or not (images.ndim == 3 or (images.ndim == 4 and images.shape[3] == 3)):
         raise ValueError(f"images must be uint8 (n, h, w, 3) or (n, h, w), not {images.dtype} {images.shape}")
     if 0 in images.shape[1:3]:
         raise ValueError(f"images have no pixels: {images.shape}")
-    device = torch.device(device)
+    tensors = torch.from_numpy(np.array(images)).to(torch.device(device))
+    return _gist_of(tensors, size, orientations, blocks, prefilter, extension).cpu().numpy()
+
+
+def _gist_of(images, size, orientations, blocks, prefilter, extension):
+    """`gist` of a tensor, on its device: float32 (n, width)."""
+    device = images.device
     filters = _filters(size, tuple(orientations), extension, device)
     whitening = _whitening(size, prefilter, device)
     pooling = _pooling(size, blocks, device)
     resizing = [matrix.to(device) for matrix in _resizing(*images.shape[1:3], size)]
-    out = np.empty((len(images), width), np.float32)
     chunk = max(1, BYTES_A_CHUNK.get(device.type, 1 << 21) // (8 * (size + 2 * extension) ** 2))
-    for begin in range(0, len(images), chunk):
-        block = torch.from_numpy(np.array(images[begin : begin + chunk])).to(device)
+    found = []
+    for block in images.split(chunk):
         squares = _squares(block, *resizing)
-        energies = _energies(_whitened(squares, whitening), filters, pooling, extension)
-        out[begin : begin + chunk] = energies.flatten(1).cpu().numpy()
-    return out
+        found.append(_energies(_whitened(squares, whitening), filters, pooling, extension).flatten(1))
+    return torch.cat(found)
 
 
 def gist_width(size=256, orientations=(8, 8, 8, 8), blocks=4, prefilter=4.0, extension=32):

@@ -13,7 +13,6 @@ import torch
 
 from datasets.matlab import check_matlab
 from networks._base import full_average
-from networks._files import replacing
 from networks._five_convolutions import (
     KERNELS,
     LAST_SIDE,
@@ -26,6 +25,7 @@ from networks._five_convolutions import (
 )
 from networks.caffe_alexnet import CaffeAlexNet
 from networks.vgg_f import VGGF
+from tiebench.files import replaced
 
 NETWORKS = {"vgg_f": VGGF, "caffe_alexnet": CaffeAlexNet}
 FORMS = ("new", "old")
@@ -91,7 +91,7 @@ def save(network, path, form="new"):
     Raises ValueError for another form and TypeError for another network; nothing half-written stays.
     """
     contents = _contents(network, form)
-    with replacing(Path(path)) as temporary:
+    with replaced(path) as temporary:
         scipy.io.savemat(temporary, contents, appendmat=False)
 
 

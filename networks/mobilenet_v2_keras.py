@@ -6,6 +6,8 @@ from torch.nn.functional import hardtanh, pad
 
 from networks._base import ImageNetwork
 
+OPTIONS = {"image_size": "side of the square that images are resized to, a multiple of 32, default 128"}
+
 # (channels, blocks, stride of the first) of the groups of blocks after the first, all expanding sixfold.
 GROUPS = ((24, 2, 2), (32, 3, 2), (64, 4, 2), (96, 3, 1), (160, 3, 2), (320, 1, 1))
 EXPANSION = 6

@@ -4,6 +4,8 @@ import torch
 
 from networks._base import ImageNetwork
 
+OPTIONS = {"width": "values per image, a multiple of 8, default 128"}
+
 CHANNELS = (32, 64)
 GROUPS = 8
 

@@ -10,7 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 
+from datasets import affinity_kinds, loaders, split_kinds
 from methods._catalogue import catalogue
+from networks import architectures
 from tiebench.messages import did_you_mean, shorten
 from workflow import configuration_checks, dataset_checks
 from workflow.data_sources import Sources, skipped
@@ -71,6 +73,8 @@ def load(root, overrides=None):
             overrides[key] = _names(overrides[key])
     try:
         files = catalogue(root / "methods")
+        for found in (loaders, split_kinds, affinity_kinds, architectures):
+            found()  # a file that cannot be imported is named before what uses it is checked
     except ValueError as error:
         raise ConfigurationError(str(error)) from error
     configuration = Configuration(root, merge(values, overrides), overrides, files)
@@ -198,7 +202,7 @@ class Configuration:
     def has_pictures(self, protocol):
         """Whether the items of a protocol's dataset can be shown: images, or vectors of pixels."""
         entry = self["protocols"][protocol]
-        images = entry["input"]["kind"] in ("pixels", "network", "gist") or entry["end_to_end"] is not None
+        images = entry["input"]["kind"] in ("pixels", "network") or entry["end_to_end"] is not None
         return images or "picture" in self["datasets"][entry["dataset"]]
 
     def together(self, protocol, bits):

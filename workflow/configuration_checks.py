@@ -5,14 +5,12 @@ with the files of methods/, datasets/ and networks/, and with the table of metri
 """
 
 import ast
-import functools
-import importlib
 import itertools
 import re
-from pathlib import Path
 
-import networks
+from datasets import affinity, loaders, splits
 from methods._catalogue import MARKERS
+from networks import architecture, check_options
 from tiebench import metrics
 from tiebench.messages import did_you_mean, shorten
 from workflow import schema_validation
@@ -20,15 +18,6 @@ from workflow.data_sources import skipped
 from workflow.yaml_reader import read_settings
 
 SECTIONS = ("datasets", "networks", "protocols", "methods", "tables", "published", "claims", "tuning")
-LOADERS = (
-    "cifar10_binary",
-    "digits",
-    "features_file",
-    "imagenet100",
-    "images",
-    "labelme_gist",
-    "nus_wide",
-)
 SET_ELSEWHERE = ("bits", "seed", "device")  # parameters of methods that come from tables and general settings
 
 
@@ -111,8 +100,9 @@ def _check_general(configuration):
 
 def _check_dataset(configuration, name, entry):
     where, loader = ("datasets", name), entry["loader"]
-    _check_known(configuration, (*where, "loader"), loader, LOADERS, "loader")
-    allowed = importlib.import_module(f"datasets.{loader}").OPTIONS
+    known = loaders()
+    _check_known(configuration, (*where, "loader"), loader, known, "loader")
+    allowed = known[loader].options
     for option in entry["options"]:
         if option not in allowed:
             message = f"loader {loader} has no such option{did_you_mean(option, allowed)}"
@@ -120,15 +110,17 @@ def _check_dataset(configuration, name, entry):
 
 
 def _check_network(configuration, name, entry):
-    if not entry["architecture"].startswith("torchvision/"):
-        where = ("networks", name, "architecture")
-        _check_known(configuration, where, entry["architecture"], _architectures(), "architecture")
+    for key, check in (
+        ("architecture", lambda: architecture(entry["architecture"])),
+        ("options", lambda: check_options(entry["architecture"], entry["options"])),
+    ):
+        try:
+            check()
+        except ValueError as error:
+            configuration.fail(("networks", name, key), str(error))
 
 
 def _check_protocol(configuration, name, entry):
-    from datasets import affinity, splits
-    from datasets._specification import kind_of
-
     where = ("protocols", name)
     _check_known(configuration, (*where, "dataset"), entry["dataset"], configuration["datasets"], "dataset")
     named = {("input", "network"): entry["input"].get("network"), ("end_to_end",): entry["end_to_end"]}
@@ -137,21 +129,16 @@ def _check_protocol(configuration, name, entry):
     for keys, network in named.items():
         if network is not None or (keys[0] == "input" and entry["input"]["kind"] == "network"):
             _check_known(configuration, (*where, *keys), network, configuration["networks"], "network")
-    for key, known in (("split", splits.KINDS), ("affinity", affinity.KINDS)):
+    if entry["end_to_end"] is not None:
+        found, _ = architecture(configuration["networks"][entry["end_to_end"]]["architecture"])
+        if not found.trainable:
+            message = f"network {entry['end_to_end']} cannot be trained: {found.name} has no weights"
+            configuration.fail((*where, "end_to_end"), message)
+    for key, check_spec in (("split", splits.check_keys), ("affinity", affinity.check_spec)):
         try:
-            kind_of(entry[key], known, key)
+            check_spec(entry[key])
         except ValueError as error:
             configuration.fail((*where, key), str(error).removeprefix(f"{key}: "))
-
-
-@functools.cache
-def _architectures():
-    """Names of networks.catalogue, which imports torch, read from its source."""
-    tree = ast.parse(Path(networks.__file__).with_name("catalogue.py").read_text(encoding="utf-8"))
-    tables = [
-        node.value for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == "NETWORKS"
-    ]
-    return tuple(key.value for key in tables[0].keys)
 
 
 # -- methods -----------------------------------------------------------------------------------------------

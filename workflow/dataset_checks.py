@@ -1,6 +1,5 @@
 """Checks of a protocol that read its dataset: whether split, affinity and input fit labels and shapes."""
 
-import importlib
 from pathlib import Path
 
 from tiebench.messages import one_line
@@ -13,11 +12,11 @@ def check(configuration, protocol):
 
     Until the dataset's sources are downloaded there is nothing to compare with, and no error.
     """
-    from datasets import affinity, inputs, splits
+    from datasets import affinity, inputs, loaders, splits
 
     entry = configuration["protocols"][protocol]
     dataset = configuration["datasets"][entry["dataset"]]
-    loader = importlib.import_module(f"datasets.{dataset['loader']}")
+    loader = loaders()[dataset["loader"]]
     sources = [Path(source) for source in configuration.sources.of_dataset(entry["dataset"])]
     if not configuration.sources.has_dataset(entry["dataset"]):
         return

@@ -1,21 +1,15 @@
 """The files of datasets and protocols, opened: what several adapters read."""
 
-import functools
 import json
 from pathlib import Path
 
 import numpy as np
 
-from datasets import affinity as affinities
 from datasets._description import Description
+from datasets.affinity import MOST_KEPT_PAIRS, Affinity
 from datasets.splits import Split
 from methods.base import TrainingSet
 from tiebench.files import read_array, read_json
-from tiebench.hamming import AffinityBlocks, EqualLabels, SharedLabels
-
-# A matrix of affinities from distances is kept for this many pairs (a byte each): computing them anew for
-# every batch would cost more than the step.
-_KEPT_PAIRS = 1 << 28
 
 
 def read_labels(folder):
@@ -43,14 +37,7 @@ class Protocol:
         self.items = read_array(items or features, True) if items or features.is_file() else None
         self.network, self.weights = settings.get("network"), weights
         self.labels = read_labels(dataset)
-        distances = settings["affinity"]["kind"] == "distance_levels"
-        self.affinity = affinities.make(
-            settings["affinity"],
-            self.labels,
-            features=read_array(features, True) if distances else None,
-            training=self.split.training,
-            thresholds=read_json(Path(folder, "affinity.json"))["thresholds"],
-        )
+        self.affinity = Affinity.load(settings["affinity"], dataset, folder, self.split.training)
         self._kept = None
         self.fingerprints = {
             "dataset": read_json(Path(dataset, "dataset.json"))["fingerprint"],
@@ -63,21 +50,8 @@ class Protocol:
         database: items int64 (n,), default all of the split's; keep: remember affinities that are made of
         distances, for scoring several runs.
         """
-        query = self.split.query
         database = self.split.database if database is None else database
-        labels = self.affinity.scoring_labels
-        if labels is not None and labels.ndim == 1:
-            return EqualLabels(labels[query], labels[database])
-        if labels is not None:
-            return SharedLabels(labels[query], labels[database], self.affinity.kind == "shared_label")
-        kind = np.min_scalar_type(max(self.affinity.levels))
-
-        def compute(begin, end):
-            return self.affinity.block(query[begin:end], database).astype(kind)
-
-        if keep and len(query) * len(database) <= _KEPT_PAIRS:
-            compute = functools.cache(compute)
-        return AffinityBlocks(compute, tuple(int(level) for level in self.affinity.levels))
+        return self.affinity.scoring(self.split.query, database, keep)
 
     def training_set(self, rows=None, **more):
         """What methods learn from: the training items, or the items `rows`. more: `log`, `checkpoint`."""
@@ -95,7 +69,7 @@ class Protocol:
 
     def pair_affinity(self, rows):
         """Affinity of items named by their places in `rows`, int64 (i, j), as a training set wants it."""
-        if self.affinity.scoring_labels is None and len(rows) ** 2 <= _KEPT_PAIRS:
+        if self.affinity.from_features and len(rows) ** 2 <= MOST_KEPT_PAIRS:
             kept = self._all_pairs(rows)
             return lambda i, j: kept[np.ix_(i, j)].astype(np.int64)
         return lambda i, j: self.affinity.block(rows[i], rows[j])

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from datasets._description import Description
-from datasets.affinity import MOST_PAIRS, check, make
+from datasets.affinity import check, make
+from datasets.affinity.distance_levels import MOST_PAIRS
 
 GENERATOR = np.random.default_rng(8)
 CLASSES = GENERATOR.integers(0, 5, 60)
@@ -34,9 +35,8 @@ def test_affinity_of_labels_against_plain_loops(kind, labels, plain, levels):
     block = affinity.block(ROWS, COLUMNS)
     assert block.dtype == np.int64
     np.testing.assert_array_equal(block, pairs(plain))
-    assert affinity.levels == levels and affinity.thresholds is None
-    np.testing.assert_array_equal(affinity.scoring_labels, labels)
-    assert affinity.card()["levels"] == list(levels)
+    assert affinity.levels == levels
+    assert affinity.metadata()["levels"] == list(levels)
     assert affinity.block(ROWS[:0], COLUMNS).shape == (0, 41)
 
 
@@ -64,7 +64,7 @@ def test_thresholds_against_plain_percentiles(count):
     )
     expected = [hazen(distances, percentile) for percentile in LEVELS["percentiles"]]
     np.testing.assert_allclose(affinity.thresholds, expected, rtol=1e-12)
-    assert affinity.levels == (0, 1, 2, 5, 10) and affinity.scoring_labels is None
+    assert affinity.levels == (0, 1, 2, 5, 10)
     # Among the training pairs themselves each level must be as frequent as its percentile says.
     block = affinity.block(training, training)[np.triu_indices(count, 1)]
     for percentile, level in zip(LEVELS["percentiles"], LEVELS["levels"]):
@@ -97,7 +97,7 @@ def test_known_thresholds_on_a_line():
     block = affinity.block(np.array([4, 0]), np.array([5, 6, 3, 2, 1, 0]))
     # Distances 1, 2.5, 94 ... and 101, 102.5, 6, 3, 1, 0: one equal to a threshold does not exceed it.
     assert block.tolist() == [[7, 2, 0, 0, 0, 0], [0, 0, 0, 2, 7, 7]]
-    assert affinity.card() == {
+    assert affinity.metadata() == {
         "kind": "distance_levels",
         "levels": [0, 1, 2, 7],
         "percentiles": [75.0, 50.0, 25.0],
@@ -162,7 +162,7 @@ PAIR = np.array([0, 1])
             {"kind": "class"},
             MULTI_HOT,
             {},
-            "'class' does not fit a dataset that has multi-hot labels; kinds that do: shared",
+            "'class' does not fit a dataset that has multi-hot labels; kinds that do: distance_levels, shared_label, shared_labels",
         ),
         (
             {"kind": "shared_label"},
@@ -217,8 +217,7 @@ def test_check_says_it_without_data():
     check({"kind": "class"}, pixels)
     with pytest.raises(ValueError, match="does not fit a dataset that has classes"):
         check({"kind": "shared_labels"}, pixels)
-    with pytest.raises(ValueError, match="needs vectors"):
-        check(LEVELS, pixels)
+    check(LEVELS, pixels)  # measured on what a network makes of the images
 
 
 @pytest.mark.parametrize("rows", [[True, False], [0.0], [[1]], 3])

@@ -71,9 +71,13 @@ def test_pixels_labels_and_parts(tmp_path, whole, as_folder):
     np.testing.assert_array_equal(np.load(tmp_path / "labels.npy"), labels)
     np.testing.assert_array_equal(np.load(tmp_path / "given_split.npy"), [0] * 5 * RECORDS + [1] * RECORDS)
     assert description.class_names == list(NAMES)
-    assert description.card()["split_counts"] == {"train": 5 * RECORDS, "test": RECORDS}
+    assert description.metadata()["split_counts"] == {"train": 5 * RECORDS, "test": RECORDS}
     described = cifar10_binary.describe([source])
-    assert described.card() == description.card() == Description.read(tmp_path, description.card()).card()
+    assert (
+        described.metadata()
+        == description.metadata()
+        == Description.read(tmp_path, description.metadata()).metadata()
+    )
     np.testing.assert_array_equal(described.labels, labels)
 
 

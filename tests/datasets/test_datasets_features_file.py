@@ -46,14 +46,14 @@ def test_every_dtype_becomes_float32_times_scale(tmp_path, monkeypatch, dtype, o
     np.testing.assert_array_equal(given, y % 2)
     assert (description.items, description.item_shape, description.kind) == (23, (7,), "vectors")
     counts = np.bincount(y)
-    assert description.card()["class_counts"] == {str(c): n for c, n in enumerate(counts) if n}
+    assert description.metadata()["class_counts"] == {str(c): n for c, n in enumerate(counts) if n}
 
 
 @pytest.mark.parametrize("dtype", ["?", "u1", "i8", "f4"])
 def test_multi_hot_labels(tmp_path, dtype):
     y = np.array([[1, 0, 1], [0, 0, 0], [1, 1, 1], [0, 0, 1]])
     np.savez(tmp_path / "f.npz", X=np.eye(4), y=y.astype(dtype))
-    card = features_file.load([tmp_path / "f.npz"], tmp_path).card()
+    card = features_file.load([tmp_path / "f.npz"], tmp_path).metadata()
     labels = np.load(tmp_path / "labels.npy")
     assert labels.dtype == np.uint8
     np.testing.assert_array_equal(labels, y)
@@ -67,7 +67,7 @@ def test_no_labels_no_split(tmp_path):
     description = features_file.load([tmp_path / "f.npz"], tmp_path)
     assert description.labels is None and description.given_split is None
     assert [array.shape for array in written(tmp_path)] == [(4, 4), (4, 0), (0,)]
-    assert description.card()["labels"] == "none"
+    assert description.metadata()["labels"] == "none"
 
 
 def test_classes_keep_their_values(tmp_path):
@@ -80,8 +80,11 @@ def test_describe_and_read_say_what_load_says(tmp_path, multi_hot):
     y = np.eye(5, dtype=int) if multi_hot else np.arange(5)
     np.savez(tmp_path / "f.npz", X=np.ones((5, 2)), y=y, split=[3, 3, 1, 1, 1])
     loaded = features_file.load([tmp_path / "f.npz"], tmp_path)
-    for other in (features_file.describe([tmp_path / "f.npz"]), Description.read(tmp_path, loaded.card())):
-        assert other.card() == loaded.card()
+    for other in (
+        features_file.describe([tmp_path / "f.npz"]),
+        Description.read(tmp_path, loaded.metadata()),
+    ):
+        assert other.metadata() == loaded.metadata()
         np.testing.assert_array_equal(other.labels, loaded.labels)
         np.testing.assert_array_equal(other.given_split, loaded.given_split)
 
@@ -236,10 +239,10 @@ def test_digits_are_those_of_scikit_learn(tmp_path, monkeypatch, place):
     np.testing.assert_array_equal(items, pixels)
     np.testing.assert_array_equal(labels, classes)
     assert given.shape == (0,)
-    assert description.card() == digits.describe([]).card()
+    assert description.metadata() == digits.describe([]).metadata()
     # Counts per digit as the data's own documentation gives them.
     counts = [178, 182, 177, 183, 181, 182, 181, 179, 174, 180]
-    assert description.card()["class_counts"] == {str(digit): n for digit, n in enumerate(counts)}
+    assert description.metadata()["class_counts"] == {str(digit): n for digit, n in enumerate(counts)}
 
 
 def test_digits_take_no_source_and_no_option(tmp_path):
@@ -262,10 +265,10 @@ def test_cifar10_features(tmp_path):
     description = features_file.load([path], tmp_path)
     items = np.load(tmp_path / "items.npy", mmap_mode="r")
     assert items.shape == (60_000, 1280) and items.dtype == np.float32
-    assert description.card()["class_counts"] == {str(digit): 6_000 for digit in range(10)}
-    assert description.card()["split_counts"] == {"0": 50_000, "1": 10_000}
+    assert description.metadata()["class_counts"] == {str(digit): 6_000 for digit in range(10)}
+    assert description.metadata()["split_counts"] == {"0": 50_000, "1": 10_000}
     with np.load(path) as arrays:
         rows = slice(0, None, 997)
         np.testing.assert_array_equal(items[rows], arrays["X"][rows].astype(np.float32) * arrays["scale"])
-    card = splits.draw({"kind": "per_class", "query": 100, "training": 500}, description, seed=0).card()
+    card = splits.draw({"kind": "per_class", "query": 100, "training": 500}, description, seed=0).metadata()
     assert (card["query"], card["database"], card["training"]) == (1_000, 59_000, 5_000)

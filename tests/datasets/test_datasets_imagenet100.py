@@ -157,9 +157,13 @@ def test_every_form_gives_the_same(tmp_path, form):
     np.testing.assert_array_equal(items, [resized(name) for name in ROWS])
     assert items.dtype == np.uint8 and labels.dtype == given.dtype == np.int64
     assert description.class_names == list(WNIDS)
-    assert description.card()["split_counts"] == {"query": 4, "database": 3, "training": 3}
+    assert description.metadata()["split_counts"] == {"query": 4, "database": 3, "training": 3}
     described = imagenet100.describe(sources, size=SIZE)
-    assert described.card() == description.card() == Description.read(tmp_path, description.card()).card()
+    assert (
+        described.metadata()
+        == description.metadata()
+        == Description.read(tmp_path, description.metadata()).metadata()
+    )
 
 
 def test_the_split_of_the_lists(tmp_path):

@@ -47,7 +47,7 @@ def packed(root: Path, path: Path, mode: str, backwards: bool = False, dotted: b
 
 def loaded(source: Path, folder: Path, **options) -> tuple[dict, list[bytes]]:
     folder.mkdir()
-    card = images.load([source], folder, **options).card()
+    card = images.load([source], folder, **options).metadata()
     return card, [(folder / name).read_bytes() for name in FILES]
 
 
@@ -88,8 +88,8 @@ def test_archive_gives_the_bytes_of_the_folder(root, tmp_path, mode, backwards, 
         root, tmp_path / "b", paths=PATHS, size=size
     )
     described = images.describe([archive], paths=PATHS, size=size)
-    read = Description.read(tmp_path / "a", described.card())
-    assert described.card() == read.card()
+    read = Description.read(tmp_path / "a", described.metadata())
+    assert described.metadata() == read.metadata()
     np.testing.assert_array_equal(described.labels, read.labels)
     np.testing.assert_array_equal(described.given_split, read.given_split)
 
@@ -164,7 +164,7 @@ def test_links_in_a_folder_are_followed_but_not_around(root, tmp_path):
     linked.mkdir()
     for name in ("ant", "owl"):
         (linked / name).symlink_to(root / "set/train" / name)
-    assert images.describe([linked]).card()["class_counts"] == {"ant": 3, "owl": 3}
+    assert images.describe([linked]).metadata()["class_counts"] == {"ant": 3, "owl": 3}
     (root / "set/again").symlink_to(root)
     with pytest.raises(ValueError, match="a link to a folder that it lies in"):
         images.describe([root], paths=PATHS)

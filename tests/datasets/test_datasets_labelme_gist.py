@@ -59,9 +59,13 @@ def test_descriptors_and_given_split(tmp_path, compressed, zipped_up, dtype):
     expected = [int(number in values["ndxtest"]) for number in range(1, ITEMS + 1)]
     np.testing.assert_array_equal(given, expected)
     assert description.labels is None
-    assert description.card()["split_counts"] == {"train": 24, "test": 6}
+    assert description.metadata()["split_counts"] == {"train": 24, "test": 6}
     described = labelme_gist.describe([source])
-    assert described.card() == description.card() == Description.read(tmp_path, description.card()).card()
+    assert (
+        described.metadata()
+        == description.metadata()
+        == Description.read(tmp_path, description.metadata()).metadata()
+    )
     split = splits.draw({"kind": "random", "query": 6, "training": 10}, description, 0)
     assert len(split.database) == 24
 

@@ -165,8 +165,12 @@ def test_every_form_gives_the_same(tmp_path, form):
     assert labels.dtype == items.dtype == np.uint8 and len(given) == 0
     np.testing.assert_array_equal(items, [resized(jpeg(row)) for row in KEPT])
     described = nus_wide.describe(forms(tmp_path / "again")[form], concepts=3, size=SIZE)
-    assert described.card() == description.card() == Description.read(tmp_path, description.card()).card()
-    assert description.card()["class_counts"] == {"sky": 5, "clouds": 3, "water": 3}
+    assert (
+        described.metadata()
+        == description.metadata()
+        == Description.read(tmp_path, description.metadata()).metadata()
+    )
+    assert description.metadata()["class_counts"] == {"sky": 5, "clouds": 3, "water": 3}
 
 
 def test_flat_image_folders_where_file_names_suffice(tmp_path):
@@ -440,7 +444,7 @@ def test_the_real_ground_truth(real_texts, tmp_path):
     description = nus_wide.load(real_texts, tmp_path, images="none")
     labels = np.load(tmp_path / "labels.npy")
     assert labels.shape == (195_834, 21) and description.items == 195_834
-    counts = description.card()["class_counts"]
+    counts = description.metadata()["class_counts"]
     assert (counts["sky"], counts["clouds"], counts["mountain"]) == (74_190, 54_087, 5_099)
     assert list(counts.values()) == sorted(counts.values(), reverse=True) and sum(counts.values()) == 411_438
     assert np.bincount(labels.sum(axis=1)).tolist() == [

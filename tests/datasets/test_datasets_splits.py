@@ -68,7 +68,7 @@ def test_per_class_training_outside_the_database():
     split = draw(spec, CLASSES, seed=1)
     query, database, learned = rows_of(split)
     assert query | database | learned == set(range(95)) and not learned & database
-    assert split.card()["training_in_database"] is False
+    assert split.metadata()["training_in_database"] is False
     # Where the training set lies changes nothing in what is drawn.
     inside = draw(spec | {"training_in_database": True}, CLASSES, seed=1)
     np.testing.assert_array_equal(inside.training, split.training)
@@ -178,7 +178,7 @@ def test_every_item_is_drawn_as_often_as_any_other():
     ],
 )
 def test_random_sizes(keys, database, training, inside):
-    card = draw({"kind": "random", "query": 9} | keys, NONE, 5).card()
+    card = draw({"kind": "random", "query": 9} | keys, NONE, 5).metadata()
     sizes = (card["query"], card["database"], card["training"], card["training_in_database"])
     assert sizes == (9, database, training, inside)
 
@@ -247,7 +247,7 @@ def test_fingerprint_is_the_sha256_of_the_three_arrays():
         for name, rows in ((b"query", [1, 5]), (b"database", [0, 2, 3]), (b"training", [3]))
     )
     assert split.fingerprint == hashlib.sha256(text).hexdigest()
-    assert split.card() == {
+    assert split.metadata() == {
         "query": 2,
         "database": 3,
         "training": 1,
@@ -341,9 +341,9 @@ WITHOUT = {key: value for key, value in RANDOM.items() if key != "query"}
         (PER_CLASS | {"training": 6}, NAMED, r"asks for 5 \+ 6 items of class cat, which has 10"),
         (PER_CLASS | {"query": 10, "training": "all"}, of_classes({0: 10}), "leave nothing to the database"),
         (PER_CLASS | {"query": 11, "training": "all"}, of_classes({0: 10}), "asks for 11 items of class 0"),
-        (PER_CLASS, LABELS, "needs labels: classes.*multi-hot; kinds that fit it: per_label, random, given"),
-        (PER_CLASS, NONE, "needs labels: classes.*none; kinds that fit it: random, given"),
-        (PER_LABEL, CLASSES, "needs labels: multi-hot.*kinds that fit it: per_class"),
+        (PER_CLASS, LABELS, "needs labels: classes.*multi-hot; kinds that fit it: given, per_label, random"),
+        (PER_CLASS, NONE, "needs labels: classes.*none; kinds that fit it: given, random"),
+        (PER_LABEL, CLASSES, "needs labels: multi-hot.*kinds that fit it: given, per_class, random"),
         (PER_LABEL | {"order": "frequent"}, LABELS, "unknown order 'frequent'; did you mean 'frequency'"),
         (PER_LABEL, SPARSE, r"asks for 10 \+ 50 items of label 0, which has 10"),
         (

@@ -201,7 +201,7 @@ def test_a_file_of_full_size_with_random_weights(tmp_path):
     torch.manual_seed(0)
     network = VGGF()
     # 60,834,536 parameters in the published file, fc8 included.
-    assert sum(p.numel() for p in network.pretrained_parameters()) == 60_834_536 - 4097 * 1000
+    assert sum(p.numel() for p in network.parameters()) == 60_834_536 - 4097 * 1000
     path = tmp_path / "full.mat"
     try:
         matconvnet.save(network, path)

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from networks import catalogue, features
-from networks._files import replacing
 from networks.gist import gist
+from tiebench.files import write_json
 
 BATCH = 4
 
@@ -42,7 +42,7 @@ class Counted(torch.nn.Module):
         self.limit, self.seen = limit, 0
         self.image_size, self.width = self.inner.image_size, self.inner.width
         self.interpolation, self.antialias = self.inner.interpolation, self.inner.antialias
-        self.preprocess = self.inner.preprocess
+        self.preprocess, self.settings = self.inner.preprocess, self.inner.settings
 
     def forward(self, images):
         if self.limit is not None and self.seen >= self.limit:
@@ -91,14 +91,14 @@ def test_a_killed_extraction_goes_on_and_gives_the_same_bytes(items, tmp_path):
 def test_rows_that_no_progress_vouches_for_are_computed_again(items, tmp_path, monkeypatch):
     path, shards = tmp_path / "out.npy", []
 
-    def killed_at_the_second(target):
+    def killed_at_the_second(target, value):
         shards.append(target)
         if len(shards) == 2:
             raise Killed
-        return replacing(target)
+        write_json(target, value)
 
     with monkeypatch.context() as patch:
-        patch.setattr(features, "replacing", killed_at_the_second)
+        patch.setattr(features, "write_json", killed_at_the_second)
         with pytest.raises(Killed):
             features.extract(Counted(), items, ROWS, path, BATCH, "cpu")
     network = Counted()
@@ -166,26 +166,51 @@ def test_an_earlier_result_stands_until_the_new_one_is_whole(items, tmp_path):
 def test_gist_of_rows_resumed_or_not(items, tmp_path, monkeypatch):
     parameters = {"size": 32, "extension": 8}
     whole, path = tmp_path / "whole.npy", tmp_path / "out.npy"
-    features.extract_gist(items, ROWS, whole, BATCH, "cpu", **parameters)
+    features.extract(catalogue.make("gist", **parameters), items, ROWS, whole, BATCH, "cpu")
     np.testing.assert_allclose(np.load(whole), gist(np.array(items)[ROWS], **parameters), rtol=1e-5)
-    calls = []
+    network, calls = catalogue.make("gist", **parameters), []
+    forward = network.forward
 
-    def limited(images, **options):
+    def limited(images):
         calls.append(len(images))
         if sum(calls) > 20:
             raise Killed
-        return gist(images, **options)
+        return forward(images)
 
-    monkeypatch.setattr(features, "gist", limited)
+    monkeypatch.setattr(network, "forward", limited)
     with pytest.raises(Killed):
-        features.extract_gist(items, ROWS, path, BATCH, "cpu", **parameters)
-    calls.clear()
-    features.extract_gist(items, ROWS, path, BATCH, "cpu", **parameters)
-    assert sum(calls) == 27 - 16 and path.read_bytes() == whole.read_bytes()
+        features.extract(network, items, ROWS, path, BATCH, "cpu")
     monkeypatch.undo()
-    gray = np.array(items)[..., 0]
-    features.extract_gist(gray, None, tmp_path / "gray.npy", device="cpu", **parameters)
-    np.testing.assert_allclose(np.load(tmp_path / "gray.npy"), gist(gray, **parameters), rtol=1e-5)
+    calls.clear()
+    monkeypatch.setattr(network, "forward", lambda images: calls.append(len(images)) or forward(images))
+    features.extract(network, items, ROWS, path, BATCH, "cpu")
+    assert sum(calls) == 27 - 16 and path.read_bytes() == whole.read_bytes()
+
+
+def test_gist_with_other_parameters_of_the_same_width_starts_again(items, tmp_path):
+    """What was half extracted with another filter is not continued."""
+    path = tmp_path / "out.npy"
+    features.extract(catalogue.make("gist", size=32, extension=8, prefilter=2.0), items, ROWS, path, BATCH)
+    expected = path.read_bytes()
+    with pytest.raises(Killed):
+        network = catalogue.make("gist", size=32, extension=8, prefilter=4.0)
+        network.forward = Limited(network.forward, 8)
+        features.extract(network, items, ROWS, path, BATCH)
+    features.extract(catalogue.make("gist", size=32, extension=8, prefilter=2.0), items, ROWS, path, BATCH)
+    assert path.read_bytes() == expected
+
+
+class Limited:
+    """A function of images that can be called for a number of images only."""
+
+    def __init__(self, function, limit):
+        self.function, self.limit, self.seen = function, limit, 0
+
+    def __call__(self, images):
+        if self.seen >= self.limit:
+            raise Killed
+        self.seen += len(images)
+        return self.function(images)
 
 
 def test_features_that_are_not_finite_stop_it_with_the_item(items, tmp_path):

@@ -31,7 +31,7 @@ CONFIG = {
             "dataset": "pictures",
             "split": {"kind": "per_class", "query": 6, "training": 14},
             "affinity": {"kind": "class"},
-            "input": {"kind": "gist", "centre": True, "l2_normalise": True},
+            "input": {"kind": "network", "network": "gist", "centre": True, "l2_normalise": True},
             "end_to_end": "tiny_vgg_f",
         },
     },
@@ -157,7 +157,19 @@ MISTAKES = {
     ),
     "a network without its kind": (
         ("protocols", "pictures", "input", {"kind": "pixels", "network": "small"}),
-        "protocols.pictures.input.network: goes with kind: network",
+        "protocols.pictures.input.network: applies to kind 'network' only",
+    ),
+    "a network without weights to train": (
+        ("protocols", "pictures", "end_to_end", "gist"),
+        "protocols.pictures.end_to_end: network gist cannot be trained: gist has no weights",
+    ),
+    "unknown option of a network": (
+        ("networks", "tiny_vgg_f", "options", {"widht": 32}),
+        "networks.tiny_vgg_f.options: network vgg_f has no option 'widht'; did you mean 'width'",
+    ),
+    "a model of a network that has none": (
+        ("networks", "tiny_vgg_f", "architecture", "small/tiny"),
+        "networks.tiny_vgg_f.architecture: unknown architecture 'small/tiny'; did you mean 'small'",
     ),
 }
 

@@ -13,6 +13,8 @@ from types import SimpleNamespace
 ROOT = Path(workflow.basedir)
 sys.path.insert(0, str(ROOT))
 
+from datasets import affinity_kinds, split_kinds
+from networks import architecture
 from workflow.configuration import Cell, load
 from tiebench.messages import did_you_mean
 from workflow.errors import ConfigurationError
@@ -305,8 +307,6 @@ def split_settings(wildcards):
 
 def network_weights(wildcards):
     """The file of a network's pretrained weights, in a list that is empty where it has none."""
-    if wildcards.network == "gist":
-        return []
     weights = entry("networks", wildcards.network)["weights"]
     return [] if weights is None else [source_path("networks", wildcards.network, weights)]
 
@@ -321,14 +321,19 @@ def weights_settings(wildcards):
     return as_json(pick(recorded, "file", "sha256", "md5", "bytes"))
 
 
+def network_modules(network):
+    """Modules that decide what a network computes."""
+    found, _ = architecture(entry("networks", network)["architecture"])
+    return [found.module, "networks.catalogue"]
+
+
 def network_code(wildcards):
-    return code("networks.gist" if wildcards.network == "gist" else "networks.catalogue", "networks.features")
+    return code("networks.features", *network_modules(wildcards.network))
 
 
 def network_settings(wildcards):
-    """What makes features of images: a network of the configuration, or GIST."""
-    gist = {"architecture": "gist", "options": {}, "batch_size": 64}
-    settings = gist if wildcards.network == "gist" else entry("networks", wildcards.network)
+    """What makes features of images: a network of the configuration."""
+    settings = entry("networks", wildcards.network)
     chosen = {key: settings[key] for key in ("architecture", "options", "batch_size")}
     return as_json(chosen | {"device": CONFIGURATION["device"]})
 
@@ -336,7 +341,7 @@ def network_settings(wildcards):
 def protocol_items(wildcards):
     """What a protocol's input is made of: the dataset's items, or what a network makes of them."""
     settings = entry("protocols", wildcards.protocol)
-    network = {"network": settings["input"].get("network"), "gist": "gist"}.get(settings["input"]["kind"])
+    network = settings["input"].get("network")
     if network is None:
         return f"{dataset_folder(wildcards)}/items.npy"
     return f"resources/features/{settings['dataset']}/{network}.npy"
@@ -349,13 +354,23 @@ def feature_settings(wildcards):
     return as_json({"input": given})
 
 
-def has_distances(protocol):
-    return entry("protocols", protocol)["affinity"]["kind"] == "distance_levels"
+def split_module(wildcards):
+    """The module of a protocol's kind of split."""
+    return split_kinds()[entry("protocols", wildcards.protocol)["split"]["kind"]].check.__module__
+
+
+def affinity_kind(wildcards):
+    """The class of a protocol's kind of affinity."""
+    return affinity_kinds()[entry("protocols", wildcards.protocol)["affinity"]["kind"]]
+
+
+def affinity_module(wildcards):
+    return affinity_kind(wildcards).__module__
 
 
 def affinity_features(wildcards):
     """Features, where the affinity is made of them: an empty list else."""
-    has = has_distances(wildcards.protocol)
+    has = affinity_kind(wildcards).from_features
     return f"resources/protocols/{wildcards.protocol}/features.npy" if has else []
 
 
@@ -398,7 +413,9 @@ def run_network(wildcards):
 
 def method_code(wildcards):
     """The method's own file and what it imports: editing one method reruns its runs and its variants', no others."""
-    return code(f"methods.{or_exit(CONFIGURATION.class_of, wildcards.method)}")
+    network = trained_network(wildcards)
+    modules = [] if network is None else network_modules(network)
+    return code(f"methods.{or_exit(CONFIGURATION.class_of, wildcards.method)}", *modules)
 
 
 def run_settings(together):

@@ -67,7 +67,7 @@ rule split_protocol:
         card=lambda wildcards: (entry("protocols", wildcards.protocol), checked_dataset_card(wildcards))[1],
         labels=lambda wildcards: f"{dataset_folder(wildcards)}/labels.npy",
         given=lambda wildcards: f"{dataset_folder(wildcards)}/given_split.npy",
-        code=code("datasets.splits"),
+        code=lambda wildcards: code("datasets.splits", split_module(wildcards)),
     output:
         split="resources/protocols/{protocol}/split.npz",
         card="resources/protocols/{protocol}/split.json",

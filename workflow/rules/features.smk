@@ -73,7 +73,7 @@ rule affinity_thresholds:
         features=affinity_features,
         labels=lambda wildcards: f"{dataset_folder(wildcards)}/labels.npy",
         split="resources/protocols/{protocol}/split.npz",
-        code=code("datasets.affinity"),
+        code=lambda wildcards: code("datasets.affinity", affinity_module(wildcards)),
     output:
         "resources/protocols/{protocol}/affinity.json",
     log:

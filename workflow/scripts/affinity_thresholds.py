@@ -4,19 +4,20 @@ from workflow.scripts import _job
 
 
 def work(options):
-    from datasets import affinity
-    from datasets.splits import Split
-    from tiebench.files import read_array, write_json
-    from workflow.protocol_data import read_labels
+    from pathlib import Path
 
-    features = read_array(options.features[0], True) if options.features else None
-    made = affinity.make(
+    from datasets.affinity import Affinity
+    from datasets.splits import Split
+    from tiebench.files import write_json
+
+    made = Affinity.load(
         options.settings["affinity"],
-        read_labels(options.dataset),
-        features=features,
-        training=Split.load(options.split).training,
+        options.dataset,
+        Path(options.output).parent,
+        Split.load(options.split).training,
+        measure=True,
     )
-    write_json(options.output, made.card())
+    write_json(options.output, made.metadata())
     _job.log.info("protocol %s: affinity %s", options.name, made.kind)
 
 

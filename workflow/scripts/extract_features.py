@@ -1,4 +1,4 @@
-"""Images to what a network, or GIST, makes of them: float32 (n, width), shard by shard."""
+"""Images to what a network makes of them: float32 (n, width), shard by shard."""
 
 from workflow.scripts import _job
 
@@ -17,12 +17,9 @@ def work(options):
     given = {"batch_size": settings["batch_size"], "device": settings["device"]}
     given["report"] = _job.Progress(options.name)
     path = Path(options.output)
-    if settings["architecture"] == "gist":
-        features.extract_gist(images, None, path, **given, **settings["options"])
-    else:
-        weights = Path(options.weights[0]) if options.weights else None
-        network = catalogue.make(settings["architecture"], weights, **settings["options"])
-        features.extract(network, images, None, path, **given)
+    weights = Path(options.weights[0]) if options.weights else None
+    network = catalogue.make(settings["architecture"], weights, **settings["options"])
+    features.extract(network, images, None, path, **given)
     _job.log.info("%s: %s", options.name, read_array(path, True).shape)
 
 

@@ -1,4 +1,4 @@
-"""Sources to a dataset: items.npy, labels.npy, given_split.npy and the card dataset.json."""
+"""Sources to a dataset: items.npy, labels.npy, given_split.npy and dataset.json."""
 
 from pathlib import Path
 
@@ -6,21 +6,20 @@ from workflow.scripts import _job
 
 
 def work(options):
-    import importlib
-
+    from datasets import loaders
     from tiebench.files import filled, write_json
     from workflow.downloads import check
 
     settings = options.settings
     for source, path in zip(settings["sources"], options.sources):
         check(path, source, Path(options.folder, "sources.json"))
-    loader = importlib.import_module(f"datasets.{settings['loader']}")
+    loader = loaders()[settings["loader"]]
     with filled(options.folder) as folder:
         description = loader.load([Path(p) for p in options.sources], folder, **settings["options"])
-        card = description.card()
-        card["fingerprint"] = fingerprint(folder / name for name in ("items.npy", "labels.npy"))
-        write_json(folder / "dataset.json", card)
-    _job.log.info("dataset %s: %d items of shape %s", options.name, card["items"], card["item_shape"])
+        metadata = description.metadata()
+        metadata["fingerprint"] = fingerprint(folder / name for name in ("items.npy", "labels.npy"))
+        write_json(folder / "dataset.json", metadata)
+    _job.log.info("dataset %s: %d items of shape %s", options.name, metadata["items"], metadata["item_shape"])
 
 
 def fingerprint(files):

@@ -13,8 +13,8 @@ def work(options):
     split = splits.draw(settings["split"], description, settings["seed"])
     with filled(options.folder) as folder:
         split.save(folder / "split.npz")
-        card = split.card() | {"split": settings["split"], "seed": settings["seed"]}
-        write_json(folder / "split.json", card)
+        metadata = split.metadata() | {"split": settings["split"], "seed": settings["seed"]}
+        write_json(folder / "split.json", metadata)
     _job.log.info(
         "protocol %s: %d queries, %d database items, %d training items",
         options.name,

@@ -15,7 +15,7 @@ def work(options):
         torch.set_num_threads(options.threads)
     weights = options.weights[0] if options.weights else None
     protocol = Protocol(options.protocol_folder, options.dataset, settings, options.items, weights)
-    decided = _decided_by(settings["class"], weights)
+    decided = _decided_by(settings["class"], settings.get("network"), weights)
     commit = _git_commit()
     for name in options.runs:
         bits, seed = map(int, name.split("/"))
@@ -158,15 +158,19 @@ def _device_name(hyperparameters):
     return f"cpu ({platform.machine()})"
 
 
-def _decided_by(method, weights):
+def _decided_by(method, network, weights):
     """What decides the result of a training besides its settings: code, pretrained weights, versions."""
     import hashlib
     from pathlib import Path
 
+    from networks import architecture
     from workflow.code_dependencies import code_files
 
     root = Path(__file__).parents[2]
-    files = [root / file for file in code_files(root, f"methods.{method}")]
+    modules = [f"methods.{method}"]
+    if network is not None:
+        modules += [architecture(network["architecture"])[0].module, "networks.catalogue"]
+    files = [root / file for file in code_files(root, *modules)]
     code = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
     state = None if weights is None else Path(weights).stat()
     return [code, state and [str(weights), state.st_size, state.st_mtime_ns], _versions()]

@@ -1,10 +1,14 @@
-"""Models of torchvision as networks of this room: what enters their last linear layer is the feature."""
-
-import difflib
+"""Classifiers of torchvision: the feature is what enters their last linear layer."""
 
 import torch
 
 from networks._base import ImageNetwork
+from tiebench.messages import did_you_mean
+
+OPTIONS = {
+    "model": "name of a classifier in torchvision.models",
+    "image_size": "side of the square that images are resized to, default 224",
+}
 
 # Mean and standard deviation of ImageNet's colours, RGB 0-1, that torchvision's weights were trained with.
 MEAN = (0.485, 0.456, 0.406)
@@ -34,6 +38,12 @@ class TorchvisionModel(ImageNetwork):
         self.classifier = linear[-1]
         self.model = built
 
+    def weight_module(self):
+        return self.model
+
+    def without_classifier(self, weights):
+        return {name: weights[name] for name in weights if name.rpartition(".")[0] != self.classifier}
+
     def forward(self, images):
         return _features(self.model(images))
 
@@ -48,9 +58,7 @@ def _build(model):
         ) from error
     known = torchvision.models.list_models(module=torchvision.models)
     if model not in known:
-        close = difflib.get_close_matches(model, known, 1)
-        hint = f"did you mean torchvision/{close[0]}?" if close else f"there is {', '.join(known)}"
-        raise ValueError(f"torchvision has no model '{model}'; {hint}")
+        raise ValueError(f"torchvision has no model '{model}'{did_you_mean(model, known)}")
     return torchvision.models.get_model(model, weights=None)
 
 

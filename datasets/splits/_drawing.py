@@ -1,0 +1,56 @@
+"""What several kinds of split share: random orders, sizes, and the parts that are left over."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from datasets._specification import positive
+from datasets.splits import Split
+
+ALL_LABELS = ("classes", "multi-hot", "none")
+TRAINING_IN_DATABASE = "false keeps the training set out of the database (default true)"
+
+
+def shuffled(rows: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+    """`rows` in random order, from the raw output of the generator; see `datasets.splits.draw`."""
+    return rows[np.argsort(generator.bit_generator.random_raw(len(rows)), kind="stable")]
+
+
+def number_or_all(spec: Mapping, key: str) -> int | None:
+    """The positive integer at `key`, or None for `all`; raises ValueError for anything else."""
+    return None if spec[key] == "all" else positive(spec[key], f"split: key '{key}'", " or 'all'")
+
+
+def training_in_database(spec: Mapping) -> bool:
+    """Whether the training set lies in the database; raises ValueError where that cannot be."""
+    inside = spec.get("training_in_database", True)
+    if not isinstance(inside, bool):
+        raise ValueError(f"split: key 'training_in_database' must be true or false, not {inside!r}")
+    if not inside and spec["training"] == "all":
+        raise ValueError(
+            "split: training: all and training_in_database: false leave nothing to the database; "
+            "give a number of training items"
+        )
+    return inside
+
+
+def require_rest(rest: int) -> None:
+    """Raise ValueError unless `rest`, the size of the database, is positive."""
+    if rest < 1:
+        raise ValueError("split: query and training leave nothing to the database; ask for fewer")
+
+
+def asked(query: int, training: int | None) -> str:
+    """The sum of both, for messages; training None: all."""
+    return f"{query}" if training is None else f"{query} + {training}"
+
+
+def parts(available: np.ndarray, query: np.ndarray, training: np.ndarray | None, inside: bool) -> Split:
+    """The split of the rows that the mask `available` (n,) leaves in; training None: all but the queries."""
+    rest = available.copy()
+    rest[query] = False
+    if training is None:
+        training = np.flatnonzero(rest)
+    elif not inside:
+        rest[training] = False
+    return Split(query, np.flatnonzero(rest), training)

@@ -1,0 +1,57 @@
+"""Queries, database and training set at random, whatever the labels.
+
+LabelMe in "Hashing as Tie-Aware Learning to Rank" (He et al., CVPR 2018).
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from datasets._description import Description
+from datasets._specification import positive
+from datasets.splits import Split
+from datasets.splits._drawing import (
+    ALL_LABELS,
+    TRAINING_IN_DATABASE,
+    number_or_all,
+    shuffled,
+    training_in_database,
+)
+
+NEEDS = {"query": "number of queries", "training": "number of training items, or all"}
+OPTIONS = {
+    "database": "size of the database, or all (default)",
+    "training_in_database": TRAINING_IN_DATABASE,
+}
+LABELS = ALL_LABELS
+
+
+def check(spec: Mapping, description: Description) -> None:
+    query, training = positive(spec["query"], "split: key 'query'"), number_or_all(spec, "training")
+    inside = training_in_database(spec)
+    database = number_or_all(spec, "database") if "database" in spec else None
+    if inside and training is not None and database is not None and training > database:
+        raise ValueError(
+            f"split: training asks for {training} of the {database} items of the database; "
+            "ask for fewer, or set training_in_database: false"
+        )
+    outside = 0 if inside else training
+    needed = query + outside + (database or (1 if training is None or not inside else training))
+    if needed > description.items:
+        parts = [str(query)] + ([str(outside)] if outside else [])
+        parts.append(str(needed - query - outside))
+        raise ValueError(
+            f"split: query, training and database ask for {' + '.join(parts)} items of a dataset "
+            f"that has {description.items}"
+        )
+
+
+def draw(spec: Mapping, description: Description, generator: np.random.Generator) -> Split:
+    query, training = spec["query"], number_or_all(spec, "training")
+    rows = shuffled(np.arange(description.items), generator)
+    queries, rest = rows[:query], rows[query:]
+    # Training comes first, so that its items stay the same whatever the size of the database.
+    database = rest if training_in_database(spec) else rest[training:]
+    if "database" in spec:
+        database = database[: number_or_all(spec, "database")]
+    return Split(queries, database, database if training is None else rest[:training])
