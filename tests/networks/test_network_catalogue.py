@@ -12,7 +12,9 @@ import pytest
 import torch
 from PIL import Image
 
-from networks import catalogue, matconvnet
+import networks
+from networks import architectures, catalogue, matconvnet
+from networks.devices import resolve_device
 
 TINY = {"channels": (4, 4, 4, 4, 4), "width": 6}
 
@@ -205,14 +207,14 @@ def test_weights_that_do_not_fit_are_refused_in_one_line(case, tmp_path, capsys)
 
 
 WRONG_CALLS = {
-    "close name": (("vgg-f",), {}, ["unknown network 'vgg-f'", "did you mean vgg_f?"]),
+    "close name": (("vgg-f",), {}, ["unknown architecture 'vgg-f'", "did you mean 'vgg_f'?"]),
     "far name": (
         ("resnet50",),
         {},
-        ["unknown network", "vgg_f, caffe_alexnet, small", "torchvision/<model>"],
+        ["unknown architecture", "caffe_alexnet, gist, mobilenet", "torchvision/<model>"],
     ),
-    "close option": (("vgg_f",), {"chanels": (8,) * 5}, ["no option 'chanels'", "did you mean channels?"]),
-    "far option": (("small",), {"layers": 3}, ["no option 'layers'", "it has width, seed"]),
+    "close option": (("vgg_f",), {"chanels": (8,) * 5}, ["no option 'chanels'", "did you mean 'channels'?"]),
+    "far option": (("small",), {"layers": 3}, ["no option 'layers'", "known: width"]),
     "width": (("small",), {"width": 20}, ["multiple of 8", "20"]),
     "groups": (("caffe_alexnet",), {"channels": (4, 4, 4, 5, 4)}, ["divisible into groups (1, 2, 1, 2, 2)"]),
     "average": (("vgg_f",), TINY | {"average_image": np.zeros((3, 227, 227))}, ["(3, 224, 224)", "227"]),
@@ -291,8 +293,8 @@ def test_models_of_torchvision_end_before_their_last_linear_layer(tmp_path):
 @pytest.mark.parametrize(
     ("model", "options", "words"),
     [
-        ("clasifier", {}, "did you mean torchvision/classifier?"),
-        ("unlike", {}, "there is classifier, convolutions, two_maps"),
+        ("clasifier", {}, "did you mean 'classifier'?"),
+        ("unlike", {}, "known: classifier, convolutions, two_maps"),
         ("convolutions", {}, "no linear layer"),
         ("two_maps", {}, "does not end in its last linear layer"),
         ("classifier", {"image_size": 4}, "does not take images of image_size 4"),
@@ -334,3 +336,75 @@ def test_mobilenet_gives_the_stored_features_of_real_images():
     error = np.abs(found - levels[rows])
     # Half a level from rounding, and some from the single precision of another machine.
     assert error.max() < 0.6 and np.quantile(error, 0.99) < 0.51
+
+
+@pytest.mark.parametrize("name", [name for name, found in architectures().items() if not found.takes_model])
+def test_described_options_are_the_arguments_of_the_class(name):
+    import inspect
+
+    found = architectures()[name]
+    network = catalogue.make(name, **(TINY if name in matconvnet.NETWORKS else {}))
+    assert list(inspect.signature(type(network)).parameters) == list(found.options)
+    assert found.summary and all(found.options.values())
+    assert isinstance(network.width, int) and isinstance(network.image_size, int)
+
+
+def test_gist_is_an_architecture_with_options():
+    from networks.gist import gist
+
+    options = {"size": 32, "orientations": [4, 4], "blocks": 2, "prefilter": 3.0, "extension": 8}
+    network = catalogue.make("gist", **options)
+    images = np.stack([photograph(40, 50, 1), photograph(40, 50, 2)])
+    found = network(network.preprocess(as_tensor(*images)))
+    assert found.shape == (2, network.width) == (2, 32) and not architectures()["gist"].trainable
+    np.testing.assert_array_equal(found.numpy(), gist(images, **options))
+    with pytest.raises(ValueError, match="no option 'sise'; did you mean 'size'"):
+        catalogue.make("gist", sise=32)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("class A: ...\nclass B: ...\nOPTIONS = {}\n", "must have one public class, not A, B"),
+        ("class A: ...\n", "must define OPTIONS"),
+        ("class A: ...\nOPTIONS = {name: 1}\n", "must define OPTIONS, a dictionary of literals"),
+        ("class A: ...\nOPTIONS = 3\n", "must define OPTIONS"),
+        ("def f(:\n", "is not valid Python"),
+    ],
+)
+def test_a_file_that_is_no_network_is_named(text, message, tmp_path, monkeypatch):
+    monkeypatch.setattr(networks, "__file__", str(tmp_path / "__init__.py"))
+    (tmp_path / "good.py").write_text(
+        '"""Good."""\nclass Good: ...\nOPTIONS: dict = {"model": "m", "a": "b"}\n'
+    )
+    (tmp_path / "_helper.py").write_text("class Helper: ...\n")
+    (tmp_path / "functions.py").write_text("class _Private: ...\n")
+    found = architectures()
+    assert list(found) == ["good"] and found["good"].takes_model and list(found["good"].options) == ["a"]
+    assert networks.architecture("good/x")[1] == {"model": "x"}
+    for name in ("good", "good/", "goods"):
+        with pytest.raises(ValueError, match=r"unknown architecture .*good/<model>"):
+            networks.architecture(name)
+    (tmp_path / "bad.py").write_text(text)
+    with pytest.raises(ValueError, match=message) as caught:
+        architectures()
+    assert str(tmp_path / "bad.py") in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["gpu", "cuda:x", 3.5, None, "cuda", "cuda:7"])
+def test_a_device_that_is_not_there_is_refused_in_one_line(name, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: name == "cuda:7")
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    with pytest.raises(ValueError, match=r"^device (must be cpu, cuda or auto|is cuda)") as caught:
+        resolve_device(name)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_devices_by_name(there, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: there)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: int(there))
+    assert resolve_device("auto") == torch.device("cuda" if there else "cpu")
+    assert resolve_device("cpu") == resolve_device(torch.device("cpu")) == torch.device("cpu")
+    if there:
+        assert resolve_device("cuda:0") == torch.device("cuda:0")
