@@ -14,6 +14,7 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from reporting.titles import FAMILIES, method_title, protocol_title
+from tiebench.metrics import resolve
 
 COLUMNS = (
     "table",
@@ -356,15 +357,15 @@ def from_csv(text: str) -> pd.DataFrame:
 def marks(tidy_frame: pd.DataFrame) -> dict[tuple[str, str, str, int], str]:
     """Cell -> "best" or "second" within its column (protocol, metric, bits), from unrounded means.
 
-    Higher is better. Equal means share a mark; the second is the next lower value. A column with fewer than
-    two scores has no marks.
+    Higher is better unless the metric says otherwise. Equal means share a mark; the second is the next worse
+    value. A column with fewer than two scores has no marks.
     """
     result = {}
     for (protocol, metric, bits), column in tidy_frame.groupby(["protocol", "metric", "bits"], sort=False):
         scored = column[column["mean"].notna()]
         if len(scored) < 2:
             continue
-        values = sorted(set(scored["mean"]), reverse=True)[:2]
+        values = sorted(set(scored["mean"]), reverse=resolve(metric)[0].higher_is_better)[:2]
         for method, mean in zip(scored["method"], scored["mean"], strict=True):
             if mean in values:
                 result[protocol, metric, method, bits] = ("best", "second")[values.index(mean)]
@@ -415,12 +416,15 @@ def as_published(value: float) -> str:
     return "" if math.isnan(value) else f"{value:.{max(3, len(repr(value).partition('.')[2]))}f}"
 
 
-def legend(tidy_frame: pd.DataFrame, table: Mapping) -> str:
-    """What marks and small figures of a printed table mean, in sentences."""
+def legend(tidy_frame: pd.DataFrame, table: Mapping, statistics: str = "") -> str:
+    """What marks and small figures of a printed table mean, in sentences.
+
+    statistics: what the marks of `statistics.cell_marks` mean, from `statistics.marks_legend`.
+    """
     words = ["Best in bold, second underlined.", seeds_sentence(tidy_frame)]
     if any(not math.isnan(printed) for *_, printed in cell_values(tidy_frame, table).values()):
         words.append("In parentheses: as published.")
-    return " ".join(filter(None, words))
+    return " ".join(filter(None, [*words, statistics]))
 
 
 def seeds_sentence(tidy_frame: pd.DataFrame) -> str:

@@ -17,8 +17,9 @@ from reporting.frames import (
     notes,
     panels,
 )
-from reporting.names import metric_name
+from reporting.statistics import cell_marks, marks_legend
 from reporting.titles import family_title, method_title
+from tiebench.metrics import label as metric_label
 
 LATEX_SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -53,6 +54,7 @@ def to_latex(
     digits: int = 3,
     max_columns: int | None = None,
     environment: str | None = None,
+    compared: pd.DataFrame | None = None,
 ) -> str:
     """A table as a complete LaTeX `table` environment that needs only the booktabs package.
 
@@ -60,9 +62,11 @@ def to_latex(
     tabular, each with a \\multicolumn header per group. Scores have `digits` decimals and, in small type, one
     standard deviation where there are several seeds, and the published value in parentheses where the table
     asks for it; the best of a column is bold, the second underlined; a hole is an en dash with a note below.
-    environment: "table", or "table*" over both columns of a paper; by default what the width needs.
+    compared: of `statistics.comparisons`; with it, marks say what is open between a score and the best of its
+    column. environment: "table", or "table*" over both columns of a paper; by default what the width needs.
     """
     mark = marks(tidy_frame)
+    open_of = {} if compared is None else cell_marks(compared)
     reasons, note_of = notes(tidy_frame, table)
     values = cell_values(tidy_frame, table)
     crowded = any(not math.isnan(std) and not math.isnan(printed) for _, std, printed in values.values())
@@ -74,7 +78,9 @@ def to_latex(
     caption = escape_latex(table.get("title") or table["name"]).rstrip(".") + "."
     if table.get("description"):
         caption += " " + escape_latex(table["description"])
-    caption += " " + escape_latex(legend(tidy_frame, table))
+    caption += " " + escape_latex(
+        legend(tidy_frame, table, "" if compared is None else marks_legend(compared))
+    )
     lines = [
         f"\\begin{{{environment}}}[t]",
         r"\centering",
@@ -98,7 +104,8 @@ def to_latex(
                 for group in panel.groups:
                     for bits in group.bits:
                         cell = (group.protocol, group.metric, method, bits)
-                        row.append(_latex_cell(values.get(cell), digits, mark.get(cell), note_of.get(cell)))
+                        note = open_of.get(cell, "") + note_of.get(cell, "")
+                        row.append(_latex_cell(values.get(cell), digits, mark.get(cell), note))
                 lines.append(_latex_row(row, width))
     lines += [r"\bottomrule", r"\end{tabular}"]
     if reasons:
@@ -114,7 +121,7 @@ def _latex_header(panel: Panel, width: int) -> list[str]:
     names, rules, bits, start = [""], [], ["Method"], 2
     for group in panel.groups:
         end = start + len(group.bits) - 1
-        name, subscript = metric_name(group.metric)
+        name, subscript = metric_label(group.metric)
         metric = escape_latex(name) + (f"$_\\mathrm{{{subscript}}}$" if subscript else "")
         # As narrow as its columns: a longer line would widen the last of them.
         lines = textwrap.wrap(group.title, 13 * len(group.bits), break_long_words=False)

@@ -16,25 +16,30 @@ from reporting.frames import (
     marks,
     notes,
 )
-from reporting.names import metric_name
+from reporting.statistics import cell_marks, marks_legend
 from reporting.titles import family_title, method_title
+from tiebench.metrics import label as metric_label
 
 
-def to_markdown(tidy_frame: pd.DataFrame, table: Mapping, digits: int = 3) -> str:
+def to_markdown(
+    tidy_frame: pd.DataFrame, table: Mapping, digits: int = 3, compared: pd.DataFrame | None = None
+) -> str:
     """A table as Markdown: title, description, one pipe table per group, notes.
 
     Scores have `digits` decimals, with +- one standard deviation where there are several seeds, and the
     published value in parentheses where the table asks for it; the best of a column is bold, the second
-    underlined; a hole is an en dash with a note.
+    underlined; a hole is an en dash with a note. compared: of `statistics.comparisons`; with it, marks say
+    what is open between a score and the best of its column.
     """
     mark = marks(tidy_frame)
+    open_of = {} if compared is None else cell_marks(compared)
     reasons, note_of = notes(tidy_frame, table)
     values = cell_values(tidy_frame, table)
     lines = [f"# {_markdown(table.get('title') or table['name'])}", ""]
     if table.get("description"):
         lines += [_markdown(" ".join(table["description"].split())), ""]
     for group in groups(table):
-        name, subscript = metric_name(group.metric)
+        name, subscript = metric_label(group.metric)
         subscript = f"<sub>{subscript}</sub>" if subscript else ""
         lines += [f"## {_markdown(group.title)}, {_markdown(name)}{subscript}", ""]
         lines += ["| Method | " + " | ".join(f"{bits} bits" for bits in group.bits) + " |"]
@@ -51,10 +56,11 @@ def to_markdown(tidy_frame: pd.DataFrame, table: Mapping, digits: int = 3) -> st
                     text = {"best": f"**{text}**", "second": f"<ins>{text}</ins>"}.get(mark.get(cell), text)
                     text += "" if math.isnan(std) else f" ± {std:.{digits}f}"
                     text += "" if math.isnan(published) else f" ({as_published(published)})"
+                    text += f" {open_of[cell]}" if cell in open_of else ""
                     row.append(text + (f" <sup>{note_of[cell]}</sup>" if cell in note_of else ""))
                 lines.append("| " + " | ".join(row) + " |")
         lines.append("")
-    lines += [legend(tidy_frame, table), ""]
+    lines += [legend(tidy_frame, table, "" if compared is None else marks_legend(compared)), ""]
     for note in reasons:
         lines += [f"<sup>{note.mark}</sup> {_markdown(note.cells)} – {_markdown(note.reason)}", ""]
     return "\n".join(lines).rstrip("\n") + "\n"

@@ -542,7 +542,7 @@ class TableView:
     sources of published values; figures: name of the figure's module -> Drawing; statistics: one row per
     cell with the columns table, protocol, metric, method, bits, ci_low, ci_high, best, difference,
     difference_low, difference_high, p_adjusted and verdict, or None: `statistics.comparisons`; ranks: of
-    `statistics.ranks`, or None; claims: of `claims.judge`; files: name -> text of what the page
+    `average_ranks.ranks`, or None; claims: of `claims.judge`; files: name -> text of what the page
     offers for download.
     """
 

@@ -22,7 +22,7 @@ def table_files(
         frames.to_csv(tidy),
         frames.to_csv(compared),
         frames.to_csv(claims.to_frame(judged)),
-        markdown.to_markdown(tidy, table) + markdown.claims_to_markdown(judged),
-        latex.to_latex(tidy, table),
+        markdown.to_markdown(tidy, table, compared=compared) + markdown.claims_to_markdown(judged),
+        latex.to_latex(tidy, table, compared=compared),
     )
     return dict(zip(ENDINGS, texts, strict=True))

@@ -6,10 +6,10 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from reporting.average_ranks import ranks
 from reporting.drawing import INK, SURFACE, NothingToDraw, colour, heading, styled, text_width
 from reporting.figures import DEFAULT, Options
 from reporting.frames import EN_DASH
-from reporting.statistics import ranks
 from reporting.titles import method_title
 
 TITLE = "Average ranks"
@@ -38,7 +38,7 @@ SIZE, TITLE_SIZE, NOTE_SIZE = 8.0, 9.0, 7.5
 
 
 def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT) -> Figure:
-    """The critical-difference diagram of Demšar (JMLR 2006), from `statistics.ranks`.
+    """The critical-difference diagram of Demšar (JMLR 2006), from `average_ranks.ranks`.
 
     An axis of average ranks, 1 at the left; the better half of the methods is named at the left, the worse at
     the right, each with its rank, a line of the method's colour leading to its place on the axis. Thick bars

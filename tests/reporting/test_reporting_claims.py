@@ -1,5 +1,6 @@
 """Claims of a paper: the schema, the paper's own figures, hand-made outcomes of each kind, holes."""
 
+import dataclasses
 import json
 import math
 import warnings
@@ -11,7 +12,8 @@ import pytest
 import yaml
 from scipy import stats
 
-from reporting import claims, markdown, statistics
+from reporting import claims, comparing, markdown, statistics
+from tiebench import metrics
 
 ROOT = Path(__file__).parents[2]
 HE2018 = yaml.safe_load((ROOT / "config" / "claims" / "he2018.yaml").read_text())
@@ -183,7 +185,7 @@ def test_reproduced_with_the_numbers_of_the_table_of_statistics():
         assert figure["high"] == pytest.approx(-row["difference_low"], abs=1e-15)
         assert figure["p"] == pytest.approx(row["p"], rel=1e-9)
     # Holm's over the claim's comparisons
-    assert [figure["p_adjusted"] for figure in found["figures"]] == statistics.holm(
+    assert [figure["p_adjusted"] for figure in found["figures"]] == comparing.holm(
         [figure["p"] for figure in found["figures"]]
     ).tolist()
 
@@ -201,7 +203,7 @@ def test_differences_that_cannot_be_told_apart_decide_nothing():
     found = judged(BEST, table(), records)
     assert found["verdict"] == "not decidable"
     assert [figure["outcome"] for figure in found["figures"]] == ["for", "for", "open", "for"]
-    assert found["figures"][2]["reason"] == "the two cannot be told apart"
+    assert found["figures"][2]["reason"] == "neither queries nor seeds decide"
     assert found["summary"].startswith("4 comparisons: 3 for the claim, 0 against it, 1 open")
 
 
@@ -250,9 +252,12 @@ def test_without_scores_per_query_seeds_decide():
     found = judged(BEST, table(), records)
     assert found["verdict"] == "reproduced"
     assert found["summary"].endswith("; no scores per query: tested over seeds alone.")
-    assert found["figures"][0]["low"] is None
-    expected = stats.ttest_ind([0.6, 0.601, 0.602], [0.5, 0.501, 0.502], equal_var=False).pvalue
-    assert found["figures"][0]["p"] == pytest.approx(expected, rel=1e-6)
+    # Three methods with equal variances: the t-test with their pooled variance, 6 degrees of freedom.
+    error = 0.001 * math.sqrt(2 / 3)
+    assert found["figures"][0]["p"] == pytest.approx(2 * stats.t.sf(0.1 / error, 6), rel=1e-6)
+    half = stats.t.isf(0.025, 6) * error
+    assert found["figures"][0]["low"] == pytest.approx(0.1 - half)
+    assert found["figures"][0]["high"] == pytest.approx(0.1 + half)
     nothing = judged(BEST, table(seeds=[0]), records)
     assert nothing["verdict"] == "not decidable"
     assert nothing["figures"][0]["reason"].startswith("nothing to test with")
@@ -277,7 +282,7 @@ def test_what_holm_takes_away_is_said():
         assert figure["outcome"] == "open" and "not among this many comparisons" in figure["reason"]
     assert found["verdict"] == "not decidable"
     assert found["summary"].startswith(
-        "9 comparisons: 0 for the claim, 0 against it, 9 open; the side that should be above is so in 9;"
+        "9 comparisons: 0 for the claim, 0 against it, 9 open; the side that should be better is so in 9;"
     )
 
 
@@ -313,8 +318,33 @@ def test_claims_about_other_cells_are_not_judged():
         {"kind": "larger_gain_at_short_codes", "methods": ["talr_ap"], "others": ["lsh"], "up_to": 32},
     ):
         assert claims.judge([file(**claim)], table(), records) == []
-    with pytest.raises(ValueError, match="claim one: kind 'worst' is not known"):
+    with pytest.raises(ValueError, match="claim one: there is no kind 'worst'; known: best, above"):
         claims.judge([file(kind="worst")], table(), records)
+
+
+@pytest.mark.parametrize(
+    ("part", "claim"),
+    [
+        ("where", BEST | {"where": {"metric": "app"}}),
+        ("where", BEST | {"where": {"metric": ["ap", "app"]}}),
+        ("left", {"kind": "side_above", "left": {"metric": "app"}, "right": {"metric": "ap"}}),
+    ],
+)
+def test_a_claim_on_an_unknown_metric_is_refused_and_never_dropped(part, claim):
+    with pytest.raises(ValueError, match=f"claim one, {part}: there is no metric 'app'; did you mean 'ap'"):
+        claims.judge([file(**claim)], table(), [])
+
+
+def test_where_lower_is_better_the_lower_side_is_above(monkeypatch):
+    lower = dataclasses.replace(metrics.METRICS["ap"], name="cost", higher_is_better=False)
+    monkeypatch.setitem(metrics.METRICS, "cost", lower)
+    asked = table(blocks=[{"protocol": "digits", "metric": "cost", "bits": [12]}])
+    scores = {"talr_ap": (0.1,), "mihash": (0.5,), "lsh": (0.6,)}
+    found = judged(BEST, asked, runs_of(scores, bits=(12,), metric="cost"))
+    assert found["verdict"] == "reproduced"
+    assert all(figure["difference"] < 0 for figure in found["figures"])
+    higher = {"talr_ap": (0.9,), "mihash": (0.5,), "lsh": (0.6,)}
+    assert judged(BEST, asked, runs_of(higher, bits=(12,), metric="cost"))["verdict"] == "not reproduced"
 
 
 def test_neither_the_order_of_records_nor_other_claims_change_anything():

@@ -18,7 +18,7 @@ def work(options):
 
 def _view(settings):
     """Everything of one table that stands on a page."""
-    from reporting import claims, frames, page, statistics, table_files
+    from reporting import average_ranks, claims, frames, page, statistics, table_files
     from reporting.records import ALSO, table_records
 
     table = settings["table"]
@@ -33,7 +33,7 @@ def _view(settings):
         published=settings["published"],
         figures=_figures(settings, records),
         statistics=compared,
-        ranks=statistics.ranks(table, records),
+        ranks=average_ranks.ranks(table, records),
         claims=judged,
         files={
             f"{table['name']}{ending}": text

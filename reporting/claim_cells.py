@@ -1,0 +1,91 @@
+"""The cells of a table that a claim looks at, with the scores of their runs."""
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+
+from reporting.comparing import Sample, pool, sample
+from reporting.frames import by_cell, groups, score_of
+from reporting.titles import method_title, protocol_title
+from tiebench.metrics import label
+
+
+class ClaimCells:
+    """The cells of a table that a claim may look at, with the scores of their runs."""
+
+    def __init__(self, table: Mapping, records: Sequence[Mapping], claim: Mapping):
+        self.table = table
+        self.seeds = table["seeds"]
+        self.runs = by_cell(table, records)
+        self.everything: dict[tuple, None] = {}
+        self._columns: dict[tuple, dict[str, Sample]] = {}
+        for group in groups(table):
+            for bits, method in itertools.product(group.bits, group.methods):
+                self.everything[group.protocol, group.metric, bits, method] = None
+        where = claim.get("where") or {}
+        self.cells = [
+            cell
+            for cell in self.everything
+            if all(
+                value in as_list(where.get(key, value))
+                for key, value in zip(("protocol", "metric", "bits", "methods"), cell, strict=True)
+            )
+        ]
+        stated = [cell for cell in self.cells if cell[0] in claim["stated_for"]]
+        self.elsewhere = not stated
+        self.cells = stated or self.cells
+
+    def columns(self) -> dict[tuple[str, str, int], list[str]]:
+        """(protocol, metric, bits) -> methods, in the order of the table."""
+        columns: dict[tuple[str, str, int], list[str]] = {}
+        for protocol, metric, bits, method in self.cells:
+            columns.setdefault((protocol, metric, bits), []).append(method)
+        return columns
+
+    def sample(self, protocol: str, metric: str, bits: int, method: str) -> tuple[Sample | None, str]:
+        """The scores of a cell, None where no seed has one, and why seeds have none, "" where all have."""
+        runs = self.runs.get((protocol, method, bits), {})
+        scores = self._column(protocol, metric, bits).get(method) or sample(runs, metric)
+        lacking = [seed for seed in self.seeds if seed not in scores.means]
+        told = "; ".join(dict.fromkeys(score_of(runs.get(seed), metric)[2] for seed in lacking))
+        some = f"seed{'s' * (len(lacking) > 1)} {joined(lacking)}: " if lacking and scores.means else ""
+        why = f"{self.title(method)}, {bits} bits: {some}{told}" if lacking else ""
+        return scores if scores.means else None, why
+
+    def _column(self, protocol: str, metric: str, bits: int) -> dict[str, Sample]:
+        """The samples of a column of the table, with their seed variances pooled."""
+        column = (protocol, metric, bits)
+        if column not in self._columns:
+            methods = [cell[3] for cell in self.everything if cell[:3] == column]
+            runs = {method: self.runs.get((protocol, method, bits), {}) for method in methods}
+            self._columns[column] = pool({method: sample(runs[method], metric) for method in methods})
+        return self._columns[column]
+
+    def scored(self, protocol: str, metric: str, bits: int, method: str) -> bool:
+        """Whether some run of a cell has a score of a metric, asked for or not."""
+        return any(
+            score_of(record, metric)[0] is not None
+            for record in self.runs.get((protocol, method, bits), {}).values()
+        )
+
+    def title(self, method: str) -> str:
+        return method_title(self.table, method)
+
+    def place(self, protocol: str, metric: str | None = None, bits: int | None = None) -> str:
+        """A cell's column in words."""
+        words = [protocol_title(self.table, protocol)]
+        words += [] if metric is None else [metric_words(metric)]
+        return ", ".join(words + ([] if bits is None else [f"{bits} bits"]))
+
+
+def as_list(value) -> list:
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def metric_words(metric: str) -> str:
+    text, subscript = label(metric)
+    return f"{text}_{subscript}" if subscript else text
+
+
+def joined(words: Iterable) -> str:
+    *others, last = map(str, words)
+    return f"{', '.join(others)} and {last}" if others else last

@@ -1,0 +1,256 @@
+"""Two sets of runs compared: tests over queries, over training seeds, over both, and Holm's correction.
+
+Scores vary for two reasons. Other queries would give other means: `query_test`. A method trained from another
+seed would give other codes: `seed_test`. The design is crossed, every run answers the same queries, so the
+variance of a difference is the sum of the two, and `difference` tests and bounds it with both.
+"""
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from scipy.special import ndtri, stdtr, stdtrit
+
+from reporting.frames import score_of, t_interval
+
+LEVEL = 0.05
+# Degrees of freedom that the mean seed variance of a column is worth beside a method's own: see `pool`.
+POOL_WEIGHT = 4
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Scores of one side of a comparison: seed -> mean, and seed -> float64 (Q,) where those are known.
+
+    variance: of a run's mean over seeds, as `pool` estimates it, NaN where no seed was repeated; freedom: its
+    degrees of freedom; pool_freedom: those of all runs that it was estimated from.
+    """
+
+    means: Mapping[int, float]
+    per_query: Mapping[int, np.ndarray] = field(default_factory=dict)
+    variance: float = math.nan
+    freedom: float = 0.0
+    pool_freedom: float = 0.0
+
+    def average(self, seeds: Iterable[int]) -> np.ndarray:
+        """Mean over seeds of the scores per query, float64 (Q,)."""
+        return np.mean([self.per_query[seed] for seed in seeds], axis=0)
+
+
+def sample(runs: Mapping[int, Mapping], metric: str) -> Sample:
+    """The scores that runs of one cell, seed -> record, have of a metric; runs without one are left out.
+
+    Raises ValueError for a score that is not a finite number.
+    """
+    means, per_query = {}, {}
+    for seed, record in runs.items():
+        score, _, _ = score_of(record, metric)
+        if score is None:
+            continue
+        means[seed] = score
+        scores = (record.get("per_query") or {}).get(metric)
+        if scores is not None:
+            scores = np.asarray(scores, dtype=np.float64)
+            if not np.isfinite(scores).all():
+                run = "/".join(str(record[part]) for part in ("protocol", "method", "bits", "seed"))
+                raise ValueError(f"run {run}: {metric} of a query is not a finite number")
+            per_query[seed] = scores
+    return Sample(means, per_query)
+
+
+def pool(samples: Mapping[str, Sample]) -> dict[str, Sample]:
+    """Samples of one column, each with its seed variance: its own, shrunk towards the other methods' mean.
+
+    With three seeds a method's own variance has two degrees of freedom, and a test with it finds next to
+    nothing. Methods of one column are scored alike, and their variances are similar: in the quick table, 12
+    columns of 12 methods with 3 seeds, logarithms of variances spread no more than equal variances would. So
+    the mean variance of the column's other methods, weighted by degrees of freedom, counts for POOL_WEIGHT
+    degrees of freedom (fewer where the others have fewer) beside a method's own:
+
+        variance = (w * others + f * own) / (w + f),  w = min(POOL_WEIGHT, D - f)
+
+    with f = seeds - 1 and D the sum of all f. This is the moderated variance of Smyth (2004), "Linear models
+    and empirical Bayes methods", with a fixed weight: estimated from a few methods, the weight itself is
+    mostly noise. Assumptions: seeds are independent, means of runs are roughly normal, and variances of a
+    column are alike. Where standard deviations differ by a factor of three, the noisiest pair of methods is
+    called different in 15 to 20 of 100 columns instead of 5, two quiet ones hardly ever (simulated). The more
+    seeds, the less the pool counts.
+
+    A method whose seeds all have the same score is taken for deterministic: its variance is 0, and it is not
+    part of the pool.
+    """
+    own: dict[str, tuple[float, int]] = {}
+    for name, one in samples.items():
+        if len(one.means) > 1:
+            own[name] = t_interval(list(one.means.values()))[1] ** 2, len(one.means) - 1
+    random = [(variance, freedom) for variance, freedom in own.values() if variance > 0]
+    total = sum(freedom for _, freedom in random)
+    weighted = math.fsum(variance * freedom for variance, freedom in random)
+    result = dict(samples)
+    for name, (variance, freedom) in own.items():
+        if variance > 0:
+            weight = min(POOL_WEIGHT, total - freedom)
+            others = max(0.0, weighted - variance * freedom) / (total - freedom) if weight else 0.0
+            variance = (weight * others + freedom * variance) / (weight + freedom)
+            freedom += weight
+        result[name] = replace(
+            samples[name], variance=variance, freedom=float(freedom), pool_freedom=float(total)
+        )
+    return result
+
+
+# -- one difference -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What `difference` finds: left minus right over shared seeds; NaN and None where there is nothing.
+
+    mean: the difference; low, high: its 95% interval; per_query: float64 (Q,); p_queries, p_seeds, p: two-
+    sided p values over queries, over seeds, over both; variance: the sum of both sides' seed variances.
+    """
+
+    mean: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    per_query: np.ndarray | None = None
+    p_queries: float = math.nan
+    p_seeds: float = math.nan
+    p: float = math.nan
+    variance: float = math.nan
+
+
+def difference(left: Sample, right: Sample, same_runs: bool = False, confidence: float = 0.95) -> Difference:
+    """Left minus right, over the seeds that both have.
+
+    * p_queries: `query_test` of the scores per query, averaged over seeds. It needs them for each shared seed
+      of both sides, and equally many, which must be the same queries.
+    * p_seeds: `seed_test` of the means, with the variances that `pool` estimated; with same_runs (the same
+      codes, scored in two ways) of the differences of each run. It needs two seeds on each side.
+    * p and the interval: Student's, of mean / sqrt(V) with V = V_queries + V_seeds, the squared standard
+      errors of the two tests, and Satterthwaite's degrees of freedom
+      V^2 / (V_queries^2 / (Q - 1) + V_seeds^2 / f). What queries and seeds explain together is counted in
+      both terms, so the test is slightly conservative. p is never less than p_queries or p_seeds, which few
+      degrees of freedom could bring about. Where one of the tests is impossible, p is that of the other.
+    """
+    seeds = [seed for seed in left.means if seed in right.means]
+    if not seeds:
+        return Difference()
+    mean = statistics.mean(left.means[s] for s in seeds) - statistics.mean(right.means[s] for s in seeds)
+    scale = max(abs(value) for side in (left, right) for value in side.means.values())
+    rows, queries = None, None
+    sizes = {len(side.per_query.get(seed, ())) for side in (left, right) for seed in seeds}
+    if len(sizes) == 1 and sizes != {0}:
+        rows = left.average(seeds) - right.average(seeds)
+        queries = query_error(rows, scale)
+    if same_runs:
+        spread = seed_error_of_runs([left.means[s] - right.means[s] for s in seeds])
+    else:
+        spread = seed_error(left, right, len(seeds))
+    errors = [error for error in (queries, spread) if error is not None]
+    p_queries, p_seeds = (p_value(mean, [error] if error else [], scale) for error in (queries, spread))
+    low, high = t_bounds(mean, errors, confidence)
+    return Difference(
+        mean=mean,
+        low=low,
+        high=high,
+        per_query=rows,
+        p_queries=p_queries,
+        p_seeds=p_seeds,
+        p=max([p_value(mean, errors, scale), *(p for p in (p_queries, p_seeds) if not math.isnan(p))]),
+        variance=left.variance + right.variance,
+    )
+
+
+def query_error(rows: np.ndarray, scale: float = 1.0) -> tuple[float, float] | None:
+    """Squared standard error over queries of a mean difference, and its degrees of freedom, Q - 1.
+
+    rows: float64 (Q,), differences of seed-averaged scores of the same queries: the error is that of the
+    paired t-test. The t-test, because comparisons of tests for information retrieval found it as good as the
+    randomisation test and the bootstrap and better calibrated or stronger than the sign and Wilcoxon tests:
+    Smucker, Allan and Carterette (CIKM 2007) on systems of TREC, Urbano, Lima and Hanjalic (SIGIR 2019) on
+    simulated systems with known differences. None for one query. Differences that rounding alone makes
+    unequal, within 1e-12 of `scale`, have the error 0.
+    """
+    if len(rows) < 2:
+        return None
+    if np.ptp(rows) <= 1e-12 * scale:
+        return 0.0, len(rows) - 1.0
+    return float(rows.var(ddof=1) / len(rows)), len(rows) - 1.0
+
+
+def seed_error(left: Sample, right: Sample, seeds: int) -> tuple[float, float] | None:
+    """Squared standard error over seeds of a difference of two means over `seeds` runs, and its freedom.
+
+    With the variances of `pool`, and Satterthwaite's degrees of freedom, at most those of the whole pool.
+    None where a side has fewer than two seeds.
+    """
+    if min(len(left.means), len(right.means)) < 2 or math.isnan(left.variance + right.variance):
+        return None
+    parts = [(side.variance / seeds, side.freedom) for side in (left, right)]
+    total = sum(part for part, _ in parts)
+    if total == 0:
+        return 0.0, 1.0
+    freedom = total**2 / sum(part**2 / own for part, own in parts if part)
+    return total, min(freedom, max(left.pool_freedom, right.pool_freedom))
+
+
+def seed_error_of_runs(differences: Sequence[float]) -> tuple[float, float] | None:
+    """Squared standard error of the mean of paired differences of runs, and its freedom; None for one run."""
+    if len(differences) < 2:
+        return None
+    return t_interval(differences)[1] ** 2 / len(differences), len(differences) - 1.0
+
+
+def _together(errors: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """The sum of independent squared errors, and Satterthwaite's degrees of freedom."""
+    total = sum(error for error, _ in errors)
+    return total, total**2 / sum(error**2 / freedom for error, freedom in errors) if total else 1.0
+
+
+def p_value(mean: float, errors: Sequence[tuple[float, float]], scale: float = 1.0) -> float:
+    """Two-sided p of a difference with these squared standard errors, (error, freedom) each; NaN for none.
+
+    Without any error p is 1 for a difference of 0, within 1e-12 of `scale`, and 0 for any other.
+    """
+    if not errors:
+        return math.nan
+    total, freedom = _together(errors)
+    if total == 0:
+        return 1.0 if abs(mean) <= 1e-12 * scale else 0.0
+    return float(2 * stdtr(freedom, -abs(mean) / math.sqrt(total)))
+
+
+def t_bounds(
+    mean: float, errors: Sequence[tuple[float, float]], confidence: float = 0.95
+) -> tuple[float, float]:
+    """Student's interval of a difference with these squared standard errors; NaN for none."""
+    if not errors:
+        return math.nan, math.nan
+    total, freedom = _together(errors)
+    half = float(stdtrit(freedom, (1 + confidence) / 2)) * math.sqrt(total)
+    return mean - half, mean + half
+
+
+def holm(p: Sequence[float]) -> np.ndarray:
+    """p values adjusted by the step-down procedure of Holm (1979), float64 (n,); NaN is not counted."""
+    p = np.asarray(p, dtype=np.float64)
+    order = np.argsort(p, kind="stable")[: np.count_nonzero(~np.isnan(p))]
+    result = np.full(len(p), np.nan)
+    result[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(order), 0, -1)), 1.0)
+    return result
+
+
+def seeds_needed(mean: float, variance: float, comparisons: int = 1, power: float = 0.8) -> float:
+    """Seeds per method with which a difference of this size would be found over seeds; inf for no difference.
+
+    variance: the sum of both sides' seed variances. The normal approximation at level LEVEL, two-sided,
+    divided by the number of comparisons, with the given power. A rough plan: it takes the difference and the
+    variance for the true ones.
+    """
+    if mean == 0 or math.isnan(mean + variance):
+        return math.inf
+    quantile = float(ndtri(power) - ndtri(LEVEL / 2 / comparisons))
+    return max(2.0, math.ceil(quantile**2 * variance / mean**2))
