@@ -143,7 +143,7 @@ OVERRIDES = {
         {"datasets": {"d": {"loader": "images", "options": yaml.safe_load("&a {x: *a}")}}},
         ["datasets.d.options", "deeper than 30"],
     ),
-    "text that is none": (of_table(title="a\0b"), ["tables.mine.title", "no text"]),
+    "text that is none": (of_table(title="a\0b"), ["tables.mine.title", "control or invalid characters"]),
     "hyper-parameters of a length twice": (
         of_defaults(by_bits={8: {"epochs": 2}, "8": {"epochs": 3}}),
         ["talr_ap.defaults.by_bits.8", "twice"],
@@ -217,7 +217,7 @@ YAML_FILES = {
     "cut short": (b"device: [cpu\n", "not valid YAML"),
     "a key twice": (
         b"device: cpu\nthreads: {}\ndevice: cuda\n",
-        "line 3: not valid YAML (the key 'device' twice)",
+        "line 3: not valid YAML (duplicate key 'device')",
     ),
     "a zero byte": (b"device: \0\n", "not valid YAML"),
     "a Python object": (b"device: !!python/object/apply:os.getcwd []\n", "line 1: not valid YAML"),

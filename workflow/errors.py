@@ -1,5 +1,5 @@
-"""What a mistake in the configuration raises."""
+"""The error of a mistake in the configuration."""
 
 
 class ConfigurationError(ValueError):
-    """A mistake in the configuration, as one line that names file, key and what would be right."""
+    """A mistake in the configuration: one line that names file, key and what is allowed."""

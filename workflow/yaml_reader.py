@@ -1,4 +1,4 @@
-"""Settings as they are written: YAML of plain values, and nothing else."""
+"""Reading YAML files of plain values: mappings, lists, text, numbers and booleans."""
 
 import math
 
@@ -9,7 +9,7 @@ from workflow.errors import ConfigurationError
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
-    """YAML of plain values, in which a key that stands twice is a mistake: the first would be lost."""
+    """Safe YAML, in which a duplicate key is an error: PyYAML would silently keep the last one."""
 
     def construct_mapping(self, node, deep=False):
         seen = set()
@@ -17,7 +17,7 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
             if isinstance(key, yaml.ScalarNode):
                 if key.value in seen and key.value != "<<":
                     where = key.start_mark
-                    raise yaml.constructor.ConstructorError(None, None, f"the key {key.value!r} twice", where)
+                    raise yaml.constructor.ConstructorError(None, None, f"duplicate key {key.value!r}", where)
                 seen.add(key.value)
         return super().construct_mapping(node, deep)
 
@@ -31,7 +31,7 @@ def read_settings(path):
     except OSError as error:
         raise ConfigurationError(f"{path}: {error.strerror}") from error
     except (yaml.YAMLError, ValueError, LookupError, RecursionError) as error:
-        # Not YAMLError only: dates and numbers that there are not end in what Python says of them.
+        # Not YAMLError only: impossible dates and numbers raise other errors.
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
         problem = " ".join(str(getattr(error, "problem", None) or error).split())
@@ -44,10 +44,10 @@ DEEPEST = 30
 
 
 def check_plain(values, file, keys=()):
-    """Raise ConfigurationError for what no setting is: what stays can be merged, shown and kept as JSON.
+    """Raise ConfigurationError for values that cannot be merged, printed and stored as JSON.
 
-    Settings are made of mappings from names or numbers, lists, text, integers of 64 bits, finite numbers,
-    booleans and nothing at all.
+    Allowed are mappings from text or integers, lists, text, integers of 64 bits, finite numbers, booleans and
+    null.
     """
 
     def fail(message):
@@ -58,7 +58,7 @@ def check_plain(values, file, keys=()):
         fail(f"must be a mapping from keys to values, not a {type(values).__name__}")
     if len(keys) > DEEPEST:
         keys = keys[:3]
-        fail(f"goes deeper than {DEEPEST} levels")
+        fail(f"is nested deeper than {DEEPEST} levels")
     if isinstance(values, dict):
         for key, value in values.items():
             if isinstance(key, bool) or not isinstance(key, (str, int)):
@@ -70,13 +70,13 @@ def check_plain(values, file, keys=()):
             check_plain(value, file, (*keys, f"[{index}]"))
     elif isinstance(values, str):
         if any(ord(character) < 32 and character not in "\n\t" for character in values) or not _utf8(values):
-            fail("holds characters that are no text")
+            fail("contains control or invalid characters")
     elif isinstance(values, float):
         if not math.isfinite(values):
             fail(f"must be a finite number, not {values}")
     elif isinstance(values, int) and not isinstance(values, bool):
         if not -(2**63) <= values < 2**63:
-            fail("is an integer of more than 64 bits")
+            fail("is an integer that exceeds 64 bits")
     elif values is not None and not isinstance(values, bool):
         fail(f"is a {type(values).__name__}, not text or a number: write it in quotes")
 
@@ -84,6 +84,6 @@ def check_plain(values, file, keys=()):
 def _utf8(text):
     try:
         text.encode("utf-8")
-    except UnicodeEncodeError:  # half of a character
+    except UnicodeEncodeError:  # a lone surrogate
         return False
     return True
