@@ -265,12 +265,12 @@ MISTAKES = {
     ),
     "negative value": (of_published(value=-0.1), ["published.mine.values[0].value", "between 0 and 1"]),
     "published method that no value has": (
-        of_published({"sdh": {"title": "SDH"}}, method="lsh"),
-        ["published.mine.methods.sdh", "no value"],
+        of_published({"cnnh": {"title": "CNNH"}}, method="lsh"),
+        ["published.mine.methods.cnnh", "no value"],
     ),
     "published method without a title": (
-        of_published({"sdh": {}}, method="sdh"),
-        ["published.mine.methods.sdh", "'title' is missing"],
+        of_published({"cnnh": {}}, method="cnnh"),
+        ["published.mine.methods.cnnh", "'title' is missing"],
     ),
     "claim on an unknown metric": (
         of_claim(where={"metric": "app"}),
@@ -623,13 +623,13 @@ def test_hyperparameters_go_from_general_to_special():
 
 
 def test_published_scores_of_a_method_that_the_suite_has_not_need_its_title():
-    sdh = {"sdh": {"title": "SDH"}}
-    found = load(ROOT, of_published(sdh, method="sdh"))
-    assert found["published"]["mine"]["methods"] == sdh
+    cnnh = {"cnnh": {"title": "CNNH"}}
+    found = load(ROOT, of_published(cnnh, method="cnnh"))
+    assert found["published"]["mine"]["methods"] == cnnh
     # A claim may then name the method too.
-    load(ROOT, of_published(sdh, method="sdh") | of_claim(method="sdh"))
-    with pytest.raises(ConfigurationError, match="'sdh'"):
-        load(ROOT, of_published(method="sdh"))
+    load(ROOT, of_published(cnnh, method="cnnh") | of_claim(method="cnnh"))
+    with pytest.raises(ConfigurationError, match="'cnnh'"):
+        load(ROOT, of_published(method="cnnh"))
 
 
 @pytest.mark.parametrize(
