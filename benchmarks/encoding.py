@@ -1,4 +1,4 @@
-"""Items to codes, and images to features: items a second, beside one matrix product and scikit-learn."""
+"""Items to codes, and images to features: items/s; compared with a matrix product and scikit-learn."""
 
 import tempfile
 import warnings
@@ -27,9 +27,10 @@ def run(report, quick):
     items = np.random.default_rng(0).random((2048 if quick else 8192, FEATURES), np.float32)
     report.write(
         "## Encoding: items to codes",
-        f"{FEATURES} float32 features an item, {BITS} bits, hash functions drawn at random: what they cost "
-        "does not depend on what they learned. The limit is the matrix product that the functions cannot do "
-        "without (for trees, that of a linear method). Peers, but for trees, were checked to make the same "
+        f"{FEATURES} float32 features per item, {BITS} bits, hash functions drawn at random, since their "
+        "cost does not depend on what they learned. The limit is the matrix product that every such "
+        "function needs (for trees, that of a linear method). Peers, except trees, were checked to "
+        "produce the same "
         "codes.",
     )
     summary = []
@@ -173,9 +174,10 @@ SECTIONS = (_linear_deep, _itq, _bre_linear, _bre_kernel, _trees)
 def _features(report, quick):
     report.write(
         "## Feature extraction: images to features",
-        "Random weights, images that have the network's size already. Extraction reads, prepares, goes "
-        "forward and writes a file that survives interruptions; it also hashes images and weights, once a "
-        "file. Its features were checked to be those of the forward pass.",
+        "Random weights; the images already have the size that the network expects. Extraction reads "
+        "and prepares images, runs the forward pass and writes a file that survives interruptions; it "
+        "also hashes images and weights, once per file. Its features were checked to equal those of the "
+        "forward pass.",
     )
     rows, summary = [], []
     for architecture, count, batch in (("small", 256, 64), ("vgg_f", 8 if quick else 32, 8)):

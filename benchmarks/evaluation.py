@@ -201,8 +201,8 @@ def _compare(report, codes, by_hand, libraries, cuda, rounds, quick):
     where = f"{shape.name}, {bits} bits"
     report.write(
         f"### {where}: {shape.queries:,} x {shape.items:,}, {shape.labels} {kind}",
-        "Rows with a number of queries ran on so many and are extrapolated linearly to all of them. All "
-        "histograms and metrics were checked to agree first.",
+        "Rows that state a number of queries were measured on that many and extrapolated linearly to "
+        "all of them. All histograms and metrics were first checked to agree.",
     )
     report.times(seen, JOINT, list(counting), {RATE: rate})
     report.times(seen, WHOLE, list(whole), {RATE: rate})
@@ -336,8 +336,8 @@ def _growth(report, quick):
     )
     report.write(
         "### Growth of joint_histograms and of score",
-        "The exponent is that of the step from the row above: log of the ratio of times over log of the "
-        "ratio of sizes. Above 64 bits the popcount kernel serves.",
+        "The exponent is that of the step from the row above: log of the ratio of times divided by log "
+        "of the ratio of sizes. Above 64 bits the popcount kernel is used.",
     )
     for name, values, make in series:
         competitors = {}
@@ -396,9 +396,9 @@ def _fresh(report, quick):
                     cold = probe.run("first", file, cache)
         report.write(
             "### Peak memory of score, in a fresh process",
-            "Above loading: less the peak of a process that only imports the same and loads the arrays. "
-            "Above kernels: less that of one which also scores 8 queries against 1,000 items, and so holds "
-            "the compiled kernels and what loads them.",
+            "Above loading: minus the peak of a process that only imports the same modules and loads "
+            "the arrays. Above kernels: minus the peak of a process that also scores 8 queries against "
+            "1,000 items, and therefore holds the compiled kernels and the code that loads them.",
         )
         report.rows(
             [
@@ -417,7 +417,7 @@ def _fresh(report, quick):
             ["kernels", "imports (numba included)", "first score", "second score", "difference"],
             [
                 (name, duration(seen["import"]), *map(duration, seen["calls"]), _pause(seen["calls"]))
-                for name, seen in (("cached (as after set-up)", first), ("empty cache: compiled", cold))
+                for name, seen in (("cached (as after setup)", first), ("empty cache: compiled", cold))
             ],
         )
         pause = first["calls"][0] - first["calls"][1]

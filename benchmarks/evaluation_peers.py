@@ -1,4 +1,4 @@
-"""Other ways to evaluate codes, on one thread: what people use, and what the machine could do at most."""
+"""Other ways to evaluate codes, on one thread: common implementations, and the limits of the machine."""
 
 import numpy as np
 from numba import njit
@@ -96,7 +96,7 @@ def scalar_histograms_of_words(query, database, bits, levels, counts):
 
 
 def argsort_average_precision(query, database, query_labels, database_labels, at=None):
-    """Mean average precision as the field's code computes it: sort by distance, ties as the sort leaves them.
+    """Mean average precision as the field's code computes it: sort by distance, ties in the sort's order.
 
     After CalcTopMap of DeepHash-pytorch and its many copies: codes float32 (n, b) in {-1, +1}; labels (n, L),
     one-hot or multi-hot; a query at a time. Divides by the hits among the first `at`. Those programs keep
@@ -127,7 +127,7 @@ def sklearn_ndcg(distances, affinities):
 
 @njit(cache=True, boundscheck=False)
 def sum_of_distances(query, database):
-    """Sum of the Hamming distances of all pairs of 64-bit words: XOR and popcount, and nothing else."""
+    """Sum of the Hamming distances of all pairs of 64-bit words: XOR and popcount only."""
     total = np.uint64(0)
     block = 2048  # words that stay in the level-1 cache
     for begin in range(0, len(database), block):

@@ -15,7 +15,7 @@ _FLAGS = ("-O3", "-march=native", "-shared", "-fPIC")
 
 
 class Unavailable(Exception):
-    """There is no C compiler here, or it does not take the file; the message says which."""
+    """There is no C compiler, or it cannot compile the file; the message says which."""
 
 
 def load():
@@ -70,7 +70,7 @@ class Prepared:
 
 
 def count_with_the_product(prepared, counts):
-    """evaluation's kernel alone, on the same preparation."""
+    """The library's kernel alone, on the same preparation."""
     _bitslice.count_equal_labels(
         prepared.planes, prepared.items, prepared.masks, prepared.begin, prepared.end, prepared.bits, counts
     )  # fmt: skip

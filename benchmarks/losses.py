@@ -1,4 +1,4 @@
-"""Training losses: the listwise objectives with their gradient, against the paper's appendix and autograd."""
+"""Training losses: listwise objectives and their gradient, beside the paper's appendix and plain autograd."""
 
 import math
 from types import SimpleNamespace
@@ -67,7 +67,7 @@ def ways(codes, affinity, bins, objective, with_autograd=True, with_appendix=Tru
 
 
 def check(competitors, what):
-    """Hold all values and gradients against the first competitor's. Raises `Disagreement`."""
+    """Compare all values and gradients with the first competitor's. Raises `Disagreement`."""
     (_, reference), *others = competitors.items()
     value, gradient = reference()
     scale = gradient.abs().max().item()
@@ -86,8 +86,8 @@ def run(report, quick):
     rounds = 5 if quick else 11
     report.write(
         "## Losses: objective and gradient with respect to the codes",
-        "float32; every item of a batch of M is a query against the rest. All ways were checked in this run "
-        f"to agree to {TOLERANCE:g} (value; gradient relative to its largest entry).",
+        "float32; every item of a batch of M is a query against the others. All implementations were "
+        f"checked in this run to agree to {TOLERANCE:g} (value; gradient relative to its largest entry).",
     )
     summary = []
     for section in (_objectives, _likelihoods, _batch_sizes, _levels, _bins, _steps, _first_call):
@@ -199,8 +199,8 @@ def _likelihoods(report, rounds, quick):
     items, database = 256, 5000
     report.write(
         f"### Likelihoods of pairs and triplets, M = {items}, {BITS} bits, {database:,} items of 10 classes",
-        "DPSH: a batch with all items. HashNet: two batches with each other; its method is autograd itself. "
-        "DTSH: 9 groups of 50 x 50 triplets an anchor.",
+        "DPSH: a batch paired with all items. HashNet: two batches paired with each other; its method "
+        "uses autograd itself. DTSH: 9 groups of 50 x 50 triplets per anchor.",
     )
     summary = []
     for name, competitors in likelihoods(items, database).items():
@@ -217,8 +217,8 @@ def _batch_sizes(report, rounds, quick):
     sizes = (64, 256) if quick else (64, 128, 256, 512, 1024)
     report.write(
         f"### AP_s by batch size, {BITS} bits, bins = {BITS}",
-        "Time, and its ratio to the compiled path; plain autograd up to M = 512, for its memory. "
-        "Exponent: that of the compiled path since the row above.",
+        "Time of the compiled path, and ratios to it; plain autograd only up to M = 512, because of its "
+        "memory. Exponent: that of the compiled path, from the row above.",
     )
     rows, before, last = [], None, 0
     for items in sizes:
@@ -282,7 +282,8 @@ def _bins(report, rounds, quick):
 def _steps(report, rounds, quick):
     report.write(
         f"### A step of stochastic gradient descent, Linear({FEATURES}, {BITS}) + tanh",
-        "The base goes back from a given gradient of the codes; the others from the mean objective.",
+        "The base back-propagates a given gradient of the codes; the others back-propagate the mean "
+        "objective.",
     )
     summary = []
     for items in (64, 256) if quick else (64, 128, 256):

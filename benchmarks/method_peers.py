@@ -1,4 +1,4 @@
-"""The core steps of methods as they are usually written, with a library where there is one."""
+"""The core steps of methods in their usual implementation, by a library where one exists."""
 
 import numpy as np
 import torch

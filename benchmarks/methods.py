@@ -1,4 +1,4 @@
-"""Training: the step that each published system spends its time in, against its usual form."""
+"""Training: the most expensive step of each published system, compared with its usual implementation."""
 
 import numpy as np
 import torch
@@ -25,9 +25,9 @@ def run(report, quick):
     rounds = 3 if quick else 7
     items = 1000 if quick else ITEMS
     report.write(
-        "## Methods: the step that training spends its time in",
-        f"{items} training items of {CLASSES} classes, {BITS} bits, as in CIFAR-10 setting 1. Results were "
-        "checked in this run to agree, or, for trees, to fit as well.",
+        "## Methods: the most expensive step of training",
+        f"{items} training items of {CLASSES} classes, {BITS} bits, as in CIFAR-10 setting 1. Results "
+        "were checked in this run to agree or, for trees, to fit equally well.",
     )
     summary = []
     for section in SECTIONS:

@@ -1,4 +1,4 @@
-"""Published libraries that score codes, timed where they are installed: pip install --group benchmarks.
+"""Published libraries that score codes, timed if they are installed: pip install --group benchmarks.
 
 Each is given what favours it: affinities, distances or an index that are there already.
 """
@@ -76,7 +76,7 @@ def faiss_index(faiss, database, heap):
 
 
 def faiss_average_precision(index, query, relevant):
-    """Mean average precision of faiss's ranking of everything, ties as it leaves them; relevant (Q, N)."""
+    """Mean average precision of faiss's ranking of everything, ties in its order; relevant (Q, N)."""
     _, order = index.search(np.ascontiguousarray(query).view(np.uint8), index.ntotal)
     total = 0.0
     for q, items in enumerate(order):

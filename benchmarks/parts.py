@@ -1,4 +1,4 @@
-"""A database too large for one process: parts counted by processes of their own, then merged."""
+"""A database too large for one process: parts counted by separate processes, then merged."""
 
 import json
 import os
@@ -26,7 +26,7 @@ def run(report, quick=False):
     report.write(
         "## A database in parts",
         f"{QUERIES:,} queries, {items:,} items, {BITS} bits, {CLASSES} classes, synthetic; {PARTS} parts, "
-        f"{WORKERS} processes of one thread at a time. Memory is the largest of any process.",
+        f"{WORKERS} single-threaded processes at a time. Memory is the largest peak of any process.",
     )
     with tempfile.TemporaryDirectory(prefix="tiebench-parts-") as folder:
         whole = Path(folder, "whole")
@@ -53,7 +53,7 @@ def run(report, quick=False):
             raise Disagreement("the scores of merged parts are not those of the same items at once")
     report.write(
         f"AP_T of all items: {json.loads(scores)['ap']:.6f}. The first {share:,} items at once "
-        f"({one_memory:,.0f} MB) and in 5 parts print the same scores, character for character."
+        f"({one_memory:,.0f} MB) and in 5 parts print identical scores, character for character."
     )
     return []
 
@@ -108,7 +108,7 @@ def _counted(source, folder, parts):
 
 
 def _evaluate(*arguments):
-    """Run tiebench score; returns (what it printed, peak MB)."""
+    """Run tiebench score; returns (its output, peak MB)."""
     # Not ru_maxrss: it begins with the memory of the process that started this one.
     program = (
         "import pathlib, sys, tiebench.__main__ as m; code = m.main(sys.argv[1:]); "

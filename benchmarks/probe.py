@@ -48,7 +48,7 @@ def run(task, path, cache=None):
 def peak_bytes():
     """Largest resident size of this process so far.
 
-    Linux hands a parent's ru_maxrss on to what it starts, so VmHWM is asked first.
+    On Linux a child process inherits ru_maxrss of its parent, so VmHWM is preferred.
     """
     try:
         for line in Path("/proc/self/status").read_text().splitlines():

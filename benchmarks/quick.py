@@ -1,4 +1,4 @@
-"""The quick table as a user runs it: how long it takes, and where the time goes."""
+"""The quick table as a user runs it: how long it takes, and where the time is spent."""
 
 import csv
 import json
@@ -49,7 +49,7 @@ def run(report, quick):
         # With the compiled kernels that lie beside their source, as set-up leaves them.
         shutil.copytree(ROOT, checkout, ignore=_not_copied)
         environment = {key: value for key, value in os.environ.items() if key not in _NOT_PASSED_ON}
-        progress("quick: compiling what is not compiled")
+        progress("quick: compiling missing kernels")
         _command([sys.executable, "-m", "workflow.compile"], checkout, environment)
         progress("quick: the quick table, about three minutes")
         command = [sys.executable, "-m", "snakemake", "--cores", str(CORES), TARGET]
@@ -59,7 +59,7 @@ def run(report, quick):
 
 
 def _not_copied(folder, names):
-    # By place, not by name alone: a room may have a folder of such a name.
+    # Compare paths, not names: a package may contain a folder of the same name.
     return [name for name in names if Path(folder) == ROOT and name in _NOT_COPIED]
 
 
@@ -89,8 +89,8 @@ def spent(results):
 
     training: method -> dict of `jobs`, `wall` (of their processes), `fit`, `encode` (of their runs); stages:
     every other rule -> (jobs, seconds from the first to the last line of their logs, which do not have the
-    start of Python). Snakemake's own processor seconds of a job end at its last sample, half a minute before
-    the job's end at worst: they are not told.
+    start of Python). Snakemake's own processor seconds of a job end at its last sample, up to half a minute
+    before the end of the job, so they are not used.
     """
     training = defaultdict(lambda: dict.fromkeys(("jobs", "wall", "fit", "encode"), 0))
     folder = results / "benchmarks" / "train_and_encode"
@@ -128,9 +128,9 @@ def tables(report, found, wall, processor):
     """Print what `spent` found, beside the wall-clock and processor seconds of the whole run."""
     report.write(
         f"## The quick table: snakemake --cores {CORES} {TARGET}",
-        f"In a fresh copy of the checkout, kernels compiled: {duration(wall)} of wall clock, "
+        f"In a fresh copy of the checkout with compiled kernels: {duration(wall)} of wall clock, "
         f"{duration(processor)} of processor time ({figure(100 * processor / (CORES * wall))} % of {CORES} "
-        "cores). Seconds of jobs overlap: they add up to core seconds.",
+        "cores). Jobs overlap, so their seconds add up to core seconds.",
     )
     training = found["training"]
     rows = []
@@ -149,14 +149,14 @@ def tables(report, found, wall, processor):
     parts = [
         ("training: fit and encode", jobs, fitting),
         ("training: start, imports, files", jobs, in_training - fitting),
-        ("scoring, by its logs", *scoring),
-        ("all other stages, by their logs", *map(sum, zip(*others)))
+        ("scoring, from its logs", *scoring),
+        ("all other stages, from their logs", *map(sum, zip(*others)))
         if others
         else ("all other stages", 0, 0.0),
     ]
     whole = CORES * wall
     rest = whole - sum(seconds for _, _, seconds in parts)
-    parts.append(("the rest: the engine, starts of Python, idle cores", "", rest))
+    parts.append(("other: the engine, starts of Python, idle cores", "", rest))
     report.rows(
         [f"core seconds of {whole:.0f}", "jobs", "s", "share"],
         [(name, count, f"{seconds:.1f}", f"{100 * seconds / whole:.0f} %") for name, count, seconds in parts],

@@ -1,4 +1,4 @@
-"""Markdown as it is made: to standard output at once, to a file at the end."""
+"""Markdown: printed at once, saved to a file at the end."""
 
 import datetime
 import importlib.metadata
@@ -13,7 +13,7 @@ LIBRARIES = ("numpy", "numba", "llvmlite", "scipy", "scikit-learn", "torch")
 
 
 class Report:
-    """Prints blocks of Markdown, and keeps them."""
+    """Prints blocks of Markdown and stores them."""
 
     def __init__(self):
         self._blocks = []
@@ -58,7 +58,7 @@ class Report:
         return len(self._blocks)
 
     def lead_with(self, begin, place):
-        """In what is saved, let the blocks from number `begin` on stand at `place`."""
+        """Move the blocks from number `begin` on to `place` in the saved file."""
         rest, moved = self._blocks[:begin], self._blocks[begin:]
         self._blocks = rest[:place] + moved + rest[place:]
 
@@ -71,7 +71,7 @@ class Report:
 
 
 def progress(message):
-    """Say on standard error what is going on."""
+    """Print progress to standard error."""
     print(f"... {message}", file=sys.stderr, flush=True)
 
 
@@ -83,7 +83,7 @@ def figure(value):
 
 
 def duration(seconds):
-    """Seconds as text, in the unit that suits them."""
+    """Seconds as text, in a suitable unit."""
     for unit, factor in (("s", 1), ("ms", 1e3)):
         if seconds * factor >= 1:
             return f"{figure(seconds * factor)} {unit}"
@@ -95,7 +95,7 @@ def megabytes(size):
 
 
 def header(threads):
-    """What was measured on, as Markdown."""
+    """Description of the machine and of versions, as Markdown."""
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in LIBRARIES)
     load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
     present, absent = optional_peers.versions()
@@ -110,8 +110,8 @@ def header(threads):
         f"- {platform.python_implementation()} {platform.python_version()}, {versions}",
         f"- optional peers {optional}",
         f"- {platform.system()} {platform.machine()}; threads: {threads}; date: {now:%Y-%m-%d %H:%M} UTC",
-        "- Times are medians over rounds in which the competitors of a table take turns in random order; "
-        "ratios are medians of the ratios within a round. Codes and features are synthetic.",
+        "- Times are medians over rounds in which the competitors of a table take turns in random "
+        "order; ratios are medians of the ratios within each round. Codes and features are synthetic.",
     )
     return "# Benchmarks\n\n" + "\n".join(lines)
 

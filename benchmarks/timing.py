@@ -1,4 +1,4 @@
-"""Time competitors in turns: what disturbs the machine then disturbs all of them."""
+"""Time competitors in turns, so that a disturbance of the machine affects all of them."""
 
 import math
 import random
@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 
 class Disagreement(Exception):
-    """Competitors compute different things: their times would say nothing."""
+    """Competitors compute different results, so their times cannot be compared."""
 
 
 class Failed(Exception):
-    """A program that is to be timed did not do its work; the message says what it said."""
+    """A program to be timed failed; the message holds its output."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Measurement:
 
 
 def interleave(competitors, rounds, least_seconds=0.005):
-    """Time competitors in turns, in an order drawn anew for every round.
+    """Time competitors in turns, in a new random order in each round.
 
     competitors: name -> `Competitor` or function. Quick calls are repeated until `least_seconds` have passed
     and follow an untimed one, so that a competitor finds its own data in the caches, not its neighbour's.

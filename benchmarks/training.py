@@ -1,4 +1,4 @@
-"""End-to-end training: images a second, beside the network's own forward and backward passes."""
+"""End-to-end training: images per second, compared with the network's forward and backward passes alone."""
 
 import numpy as np
 import torch
@@ -20,9 +20,10 @@ def run(report, quick):
     batch = 256 if device == "cuda" else 32
     report.write(
         f"## End-to-end training on {name}",
-        f"Random weights, images 32 x 32 that the network resizes, batches of {batch}, {BITS} bits. An epoch "
-        "reads, resizes, goes forward, through the loss and back; the network alone goes forward and back "
-        "on images that are there already, prepared. On CUDA both compute in 16 bits.",
+        f"Random weights; images of 32 x 32 pixels that the network resizes; batches of {batch}, {BITS} "
+        "bits. An epoch reads and resizes images and runs the forward pass, the loss and the backward "
+        "pass; the network alone runs the forward and the backward pass on images prepared beforehand. "
+        "On CUDA both compute in 16 bits.",
     )
     rows, summary = [], []
     architectures = ("small", "mobilenet_v2_keras", "vgg_f")

@@ -1,4 +1,4 @@
-"""The rooms and their floors: who may import whom, and what may not be anywhere."""
+"""The packages and their layers: which may import which, and what no file may contain."""
 
 import ast
 import re
@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).parents[1]
-ROOMS = ("tiebench", "datasets", "networks", "methods", "reporting", "workflow", "benchmarks")
+PACKAGES = ("tiebench", "datasets", "networks", "methods", "reporting", "workflow", "benchmarks")
 MAY_IMPORT = {
     "tiebench": {"tiebench"},
     "datasets": {"datasets", "tiebench"},
@@ -23,10 +23,10 @@ MAY_IMPORT = {
 
 
 def sources():
-    """Module name -> syntax tree of every Python file of the rooms."""
+    """Module name -> syntax tree of every Python file of the packages."""
     found = {}
-    for room in ROOMS:
-        for path in sorted((ROOT / room).rglob("*.py")):
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
             parts = path.relative_to(ROOT).with_suffix("").parts
             name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
             found[name] = ast.parse(path.read_text(encoding="utf-8"), str(path))
@@ -37,7 +37,7 @@ SOURCES = sources()
 
 
 def imports(name, tree, top_level=False):
-    """Dotted names that a module imports, wherever in it (or outside of functions only)."""
+    """Dotted names that a module imports, anywhere in it (or outside functions only)."""
     package = name if (ROOT / name.replace(".", "/") / "__init__.py").is_file() else name.rpartition(".")[0]
     pending, found = [tree], set()
     while pending:
@@ -73,10 +73,10 @@ def test_the_walk_sees_every_kind_of_import():
 
 
 @pytest.mark.parametrize("name", sorted(SOURCES))
-def test_a_room_imports_only_rooms_on_its_floor_or_below(name):
-    room = name.split(".")[0]
+def test_a_package_imports_only_its_layer_and_those_below(name):
+    package = name.split(".")[0]
     others = {other.split(".")[0] for other in imports(name, SOURCES[name])}
-    assert others & (set(ROOMS) | {"tests"}) <= MAY_IMPORT[room]
+    assert others & (set(PACKAGES) | {"tests"}) <= MAY_IMPORT[package]
 
 
 @pytest.mark.parametrize("name", sorted(n for n in SOURCES if n.startswith("methods.")))
@@ -86,12 +86,12 @@ def test_no_method_imports_another(name):
     }
     if not name.startswith(("methods._", "methods.base")):
         assert all(other.startswith("_") or other == "base" for other in of_methods)
-    else:  # a helper names no method: methods are found, not listed
+    else:  # a helper names no method, because methods are found, not listed
         stems = {path.stem for path in (ROOT / "methods").glob("[!_]*.py")}
         assert not of_methods & stems
 
 
-def test_of_the_library_only_what_needs_tensors_imports_torch():
+def test_only_modules_on_tensors_import_torch_in_the_library():
     with_torch = {
         name
         for name in SOURCES
@@ -103,17 +103,46 @@ def test_of_the_library_only_what_needs_tensors_imports_torch():
 def test_scoring_and_the_configuration_load_no_torch():
     program = "import sys, {}; print('torch' in sys.modules)"
     for modules in ("tiebench.scoring, tiebench.__main__", "workflow.configuration"):
-        told = subprocess.run(
+        done = subprocess.run(
             [sys.executable, "-c", program.format(modules)],
             cwd=ROOT,
             capture_output=True,
             text=True,
             check=True,
         )
-        assert told.stdout.strip() == "False"
+        assert done.stdout.strip() == "False"
 
 
-def test_there_is_no_circle_of_imports():
+def strings(tree):
+    """All string constants of a module."""
+    return {n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+
+
+def names_of(folder):
+    """What is found by itself in a folder: the stems of its files."""
+    return {path.stem for path in (ROOT / folder).glob("[a-z]*.py")}
+
+
+# Adding one thing touches one place: packages that would need an edit if they named what is found by itself.
+UNNAMED = [
+    ("methods", ("tiebench", "datasets", "networks", "methods", "reporting", "workflow")),
+    ("reporting/figures", ("tiebench", "workflow", "reporting")),
+]
+
+
+@pytest.mark.parametrize(("folder", "packages"), UNNAMED, ids=[folder for folder, _ in UNNAMED])
+def test_no_module_names_what_is_found_by_itself(folder, packages):
+    names, prefix = names_of(folder), folder.replace("/", ".") + "."
+    assert len(names) > 5
+    listing = {
+        name: sorted(strings(tree) & names)
+        for name, tree in SOURCES.items()
+        if name.split(".")[0] in packages and not name.startswith(prefix)
+    }
+    assert {name: found for name, found in listing.items() if found} == {}
+
+
+def test_there_is_no_import_cycle():
     graph = {
         name: {other for other in imports(name, tree, top_level=True) if other in SOURCES and other != name}
         for name, tree in SOURCES.items()
@@ -121,7 +150,7 @@ def test_there_is_no_circle_of_imports():
     done, path = set(), []
 
     def walk(name):
-        assert name not in path, f"circle: {' -> '.join([*path[path.index(name) :], name])}"
+        assert name not in path, f"import cycle: {' -> '.join([*path[path.index(name) :], name])}"
         if name in done:
             return
         path.append(name)
@@ -136,8 +165,8 @@ def test_there_is_no_circle_of_imports():
 
 
 def project_files():
-    """Files of the rooms, the tests and the top, without what is made by running."""
-    tops = [ROOT / top for top in (*ROOMS, "tests", "config", "docs", "profiles")]
+    """Files of the packages, the tests and the top level, without those that runs create."""
+    tops = [ROOT / top for top in (*PACKAGES, "tests", "config", "docs", "profiles")]
     found = [path for top in tops for path in top.rglob("*") if path.is_file()]
     return [
         path
@@ -146,12 +175,12 @@ def project_files():
     ]
 
 
-def test_no_file_is_a_drawer_for_anything():
-    drawers = {"utils", "util", "common", "misc", "helpers", "helper", "tools", "shared"}
+def test_no_module_is_a_collection_of_unrelated_things():
+    vague = {"utils", "util", "common", "misc", "helpers", "helper", "tools", "shared"}
     found = {
         str(path.relative_to(ROOT))
         for path in project_files()
-        if path.stem.lower() in drawers or drawers & {part.lower() for part in path.relative_to(ROOT).parts}
+        if path.stem.lower() in vague or vague & {part.lower() for part in path.relative_to(ROOT).parts}
     }
     assert found <= {"workflow/rules/common.smk"}
 
@@ -176,7 +205,7 @@ SAFE_YAML = {"_Loader", "yaml.SafeLoader", "yaml.CSafeLoader"}
 
 
 def unsafe_loading(tree):
-    """What of a source could run code from a file: modules that unpickle, and calls that do."""
+    """What in a source could run code from a file: modules that unpickle, and calls that do."""
     found = []
     for node in ast.walk(tree):
         names = []
@@ -218,13 +247,13 @@ HARMLESS = [
 ]
 
 
-def test_the_search_for_unsafe_loading_finds_what_it_must():
+def test_the_search_for_unsafe_loading_finds_every_form():
     assert [text for text in PLANTED if not unsafe_loading(ast.parse(text))] == []
     assert [text for text in HARMLESS if unsafe_loading(ast.parse(text))] == []
 
 
 def test_nothing_loads_a_pickle():
-    """Tests may plant files of such kinds: they are looked at for what they load, not for what they write."""
+    """Tests may write such files; what counts is what they load."""
     own = Path(__file__).resolve()
     places = [path for path in project_files() if path.suffix == ".py" and path != own]
     assert len(places) > 100
@@ -246,12 +275,12 @@ def test_yaml_is_read_by_a_safe_loader():
     assert issubclass(_Loader, (yaml.SafeLoader, getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
 
 
-# Files that nobody has a sum of: what http brings is not believed, so they are fetched by hand (`mirrors`).
+# Files without a known checksum: plain http is not trusted, so users fetch them by hand (`mirrors`).
 NOT_DOWNLOADED = {"LabelMe_gist.mat", "nus-wide/ImageList.zip"}
 
 
-def test_every_address_of_the_configuration_is_https_or_has_a_sum():
-    """Of every source of a file, wherever in config/ it stands."""
+def test_every_url_of_the_configuration_is_https_or_has_a_checksum():
+    """For every source of a file, anywhere in config/."""
     from workflow.downloads import mirrors
 
     seen, by_hand = 0, set()
@@ -266,7 +295,7 @@ def test_every_address_of_the_configuration_is_https_or_has_a_sum():
             pending += part.values()
             for url in part.get("urls", ()):
                 seen += 1
-                # Nobody can make another file of a given MD5 sum.
+                # A second file with a given MD5 sum cannot be constructed.
                 if not (url.startswith("https://") or part.get("sha256") or part.get("md5")):
                     assert url not in mirrors(part)
                     by_hand.add(part["file"])
@@ -291,16 +320,18 @@ def test_every_rule_has_its_adapter_and_every_adapter_its_rule():
 
 
 def test_snakemake_finds_nothing_to_lint(tmp_path):
-    told = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-m", "snakemake", "--snakefile", ROOT / "Snakefile", "--lint"],
         cwd=tmp_path,
         capture_output=True,
         text=True,
     )
-    assert told.returncode == 0, told.stdout + told.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "results/README.md", "docs"]
+)
 def test_links_of_the_documentation_exist(page):
     pages = list((ROOT / "docs").rglob("*.md")) if page == "docs" else [ROOT / page]
     pages = [path for path in pages if path.is_file()]
@@ -324,7 +355,7 @@ def test_links_of_the_documentation_exist(page):
 
 
 def anchors(path):
-    """Names under which GitHub lets a page's headings be linked."""
+    """Anchors that GitHub gives to the headings of a page."""
     text = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
     headings = re.findall(r"^#{1,6}\s+(.+?)\s*$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}

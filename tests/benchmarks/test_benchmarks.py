@@ -386,8 +386,8 @@ def test_command_prints_and_writes_markdown(tmp_path):
     assert made.returncode == 0, made.stderr
     written = file.read_text()
     head, rest = made.stdout.strip().split("\n## Losses")
-    body, figures = rest.split("\n## Figures")
-    assert written.split() == f"{head} ## Figures{figures} ## Losses{body}".split()
+    body, figures = rest.split("\n## Targets")
+    assert written.split() == f"{head} ## Targets{figures} ## Losses{body}".split()
     assert made.stdout.startswith("# Benchmarks\n") and written.startswith("# Benchmarks\n")
     found = tables(made.stdout)
     assert len(found) > 8
