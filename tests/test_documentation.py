@@ -1,0 +1,214 @@
+"""The documentation: the commands that it shows work, and the tree that it describes is the real one."""
+
+import io
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from files import tarred
+from PIL import Image
+
+from workflow import downloads
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted(
+    [
+        *(page for page in ROOT.glob("*.md") if page.name != "CHANGELOG.md"),  # names what is gone, too
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / "docs").rglob("*.yaml"),
+        *(ROOT / "results").glob("*.md"),
+        ROOT / "Snakefile",
+    ]
+)
+PROGRAMS = ("make", "snakemake", "python", "tiebench", "pip", "conda", "cosmic-ray", "cr-report", "uvx")
+# A template, not a command: the reader fills it in.
+PLACEHOLDER = re.compile(r"<\w+>|\.\.\.|…|\b(FILE|FOLDER|NAME|TASK|BENCHMARK)\b|\*")
+
+
+def commands_of(text):
+    """Commands of a page: lines of code blocks and of comments, and code spans; without their variables."""
+    text = re.sub(r"^ *#  ?", "    ", text, flags=re.MULTILINE)  # comments of YAML files
+    text = re.sub(r"\s*\\\n\s*#?\s*", " ", text)
+    found = []
+    for line in [*text.splitlines(), *re.findall(r"`([^`\n]+)`", text)]:
+        line = line.strip()
+        line = re.sub(r"^(?:[A-Z_]+=\S+\s+)+", "", line)
+        line = re.sub(r"\s{2,}.*$|\s+#\s.*$", "", line)  # an explanation beside it
+        line = line.removeprefix(".venv/bin/")
+        if line.split(" ")[0] in PROGRAMS and " " in line:
+            found.append(line)
+    return found
+
+
+def test_commands_are_found_wherever_they_are_shown():
+    text = (
+        "Text `make quick` text.\n\n    A=b snakemake --cores all \\\n      x.csv\n\n"
+        "```\npython -m tiebench f.npz\n```\n"
+        "#   snakemake -n results/a.csv   what would run\n\n    make test     # the tests\n"
+    )
+    assert sorted(commands_of(text)) == [
+        "make quick",
+        "make test",
+        "python -m tiebench f.npz",
+        "snakemake --cores all x.csv",
+        "snakemake -n results/a.csv",
+    ]
+
+
+SHOWN = sorted({command for page in PAGES for command in commands_of(page.read_text(encoding="utf-8"))})
+
+
+def test_the_documentation_shows_commands_of_every_kind():
+    assert {command.split(" ")[0] for command in SHOWN} >= {"make", "snakemake", "python", "tiebench", "pip"}
+    assert len(SHOWN) > 25
+
+
+def shown(program):
+    """Parameters for a test: the commands of one program, without templates."""
+    return [c for c in SHOWN if c.split(" ")[0] == program and not PLACEHOLDER.search(c)]
+
+
+def run(command, **options):
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, **options)
+
+
+@pytest.mark.parametrize("command", shown("make"))
+def test_make_targets_exist(command):
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    phony = re.search(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)[1].split()
+    targets = [word for word in command.split()[1:] if "=" not in word]
+    assert targets and set(targets) <= set(phony), command
+    for target in targets:
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE)
+        assert target == "help" or re.search(rf'^\t@echo "make {target} ', makefile, re.MULTILINE), (
+            "not in `make help`"
+        )
+
+
+def named_sources():
+    """Every source of a file that the configuration and the examples name, as a mapping."""
+    pages = [*(ROOT / "config").rglob("*.yaml"), *(ROOT / "docs" / "examples").glob("*.yaml")]
+    pending = [yaml.safe_load(page.read_text(encoding="utf-8")) for page in pages]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, list):
+            pending += part
+        elif isinstance(part, dict):
+            pending += part.values()
+            if isinstance(part.get("file"), str):
+                yield part
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory):
+    """A folder with what the user has to supply, but small: the features file and the archive of images as a
+    dry run reads them, an empty file for every other source that cannot be downloaded.
+    """
+    folder = tmp_path_factory.mktemp("sources")
+    for source in named_sources():
+        if not downloads.mirrors(source):
+            file = folder / source["file"]
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.touch()
+    y = np.arange(7000) % 10
+    np.savez(folder / "cifar10-mobilenetv2.npz", X=np.eye(7000, 1280, dtype=np.float32), y=y)
+    picture = io.BytesIO()
+    Image.new("RGB", (32, 32)).save(picture, "JPEG")
+    names = [
+        f"cifar10-jpeg/{split}/{label}/{number}.jpg"
+        for split in ("train", "test")
+        for label in range(10)
+        for number in range(310)
+    ]
+    (folder / "cifar10-jpeg.tar.xz").write_bytes(tarred(dict.fromkeys(names, picture.getvalue())))
+    return folder
+
+
+@pytest.mark.parametrize("command", shown("snakemake"))
+def test_snakemake_commands_pass_a_dry_run(command, sources, tmp_path):
+    words = shlex.split(command)[1:]
+    made = run(
+        [sys.executable, "-m", "snakemake", "--dry-run", "--directory", tmp_path, *words],
+        env=os.environ | {"TIEBENCH_RESOURCES": str(sources)},
+    )
+    assert made.returncode == 0, made.stdout[-2000:] + made.stderr[-2000:]
+    assert re.search(r"^total +[1-9]", made.stdout, re.MULTILINE), "no job would run"
+
+
+@cache
+def help_of(*program):
+    made = run([sys.executable, *program, "--help"])
+    assert made.returncode == 0, made.stderr
+    return made.stdout
+
+
+@pytest.mark.parametrize("command", shown("python") + shown("tiebench"))
+def test_python_commands_know_their_options(command):
+    words = ["-m", *shlex.split(command)] if command.startswith("tiebench") else shlex.split(command)[1:]
+    program, arguments = (words[:2], words[2:]) if words[0] == "-m" else (words[:1], words[1:])
+    if program == ["-m", "pytest"]:
+        assert all((ROOT / argument).exists() for argument in arguments)
+        return
+    told = help_of(*program)
+    for argument in arguments:
+        if argument.startswith("--"):
+            assert re.search(rf"{re.escape(argument)}\b", told), f"{argument} is not an option of {program}"
+        elif program[-1] in ("benchmarks", "reporting") and argument == arguments[0]:
+            assert re.search(rf"\b{re.escape(argument)}\b", told), (
+                f"{argument} is not in the help of {program}"
+            )
+
+
+@pytest.mark.parametrize("command", shown("pip"))
+def test_pip_installs_what_the_project_has(command):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    words = shlex.split(command)[2:]
+    if words[0] == "--group":
+        assert words[1] in project["dependency-groups"]
+    elif words[0].startswith("."):
+        extras = re.findall(r"[\w-]+", words[0][1:])
+        assert set(extras) <= set(project["project"]["optional-dependencies"])
+        assert (ROOT / "pyproject.toml").exists()
+
+
+@pytest.mark.parametrize("command", [*shown("conda"), *shown("cosmic-ray"), *shown("uvx")])
+def test_files_of_other_commands_exist(command):
+    named = [word for word in shlex.split(command) if re.search(r"\.(yml|toml|lock)$", word)]
+    assert named and all((ROOT / name).is_file() for name in named)
+
+
+# -- the workflow of the hosting service ---------------------------------------------------------------
+
+
+def test_the_hosted_workflow_runs_commands_that_exist():
+    """It cannot run here: its syntax, its targets and its versions of Python can be checked."""
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "tests.yml").read_text(encoding="utf-8"))
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    classifiers = [c.rpartition(" ")[2] for c in project["classifiers"] if re.search(r":: 3\.\d+$", c)]
+    steps = []
+    for job in workflow["jobs"].values():
+        assert job["strategy"]["matrix"]["python"] == classifiers
+        assert job["timeout-minutes"] > 0
+        steps += job["steps"]
+    assert all(("uses" in step) != ("run" in step) for step in steps)
+    assert all(re.fullmatch(r"actions/[\w-]+@v\d+", step["uses"]) for step in steps if "uses" in step)
+    lines = [line for step in steps for line in step.get("run", "").splitlines()]
+    targets = [line.split()[1] for line in lines if line.startswith("make ")]
+    assert targets == ["setup", "lint", "test", "quick"]
+    assert all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in targets)
+    assert any(re.search(r"pip\" install \.$", line) for line in lines)
+    assert any("tiebench score" in line for line in lines)
+
+
+def test_shell_scripts_parse():
+    made = run(["bash", "-n", ".ci/run"])
+    assert made.returncode == 0, made.stderr
