@@ -65,6 +65,7 @@ ALLOWED = [
     Allowed(
         "peak memory", "tests/workflow/*", r"keeps? (only )?one peak", "a writable /proc/self/clear_refs"
     ),
+    Allowed("git", "tests/test_documentation.py::*", r"no git checkout", "a checkout by git"),
     Allowed("linux", "tests/*", r"Linux|/proc", "Linux"),
 ]
 
