@@ -127,13 +127,14 @@ def names_of(folder):
 UNNAMED = [
     ("methods", ("tiebench", "datasets", "networks", "workflow", "methods.")),
     ("datasets/splits", ("tiebench", "networks", "methods", "reporting", "workflow")),
+    ("datasets/affinity", ("tiebench", "networks", "methods", "reporting")),
 ]
 
 
 @pytest.mark.parametrize(("folder", "packages"), UNNAMED, ids=[folder for folder, _ in UNNAMED])
 def test_no_module_names_what_is_found_by_itself(folder, packages):
-    names = names_of(folder)
-    assert len(names) > 3
+    names = names_of(folder) - {"random"}  # a word of many meanings
+    assert len(names) >= 3
     listing = {
         name: sorted(strings(tree) & names)
         for name, tree in SOURCES.items()
