@@ -51,9 +51,3 @@ class ItemReader:
         if self.device.type != "cuda":
             return items
         return items.pin_memory().to(self.device, non_blocking=True)
-
-
-def mirror(images, generator):
-    """Images (n, H, W, 3), each mirrored left to right with probability 1/2."""
-    chosen = torch.from_numpy(generator.random(len(images)) < 0.5).to(images.device)
-    return torch.where(chosen[:, None, None, None], images.flip(2), images)

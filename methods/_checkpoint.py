@@ -1,53 +1,58 @@
-"""Progress of a long training on disk, so that an interrupted one goes on to the same result."""
+"""Progress of a long training on disk, so that an interrupted one resumes and gives the same result."""
 
 import json
 import logging
-import os
 import time
 from contextlib import suppress
 
 import numpy as np
 import torch
 
+from tiebench.files import write_npz
+from tiebench.messages import one_line
+
 _SECONDS_BETWEEN = 10.0  # an epoch of milliseconds is not worth writing
 logger = logging.getLogger("tiebench")
 
 
 class Checkpoint:
-    """What a deep method needs to go on after an epoch: weights, momentum, its memory, and what it reported.
+    """What a deep method needs to resume after an epoch: the parameters of its network and of its criterion,
+    the state of the optimiser, the changing part of its memory, and what it logged.
 
     path: a file of arrays without pickle, or None: nothing is kept. The name of the file stands for all that
-    the result depends on; who chooses it sees to that.
+    the result depends on; the caller sees to that.
     """
 
-    def __init__(self, path, method, optimizer, scaler, report):
-        self.path, self.method, self.optimizer, self.scaler = path, method, optimizer, scaler
-        self.report, self.records, self.written = report, [], time.monotonic()
+    def __init__(self, path, method, optimiser, scaler, log):
+        self.path, self.method, self.optimiser, self.scaler = path, method, optimiser, scaler
+        self.log, self.records, self.written = log, [], time.monotonic()
 
     def resume(self):
-        """(the epoch to go on with, seconds spent before): 0, 0.0 where there is nothing to go on from.
+        """(the epoch to continue with, seconds spent before): 0, 0.0 if there is no checkpoint.
 
-        What was reported before is reported again."""
+        What was logged before is logged again. Raises ValueError, one line that names the file, if it cannot
+        be read."""
         if self.path is None or not self.path.is_file():
             return 0, 0.0
         try:
             with np.load(self.path, allow_pickle=False) as archive:
                 arrays = {name: archive[name] for name in archive.files}
-            self._take(arrays)
+            self._restore(arrays)
         except Exception as error:
-            # Of a damaged file NumPy and JSON say so with errors of every kind.
+            # NumPy and JSON raise errors of every kind on a damaged file.
             raise ValueError(
-                f"{self.path}: cannot go on from this checkpoint ({error}); delete it to begin anew"
+                f"{self.path}: cannot resume from this checkpoint ({one_line(error)}); "
+                "delete it to start again"
             ) from error
         for record in self.records:
-            self.report(record)
+            self.log(record)
         last = self.records[-1]
-        logger.info("going on after epoch %d of %d", last["epoch"], last["epochs"])
+        logger.info("resuming after epoch %d of %d", last["epoch"], last["epochs"])
         return last["epoch"], last["seconds"]
 
     def after(self, epoch, record):
-        """Report an epoch's record, and write everything down unless that was done a moment ago."""
-        self.report(record)
+        """Log an epoch's record, and write a checkpoint unless the last one is a moment ago."""
+        self.log(record)
         self.records.append(record)
         due = time.monotonic() - self.written >= _SECONDS_BETWEEN
         if self.path is not None and due and epoch + 1 < self.method.epochs:
@@ -55,48 +60,47 @@ class Checkpoint:
             self.written = time.monotonic()
 
     def remove(self):
-        """Training is over: nothing is left behind."""
+        """Delete the checkpoint: training is over."""
         if self.path is not None:
             self.path.unlink(missing_ok=True)
-            with suppress(OSError):  # not empty: others train beside
+            for left in self.path.parent.glob(f".{self.path.name}.*"):  # by a writer that was killed
+                left.unlink(missing_ok=True)
+            with suppress(OSError):  # not empty: other runs train beside this one
                 self.path.parent.rmdir()
 
     def _write(self):
-        arrays = {f"network.{name}": value for name, value in self.method.network.state_dict().items()}
-        for index, parameter in enumerate(self._parameters()):
-            buffer = self.optimizer.state.get(parameter, {}).get("momentum_buffer")
-            if buffer is not None:
-                arrays[f"momentum.{index}"] = buffer
+        arrays = {}
+        for part, module in self._modules().items():
+            arrays |= {f"{part}.{name}": value for name, value in module.state_dict().items()}
+        for index, values in self.optimiser.state_dict()["state"].items():
+            for name, value in values.items():
+                if value is not None:  # a momentum that is 0 has no buffer
+                    arrays[f"optimiser.{index}.{name}"] = torch.as_tensor(value)
         for name in self.method.changing_memory:
             arrays[f"memory.{name}"] = torch.as_tensor(getattr(self.method.memory, name))
-        arrays = {name: value.cpu().numpy() for name, value in arrays.items()}
-        scale = self.scaler.state_dict()
-        text = json.dumps({"records": self.records, "scaler": scale})
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        partial = self.path.with_name(self.path.name + ".partial")
-        try:
-            with partial.open("wb") as file:
-                np.savez(file, progress=np.frombuffer(text.encode(), np.uint8), **arrays)
-                file.flush()
-                os.fsync(file.fileno())
-            partial.replace(self.path)
-        except OSError as error:  # a full disk does not say which file was written
-            error.filename = error.filename or str(self.path)
-            raise
-        finally:
-            partial.unlink(missing_ok=True)
+        progress = {
+            "records": self.records,
+            "scaler": self.scaler.state_dict(),
+            "iteration": self.method.iteration,
+        }
+        text = np.frombuffer(json.dumps(progress).encode(), np.uint8)
+        write_npz(self.path, progress=text, **{name: value.cpu().numpy() for name, value in arrays.items()})
 
-    def _take(self, arrays):
+    def _restore(self, arrays):
         progress = json.loads(arrays.pop("progress").tobytes())
-        parts = {"network": {}, "momentum": {}, "memory": {}}
+        parts = {"network": {}, "criterion": {}, "optimiser": {}, "memory": {}}
         for name, array in arrays.items():
             part, _, rest = name.partition(".")
             parts[part][rest] = torch.from_numpy(array)
-        self.method.network.load_state_dict(parts["network"])
-        parameters = self._parameters()
-        for index, buffer in parts["momentum"].items():
-            parameter = parameters[int(index)]
-            self.optimizer.state[parameter]["momentum_buffer"] = buffer.to(parameter.device)
+        for part, module in self._modules().items():
+            module.load_state_dict(parts[part])
+        state = {}
+        for name, value in parts["optimiser"].items():
+            index, _, key = name.partition(".")
+            state.setdefault(int(index), {})[key] = value
+        # The optimiser itself moves its state to where its parameters are.
+        groups = self.optimiser.state_dict()["param_groups"]
+        self.optimiser.load_state_dict({"state": state, "param_groups": groups})
         for name in self.method.changing_memory:
             kept = getattr(self.method.memory, name)
             if isinstance(kept, torch.Tensor):
@@ -105,7 +109,10 @@ class Checkpoint:
                 setattr(self.method.memory, name, parts["memory"][name].item())
         if progress["scaler"]:
             self.scaler.load_state_dict(progress["scaler"])
+        self.method.iteration = progress["iteration"]
         self.records = progress["records"]
 
-    def _parameters(self):
-        return [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
+    def _modules(self):
+        """Name in the file -> module."""
+        modules = {"network": self.method.network, "criterion": self.method.criterion}
+        return {part: module for part, module in modules.items() if module is not None}

@@ -55,7 +55,7 @@ class DTSH(DeepHashing):
         "eta": [1.0, 10.0, 100.0, 1000.0],
         "margin": [2.0, 6.0, 12.0, 24.0],
     }
-    changing_memory = ("table", "step")
+    changing_memory = ("table",)
 
     learning_rate: float = 0.5
     momentum: float = 0.0
@@ -83,16 +83,12 @@ class DTSH(DeepHashing):
             self._check(np.bincount(classes))
             groups = ClassGroups(classes, self.classes_per_anchor)
         table = torch.zeros(items, self.bits, device=self._device())
-        return SimpleNamespace(table=table, groups=groups, step=0)
+        return SimpleNamespace(table=table, groups=groups)
 
     def draw_batches(self, items, epoch):
         return shuffled_batches(items, self._batch_size(items), (self.seed, epoch))
 
-    def batch_affinity(self, training_set, indices):
-        """Nothing: triplets bring their own."""
-        return np.empty((len(indices), 0), np.int64)
-
-    def loss(self, outputs, affinity, indices):
+    def loss(self, outputs, indices):
         """J over the batch: the mean over its triplets, and eta / 22500 times the mean over its anchors.
 
         The published step for M anchors and n training items is -[sum (1 - sigmoid(T)) (u_p - u_n)
@@ -102,12 +98,11 @@ class DTSH(DeepHashing):
         """
         memory, scores = self.memory, outputs.detach()
         memory.table[indices] = scores
-        memory.step += 1
         positives, negatives = memory.groups.draw(
             indices.cpu().numpy(),
             self.positives,
             self.negatives,
-            np.random.default_rng((self.seed, memory.step, 1)),
+            np.random.default_rng((self.seed, self.iteration + 1, 1)),
         )
         margin = self.bits / 2 if self.margin is None else self.margin
         likelihood, slopes = triplet_likelihood(scores, memory.table, positives, negatives, margin)

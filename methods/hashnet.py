@@ -51,7 +51,6 @@ class HashNet(DeepHashing):
         "tanh_scale": [0.5, 1.0, 2.0, 5.0],
         "growth": [0.001, 0.005, 0.02, 0.1],
     }
-    changing_memory = ("iteration",)
 
     learning_rate: float = 1.0
     epochs: int = 100
@@ -68,7 +67,6 @@ class HashNet(DeepHashing):
         return SimpleNamespace(
             similar=similar_share(training_set, self.seed),
             labels=torch.from_numpy(labels.astype(np.float32)).to(self._device()) if multi_hot else None,
-            iteration=0,
         )
 
     def draw_batches(self, items, epoch):
@@ -91,10 +89,10 @@ class HashNet(DeepHashing):
 
     def loss(self, outputs, affinity, indices):
         """The weighted likelihood per pair (released: per unit of weight); affinity: integers (M/2, M/2)."""
-        self.current_tanh_scale = self.continuation(self.memory.iteration)
-        self.memory.iteration += 1
+        beta = self.continuation(self.iteration)
+        self.log(tanh_scale=beta)
         scale = 10 / self.bits if self.similarity_scale is None else self.similarity_scale
-        first, second = torch.tanh(self.current_tanh_scale * outputs).chunk(2)
+        first, second = torch.tanh(beta * outputs).chunk(2)
         if self.released_gradient:
             first, second = (_lacking_scale(codes, scale) for codes in (first, second))
         similar = affinity > 0

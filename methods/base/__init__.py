@@ -9,10 +9,13 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self, get_args, get_origin, get_type_hints
 
 import numpy as np
+
+from tiebench.messages import did_you_mean
 
 ENCODE_ROWS = 16_384  # items encoded at once: bounds the memory of a million items
 _ENCODE_BYTES = 1 << 28  # of images read at once
@@ -58,6 +61,32 @@ class TrainingSet:
 
     def __len__(self) -> int:
         return len(self.items)
+
+    @property
+    def classes(self) -> int:
+        """Number of classes that occur, or of labels. Raises `Refusal` without labels."""
+        return self._numbered_labels[1]
+
+    def label_rows(self, indices: np.ndarray) -> np.ndarray:
+        """Labels of some items, float32 (len(indices), classes): 1 for each that an item has, else 0.
+
+        Columns of single labels are the classes in ascending order. Raises `Refusal` without labels.
+        """
+        labels, count = self._numbered_labels
+        if labels.ndim == 2:
+            return labels[indices].astype(np.float32)
+        rows = np.zeros((len(indices), count), np.float32)
+        rows[np.arange(len(indices)), labels[indices]] = 1
+        return rows
+
+    @cached_property
+    def _numbered_labels(self):
+        if self.labels is None:
+            raise Refusal("the method learns from labels, and the dataset has none")
+        if self.labels.ndim == 2:
+            return self.labels, self.labels.shape[1]
+        classes, numbers = np.unique(self.labels, return_inverse=True)
+        return numbers, len(classes)
 
 
 @dataclass(kw_only=True)
@@ -141,6 +170,18 @@ class HashingMethod:
             prefix = "state."
             method.set_state({k[len(prefix) :]: archive[k] for k in archive.files if k.startswith(prefix)})
         return method
+
+
+def refuse_unknown_choices(method: HashingMethod) -> None:
+    """Raises `Refusal` if a hyper-parameter annotated Literal[...] has a value that is not one of these."""
+    for name, annotation in get_type_hints(type(method)).items():
+        parts = get_args(annotation) if get_origin(annotation) is not Literal else (annotation,)
+        literals = [part for part in parts if get_origin(part) is Literal]
+        value = getattr(method, name, None)
+        if literals and get_origin(annotation) is not ClassVar:
+            known = [choice for part in literals for choice in get_args(part)]
+            if value not in known and not (value is None and type(None) in parts):
+                raise Refusal(f"unknown {name} {value!r}{did_you_mean(value, known)}")
 
 
 def check_codes(codes: Any, items: int, bits: int, name: str) -> np.ndarray:

@@ -1,59 +1,65 @@
 """Training of hash layers and networks by stochastic gradient descent, shared by all deep methods.
 
-The semantics are those of the MatConvNet trainers of TALR and MIHash: momentum 0.9, weight decay on biases
-too, the loss averaged over the batch, a reshuffle every epoch, the last incomplete batch kept, and the model
-of the last epoch is the result: no epoch is chosen by looking at queries.
+By default the semantics are those of the MatConvNet trainers of TALR and MIHash: SGD with momentum 0.9,
+weight decay on biases too, the loss averaged over the batch, a reshuffle every epoch, the last incomplete
+batch kept. The model of the last epoch is the result: no epoch is chosen by looking at queries.
+
+docs/add-a-method.md lists the hooks, with what each is for.
 """
 
 import contextlib
 import json
 import math
-import time
 from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
 
-from methods._batches import ItemReader, mirror
-from methods._checkpoint import Checkpoint
 from methods._supervision import refuse_no_triplets
-from methods.base import HashingMethod, Refusal
+from methods.base import ENCODE_ROWS, HashingMethod, Refusal, TrainingSet, refuse_unknown_choices
+from methods.base.augmentation import mirror, shift
+from methods.base.heads import ImageHashing, hash_layer, make_head
+from methods.base.training import Training, seeded
+from networks.devices import resolve_device
 
-_IMAGES_ENCODED = 256  # at once: what a network computes on the way is much larger than its images
+_IMAGES_ENCODED = 256  # at once: the activations of a network are much larger than its images
 
 
-def shuffled_batches(items, size, key):
-    """All of `items` items in random order, cut into index arrays of `size`, the last maybe shorter; key: the
-    generator's seed, an integer or several."""
+def shuffled_batches(items: int, size: int, key: int | tuple[int, ...]) -> list[np.ndarray]:
+    """Indices of `items` items in random order, cut into int64 arrays of `size`, the last maybe shorter; key:
+    seed of the generator, an integer or several."""
     order = np.random.default_rng(key).permutation(items)
     return [order[begin : begin + size] for begin in range(0, items, size)]
-
-
-class ImageHashing(torch.nn.Module):
-    """Images uint8 (n, H, W, 3) to raw scores (n, bits): `backbone`, a network of the room networks, and a
-    hash layer on its output."""
-
-    def __init__(self, backbone, layer):
-        super().__init__()
-        self.backbone, self.layer = backbone, layer
-
-    def forward(self, images):
-        return self.layer(self.backbone(self.backbone.preprocess(images.permute(0, 3, 1, 2))))
 
 
 @dataclass(kw_only=True)
 class DeepHashing(HashingMethod):
     """A network whose outputs' signs are the code. A method defines `loss`, and overrides what else differs.
 
-    On vectors the network is the hash layer alone; on images it is the training set's network under it,
+    On vectors the network is the hash head alone; on images it is the training set's network under it,
     trained end to end.
 
-    learning_rate falls by `lr_gamma` every `lr_step_size` epochs (0: never).
+    optimiser: "sgd", "adam", "adamw" (decoupled weight decay) or "rmsprop". momentum: of SGD and RMSprop; the
+    decay of Adam's first moment. weight_decay: times the parameters it is added to their gradient (an L2
+    penalty of half of it); with "adamw" it shrinks the parameters instead. max_gradient_norm: gradients of
+    larger norm, over all parameters, are scaled down to it (None: never).
+
+    schedule: how learning_rate falls, counted in epochs or, with schedule_unit "iteration", in batches.
+    "step": by lr_gamma every lr_step_size (0: never); "cosine": to 0 along half a cosine period.
+
+    head: "linear", one hash layer; "mlp", head_layers hidden layers of head_width units before it, with ReLU,
+    dropout of head_dropout, and batch normalisation if head_batch_norm.
+
+    quantiser: a term times quantiser_weight that is added to the loss and pulls raw scores to -1 and +1
+    (`methods.base.quantisers`), or None.
+
     device: "cpu", "cuda" or "auto".
 
-    Of images only: backbone_lr_multiplier multiplies the learning rate of the network under the hash layer;
-    horizontal_flip: mirror each training image with probability 1/2; mixed_precision: compute in 16 bits
-    where a CUDA device does so fast (the weights, the loss and its gradient by the scores stay in 32).
+    Of images only: backbone_lr_multiplier multiplies the learning rate of the network under the hash head;
+    horizontal_flip: mirror each training image with probability 1/2; random_crop: shift it by up to so many
+    pixels in both directions, filled by reflection; mixed_precision: compute in 16 bits where a CUDA device
+    does so fast (the weights, the loss and its gradient by the scores stay in 32).
     """
 
     end_to_end = True
@@ -61,66 +67,149 @@ class DeepHashing(HashingMethod):
     learning_rate: float = 0.1
     lr_gamma: float = 0.5
     lr_step_size: int = 0
+    schedule: Literal["step", "cosine"] = "step"
+    schedule_unit: Literal["epoch", "iteration"] = "epoch"
+    optimiser: Literal["sgd", "adam", "adamw", "rmsprop"] = "sgd"
     momentum: float = 0.9
     weight_decay: float = 5e-4
+    max_gradient_norm: float | None = None
     epochs: int = 50
     batch_size: int = 256
+    head: Literal["linear", "mlp"] = "linear"
+    head_layers: int = 1
+    head_width: int = 1024
+    head_dropout: float = 0.0
+    head_batch_norm: bool = False
+    quantiser: Literal["hswd"] | None = None
+    quantiser_weight: float = 0.1
     backbone_lr_multiplier: float = 0.1
     horizontal_flip: bool = False
+    random_crop: int = 0
     mixed_precision: bool = True
     device: str = "cpu"
 
     # Names of what `prepare` returns that changes in training: numbers, and tensors that keep their shape.
-    changing_memory = ()
-    current_tanh_scale = None
-    backbone = None  # the training set's `network`, once fitted on images
+    changing_memory: ClassVar[tuple[str, ...]] = ()
 
-    def loss(self, outputs, affinity, indices):
-        """Scalar to minimise. outputs: float (M, bits), the network's raw scores f; affinity: int64 (M, M),
-        its diagonal included, or what `batch_affinity` makes; indices: int64 (M,), the items' places in the
-        training set."""
+    # The training set's `network`, once fitted on images.
+    backbone: ClassVar[dict[str, Any] | None] = None
+    # While training lasts: what `prepare` and `build_criterion` returned, and batches trained on so far.
+    memory: ClassVar[Any] = None
+    criterion: ClassVar[torch.nn.Module | None] = None
+    iteration: ClassVar[int] = 0
+    # What was learned with `criterion`, as arrays: kept with the model.
+    criterion_state: ClassVar[dict[str, np.ndarray]] = {}
+    # Of the epoch: name -> (sum, number) of what `log` was called with.
+    logged: ClassVar[dict[str, Any] | None] = None
+
+    # -- what a method defines or overrides ----------------------------------------------------------------
+
+    def loss(self, outputs: torch.Tensor, *arguments: Any, **named: Any) -> torch.Tensor:
+        """Scalar to minimise. outputs: float (M, bits), the raw scores of a batch.
+
+        A method's loss names, after `outputs`, what else it wants, any of:
+
+        * affinity: int64 (M, M), its diagonal included, or what `batch_affinity` makes;
+        * indices: int64 (M,), the items' places in the training set;
+        * labels: float (M, classes), 1 for each class or label that an item has, else 0;
+        * features: float (M, d), what the hash head is given: the vectors, or the outputs of the network;
+        * second: float (M, bits), raw scores of a second view of the same items (see `augment`).
+        """
         # Abstract: what a deep method is; conformance tests train every one.
         raise NotImplementedError(f"{type(self).__name__} does not define loss")
 
-    def build_network(self, item_shape):
-        """Items (n, *item_shape) to raw scores (n, bits): a hash layer, on `backbone` if there is one."""
-        if self.backbone is None:
-            return torch.nn.Sequential(torch.nn.Flatten(), self._hash_layer(math.prod(item_shape)))
-        from networks import catalogue
-
-        backbone = catalogue.make(self.backbone["architecture"], seed=self.seed, **self.backbone["options"])
-        return ImageHashing(backbone, self._hash_layer(backbone.width))
-
-    def _hash_layer(self, width):
-        layer = torch.nn.Linear(width, self.bits)
-        torch.nn.init.normal_(layer.weight, std=math.sqrt(2 / layer.in_features))
-        torch.nn.init.zeros_(layer.bias)
-        return layer
-
-    def prepare(self, training_set):
+    def prepare(self, training_set: TrainingSet) -> Any:
         """Called once before training. What it returns is `self.memory` while training lasts, and is dropped
-        with it: for methods that keep something per training item. May raise `Refusal`. What of it changes in
-        training is named in `changing_memory`."""
+        with it: for methods that keep something per training item. May raise `Refusal`. Name what of it
+        changes in training in `changing_memory`."""
 
-    def draw_batches(self, items, epoch):
+    def build_criterion(self, training_set: TrainingSet) -> torch.nn.Module | None:
+        """Parameters and buffers of the loss itself (a classifier, proxies, class codes), or None.
+
+        Called once before training, after `prepare`. The module is `self.criterion` while training lasts; its
+        parameters are trained with the network's (their names in `rate_and_decay` begin with "criterion."),
+        and it is kept in checkpoints and in the model's file.
+        """
+        return None
+
+    def start_epoch(self, epoch: int, training_set: TrainingSet) -> None:
+        """Called before each epoch, counted from 0: to change `self.memory` or `self.criterion`.
+
+        Draw random numbers from `np.random.default_rng((self.seed, epoch, k))` with a k of 10 or more, or
+        from torch's global generator, so that a resumed training draws the same.
+        """
+
+    def draw_batches(self, items: int, epoch: int) -> list[np.ndarray]:
         """The batches of an epoch, counted from 0: a list of index arrays into the `items` training items."""
         return shuffled_batches(items, self.batch_size, (self.seed, epoch))
 
-    def batch_affinity(self, training_set, indices):
+    def batch_affinity(self, training_set: TrainingSet, indices: np.ndarray) -> np.ndarray:
         """What `loss` is given as affinity for a batch: an array with one row or more per item."""
         return training_set.affinity(indices, indices)
 
-    def rate_and_decay(self, name):
-        """(multiplier of the learning rate, multiplier of the weight decay) of a parameter of the network."""
+    def augment(self, items: torch.Tensor, generator: np.random.Generator) -> torch.Tensor:
+        """A random view of a batch, of its shape and type: float (M, d) or uint8 images (M, H, W, 3).
+
+        Called for each batch of training, and once more for a loss that takes `second`. Must draw from
+        `generator` alone.
+        """
+        if self.backbone is not None and self.horizontal_flip:
+            items = mirror(items, generator)
+        if self.backbone is not None and self.random_crop:
+            items = shift(items, self.random_crop, generator)
+        return items
+
+    def augments(self) -> bool:
+        """Whether `augment` changes anything."""
+        changed = type(self).augment is not DeepHashing.augment
+        return changed or (self.backbone is not None and (self.horizontal_flip or self.random_crop > 0))
+
+    def hash_layer(self, width: int) -> torch.nn.Module:
+        """The last part of the head, features (n, width) to raw scores (n, bits)."""
+        return hash_layer(width, self.bits)
+
+    def build_network(self, item_shape: tuple[int, ...]) -> torch.nn.Module:
+        """Items (n, *item_shape) to raw scores (n, bits): the hash head, on `backbone` if there is one."""
+        if self.backbone is None:
+            return torch.nn.Sequential(torch.nn.Flatten(), self._head(math.prod(item_shape)))
+        from networks import catalogue
+
+        backbone = catalogue.make(self.backbone["architecture"], seed=self.seed, **self.backbone["options"])
+        return ImageHashing(backbone, self._head(backbone.width))
+
+    def rate_and_decay(self, name: str) -> tuple[float, float]:
+        """(multiplier of the learning rate, multiplier of the weight decay) of a parameter: of the network,
+        of its `backbone.`, or of the `criterion.`"""
         return (self.backbone_lr_multiplier if name.startswith("backbone.") else 1.0), 1.0
 
-    def fit(self, training_set):
-        if len(training_set) < 2:
-            raise Refusal(f"training needs at least 2 items, there are {len(training_set)}")
-        if self.batch_size < 2:
-            raise Refusal(f"batch_size must be at least 2: one item ranks nothing, not {self.batch_size}")
-        if self.epochs < 0:
-            raise Refusal(f"epochs must be at least 0, not {self.epochs}")
+    # -- what a method may call ----------------------------------------------------------------------------
+
+    def log(self, **values: Any) -> None:
+        """Add numbers or scalar tensors to the epoch's line of training.jsonl: means over its calls."""
+        if self.logged is not None:
+            for name, value in values.items():
+                value = value.detach().double() if isinstance(value, torch.Tensor) else float(value)
+                total, calls = self.logged.get(name, (0.0, 0))
+                self.logged[name] = total + value, calls + 1
+
+    def raw_scores(self, items: Any) -> np.ndarray:
+        """Scores of items by the network as it is, in evaluation mode: float32 (n, bits)."""
+        device = self._device()
+        mode = self.network.training
+        self.network.to(device).eval()
+        step = ENCODE_ROWS if self.backbone is None else _IMAGES_ENCODED
+        blocks = [np.zeros((0, self.bits), np.float32)]
+        with torch.inference_mode(), self.precision(device):
+            for begin in range(0, len(items), step):
+                block = _tensor(np.asarray(items[begin : begin + step]), device)
+                blocks.append(self.network(block).float().cpu().numpy())
+        self.network.train(mode)
+        return np.concatenate(blocks)
+
+    # -- training ------------------------------------------------------------------------------------------
+
+    def fit(self, training_set: TrainingSet) -> Self:
+        self._refuse_bad_settings(len(training_set))
         device = self._device()
         self.backbone = training_set.network
         self.item_shape = tuple(np.asarray(training_set.items[:1]).shape[1:])
@@ -131,119 +220,61 @@ class DeepHashing(HashingMethod):
             architecture, options = self.backbone["architecture"], self.backbone["options"]
             self.network.backbone = catalogue.make(architecture, training_set.weights, **options)
         self.network.to(device)
+        vars(self).pop("criterion_state", None)
         try:
             self.memory = self.prepare(training_set)
-            self._train(training_set, device)
+            with seeded(self.seed, 4):
+                self.criterion = self.build_criterion(training_set)
+            if self.criterion is not None:
+                self.criterion.to(device)
+            Training(self, training_set, device).run()
+            if self.criterion is not None:
+                self.criterion_state = _arrays(self.criterion)
         finally:  # also where training was refused: a method keeps no training data
-            vars(self).pop("memory", None)
+            for name in ("memory", "criterion", "iteration", "logged"):
+                vars(self).pop(name, None)
         return self
 
-    def _train(self, training_set, device):
-        optimizer = torch.optim.SGD(
-            self._parameter_groups(), self.learning_rate, self.momentum, weight_decay=self.weight_decay
-        )
-        # Gradients below 6e-8 vanish in float16; bfloat16 has the range of float32, and needs no scaling.
-        scaled = self._half(device) is torch.float16
-        scaler = torch.amp.GradScaler(device.type, enabled=scaled)
-        reader = ItemReader(training_set.items, device)
-        checkpoint = Checkpoint(training_set.checkpoint, self, optimizer, scaler, training_set.log)
-        first, spent = checkpoint.resume()
-        started = time.perf_counter() - spent
-        for epoch in range(first, self.epochs):
-            rate = self.schedule(epoch)
-            self.start_epoch(epoch)
-            for group in optimizer.param_groups:
-                group["lr"] = rate * group["rate_multiplier"]
-            begun = time.perf_counter()
-            # Dropout draws from the global generator: seeded by epoch, a resumed training draws the same.
-            with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-                torch.manual_seed(int(np.random.SeedSequence((self.seed, epoch, 3)).generate_state(1)[0]))
-                objective, seen = self._epoch(training_set, reader, optimizer, scaler, epoch, device)
-            record = {
-                "epoch": epoch + 1,
-                "epochs": self.epochs,
-                "objective": objective,
-                "seconds": time.perf_counter() - started,
-                "learning_rate": rate,
-            }
-            if self.current_tanh_scale is not None:
-                record["tanh_scale"] = self.current_tanh_scale
-            if self.backbone is not None:
-                record["images_per_second"] = seen / (time.perf_counter() - begun)
-            checkpoint.after(epoch, record)
-        checkpoint.remove()
+    def _refuse_bad_settings(self, items):
+        if items < 2:
+            raise Refusal(f"training needs at least 2 items, there are {items}")
+        refuse_unknown_choices(self)
+        if self.batch_size < 2:
+            raise Refusal(f"batch_size must be at least 2: one item ranks nothing, not {self.batch_size}")
+        for name, least in (("epochs", 0), ("head_layers", 1), ("head_width", 1), ("random_crop", 0)):
+            if getattr(self, name) < least:
+                raise Refusal(f"{name} must be at least {least}, not {getattr(self, name)}")
+        if not 0 <= self.head_dropout < 1:
+            raise Refusal(f"head_dropout must be at least 0 and below 1, not {self.head_dropout}")
 
-    def schedule(self, epoch):
-        """Learning rate of an epoch, counted from 0."""
-        rate = self.learning_rate
-        if self.lr_step_size:
-            rate *= self.lr_gamma ** (epoch // self.lr_step_size)
-        return rate
+    # -- encoding and files --------------------------------------------------------------------------------
 
-    def start_epoch(self, epoch):
-        """Called before each epoch, counted from 0."""
+    def encode_block(self, items: np.ndarray) -> np.ndarray:
+        return self.raw_scores(items) > 0
 
-    def _epoch(self, training_set, reader, optimizer, scaler, epoch, device):
-        """One pass over the training set; returns the mean loss over its items, and how many were seen."""
-        # On the device: asking for each loss would make it wait for each step.
-        total, seen = torch.zeros((), dtype=torch.float64, device=device), 0
-        self.network.train()
-        batches = [batch for batch in self.draw_batches(len(training_set), epoch) if len(batch) > 1]
-        for step, (indices, items) in enumerate(reader.read(batches)):
-            if self.horizontal_flip and self.backbone is not None:
-                items = mirror(items, np.random.default_rng((self.seed, epoch, step, 2)))
-            affinity = torch.from_numpy(self.batch_affinity(training_set, indices)).to(device)
-            with self._precision(device):
-                outputs = self.network(items)
-            loss = self.loss(outputs.float(), affinity, torch.from_numpy(indices).to(device))
-            optimizer.zero_grad()
-            scaler.scale(loss).backward()
-            scaler.step(optimizer)
-            scaler.update()
-            total += loss.detach().double() * len(indices)
-            seen += len(indices)
-        total = total.item()
-        # The last step may have broken the weights after a loss that was still finite.
-        whole = all(bool(torch.isfinite(weights).all()) for weights in self.network.parameters())
-        if not (math.isfinite(total) and whole):
-            raise Refusal(
-                f"the loss is not finite in epoch {epoch + 1}: lower learning_rate ({self.learning_rate})"
-            )
-        return total / seen, seen
-
-    def _parameter_groups(self):
-        """What torch.optim.SGD is given: the parameters by their multipliers."""
-        groups = {}
-        for name, parameter in self.network.named_parameters():
-            groups.setdefault(self.rate_and_decay(name), []).append(parameter)
-        return [
-            {"params": members, "rate_multiplier": rate, "weight_decay": decay * self.weight_decay}
-            for (rate, decay), members in groups.items()
-        ]
-
-    def encode_block(self, items):
-        device = self._device()
-        self.network.to(device).eval()
-        step = len(items) if self.backbone is None else _IMAGES_ENCODED
-        with torch.inference_mode(), self._precision(device):
-            blocks = [
-                (self.network(_tensor(items[begin : begin + step], device)) > 0).cpu().numpy()
-                for begin in range(0, len(items), max(1, step))
-            ]
-        return np.concatenate(blocks)
-
-    def state(self):
-        state = {name: value.cpu().numpy() for name, value in self.network.state_dict().items()}
-        return state | {
+    def state(self) -> dict[str, np.ndarray]:
+        kept = {f"criterion.{name}": value for name, value in self.criterion_state.items()}
+        own = {
             "item_shape": np.array(self.item_shape, np.int64),
             "backbone": np.array(json.dumps(self.backbone)),
         }
+        return _arrays(self.network) | own | kept
 
-    def set_state(self, state):
+    def set_state(self, state: dict[str, np.ndarray]) -> None:
+        state = dict(state)
         self.item_shape = tuple(int(size) for size in state.pop("item_shape"))
         self.backbone = json.loads(str(state.pop("backbone")))
+        kept = {name: state.pop(name) for name in list(state) if name.startswith("criterion.")}
+        if kept:
+            self.criterion_state = {name.removeprefix("criterion."): value for name, value in kept.items()}
         self.network = self._seeded_network()
         self.network.load_state_dict({name: torch.from_numpy(value) for name, value in state.items()})
+
+    def _head(self, width):
+        hidden = self.head_layers if self.head == "mlp" else 0
+        return make_head(
+            width, hidden, self.head_width, self.head_dropout, self.head_batch_norm, self.hash_layer
+        )
 
     def _seeded_network(self):
         # Layers draw their initial weights from the global generator: seed it, and put it back as it was.
@@ -251,28 +282,22 @@ class DeepHashing(HashingMethod):
             torch.manual_seed(self.seed)
             return self.build_network(self.item_shape)
 
-    def _half(self, device):
+    def half_precision(self, device):
         """The 16-bit type to compute in, or None."""
         if not self.mixed_precision or self.backbone is None or device.type != "cuda":
             return None
         return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16
 
-    def _precision(self, device):
-        half = self._half(device)
+    def precision(self, device):
+        """The context in which the network computes."""
+        half = self.half_precision(device)
         return contextlib.nullcontext() if half is None else torch.autocast(device.type, half)
 
     def _device(self):
-        if self.device == "auto":
-            return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        if self.device == "cuda" and not torch.cuda.is_available():
-            raise Refusal("device is cuda, but no CUDA device is available; set device to cpu or auto")
-        return torch.device(self.device)
-
-
-def _tensor(items, device):
-    kind = np.uint8 if items.dtype == np.uint8 else np.float32
-    # Torch wants memory that it may write to, which a memory map is not.
-    return torch.from_numpy(np.require(items, kind, ["C", "W"])).to(device)
+        try:
+            return resolve_device(self.device)
+        except ValueError as error:
+            raise Refusal(str(error)) from error
 
 
 @dataclass(kw_only=True)
@@ -286,16 +311,17 @@ class RelaxedHashing(DeepHashing):
     tanh_scale: float = 1.0
     tanh_scale_final: float | None = None
 
-    def relax(self, outputs):
+    def relax(self, outputs: torch.Tensor) -> torch.Tensor:
         """Relaxed codes in (-1, 1) at the current scale."""
         return torch.tanh(self.current_tanh_scale * outputs)
 
-    def start_epoch(self, epoch):
-        super().start_epoch(epoch)
+    def start_epoch(self, epoch: int, training_set: TrainingSet) -> None:
+        super().start_epoch(epoch, training_set)
         self.current_tanh_scale = self.tanh_scale
         if self.tanh_scale_final is not None and self.epochs > 1:
             growth = self.tanh_scale_final / self.tanh_scale
             self.current_tanh_scale *= growth ** (epoch / (self.epochs - 1))
+        self.log(tanh_scale=self.current_tanh_scale)
 
 
 @dataclass(kw_only=True)
@@ -311,14 +337,24 @@ class ListwiseHashing(RelaxedHashing):
     bins: int | None = None
     delta: float = 1.0
 
-    def prepare(self, training_set):
+    def prepare(self, training_set: TrainingSet) -> None:
         binary = self.supervision == "binary"
         refuse_no_triplets(training_set, lambda affinity: affinity > 0 if binary else affinity)
 
-    def objective(self, codes, affinity):
+    def objective(self, codes: torch.Tensor, affinity: torch.Tensor) -> torch.Tensor:
         """(M,) objectives to maximise. codes: relaxed codes (M, bits); affinity int64 (M, M)."""
         # Abstract: what a listwise method is; conformance tests train every one.
         raise NotImplementedError(f"{type(self).__name__} does not define objective")
 
-    def loss(self, outputs, affinity, indices):
+    def loss(self, outputs: torch.Tensor, affinity: torch.Tensor) -> torch.Tensor:
         return -self.objective(self.relax(outputs), affinity).mean()
+
+
+def _arrays(module):
+    return {name: value.detach().cpu().numpy() for name, value in module.state_dict().items()}
+
+
+def _tensor(items, device):
+    kind = np.uint8 if items.dtype == np.uint8 else np.float32
+    # Torch wants memory that it may write to, which a memory map is not.
+    return torch.from_numpy(np.require(items, kind, ["C", "W"])).to(device)

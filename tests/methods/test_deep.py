@@ -174,12 +174,12 @@ def test_16_bits_serve_networks_on_cuda_alone_and_only_if_asked_for(monkeypatch,
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: bf16)
     cuda, cpu = torch.device("cuda"), torch.device("cpu")
     method, network = Constant(bits=2), {"architecture": "small", "options": {}}
-    assert method._half(cuda) is None  # a hash layer alone
+    assert method.half_precision(cuda) is None  # a hash layer alone
     method.backbone = network
-    assert method._half(cuda) is (torch.bfloat16 if bf16 else torch.float16)
-    assert method._half(cpu) is None
+    assert method.half_precision(cuda) is (torch.bfloat16 if bf16 else torch.float16)
+    assert method.half_precision(cpu) is None
     method.mixed_precision = False
-    assert method._half(cuda) is None
+    assert method.half_precision(cuda) is None
 
 
 def test_batches_of_two_items_train():
@@ -350,4 +350,4 @@ def test_the_loss_is_minus_the_mean_objective_of_relaxed_codes():
     method = load_class("talr_ap")(bits=6, tanh_scale=3.0)
     method.current_tanh_scale = 3.0
     expected = -method.objective(torch.tanh(3.0 * outputs), affinity).mean()
-    assert torch.equal(method.loss(outputs, affinity, torch.arange(12)), expected)
+    assert torch.equal(method.loss(outputs, affinity), expected)

@@ -145,7 +145,7 @@ def one_step(method, made, scores, indices):
         indices, method.positives, method.negatives, np.random.default_rng((method.seed, 1, 1))
     )
     outputs = torch.from_numpy(scores[indices]).requires_grad_()
-    loss = method.loss(outputs, None, torch.from_numpy(indices))
+    loss = method.loss(outputs, torch.from_numpy(indices))
     loss.backward()
     return loss.item(), outputs.grad.numpy(), drawn
 
@@ -203,9 +203,8 @@ def test_the_mean_is_over_the_groups_that_are_not_left_out_and_item_0_is_an_item
     method.memory = SimpleNamespace(
         table=torch.from_numpy(scores.copy()),
         groups=SimpleNamespace(draw=lambda *given: (positives, negatives)),
-        step=0,
     )
-    loss = method.loss(torch.from_numpy(scores[indices]), None, torch.from_numpy(indices))
+    loss = method.loss(torch.from_numpy(scores[indices]), torch.from_numpy(indices))
     total, triplets = likelihood_by_loops(scores[indices], scores, positives, negatives, 2.0)
     assert triplets == 2 * 3 * 2
     errors = scores[indices] - np.sign(scores[indices])
@@ -218,7 +217,7 @@ def test_rows_of_the_batch_are_written_into_the_table_and_others_stay():
     assert torch.count_nonzero(method.memory.table) == 0
     indices = np.array([5, 0])
     outputs = torch.ones(2, 6, requires_grad=True)
-    method.loss(outputs, None, torch.from_numpy(indices))
+    method.loss(outputs, torch.from_numpy(indices))
     assert torch.equal(method.memory.table[indices], torch.ones(2, 6))
     assert torch.count_nonzero(method.memory.table) == 12
 
@@ -232,7 +231,7 @@ def test_steps_draw_anew_and_the_seed_decides():
             draw=lambda *given: kept.append(groups.draw(*given)) or kept[-1]
         )
         for _ in range(3):
-            method.loss(torch.ones(3, 6), None, torch.tensor([0, 1, 2]))
+            method.loss(torch.ones(3, 6), torch.tensor([0, 1, 2]))
         return [np.concatenate(both, axis=2) for both in kept]
 
     first, again, other = drawn(0), drawn(0), drawn(1)

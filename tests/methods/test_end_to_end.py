@@ -7,9 +7,10 @@ import pytest
 import torch
 
 from methods import _checkpoint
-from methods._batches import ItemReader, mirror
+from methods._batches import ItemReader
 from methods._catalogue import catalogue, load_class
 from methods.base import TrainingSet
+from methods.base.augmentation import mirror
 
 DEEP = sorted(name for name, card in catalogue().items() if card.end_to_end)
 SMALL = {"architecture": "small", "options": {}}

@@ -1,0 +1,54 @@
+"""Hash heads: what turns features into raw scores, whose signs are the code."""
+
+import math
+from collections.abc import Callable
+
+import torch
+
+
+class ImageHashing(torch.nn.Module):
+    """Images uint8 (n, H, W, 3) to raw scores (n, bits): `backbone`, a network of the package networks, and a
+    hash head, `layer`, on its output."""
+
+    def __init__(self, backbone: torch.nn.Module, layer: torch.nn.Module):
+        super().__init__()
+        self.backbone, self.layer = backbone, layer
+
+    def features(self, images: torch.Tensor) -> torch.Tensor:
+        """What the head is given: float (n, width)."""
+        return self.backbone(self.backbone.preprocess(images.permute(0, 3, 1, 2)))
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        return self.layer(self.features(images))
+
+
+def hash_layer(width: int, bits: int) -> torch.nn.Linear:
+    """A linear layer (n, width) to (n, bits): weights normal with variance 2 / width, biases 0."""
+    layer = torch.nn.Linear(width, bits)
+    torch.nn.init.normal_(layer.weight, std=math.sqrt(2 / layer.in_features))
+    torch.nn.init.zeros_(layer.bias)
+    return layer
+
+
+def make_head(
+    width: int,
+    hidden: int,
+    hidden_width: int,
+    dropout: float,
+    batch_norm: bool,
+    last: Callable[[int], torch.nn.Module],
+) -> torch.nn.Module:
+    """`last(width)` alone, or after `hidden` layers of `hidden_width` units: linear, batch normalisation if
+    asked for, ReLU, dropout."""
+    if not hidden:
+        return last(width)
+    layers: list[torch.nn.Module] = []
+    for _ in range(hidden):
+        layers.append(hash_layer(width, hidden_width))
+        if batch_norm:
+            layers.append(torch.nn.BatchNorm1d(hidden_width))
+        layers.append(torch.nn.ReLU())
+        if dropout:
+            layers.append(torch.nn.Dropout(dropout))
+        width = hidden_width
+    return torch.nn.Sequential(*layers, last(width))

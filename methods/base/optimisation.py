@@ -1,0 +1,32 @@
+"""Optimisers and learning-rate schedules by name."""
+
+import math
+from typing import Any
+
+import torch
+
+
+def make_optimiser(
+    name: str, groups: list[dict[str, Any]], learning_rate: float, momentum: float, weight_decay: float
+) -> torch.optim.Optimizer:
+    """The optimiser of this name on groups of parameters.
+
+    momentum: of "sgd" and "rmsprop", beta_1 of "adam" and "adamw" (beta_2 is 0.999). weight_decay: times the
+    parameters it is added to the gradient; of "adamw" it is decoupled from it (Loshchilov, Hutter, 2019).
+    """
+    if name == "sgd":
+        return torch.optim.SGD(groups, learning_rate, momentum, weight_decay=weight_decay)
+    if name == "rmsprop":
+        return torch.optim.RMSprop(groups, learning_rate, momentum=momentum, weight_decay=weight_decay)
+    kinds = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
+    return kinds[name](groups, learning_rate, betas=(momentum, 0.999), weight_decay=weight_decay)
+
+
+def scheduled_rate(schedule: str, count: int, done: float, gamma: float, every: int) -> float:
+    """Factor of the learning rate after `count` epochs or iterations, `done` of all training, 0 to 1.
+
+    "step": gamma^(count // every), 1 if every is 0; "cosine": (1 + cos(pi done)) / 2.
+    """
+    if schedule == "cosine":
+        return (1 + math.cos(math.pi * done)) / 2
+    return gamma ** (count // every) if every else 1.0

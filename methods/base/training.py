@@ -1,0 +1,186 @@
+"""The training loop of deep methods: batches, steps, learning rates, what is logged, checkpoints."""
+
+import contextlib
+import inspect
+import math
+import time
+
+import numpy as np
+import torch
+
+from methods._batches import ItemReader
+from methods._checkpoint import Checkpoint
+from methods.base import Refusal
+from methods.base.heads import ImageHashing
+from methods.base.optimisation import make_optimiser, scheduled_rate
+from methods.base.quantisers import QUANTISERS
+
+LOSS_ARGUMENTS = ("affinity", "indices", "labels", "features", "second")
+
+
+class Training:
+    """One training of a `methods.base.deep.DeepHashing`, whose network, memory and criterion are made."""
+
+    def __init__(self, method, training_set, device):
+        self.method, self.training_set, self.device = method, training_set, device
+        self.wanted = loss_arguments(type(method))
+        self.optimiser = make_optimiser(
+            method.optimiser,
+            _parameter_groups(method),
+            method.learning_rate,
+            method.momentum,
+            method.weight_decay,
+        )
+        self.parameters = [p for group in self.optimiser.param_groups for p in group["params"]]
+        # Gradients below 6e-8 vanish in float16; bfloat16 has the range of float32, and needs no scaling.
+        scaled = method.half_precision(device) is torch.float16
+        self.scaler = torch.amp.GradScaler(device.type, enabled=scaled)
+        self.reader = ItemReader(training_set.items, device)
+        self.rate = method.learning_rate
+
+    def run(self):
+        """All epochs; the method's network is trained in place. Raises `Refusal` if the loss or a parameter
+        is not finite."""
+        method, log = self.method, self.training_set.log
+        checkpoint = Checkpoint(self.training_set.checkpoint, method, self.optimiser, self.scaler, log)
+        method.iteration = 0
+        first, spent = checkpoint.resume()
+        started = time.perf_counter() - spent
+        for epoch in range(first, method.epochs):
+            begun = time.perf_counter()
+            method.logged = {}
+            # Dropout draws from the global generator: seeded by epoch, a resumed training draws the same.
+            with seeded(method.seed, epoch, 3, device=self.device):
+                method.start_epoch(epoch, self.training_set)
+                objective, seen = self._epoch(epoch)
+            record = {
+                "epoch": epoch + 1,
+                "epochs": method.epochs,
+                "objective": objective,
+                "seconds": time.perf_counter() - started,
+                "learning_rate": self.rate,
+            }
+            if method.backbone is not None:
+                record["images_per_second"] = seen / (time.perf_counter() - begun)
+            checkpoint.after(epoch, _means(method.logged) | record)
+        checkpoint.remove()
+
+    def _epoch(self, epoch):
+        """One pass over the training set; returns the mean loss over its items, and how many were seen."""
+        method = self.method
+        # On the device: asking for each loss would make it wait for each step.
+        total, seen = torch.zeros((), dtype=torch.float64, device=self.device), 0
+        method.network.train()
+        drawn = method.draw_batches(len(self.training_set), epoch)
+        batches = [batch for batch in drawn if len(batch) > 1]
+        for step, (indices, items) in enumerate(self.reader.read(batches)):
+            if step == 0 or method.schedule_unit == "iteration":
+                self._set_rate(epoch, step / len(batches))
+            loss = self._loss(indices, items, (method.seed, epoch, step))
+            self._step(loss)
+            method.iteration += 1
+            total += loss.detach().double() * len(indices)
+            seen += len(indices)
+        mean = total.item() / max(seen, 1)
+        # The last step may have broken the weights after a loss that was still finite.
+        whole = all(bool(torch.isfinite(weights).all()) for weights in self.parameters)
+        if not (math.isfinite(mean) and whole):
+            raise Refusal(
+                f"the loss is not finite in epoch {epoch + 1}: lower learning_rate ({method.learning_rate})"
+            )
+        return mean, seen
+
+    def _loss(self, indices, items, key):
+        """The loss of a batch, its quantiser included. key: seed of the batch, three integers."""
+        method, wanted = self.method, self.wanted
+        outputs, features = self._forward(items, (*key, 2))
+        given = {}
+        if "affinity" in wanted:
+            given["affinity"] = self._tensor(method.batch_affinity(self.training_set, indices))
+        if "indices" in wanted:
+            given["indices"] = self._tensor(indices)
+        if "labels" in wanted:
+            given["labels"] = self._tensor(self.training_set.label_rows(indices))
+        if "features" in wanted:
+            given["features"] = features.float()
+        if "second" in wanted:
+            given["second"] = self._forward(items, (*key, 5))[0]
+        loss = method.loss(outputs, **given)
+        if method.quantiser is not None:
+            term = QUANTISERS[method.quantiser](outputs)
+            method.log(**{method.quantiser: term})
+            loss = loss + method.quantiser_weight * term
+        return loss
+
+    def _forward(self, items, key):
+        """(raw scores float32 (M, bits), features (M, d)) of a random view of a batch, drawn by `key`."""
+        method = self.method
+        if method.augments():
+            items = method.augment(items, np.random.default_rng(key))
+        with method.precision(self.device):
+            if isinstance(method.network, ImageHashing):
+                features = method.network.features(items)
+                return method.network.layer(features).float(), features
+            return method.network(items).float(), items.flatten(1)
+
+    def _step(self, loss):
+        self.optimiser.zero_grad()
+        self.scaler.scale(loss).backward()
+        if self.method.max_gradient_norm is not None:
+            self.scaler.unscale_(self.optimiser)
+            torch.nn.utils.clip_grad_norm_(self.parameters, self.method.max_gradient_norm)
+        self.scaler.step(self.optimiser)
+        self.scaler.update()
+
+    def _set_rate(self, epoch, share):
+        """The learning rate after `epoch` whole epochs and this share of the next."""
+        method, count = self.method, epoch
+        if method.schedule_unit == "iteration":
+            count, epoch = method.iteration, epoch + share
+        self.rate = method.learning_rate * scheduled_rate(
+            method.schedule, count, epoch / method.epochs, method.lr_gamma, method.lr_step_size
+        )
+        for group in self.optimiser.param_groups:
+            group["lr"] = self.rate * group["rate_multiplier"]
+
+    def _tensor(self, array):
+        return torch.from_numpy(array).to(self.device)
+
+
+def loss_arguments(method_class):
+    """Names of what a method's loss takes besides `outputs`. Raises TypeError for an unknown one."""
+    names = list(inspect.signature(method_class.loss).parameters)[2:]
+    for name in names:
+        if name not in LOSS_ARGUMENTS:
+            known = ", ".join(LOSS_ARGUMENTS)
+            raise TypeError(f"{method_class.__name__}.loss takes {name!r}; after outputs it may take {known}")
+    return names
+
+
+@contextlib.contextmanager
+def seeded(*key, device=None):
+    """Torch's global generators seeded with integers inside the block, and as they were after it."""
+    devices = [device] if device is not None and device.type == "cuda" else []
+    with torch.random.fork_rng(devices=devices):
+        torch.manual_seed(int(np.random.SeedSequence(key).generate_state(1)[0]))
+        yield
+
+
+def _means(logged):
+    """Name -> mean of what was logged in an epoch; None where it is not finite, which JSON cannot express."""
+    means = {name: float(total) / calls for name, (total, calls) in logged.items()}
+    return {name: mean if math.isfinite(mean) else None for name, mean in means.items()}
+
+
+def _parameter_groups(method):
+    """What the optimiser is given: parameters by their multipliers."""
+    named = list(method.network.named_parameters())
+    if method.criterion is not None:
+        named += [(f"criterion.{name}", value) for name, value in method.criterion.named_parameters()]
+    groups = {}
+    for name, parameter in named:
+        groups.setdefault(method.rate_and_decay(name), []).append(parameter)
+    return [
+        {"params": members, "rate_multiplier": rate, "weight_decay": decay * method.weight_decay}
+        for (rate, decay), members in groups.items()
+    ]

@@ -1,0 +1,566 @@
+"""Hooks of deep methods: each against a formula, and every one resumed to the same bytes after a kill."""
+
+import itertools
+import json
+import math
+import re
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from methods import _checkpoint
+from methods._catalogue import load_class
+from methods.base import Refusal, TrainingSet
+from methods.base.augmentation import shift
+from methods.base.deep import DeepHashing, RelaxedHashing, shuffled_batches
+from methods.base.optimisation import scheduled_rate
+from methods.base.quantisers import hswd
+
+ITEMS, DIMENSIONS, CLASSES, BITS = 30, 5, 3, 4
+LABELS = np.arange(ITEMS) % CLASSES
+VECTORS = np.random.default_rng(0).normal(size=(ITEMS, DIMENSIONS)).astype(np.float32)
+TARGETS = np.random.default_rng(1).choice([-1.0, 1.0], size=(ITEMS, BITS))
+SETTINGS = {"bits": BITS, "epochs": 3, "batch_size": 8, "learning_rate": 0.05}
+
+
+def training_set(labels=LABELS, items=VECTORS, **more):
+    classes = LABELS
+    return TrainingSet(
+        items,
+        lambda rows, columns: (classes[rows][:, None] == classes[columns]).astype(np.int64),
+        labels=labels,
+        **more,
+    )
+
+
+@dataclass(kw_only=True)
+class Squares(DeepHashing):
+    """Mean over the batch of |f - target|^2."""
+
+    def loss(self, outputs, indices):
+        targets = torch.from_numpy(TARGETS).to(outputs.dtype)[indices]
+        return ((outputs - targets) ** 2).sum(1).mean()
+
+
+def parameters(method):
+    return [value.detach().numpy().astype(np.float64) for value in method.network.parameters()]
+
+
+def first_parameters(method_class, **settings):
+    return parameters(method_class(**(SETTINGS | settings | {"epochs": 0})).fit(training_set()))
+
+
+# -- what is not asked for changes nothing -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+def test_by_default_training_is_a_plain_loop_of_sgd_bit_for_bit(momentum):
+    """Weights drawn by the seed, batches by seed and epoch, the rate halved every two epochs."""
+    settings = SETTINGS | {"epochs": 5, "seed": 3, "momentum": momentum, "weight_decay": 0.01}
+    method = Squares(**settings, lr_step_size=2).fit(training_set())
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(3)
+        layer = torch.nn.Linear(DIMENSIONS, BITS)
+        torch.nn.init.normal_(layer.weight, std=math.sqrt(2 / DIMENSIONS))
+        torch.nn.init.zeros_(layer.bias)
+    optimiser = torch.optim.SGD(layer.parameters(), 0.05, momentum, weight_decay=0.01)
+    for epoch in range(5):
+        optimiser.param_groups[0]["lr"] = 0.05 * 0.5 ** (epoch // 2)
+        order = np.random.default_rng((3, epoch)).permutation(ITEMS)
+        for begin in range(0, ITEMS, 8):
+            rows = order[begin : begin + 8]
+            outputs = layer(torch.from_numpy(VECTORS[rows]))
+            loss = ((outputs - torch.from_numpy(TARGETS[rows]).float()) ** 2).sum(1).mean()
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+    for ours, theirs in zip(method.network.parameters(), layer.parameters(), strict=True):
+        assert torch.equal(ours, theirs)
+
+
+# -- optimisers and schedules ------------------------------------------------------------------------------
+
+
+def updates(optimiser, rate, momentum, decay):
+    """A published update rule in NumPy: (parameter, gradient, state) to the new parameter."""
+
+    def sgd(value, slope, state):
+        slope = slope + decay * value
+        state["v"] = momentum * state.get("v", 0) + slope
+        return value - rate * state["v"]
+
+    def rmsprop(value, slope, state):
+        slope = slope + decay * value
+        state["s"] = 0.99 * state.get("s", 0) + 0.01 * slope**2
+        state["v"] = momentum * state.get("v", 0) + slope / (np.sqrt(state["s"]) + 1e-8)
+        return value - rate * state["v"]
+
+    def adam(value, slope, state):
+        if optimiser == "adamw":
+            value = value * (1 - rate * decay)
+        else:
+            slope = slope + decay * value
+        state["t"] = state.get("t", 0) + 1
+        state["m"] = momentum * state.get("m", 0) + (1 - momentum) * slope
+        state["s"] = 0.999 * state.get("s", 0) + 0.001 * slope**2
+        corrected = state["s"] / (1 - 0.999 ** state["t"])
+        return value - rate * state["m"] / (1 - momentum ** state["t"]) / (np.sqrt(corrected) + 1e-8)
+
+    return {"sgd": sgd, "rmsprop": rmsprop, "adam": adam, "adamw": adam}[optimiser]
+
+
+@pytest.mark.parametrize("optimiser", ["sgd", "adam", "adamw", "rmsprop"])
+@pytest.mark.parametrize("momentum", [0.0, 0.8])
+def test_optimisers_take_the_published_steps(optimiser, momentum):
+    settings = SETTINGS | {"optimiser": optimiser, "momentum": momentum, "weight_decay": 0.3, "seed": 1}
+    method = Squares(**settings).fit(training_set())
+    update, states = updates(optimiser, 0.05, momentum, 0.3), [{}, {}]
+    weight, bias = first_parameters(Squares, seed=1)
+    for rows in (rows for epoch in range(3) for rows in shuffled_batches(ITEMS, 8, (1, epoch))):
+        x = VECTORS[rows].astype(np.float64)
+        slope = 2 * (x @ weight.T + bias - TARGETS[rows]) / len(rows)
+        slopes = [slope.T @ x, slope.sum(0)]
+        weight, bias = (update(value, g, state) for value, g, state in zip((weight, bias), slopes, states))
+    ours = parameters(method)
+    assert ours[0] == pytest.approx(weight, abs=2e-5)
+    assert ours[1] == pytest.approx(bias, abs=2e-5)
+
+
+def test_learning_rates_of_the_schedules():
+    assert [scheduled_rate("step", count, 0.5, 0.1, 2) for count in range(5)] == [1, 1, 0.1, 0.1, 0.1**2]
+    assert scheduled_rate("step", 100, 0.5, 0.1, 0) == 1
+    assert [scheduled_rate("cosine", 0, done, 0.1, 2) for done in (0, 1 / 3, 1 / 2, 1)] == pytest.approx(
+        [1, 0.75, 0.5, 0]
+    )
+
+
+SCHEDULES = {
+    # 30 items in batches of 8: four iterations an epoch.
+    ("step", "epoch"): [1.0] * 8 + [0.5] * 4,
+    ("step", "iteration"): [1.0, 1.0, 0.5, 0.5, 0.25, 0.25, *(0.5**k for k in (3, 3, 4, 4, 5, 5))],
+    ("cosine", "epoch"): [
+        (1 + math.cos(math.pi * epoch / 3)) / 2 for epoch in (0,) * 4 + (1,) * 4 + (2,) * 4
+    ],
+    ("cosine", "iteration"): [(1 + math.cos(math.pi * k / 12)) / 2 for k in range(12)],
+}
+
+
+@pytest.mark.parametrize(("schedule", "unit"), SCHEDULES)
+def test_steps_have_the_length_of_the_schedule(schedule, unit):
+    """The loss is the sum of the scores: each step of plain descent has the length of the learning rate."""
+    moves, records = [], []
+
+    @dataclass(kw_only=True)
+    class Sum(DeepHashing):
+        def loss(self, outputs):
+            moves.append(self.network[1].bias.detach().clone())
+            return outputs.sum() / len(outputs)
+
+    settings = {"learning_rate": 1.0, "momentum": 0.0, "weight_decay": 0.0, "lr_step_size": 2}
+    method = Sum(**(SETTINGS | settings), schedule=schedule, schedule_unit=unit)
+    method.fit(training_set(log=records.append))
+    places = torch.stack([*moves, method.network[1].bias.detach()])
+    assert (places[:-1] - places[1:]).numpy()[:, 0] == pytest.approx(SCHEDULES[schedule, unit], abs=1e-5)
+    assert [record["learning_rate"] for record in records] == pytest.approx(SCHEDULES[schedule, unit][3::4])
+
+
+def test_gradients_are_scaled_down_to_a_norm():
+    settings = {"learning_rate": 1.0, "momentum": 0.0, "weight_decay": 0.0, "epochs": 1, "batch_size": ITEMS}
+    start = first_parameters(Squares)
+    moved = {}
+    for most in (None, 1e6, 0.25):
+        method = Squares(**(SETTINGS | settings), max_gradient_norm=most).fit(training_set())
+        differences = zip(parameters(method), start, strict=True)
+        moved[most] = np.concatenate([(after - before).ravel() for after, before in differences])
+    norm = np.linalg.norm(moved[None])
+    assert norm > 0.5
+    assert moved[1e6] == pytest.approx(moved[None], abs=1e-6)
+    assert moved[0.25] == pytest.approx(0.25 / norm * moved[None], abs=1e-4)
+
+
+# -- the head ----------------------------------------------------------------------------------------------
+
+
+def test_a_hidden_head_has_the_layers_that_are_asked_for():
+    def layers(**settings):
+        method = Squares(**(SETTINGS | {"epochs": 0} | settings)).fit(training_set())
+        return [repr(layer) for layer in method.network.modules() if not list(layer.children())]
+
+    assert layers(head_width=7) == layers(head_layers=9) == layers()
+    assert [line.split("(")[0] for line in layers()] == ["Flatten", "Linear"]
+    lines = layers(head="mlp", head_layers=2, head_width=7, head_dropout=0.25, head_batch_norm=True)
+    assert [re.split(", (?:bias|track)", line)[0] for line in lines] == [
+        "Flatten(start_dim=1, end_dim=-1)",
+        "Linear(in_features=5, out_features=7",
+        "BatchNorm1d(7, eps=1e-05, momentum=0.1, affine=True",
+        "ReLU()",
+        "Dropout(p=0.25, inplace=False)",
+        "Linear(in_features=7, out_features=7",
+        "BatchNorm1d(7, eps=1e-05, momentum=0.1, affine=True",
+        "ReLU()",
+        "Dropout(p=0.25, inplace=False)",
+        "Linear(in_features=7, out_features=4",
+    ]
+
+
+def test_a_hidden_head_separates_what_no_line_does_and_comes_back_from_its_file(tmp_path):
+    """XOR of two signs: every linear code bit has about half of it wrong."""
+    generator = np.random.default_rng(0)
+    items = generator.uniform(-1, 1, (200, 2)).astype(np.float32)
+    wanted = (items[:, 0] > 0) ^ (items[:, 1] > 0)
+
+    @dataclass(kw_only=True)
+    class Xor(DeepHashing):
+        def loss(self, outputs, indices):
+            target = torch.from_numpy(wanted.astype(np.float32))[indices]
+            logits = outputs[:, 0]
+            return torch.nn.functional.binary_cross_entropy_with_logits(logits, target)
+
+    made = TrainingSet(items, lambda i, j: np.eye(200, dtype=np.int64)[np.ix_(i, j)])
+    right = {}
+    for head in ("linear", "mlp"):
+        method = Xor(bits=1, epochs=60, batch_size=20, learning_rate=0.01, optimiser="adam", head=head)
+        method.head_width, method.head_batch_norm, method.head_dropout = 32, True, 0.1
+        method.fit(made)
+        right[head] = (method.encode(items)[:, 0] == wanted).mean()
+    assert right["linear"] < 0.75
+    assert right["mlp"] > 0.95
+    method.save(tmp_path)
+    assert np.array_equal(Xor.load(tmp_path).encode(items), method.encode(items))
+
+
+def test_the_hash_layer_can_be_another_and_its_statistics_are_kept(tmp_path):
+    @dataclass(kw_only=True)
+    class Normalised(Squares):
+        def hash_layer(self, width):
+            return torch.nn.Sequential(
+                torch.nn.Linear(width, self.bits, bias=False), torch.nn.BatchNorm1d(self.bits)
+            )
+
+    method = Normalised(**SETTINGS).fit(training_set())
+    assert torch.count_nonzero(method.network[1][1].running_mean) == BITS
+    method.save(tmp_path)
+    again = Normalised.load(tmp_path)
+    assert np.array_equal(again.raw_scores(VECTORS), method.raw_scores(VECTORS))
+    # In evaluation mode an item's scores do not depend on the others.
+    assert method.raw_scores(VECTORS)[:1] == pytest.approx(method.raw_scores(VECTORS[:1]), abs=1e-6)
+
+
+# -- what the loss is given --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("multi_hot", [False, True])
+def test_a_loss_is_given_what_it_names(multi_hot):
+    seen = []
+    labels = LABELS * 10 - 7
+    rows = np.eye(CLASSES)[LABELS]
+    if multi_hot:
+        labels = (np.random.default_rng(2).random((ITEMS, 6)) < 0.4).astype(np.uint8)
+        rows = labels
+
+    @dataclass(kw_only=True)
+    class Asks(DeepHashing):
+        def loss(self, outputs, features, labels, indices, affinity):
+            seen.append((outputs.detach(), features, labels, indices, affinity, self.iteration))
+            return outputs.square().mean()
+
+    made = training_set(labels=labels)
+    method = Asks(**(SETTINGS | {"learning_rate": 0.0})).fit(made)
+    assert made.classes == rows.shape[1]
+    assert [entry[-1] for entry in seen] == list(range(12))
+    for outputs, features, given, indices, affinity, _ in seen:
+        places = indices.numpy()
+        assert torch.equal(features, torch.from_numpy(VECTORS[places]))
+        assert given.dtype == torch.float32
+        assert np.array_equal(given.numpy(), rows[places])
+        assert np.array_equal(affinity.numpy(), made.affinity(places, places))
+        assert outputs.numpy() == pytest.approx(method.raw_scores(VECTORS[places]), abs=1e-6)
+    assert "iteration" not in vars(method)
+
+
+def test_what_is_not_asked_for_is_not_computed():
+    def affinity(rows, columns):
+        raise AssertionError
+
+    Squares(**SETTINGS).fit(TrainingSet(VECTORS, affinity))
+
+
+def test_a_loss_that_wants_labels_refuses_a_training_set_without_them():
+    @dataclass(kw_only=True)
+    class Wants(DeepHashing):
+        def loss(self, outputs, labels):
+            return outputs.mean()
+
+    with pytest.raises(Refusal, match="learns from labels"):
+        Wants(**SETTINGS).fit(training_set(labels=None))
+
+
+def test_a_loss_that_names_something_unknown_is_an_error_that_lists_what_there_is():
+    class Misspelt(DeepHashing):
+        def loss(self, outputs, afinity):
+            return outputs.mean()
+
+    with pytest.raises(TypeError, match=r"Misspelt.loss takes 'afinity'; after outputs it may take affinity"):
+        Misspelt(**SETTINGS).fit(training_set())
+
+
+@dataclass(kw_only=True)
+class TwoViews(DeepHashing):
+    noise: float = 0.5
+
+    def augment(self, items, generator):
+        return items + self.noise * torch.from_numpy(generator.normal(size=items.shape).astype(np.float32))
+
+    def loss(self, outputs, second, features):
+        self.log(apart=(outputs - second).abs().mean(), noise=features.std())
+        return (outputs - second).square().mean() + 0.1 * (outputs.abs() - 1).square().mean()
+
+
+def test_the_second_view_is_augmented_on_its_own():
+    for noise, differ in ((0.0, False), (0.5, True)):
+        records = []
+        TwoViews(**SETTINGS, noise=noise).fit(training_set(log=records.append))
+        assert all((record["apart"] > 0) == differ for record in records)
+
+
+def test_logged_values_are_means_over_an_epoch_and_what_is_not_finite_is_none():
+    calls, records = [], []
+
+    @dataclass(kw_only=True)
+    class Logs(Squares):
+        def start_epoch(self, epoch, training_set):
+            self.log(once=epoch)
+
+        def loss(self, outputs, indices):
+            calls.append(outputs.detach().mean().item())
+            self.log(scores=outputs.mean(), bad=math.inf, objective=5)
+            return super().loss(outputs, indices)
+
+    method = Logs(**SETTINGS).fit(training_set(log=records.append))
+    expected = np.array(calls).reshape(3, 4).mean(1)
+    assert [record["scores"] for record in records] == pytest.approx(expected)
+    assert [(record["once"], record["bad"]) for record in records] == [(0, None), (1, None), (2, None)]
+    assert all(record["objective"] != 5 for record in records)
+    json.dumps(records, allow_nan=False)
+    method.log(afterwards=1)  # outside of a training there is no line to add it to
+
+
+# -- parameters of the loss --------------------------------------------------------------------------------
+
+
+@dataclass(kw_only=True)
+class Classifier(DeepHashing):
+    """Cross-entropy of a linear classifier on straight-through signs, as GreedyHash."""
+
+    criterion_rate: float = 1.0
+
+    def build_criterion(self, training_set):
+        return torch.nn.Linear(self.bits, training_set.classes, bias=False)
+
+    def rate_and_decay(self, name):
+        rate, decay = super().rate_and_decay(name)
+        return (self.criterion_rate, 0.0) if name.startswith("criterion.") else (rate, decay)
+
+    def loss(self, outputs, labels):
+        signs = outputs + (outputs.sign() - outputs).detach()
+        return torch.nn.functional.cross_entropy(self.criterion(signs), labels)
+
+
+def test_parameters_of_the_loss_are_trained_at_their_own_rate_and_kept(tmp_path):
+    start = Classifier(**(SETTINGS | {"epochs": 0})).fit(training_set())
+    still = Classifier(**SETTINGS, criterion_rate=0.0).fit(training_set())
+    records = []
+    method = Classifier(**(SETTINGS | {"epochs": 30})).fit(training_set(log=records.append))
+    assert np.array_equal(start.criterion_state["weight"], still.criterion_state["weight"])
+    assert not np.array_equal(start.criterion_state["weight"], method.criterion_state["weight"])
+    assert method.criterion_state["weight"].shape == (CLASSES, BITS)
+    assert records[-1]["objective"] < records[0]["objective"] - 0.1
+    method.save(tmp_path)
+    loaded = Classifier.load(tmp_path)
+    assert np.array_equal(loaded.criterion_state["weight"], method.criterion_state["weight"])
+    (tmp_path / "again").mkdir()
+    loaded.save(tmp_path / "again")
+    files = [folder / "model.npz" for folder in (tmp_path, tmp_path / "again")]
+    states = [{name: values.tobytes() for name, values in np.load(file).items()} for file in files]
+    assert states[0] == states[1]
+
+
+def test_the_network_starts_alike_with_and_without_parameters_of_the_loss():
+    assert all(map(np.array_equal, first_parameters(Classifier), first_parameters(Squares)))
+
+
+# -- resuming ----------------------------------------------------------------------------------------------
+
+
+@dataclass(kw_only=True)
+class Alternating(RelaxedHashing):
+    """Keeps codes of all items, set anew before each epoch from all scores and by chance, as ADSH or DSDH."""
+
+    changing_memory = ("codes", "rounds")
+
+    def prepare(self, training_set):
+        return SimpleNamespace(codes=torch.ones(len(training_set), self.bits), rounds=0)
+
+    def start_epoch(self, epoch, training_set):
+        super().start_epoch(epoch, training_set)
+        scores = torch.from_numpy(self.raw_scores(training_set.items))
+        noise = np.random.default_rng((self.seed, epoch, 10)).normal(size=scores.shape)
+        self.memory.codes.copy_((scores + torch.from_numpy(noise) + 0.1 * torch.rand(scores.shape)).sign())
+        self.memory.rounds += 1
+
+    def loss(self, outputs, indices, affinity):
+        self.log(rounds=self.memory.rounds)
+        fit = self.relax(outputs) @ self.memory.codes[indices].T / self.bits
+        return (fit - (2 * affinity - 1)).square().mean()
+
+
+class Killed(Exception):
+    pass
+
+
+HARD = {"head": "mlp", "head_width": 6, "head_dropout": 0.3, "head_batch_norm": True, "quantiser": "hswd"}
+RESUMED = {
+    **{
+        f"{optimiser}, momentum {momentum}": (Squares, {"optimiser": optimiser, "momentum": momentum})
+        for optimiser, momentum in itertools.product(("sgd", "adam", "adamw", "rmsprop"), (0.0, 0.9))
+    },
+    "cosine by iteration": (
+        Squares,
+        {"schedule": "cosine", "schedule_unit": "iteration", "optimiser": "adam"},
+    ),
+    "steps by iteration": (Squares, {"lr_step_size": 3, "schedule_unit": "iteration"}),
+    "head and quantiser": (Squares, HARD | {"optimiser": "adam", "max_gradient_norm": 0.5}),
+    "parameters of the loss": (Classifier, {"optimiser": "rmsprop"}),
+    "two views": (TwoViews, HARD),
+    "alternating": (Alternating, {"tanh_scale_final": 4.0}),
+}
+
+
+@pytest.mark.parametrize(("method_class", "settings"), RESUMED.values(), ids=RESUMED.keys())
+@pytest.mark.parametrize("done", [1, 3])
+def test_a_killed_training_resumes_to_the_same_bytes(method_class, settings, done, tmp_path, monkeypatch):
+    monkeypatch.setattr(_checkpoint, "_SECONDS_BETWEEN", 0.0)
+    settings = SETTINGS | {"epochs": 5} | settings
+    whole, before, after = [], [], []
+    alone = method_class(**settings).fit(training_set(log=whole.append))
+
+    def kill(record):
+        before.append(record)
+        if len(before) == done + 1:
+            raise Killed
+
+    file = tmp_path / "run" / "mark.npz"
+    with pytest.raises(Killed):
+        method_class(**settings).fit(training_set(log=kill, checkpoint=file))
+    (file.parent / ".mark.npz.left").write_bytes(b"by a writer that was killed")
+    resumed = method_class(**settings).fit(training_set(log=after.append, checkpoint=file))
+    assert not file.parent.exists()
+    for records in (whole, after):
+        for record in records:
+            del record["seconds"]
+    assert after == whole
+    for (name, value), other in zip(alone.state().items(), resumed.state().values(), strict=True):
+        assert value.tobytes() == other.tobytes(), name
+
+
+def test_a_checkpoint_of_another_optimiser_is_not_taken_for_its_own(tmp_path, monkeypatch):
+    """Its name stands for the settings; but a file put there by hand must not pass unnoticed either."""
+    monkeypatch.setattr(_checkpoint, "_SECONDS_BETWEEN", 0.0)
+    file = tmp_path / "mark.npz"
+
+    def kill(record):
+        if record["epoch"] == 2:
+            raise Killed
+
+    with pytest.raises(Killed):
+        Classifier(**SETTINGS).fit(training_set(log=kill, checkpoint=file))
+    with pytest.raises(ValueError, match="cannot resume from this checkpoint") as caught:
+        Squares(**SETTINGS, head="mlp").fit(training_set(checkpoint=file))
+    assert "\n" not in str(caught.value)
+
+
+# -- images, and the quantiser -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("height", "width", "most"), [(5, 8, 2), (4, 4, 3), (1, 6, 2), (3, 2, 7)])
+def test_shifted_images_are_crops_of_padded_ones(height, width, most):
+    images = np.random.default_rng(0).integers(0, 255, (40, height, width, 3)).astype(np.uint8)
+    shifted = shift(torch.from_numpy(images), most, np.random.default_rng(5)).numpy()
+    offsets = np.random.default_rng(5).integers(-most, most + 1, (2, 40))
+    padded = np.pad(images, ((0, 0), (most, most), (most, most), (0, 0)), mode="reflect")
+    for number, (down, across) in enumerate(offsets.T):
+        expected = padded[number, most + down : most + down + height, most + across : most + across + width]
+        assert np.array_equal(shifted[number], expected)
+    assert len({tuple(offset) for offset in offsets.T}) > 5
+
+
+def test_random_crops_of_images_are_the_same_for_the_same_seed_and_change_training():
+    images = np.random.default_rng(0).integers(0, 255, (ITEMS, 32, 32, 3)).astype(np.uint8)
+    network = {"architecture": "small", "options": {}}
+
+    def trained(**settings):
+        made = training_set(items=images, network=network)
+        method = Squares(**(SETTINGS | {"epochs": 1, "learning_rate": 0.01} | settings)).fit(made)
+        return b"".join(value.tobytes() for value in method.state().values())
+
+    assert trained(random_crop=3) == trained(random_crop=3)
+    assert len({trained(), trained(random_crop=3), trained(random_crop=3, seed=1)}) == 3
+
+
+def test_hswd_is_the_best_matching_of_scores_with_signs_bit_by_bit():
+    outputs = torch.randn(6, 3, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    torch.manual_seed(7)
+    signs = torch.randint(0, 2, outputs.shape).double() * 2 - 1
+    torch.manual_seed(7)
+    value = hswd(outputs)
+    best = [
+        min(
+            ((outputs[:, bit] - signs[list(order), bit]) ** 2).mean()
+            for order in itertools.permutations(range(6))
+        )
+        for bit in range(3)
+    ]
+    assert value.item() == pytest.approx(np.mean(best))
+
+
+@pytest.mark.parametrize("name", ["talr_ap", "dpsh"])
+def test_a_quantiser_brings_scores_of_any_method_nearer_to_signs(name):
+    errors = {}
+    for quantiser in (None, "hswd"):
+        records = []
+        own = {"eta": 0.0} if name == "dpsh" else {}  # without DPSH's own term
+        settings = SETTINGS | own | {"epochs": 30, "learning_rate": 0.3}
+        method = load_class(name)(**settings, quantiser=quantiser, quantiser_weight=1.0)
+        method.fit(training_set(log=records.append))
+        errors[quantiser] = np.square(np.abs(method.raw_scores(VECTORS)) - 1).mean()
+        assert ("hswd" in records[0]) == (quantiser is not None)
+    assert errors["hswd"] < 0.8 * errors[None]
+
+
+# -- settings that mean nothing ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"optimiser": "adma"}, "unknown optimiser 'adma'; did you mean 'adam'?"),
+        ({"schedule": "cosines"}, "unknown schedule 'cosines'; did you mean 'cosine'?"),
+        ({"schedule_unit": "step"}, "unknown schedule_unit 'step'; known: epoch, iteration"),
+        ({"head": "mpl"}, "unknown head 'mpl'; did you mean 'mlp'?"),
+        ({"quantiser": "hsw"}, "unknown quantiser 'hsw'; did you mean 'hswd'?"),
+        ({"head": "mlp", "head_width": 0}, "head_width must be at least 1, not 0"),
+        ({"head": "mlp", "head_layers": 0}, "head_layers must be at least 1, not 0"),
+        ({"head_dropout": 1.0}, "head_dropout must be at least 0 and below 1, not 1.0"),
+        ({"random_crop": -1}, "random_crop must be at least 0, not -1"),
+        ({"device": "tpu9"}, "device must be cpu, cuda or auto, not 'tpu9'"),
+    ],
+    ids=lambda value: str(value),
+)
+def test_a_setting_that_means_nothing_is_refused_in_one_line(settings, message):
+    with pytest.raises(Refusal) as caught:
+        Squares(**(SETTINGS | settings)).fit(training_set())
+    assert str(caught.value).startswith(message)
+    assert "\n" not in str(caught.value)
