@@ -230,7 +230,7 @@ def test_steps_draw_anew_and_the_seed_decides():
         method.memory.groups = SimpleNamespace(
             draw=lambda *given: kept.append(groups.draw(*given)) or kept[-1]
         )
-        for _ in range(3):
+        for method.iteration in range(3):
             method.loss(torch.ones(3, 6), torch.tensor([0, 1, 2]))
         return [np.concatenate(both, axis=2) for both in kept]
 

@@ -13,7 +13,7 @@ from datasets import affinity
 from methods import _catalogue
 from methods.base import HashingMethod, check_codes
 from tiebench.hamming import EqualLabels
-from tiebench.scoring import score
+from tiebench.scoring import score_codes
 from workflow import protocol_data
 from workflow.protocol_data import Protocol
 from workflow.scripts import train_and_encode
@@ -114,7 +114,7 @@ def test_codes_in_any_of_the_accepted_forms_are_scored_as_the_same_codes(form, t
     # The classes have different codes, so that each query finds its own class first.
     assert len(np.unique(CODES, axis=0)) == CLASSES
     labels = EqualLabels(LABELS[protocol.split.query], LABELS[protocol.split.database])
-    assert score(query, database, BITS, labels).means["ap"] == pytest.approx(1)
+    assert score_codes(query, database, BITS, labels).means["ap"] == pytest.approx(1)
     assert json.loads((folder / "run.json").read_text())["status"] == "done"
 
 
