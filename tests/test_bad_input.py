@@ -879,7 +879,7 @@ def folder_for_result(folder):
     return scored(npz(folder / "codes.npz", PLAIN), "--per-query", folder / "out.npz")
 
 
-@case("results", "a result that was edited", "run.json: no JSON", "remove it")
+@case("results", "a result that was edited", "run.json: invalid JSON", "delete it to regenerate it")
 def edited_json(folder):
     (folder / "run.json").write_text('{"bits": 8,')
     return partial(read_json, folder / "run.json")
@@ -900,8 +900,8 @@ def records(folder, name, data):
 
 
 for name, data, words in [
-    ("scores.json", b"", "no JSON"),
-    ("run.json", b'{"a": 1', "no JSON"),
+    ("scores.json", b"", "invalid JSON"),
+    ("run.json", b'{"a": 1', "invalid JSON"),
     ("training.jsonl", b'{"epoch": 1}\n{"epo', "invalid lines of JSON"),
     ("per_query.npz", b"PK\x03\x04", "not a readable .npz file"),
 ]:
@@ -910,7 +910,7 @@ for name, data, words in [
     )
 
 
-@case("results", "a half-written labels.npy", "labels.npy: no array", "remove it")
+@case("results", "a half-written labels.npy", "labels.npy: not a NumPy array", "delete it")
 def half_labels(folder):
     np.save(folder / "labels.npy", BIG)
     cut(folder / "labels.npy", -100)

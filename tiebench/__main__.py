@@ -14,7 +14,7 @@ import numpy as np
 
 from tiebench import __version__, files, parts
 from tiebench.exact import AP_AT_NORMALISERS
-from tiebench.hamming import Affinity, joint_histograms
+from tiebench.hamming import EqualLabels, SharedLabels, joint_histograms
 from tiebench.inputs import check_shapes, label_affinity, packed_codes
 from tiebench.messages import did_you_mean, one_line, shorten
 from tiebench.metrics import METRICS
@@ -85,7 +85,7 @@ class Codes(NamedTuple):
     query: np.ndarray
     database: np.ndarray
     bits: int
-    affinity: Affinity
+    affinity: EqualLabels | SharedLabels
     items: int
 
 

@@ -1,9 +1,9 @@
-"""Compile the kernels of this room once, so that later processes load them."""
+"""Compile the kernels of the library once, so that later processes load them."""
 
 import numpy as np
 
 
-def compile_kernels():
+def compile_kernels() -> None:
     """Call each compiled function with the argument types that the suite uses; Numba keeps the results."""
     from tiebench import _relaxed_kernels as relaxed
     from tiebench._discount_sums import discount_sum_table
@@ -11,18 +11,17 @@ def compile_kernels():
     from tiebench.scoring import score_codes
 
     rng = np.random.default_rng(0)
-    codes = [pack(rng.integers(0, 2, (20, 12))) for _ in range(2)]
-    classes = [rng.integers(0, 3, 20) for _ in range(2)]
-    labels = [rng.integers(0, 2, (20, 5)) for _ in range(2)]
+    codes, long_codes = (pack(rng.integers(0, 2, (20, bits))) for bits in (12, 80))
+    classes = rng.integers(0, 3, 20)
+    labels = rng.integers(0, 2, (20, 5))
     affinities = rng.integers(0, 2, (20, 20))
     for affinity in (
-        EqualLabels(*classes),
-        SharedLabels(*labels),
+        EqualLabels(classes, classes),
+        SharedLabels(labels, labels),
         AffinityBlocks(lambda begin, end: affinities[begin:end], (1,)),
     ):
-        score_codes(*codes, 12, affinity, at=(5,))
-    long_codes = [pack(rng.integers(0, 2, (20, 80))) for _ in range(2)]
-    score_codes(*long_codes, 80, SharedLabels(*labels), at=(5,))
+        score_codes(codes, codes, 12, affinity, at=(5,))
+    score_codes(long_codes, long_codes, 80, SharedLabels(labels, labels), at=(5,))
     for dtype in (np.float32, np.float64):
         for objective in range(5):
             relaxed.objective_and_slopes(

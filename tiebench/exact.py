@@ -7,11 +7,16 @@ any permutation reaches. Sums over ranks are differences of prefix sums of 1/t a
 does not depend on the size of the database.
 """
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tiebench import _rank_sums
+
+if TYPE_CHECKING:  # these need no kernel, and loading one takes time
+    from tiebench.hamming import JointHistograms
 
 AP_AT_NORMALISERS = ("hits", "min", "relevant")
 
@@ -19,9 +24,9 @@ AP_AT_NORMALISERS = ("hits", "min", "relevant")
 class TieRange(NamedTuple):
     """A metric per query: float64 (Q,) arrays; expected is the tie-aware value."""
 
-    expected: np.ndarray
-    minimum: np.ndarray
-    maximum: np.ndarray
+    expected: NDArray[np.float64]
+    minimum: NDArray[np.float64]
+    maximum: NDArray[np.float64]
 
 
 class _Ties(NamedTuple):
@@ -81,7 +86,9 @@ def _precision_sums(ties, cut):
     return TieRange(expected, minimum, maximum)
 
 
-def average_precision(histograms, at=None, normaliser="hits"):
+def average_precision(
+    histograms: "JointHistograms", at: int | None = None, normaliser: str = "hits"
+) -> TieRange:
     """Tie-aware average precision AP_T (eq. (apt)), or AP@K, with its range over tie orders.
 
     histograms: `JointHistograms`; affinity > 0 is relevant. at: K, or None for the whole ranking.
@@ -135,7 +142,7 @@ def _per_hit(ties, at, cut, sums):
     return TieRange(*result)
 
 
-def ndcg(histograms, at=None):
+def ndcg(histograms: "JointHistograms", at: int | None = None) -> TieRange:
     """Tie-aware NDCG_T (eq. (dcgt)), or NDCG@K, with its range over tie orders.
 
     Gain 2^affinity - 1, discount 1/log2(rank + 1); the ideal ranking is cut at K too. A query whose ideal
@@ -169,7 +176,7 @@ def ndcg(histograms, at=None):
     return TieRange(*(_divide(value, ideal, empty=1.0) for value in values))
 
 
-def precision(histograms, at):
+def precision(histograms: "JointHistograms", at: int) -> TieRange:
     """Precision among the first K items (all of them where there are fewer), with its range over tie orders.
 
     Returns TieRange of (Q,) arrays. Raises ValueError for K < 1.
@@ -187,15 +194,17 @@ def precision(histograms, at):
     return TieRange(*(found.sum(axis=1) / at for found in hits))
 
 
-def precision_within_radius(histograms, radius=2):
-    """Share of relevant items among those at Hamming distance <= radius; 0 where there are none. (Q,)."""
+def precision_within_radius(histograms: "JointHistograms", radius: int = 2) -> NDArray[np.float64]:
+    """Share of relevant items at Hamming distance <= radius, 0 if no item is so near: float64 (Q,)."""
     near = slice(0, radius + 1)
     items = histograms.counts[:, :, near].sum(axis=(1, 2))
     irrelevant = histograms.counts[:, 0, near].sum(axis=1)
     return _divide(items - irrelevant, items)
 
 
-def precision_recall_curve(histograms):
+def precision_recall_curve(
+    histograms: "JointHistograms",
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Precision and recall of retrieving everything within radius 0, 1, ..., b: two float64 (b + 1,) arrays.
 
     Precision is averaged over the queries that retrieve anything at that radius (NaN where none does), recall
@@ -211,7 +220,9 @@ def precision_recall_curve(histograms):
     return _divide(precision_sum, (items > 0).sum(axis=0), empty=np.nan), mean_recall
 
 
-def precision_at_curve(histograms, cuts):
+def precision_at_curve(
+    histograms: "JointHistograms", cuts: Sequence[int] | NDArray[np.int64]
+) -> NDArray[np.float64]:
     """Tie-aware precision among the first K items, averaged over queries, for each K: float64 (len(cuts),).
 
     Inside a tie the expected number of relevant items grows linearly with rank, as all orders are alike.
@@ -220,26 +231,26 @@ def precision_at_curve(histograms, cuts):
     if np.min(cuts) < 1:
         raise ValueError(f"the cuts K must be positive, not {np.min(cuts)}")
     ties = _ties(histograms)
-    cuts = np.minimum(cuts, ties.database)
+    ranks_cut = np.minimum(cuts, ties.database)
     zero = np.zeros((len(ties.items), 1), np.int64)
     items = np.hstack([zero, ties.items_before + ties.items])
     relevant = np.hstack([zero, ties.relevant_before + ties.relevant])
-    hits = np.zeros(len(cuts))
+    hits = np.zeros(len(ranks_cut))
     for ranks, found in zip(items, relevant):
-        hits += np.interp(cuts, ranks, found)
-    return hits / (cuts * len(items))
+        hits += np.interp(ranks_cut, ranks, found)
+    return hits / (ranks_cut * len(items))
 
 
-def distance_shares(histograms):
+def distance_shares(histograms: "JointHistograms") -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """How (query, item) pairs are spread over the distances 0..b, relevant and irrelevant ones apart.
 
     Returns two float64 (b + 1,) arrays that sum to 1, or are NaN where there is no such pair.
     """
     irrelevant = histograms.counts[:, 0].sum(axis=0)
     relevant = histograms.counts[:, 1:].sum(axis=(0, 1))
-    return tuple(_divide(pairs, pairs.sum(), empty=np.nan) for pairs in (relevant, irrelevant))
+    return _divide(relevant, relevant.sum(), np.nan), _divide(irrelevant, irrelevant.sum(), np.nan)
 
 
-def queries_without_relevant(histograms):
+def queries_without_relevant(histograms: "JointHistograms") -> int:
     """Number of queries to which no database item is relevant."""
     return int(np.count_nonzero(histograms.counts[:, 1:].sum(axis=(1, 2)) == 0))

@@ -1,7 +1,7 @@
 """Files that are complete or absent, and arrays read without pickle.
 
-Everything is written beside its target, flushed to disk and renamed. Errors of the system name the file or
-folder that was written: a full disk by itself does not say which. Archives are read without trusting their
+Everything is written beside its target, flushed to disk and renamed. Errors of the operating system are made
+to name the file or folder, which a full disk by itself does not. Archives are read without trusting their
 headers.
 """
 
@@ -10,17 +10,21 @@ import os
 import shutil
 import tempfile
 import zipfile
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from tiebench.messages import one_line
 
+AnyPath = str | os.PathLike
+
 
 @contextmanager
-def replaced(target):
-    """A temporary path beside `target`, which takes the target's place if the block ends without an error."""
+def replaced(target: AnyPath) -> Iterator[Path]:
+    """A temporary path beside `target`, renamed to it if the block ends without an error."""
     target = Path(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     for left in target.parent.glob(f".{target.name}.*"):  # by a writer that was killed: a target has one
@@ -37,7 +41,7 @@ def replaced(target):
 
 
 @contextmanager
-def filled(folder):
+def filled(folder: AnyPath) -> Iterator[Path]:
     """A temporary folder whose files move into `folder`, one by one, if the block ends without an error."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -54,8 +58,8 @@ def filled(folder):
 
 
 @contextmanager
-def naming(target):
-    """An error of the system inside the block that names no file gets the name `target`."""
+def naming(target: AnyPath) -> Iterator[None]:
+    """Put the name of `target` into an OSError of the block that names no file."""
     try:
         yield
     except OSError as error:
@@ -65,8 +69,8 @@ def naming(target):
         raise
 
 
-def publish(temporary, target):
-    """Flush a finished file to disk, and let it take the target's place."""
+def publish(temporary: Path, target: AnyPath) -> None:
+    """Flush a finished file to disk and rename it to `target`."""
     with temporary.open("rb") as file:
         os.fsync(file.fileno())
     umask = os.umask(0)
@@ -75,43 +79,45 @@ def publish(temporary, target):
     temporary.replace(target)
 
 
-def write_text(target, text):
+def write_text(target: AnyPath, text: str) -> None:
+    """Write UTF-8 text with line feeds; the file appears when it is complete."""
     with replaced(target) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
 
 
-def write_json(target, value):
+def write_json(target: AnyPath, value: Any) -> None:
+    """Write JSON with sorted keys. Raises ValueError for NaN and infinities."""
     write_text(target, json.dumps(value, indent=2, sort_keys=True, allow_nan=False) + "\n")
 
 
-def read_json(path):
-    """Raises ValueError that names the file where it is no JSON, as one that was edited or cut short."""
+def read_json(path: AnyPath) -> Any:
+    """The value of a JSON file. Raises ValueError that names the file if it is not valid JSON."""
     try:
         return json.loads(Path(path).read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path}: no JSON ({error}); remove it, and it is made anew") from error
+        raise ValueError(f"{path}: invalid JSON ({error}); delete it to regenerate it") from error
 
 
-def read_array(path, memory_map=False):
-    """The array of a .npy file; raises ValueError that names the file where it is none."""
+def read_array(path: AnyPath, memory_map: bool = False) -> np.ndarray:
+    """The array of an .npy file. Raises ValueError that names the file if it is not one."""
     try:
         return np.load(path, mmap_mode="r" if memory_map else None, allow_pickle=False)
     except OSError as error:
         if error.filename is not None:
             raise
-        raise ValueError(f"{path}: no array ({error}); remove it, and it is made anew") from error
+        raise ValueError(f"{path}: not a NumPy array ({error}); delete it to regenerate it") from error
     except Exception as error:
-        # Of a damaged file NumPy says so with errors of every kind.
+        # NumPy raises errors of every kind for a damaged file.
         reason = " ".join(str(error).split())
-        raise ValueError(f"{path}: no array ({reason}); remove it, and it is made anew") from error
+        raise ValueError(f"{path}: not a NumPy array ({reason}); delete it to regenerate it") from error
 
 
-def read_npz(path, names=None):
+def read_npz(path: AnyPath, names: Collection[str] | None = None) -> dict[str, np.ndarray]:
     """Name -> array of the members `<name>.npy` of an .npz file; those of `names` only, if these are given.
 
-    Lengths are compared with what the headers promise before room is made for them. Raises OSError for a file
-    that cannot be opened; ValueError, one line that names the file, for everything else that is wrong with
-    it: damaged, pickled, a member twice, larger than the memory of this machine.
+    Lengths are compared with those in the headers before memory is allocated. Raises OSError if the file
+    cannot be opened; ValueError, one line that names the file, if it is damaged, pickled, holds a member twice or is
+    larger than the memory of this machine.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -124,12 +130,12 @@ def read_npz(path, names=None):
     except Exception as error:
         if isinstance(error, OSError) and error.filename is not None:  # it cannot be opened
             raise
-        # Readers of damaged files fail with errors of every kind.
+        # Damaged files raise errors of every kind.
         raise ValueError(f"{path} is not a readable .npz file of plain arrays: {one_line(error)}") from error
 
 
-def read_folder(folder, names):
-    """Name -> memory-mapped array of the files `<name>.npy` of a folder that are there; as `read_npz`."""
+def read_folder(folder: AnyPath, names: Collection[str]) -> dict[str, np.ndarray]:
+    """Name -> memory-mapped array of the files `<name>.npy` present in a folder; raises as `read_npz`."""
     arrays = {}
     for path in [Path(folder, f"{name}.npy") for name in names]:
         if path.exists():
@@ -140,18 +146,18 @@ def read_folder(folder, names):
     return arrays
 
 
-def write_npz(path, **arrays):
+def write_npz(path: AnyPath, **arrays: np.ndarray) -> None:
     """Write arrays to an .npz file of exactly this name, which appears when it is complete.
 
-    Raises OSError that names the file where it cannot be written; an earlier file then stays.
+    Raises OSError that names the file if it cannot be written; an earlier file is then left as it was.
     """
-    path = Path(path)
+    path, members = Path(path), dict[str, Any](arrays)
     if path.exists() and not path.is_file():  # a device, a pipe: nothing to replace; a folder: refused
         with naming(path), path.open("wb") as stream:
-            np.savez(stream, **arrays)
+            np.savez(stream, **members)
         return
     with replaced(path) as temporary, temporary.open("wb") as stream:
-        np.savez(stream, **arrays)
+        np.savez(stream, **members)
 
 
 def _member(archive, name):
@@ -183,7 +189,7 @@ def _member(archive, name):
 
 
 def _memory():
-    """Bytes of the machine's memory; of a machine that does not say, without end."""
+    """Bytes of memory of the machine; infinite if it cannot be asked."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):

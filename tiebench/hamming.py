@@ -30,21 +30,21 @@ def pack(codes: ArrayLike, name: str = "codes") -> NDArray[np.uint8]:
     codes: (n, b) bool, or numbers all in {0, 1}, or all in {-1, +1}; bit 1 stands for +1. name: what messages
     call them. Returns uint8 (n, ceil(b / 8)). Raises ValueError for anything else.
     """
-    codes = np.asarray(codes)
-    if codes.ndim != 2:
-        raise ValueError(f"{name} must be a matrix (n, bits), not an array of shape {codes.shape}")
-    if codes.dtype != bool:
-        if codes.dtype.kind not in "iuf":
-            raise ValueError(f"{name} must hold numbers, not {codes.dtype}")
-        ones = codes == 1
-        if not (np.all(ones | (codes == 0)) or np.all(ones | (codes == -1))):
+    given = np.asarray(codes)
+    if given.ndim != 2:
+        raise ValueError(f"{name} must be a matrix (n, bits), not an array of shape {given.shape}")
+    ones = given
+    if given.dtype != bool:
+        if given.dtype.kind not in "iuf":
+            raise ValueError(f"{name} must hold numbers, not {given.dtype}")
+        ones = given == 1
+        if not (np.all(ones | (given == 0)) or np.all(ones | (given == -1))):
             hint = {
                 "f": f"; of real-valued outputs, score the signs: {name} > 0",
                 "u": "; packed codes need `bits`, the number of bits of a code",
-            }.get(codes.dtype.kind, "")
+            }.get(given.dtype.kind, "")
             raise ValueError(f"unpacked {name} must all be in {{0, 1}} or all in {{-1, +1}}{hint}")
-        codes = ones
-    return np.packbits(codes, axis=1)
+    return np.packbits(ones, axis=1)
 
 
 def check_packed(codes: ArrayLike, bits: int, name: str = "codes") -> NDArray[np.uint8]:
@@ -295,29 +295,31 @@ def _bitslice_counter(query, database, bits, affinity, counts):
         end = np.searchsorted(classes, affinity.query, side="right")
         planes = _bitslice.slice_bits(database[order], bits, width)
 
-        def count(low, high):
+        def count_classes(low, high):
             _bitslice.count_equal_labels(
                 planes, items, query_masks[low:high], begin[low:high], end[low:high], bits, counts[low:high]
             )
-    else:
-        labels = affinity.database.shape[1]
-        planes = _bitslice.slice_bits(database, bits, width)
-        label_planes = _bitslice.slice_bits(np.packbits(affinity.database, axis=1), labels, labels)
-        query_labels = affinity.query.astype(bool)
 
-        def count(low, high):
-            _bitslice.count_shared_labels(
-                planes,
-                items,
-                query_masks[low:high],
-                label_planes,
-                query_labels[low:high],
-                counts.shape[1],
-                bits,
-                counts[low:high],
-            )
+        return count_classes
 
-    return count
+    labels = affinity.database.shape[1]
+    planes = _bitslice.slice_bits(database, bits, width)
+    label_planes = _bitslice.slice_bits(np.packbits(affinity.database, axis=1), labels, labels)
+    query_labels = affinity.query.astype(bool)
+
+    def count_labels(low, high):
+        _bitslice.count_shared_labels(
+            planes,
+            items,
+            query_masks[low:high],
+            label_planes,
+            query_labels[low:high],
+            counts.shape[1],
+            bits,
+            counts[low:high],
+        )
+
+    return count_labels
 
 
 def _class_order(classes):
@@ -337,13 +339,13 @@ def _popcount_counter(query, database, bits, affinity, counts):
         query_labels = _as_words(np.packbits(affinity.query, axis=1))
         database_labels = np.ascontiguousarray(_as_words(np.packbits(affinity.database, axis=1)).T)
 
-        def count(low, high):
+        def count_labels(low, high):
             _popcount.count_shared_labels(
                 query_words[low:high], database_words, query_labels[low:high], database_labels, bits,
                 counts[low:high],
             )  # fmt: skip
 
-        return count
+        return count_labels
 
     step = max(_popcount.QUERIES, _BLOCK_PAIRS // len(database))
     levels_of = _checked_blocks(affinity, len(database))

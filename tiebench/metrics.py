@@ -172,7 +172,7 @@ def evaluate(
     plain = [(metric, None) for metric in METRICS.values() if metric.parameter is None]
     cut = [(metric, k) for k in at for metric in METRICS.values() if metric.parameter == "cutoff"]
     within = [(metric, r) for metric in METRICS.values() for r in metric.radii]
-    values = {}
+    values: dict[str, np.ndarray] = {}
     for metric, value in (*plain, *cut, *within):
         arguments = (histograms,) if value is None else (histograms, value)
         options = {"normaliser": ap_at_normaliser} if metric.takes_normaliser else {}

@@ -16,7 +16,14 @@ EXACT_UP_TO = {torch.bfloat16: 2**8, torch.float16: 2**11, torch.float32: 2**24}
 _QUERIES_AT_LEAST = 64  # in a block of many pairs, so that its products are matrix products
 
 
-def joint_histograms(query, database, bits, affinity, pairs_at_once=1 << 24, precision=None):
+def joint_histograms(
+    query: torch.Tensor,
+    database: torch.Tensor,
+    bits: int,
+    affinity: EqualLabels | SharedLabels,
+    pairs_at_once: int = 1 << 24,
+    precision: torch.dtype | None = None,
+) -> JointHistograms:
     """Joint histograms of Hamming distance and affinity of codes on one device, block by block.
 
     query, database: tensors on one device, each packed uint8 (n, ceil(b/8)) as `hamming.pack` makes them, or
@@ -76,13 +83,14 @@ def packed_codes(
 ) -> tuple[torch.Tensor, torch.Tensor, int]:
     """As `tiebench.inputs.packed_codes`, of tensors, on their device."""
     width = query.shape[1]
-    packed = bits is not None and query.dtype == torch.uint8 and width == -(-bits // 8)
-    if packed and bits == 1:  # one column either way: packed codes are 0 and 128
-        packed = not (bool((query == 1).any()) or bool((database == 1).any()))
-    if packed:
-        return query, database, bits
-    if bits is not None and width != bits:
-        raise ValueError(f"codes of width {width} are neither {bits} bits nor packed")
+    if bits is not None:
+        packed = query.dtype == torch.uint8 and width == -(-bits // 8)
+        if packed and bits == 1:  # one column either way: packed codes are 0 and 128
+            packed = not (bool((query == 1).any()) or bool((database == 1).any()))
+        if packed:
+            return query, database, bits
+        if width != bits:
+            raise ValueError(f"codes of width {width} are neither {bits} bits nor packed")
     return pack(_bits_of(query, "query")), pack(_bits_of(database, "database")), width
 
 

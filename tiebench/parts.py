@@ -5,7 +5,9 @@ that scattered jobs have counted, bit for bit as if it had been counted at once.
 """
 
 import hashlib
+import os
 import re
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -15,10 +17,10 @@ from tiebench.hamming import MAX_AFFINITY, MAX_CODE_BITS, JointHistograms, merge
 _ARRAYS = ("levels", "counts", "part", "database", "query")
 
 
-def span(part, parts, items):
+def span(part: int, parts: int, items: int) -> slice:
     """Items of a database, as a slice, that are part number `part` (1 to `parts`), sizes as equal as can be.
 
-    Raises ValueError for a part that there is not.
+    Raises ValueError if the part number is out of range.
     """
     if not 1 <= part <= parts:
         raise ValueError(f"part {part} of {parts}: parts are numbered 1 to {parts}")
@@ -27,7 +29,7 @@ def span(part, parts, items):
     return slice(items * (part - 1) // parts, items * part // parts)
 
 
-def parse(text):
+def parse(text: str) -> tuple[int, int]:
     """(3, 16) from "3/16". Raises ValueError for anything else."""
     match = re.fullmatch(r"(\d+)/(\d+)", text)
     if match is None:
@@ -37,18 +39,28 @@ def parse(text):
     return part, parts
 
 
-def fingerprint(query, *labels):
-    """uint8 (32,): what tells queries, their codes and labels, from others."""
+def fingerprint(query: np.ndarray, *labels: np.ndarray) -> np.ndarray:
+    """A digest of the queries, their codes and labels, uint8 (32,): equal for parts that can be merged."""
     digest = hashlib.sha256()
     for array in (query, *labels):
         array = np.ascontiguousarray(array)
         digest.update(f"{array.dtype.str} {array.shape}".encode())
-        digest.update(array)
+        digest.update(array.data)
     return np.frombuffer(digest.digest(), np.uint8)
 
 
-def save(file, histograms, part, parts, items, query):
-    """Write the histograms of one part. query: its `fingerprint`; items: of the whole database."""
+def save(
+    file: str | os.PathLike,
+    histograms: JointHistograms,
+    part: int,
+    parts: int,
+    items: int,
+    query: np.ndarray,
+) -> None:
+    """Write the histograms of part number `part` of `parts` to an .npz file.
+
+    items: of the whole database; query: `fingerprint` of the queries. Raises OSError that names the file.
+    """
     write_npz(
         file,
         levels=histograms.levels,
@@ -59,17 +71,20 @@ def save(file, histograms, part, parts, items, query):
     )
 
 
-def load_merged(files):
+def load_merged(files: Sequence[str | os.PathLike]) -> JointHistograms:
     """`JointHistograms` of a whole database from the files of all of its parts, in any order.
 
-    Raises ValueError that names the file, or the part, for one that is missing, given twice, of another
-    database or of other queries, or not such a file.
+    Raises ValueError that names the file or part if one is missing, given twice, of another database or of
+    other queries, or not such a file.
     """
-    found, first = {}, None
+    if not files:
+        raise ValueError("there are no files to merge")
+    found: dict[int, JointHistograms] = {}
+    first: tuple | None = None
     for file in files:
         arrays = _read(file)
         part, parts = arrays["part"].tolist()
-        same = (parts, int(arrays["database"]), arrays["query"].tobytes(), arrays["counts"].shape[::2])
+        same: tuple = (parts, int(arrays["database"]), arrays["query"].tobytes(), arrays["counts"].shape[::2])
         first = first or same
         for mine, its, what in zip(
             same, first, ("number of parts", "database", "queries", "queries or bits")
@@ -82,9 +97,9 @@ def load_merged(files):
         if np.any(arrays["counts"].sum(axis=(1, 2)) != piece.stop - piece.start):
             raise ValueError(f"{file}: its counts are not those of {piece.stop - piece.start} items")
         found[part] = JointHistograms(arrays["levels"], arrays["counts"])
-    missing = sorted(set(range(1, first[0] + 1)) - set(found))
+    missing = sorted(set(range(1, parts + 1)) - set(found))
     if missing:
-        raise ValueError(f"of {first[0]} parts, these are missing: {', '.join(map(str, missing))}")
+        raise ValueError(f"of {parts} parts, these are missing: {', '.join(map(str, missing))}")
     return merge(found[part] for part in sorted(found))
 
 

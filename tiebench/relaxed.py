@@ -1,13 +1,27 @@
-"""Differentiable relaxations of the tie-aware metrics, for anybody's training loop (He et al., CVPR 2018).
+"""Differentiable relaxations of the tie-aware metrics, as losses for any training loop (He et al. 2018).
 
 Each item of a mini-batch is a query against the rest. Real-valued codes in (-1, 1)^b have real-valued
 distances d = (b - <u, v>) / 2 (eq. (hamming_dist)); soft histograms count them into bins (eq. (delta)); the
 objectives are functions of the histograms with hand-written derivatives (appendix, 'Efficient Minibatch
-Backpropagation'). Time and memory are O(M^2) plus three matrix products, whatever the number of bins and of
-affinity levels.
+Backpropagation'). Time and memory are O(M^2) plus three matrix products, independent of the number of bins
+and of affinity levels.
 
-On the CPU a compiled kernel serves; on other devices, or with `backend="torch"`, the same in tensor
-operations.
+Objectives grow with quality: a loss is minus their mean.
+
+>>> import torch
+>>> from tiebench import relaxed
+>>> outputs = torch.tensor([[2.0, 1.0], [1.0, 2.0], [-2.0, 1.0], [-1.0, -2.0]], requires_grad=True)
+>>> labels = torch.tensor([0, 0, 1, 1])
+>>> codes = torch.tanh(outputs)  # (M, b) in (-1, 1)
+>>> affinity = labels[:, None] == labels  # (M, M)
+>>> loss = -relaxed.average_precision(codes, affinity, bins=2).mean()
+>>> loss.backward()
+>>> outputs.grad.shape
+torch.Size([4, 2])
+
+Codes on the CPU are served by a compiled kernel where Numba is installed (`backend="compiled"`), others, and
+all codes without Numba, by tensor operations (`backend="torch"`), which are slower on a CPU. Both give the
+same values and gradients up to rounding. The functions are differentiable once.
 """
 
 import math
@@ -26,37 +40,68 @@ BACKENDS = ("auto", "compiled", "torch")
 MAX_AFFINITY = 255
 
 
-def average_precision(codes, affinity, bins, delta=1.0, simplified=True, backend="auto"):
+def average_precision(
+    codes: torch.Tensor,
+    affinity: torch.Tensor,
+    bins: int,
+    delta: float = 1.0,
+    simplified: bool = True,
+    backend: str = "auto",
+) -> torch.Tensor:
     """Relaxed tie-aware average precision of each item as query against the rest of the batch.
 
-    codes: float (M, b) in (-1, 1); affinity: integers (M, M), > 0 is relevant, the diagonal is ignored;
-    bins: number of intervals, so there are bins + 1 histogram centres 0, b/bins, ..., b; delta: half-width of
-    the triangular kernel in units of b/bins (eq. (delta); 1 interpolates between two neighbouring centres,
-    other values follow the formula as it stands, so an item's shares then do not sum to 1).
-    simplified: AP_s (appendix, eq. (ap_s)); otherwise AP_r, tie-aware AP with real counts (Proposition 2, its
-    harmonic sums continued by the digamma function: exact for codes in {-1, +1} with bins = b).
-    Returns (M,), to be maximised; a query without relevant items has 0 and no gradient. A NaN in the codes
-    reaches the result. Raises ValueError for shapes, bins or affinities that do not fit.
+    codes: (M, b) in (-1, 1), any floating-point type and device; affinity: (M, M) integers or bool on that
+    device, > 0 is relevant, the diagonal is ignored; bins: number of intervals, so there are bins + 1
+    histogram centres 0, b/bins, ..., b; delta: half-width of the triangular kernel in units of b/bins (eq.
+    (delta); 1 interpolates between two neighbouring centres, other values follow the formula literally, so an
+    item's shares then do not sum to 1). simplified: AP_s (appendix, eq. (ap_s)); otherwise AP_r, tie-aware AP
+    with real counts (Proposition 2, its harmonic sums continued by the digamma function: exact for codes in
+    {-1, +1} with bins = b). backend: "auto", "compiled" or "torch".
+
+    Returns (M,) of the codes' type and device, to be maximised; a query without relevant items has 0 and no
+    gradient. A NaN in the codes reaches the result. Raises ValueError for shapes, bins or affinities that do
+    not fit.
+
+    >>> import torch
+    >>> from tiebench import relaxed
+    >>> codes = torch.tensor([[1.0, 1.0], [1.0, 1.0], [-1.0, 1.0], [-1.0, 1.0]])
+    >>> affinity = torch.tensor([[1, 1, 0, 1], [1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 1]])
+    >>> relaxed.average_precision(codes, affinity, bins=2, simplified=False)
+    tensor([0.9167, 1.0000, 1.0000, 0.9167])
     """
     return _evaluate(codes, affinity, bins, delta, "ap_s" if simplified else "ap_r", backend)
 
 
-def ndcg(codes, affinity, bins, delta=1.0, simplified=True, backend="auto"):
+def ndcg(
+    codes: torch.Tensor,
+    affinity: torch.Tensor,
+    bins: int,
+    delta: float = 1.0,
+    simplified: bool = True,
+    backend: str = "auto",
+) -> torch.Tensor:
     """Relaxed tie-aware NDCG of each item as query against the rest of the batch.
 
-    As `average_precision`; affinity: integers 0..255, gain 2^affinity - 1. simplified: DCG_s (appendix,
-    eq. (dcg_s)), on binary codes a lower bound of tie-aware DCG; otherwise DCG_r (Proposition 2, its discount
-    sums continued to real counts); both over the ideal DCG of the rest of the batch. A query with nothing
-    relevant has 1 and no gradient.
+    Arguments and result as of `average_precision`; affinity: integers 0..255, gain 2^affinity - 1.
+    simplified: DCG_s (appendix, eq. (dcg_s)), on binary codes a lower bound of tie-aware DCG; otherwise DCG_r
+    (Proposition 2, its discount sums continued to real counts); both over the ideal DCG of the rest of the
+    batch. A query with nothing relevant has 1 and no gradient.
     """
     return _evaluate(codes, affinity, bins, delta, "dcg_s" if simplified else "dcg_r", backend)
 
 
-def mutual_information(codes, affinity, bins, delta=1.0, backend="auto"):
+def mutual_information(
+    codes: torch.Tensor,
+    affinity: torch.Tensor,
+    bins: int,
+    delta: float = 1.0,
+    backend: str = "auto",
+) -> torch.Tensor:
     """Mutual information, in bits, of the distance to an item and its being relevant (MIHash).
 
     Cakir et al., ICCV 2017 (arXiv 1703.08919): I(D; C) = H(D) - H(D | C) on the soft histograms that
-    `average_precision` describes. Returns (M,); a query with nothing or everything relevant has 0.
+    `average_precision` describes; arguments as there. Returns (M,), to be maximised; a query to which nothing
+    or everything is relevant has 0.
     """
     return _evaluate(codes, affinity, bins, delta, "mi", backend)
 

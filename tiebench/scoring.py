@@ -63,24 +63,25 @@ def score(
     >>> import tiebench
     >>> query, database = [[0, 0, 1]], [[0, 0, 1], [0, 1, 1], [1, 0, 1]]
     >>> scores = tiebench.score(query, database, [7], [7, 7, 8])
-    >>> scores.means["ap_min"], scores.means["ap"], scores.means["ap_max"]
-    (0.8333333333333333, 0.9166666666666666, 1.0)
+    >>> {name: round(scores.means[name], 4) for name in ("ap_min", "ap", "ap_max")}
+    {'ap_min': 0.8333, 'ap': 0.9167, 'ap_max': 1.0}
     """
     cutoffs = (at,) if isinstance(at, (int, np.integer)) else tuple(dict.fromkeys(at))
     if bits is not None and bits != int(bits):
         raise ValueError(f"bits must be an integer, not {bits}")
     on_gpu = _on_one_gpu(query, database)
-    codes: Any = (query, database) if on_gpu else (as_array(query), as_array(database))
+    one: Any = query if on_gpu else as_array(query)
+    two: Any = database if on_gpu else as_array(database)
     labels = as_array(query_labels), as_array(database_labels)
-    check_shapes(*codes, *labels)
+    check_shapes(one, two, *labels)
     if on_gpu:
         from tiebench import on_device  # torch is loaded already: these are its tensors
 
-        packed = on_device.packed_codes(*codes, bits)
-        histograms = on_device.joint_histograms(*packed, label_affinity(*labels))
+        one, two, bits = on_device.packed_codes(one, two, bits)
+        histograms = on_device.joint_histograms(one, two, bits, label_affinity(*labels))
     else:
-        packed = packed_codes(*codes, bits)
-        histograms = joint_histograms(*packed, label_affinity(*labels), threads=threads)
+        one, two, bits = packed_codes(one, two, bits)
+        histograms = joint_histograms(one, two, bits, label_affinity(*labels), threads=threads)
     return score_histograms(histograms, cutoffs, ap_at_normaliser)
 
 

@@ -39,7 +39,7 @@ def of_other_bits(path):
 
 # What a run's file is made -> words of the line.
 DAMAGED = {
-    "run.json cut short": ("run.json", cut_short, ["lsh/8/0/run.json: no JSON", "remove it"]),
+    "run.json cut short": ("run.json", cut_short, ["lsh/8/0/run.json: invalid JSON", "delete it"]),
     "codes.npz cut short": ("codes.npz", cut_short, ["lsh/8/0", "codes.npz is not a readable .npz"]),
     "codes.npz of other bits": ("codes.npz", of_other_bits, ["lsh/8/0", "7 bits, the run has 8"]),
 }
