@@ -835,7 +835,7 @@ def full_checkpoint(folder):
 @case("results", "standard output on a full disk", "standard output: No space left on device")
 def full_output(folder):
     codes = npz(folder / "codes.npz", PLAIN)
-    command = [sys.executable, "-m", "tiebench", codes]
+    command = [sys.executable, "-m", "tiebench", "score", codes]
 
     def run():
         with Path("/dev/full").open("w") as full:
@@ -981,7 +981,7 @@ def interrupted_job(folder):
 
 def scored_in(folder, codes, **variables):
     done = subprocess.run(
-        [sys.executable, "-m", "tiebench", codes],
+        [sys.executable, "-m", "tiebench", "score", codes],
         cwd=folder,
         env=os.environ | {"PYTHONPATH": str(folder)} | variables,
         capture_output=True,

@@ -116,8 +116,8 @@ def read_npz(path: AnyPath, names: Collection[str] | None = None) -> dict[str, n
     """Name -> array of the members `<name>.npy` of an .npz file; those of `names` only, if these are given.
 
     Lengths are compared with those in the headers before memory is allocated. Raises OSError if the file
-    cannot be opened; ValueError, one line that names the file, if it is damaged, pickled, holds a member twice or is
-    larger than the memory of this machine.
+    cannot be opened; ValueError, one line that names the file, if it is damaged, pickled, holds a member
+    twice or is larger than the memory of this machine.
     """
     try:
         with zipfile.ZipFile(path) as archive:
