@@ -4,6 +4,7 @@ A claim is turned into comparisons, each left against right, for if left is bett
 each of them, but for ranges of ties, which are exact: there the ranges do.
 """
 
+import io
 import math
 from collections.abc import Callable, Iterable, Mapping
 
@@ -15,6 +16,8 @@ from reporting.titles import protocol_title
 from tiebench.messages import did_you_mean
 from tiebench.metrics import resolve
 
+NUMBERS = ("left", "right", "difference", "low", "high", "p", "p_adjusted")
+WORDS = ("source", "claim", "of", "verdict", "summary", "elsewhere", "comparison")
 KINDS: dict[str, Callable[[Mapping, ClaimCells], tuple[list[dict], str, str]]] = {
     "best": claim_kinds.best,
     "above": claim_kinds.above,
@@ -96,13 +99,34 @@ def to_frame(judged: Iterable[Mapping]) -> pd.DataFrame:
     Columns: source, claim (its id), of, verdict, summary, elsewhere, comparison (words), left, right,
     difference, low, high, p, p_adjusted (NaN where there is none), outcome, reason.
     """
-    numbers = ("left", "right", "difference", "low", "high", "p", "p_adjusted")
-    words = ("source", "claim", "of", "verdict", "summary", "elsewhere", "comparison")
     rows = [
-        [judgement["source"], judgement["id"], *(judgement[name] for name in words[2:6]), figure["words"]]
-        + [math.nan if figure[name] is None else figure[name] for name in numbers]
+        [judgement["source"], judgement["id"], *(judgement[name] for name in WORDS[2:6]), figure["words"]]
+        + [math.nan if figure[name] is None else figure[name] for name in NUMBERS]
         + [figure["outcome"], figure["reason"]]
         for judgement in judged
         for figure in judgement["figures"]
     ]
-    return pd.DataFrame(rows, columns=[*words, *numbers, "outcome", "reason"])
+    return pd.DataFrame(rows, columns=[*WORDS, *NUMBERS, "outcome", "reason"])
+
+
+def from_csv(text: str, claims_files: Iterable[Mapping]) -> list[dict]:
+    """What `judge` returned, from the text of `frames.to_csv(to_frame(…))` and the files of claims.
+
+    Raises ValueError for columns of another version, and for claims that the files do not have.
+    """
+    frame = pd.read_csv(io.StringIO(text), dtype="str", keep_default_na=False)
+    if tuple(frame.columns) != (*WORDS, *NUMBERS, "outcome", "reason"):
+        raise ValueError(f"its columns are {', '.join(frame.columns)}")
+    claims = {(file["source"], claim["id"]): claim for file in claims_files for claim in file["claims"]}
+    result: dict[tuple, dict] = {}
+    for row in frame.to_dict(orient="records"):
+        key = (row["source"], row["claim"])
+        if key not in claims:
+            raise ValueError(f"no file of claims has {row['claim']!r} of {row['source']!r}")
+        names = ("source", "of", "verdict", "summary", "elsewhere")
+        plain = {"id": row["claim"], "claim": claims[key]["claim"]} | {name: row[name] for name in names}
+        judgement = result.setdefault(key, plain | {"figures": []})
+        numbers = {name: float(row[name]) if row[name] else None for name in NUMBERS}
+        words = {"words": row["comparison"], "outcome": row["outcome"], "reason": row["reason"]}
+        judgement["figures"].append(words | numbers)
+    return list(result.values())

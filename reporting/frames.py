@@ -342,9 +342,14 @@ def to_csv(frame: pd.DataFrame) -> str:
 
 
 def from_csv(text: str) -> pd.DataFrame:
-    """The frame that `to_csv` wrote, tidy or wide: the same dtypes, the same bits of every float."""
+    """The frame that `to_csv` wrote, tidy or wide: the same dtypes, the same bits of every float.
+
+    Raises ValueError for a file of other columns.
+    """
     frame = pd.read_csv(io.StringIO(text), dtype="str", keep_default_na=False)
     tidy_columns = tuple(frame.columns) == COLUMNS
+    if not tidy_columns and list(frame.columns[:1]) != ["method"]:
+        raise ValueError(f"its columns are {', '.join(frame.columns)}")
     # Python's float rounds correctly; that of read_csv does so in some versions only.
     for column in NUMBERS if tidy_columns else frame.columns[1:]:
         frame[column] = [float(value) if value else math.nan for value in frame[column]]

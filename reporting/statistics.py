@@ -5,6 +5,7 @@ equal.
 """
 
 import hashlib
+import io
 import math
 import statistics
 from collections.abc import Iterable, Mapping
@@ -250,6 +251,20 @@ def _words(found: Difference, p: Mapping[str, float], sign: int, pairs: int) -> 
         verdict = WORSE_OVER_QUERIES if over_queries == WORSE else WORSE_OVER_SEEDS
     words = {"over_queries": over_queries, "over_seeds": over_seeds, "seeds_needed": needed}
     return words | {"verdict": verdict}
+
+
+def from_csv(text: str) -> pd.DataFrame:
+    """The frame of `comparisons` that `frames.to_csv` wrote: the same dtypes, the same bits of every float.
+
+    Raises ValueError where the columns are not those of this version.
+    """
+    frame = pd.read_csv(io.StringIO(text), dtype="str", keep_default_na=False)
+    if tuple(frame.columns) != COLUMNS:
+        raise ValueError(f"its columns are {', '.join(frame.columns)}")
+    for column in NUMBERS:
+        frame[column] = [float(value) if value else math.nan for value in frame[column]]
+    frame["seeds_needed"] = [int(value) if value else pd.NA for value in frame["seeds_needed"]]
+    return frame.astype(dict.fromkeys(COUNTS, "int64") | {"seeds_needed": "Int64"})
 
 
 # -- marks ----------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from styles import STYLES
 
-from reporting import drawing, figures, statistics
+from reporting import average_ranks, drawing, figures
 from reporting.figures import ranks
 
 KNOWN = list(STYLES)
@@ -43,7 +43,7 @@ def artists(figure):
 def test_leaders_start_at_the_ranks_and_end_at_the_names():
     scores = spread(12, 6)
     asked = table(scores, 6)
-    found = statistics.ranks(asked, records(scores))
+    found = average_ranks.ranks(asked, records(scores))
     figure = ranks.draw(asked, records(scores))
     parts = artists(figure)
     axis = parts["axis"].get_xdata()
@@ -88,7 +88,7 @@ def test_bars_join_the_largest_sets_within_the_critical_difference():
         assert ranks.cliques(values, distance) == brute_force(values, distance)
     scores = spread(12, 20)
     asked = table(scores, 20)
-    found = statistics.ranks(asked, records(scores))
+    found = average_ranks.ranks(asked, records(scores))
     values = list(found["average_rank"].values())
     parts = artists(ranks.draw(asked, records(scores)))
     bars = {gid: part for gid, part in parts.items() if gid.startswith("bar-")}

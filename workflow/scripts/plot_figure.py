@@ -7,12 +7,14 @@ def work(options):
     from pathlib import Path
 
     from reporting import drawing, figures
+    from reporting.published import figure_options
     from reporting.records import table_records
 
     settings = options.settings
     records = table_records(settings, also=figures.describe(options.figure).needs)
     try:
-        figure = figures.draw(options.figure, settings["table"], records)
+        chosen = figure_options(settings["table"], options.figure)
+        figure = figures.draw(options.figure, settings["table"], records, **chosen)
     except drawing.NothingToDraw as error:  # say because all cells are refused: the page leaves it out
         _job.log.warning("%s", error)
         figure = drawing.message(str(error))

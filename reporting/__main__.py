@@ -1,0 +1,180 @@
+"""The command `python -m reporting`: figures, tables and pages from published results, without Snakemake."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+FORMATS = ("md", "tex", "csv")
+EXAMPLES = """examples:
+  python -m reporting list
+  python -m reporting table quick --format tex --digits 2 --methods lsh,itq,talr_ap
+  python -m reporting figure quick tie_ranges --width 3.4 --title none --output figure.pdf
+  python -m reporting page quick --output quick.html
+
+All commands read what the workflow wrote: results/<table>.json, its CSV files and the runs in results/runs.
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of all commands."""
+    top = argparse.ArgumentParser(
+        prog="python -m reporting",
+        description="Figures, tables and pages from published results.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    one = commands.add_parser("list", help="tables in a folder of results, their blocks and figures")
+    _results(one)
+
+    one = commands.add_parser("table", help="a table as Markdown, LaTeX or CSV")
+    one.add_argument("table", metavar="TABLE", help="name of a table, as in results/TABLE.csv")
+    one.add_argument("--format", choices=FORMATS, default="md", help="md (default), tex or csv")
+    one.add_argument("--digits", type=_digits, default=3, help="decimals of scores in md and tex (default 3)")
+    _selection(one)
+    one.add_argument("--output", metavar="FILE", help="file to write (default: standard output)")
+    _results(one)
+
+    one = commands.add_parser("figure", help="a figure of a table as PDF, SVG or PNG")
+    one.add_argument("table", metavar="TABLE", help="name of a table, as in results/TABLE.csv")
+    one.add_argument("kind", metavar="KIND", help="name of a figure, as in reporting/figures/KIND.py")
+    one.add_argument("--width", type=float, metavar="INCHES", help="width of the figure; 3.4 fits a column")
+    one.add_argument("--font-size", type=float, metavar="POINTS", help="size of ordinary text (default 8)")
+    one.add_argument("--title", metavar="TEXT", help='title of the figure; "none" leaves it out')
+    _selection(one)
+    one.add_argument(
+        "--output",
+        metavar="FILE",
+        help="file to write, .pdf, .svg or .png (default: RESULTS/figures/KIND_TABLE.pdf)",
+    )
+    _results(one)
+
+    one = commands.add_parser("page", help="one HTML page of one or more tables")
+    one.add_argument("tables", metavar="TABLE", nargs="+", help="names of tables")
+    one.add_argument("--output", metavar="FILE", help="file to write (default: RESULTS/TABLE.html)")
+    _results(one)
+    return top
+
+
+def _results(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--results", default="results", metavar="FOLDER", help="folder of results (default: results)"
+    )
+
+
+def _selection(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--methods", type=_names, metavar="A,B", help="these methods only")
+    command.add_argument(
+        "--blocks", type=_names, metavar="A,B", help="these blocks only: PROTOCOL or PROTOCOL/METRIC"
+    )
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _digits(text: str) -> int:
+    digits = int(text)
+    if not 1 <= digits <= 17:
+        raise ValueError
+    return digits
+
+
+_digits.__name__ = "number from 1 to 17"  # argparse names it in its message
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; 0, or 1 after one line on standard error."""
+    options = parser().parse_args(arguments)
+    try:
+        COMMANDS[options.command](options)
+    except BrokenPipeError:  # the reader, say `head`, has enough
+        sys.stderr.close()
+    except (ValueError, OSError) as error:
+        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _list(options: argparse.Namespace) -> None:
+    from reporting import figures
+    from reporting.records import published_settings, published_tables
+
+    names = published_tables(options.results)
+    if not names:
+        raise ValueError(
+            f"{options.results} has no tables; make one with: snakemake --cores all -- results/quick.csv"
+        )
+    for name in names:
+        table = published_settings(name, options.results)["table"]
+        print(f"{name}: {table.get('title') or name}")
+        for block in table["blocks"]:
+            print(f"  {block['protocol']}/{block['metric']}: {', '.join(map(str, block['bits']))} bits")
+        print(f"  methods: {', '.join(table['methods'])}")
+        print(f"  figures: {', '.join(figures.applicable(table))}")
+
+
+def _table(options: argparse.Namespace) -> None:
+    from reporting import frames, latex, markdown, published
+    from tiebench.files import write_text
+
+    found = published.read(options.table, options.results)
+    runs = Path(options.results, "runs")
+    table, tidy, compared = published.select(found, options.methods, options.blocks, runs)
+    if options.format == "csv":
+        text = frames.to_csv(frames.wide(tidy, table))
+    elif options.format == "tex":
+        text = latex.to_latex(tidy, table, options.digits, compared=compared)
+    else:
+        text = markdown.to_markdown(tidy, table, options.digits, compared)
+    if options.output is None:
+        sys.stdout.write(text)
+    else:
+        write_text(options.output, text)
+
+
+def _figure(options: argparse.Namespace) -> None:
+    from reporting import drawing, figures, published
+    from tiebench.messages import did_you_mean
+
+    figures.describe(options.kind)  # an unknown kind, before anything is read
+    target = Path(options.output or Path(options.results, "figures", f"{options.kind}_{options.table}.pdf"))
+    known = ("pdf", "svg", "png")
+    if target.suffix.removeprefix(".") not in known:
+        raise ValueError(
+            f"{target}: unknown kind of file{did_you_mean(target.suffix.removeprefix('.'), known)}"
+        )
+    found = published.read(options.table, options.results)
+    given = {"width": options.width, "font_size": options.font_size, "title": options.title}
+    given |= {"methods": options.methods, "blocks": options.blocks}
+    given = {name: value for name, value in given.items() if value is not None}
+    if given.get("title") == "none":
+        given["title"] = False
+    drawn = published.figure(found, options.kind, Path(options.results, "runs"), **given)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    drawing.save(drawn, target)
+    print(target)
+
+
+def _page(options: argparse.Namespace) -> None:
+    from reporting import page, published
+    from tiebench.files import write_text
+
+    runs = Path(options.results, "runs")
+    views = [published.view(published.read(name, options.results), runs) for name in options.tables]
+    several = len(views) > 1
+    title = "TieBench report" if several else views[0].table.get("title") or views[0].table["name"]
+    target = options.output or Path(
+        options.results, "report.html" if several else f"{options.tables[0]}.html"
+    )
+    command = f"python -m reporting page {' '.join(options.tables)}"
+    write_text(target, page.page(title, views, {"command": command}))
+    print(target)
+
+
+COMMANDS = {"list": _list, "table": _table, "figure": _figure, "page": _page}
+
+if __name__ == "__main__":
+    sys.exit(main())
