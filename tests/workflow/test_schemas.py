@@ -1,12 +1,13 @@
 """The schemas: each is valid, describes every key, and its words for a mistake name the place."""
 
+import re
 from pathlib import Path
 
 import jsonschema
 import pytest
 import yaml
 
-from workflow import schema_validation
+from workflow import configuration_reference, schema_validation
 
 FOLDER = Path(__file__).parents[2] / "workflow" / "schemas"
 SCHEMAS = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in FOLDER.glob("*.yaml")}
@@ -31,6 +32,28 @@ def test_every_key_is_described(name):
     places = dict(keys_of(SCHEMAS[name]))
     assert places
     assert [".".join(place) for place, part in places.items() if not part.get("description")] == []
+
+
+KEYWORDS = {"type", "description", "default", "enum", "pattern", "properties", "required", "items", "anyOf"}
+KEYWORDS |= {"additionalProperties", "propertyNames", "uniqueItems", "$ref"}
+KEYWORDS |= {f"{end}{what}" for end in ("min", "max") for what in ("Items", "Length", "imum", "Properties")}
+KEYWORDS |= {"exclusiveMinimum", "exclusiveMaximum"}
+
+
+@pytest.mark.parametrize("name", sorted(SCHEMAS))
+def test_no_keyword_is_misspelt(name):
+    """JSON Schema ignores unknown keywords, such as the second half of a text with an unquoted comma."""
+    found = {".".join(place): set(part) - KEYWORDS for place, part in keys_of(SCHEMAS[name])}
+    assert {place: words for place, words in found.items() if words} == {}
+
+
+def test_the_reference_in_the_docs_is_that_of_the_schemas():
+    page = (FOLDER.parents[1] / "docs" / "configuration.md").read_text(encoding="utf-8")
+    assert page == configuration_reference.page(), "run the command at its top"
+    assert set(configuration_reference.FILES) == set(SCHEMAS)
+    listed = re.findall(r"^\| (?:\*\*)?`([^`]+)`", page, re.M)
+    assert [key.rpartition(".")[2] for key in listed].count("by_bits") == 2  # also through $ref
+    assert {"blocks[].metric", "runs_per_job.bits", "claims[].left.metric", "weights.sha256"} <= set(listed)
 
 
 def test_defaults_are_accepted_by_their_schema():

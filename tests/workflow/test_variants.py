@@ -2,6 +2,14 @@
 
 import csv
 import json
+import re
+from pathlib import Path
+
+import yaml
+
+from workflow.configuration import load
+
+ROOT = Path(__file__).parents[2]
 
 
 def with_variant(tiny, **settings):
@@ -60,3 +68,13 @@ def test_a_run_of_a_misspelt_variant_is_refused_with_the_nearest_name(laboratory
     done = laboratory.run("results/runs/tiny/shrot/8/0/codes.npz", config=with_variant(tiny))
     assert done.returncode != 0
     assert "unknown method 'shrot'; did you mean 'short'" in done.stdout + done.stderr
+
+
+def test_the_variant_of_the_documentation_is_accepted():
+    page = (ROOT / "docs" / "add-a-method.md").read_text(encoding="utf-8")
+    section = page[page.index("## A variant of a method") :]
+    example = yaml.safe_load(re.search(r"```yaml\n(.*?)```", section, re.S)[1])
+    configuration = load(ROOT, example)
+    (name,) = example["methods"]
+    assert configuration.class_of(name) == example["methods"][name]["class"]
+    assert configuration.metadata(name).title == example["methods"][name]["title"]
