@@ -24,7 +24,7 @@ def read_weights(path):
     for name, value in found.items():
         if not isinstance(name, str) or value.layout != torch.strided or value.is_complex() or value.is_meta:
             raise ValueError(
-                f"{path}: {_shown(repr(name))} is no name of a parameter with its array of real numbers"
+                f"{path}: {_printable(repr(name))} is not the name of a parameter with an array of real numbers"
             )
     return {name: value.float() if value.is_floating_point() else value for name, value in found.items()}
 
@@ -35,7 +35,7 @@ def _state_dict(path):
     except Exception as error:
         # Unpickling what is not allowed and reading what is damaged both fail with many kinds of errors.
         raise ValueError(
-            f"{path}: damaged, or no state dict that can be read without running code"
+            f"{path}: damaged, or not a state dict that can be read without running code"
         ) from error
     if not isinstance(found, dict) or not all(isinstance(value, torch.Tensor) for value in found.values()):
         raise ValueError(f"{path}: must hold a state dict, parameter names with their tensors")
@@ -47,16 +47,16 @@ def _arrays(path):
         with np.load(path, allow_pickle=False) as archive:
             found = {name: archive[name] for name in archive.files}
     except Exception as error:
-        # Of damaged files the readers say so with errors of every kind.
-        raise ValueError(f"{path}: damaged, or no .npz of plain arrays") from error
+        # The readers raise errors of every kind for a damaged file.
+        raise ValueError(f"{path}: damaged, or not an .npz of plain arrays") from error
     for name, values in found.items():
         kind = values.dtype if isinstance(values, np.ndarray) else None  # a member that is no .npy file
         if kind is None or kind.kind not in "fiub":
-            raise ValueError(f"{path}: array '{_shown(name)}' is {kind or 'no array'}, expected numbers")
+            raise ValueError(f"{path}: array '{_printable(name)}' is {kind or 'not an array'}, expected numbers")
     return {name: torch.from_numpy(np.ascontiguousarray(values)) for name, values in found.items()}
 
 
-def _shown(name):
+def _printable(name):
     """A name from a file as part of a line."""
     return "".join(character if character.isprintable() else "\ufffd" for character in name)[:100]
 
@@ -78,5 +78,8 @@ def fill(module, weights, path):
             raise ValueError(f"{path}: array '{name}' has values that are not finite")
     surplus = sorted(set(weights) - set(own))
     if surplus:
-        raise ValueError(f"{path}: array '{_shown(surplus[0])}' has no place in this network")
-    module.load_state_dict(weights)
+        raise ValueError(f"{path}: array '{_printable(surplus[0])}' has no place in this network")
+    # Not load_state_dict: some models convert what they take for an older version of themselves there.
+    with torch.no_grad():
+        for name, values in own.items():
+            values.copy_(weights[name])

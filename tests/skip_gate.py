@@ -66,6 +66,12 @@ ALLOWED = [
         "peak memory", "tests/workflow/*", r"keeps? (only )?one peak", "a writable /proc/self/clear_refs"
     ),
     Allowed("git", "tests/test_documentation.py::*", r"no git checkout", "a checkout by git"),
+    Allowed(
+        "torchvision",
+        "tests/networks/test_torchvision.py*",
+        r"torchvision is not installed",
+        "the release of torchvision that goes with the installed torch",
+    ),
     Allowed("linux", "tests/*", r"Linux|/proc", "Linux"),
 ]
 

@@ -725,13 +725,13 @@ case("weights", "LabelMe's .mat with NaN", "gist(1, 1) is not finite")(
         labelme_gist, matlab(folder / "gist.mat", {"gist": np.full((4, 512), np.nan)}), folder
     )
 )
-case("weights", ".npz cut short", "w.npz: damaged, or no .npz of plain arrays")(
+case("weights", ".npz cut short", "w.npz: damaged, or not an .npz of plain arrays")(
     lambda folder: of_weights(cut(npz(folder / "w.npz", FEATURES), -50))
 )
-case("weights", ".npz with pickled objects", "w.npz: damaged, or no .npz of plain arrays")(
+case("weights", ".npz with pickled objects", "w.npz: damaged, or not an .npz of plain arrays")(
     lambda folder: of_weights(npz(folder / "w.npz", weight=np.array([print])))
 )
-case("weights", ".npz that claims terabytes", "w.npz: damaged, or no .npz of plain arrays")(
+case("weights", ".npz that claims terabytes", "w.npz: damaged, or not an .npz of plain arrays")(
     lambda folder: of_weights(zipped(folder / "w.npz", [("weight.npy", header((10**13,)))]))
 )
 case("weights", ".pt cut short", "w.pt: damaged, or no state dict")(
