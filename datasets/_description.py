@@ -19,6 +19,7 @@ class Description:
     item_shape:  shape of one item: (d,) or (height, width, 3)
     kind:        "vectors" (items are float32) or "images" (items are uint8, RGB)
     split_names: names of the values 0, 1, ... of given_split, or None
+    ids:         int64 or text (n,), the name of each item elsewhere, or None
 
     Raises ValueError where shapes or dtypes are not these.
     """
@@ -30,6 +31,7 @@ class Description:
     item_shape: tuple[int, ...]
     kind: str
     split_names: list[str] | None = None
+    ids: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in ("vectors", "images"):
@@ -45,6 +47,11 @@ class Description:
         if given is not None and (given.dtype != np.int64 or given.shape != (self.items,)):
             raise ValueError(
                 f"description: given_split must be int64 ({self.items},), not {given.dtype} {given.shape}"
+            )
+        ids = self.ids
+        if ids is not None and (ids.shape != (self.items,) or ids.dtype.kind not in "iU"):
+            raise ValueError(
+                f"description: ids must be integers or text ({self.items},), not {ids.dtype} {ids.shape}"
             )
 
     @property
@@ -91,11 +98,16 @@ class Description:
         return metadata
 
     def write(self, folder: Path) -> None:
-        """Write labels.npy ((n, 0) where there are none) and given_split.npy ((0,) where there is none)."""
+        """Write labels.npy ((n, 0) where there are none), given_split.npy ((0,) where there is none) and
+        ids.npy (left out where there are none)."""
         labels = np.zeros((self.items, 0), np.uint8) if self.labels is None else self.labels
         given = np.zeros(0, np.int64) if self.given_split is None else self.given_split
         save_array(folder / "labels.npy", np.ascontiguousarray(labels))
         save_array(folder / "given_split.npy", np.ascontiguousarray(given))
+        if self.ids is not None:
+            save_array(folder / "ids.npy", self.ids)
+        else:
+            (folder / "ids.npy").unlink(missing_ok=True)
 
     @classmethod
     def read(cls, folder: Path, metadata: dict | None = None) -> "Description":
@@ -104,8 +116,10 @@ class Description:
         Raises FileNotFoundError where a file is missing, ValueError where one is not what a loader writes.
         """
         arrays = {}
-        for name in ("items", "labels", "given_split"):
+        for name in ("items", "labels", "given_split", "ids"):
             path = folder / f"{name}.npy"
+            if name == "ids" and not path.exists():
+                continue
             if not path.is_file():
                 raise FileNotFoundError(f"{path}: missing; the loader writes it")
             try:
@@ -128,4 +142,5 @@ class Description:
             item_shape=tuple(items.shape[1:]),
             kind="vectors" if items.ndim == 2 else "images",
             split_names=(metadata or {}).get("split_names"),
+            ids=arrays.get("ids"),
         )

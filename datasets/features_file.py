@@ -1,8 +1,17 @@
-"""Feature vectors from one .npz file, read as a stream: memory does not grow with the file.
+"""Feature vectors from .npz files, read as a stream: memory does not grow with the files.
 
-Arrays of the file: `X` (n, d) of any real dtype; optional `y`, (n,) integer classes >= 0 or (n, L) multi-hot
-of 0 and 1; optional `scale` (d,): features are X * scale, in float32; optional `split` (n,) integers.
-Other arrays are left alone.
+Arrays of a file:
+
+- `X` (n, d) of any real dtype;
+- optional `y`: (n,) integer classes >= 0, (n,) names of classes, or (n, L) multi-hot of 0 and 1. Named
+  classes are numbered in sorted order, or in the order of `class_names`;
+- optional `class_names` (C,): names of the classes 0, 1, ... or of the columns of a multi-hot `y`;
+- optional `split` (n,): the part of each item in the dataset's own split, integers or names;
+- optional `ids` (n,): the name of each item elsewhere, integers or text, kept as ids.npy;
+- optional `scale` (d,): features are X * scale, in float32.
+
+Other arrays are ignored. Text is of NumPy's types `U` or `S` (UTF-8). Several files are one dataset, their
+items one after the other; with option `parts`, the file of an item is its part in the dataset's own split.
 """
 
 import contextlib
@@ -13,6 +22,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from lzma import LZMAError
 from pathlib import Path
 from typing import IO
@@ -23,8 +33,11 @@ from datasets._archives import printable
 from datasets._description import Description
 from datasets._files import ItemsFile, creating_items, machine_memory
 from datasets._specification import refuse_unknown_options
+from tiebench.messages import did_you_mean, shorten
 
-OPTIONS: dict[str, str] = {}
+OPTIONS = {
+    "parts": "names of the parts of the split that the files are, one per source, as [query, database]",
+}
 
 # What is raised on reading a damaged member, besides errors of zipfile's own kinds.
 DAMAGED_ERRORS = (
@@ -37,50 +50,169 @@ DAMAGED_ERRORS = (
     UnicodeError,
     struct.error,
 )
-KNOWN_ARRAYS = ("X", "y", "scale", "split")
+KNOWN_ARRAYS = ("X", "y", "scale", "split", "class_names", "ids")
+NUMBERS, TEXT = "biuf", "US"
+LONGEST_NAME = 1000  # characters
 BLOCK_BYTES = 16 << 20
 SECONDS_BETWEEN_REPORTS = 5.0
 
 logger = logging.getLogger("tiebench")
 
 
-def describe(sources: list[Path], **options) -> Description:
-    """Labels, given split and shape of the features; of X only the header is read.
+def describe(sources: list[Path], *, parts: list[str] | None = None, **unknown) -> Description:
+    """Labels, given split, ids and shape of the features; of X only the header is read.
 
-    sources: one .npz file, see the module. Labels are int64 (n,) or uint8 (n, L) or None.
-    Raises FileNotFoundError where the file is missing, ValueError where it is not as the module says.
+    sources: .npz files, see the module. Labels are int64 (n,) or uint8 (n, L) or None.
+    Raises FileNotFoundError where a file is missing, ValueError where one is not as the module says or does
+    not fit the others.
     """
-    path = _one_source(sources, options)
-    with _opened(path) as archive:
-        return _description(path, archive)
+    return _plan(sources, parts, unknown).description
 
 
-def load(sources: list[Path], folder: Path, **options) -> Description:
-    """Write items.npy float32 (n, d), labels.npy and given_split.npy into `folder`; see `describe`.
+def load(sources: list[Path], folder: Path, *, parts: list[str] | None = None, **unknown) -> Description:
+    """Write items.npy float32 (n, d), labels.npy, given_split.npy and, if the files have ids, ids.npy into
+    `folder`; see `describe`.
 
     Raises FileNotFoundError and ValueError as `describe`, and ValueError for a feature that is not finite.
     """
-    path, folder = _one_source(sources, options), Path(folder)
-    with _opened(path) as archive:
-        description = _description(path, archive)
-        scale = _scale(path, archive, description.item_shape[0])
-        shape = (description.items, *description.item_shape)
-        with creating_items(folder / "items.npy", shape, np.float32) as items:
-            _copy_features(path, archive, scale, items)
-    description.write(folder)
-    return description
+    plan, folder = _plan(sources, parts, unknown), Path(folder)
+    shape = (plan.description.items, *plan.description.item_shape)
+    with creating_items(folder / "items.npy", shape, np.float32) as items:
+        begin = 0
+        for path, rows in zip(plan.paths, plan.rows):
+            with _opened(path) as archive:
+                scale = _scale(path, archive, shape[1])
+                _copy_features(path, archive, scale, items, slice(begin, begin + rows), shape[1])
+            begin += rows
+    plan.description.write(folder)
+    return plan.description
 
 
-def _one_source(sources: list[Path], options: dict) -> Path:
-    refuse_unknown_options(options, OPTIONS, "features_file")
-    if len(sources) != 1:
-        raise ValueError(f"loader features_file: takes one .npz file, got {len(sources)} sources")
-    path = Path(sources[0])
-    if not path.exists():
-        raise FileNotFoundError(f"{path}: no such file")
-    if not path.is_file():
-        raise ValueError(f"{path}: must be a .npz file")
-    return path
+@dataclass(frozen=True)
+class _Plan:
+    paths: list[Path]
+    rows: list[int]  # of each file
+    description: Description
+
+
+def _plan(sources: list[Path], parts: object, unknown: dict) -> _Plan:
+    refuse_unknown_options(unknown, OPTIONS, "features_file")
+    paths = _existing(sources)
+    if parts is not None:
+        _check_parts(parts, len(paths))
+    files = []
+    for path in paths:
+        with _opened(path) as archive:
+            files.append(_read(path, archive))
+    first = files[0]
+    for other in files[1:]:
+        for what, one, another in (
+            ("features per item", first.width, other.width),
+            ("kind of y", _kind_of_labels(first.y), _kind_of_labels(other.y)),
+            ("kind of split", _kind_of_labels(first.split), _kind_of_labels(other.split)),
+            ("kind of ids", _kind_of_labels(first.ids), _kind_of_labels(other.ids)),
+            ("class_names", first.class_names, other.class_names),
+        ):
+            if one != another:
+                raise ValueError(
+                    f"{other.path}: {what} must be as in {first.path}: {_short(one)}, not {_short(another)}"
+                )
+    labels, class_names = _combined_labels(files)
+    given_split, split_names = _combined_split(files, parts)
+    description = Description(
+        items=sum(file.rows for file in files),
+        labels=labels,
+        given_split=given_split,
+        class_names=class_names,
+        item_shape=(first.width,),
+        kind="vectors",
+        split_names=split_names,
+        ids=None if first.ids is None else np.concatenate([file.ids for file in files]),
+    )
+    return _Plan(paths, [file.rows for file in files], description)
+
+
+def _existing(sources: list[Path]) -> list[Path]:
+    if not sources:
+        raise ValueError("loader features_file: takes one or more .npz files, got 0 sources")
+    paths = [Path(source) for source in sources]
+    for path in paths:
+        if not path.exists():
+            raise FileNotFoundError(f"{path}: no such file")
+        if not path.is_file():
+            raise ValueError(f"{path}: must be a .npz file")
+    return paths
+
+
+def _check_parts(parts: object, sources: int) -> None:
+    if not isinstance(parts, (list, tuple)) or not all(isinstance(part, str) and part for part in parts):
+        raise ValueError(
+            f"option parts: must be a list of names such as [query, database], not {_short(parts)}"
+        )
+    if len(parts) != sources:
+        raise ValueError(
+            f"option parts: must name one part per source, not {len(parts)} parts of {sources} sources"
+        )
+
+
+def _short(value: object) -> str:
+    return shorten(printable(str(value)), 60)
+
+
+def _kind_of_labels(values: np.ndarray | None) -> str:
+    """What arrays of several files must have in common."""
+    if values is None:
+        return "none"
+    if values.ndim == 2:
+        return f"{values.shape[1]} columns"
+    return "text" if values.dtype.kind == "U" else "integers"
+
+
+def _combined_labels(files: list["_File"]) -> tuple[np.ndarray | None, list[str] | None]:
+    """Labels of all files, and the names of classes or columns."""
+    names = files[0].class_names
+    if files[0].y is None:
+        return None, names
+    y = np.concatenate([file.y for file in files])
+    if y.dtype.kind == "U":
+        if names is None:
+            values, classes = np.unique(y, return_inverse=True)
+            return classes.astype(np.int64), values.tolist()
+        number = {name: place for place, name in enumerate(names)}
+        for file in files:
+            for row, name in enumerate(file.y.tolist()):
+                if name not in number:
+                    raise ValueError(
+                        f"{file.path}: y[{row}] is {_short(repr(name))}, which is not in class_names"
+                        f"{did_you_mean(_short(name), names[:20])}"
+                    )
+        return np.array([number[name] for name in y.tolist()], np.int64), names
+    if names is not None:
+        last = y.shape[1] - 1 if y.ndim == 2 else int(y.max())
+        if last >= len(names) or (y.ndim == 2 and last + 1 != len(names)):
+            what = f"y has {last + 1} columns" if y.ndim == 2 else f"y has class {last}"
+            raise ValueError(f"{files[0].path}: class_names has {len(names)} names, but {what}")
+    return y, names
+
+
+def _combined_split(
+    files: list["_File"], parts: list[str] | None
+) -> tuple[np.ndarray | None, list[str] | None]:
+    """The given split of all files, and the names of its parts."""
+    if parts is not None:
+        for file in files:
+            if file.split is not None:
+                raise ValueError(f"{file.path}: has an array 'split': leave out option parts, or the array")
+        names = list(dict.fromkeys(parts))
+        places = np.array([names.index(part) for part in parts], np.int64)
+        return np.repeat(places, [file.rows for file in files]), names
+    if files[0].split is None:
+        return None, None
+    split = np.concatenate([file.split for file in files])
+    if split.dtype.kind != "U":
+        return split, None
+    names, places = np.unique(split, return_inverse=True)
+    return places.astype(np.int64), names.tolist()
 
 
 @contextlib.contextmanager
@@ -89,7 +221,7 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
     try:
         archive = zipfile.ZipFile(path)
     except Exception as error:
-        # Of damaged directories zipfile says so with errors of every kind.
+        # zipfile raises errors of every kind for a damaged directory.
         if isinstance(error, OSError) and error.filename is not None:
             raise
         raise ValueError(f"{path}: cut short, damaged or not a .npz file ({_told(error)})") from error
@@ -99,7 +231,7 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
     except DAMAGED_ERRORS as error:
         raise ValueError(f"{path}: cut short, damaged or not a .npz file ({_told(error)})") from error
     except (RuntimeError, NotImplementedError) as error:
-        # zipfile says so of encrypted members and of compressions that it cannot undo.
+        # zipfile raises these for encrypted members and unknown compressions.
         raise ValueError(
             f"{path}: cannot be read ({_told(error)}); write it with numpy.savez_compressed"
         ) from error
@@ -118,8 +250,10 @@ class _Header:
 
 
 @contextlib.contextmanager
-def _array(path: Path, archive: zipfile.ZipFile, name: str) -> Iterator[tuple[_Header, IO[bytes]]]:
-    """Header of array `name` and the stream of its values."""
+def _array(
+    path: Path, archive: zipfile.ZipFile, name: str, kinds: str = NUMBERS
+) -> Iterator[tuple[_Header, IO[bytes]]]:
+    """Header of array `name` and the stream of its values; kinds: codes of the dtypes that are allowed."""
     member = archive.getinfo(f"{name}.npy")
     with _member(path, archive, member) as stream:
         try:
@@ -136,9 +270,13 @@ def _array(path: Path, archive: zipfile.ZipFile, name: str) -> Iterator[tuple[_H
             # A header is Python text, which can be damaged in every way.
             raise ValueError(f"{path}: array '{name}' is not a plain .npy array ({_told(error)})") from error
         if header.dtype.hasobject:
-            raise ValueError(f"{path}: array '{name}' holds pickled Python objects, which are never loaded")
-        if header.dtype.kind not in "biuf":
-            raise ValueError(f"{path}: array '{name}' is of type {header.dtype}; it must hold real numbers")
+            raise ValueError(
+                f"{path}: array '{name}' holds pickled Python objects, which are never loaded; "
+                "write text with .astype(str)"
+            )
+        if header.dtype.kind not in kinds:
+            allowed = {NUMBERS: "real numbers", TEXT: "text"}.get(kinds, "numbers or text")
+            raise ValueError(f"{path}: array '{name}' is of type {header.dtype}; it must hold {allowed}")
         # A header may promise more than there is: found out before room is made for it.
         promised = int(np.prod(header.shape, dtype=object)) * header.dtype.itemsize
         if min(header.shape, default=0) < 0 or member.file_size - stream.tell() != promised:
@@ -152,7 +290,7 @@ def _member(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> IO
     try:
         return archive.open(member)
     except (ValueError, OSError) as error:
-        # A place in the file that there is not.
+        # A place beyond the end of the file.
         raise ValueError(f"{path}: cut short, damaged or not a .npz file ({_told(error)})") from error
 
 
@@ -163,17 +301,51 @@ def _read_exactly(stream: IO[bytes], size: int) -> bytes:
     return data
 
 
-def _whole_array(path: Path, archive: zipfile.ZipFile, name: str) -> np.ndarray:
-    with _array(path, archive, name) as (header, stream):
+def _whole_array(path: Path, archive: zipfile.ZipFile, name: str, kinds: str = NUMBERS) -> np.ndarray:
+    """The array `name`; text is decoded, of NumPy's type U."""
+    with _array(path, archive, name, kinds) as (header, stream):
         if archive.getinfo(f"{name}.npy").file_size > machine_memory() / 4:
             raise ValueError(f"{path}: array '{name}' of shape {header.shape} is too large for this machine")
-        values = np.frombuffer(stream.read(), header.dtype)
+        contents = stream.read()
+        if header.dtype.itemsize == 0:  # empty text, of which frombuffer makes nothing
+            raise ValueError(f"{path}: array '{name}' holds empty text only")
+        values = np.frombuffer(contents, header.dtype)
         if values.size != np.prod(header.shape, dtype=np.int64):
             raise EOFError(f"array '{name}' ends early")
-        return values.reshape(header.shape, order="F" if header.fortran else "C")
+        values = values.reshape(header.shape, order="F" if header.fortran else "C")
+        return values if values.dtype.kind in NUMBERS else _decoded(path, name, values)
 
 
-def _description(path: Path, archive: zipfile.ZipFile) -> Description:
+def _decoded(path: Path, name: str, values: np.ndarray) -> np.ndarray:
+    """Text as NumPy's type U; ValueError for what cannot be a name."""
+    if values.dtype.kind == "U" and values.dtype.itemsize > 4 * LONGEST_NAME:
+        raise ValueError(f"{path}: array '{name}' holds text of more than {LONGEST_NAME} characters")
+    try:
+        if values.dtype.kind == "S":
+            values = np.char.decode(values, "utf-8")
+        texts = values.ravel().tolist()
+    except ValueError as error:
+        raise ValueError(f"{path}: array '{name}' holds bytes that are not text ({_told(error)})") from error
+    for place, text in enumerate(texts):
+        if not text or not text.isprintable():
+            raise ValueError(f"{path}: {name}[{place}] is {_short(ascii(text))}; it must be printable text")
+    return np.asarray(values, np.str_)
+
+
+@dataclass(frozen=True)
+class _File:
+    """Arrays of one file but X: y int64 (n,), uint8 (n, L) or text (n,); split and ids int64 or text (n,)."""
+
+    path: Path
+    rows: int
+    width: int
+    y: np.ndarray | None
+    split: np.ndarray | None
+    ids: np.ndarray | None
+    class_names: list[str] | None
+
+
+def _read(path: Path, archive: zipfile.ZipFile) -> _File:
     for member in archive.infolist():
         # Compares the name with the one beside the contents: a damaged name would be an array less.
         _member(path, archive, member).close()
@@ -192,20 +364,45 @@ def _description(path: Path, archive: zipfile.ZipFile) -> Description:
     if 0 in shape:
         raise ValueError(f"{path}: X is empty, of shape {shape}")
     items = shape[0]
-    labels = given_split = None
-    if "y" in names:
-        labels = _labels(path, _whole_array(path, archive, "y"), items)
-    else:
+    read = partial(_whole_array, path, archive, kinds=NUMBERS + TEXT)
+    if "y" not in names:
         others = [name for name in names if name not in KNOWN_ARRAYS]
         logger.info(
-            "%s: no array 'y', so no labels (left alone: %s)", path.name, ", ".join(others) or "nothing"
+            "%s: no array 'y', so no labels (ignored: %s)",
+            path.name,
+            printable(", ".join(others)) or "nothing",
         )
-    if "split" in names:
-        split = _whole_array(path, archive, "split")
-        if split.shape != (items,):
-            raise ValueError(f"{path}: split has shape {split.shape}; X of {items} rows asks for ({items},)")
-        given_split = _integers(path, "split", split)
-    return Description(items, labels, given_split, None, (shape[1],), "vectors")
+    class_names = None
+    if "class_names" in names:
+        array = _whole_array(path, archive, "class_names", TEXT)
+        class_names = array.ravel().tolist()
+        if array.ndim != 1 or len(set(class_names)) != len(class_names):
+            raise ValueError(f"{path}: class_names must be one name per class, none of them twice")
+    return _File(
+        path=path,
+        rows=items,
+        width=shape[1],
+        y=_labels(path, read("y"), items) if "y" in names else None,
+        split=_per_item(path, "split", read("split"), items) if "split" in names else None,
+        ids=_ids(path, read("ids"), items) if "ids" in names else None,
+        class_names=class_names,
+    )
+
+
+def _per_item(path: Path, name: str, values: np.ndarray, items: int) -> np.ndarray:
+    """int64 or text (n,)."""
+    if values.shape != (items,):
+        raise ValueError(f"{path}: {name} has shape {values.shape}; X of {items} rows asks for ({items},)")
+    return values if values.dtype.kind == "U" else _integers(path, name, values)
+
+
+def _ids(path: Path, values: np.ndarray, items: int) -> np.ndarray:
+    ids = _per_item(path, "ids", values, items)
+    _, first, counts = np.unique(ids, return_index=True, return_counts=True)
+    if counts.max() > 1:
+        twice = _short(ids[first[int(np.argmax(counts))]])
+        raise ValueError(f"{path}: ids holds {twice} {counts.max()} times; each item needs an id of its own")
+    return ids
 
 
 def _labels(path: Path, y: np.ndarray, items: int) -> np.ndarray:
@@ -213,6 +410,10 @@ def _labels(path: Path, y: np.ndarray, items: int) -> np.ndarray:
         raise ValueError(f"{path}: y must be (n,) classes or (n, L) multi-hot, not of shape {y.shape}")
     if len(y) != items:
         raise ValueError(f"{path}: y has {len(y)} rows, X has {items}: each item needs its row of y")
+    if y.dtype.kind == "U":
+        if y.ndim != 1:
+            raise ValueError(f"{path}: y of names must be (n,), not of shape {y.shape}")
+        return y
     if y.ndim == 1:
         classes = _integers(path, "y", y)
         if classes.min() < 0:
@@ -260,10 +461,20 @@ def _scale(path: Path, archive: zipfile.ZipFile, dimensions: int) -> np.ndarray 
     return single
 
 
-def _copy_features(path: Path, archive: zipfile.ZipFile, scale: np.ndarray | None, items: ItemsFile) -> None:
-    """Fill `items` float32 (n, d) with X * scale, by blocks of rows (of columns for X in Fortran order)."""
+def _copy_features(
+    path: Path,
+    archive: zipfile.ZipFile,
+    scale: np.ndarray | None,
+    items: ItemsFile,
+    place_of_file: slice,
+    width: int,
+) -> None:
+    """Fill the rows `place_of_file` of `items`, float32 (n, d), with X * scale, by blocks of rows (of columns
+    for X in Fortran order)."""
     with _array(path, archive, "X") as (header, stream):
         rows, columns = header.shape
+        if (rows, columns) != (place_of_file.stop - place_of_file.start, width):
+            raise ValueError(f"{path}: changed while it was read")
         lines, length = (columns, rows) if header.fortran else (rows, columns)
         step = max(1, BLOCK_BYTES // (length * max(4, header.dtype.itemsize)))
         reported = time.monotonic()
@@ -288,7 +499,7 @@ def _copy_features(path: Path, archive: zipfile.ZipFile, scale: np.ndarray | Non
                     f"{path}: X[{place[0]}, {place[1]}] is {raw[row, column]}{factor}; "
                     "features must be finite in float32"
                 )
-            items.view()[where] = block
+            items.view()[place_of_file][where] = block
             if time.monotonic() - reported > SECONDS_BETWEEN_REPORTS:
                 reported = time.monotonic()
                 logger.info(

@@ -162,7 +162,8 @@ PAIR = np.array([0, 1])
             {"kind": "class"},
             MULTI_HOT,
             {},
-            "'class' does not fit a dataset that has multi-hot labels; kinds that do: distance_levels, shared_label, shared_labels",
+            "'class' does not fit a dataset that has multi-hot labels; "
+            "kinds that do: distance_levels, shared_label, shared_labels",
         ),
         (
             {"kind": "shared_label"},

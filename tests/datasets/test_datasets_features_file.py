@@ -131,7 +131,35 @@ BAD_ARRAYS = {
     "y huge": ({"X": ones(), "y": np.array([0, 2**63, 1], "u8")}, r"y\[1\] is 9223372036854775808"),
     "y of 2": ({"X": ones(), "y": [[0, 1], [0, 2], [3, 0]]}, r"y\[1, 1\] is 2.*0 or 1"),
     "y of no columns": ({"X": ones(), "y": np.ones((3, 0))}, "no columns"),
-    "y of text": ({"X": ones(), "y": ["a", "b", "c"]}, "'y' is of type <U1"),
+    "y of objects": ({"X": ones(), "y": np.array(["a", None, "c"], object)}, r"pickled.*\.astype\(str\)"),
+    "y of dates": (
+        {"X": ones(), "y": np.zeros(3, "datetime64[D]")},
+        "'y' is of type datetime64.*numbers or text",
+    ),
+    "X of text": ({"X": np.full((3, 2), "a")}, "'X' is of type <U1; it must hold real numbers"),
+    "y of names in two dimensions": ({"X": ones(), "y": [["a", "b"]] * 3}, r"y of names must be \(n,\)"),
+    "empty name": ({"X": ones(), "y": ["a", "", "c"]}, r"y\[1\] is ''; it must be printable text"),
+    "only empty names": ({"X": ones(), "y": np.zeros(3, "<U0")}, "y.*printable|empty text only"),
+    "name with a line end": ({"X": ones(), "y": ["a", "b\nc", "c"]}, r"y\[1\] is 'b.*printable"),
+    "name that is not UTF-8": (
+        {"X": ones(), "y": [b"a", b"\xff", b"c"]},
+        "'y' holds bytes that are not text",
+    ),
+    "name that is too long": ({"X": ones(), "y": ["a", "b" * 1001, "c"]}, "more than 1000 characters"),
+    "too few names": ({"X": ones(), "y": [0, 1, 2], "class_names": ["a", "b"]}, "2 names, but y has class 2"),
+    "names of other columns": (
+        {"X": ones(), "y": np.eye(3), "class_names": ["a", "b"]},
+        "2 names, but y has 3 columns",
+    ),
+    "a name twice": ({"X": ones(), "y": [0, 1, 1], "class_names": ["a", "a"]}, "none of them twice"),
+    "numbers as names": ({"X": ones(), "class_names": [1, 2]}, "'class_names'.*must hold text"),
+    "a class without a name": (
+        {"X": ones(), "y": ["cat", "dgo", "cat"], "class_names": ["cat", "dog"]},
+        r"y\[1\] is 'dgo', which is not in class_names; did you mean 'dog'",
+    ),
+    "an id twice": ({"X": ones(), "ids": ["a", "b", "a"]}, "ids holds a 2 times"),
+    "too few ids": ({"X": ones(), "ids": [1, 2]}, r"ids has shape \(2,\)"),
+    "ids not whole": ({"X": ones(), "ids": [1, 2, 2.5]}, r"ids\[2\] is 2.5"),
     "split too short": ({"X": ones(), "split": [1, 2]}, r"split has shape \(2,\)"),
     "split not whole": ({"X": ones(), "split": [1, 2, 0.5]}, r"split\[2\] is 0.5"),
 }
@@ -205,10 +233,102 @@ def test_bad_sources_and_options(tmp_path):
         features_file.describe([tmp_path / "nothing.npz"])
     with pytest.raises(ValueError, match=r"must be a \.npz file"):
         features_file.describe([tmp_path])
-    with pytest.raises(ValueError, match=r"one \.npz file, got 0 sources"):
+    with pytest.raises(ValueError, match=r"one or more \.npz files, got 0 sources"):
         features_file.describe([])
     with pytest.raises(ValueError, match="features_file: unknown option 'scale'"):
         features_file.describe([tmp_path], scale=2)
+
+
+@pytest.mark.parametrize("kind", ["U", "S"])
+def test_names_of_classes_and_parts(kind, tmp_path):
+    y = np.array(["cat", "ant", "cat", "éland"])
+    split = np.array(["train", "test", "train", "test"])
+    if kind == "S":
+        y, split = np.char.encode(y, "utf-8"), np.char.encode(split, "utf-8")
+    np.savez(tmp_path / "f.npz", X=np.ones((4, 2)), y=y, split=split)
+    made = features_file.load([tmp_path / "f.npz"], tmp_path)
+    assert made.class_names == ["ant", "cat", "éland"] and made.labels.tolist() == [1, 0, 1, 2]
+    assert made.split_names == ["test", "train"] and made.given_split.tolist() == [1, 0, 1, 0]
+    assert made.metadata()["class_counts"] == {"ant": 1, "cat": 2, "éland": 1}
+    spec = {"kind": "given", "query": "test", "database": "train", "training": "all"}
+    assert splits.draw(spec, made, 0).query.tolist() == [1, 3]
+    assert made.ids is None and not (tmp_path / "ids.npy").exists()
+
+
+def test_class_names_give_the_order_of_names_and_the_names_of_numbers(tmp_path):
+    names = ["zebra", "cat", "never seen"]
+    for y in (["cat", "zebra", "cat"], [1, 0, 1]):
+        np.savez(tmp_path / "f.npz", X=np.ones((3, 2)), y=y, class_names=names)
+        made = features_file.describe([tmp_path / "f.npz"])
+        assert made.labels.tolist() == [1, 0, 1] and made.class_names == names
+        assert made.metadata()["class_counts"] == {"zebra": 1, "cat": 2}
+    np.savez(tmp_path / "f.npz", X=np.ones((3, 2)), y=np.eye(3), class_names=names)
+    assert features_file.describe([tmp_path / "f.npz"]).class_name(2) == "never seen"
+
+
+@pytest.mark.parametrize("ids", [["q7", "ü", "a b"], [7, -2, 10**12], np.array([b"x", b"y", b"z"])])
+def test_ids_are_kept_and_those_of_an_earlier_load_are_not(ids, tmp_path):
+    np.savez(tmp_path / "f.npz", X=np.ones((3, 2)), ids=ids)
+    made = features_file.load([tmp_path / "f.npz"], tmp_path)
+    read = Description.read(tmp_path, made.metadata())
+    expected = [one.decode() if isinstance(one, bytes) else one for one in np.asarray(ids).tolist()]
+    assert read.ids.tolist() == made.ids.tolist() == expected
+    np.savez(tmp_path / "f.npz", X=np.ones((3, 2)))
+    features_file.load([tmp_path / "f.npz"], tmp_path)
+    assert Description.read(tmp_path).ids is None
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_query_and_database_in_files_of_their_own(order, tmp_path, monkeypatch):
+    monkeypatch.setattr(features_file, "BLOCK_BYTES", 16)
+    generator = np.random.default_rng(0)
+    parts = {name: generator.random((rows, 3)).astype(np.float32) for name, rows in (("q", 4), ("d", 7))}
+    scale = np.array([1.0, 2.0, 4.0])
+    np.savez(
+        tmp_path / "q.npz", X=np.asarray(parts["q"], order=order), y=["b", "a", "b", "c"], ids=[1, 2, 3, 4]
+    )
+    np.savez(
+        tmp_path / "d.npz",
+        X=np.asarray(parts["d"], order=order),
+        y=["d", "a", "b", "a", "a", "a", "a"],
+        ids=np.arange(7),
+        scale=scale,
+    )
+    sources = [tmp_path / "q.npz", tmp_path / "d.npz"]
+    made = features_file.load(sources, tmp_path, parts=["query", "database"])
+    expected = np.concatenate([parts["q"], parts["d"] * scale.astype(np.float32)])
+    np.testing.assert_array_equal(np.load(tmp_path / "items.npy"), expected)
+    assert made.class_names == ["a", "b", "c", "d"]
+    assert made.labels.tolist() == [1, 0, 1, 2, 3, 0, 1, 0, 0, 0, 0]
+    assert made.ids.tolist() == [1, 2, 3, 4, 0, 1, 2, 3, 4, 5, 6]
+    spec = {"kind": "given", "query": "query", "database": "database", "training": {"random": 3}}
+    assert splits.draw(spec, made, 0).query.tolist() == [0, 1, 2, 3]
+    assert features_file.describe(sources).given_split is None
+    described = features_file.describe(sources, parts=["query", "database"])
+    assert described.metadata() == made.metadata()
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "parts", "message"),
+    [
+        ({}, {"X": np.ones((3, 5))}, None, r"b\.npz: features per item must be as in .*a\.npz: 2, not 5"),
+        ({"y": [0, 1, 2]}, {}, None, "kind of y must be as in .*: integers, not none"),
+        ({"y": [0, 1, 2]}, {"y": ["a", "b", "c"]}, None, "integers, not text"),
+        ({"y": np.eye(3)}, {"y": np.ones((3, 2))}, None, "3 columns, not 2 columns"),
+        ({"ids": [0, 1, 2]}, {}, None, "kind of ids must be"),
+        ({"class_names": ["a"]}, {"class_names": ["b"]}, None, "class_names must be as in"),
+        ({"split": [0, 1, 2]}, {"split": [0, 1, 2]}, ["q", "d"], "leave out option parts, or the array"),
+        ({}, {}, ["q"], "must name one part per source, not 1 parts of 2 sources"),
+        ({}, {}, "q", "must be a list of names such as"),
+        ({}, {}, ["q", 3], "must be a list of names such as"),
+    ],
+)
+def test_files_that_do_not_fit_each_other(first, second, parts, message, tmp_path):
+    np.savez(tmp_path / "a.npz", **{"X": ones()} | first)
+    np.savez(tmp_path / "b.npz", **{"X": ones()} | second)
+    with pytest.raises(ValueError, match=message) as caught:
+        features_file.load([tmp_path / "a.npz", tmp_path / "b.npz"], tmp_path / "out", parts=parts)
+    assert "\n" not in str(caught.value) and not (tmp_path / "out").exists()
 
 
 def test_earlier_items_survive_a_failed_load(tmp_path):

@@ -78,6 +78,12 @@ FEATURES = {
     "scale": np.ones(5),
     "split": np.arange(40) % 3,
 }
+TEXT = {
+    "y": np.array(["cat", "dog", "ox", "zebu"])[FEATURES["y"]],
+    "split": np.array([b"train", b"test", b"more"])[FEATURES["split"]],
+    "class_names": np.array(["dog", "cat", "ox", "zebu"]),
+    "ids": np.array([f"item {number}" for number in range(40)]),
+}
 GIST = {
     "gist": GENERATOR.random((6, 512)),
     "ndxtrain": np.array([[1.0, 2, 3, 4]]),
@@ -169,6 +175,12 @@ IMAGENET = loaded(imagenet100, size=[6, 6])
 # name -> (ending, contents, read, whether sums guard the contents)
 FORMATS = {
     "features_file, stored": (".npz", arrays(np.savez, **FEATURES), loaded(features_file), True),
+    "features_file, text": (
+        ".npz",
+        arrays(np.savez, **FEATURES | TEXT),
+        loaded(features_file),
+        True,
+    ),
     "features_file, deflated": (".npz", arrays(np.savez_compressed, **FEATURES), loaded(features_file), True),
     "cifar10_binary": (".tar.gz", tarred(BATCHES, "w:gz"), loaded(cifar10_binary), True),
     "images, tar": (".tar", tarred(PICTURES), loaded(images), False),

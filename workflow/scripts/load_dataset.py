@@ -19,6 +19,8 @@ def work(options):
         metadata = description.metadata()
         metadata["fingerprint"] = fingerprint(folder / name for name in ("items.npy", "labels.npy"))
         write_json(folder / "dataset.json", metadata)
+    if description.ids is None:  # of an earlier version of the sources
+        Path(options.folder, "ids.npy").unlink(missing_ok=True)
     _job.log.info("dataset %s: %d items of shape %s", options.name, metadata["items"], metadata["item_shape"])
 
 
