@@ -1,4 +1,4 @@
-"""Files as bytes, for several tests: archives, and damage to anything."""
+"""Contents of files for several tests: archives, and damaged bytes."""
 
 import io
 import tarfile

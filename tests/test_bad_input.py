@@ -1,8 +1,8 @@
-"""Bad input of every kind, each with the one line that it ends in; nothing is written, nothing is changed.
+"""Bad input of every kind, with the one line that results; nothing is written, nothing is changed.
 
-A case is a function of a folder: it puts what is needed there and returns an action. The action must raise
-one of the errors that a job or a program tells in one line (ValueError, OSError), or return a program's exit
-status and stderr. Cases that stand elsewhere are counted with these, in docs/trust.md.
+A case is a function of a folder: it prepares the folder and returns an action. The action must raise one of
+the errors that a job or a program reports in one line (ValueError, OSError), or return a program's exit
+status and stderr. Cases in other test files are counted with these in docs/trust.md.
 """
 
 import ast
@@ -61,8 +61,8 @@ def case(kind, name, *words):
     return register
 
 
-def told(action):
-    """The line that an action ends in."""
+def error_line(action):
+    """The one line in which an action ends."""
     try:
         found = action()
     except (ValueError, OSError) as error:
@@ -74,7 +74,7 @@ def told(action):
 
 
 def contents(folder):
-    """Relative path -> bytes, or where a link leads: equal where nothing was written."""
+    """Relative path -> bytes, or target of a link: equal if nothing was written."""
     return {
         str(path.relative_to(folder)): str(path.readlink()) if path.is_symlink() else path.read_bytes()
         for path in sorted(folder.rglob("*"))
@@ -324,7 +324,7 @@ def zipped(path, members, compression=zipfile.ZIP_STORED):
 
 
 def header(shape, kind="<f8"):
-    """A .npy header that promises an array."""
+    """A .npy header that announces an array."""
     buffer = io.BytesIO()
     np.lib.format.write_array_header_1_0(buffer, {"descr": kind, "fortran_order": False, "shape": shape})
     return buffer.getvalue()
@@ -378,7 +378,7 @@ def no_labels(folder):
 
 
 def scored(*arguments):
-    """The action of tiebench score: exit status and stderr. Nothing must be printed."""
+    """The action of tiebench score: exit status and stderr. Nothing may be printed."""
 
     def action():
         out, errors = io.StringIO(), io.StringIO()
@@ -543,7 +543,7 @@ def cut_archive(folder):
 
 @case("archives", "a bit flipped in what is stored", "images.tar.gz: cut short, damaged", "CRC")
 def flipped_archive(folder):
-    """Of pixels without a sum of their own: only the sum of the compressed file tells."""
+    """Pixels have no checksum of their own: only that of the compressed file shows the damage."""
     data = tarred(folder / "images.tar", ("a/1.bmp", picture("bmp"))).read_bytes()
     data = bytearray(gzip.compress(data, compresslevel=0))
     data[data.index(b"BM") + 60] ^= 1
@@ -707,7 +707,7 @@ def pickled(path):
 case("weights", ".mat cut short", "net.mat: cut short, damaged or not a MATLAB file")(
     lambda folder: of_network(matlab(folder / "net.mat", LAYERS, end=-40))
 )
-# Bytes like this one can end the whole process in SciPy's compiled reader.
+# Bytes like this one can crash SciPy's compiled reader, and the whole process with it.
 case("weights", ".mat with an unknown type of data", "net.mat: cut short, damaged", "unknown type 99")(
     lambda folder: of_network(matlab(folder / "net.mat", LAYERS, at=(152, 99)))
 )
@@ -759,7 +759,7 @@ def cut(path, end):
 
 
 def on_a_full_disk(action, room=600):
-    """The action where no file can grow beyond `room` bytes: what a full disk does, without one."""
+    """The action while no file can grow beyond `room` bytes, which acts like a full disk."""
 
     def limited():
         before = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -992,7 +992,7 @@ def scored_in(folder, codes, **variables):
 
 
 def test_kernels_run_where_no_cache_can_be_written_or_it_is_damaged(tmp_path):
-    """A package folder and a NUMBA_CACHE_DIR that nobody can write to, and a cache of other bytes."""
+    """An unwritable package folder and NUMBA_CACHE_DIR, and a cache with damaged bytes."""
     codes = npz(tmp_path / "codes.npz", PLAIN)
     expected = scored_in(ROOT, codes)
     for name, ignored in (("unwritable", "__pycache__"), ("damaged", "*.pyc")):
@@ -1006,7 +1006,7 @@ def test_kernels_run_where_no_cache_can_be_written_or_it_is_damaged(tmp_path):
     assert scored_in(tmp_path / "damaged", codes) == expected
 
 
-# -- the cases, run and counted ----------------------------------------------------------------------------
+# -- running and counting the cases --------------------------------------------------------------------------
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name", "ignore::PIL.Image.DecompressionBombWarning")
@@ -1016,7 +1016,7 @@ def test_bad_input_ends_in_one_line_and_changes_nothing(kind, name, tmp_path, ca
     action = make(tmp_path)
     capfd.readouterr()
     before = contents(tmp_path)
-    line = told(action)
+    line = error_line(action)
     assert "\n" not in line and 0 < len(line) < LONGEST, line
     assert "Traceback" not in line
     assert [word for word in words if word not in line] == [], line
@@ -1042,7 +1042,7 @@ ELSEWHERE = {
 
 
 def entries(file, name):
-    """How many entries a literal list or mapping of a test file has; of a mapping to lists, theirs."""
+    """Number of entries of a literal list or mapping of a test file (of all lists of a mapping to lists)."""
     for node in ast.parse((ROOT / "tests" / file).read_text(encoding="utf-8")).body:
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", None) == name:
             parts = node.value.values if isinstance(node.value, ast.Dict) else node.value.elts

@@ -157,12 +157,12 @@ def test_python_commands_know_their_options(command):
     if program == ["-m", "pytest"]:
         assert all((ROOT / argument).exists() for argument in arguments)
         return
-    told = help_of(*program)
+    text = help_of(*program)
     for argument in arguments:
         if argument.startswith("--"):
-            assert re.search(rf"{re.escape(argument)}\b", told), f"{argument} is not an option of {program}"
+            assert re.search(rf"{re.escape(argument)}\b", text), f"{argument} is not an option of {program}"
         elif program[-1] in ("benchmarks", "reporting") and argument == arguments[0]:
-            assert re.search(rf"\b{re.escape(argument)}\b", told), (
+            assert re.search(rf"\b{re.escape(argument)}\b", text), (
                 f"{argument} is not in the help of {program}"
             )
 

@@ -1,4 +1,4 @@
-"""A peer that computes something else would make every ratio meaningless: peers against the product."""
+"""Peers compared with the library: a peer that computes something else would make its ratio meaningless."""
 
 import json
 import os
@@ -296,7 +296,7 @@ def test_what_came_last_leads_the_saved_report(tmp_path, capsys):
 @pytest.mark.parametrize("section", methods.SECTIONS, ids=lambda section: section.__name__.strip("_"))
 @pytest.mark.parametrize("seed", [0, 1])
 def test_steps_of_methods_agree_with_their_usual_form(section, seed):
-    """A section compares the results of its competitors before it hands them over."""
+    """A section compares the results of its competitors before it returns them."""
     title, competitors = section(np.random.default_rng(seed), 200)
     assert title
     assert next(iter(competitors)) == methods.OURS
@@ -311,7 +311,7 @@ def test_steps_that_differ_are_refused():
 
 @pytest.mark.parametrize("architecture", ["small", "mobilenet_v2_keras"])
 def test_extracted_features_are_those_of_the_forward_pass_beside_them(architecture, tmp_path):
-    """It compares them before it hands the competitors over."""
+    """It compares the competitors before it returns them."""
     network = catalogue.make(architecture).eval()
     images = np.random.default_rng(0).integers(0, 256, (5, 32, 32, 3)).astype(np.uint8)
     assert len(encoding._extractions(network, images, 2, tmp_path / "features.npy")) == 3
@@ -319,7 +319,7 @@ def test_extracted_features_are_those_of_the_forward_pass_beside_them(architectu
 
 @pytest.mark.parametrize("section", encoding.SECTIONS, ids=lambda section: section.__name__.strip("_"))
 def test_encoders_have_a_limit_and_agree_with_their_peers(section):
-    """A section compares the codes of its competitors before it hands them over."""
+    """A section compares the codes of its competitors before it returns them."""
     items = np.random.default_rng(0).random((520, encoding.FEATURES), np.float32)
     title, competitors = section(np.random.default_rng(1), items)
     assert title
