@@ -1,0 +1,120 @@
+"""The documentation of the library is run: code of its pages, examples of its docstrings, its table."""
+
+import ast
+import doctest
+import importlib.util
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tiebench.__main__ import main
+from tiebench.metrics import METRICS
+
+ROOT = Path(__file__).parents[2]
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+def as_program(page):
+    """A page as one program with the page's line numbers; commands become calls of `command`."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    program = [""] * text.count("\n")
+    for block in BLOCK.finditer(text):
+        language, first, lines = block[1], text[: block.start(2)].count("\n"), block[2].splitlines()
+        assert language in ("python", "sh"), (
+            f"{page}, line {first}: a block of {language or 'text'} is not run"
+        )
+        if language == "sh":
+            lines = [f"command({shlex.split(line, comments=True)})" for line in lines]
+        program[first : first + len(lines)] = lines
+    return "\n".join(program) + "\n"
+
+
+@pytest.mark.parametrize(("page", "commands"), [("use-the-library.md", 9), ("add-a-metric.md", 0)])
+def test_every_block_of_a_page_runs(page, commands, tmp_path, monkeypatch, capsys):
+    """One after the other, as a reader would run them, in one program and one folder."""
+    monkeypatch.chdir(tmp_path)
+    program = tmp_path / "page.py"
+    program.write_text(as_program(page), encoding="utf-8")
+    specification = importlib.util.spec_from_file_location("page", program)
+    module = importlib.util.module_from_spec(specification)
+    ran = []
+
+    def command(words):
+        ran.append(words)
+        if words[:2] == ["pip", "install"]:
+            return  # test_packaging.py builds the wheel and checks its extras
+        assert words[0] == "tiebench"
+        capsys.readouterr()
+        assert main(words[1:]) == 0
+        printed = capsys.readouterr().out
+        if words[1] == "score" and "--part" not in words and "min" not in words:
+            found = json.loads(printed)
+            assert found == {name: module.scores.means[name] for name in found}
+
+    module.command = command
+    kept = dict(METRICS)
+    try:
+        specification.loader.exec_module(module)
+    finally:
+        METRICS.clear()
+        METRICS.update(kept)
+    assert len(ran) == commands
+    assert module.scores.means["queries"] > 0
+
+
+@pytest.mark.parametrize("module", ["relaxed", "scoring", "training"])
+def test_examples_of_docstrings_give_what_they_show(module):
+    found = doctest.testmod(importlib.import_module(f"tiebench.{module}"))
+    assert found.attempted > 2 and found.failed == 0
+
+
+def test_the_table_of_metrics_in_the_documentation_is_the_table_of_the_code():
+    rows = ["| name | what | bounds | without relevant items | source |", "|---|---|---|---|---|"]
+    for metric in METRICS.values():
+        value = {None: None, "cutoff": "K", "radius": "R"}[metric.parameter]
+        endings = ("", "_min", "_max") if metric.has_range else ("",)
+        cells = [
+            ", ".join(f"`{metric.name}{ending}`" for ending in endings),
+            metric.description.format(value),
+            f"{metric.low:g} to {metric.high:g}",
+            f"{metric.without_relevant:g}",
+            metric.source,
+        ]
+        rows.append(f"| {' | '.join(cells)} |")
+    table = "\n".join(rows)
+    assert f"\n\n{table}\n\n" in (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8"), table
+
+
+def public_functions():
+    for path in sorted((ROOT / "tiebench").glob("[!_]*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            inside = node.body if isinstance(node, ast.ClassDef) else []
+            if isinstance(node, ast.ClassDef) and node.name.startswith("_"):
+                continue
+            for function in (node, *inside):
+                if isinstance(function, ast.FunctionDef) and not function.name.startswith("_"):
+                    yield path.stem, node.name, function
+
+
+def test_public_functions_are_annotated_and_documented():
+    missing, seen = [], 0
+    for module, owner, function in public_functions():
+        arguments = function.args
+        given = [
+            *arguments.posonlyargs,
+            *arguments.args,
+            *arguments.kwonlyargs,
+            arguments.vararg,
+            arguments.kwarg,
+        ]
+        given = [argument for argument in given if argument is not None and argument.arg != "self"]
+        seen += 1
+        if function.returns is None or any(argument.annotation is None for argument in given):
+            missing.append(f"{module}.{owner}.{function.name}: annotations")
+        if not ast.get_docstring(function):
+            missing.append(f"{module}.{owner}.{function.name}: docstring")
+    assert missing == []
+    assert seen > 40
