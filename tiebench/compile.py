@@ -1,12 +1,19 @@
 """Compile the kernels of the library once, so that later processes load them."""
 
+import importlib.util
+
 import numpy as np
+
+from tiebench._compiled import NUMBA
 
 
 def compile_kernels() -> None:
-    """Call each compiled function with the argument types that the suite uses; Numba keeps the results."""
-    from tiebench import _relaxed_kernels as relaxed
-    from tiebench._discount_sums import discount_sum_table
+    """Call each compiled function with the argument types that are used; Numba keeps the results.
+
+    Without Numba there is nothing to compile; without PyTorch the kernels of the losses are left out.
+    """
+    if not NUMBA:
+        return
     from tiebench.hamming import AffinityBlocks, EqualLabels, SharedLabels, pack
     from tiebench.scoring import score_codes
 
@@ -22,6 +29,11 @@ def compile_kernels() -> None:
     ):
         score_codes(codes, codes, 12, affinity, at=(5,))
     score_codes(long_codes, long_codes, 80, SharedLabels(labels, labels), at=(5,))
+    if importlib.util.find_spec("torch") is None:
+        return
+    from tiebench import _relaxed_kernels as relaxed
+    from tiebench._discount_sums import discount_sum_table
+
     for dtype in (np.float32, np.float64):
         for objective in range(5):
             relaxed.objective_and_slopes(

@@ -14,7 +14,7 @@ from methods.ksh import KSH, Residual, Similarity, signs
 from methods.onehot import OneHot
 from methods.sdh import SDH, descend
 from tiebench.hamming import EqualLabels
-from tiebench.scoring import score
+from tiebench.scoring import score_codes
 
 
 def clusters(seed=0, count=200, classes=10, dimensions=16, noise=1.0):
@@ -199,7 +199,7 @@ def test_fsdh_ranks_alike_at_16_32_and_64_bits_with_the_published_centres():
     for bits in (16, 32, 64):
         method = FSDH(bits=bits, centres="hadamard", anchors=200).fit(training_set(items, labels))
         codes = [np.packbits(method.encode(part), axis=1) for part in (queries, items)]
-        found.append(score(*codes, bits, EqualLabels(query_labels, labels)).means["ap"])
+        found.append(score_codes(*codes, bits, EqualLabels(query_labels, labels)).means["ap"])
     assert found == pytest.approx([found[0]] * 3, rel=1e-12)
     assert 0.3 < found[0] < 0.999
 
@@ -233,7 +233,7 @@ def test_onehot_average_precision_is_that_of_two_blocks():
     method = OneHot(bits=5).fit(training_set(items, labels))
     codes = method.encode(items)
     packed = np.packbits(codes, axis=1)
-    per_query = score(packed, packed, 5, EqualLabels(labels, labels)).per_query["ap"]
+    per_query = score_codes(packed, packed, 5, EqualLabels(labels, labels)).per_query["ap"]
     decision = codes.argmax(axis=1)
     for query in (0, 1, 77):
         expected, before, hits = 0.0, 0, 0

@@ -50,7 +50,9 @@ def test_images_are_prepared_as_torchvision_prepares_them():
 
     network = catalogue.make("torchvision/resnet18", image_size=64)
     pixels = torch.from_numpy(IMAGES).permute(0, 3, 1, 2)
-    resized = functional.resize(pixels.float(), [64, 64], functional.InterpolationMode.BICUBIC, antialias=True)
+    resized = functional.resize(
+        pixels.float(), [64, 64], functional.InterpolationMode.BICUBIC, antialias=True
+    )
     expected = functional.normalize(resized / 255, [0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
     torch.testing.assert_close(network.preprocess(pixels), expected, atol=1e-4, rtol=1e-4)
 

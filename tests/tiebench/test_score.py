@@ -230,3 +230,15 @@ def test_histograms_of_many_items_are_counted_in_blocks_without_numba(monkeypatc
     for pairs in (1, ITEMS, 7 * ITEMS, 10**6):
         monkeypatch.setattr(_numpy_counts, "_PAIRS_AT_ONCE", pairs)
         assert np.array_equal(joint_histograms(*packed, BITS, affinity, threads=3).counts, expected)
+
+
+@pytest.mark.parametrize("absent", ["numba", "torch"])
+def test_kernels_are_compiled_in_advance_where_there_are_any(absent):
+    script = f"""if True:
+        import sys
+        sys.modules["{absent}"] = sys.modules["scipy"] = None
+        from tiebench.compile import compile_kernels
+        compile_kernels()
+        print("tiebench._bitslice" in sys.modules, "tiebench._relaxed_kernels" in sys.modules)
+    """
+    assert run(script).stdout.split() == [str(absent != "numba"), "False"]
