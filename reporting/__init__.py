@@ -1,10 +1,14 @@
 """Scores to tables, statistics, figures and one HTML page: pure functions of records and tidy frames."""
 
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # pandas takes time to load, and checks of a configuration need the names of figures alone
+    from reporting.records import load_results
+
 __all__ = ["load_results"]
 
 
-def __getattr__(name: str):
-    # On demand: planning a run asks only which figures there are, and should not wait for pandas.
+def __getattr__(name: str) -> Any:
     if name == "load_results":
         from reporting.records import load_results
 

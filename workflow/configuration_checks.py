@@ -11,6 +11,7 @@ import re
 from datasets import affinity, loaders, splits
 from methods._catalogue import MARKERS
 from networks import architecture, check_options
+from reporting import figures
 from tiebench import metrics
 from tiebench.messages import did_you_mean, shorten
 from workflow import schema_validation
@@ -345,6 +346,12 @@ def _check_table(configuration, name, table):
                 message = "{} {} of {} at {} bits is in the table twice".format(*cell)
                 configuration.fail((*where, f"blocks[{index}]"), message)
             asked.add(cell)
+    for kind, options in table["figures"].items():
+        try:
+            figures.describe(kind)
+            figures.select({**table, "name": name}, options.get("methods"), options.get("blocks"))
+        except ValueError as error:
+            configuration.fail((*where, "figures", kind), str(error))
 
 
 def _check_block(configuration, where, table, block):

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from scipy import stats
 
-from reporting import frames, latex, markdown
+from reporting import frames, latex, markdown, statistics
 
 PUBLISHED = Path(__file__).parents[2] / "config" / "published" / "he2018.yaml"
 
@@ -277,6 +277,25 @@ def test_markdown_to_the_letter():
         "<sup>a</sup> TALR-AP on Digits (24 bits); LSH on Digits (12, 24 bits) – no run was recorded\n\n"
         "<sup>b</sup> MIHash on Digits (24 bits) – no \\*labels\\*\n"
     )
+
+
+def test_marks_of_what_is_open_stand_beside_the_scores_and_are_explained():
+    asked = table(seeds=[0, 1], blocks=[{"protocol": "digits", "metric": "ap", "bits": [12]}])
+    means = {"talr_ap": 0.8, "mihash": 0.75, "lsh": 0.3}
+    runs = []
+    for method, mean in means.items():
+        for seed in (0, 1):
+            # Queries agree on each difference, seeds spread by 0.04: the smaller one is open.
+            scores = mean + 0.04 * seed + np.linspace(-0.1, 0.1, 40)
+            runs.append(record(method, 12, seed, float(scores.mean()), per_query={"ap": scores}))
+    frame, compared = frames.tidy(asked, runs), statistics.comparisons(asked, runs)
+    text = markdown.to_markdown(frame, asked, compared=compared)
+    assert "| MIHash | <ins>0.770</ins> ± 0.028 ?s |" in text and "| LSH | 0.320 ± 0.028 |" in text
+    assert "?s: worse than the best over these queries, but there are too few seeds to tell." in text
+    assert "No mark says that two scores are equal" in text and "≈" not in text
+    typeset = latex.to_latex(frame, asked, compared=compared)
+    assert "\\textsuperscript{?s}" in typeset and "too few seeds to tell" in typeset
+    assert "?" not in markdown.to_markdown(frame, asked)
 
 
 def test_latex_is_escaped_and_balanced():

@@ -365,6 +365,18 @@ MISTAKES = {
         ["tables.mine.blocks[0].methods"],
     ),
     # What the table's own code would only say after the last run was scored:
+    "an unknown figure": (
+        changed("tables", "mine", "figures", to={"tie_range": {}}),
+        ["tables.mine.figures.tie_range", "no figure is named 'tie_range'; did you mean 'tie_ranges'?"],
+    ),
+    "a figure of an unknown method": (
+        changed("tables", "mine", "figures", to={"tie_ranges": {"methods": ["lsg"]}}),
+        ["tables.mine.figures.tie_ranges", "no method 'lsg'; did you mean 'lsh'?"],
+    ),
+    "an unknown option of a figure": (
+        changed("tables", "mine", "figures", to={"tie_ranges": {"widht": 3}}),
+        ["tables.mine.figures.tie_ranges", "widht"],
+    ),
     "a cell asked for twice": (
         changed("tables", "mine", "blocks", to=[BLOCK, BLOCK | {"bits": [12, 8]}]),
         ["tables.mine.blocks[1]", "twice"],
