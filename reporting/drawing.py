@@ -1,6 +1,5 @@
 """What all figures share: the style of each method, text, axes, options, and files of the same bytes."""
 
-import base64
 import colorsys
 import hashlib
 import io
@@ -26,7 +25,6 @@ from matplotlib.patches import Patch
 from matplotlib.text import Annotation, Text
 from matplotlib.textpath import TextPath
 from matplotlib.ticker import MaxNLocator
-from PIL import Image
 from scipy.optimize import isotonic_regression
 
 from reporting.frames import family, groups, panels
@@ -598,25 +596,6 @@ def _rounded(content: bytes) -> bytes:
         return re.sub(r"-?\d+\.\d{3,}", lambda digits: f"{float(digits[0]):.2f}", found[0])
 
     return re.sub(r'(?<= d=")[^"]+|(?<= [xy]=")[^"]+', shorter, content.decode()).encode()
-
-
-def smallest_svg(figure: Figure) -> str:
-    """A figure of many pictures as an SVG to stand in a page: as it is, or, if that is smaller, compressed.
-
-    Photographs in an SVG are PNG; compressed, the whole figure is one WebP picture, and its text no text any
-    more, but it takes a fraction.
-    """
-    plain = render(figure, "svg").decode()
-    with Image.open(io.BytesIO(render(figure, "png"))) as drawn:
-        buffer = io.BytesIO()
-        drawn.convert("RGB").save(buffer, "WEBP", quality=75)
-        width, height = drawn.size
-    content = base64.b64encode(buffer.getvalue()).decode()
-    compressed = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}">'
-        f'<image width="{width}" height="{height}" href="data:image/webp;base64,{content}"/></svg>\n'
-    )
-    return min(plain, compressed, key=len)
 
 
 def save(figure: Figure, path: str | Path) -> None:

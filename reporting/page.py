@@ -1,5 +1,6 @@
-"""One or several tables of results as one HTML file that needs nothing else: no request, no other file."""
+"""Published tables of results as one HTML file that needs nothing else: no request, no other file."""
 
+import io
 import json
 import math
 import re
@@ -12,8 +13,10 @@ import jinja2
 import pandas as pd
 from markupsafe import Markup
 
+from reporting import figures, gallery, statistics
 from reporting.charts import KINDS, chart_styles, charts
-from reporting.embedding import data_url, inline_svg, lighter, packed, swatch
+from reporting.drawing import NOTHING
+from reporting.embedding import data_url, inline_svg, lighter, packed, smallest_svg, swatch
 from reporting.frames import (
     EN_DASH,
     NO_RECORD,
@@ -29,13 +32,20 @@ from reporting.frames import (
     published_values,
     score_of,
 )
+from reporting.records import published_settings, table_records
+from reporting.table_files import ENDINGS
 from reporting.titles import FAMILIES, family_title, method_title
-from tiebench.metrics import label
+from tiebench.metrics import label, resolve
 
 ASSETS = Path(__file__).parent / "assets"
-CONTEXT = ("command", "generator", "paragraphs")
-TIED = "not distinguishable from best"
-# Verdicts on claims, and outcomes of the comparisons that they rest on: never told by colour alone.
+CONTEXT = ("command",)
+# Columns of published files that hold words; the others hold numbers.
+WORDS = {
+    *("table", "protocol", "metric", "method", "status", "reason", "best", "verdict", "over_queries"),
+    *("over_seeds", "source", "claim", "of", "summary", "elsewhere", "comparison", "outcome"),
+}
+COUNTS = ("bits", "seeds", "queries")
+# Verdicts on claims, and outcomes of the comparisons that they rest on: never shown by colour alone.
 SYMBOLS = {
     "reproduced": "✓",
     "not reproduced": "✗",
@@ -44,17 +54,22 @@ SYMBOLS = {
     "against": "✗",
     "open": "?",
 }
+# What a mark of an open comparison says to a screen reader, by verdict.
+OPEN_WORDS = {
+    statistics.WORSE_OVER_QUERIES: "too few seeds to tell from the best",
+    statistics.WORSE_OVER_SEEDS: "too few queries to tell from the best",
+    statistics.UNDECIDED: "not decided whether it is worse than the best",
+}
 RUN_FILES = ("run.json", "training.jsonl", "scores.json")
 
 
 def page(title: str, views: Sequence["TableView"], context: Mapping) -> str:
     """The results of tables as one self-contained HTML document with the heading `title`.
 
-    `context` may give: "command" (what makes this page again), "generator" (name and version of the
-    program), "paragraphs" (list of further introductory text); plain text, all of them.
+    `context` may give "command": what makes this page again.
 
     For each view the page holds the scores in the layout of the paper, published values beside them, claims
-    with their verdicts, average ranks, charts, figures, holes with their reasons, runs, versions and
+    with their verdicts, charts, figures, missing results with their reasons, runs, versions and
     fingerprints, and its files as data: links. The same arguments give the same text, whatever the order of
     the records. Links to files of runs are relative to the folder `results`, where the page is meant to lie.
 
@@ -79,7 +94,8 @@ def page(title: str, views: Sequence["TableView"], context: Mapping) -> str:
     environment.filters |= {"metric": _metric, "plain_metric": _plain_metric, "subscripts": subscripts}
     metrics = list(dict.fromkeys(group.metric for view in views for group in groups(view.table)))
     methods = _methods(views)
-    styles = chart_styles(view.table for view in views)
+    found = chart_styles(view.table for view in views)
+    styles = {method: found[method] for method in methods}
     colours = [style["colour"] for style in styles.values()]
     data = {
         "styles": styles,
@@ -93,8 +109,7 @@ def page(title: str, views: Sequence["TableView"], context: Mapping) -> str:
         methods=[{"id": method} | styles[method] for method in methods],
         bits=sorted({bits for view in views for group in groups(view.table) for bits in group.bits}),
         metrics=metrics,
-        families={re.split(r"[@_]", metric)[0] for metric in metrics},
-        cutoffs=[metric for metric in metrics if "@" in metric],
+        definitions=[_definition(metric) for metric in metrics],
         swatch=swatch,
         symbols=SYMBOLS,
         run_files=RUN_FILES,
@@ -127,9 +142,14 @@ def _view(view: "TableView", kinds: Sequence[str], colours: Sequence[str]) -> di
     shown = {
         tuple(cell) for cell in tidy_frame[["protocol", "metric", "method", "bits"]].itertuples(index=False)
     }
-    told = _statistics(view)
+    told_of = _statistics(view)
+    told = {
+        (row["protocol"], row["metric"], row["method"], row["bits"]): row
+        for row in told_of.to_dict(orient="records")
+    }
+    open_marks = statistics.cell_marks(told_of) if len(told_of) else {}
     runs = _runs(table, view.records)
-    scores = _panels(view, note_of, told)
+    scores = _panels(view, note_of, told, open_marks)
     return {
         "id": re.sub(r"[^A-Za-z0-9]+", "-", table["name"]),
         "name": table["name"],
@@ -140,13 +160,12 @@ def _view(view: "TableView", kinds: Sequence[str], colours: Sequence[str]) -> di
         "groups": groups(table),
         "panels": scores,
         "several": bool((tidy_frame["seeds"] > 1).any()),
-        "tied": any(cell and cell["tied"] for panel in scores for cell in _cells(panel)),
+        "legend": statistics.marks_legend(told_of) if len(told_of) else "",
         "notes": reasons,
         "sources": _sources(table, view.published, printed, shown),
         "remarks": _remarks(table, printed, shown),
         "downloads": [_download(name, text) for name, text in view.files.items()],
         "claims": [_claim(claim) for claim in view.claims],
-        "ranks": _ranks(view, colours),
         "figures": _figures(view, kinds, colours),
         "runs": runs,
         "done": sum(run["status"] == "done" for run in runs),
@@ -165,6 +184,18 @@ def _metric(metric: str) -> Markup:
 
 def _plain_metric(metric: str) -> str:
     return "_".join(filter(None, label(metric)))
+
+
+def _definition(metric: str) -> dict:
+    """What the table of metrics says of a metric."""
+    entry, value = resolve(metric)
+    return {
+        "metric": metric,
+        "description": entry.description.format(value),
+        "source": entry.source,
+        "has_range": entry.has_range,
+        "without_relevant": f"{entry.without_relevant:g}",
+    }
 
 
 def subscripts(text: str) -> Markup:
@@ -204,7 +235,7 @@ def _probability(value: float | None) -> str:
 # -- scores ---------------------------------------------------------------------------------------
 
 
-def _panels(view: "TableView", note_of: Mapping, told: Mapping) -> list[dict]:
+def _panels(view: "TableView", note_of: Mapping, told: Mapping, open_marks: Mapping) -> list[dict]:
     """Panels as {"groups", "columns": [{bits, edge}], "families": [{"title", "rows"}]}."""
     table, tidy_frame = view.table, view.tidy
     cells = {
@@ -226,7 +257,7 @@ def _panels(view: "TableView", note_of: Mapping, told: Mapping) -> list[dict]:
                     cell = (group.protocol, group.metric, method, bits)
                     runs = found.get((group.protocol, method, bits), {})
                     seeds = {seed: score_of(record, group.metric)[0] for seed, record in runs.items()}
-                    about = (mark.get(cell, ""), note_of.get(cell, ""), told.get(cell))
+                    about = (mark.get(cell, ""), note_of.get(cell, ""), told.get(cell), open_marks.get(cell))
                     row.append(_cell(table, cells.get(cell), seeds, *about))
                 index = panel.methods.index(method)
                 rows.append({"index": index, "name": method_title(table, method), "id": method, "cells": row})
@@ -245,12 +276,14 @@ def _panels(view: "TableView", note_of: Mapping, told: Mapping) -> list[dict]:
     return result
 
 
-def _cells(panel: Mapping) -> Iterable[dict | None]:
-    return (cell for group in panel["families"] for row in group["rows"] for cell in row["cells"])
-
-
 def _cell(
-    table: Mapping, row: Mapping | None, seeds: Mapping, mark: str, note: str, told: Mapping | None
+    table: Mapping,
+    row: Mapping | None,
+    seeds: Mapping,
+    mark: str,
+    note: str,
+    told: Mapping | None,
+    open_mark: str | None,
 ) -> dict | None:
     """A cell of scores for the template; `about` has what is known of it, a line for each thing."""
     if row is None:
@@ -276,21 +309,18 @@ def _cell(
         "std": "" if math.isnan(row["std"]) else f"{row['std']:.3f}",
         "published": as_published(row["published"]),
         "mark": mark,
-        "tied": not hole and told is not None and told["verdict"] == TIED,
+        "open": "" if hole else open_mark or "",
+        "open_words": OPEN_WORDS.get(told["verdict"], "not decided") if told is not None else "",
         "note": note,
         "about": "\n".join(about),
     }
 
 
-def _statistics(view: "TableView") -> dict[tuple, Mapping]:
-    """Cell -> its row of `view.statistics`."""
+def _statistics(view: "TableView") -> pd.DataFrame:
+    """The rows of `view.statistics` that are of this table."""
     if view.statistics is None:
-        return {}
-    return {
-        (row["protocol"], row["metric"], row["method"], row["bits"]): row
-        for row in view.statistics.to_dict(orient="records")
-        if row["table"] == view.table["name"]
-    }
+        return pd.DataFrame()
+    return view.statistics[view.statistics["table"] == view.table["name"]]
 
 
 def _told(table: Mapping, told: Mapping | None) -> list[str]:
@@ -309,6 +339,10 @@ def _told(table: Mapping, told: Mapping | None) -> list[str]:
         if _known(told["p_adjusted"]):
             words += f", adjusted p {_equals(told['p_adjusted'])}"
         said.append(f"{words}: {told['verdict']}")
+        if told["over_seeds"] == statistics.TOO_FEW and told["verdict"] != statistics.WORSE:
+            known = not pd.isna(told["seeds_needed"])
+            needed = f": about {int(told['seeds_needed'])} would decide" if known else ""
+            said.append(f"{told['over_seeds'].capitalize()} to decide over seeds{needed}")
     return said
 
 
@@ -332,7 +366,7 @@ def _remarks(table: Mapping, printed: Mapping, shown: set) -> list[tuple[str, st
     return [(", ".join(methods), note) for note, methods in methods_of.items()]
 
 
-# -- claims and ranks -----------------------------------------------------------------------------
+# -- claims -----------------------------------------------------------------------------
 
 
 def _claim(claim: Mapping) -> dict:
@@ -359,24 +393,6 @@ def _claim(claim: Mapping) -> dict:
             }
             for figure in claim.get("figures") or []
         ],
-    }
-
-
-def _ranks(view: "TableView", colours: Sequence[str]) -> dict | None:
-    ranks, table, drawing = view.ranks, view.table, view.figures.get("ranks")
-    if not ranks:
-        return None
-    of = ranks["average_rank"]
-    return {
-        "rows": [
-            {"id": method, "name": method_title(table, method), "rank": f"{of[method]:.2f}"}
-            for method in sorted(ranks["methods"], key=of.get)
-        ],
-        "columns": ranks["columns"],
-        "p": _equals(ranks["friedman_p"]) if _known(ranks["friedman_p"]) else "",
-        "difference": f"{ranks['critical_difference']:.2f}",
-        "left_out": ", ".join(method_title(table, method) for method in ranks["left_out"]),
-        "drawings": [_drawing(drawing, "ranks", table["name"], colours)] if drawing else [],
     }
 
 
@@ -492,16 +508,12 @@ def _download(name: str, text: str) -> dict:
 
 
 def _figures(view: "TableView", kinds: Sequence[str], colours: Sequence[str]) -> list[dict]:
-    """Charts, each with the figures that show the same, and then the figures without a chart.
-
-    That of ranks stands with them, where the view has them.
-    """
+    """Charts, each with the figures that show the same, and then the figures without a chart."""
     kind_of = {figure: kind.name for kind in KINDS if kind.name in kinds for figure in kind.figures}
     drawn: dict[str, list] = {}
     for name, drawing in view.figures.items():
-        if name != "ranks" or not view.ranks:
-            of_kind = drawn.setdefault(kind_of.get(name, name), [])
-            of_kind.append(_drawing(drawing, name, view.table["name"], colours))
+        of_kind = drawn.setdefault(kind_of.get(name, name), [])
+        of_kind.append(_drawing(drawing, name, view.table["name"], colours))
     result = []
     for kind in KINDS:
         if kind.name in kinds:
@@ -537,13 +549,10 @@ class Drawing:
 class TableView:
     """A table and everything that a page shows of it.
 
-    table: its entry in the configuration, with name and families; records: what
-    `records.table_records` gives, with "training"; tidy: what `frames.tidy` made of both; published:
-    sources of published values; figures: name of the figure's module -> Drawing; statistics: one row per
-    cell with the columns table, protocol, metric, method, bits, ci_low, ci_high, best, difference,
-    difference_low, difference_high, p_adjusted and verdict, or None: `statistics.comparisons`; ranks: of
-    `average_ranks.ranks`, or None; claims: of `claims.judge`; files: name -> text of what the page
-    offers for download.
+    table: its entry in the settings, with name, families and styles; records: what
+    `records.table_records` gives, with "training"; tidy: of `frames.tidy`; published: sources of published
+    values; figures: name -> Drawing; statistics: of `statistics.comparisons`, or None; claims: of
+    `claims.judge`; files: name -> text of what the page offers for download.
     """
 
     table: Mapping
@@ -552,6 +561,71 @@ class TableView:
     published: list
     figures: Mapping[str, Drawing]
     statistics: pd.DataFrame | None
-    ranks: Mapping | None
     claims: list[Mapping]
     files: Mapping[str, str]
+
+
+# -- published files ------------------------------------------------------------------------------
+
+
+def read_view(
+    name: str,
+    drawn: Mapping[str, str | Path],
+    gallery_file: str | Path | None = None,
+    results: str | Path = "results",
+) -> TableView:
+    """The view of a table from what was published of it; nothing is computed again.
+
+    name: of the table; results: the folder with `<name>.json`, `<name>.csv` and its siblings and `runs/`;
+    drawn: figure -> its SVG file (one that says "nothing to draw" is left out); gallery_file: the SVG file of
+    the gallery, with its PNG file beside it, or None.
+
+    Raises ValueError or OSError, naming the file, for one that is missing or damaged.
+    """
+    settings = published_settings(name, results)
+    files = {f"{name}{ending}": Path(results, f"{name}{ending}") for ending in ENDINGS}
+    files = {file: path.read_text(encoding="utf-8") for file, path in files.items()}
+    drawings = {}
+    for figure, path in drawn.items():
+        svg = Path(path).read_text(encoding="utf-8")
+        if f'id="{NOTHING}"' not in svg:
+            about = figures.describe(figure)
+            drawings[figure] = Drawing(about.title, about.caption, svg)
+    if gallery_file is not None:
+        plain = Path(gallery_file)
+        svg = smallest_svg(plain.read_text(encoding="utf-8"), plain.with_suffix(".png").read_bytes())
+        drawings["gallery"] = Drawing(gallery.TITLE, gallery.CAPTION, svg)
+    return TableView(
+        table=settings["table"],
+        records=table_records(settings, Path(results, "runs"), also=["training"]),
+        tidy=_frame(files[f"{name}.tidy.csv"]),
+        published=settings["published"],
+        figures=drawings,
+        statistics=_frame(files[f"{name}.statistics.csv"]),
+        claims=_judged(_frame(files[f"{name}.claims.csv"]), settings["claims"]),
+        files=files,
+    )
+
+
+def _frame(text: str) -> pd.DataFrame:
+    """A published CSV file as a frame: words "" and numbers NaN where there is none, floats bit for bit."""
+    frame = pd.read_csv(io.StringIO(text), dtype="str", keep_default_na=False)
+    for column in frame.columns:
+        if column not in WORDS:
+            # Python's float rounds correctly; that of read_csv does so in some versions only.
+            frame[column] = [float(value) if value else math.nan for value in frame[column]]
+        if column in COUNTS:
+            frame[column] = frame[column].astype("int64")
+    return frame
+
+
+def _judged(rows: pd.DataFrame, sources: Iterable[Mapping]) -> list[dict]:
+    """Claims as `claims.judge` gives them, from their published rows; sources: the claims as they are put."""
+    text_of = {(file["source"], str(one["id"])): one["claim"] for file in sources for one in file["claims"]}
+    result: dict[tuple, dict] = {}
+    for row in rows.to_dict(orient="records"):
+        key = (row["source"], row["claim"])
+        claim = {"id": row["claim"], "claim": text_of.get(key, row["claim"])}
+        claim |= {part: row[part] for part in ("source", "of", "verdict", "summary", "elsewhere")}
+        result.setdefault(key, claim | {"figures": []})["figures"].append(row | {"words": row["comparison"]})
+    return list(result.values())

@@ -58,27 +58,27 @@
 
   // -- tables: details of a cell ------------------------------------------------------------------
 
-  const told = document.getElementById("told");
-  let telling = null;
+  const details = document.getElementById("details");
+  let described = null;
 
-  function tell(value) {
-    if (telling !== value) silence();
-    telling = value;
-    told.textContent = value.about;
-    value.setAttribute("aria-describedby", "told");
+  function showDetails(value) {
+    if (described !== value) hideDetails();
+    described = value;
+    details.textContent = value.about;
+    value.setAttribute("aria-describedby", "details");
     const at = value.closest("td").getBoundingClientRect();
     const seen = at.bottom > 0 && at.top < innerHeight;
-    if (told.matches(":popover-open") !== seen) told.togglePopover(seen);
-    const size = told.getBoundingClientRect();
+    if (details.matches(":popover-open") !== seen) details.togglePopover(seen);
+    const size = details.getBoundingClientRect();
     const below = at.bottom + 4 + size.height < innerHeight;
-    told.style.top = `${Math.max(4, below ? at.bottom + 4 : at.top - 4 - size.height)}px`;
-    told.style.left = `${Math.max(8, Math.min(at.right - size.width, innerWidth - size.width - 8))}px`;
+    details.style.top = `${Math.max(4, below ? at.bottom + 4 : at.top - 4 - size.height)}px`;
+    details.style.left = `${Math.max(8, Math.min(at.right - size.width, innerWidth - size.width - 8))}px`;
   }
 
-  function silence() {
-    telling?.removeAttribute("aria-describedby");
-    telling = null;
-    if (told.matches(":popover-open")) told.hidePopover();
+  function hideDetails() {
+    described?.removeAttribute("aria-describedby");
+    described = null;
+    if (details.matches(":popover-open")) details.hidePopover();
   }
 
   // One stop for the tab key in each table of scores, its first score; arrow keys go on from there.
@@ -124,26 +124,20 @@
     // A note stays outside: a link cannot stand in a button.
     const inside = [...cell.childNodes].filter(node => !["SUP", "SMALL"].includes(node.nodeName));
     value.append(...inside);
-    if (value.textContent.startsWith("≈")) {
-      const words = document.createElement("span");
-      words.className = "unseen";
-      words.textContent = " not distinguishable from the best";
-      value.append(words);
-    }
     cell.prepend(value);
-    value.addEventListener("pointerenter", () => tell(value));
-    value.addEventListener("pointerleave", event => event.relatedTarget !== told && silence());
-    value.addEventListener("focus", () => tell(value));
-    value.addEventListener("blur", silence);
-    value.addEventListener("click", () => tell(value));
+    value.addEventListener("pointerenter", () => showDetails(value));
+    value.addEventListener("pointerleave", event => event.relatedTarget !== details && hideDetails());
+    value.addEventListener("focus", () => showDetails(value));
+    value.addEventListener("blur", hideDetails);
+    value.addEventListener("click", () => showDetails(value));
     value.addEventListener("keydown", event => {
       if (step(value, event.key)) event.preventDefault();
     });
   }
-  told.addEventListener("pointerleave", silence);
-  addEventListener("keydown", event => event.key === "Escape" && silence());
+  details.addEventListener("pointerleave", hideDetails);
+  addEventListener("keydown", event => event.key === "Escape" && hideDetails());
   // The table may scroll under a cell in focus, by the focus itself.
-  addEventListener("scroll", () => telling && tell(telling), {capture: true, passive: true});
+  addEventListener("scroll", () => described && showDetails(described), {capture: true, passive: true});
   for (const table of printed.keys()) keepOneStop(table);
 
   // -- filters ------------------------------------------------------------------------------------
@@ -316,9 +310,18 @@
       title: {display: true, text: title, color: ink.text},
       grid: {color: ink.line, lineWidth: 0.6},
       border: {color: ink.quiet},
-      ticks: {color: ink.quiet, maxRotation: 0, ...ticks},
+      // No tick at the bounds: these are no round numbers, and would be labelled as if they were.
+      ticks: {color: ink.quiet, maxRotation: 0, includeBounds: false, ...ticks},
       ...others,
     };
+  }
+
+  // An axis of scores spans a tenth at least: one score, or nearly equal ones, must not look far apart.
+  function scoreSpan(values) {
+    const [low, high] = [Math.min(...values), Math.max(...values)];
+    if (high - low >= 0.1) return {grace: "6%"};
+    const bottom = Math.min(Math.max((low + high) / 2 - 0.05, 0), 0.9);
+    return {suggestedMin: Math.min(low, bottom), suggestedMax: Math.max(high, bottom + 0.1)};
   }
 
   // Ticks at powers of ten and, where there is room, at twice and five times them.
@@ -334,12 +337,37 @@
     },
   };
 
-  // Words at the right of each element of a dataset that has `words`; those of points keep clear of each
-  // other, and one without room is left to the legend and the tooltip.
+  // Words at the right of each element of a dataset that has `words`. Those of points keep clear of each
+  // other and inside the chart, at the end of a line where there is no room beside the point.
+  const rings = [8, 22, 38, 56, 76, 98];
+  const directions = [
+    [1, 0],
+    [-1, 0],
+    [0, -1],
+    [0, 1],
+    [1, -1],
+    [-1, -1],
+    [1, 1],
+    [-1, 1],
+  ];
+
+  // Boxes [left, top, right, bottom] of words so wide about a point, the nearest first.
+  const boxesAbout = (x, y, width) =>
+    rings.flatMap(ring =>
+      directions.map(([right, down]) => {
+        const left = x + right * ring + (right - 1) * (width / 2);
+        const middle = y + down * (ring === 8 ? 13 : ring);
+        return [left, middle - 6, left + width, middle + 6];
+      }),
+    );
+  const shared = (one, other) =>
+    Math.max(0, Math.min(one[2], other[2]) - Math.max(one[0], other[0])) *
+    Math.max(0, Math.min(one[3], other[3]) - Math.max(one[1], other[1]));
+
   const beside = {
     id: "beside",
     afterDatasetsDraw(chart) {
-      const {ctx, chartArea} = chart;
+      const {ctx, chartArea: area} = chart;
       const elements = chart.data.datasets.flatMap((dataset, index) =>
         dataset.words
           ? chart
@@ -348,10 +376,7 @@
           : [],
       );
       const taken = elements.map(({element: {x, y}}) => [x - 6, y - 6, x + 6, y + 6]);
-      const free = box =>
-        taken.every(
-          other => box[2] < other[0] || box[0] > other[2] || box[3] < other[1] || box[1] > other[3],
-        );
+      chart.placed = [];
       ctx.save();
       ctx.font = `11px ${Chart.defaults.font.family}`;
       ctx.textBaseline = "middle";
@@ -363,23 +388,27 @@
         const width = ctx.measureText(words).width;
         let box = [x + 8, y - 6, x + 8 + width, y + 6];
         if (dataset.method) {
-          const left = -8 - width;
-          const places = [
-            [8, 0],
-            [left, 0],
-            [-width / 2, -13],
-            [-width / 2, 13],
-            [8, -13],
-            [left, -13],
-            [8, 13],
-            [left, 13],
-          ];
-          box = places
-            .map(([right, down]) => [x + right, y + down - 6, x + right + width, y + down + 6])
-            .find(place => free(place) && place[0] > chartArea.left && place[2] < chartArea.right);
-          if (!box) continue;
+          const covered = place => taken.reduce((sum, other) => sum + shared(place, other), 0);
+          const inside = boxesAbout(x, y, width).filter(
+            ([left, top, right, bottom]) =>
+              left > area.left && right < chart.width && top > 0 && bottom < area.bottom,
+          );
+          box =
+            inside.find(place => covered(place) === 0) ??
+            inside.sort((one, other) => covered(one) - covered(other))[0] ??
+            box;
           taken.push(box);
+          const end = [Math.min(Math.max(x, box[0]), box[2]), Math.min(Math.max(y, box[1]), box[3])];
+          if (Math.hypot(end[0] - x, end[1] - y) > 14) {
+            ctx.strokeStyle = shade(dataset.method);
+            ctx.lineWidth = 0.8;
+            ctx.beginPath();
+            ctx.moveTo(x, y);
+            ctx.lineTo(...end);
+            ctx.stroke();
+          }
         }
+        chart.placed.push({words, box});
         ctx.fillStyle = pointed && dataset.method && dataset.method !== pointed ? ink.line : ink.text;
         ctx.fillText(words, box[0], (box[1] + box[3]) / 2);
       }
@@ -495,7 +524,10 @@
                 max: shown.at(-1)[0] + 1,
                 afterBuildTicks: axis => (axis.ticks = shown.map(([bits]) => ({value: bits}))),
               }),
-              y: scale(nameOf(block)),
+              y: scale(
+                nameOf(block),
+                scoreSpan(rows.flatMap(([, scores]) => scores.filter(Boolean).map(([mean]) => mean))),
+              ),
             },
             plugins: {
               tooltip: {
@@ -688,7 +720,7 @@
                 min: Math.min(...times) / 1.4,
                 max: Math.max(...times) * 1.4,
               }),
-              y: scale(nameOf(block), {grace: "6%"}),
+              y: scale(nameOf(block), scoreSpan(rows.map(score))),
             },
             plugins: {
               tooltip: {

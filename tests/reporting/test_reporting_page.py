@@ -13,8 +13,9 @@ from urllib.parse import unquote_to_bytes
 
 import pandas as pd
 import pytest
+from styles import STYLES
 
-from reporting import drawing, embedding, frames, page
+from reporting import drawing, embedding, figures, frames, page, statistics, table_files
 from reporting.figures import tie_ranges
 
 ASSETS = Path(page.__file__).parent / "assets"
@@ -33,6 +34,7 @@ TABLE = {
         {"protocol": "digits_levels", "metric": "ndcg", "bits": [12], "methods": ["talr_ap", "mihash"]},
         {"protocol": "digits", "metric": "ap@100", "bits": [12]},
     ],
+    "styles": {method: STYLES[method] for method in ("talr_ap", "mihash", "lsh")},
 }
 PUBLISHED = [
     {
@@ -98,11 +100,14 @@ def records():
 
 
 def statistics_of(frame):
-    """As the statistics of a table are: TALR-AP is best, MIHash not told from it, LSH below it."""
-    result = frame[["table", "protocol", "metric", "method", "bits", "mean"]].copy()
+    """As the statistics of a table are: TALR-AP is best, MIHash worse over queries alone, LSH worse."""
+    result = frame[["table", "protocol", "metric", "method", "bits", "seeds", "mean"]].copy()
     result["verdict"] = result["method"].map(
-        {"talr_ap": "best", "mihash": "not distinguishable from best", "lsh": "below best"}
+        {"talr_ap": "best", "mihash": "worse over queries", "lsh": "worse"}
     )
+    result["over_queries"] = result["method"].map({"talr_ap": "", "mihash": "worse", "lsh": "worse"})
+    result["over_seeds"] = result["method"].map({"talr_ap": "", "mihash": "too few seeds", "lsh": "worse"})
+    result["seeds_needed"] = result["method"].map({"talr_ap": math.nan, "mihash": 5.0, "lsh": math.nan})
     result["best"] = "talr_ap"
     result["ci_low"], result["ci_high"] = result["mean"] - 0.011, result["mean"] + 0.012
     result["difference"] = result["method"].map({"talr_ap": 0.0, "mihash": -0.21, "lsh": -0.42})
@@ -148,14 +153,6 @@ CLAIMS = [
         "figures": [],
     },
 ]
-RANKS = {
-    "methods": ["talr_ap", "lsh"],
-    "average_rank": {"talr_ap": 1.25, "lsh": 1.0},
-    "columns": 3,
-    "friedman_p": 0.0421,
-    "critical_difference": 0.987,
-    "left_out": ["mihash"],
-}
 
 
 class Parsed(HTMLParser):
@@ -199,7 +196,6 @@ def view_of(table, these, published=(), **changes):
     arguments = {
         "figures": drawings,
         "statistics": None,
-        "ranks": None,
         "claims": [],
         "files": {
             f"{table['name']}.csv": frames.to_csv(frame),
@@ -294,21 +290,22 @@ def test_statistics_stand_with_their_cells():
     found = cells(text)
     words, about = found["mihash", 0]
     mean = 0.9 - 0.21 - 12 / 333 + 1 / 94
-    assert words.startswith("\u2248 0.665") and about.split("\n")[3:] == [
+    assert words == "0.665 \u00b1 0.015 ?s too few seeds to tell from the best" and about.split("\n")[3:] == [
         f"95% bootstrap interval over queries {mean - 0.011:.4f} to {mean + 0.012:.4f}",
-        "\u22120.2100 from the best (TALR-AP), adjusted p = 0.250: not distinguishable from best",
+        "\u22120.2100 from the best (TALR-AP), adjusted p = 0.250: worse over queries",
+        "Too few seeds to decide over seeds: about 5 would decide",
     ]
     words, about = found["lsh", 0]
     assert words.startswith("0.455") and about.split("\n")[-1] == (
         "\u22120.4200 from the best (TALR-AP), interval \u22120.4330 to \u22120.4000, "
-        "adjusted p < 0.001: below best"
+        "adjusted p < 0.001: worse"
     )
     assert "from the best" not in found["talr_ap", 0][1] and "bootstrap" in found["talr_ap", 0][1]
-    assert "marks scores that are not distinguishable" in Parsed(text).text
-    assert "\u2248" not in Parsed(made()[0]).text
+    assert "?s: worse than the best over these queries, but there are too few seeds" in Parsed(text).text
+    assert "?s" not in Parsed(made()[0]).text and "\u2248" not in text
     other = statistics_of(frame).assign(table="another table")
     assert made(statistics=other)[0] == made()[0]
-    hole = statistics_of(frame).assign(verdict="", ci_low=math.nan)
+    hole = statistics_of(frame).assign(verdict="", ci_low=math.nan, over_queries="", over_seeds="")
     assert cells(made(statistics=hole)[0]) == cells(made()[0])
 
 
@@ -326,30 +323,6 @@ def test_claims_are_told_with_word_and_symbol():
     ):
         assert words in said
     assert "Claims" not in Parsed(made()[0]).text
-
-
-def test_average_ranks_stand_from_the_best():
-    said = Parsed(made(ranks=RANKS)[0]).text
-    assert "Mean rank over 3 columns of the table; 1 is best." in said
-    assert (
-        "p = 0.042" in said
-        and "critical difference of 0.99 " in said
-        and "Left out, because of holes: MIHash." in said
-    )
-    assert "LSH 1.00 TALR-AP 1.25" in said
-    assert "Average ranks" not in Parsed(made()[0]).text
-    said = Parsed(made(ranks=RANKS | {"friedman_p": None, "left_out": []})[0]).text
-    assert "Friedman" not in said and "Left out" not in said
-
-
-def test_the_figure_of_ranks_stands_with_them():
-    drawings = {"ranks": view_of(TABLE, records(), PUBLISHED).figures["another one"]}
-    text, _ = made(ranks=RANKS, figures=drawings)
-    section = re.search(r'<section aria-labelledby="small-ranks">.*?</section>', text, flags=re.DOTALL)[0]
-    assert section.count("<svg id=") == 1 == text.count("<svg id=")
-    text, _ = made(figures=drawings)
-    section = re.search(r'<section aria-labelledby="small-figures">.*?</section>', text, flags=re.DOTALL)[0]
-    assert section.count("<svg id=") == 1 == text.count("<svg id=")
 
 
 def test_runs_link_the_files_that_lie_beside_the_page():
@@ -374,7 +347,7 @@ def test_runs_link_the_files_that_lie_beside_the_page():
 
 
 def test_nothing_is_fetched():
-    text, _ = made(claims=CLAIMS, ranks=RANKS)
+    text, _ = made(claims=CLAIMS)
     links = []
     for tag, attributes in Parsed(text).tags:
         assert tag not in ("img", "iframe", "object", "embed", "base")
@@ -451,7 +424,7 @@ def test_chart_data_stand_in_the_page_as_they_are():
     )[1]
     data = json.loads(found)
     assert data["tables"]["</script>"]["blocks"][0]["title"] == "</script>&amp;"
-    assert list(data["looks"]) == ["lsh", "talr_ap", "mihash"]
+    assert list(data["styles"]) == ["lsh", "talr_ap", "mihash"]
     assert text.count("<script") == 4 == text.count("</script>")
 
 
@@ -504,7 +477,7 @@ def references(tags, text):
 
 
 def test_ids_are_unique_and_references_find_them():
-    text, _ = made(claims=CLAIMS, ranks=RANKS)
+    text, _ = made(claims=CLAIMS)
     asked, ids = references(Parsed(text).tags, text)
     assert len(ids) == len(set(ids))
     assert asked and set(asked) <= set(ids)
@@ -525,10 +498,10 @@ def test_tables_say_what_their_headings_are_for():
 
 
 def test_titles_are_escaped_and_the_context_is_used():
-    text, _ = made(context={"command": "snakemake <x>", "paragraphs": ["One more."], "generator": "a & b"})
-    assert "<title>A &lt;small&gt; table &amp; more</title>" in text and 'content="a &amp; b"' in text
+    text, _ = made(context={"command": "snakemake <x>"})
+    assert "<title>A &lt;small&gt; table &amp; more</title>" in text
     parsed = Parsed(text)
-    for words in ("snakemake <x>", "Of AP T & more", "Another <one>", "One more.", "tuned"):
+    for words in ("snakemake <x>", "Of AP T & more", "Another <one>", "tuned"):
         assert words in parsed.text
     with pytest.raises(ValueError, match="unknown context 'comand'"):
         made(context={"comand": "x"})
@@ -541,7 +514,9 @@ def test_the_same_records_in_any_order_give_the_same_page():
 def test_no_records_still_make_a_page():
     text, frame = made([])
     assert "no run was recorded" in Parsed(text).text and "<canvas" not in text
-    statistics = statistics_of(frame).assign(verdict="", ci_low=math.nan, ci_high=math.nan)
+    statistics = statistics_of(frame).assign(
+        verdict="", over_queries="", over_seeds="", ci_low=math.nan, ci_high=math.nan
+    )
     assert Parsed(made([], statistics=pd.DataFrame(statistics), figures={}, files={})[0]).text
 
 
@@ -564,7 +539,7 @@ SVG = """<?xml version="1.0"?>
 
 
 def test_an_svg_stands_in_the_page_beside_others():
-    assert str(embedding.inline_svg(SVG, "a table-b_c", 'Of "it"')) == (
+    assert str(embedding.inline_svg(SVG, "a table-b_c", 'Of "it"', ["#332288"])) == (
         '<svg id="figure-a-table-b-c" viewBox="0 0 2 1.5" role="img" aria-label="Of &quot;it&quot;"><defs>'
         '<style type="text/css">#figure-a-table-b-c *{stroke-linejoin: round}</style>'
         '<clipPath id="figure-a-table-b-c-1"><rect x="0.12" y="1" width="2" height="1"/></clipPath>'
@@ -573,9 +548,109 @@ def test_an_svg_stands_in_the_page_beside_others():
         '<g clip-path="url(#figure-a-table-b-c-1)"><text>0.123456 #dot</text></g>'
         '<image xlink:href="data:image/png;base64,AAAA"/></g></svg>'
     )
-    assert "--c332288: #332288" in made()[0]
+    dark = [{**STYLES["lsh"], "colour": "#332288"}]
+    own = TABLE | {"styles": TABLE["styles"] | {"lsh": dark[0]}}
+    assert "--c332288: #332288" in page.page("x", [view_of(own, records(), PUBLISHED)], {})
 
 
 def test_something_else_than_an_svg_is_refused():
     with pytest.raises(ValueError, match="figure x: not an SVG"):
         embedding.inline_svg("<html>", "x")
+
+
+# -- from published files -------------------------------------------------------------------------
+
+
+def publish(folder, name, these=None, figure_names=("tie_ranges", "cost", "training")):
+    """Everything that a page reads of a table, as the workflow writes it; figure -> its SVG file."""
+    table = TABLE | {"name": name, "title": f"Table {name}"}
+    these = records() if these is None else these
+    refused = [
+        {key: record[key] for key in ("protocol", "method", "bits", "reason")}
+        for record in these
+        if record["status"] == "refused" and record["seed"] == 0
+    ]
+    claims = [{"source": "A Paper", "claims": [{"id": "a claim", "claim": "One <is> ahead."}]}]
+    settings = {"table": table, "published": PUBLISHED, "refused": refused, "claims": claims}
+    (folder / f"{name}.json").write_text(json.dumps(settings))
+    tidy = frames.tidy(table, these, PUBLISHED)
+    judged = [CLAIMS[0] | {"figures": [FIGURE | {"p_adjusted": 0.5}]}]
+    texts = table_files.table_files(table, tidy, statistics.comparisons(table, these), judged)
+    for ending, text in texts.items():
+        (folder / f"{name}{ending}").write_text(text, encoding="utf-8")
+    for record in these:
+        run = folder / "runs" / "/".join(str(record[k]) for k in ("protocol", "method", "bits", "seed"))
+        run.mkdir(parents=True, exist_ok=True)
+        (run / "run.json").write_text(json.dumps(record["run"]))
+        (run / "scores.json").write_text(
+            json.dumps({key: record[key] for key in ("status", "reason", "metrics", "curves")})
+        )
+        (run / "training.jsonl").write_text("".join(json.dumps(line) + "\n" for line in record["training"]))
+    drawn = {}
+    (folder / "figures").mkdir(exist_ok=True)
+    for figure in figure_names:
+        drawn[figure] = folder / "figures" / f"{figure}_{name}.svg"
+        try:
+            drawing.save(figures.draw(figure, table, these), drawn[figure])
+        except drawing.NothingToDraw as error:
+            drawing.save(drawing.message(str(error)), drawn[figure])
+    return drawn
+
+
+def test_a_view_of_published_files_is_that_of_the_records(tmp_path):
+    drawn = publish(tmp_path, "small")
+    view = page.read_view("small", drawn, results=tmp_path)
+    # the records have no training log: that figure says so, and the page leaves it out
+    assert list(view.figures) == ["tie_ranges", "cost"]
+    assert view.figures["cost"].svg == drawn["cost"].read_text() and view.figures["cost"].title == "Cost"
+    pd.testing.assert_frame_equal(view.tidy, frames.tidy(view.table, records(), PUBLISHED), check_dtype=False)
+    made_of = statistics.comparisons(view.table, records())
+    for column in ("difference_low", "p_adjusted", "verdict", "seeds"):
+        assert view.statistics[column].tolist() == pytest.approx(made_of[column].tolist(), nan_ok=True) or (
+            view.statistics[column].tolist() == made_of[column].tolist()
+        )
+    [claim] = view.claims
+    assert (claim["claim"], claim["verdict"], claim["elsewhere"]) == (
+        "One <is> ahead.",
+        "not reproduced",
+        "elsewhere it is",
+    )
+    assert [one["words"] for one in claim["figures"]] == [FIGURE["words"]]
+    assert set(view.files) == {f"small{ending}" for ending in table_files.ENDINGS}
+    text = page.page("x", [view], {})
+    assert "0.5123" in Parsed(text).text and repr(float(view.tidy["mean"][0])) in text
+
+
+def test_a_page_holds_ten_tables(tmp_path):
+    names = [f"table_{number}" for number in range(10)]
+    views = [page.read_view(name, publish(tmp_path, name), results=tmp_path) for name in names]
+    text = page.page("Ten tables", views, {})
+    parsed = Parsed(text)
+    asked, ids = references(parsed.tags, text)
+    assert len(ids) == len(set(ids)) and set(asked) <= set(ids)
+    assert text.count("data-table=") == 10 and text.count('data-kind="ranges"') == 10
+    # the library, the style and the script stand in it once
+    assert len(text) < 600_000 + 10 * 120_000
+    assert text.count("Chart.js v4") == 1
+
+
+def test_a_gallery_is_the_smaller_of_its_files(tmp_path):
+    figure = tie_ranges.draw(TABLE, records())
+    plain = drawing.render(figure, "svg").decode()
+    assert embedding.smallest_svg(plain, drawing.render(figure, "png")) == plain
+    large = plain.replace("</svg>", f"<!--{'x' * 1_000_000}--></svg>")
+    small = embedding.smallest_svg(large, drawing.render(figure, "png"))
+    assert small.startswith("<svg ") and "data:image/webp;base64," in small and len(small) < 300_000
+    drawn = publish(tmp_path, "small", figure_names=[])
+    for kind in ("svg", "png"):
+        drawing.save(figure, tmp_path / f"gallery_small.{kind}")
+    view = page.read_view("small", drawn, tmp_path / "gallery_small.svg", results=tmp_path)
+    assert list(view.figures) == ["gallery"] and view.figures["gallery"].svg == plain
+
+
+@pytest.mark.parametrize("missing", ["small.json", "small.tidy.csv", "figures/cost_small.svg"])
+def test_a_missing_file_is_named(tmp_path, missing):
+    drawn = publish(tmp_path, "small")
+    (tmp_path / missing).unlink()
+    with pytest.raises((OSError, ValueError), match=re.escape(missing)):
+        page.read_view("small", drawn, results=tmp_path)

@@ -18,7 +18,7 @@ def work(options):
 
 def _view(settings):
     """Everything of one table that stands on a page."""
-    from reporting import average_ranks, claims, frames, page, statistics, table_files
+    from reporting import claims, frames, page, statistics, table_files
     from reporting.records import ALSO, table_records
 
     table = settings["table"]
@@ -33,7 +33,6 @@ def _view(settings):
         published=settings["published"],
         figures=_figures(settings, records),
         statistics=compared,
-        ranks=average_ranks.ranks(table, records),
         claims=judged,
         files={
             f"{table['name']}{ending}": text
@@ -46,7 +45,7 @@ def _figures(settings, records):
     """Every figure that has something to draw, by name, as `page.Drawing`."""
     import numpy as np
 
-    from reporting import drawing, figures, gallery, page
+    from reporting import drawing, embedding, figures, gallery, page
 
     table, found = settings["table"], {}
     for name in figures.applicable(table):
@@ -60,7 +59,9 @@ def _figures(settings, records):
     if settings["gallery"]:
         with np.load(settings["gallery"], allow_pickle=False) as kept:
             drawn = gallery.draw(table, dict(kept))
-        found["gallery"] = page.Drawing(gallery.TITLE, gallery.CAPTION, drawing.smallest_svg(drawn))
+        files = (drawing.render(drawn, kind) for kind in ("svg", "png"))
+        svg = embedding.smallest_svg(next(files).decode(), next(files))
+        found["gallery"] = page.Drawing(gallery.TITLE, gallery.CAPTION, svg)
     return found
 
 
