@@ -1,6 +1,5 @@
 """Published tables of results as one HTML file that needs nothing else: no request, no other file."""
 
-import io
 import json
 import math
 import re
@@ -13,10 +12,9 @@ import jinja2
 import pandas as pd
 from markupsafe import Markup
 
-from reporting import figures, gallery, statistics
+from reporting import statistics
 from reporting.charts import KINDS, chart_styles, charts
-from reporting.drawing import NOTHING
-from reporting.embedding import data_url, inline_svg, lighter, packed, smallest_svg, swatch
+from reporting.embedding import data_url, inline_svg, lighter, packed, swatch
 from reporting.frames import (
     EN_DASH,
     NO_RECORD,
@@ -32,19 +30,11 @@ from reporting.frames import (
     published_values,
     score_of,
 )
-from reporting.records import published_settings, table_records
-from reporting.table_files import ENDINGS
 from reporting.titles import FAMILIES, family_title, method_title
 from tiebench.metrics import label, resolve
 
 ASSETS = Path(__file__).parent / "assets"
 CONTEXT = ("command",)
-# Columns of published files that hold words; the others hold numbers.
-WORDS = {
-    *("table", "protocol", "metric", "method", "status", "reason", "best", "verdict", "over_queries"),
-    *("over_seeds", "source", "claim", "of", "summary", "elsewhere", "comparison", "outcome"),
-}
-COUNTS = ("bits", "seeds", "queries")
 # Verdicts on claims, and outcomes of the comparisons that they rest on: never shown by colour alone.
 SYMBOLS = {
     "reproduced": "✓",
@@ -563,69 +553,3 @@ class TableView:
     statistics: pd.DataFrame | None
     claims: list[Mapping]
     files: Mapping[str, str]
-
-
-# -- published files ------------------------------------------------------------------------------
-
-
-def read_view(
-    name: str,
-    drawn: Mapping[str, str | Path],
-    gallery_file: str | Path | None = None,
-    results: str | Path = "results",
-) -> TableView:
-    """The view of a table from what was published of it; nothing is computed again.
-
-    name: of the table; results: the folder with `<name>.json`, `<name>.csv` and its siblings and `runs/`;
-    drawn: figure -> its SVG file (one that says "nothing to draw" is left out); gallery_file: the SVG file of
-    the gallery, with its PNG file beside it, or None.
-
-    Raises ValueError or OSError, naming the file, for one that is missing or damaged.
-    """
-    settings = published_settings(name, results)
-    files = {f"{name}{ending}": Path(results, f"{name}{ending}") for ending in ENDINGS}
-    files = {file: path.read_text(encoding="utf-8") for file, path in files.items()}
-    drawings = {}
-    for figure, path in drawn.items():
-        svg = Path(path).read_text(encoding="utf-8")
-        if f'id="{NOTHING}"' not in svg:
-            about = figures.describe(figure)
-            drawings[figure] = Drawing(about.title, about.caption, svg)
-    if gallery_file is not None:
-        plain = Path(gallery_file)
-        svg = smallest_svg(plain.read_text(encoding="utf-8"), plain.with_suffix(".png").read_bytes())
-        drawings["gallery"] = Drawing(gallery.TITLE, gallery.CAPTION, svg)
-    return TableView(
-        table=settings["table"],
-        records=table_records(settings, Path(results, "runs"), also=["training"]),
-        tidy=_frame(files[f"{name}.tidy.csv"]),
-        published=settings["published"],
-        figures=drawings,
-        statistics=_frame(files[f"{name}.statistics.csv"]),
-        claims=_judged(_frame(files[f"{name}.claims.csv"]), settings["claims"]),
-        files=files,
-    )
-
-
-def _frame(text: str) -> pd.DataFrame:
-    """A published CSV file as a frame: words "" and numbers NaN where there is none, floats bit for bit."""
-    frame = pd.read_csv(io.StringIO(text), dtype="str", keep_default_na=False)
-    for column in frame.columns:
-        if column not in WORDS:
-            # Python's float rounds correctly; that of read_csv does so in some versions only.
-            frame[column] = [float(value) if value else math.nan for value in frame[column]]
-        if column in COUNTS:
-            frame[column] = frame[column].astype("int64")
-    return frame
-
-
-def _judged(rows: pd.DataFrame, sources: Iterable[Mapping]) -> list[dict]:
-    """Claims as `claims.judge` gives them, from their published rows; sources: the claims as they are put."""
-    text_of = {(file["source"], str(one["id"])): one["claim"] for file in sources for one in file["claims"]}
-    result: dict[tuple, dict] = {}
-    for row in rows.to_dict(orient="records"):
-        key = (row["source"], row["claim"])
-        claim = {"id": row["claim"], "claim": text_of.get(key, row["claim"])}
-        claim |= {part: row[part] for part in ("source", "of", "verdict", "summary", "elsewhere")}
-        result.setdefault(key, claim | {"figures": []})["figures"].append(row | {"words": row["comparison"]})
-    return list(result.values())

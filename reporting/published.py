@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from reporting import average_ranks, claims, figures, frames, statistics
+from reporting import claims, figures, frames, statistics
 from reporting.records import ALSO, published_settings, table_records
 from reporting.table_files import ENDINGS
 
@@ -107,32 +107,59 @@ def figure(published: Published, kind: str, runs: str | Path = "results/runs", *
     return figures.draw(kind, published.table, records, **chosen)
 
 
-def view(published: Published, runs: str | Path = "results/runs"):
-    """Everything of a published table that stands on a page, as `page.TableView`.
+def view(
+    published: Published,
+    runs: str | Path = "results/runs",
+    drawn: Mapping[str, str | Path] | None = None,
+    gallery_file: str | Path | None = None,
+):
+    """Everything of a published table that stands on a page, as `page.TableView`; computes no number again.
 
-    Figures are drawn again, for a page has them in a form that its script can filter; numbers are not
-    computed again.
+    drawn: figure -> its SVG file; one that says that there is nothing to draw is left out. None: the figures
+    are drawn from the runs. gallery_file: the SVG file of the gallery, its PNG file beside it, or None.
+
+    Raises ValueError or OSError, naming the file, for one that is missing or damaged.
     """
-    from reporting import drawing, page
+    from reporting import drawing, embedding, gallery, page
 
     table = published.table
-    records = table_records(published.settings, runs, also=ALSO)
-    drawn = {}
-    for name in figures.applicable(table):
-        try:
-            svg = drawing.render(figures.draw(name, table, records, **figure_options(table, name)), "svg")
-        except drawing.NothingToDraw:  # say because all cells are refused
-            continue
-        described = figures.describe(name)
-        drawn[name] = page.Drawing(described.title, described.caption, svg.decode())
+    records = table_records(published.settings, runs, also=ALSO if drawn is None else ["training"])
+    if drawn is None:
+        texts = _draw_all(table, records)
+    else:
+        texts = {name: Path(path).read_text(encoding="utf-8") for name, path in drawn.items()}
+    drawings = {}
+    for name, svg in texts.items():
+        if f'id="{drawing.NOTHING}"' not in svg:
+            described = figures.describe(name)
+            drawings[name] = page.Drawing(described.title, described.caption, svg)
+    if gallery_file is not None:
+        plain = Path(gallery_file)
+        svg = embedding.smallest_svg(
+            plain.read_text(encoding="utf-8"), plain.with_suffix(".png").read_bytes()
+        )
+        drawings["gallery"] = page.Drawing(gallery.TITLE, gallery.CAPTION, svg)
     return page.TableView(
         table=table,
         records=records,
         tidy=published.tidy,
         published=published.settings["published"],
-        figures=drawn,
+        figures=drawings,
         statistics=published.compared,
-        ranks=average_ranks.ranks(table, records),
         claims=published.judged,
         files=published.files,
     )
+
+
+def _draw_all(table: Mapping, records: Sequence[Mapping]) -> dict[str, str]:
+    """The figures that a table has something to draw for: name -> text of an SVG file."""
+    from reporting import drawing
+
+    texts = {}
+    for name in figures.applicable(table):
+        try:
+            drawn = figures.draw(name, table, records, **figure_options(table, name))
+        except drawing.NothingToDraw:  # say because all cells are refused
+            continue
+        texts[name] = drawing.render(drawn, "svg").decode()
+    return texts

@@ -210,7 +210,7 @@ def files(tmp_path_factory):
     crowded["styles"] = {name: {"title": name.replace("_", " ").capitalize()} for name in crowd}
     crowded["blocks"] = [TABLE["blocks"][0]]
     close = [
-        record | {"method": name, "metrics": {key: 0.4 + place / 5000 for key in record["metrics"]}}
+        record | {"method": name, "metrics": dict.fromkeys(record["metrics"], 0.4 + place / 5000)}
         for place, name in enumerate(crowd)
         for record in records()
         if record["method"] == "itq" and record["protocol"] == "digits"
@@ -371,7 +371,7 @@ def test_labels_of_axes_are_the_values_at_their_ticks(opened, name):
 
 
 def test_no_name_is_lost_in_score_against_time(opened):
-    """Twelve methods at nearly the same place: each has its name, inside the chart and clear of the others."""
+    """Twelve methods at nearly the same place: each has its name, inside the chart and clear of others."""
     shown = opened("crowded", width=1000)
     drawn_charts(shown)
     placed, width, height = shown.evaluate(

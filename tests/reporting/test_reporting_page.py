@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 from styles import STYLES
 
-from reporting import drawing, embedding, figures, frames, page, statistics, table_files
+from reporting import drawing, embedding, figures, frames, page, published, statistics, table_files
 from reporting.figures import tie_ranges
 
 ASSETS = Path(page.__file__).parent / "assets"
@@ -186,8 +186,8 @@ class Parsed(HTMLParser):
         return " ".join(" ".join(self.words).split())
 
 
-def view_of(table, these, published=(), **changes):
-    frame = frames.tidy(table, these, published)
+def view_of(table, these, sources=(), **changes):
+    frame = frames.tidy(table, these, sources)
     drawn = drawing.render(tie_ranges.draw(table, these), "svg").decode()
     drawings = {
         "tie_ranges": page.Drawing(tie_ranges.TITLE, tie_ranges.CAPTION, drawn),
@@ -202,7 +202,7 @@ def view_of(table, these, published=(), **changes):
             "notes & all.txt": "a  \n<b>%20\u00b1 'c' \"d\"  ",
         },
     }
-    return page.TableView(table, list(these), frame, list(published), **(arguments | changes))
+    return page.TableView(table, list(these), frame, list(sources), **(arguments | changes))
 
 
 def made(these=None, context=None, **changes):
@@ -599,7 +599,7 @@ def publish(folder, name, these=None, figure_names=("tie_ranges", "cost", "train
 
 def test_a_view_of_published_files_is_that_of_the_records(tmp_path):
     drawn = publish(tmp_path, "small")
-    view = page.read_view("small", drawn, results=tmp_path)
+    view = published.view(published.read("small", tmp_path), tmp_path / "runs", drawn)
     # the records have no training log: that figure says so, and the page leaves it out
     assert list(view.figures) == ["tie_ranges", "cost"]
     assert view.figures["cost"].svg == drawn["cost"].read_text() and view.figures["cost"].title == "Cost"
@@ -623,7 +623,8 @@ def test_a_view_of_published_files_is_that_of_the_records(tmp_path):
 
 def test_a_page_holds_ten_tables(tmp_path):
     names = [f"table_{number}" for number in range(10)]
-    views = [page.read_view(name, publish(tmp_path, name), results=tmp_path) for name in names]
+    drawn = {name: publish(tmp_path, name) for name in names}
+    views = [published.view(published.read(name, tmp_path), tmp_path / "runs", drawn[name]) for name in names]
     text = page.page("Ten tables", views, {})
     parsed = Parsed(text)
     asked, ids = references(parsed.tags, text)
@@ -644,7 +645,9 @@ def test_a_gallery_is_the_smaller_of_its_files(tmp_path):
     drawn = publish(tmp_path, "small", figure_names=[])
     for kind in ("svg", "png"):
         drawing.save(figure, tmp_path / f"gallery_small.{kind}")
-    view = page.read_view("small", drawn, tmp_path / "gallery_small.svg", results=tmp_path)
+    view = published.view(
+        published.read("small", tmp_path), tmp_path / "runs", drawn, tmp_path / "gallery_small.svg"
+    )
     assert list(view.figures) == ["gallery"] and view.figures["gallery"].svg == plain
 
 
@@ -653,4 +656,4 @@ def test_a_missing_file_is_named(tmp_path, missing):
     drawn = publish(tmp_path, "small")
     (tmp_path / missing).unlink()
     with pytest.raises((OSError, ValueError), match=re.escape(missing)):
-        page.read_view("small", drawn, results=tmp_path)
+        published.view(published.read("small", tmp_path), tmp_path / "runs", drawn)
