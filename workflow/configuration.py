@@ -129,7 +129,7 @@ class Configuration:
         else:
             file, keys = "config/config.yaml", where
         key = ".".join(shorten(str(key)) for key in keys).replace(".[", "[")
-        message = shorten(message, 400)
+        message = shorten(message, 320)
         raise ConfigurationError(f"{file}: {key}: {message}" if key else f"{file}: {message}")
 
     def title(self, section, name):

@@ -35,7 +35,7 @@ def test_every_key_is_described(name):
 
 
 KEYWORDS = {"type", "description", "default", "enum", "pattern", "properties", "required", "items", "anyOf"}
-KEYWORDS |= {"additionalProperties", "propertyNames", "uniqueItems", "$ref"}
+KEYWORDS |= {"not", "additionalProperties", "propertyNames", "uniqueItems", "$ref"}
 KEYWORDS |= {f"{end}{what}" for end in ("min", "max") for what in ("Items", "Length", "imum", "Properties")}
 KEYWORDS |= {"exclusiveMinimum", "exclusiveMaximum"}
 
@@ -53,7 +53,13 @@ def test_the_reference_in_the_docs_is_that_of_the_schemas():
     assert set(configuration_reference.FILES) == set(SCHEMAS)
     listed = re.findall(r"^\| (?:\*\*)?`([^`]+)`", page, re.M)
     assert [key.rpartition(".")[2] for key in listed].count("by_bits") == 2  # also through $ref
-    assert {"blocks[].metric", "runs_per_job.bits", "claims[].left.metric", "weights.sha256"} <= set(listed)
+    assert {
+        "blocks[].metric",
+        "figures.<name>.width",
+        "runs_per_job.bits",
+        "claims[].left.metric",
+        "weights.sha256",
+    } <= set(listed)
 
 
 def test_defaults_are_accepted_by_their_schema():
