@@ -4,7 +4,8 @@ import ast
 import json
 import random
 import re
-from dataclasses import fields
+from contextlib import suppress
+from dataclasses import fields, replace
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -13,7 +14,7 @@ import torch
 
 from methods import _catalogue, base
 from methods._catalogue import catalogue, load_class
-from methods.base import HashingMethod, Refusal, TrainingSet
+from methods.base import HashingMethod, Refusal, TrainingSet, deep
 from tiebench.hamming import EqualLabels
 from tiebench.scoring import score_codes
 
@@ -248,6 +249,38 @@ def test_fit_encode_save_and_load_leave_the_global_generators_alone(name, others
 def test_a_second_fit_starts_anew(name, fitted, others):
     method = short(name).fit(training_set(name, seed=5))
     assert np.array_equal(method.fit(training_set(name)).encode(others), fitted(name).encode(others))
+
+
+@every_method
+def test_every_hyperparameter_is_read(name, monkeypatch):
+    """A hyper-parameter that is ignored must not be one. Choices that are read only with another setting are
+    looked for among the settings of words and booleans, and on images."""
+    monkeypatch.setattr(deep, "refuse_unknown_choices", lambda method: None)
+    monkeypatch.setattr(deep.DeepHashing, "_refuse_bad_settings", lambda method, items: None)
+    read = {"bits", "seed"}  # a method may have no use for chance
+
+    class Watched(load_class(name)):
+        def __getattribute__(self, key):
+            read.add(key)
+            return super().__getattribute__(key)
+
+    known = METADATA[name].parameters
+    settings = {key: value for key, value in SHORT.items() if key in known} | {"bits": BITS}
+    tried = [{}, {"lr_step_size": 1, "head": "mlp", "quantiser": "hswd"}]
+    for key, annotation in known.items():
+        choices = [True, False] if annotation == "bool" else re.findall("['\"](\\w+)['\"]", annotation)
+        tried += [{key: choice} for choice in choices]
+    for change in tried:
+        if not known.keys() <= read:
+            chosen = settings | {key: value for key, value in change.items() if key in known}
+            method = Watched(**chosen)
+            with suppress(Refusal):  # a combination that is not served; others are
+                method.fit(training_set(name)).encode(training_set(name).items[:2])
+    if METADATA[name].end_to_end:
+        images = np.random.default_rng(0).integers(0, 255, (120, 32, 32, 3)).astype(np.uint8)
+        made = replace(training_set(name), items=images, network={"architecture": "small", "options": {}})
+        Watched(**(settings | {"epochs": 1, "learning_rate": 1e-3})).fit(made)
+    assert not known.keys() - read
 
 
 # -- files -------------------------------------------------------------------------------------------------
