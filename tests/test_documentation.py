@@ -159,7 +159,7 @@ def test_python_commands_know_their_options(command):
         return
     if program[-1] in ("reporting", "tiebench") and arguments and not arguments[0].startswith("-"):
         program, arguments = [*program, arguments[0]], arguments[1:]  # unknown subcommands have no help
-    elif program[-1] == "benchmarks" and not arguments[0].startswith("-"):
+    elif program[-1] == "benchmarks" and arguments and not arguments[0].startswith("-"):
         assert arguments[0] in help_of(*program)
     text = help_of(*program)
     for option in (argument for argument in arguments if argument.startswith("--")):
