@@ -1,5 +1,7 @@
 """The documentation: the commands that it shows work, and the tree that it describes is the real one."""
 
+import ast
+import importlib
 import io
 import os
 import re
@@ -161,6 +163,12 @@ def test_python_commands_know_their_options(command):
         program, arguments = [*program, arguments[0]], arguments[1:]  # unknown subcommands have no help
     elif program[-1] == "benchmarks" and arguments and not arguments[0].startswith("-"):
         assert arguments[0] in help_of(*program)
+    if words[0] == "-c":
+        for node in ast.walk(ast.parse(words[1])):
+            if isinstance(node, ast.ImportFrom):
+                module = importlib.import_module(node.module)
+                assert all(hasattr(module, alias.name) for alias in node.names)
+        return
     text = help_of(*program)
     for option in (argument for argument in arguments if argument.startswith("--")):
         assert re.search(rf"{re.escape(option)}\b", text), f"{option} is not an option of {program}"
