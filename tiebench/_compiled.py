@@ -1,4 +1,4 @@
-"""Kernels that Numba compiles once and keeps on disk, where there is a disk to keep them on.
+"""Kernels that Numba compiles once and caches on disk, if a folder is writable.
 
 Without Numba the decorated functions run as plain Python: correct, and slow. Modules whose kernels would
 then be too slow, or need Numba's own types, test `NUMBA` and use another path.

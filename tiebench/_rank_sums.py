@@ -5,7 +5,7 @@ from functools import lru_cache
 
 import numpy as np
 
-_TABLED = 1 << 20  # ranks whose sums stand in a table, one by one
+_TABLED = 1 << 20  # ranks whose sums are tabled one by one
 _STEP = 1 << 12  # ranks between sums that are kept beyond that
 _NODES, _WEIGHTS = (part.astype(np.longdouble) for part in np.polynomial.legendre.leggauss(5))
 

@@ -177,7 +177,7 @@ def ndcg(histograms: "JointHistograms", at: int | None = None) -> TieRange:
 
 
 def precision(histograms: "JointHistograms", at: int) -> TieRange:
-    """Precision among the first K items (all of them where there are fewer), with its range over tie orders.
+    """Precision among the first K items (of all items if there are fewer), with its range over tie orders.
 
     Returns TieRange of (Q,) arrays. Raises ValueError for K < 1.
     """
@@ -244,7 +244,7 @@ def precision_at_curve(
 def distance_shares(histograms: "JointHistograms") -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """How (query, item) pairs are spread over the distances 0..b, relevant and irrelevant ones apart.
 
-    Returns two float64 (b + 1,) arrays that sum to 1, or are NaN where there is no such pair.
+    Returns two float64 (b + 1,) arrays that sum to 1, or hold NaN if there is no such pair.
     """
     irrelevant = histograms.counts[:, 0].sum(axis=0)
     relevant = histograms.counts[:, 1:].sum(axis=(0, 1))

@@ -27,7 +27,7 @@ def replaced(target: AnyPath) -> Iterator[Path]:
     """A temporary path beside `target`, renamed to it if the block ends without an error."""
     target = Path(target)
     target.parent.mkdir(parents=True, exist_ok=True)
-    for left in target.parent.glob(f".{target.name}.*"):  # by a writer that was killed: a target has one
+    for left in target.parent.glob(f".{target.name}.*"):  # left by a killed writer: a target has one writer
         left.unlink(missing_ok=True)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     os.close(handle)
@@ -45,7 +45,7 @@ def filled(folder: AnyPath) -> Iterator[Path]:
     """A temporary folder whose files move into `folder`, one by one, if the block ends without an error."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    for left in folder.glob(".writing.*"):  # by a writer that was killed: a folder has one at a time
+    for left in folder.glob(".writing.*"):  # left by a killed writer: a folder has one at a time
         shutil.rmtree(left, ignore_errors=True)
     temporary = Path(tempfile.mkdtemp(dir=folder, prefix=".writing."))
     try:

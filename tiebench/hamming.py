@@ -50,7 +50,7 @@ def pack(codes: ArrayLike, name: str = "codes") -> NDArray[np.uint8]:
 def check_packed(codes: ArrayLike, bits: int, name: str = "codes") -> NDArray[np.uint8]:
     """Check packed codes: uint8 (n, ceil(bits / 8)), padding bits zero, 1 <= bits <= 1024.
 
-    Returns them C-contiguous. Raises ValueError that says what is wrong with `name`.
+    Returns them C-contiguous. Raises ValueError that names the fault and `name`.
     """
     codes = np.asarray(codes)
     if not 1 <= bits <= MAX_CODE_BITS:
@@ -179,7 +179,7 @@ class SharedLabels:
 
 @dataclass(frozen=True)
 class AffinityBlocks:
-    """Affinities computed on demand: for anything that labels do not say, such as levels of distance.
+    """Affinities computed on demand, for what labels cannot express, such as levels of distance.
 
     compute(begin, end) returns non-negative integers (end - begin, N), each one of `values`.
     """

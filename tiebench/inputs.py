@@ -1,6 +1,6 @@
 """Codes and labels in any accepted form, from arrays or tensors, to packed codes and an affinity.
 
-A module that a user hands a torch tensor to has torch loaded already: nothing here imports it otherwise.
+Where a torch tensor comes in, torch is loaded already: nothing here imports it.
 """
 
 import sys
@@ -59,7 +59,7 @@ def packed_codes(
 
 
 def label_affinity(query: np.ndarray, database: np.ndarray) -> EqualLabels | SharedLabels:
-    """Affinity that labels say: class equality of labels (n,), number of shared labels of 0/1 (n, labels).
+    """Affinity of labels: class equality of labels (n,), number of shared labels of 0/1 (n, labels).
 
     Raises ValueError, one line, for labels of other shapes, kinds or values.
     """

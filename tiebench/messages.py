@@ -1,4 +1,4 @@
-"""Parts of one-line error messages: the nearest known name, and text made short."""
+"""Parts of one-line error messages: the nearest known name, and shortened text."""
 
 import difflib
 from collections.abc import Iterable
@@ -13,11 +13,11 @@ def did_you_mean(name: object, known: Iterable[object]) -> str:
 
 
 def shorten(text: str, most: int = 120) -> str:
-    """Text on one line, with its middle left out where it is longer than `most` characters."""
+    """Text on one line, with its middle left out if it is longer than `most` characters."""
     text = " ".join(text.split())
     return text if len(text) <= most else f"{text[: most * 2 // 3]} … {text[-most // 4 :]}"
 
 
 def one_line(error: BaseException) -> str:
-    """The message of an error on one line, at most 300 characters; its type where it has none."""
+    """The message of an error on one line, at most 300 characters; its type if it has none."""
     return " ".join(str(error).split())[:300] or type(error).__name__

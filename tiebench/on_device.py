@@ -1,4 +1,4 @@
-"""Joint histograms of codes that live on a GPU: distances by matrix products, counted where the codes are.
+"""Joint histograms of codes on a GPU: distances by matrix products, counted on the same device.
 
 For +-1 codes of b bits the Hamming distance is (b - <u, v>) / 2. All partial sums of <u, v> are integers of
 at most b in magnitude, so the product is exact in any type that holds the integers up to b, in whatever order

@@ -1,4 +1,4 @@
-"""A database in parts: joint histograms of each, counted anywhere, and what they add up to.
+"""A database in parts: joint histograms counted anywhere, and merged.
 
 Histograms of disjoint parts add, so exact metrics of a database too large for one process come from parts
 that scattered jobs have counted, bit for bit as if it had been counted at once.

@@ -240,7 +240,7 @@ class _BetweenTwo:
 
 
 class _Triangles:
-    """Each item shared by all centres less than delta bins away, by the formula as it stands."""
+    """Each item shared by all centres less than delta bins away, by the literal formula."""
 
     def __init__(self, positions, bins, delta):
         self.size = bins + 1

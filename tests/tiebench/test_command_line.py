@@ -1,4 +1,4 @@
-"""The command tiebench: anybody's codes, packed or not, and what is said of files that cannot be scored."""
+"""The command tiebench: codes in every form, and one-line errors for files that cannot be scored."""
 
 import json
 import subprocess
@@ -158,7 +158,7 @@ def without(name):
         (lambda a: a | {"query_labels": np.array([None] * 9)}, "plain arrays"),
     ],
 )
-def test_files_that_cannot_be_scored_are_told_in_one_line(tmp_path, capsys, arrays, change, message):
+def test_files_that_cannot_be_scored_are_refused_in_one_line(tmp_path, capsys, arrays, change, message):
     np.savez(tmp_path / "codes.npz", **change(arrays))
     assert main(["score", str(tmp_path / "codes.npz")]) == 1
     error = capsys.readouterr().err
@@ -167,7 +167,7 @@ def test_files_that_cannot_be_scored_are_told_in_one_line(tmp_path, capsys, arra
 
 
 @pytest.mark.parametrize("content", [b"", b"not a zip", b"PK\x03\x04 truncated"])
-def test_damaged_files_are_told_in_one_line(tmp_path, capsys, content):
+def test_damaged_files_are_refused_in_one_line(tmp_path, capsys, content):
     (tmp_path / "codes.npz").write_bytes(content)
     assert main(["score", str(tmp_path / "codes.npz")]) == 1
     assert capsys.readouterr().err.count("\n") == 1

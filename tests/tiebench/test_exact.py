@@ -291,7 +291,7 @@ def test_distance_shares_count_pairs():
 
 
 @pytest.mark.parametrize("at", [0, -1, 2.5])
-def test_cuts_that_make_no_sense_are_refused(at):
+def test_cutoffs_that_are_not_positive_integers_are_refused(at):
     _, _, joint = random_case(0, items=10)
     for metric in (exact.average_precision, exact.ndcg, exact.precision):
         with pytest.raises(ValueError, match="positive integer"):

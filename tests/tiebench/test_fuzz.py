@@ -218,8 +218,8 @@ def test_scores_of_codes_are_those_of_sorted_lists(problem, cuts, normaliser, th
             expected[f"ndcg@{at}"] = sorted_ndcg(ties, at)
             expected[f"precision@{at}"] = sorted_precision(ties, at)
         for name, values in expected.items():
-            told = [found[f"{name}{ending}"][row] for ending in ("", "_min", "_max")]
-            assert np.allclose(told, values, rtol=0, atol=TOLERANCE), (name, told, values)
+            reported = [found[f"{name}{ending}"][row] for ending in ("", "_min", "_max")]
+            assert np.allclose(reported, values, rtol=0, atol=TOLERANCE), (name, reported, values)
         near = [a for d, a in zip(distances, table[row]) if d <= 2]
         share = sum(a > 0 for a in near) / len(near) if near else 0.0
         assert math.isclose(found["precision_radius_2"][row], share, abs_tol=TOLERANCE)

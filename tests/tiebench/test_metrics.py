@@ -29,8 +29,9 @@ def test_names_resolve_to_entry_parameter_and_label(name, entry, value, label):
     assert metrics.resolve(name) == (METRICS[entry], value)
     assert metrics.label(name) == label
     assert METRICS[entry].spell(value) == name
-    told = metrics.description(name)
-    assert told.endswith(".") and "{" not in told and (value is None or str(value) in told)
+    sentence = metrics.description(name)
+    assert sentence.endswith(".") and "{" not in sentence
+    assert value is None or str(value) in sentence
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def test_sums_of_the_largest_codes_are_exact_in_the_narrowest_type():
         assert np.array_equal(found.counts[0], [np.zeros(bits + 1), np.ones(bits + 1)])
 
 
-def test_unsigned_and_large_classes_are_told_apart():
+def test_unsigned_and_large_classes_are_distinguished():
     query, database = np.array([2**62, 2**62 + 1], np.uint64), np.array([2**62 + 1, 3], np.uint64)
     codes = torch.zeros(2, 1, dtype=torch.uint8)
     found = on_device.joint_histograms(codes, codes, 3, EqualLabels(query, database))

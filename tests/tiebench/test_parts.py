@@ -1,4 +1,4 @@
-"""A database in parts: the same bits as at once, and nothing that does not belong together is merged."""
+"""A database in parts: the same bits as the whole, and parts of different databases are not merged."""
 
 import itertools
 import json
@@ -154,7 +154,7 @@ def test_options_that_do_not_go_together(capsys, options, message):
         ("1/102", "101 items cannot be 102 parts"),
     ],
 )
-def test_parts_that_there_are_not(tmp_path, capsys, part, message):
+def test_part_numbers_out_of_range_are_refused(tmp_path, capsys, part, message):
     folder = write(tmp_path / "codes", arrays())
     assert main(["score", folder, f"--part={part}", "--histograms", str(tmp_path / "x.npz")]) == 1
     assert message in capsys.readouterr().err

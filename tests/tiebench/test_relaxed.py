@@ -282,7 +282,7 @@ def rows(positions, affinity, number, bins):
 
 
 def test_slopes_of_mutual_information_at_centres_take_no_share_as_a_whole_one():
-    """p log2 p has no slope at p = 0: that of p = 1 serves, 1 + log2 1, as in MIHash's code. It matters where
+    """p log2 p has no slope at p = 0: that of p = 1 is used, 1 + log2 1, as in MIHash's code. It matters if
     an item is at a centre, which no item like it shares the next one with."""
     bins, place = 6, np.array([0, 0, 1, 1, 2, 2, 3, 3, 3, 4, 6])  # the first is the query itself
     relevant = np.array([0, 1, 1, 0, 0, 0, 1, 0, 1, 1, 0], bool)
@@ -524,7 +524,7 @@ def test_proposition_2_of_dcg_as_printed_differs_by_less_than_the_trapezoid_boun
     c, gains = large_prefix_histograms(seed)
     end = np.cumsum(c, 1)
     before = end - c
-    # Nothing of gain stands in the first bin, where the printed formula is infinite.
+    # No gain lies in the first bin, where the printed formula is infinite.
     n, g, prefix, through = (part[:, 1:] for part in (c, gains, before, end))
     integral = math.log(2) * (expi(np.log(through + 1)) - expi(np.log(prefix + 1)))  # Li(x) = Ei(ln x)
     printed = (g * integral / n).sum(1)
@@ -748,8 +748,8 @@ def test_the_tensor_path_needs_no_numba():
         except ValueError as error:
             print(error)
     """
-    told = subprocess.run([sys.executable, "-c", script], check=True, stdout=subprocess.PIPE, text=True)
-    values, error = told.stdout.splitlines()
+    done = subprocess.run([sys.executable, "-c", script], check=True, stdout=subprocess.PIPE, text=True)
+    values, error = done.stdout.splitlines()
     assert json.loads(values) == [pytest.approx(value.tolist()) for value in expected]
     assert "Numba" in error
 

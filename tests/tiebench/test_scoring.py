@@ -1,4 +1,4 @@
-"""Scores of codes against counts and rankings made plainly, query by query, and scikit-learn's NDCG."""
+"""Scores of codes against plain counts and rankings, query by query, and scikit-learn's NDCG."""
 
 import numpy as np
 import pytest
@@ -66,7 +66,7 @@ def test_every_name_is_the_metric_that_it_says(normaliser):
     assert list(per_query) == ["precision_radius_2"]
 
 
-def test_ap_at_k_is_divided_by_the_hits_unless_told_otherwise():
+def test_ap_at_k_is_divided_by_the_hits_by_default():
     codes, tags = codes_and_labels()
     given = *map(pack, codes), 6, SharedLabels(*tags), (3,)
     hits, relevant = score_codes(*given).per_query["ap@3"], score_codes(*given, "relevant").per_query["ap@3"]
