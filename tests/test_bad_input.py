@@ -42,6 +42,7 @@ from reporting.records import table_records
 from tiebench import __main__ as program
 from tiebench.files import filled, read_json, write_json
 from workflow.configuration import load
+from workflow.plan import write_settings
 from workflow.protocol_data import read_labels
 from workflow.yaml_reader import read_settings
 
@@ -850,7 +851,7 @@ def job(rule, folder, *arguments, log=None, settings=None):
     log = folder / "job.log" if log is None else log
     command = [sys.executable, "-m", f"workflow.scripts.{rule}", "--log", log, *arguments]
     if settings is not None:
-        command += ["--settings", json.dumps(settings)]
+        command += ["--settings", write_settings(settings, folder / "settings")]
 
     def run():
         done = subprocess.run(list(map(str, command)), cwd=ROOT, capture_output=True, text=True)
@@ -863,13 +864,14 @@ def job(rule, folder, *arguments, log=None, settings=None):
 
 @case("results", "full disk, the log of a job", "error: ", "absent.json")
 def full_log(folder):
-    arguments = ["--name", "x", "--chosen", folder / "absent.json", "--output", folder / "out.yaml"]
-    return job("collect_tuning", folder, *arguments, log="/dev/full", settings={"tuning": {"protocol": "x"}})
+    arguments = ["--name", "x", "--output", folder / "out.yaml"]
+    settings = {"tuning": {"protocol": "x"}, "chosen": [str(folder / "absent.json")]}
+    return job("collect_tuning", folder, *arguments, log="/dev/full", settings=settings)
 
 
 @case("results", "a log that cannot be written", "the log cannot be written", "no/such/folder")
 def no_log(folder):
-    arguments = ["--name", "x", "--chosen", folder / "absent.json", "--output", folder / "out.yaml"]
+    arguments = ["--name", "x", "--output", folder / "out.yaml"]
     return job("collect_tuning", folder, *arguments, log=folder / "no/such/folder/x.log", settings={})
 
 
@@ -954,8 +956,9 @@ def interrupted_write(folder):
 def interrupted_job(folder):
     """The job waits for a pipe that nobody writes to."""
     os.mkfifo(folder / "chosen.json")
-    arguments = ["--name", "x", "--chosen", folder / "chosen.json", "--output", folder / "out.yaml"]
-    settings = json.dumps({"tuning": {"protocol": "x"}})
+    arguments = ["--name", "x", "--output", folder / "out.yaml"]
+    chosen = [str(folder / "chosen.json")]
+    settings = write_settings({"tuning": {"protocol": "x"}, "chosen": chosen}, folder / "settings")
     command = [sys.executable, "-m", "workflow.scripts.collect_tuning", "--log", folder / "job.log"]
 
     def run():

@@ -1,4 +1,4 @@
-"""The configuration: the repository's files with the user's on top, and what the workflow asks of them.
+"""The configuration: the repository's files with the user's on top, checked. `plan` makes the plan of it.
 
 The checks are in `configuration_checks` and `dataset_checks`. Nothing here imports a method or
 torch, so that a dry run stays fast.
@@ -6,7 +6,7 @@ torch, so that a dry run stays fast.
 
 import copy
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -15,7 +15,7 @@ from methods._catalogue import catalogue
 from networks import architectures
 from tiebench.messages import did_you_mean, shorten
 from workflow import configuration_checks, dataset_checks
-from workflow.data_sources import Sources, skipped
+from workflow.data_sources import Sources
 from workflow.errors import ConfigurationError
 from workflow.yaml_reader import check_plain, read_settings
 
@@ -24,29 +24,6 @@ FOLDERS = ("tables", "published", "claims", "tuning")  # config/<folder>/<name>.
 
 # Keys whose value replaces the repository's as a whole: a mixture of two splits would be nonsense.
 REPLACED = ("split", "affinity", "input", "blocks", "sources", "weights", "space")
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A cell of a table: what its runs, one per seed, are made of."""
-
-    protocol: str
-    method: str
-    bits: int
-
-
-@dataclass(frozen=True)
-class Group:
-    """Runs of one protocol that one process makes, alike for several methods.
-
-    methods: names, ascending; runs: (bits, seed) of each run, ascending; bits: the code lengths that belong
-    together, also those that nobody asks for.
-    """
-
-    protocol: str
-    methods: tuple[str, ...]
-    bits: tuple[int, ...]
-    runs: tuple[tuple[int, int], ...]
 
 
 def load(root, overrides=None):
@@ -171,85 +148,6 @@ class Configuration:
         """
         names = dict.fromkeys((self.class_of(name), name))
         return [self["methods"][one] for one in names if one in self["methods"]]
-
-    # -- runs ----------------------------------------------------------------------------------------------
-
-    def cells(self, table):
-        """All cells of a table, in its order, those that cannot be served included."""
-        entry = self["tables"][table]
-        found = {}
-        for block in entry["blocks"]:
-            for method in block.get("methods") or entry["methods"]:
-                for bits in block["bits"]:
-                    found[Cell(block["protocol"], method, bits)] = None
-        return list(found)
-
-    def refusal(self, cell):
-        """Why there will be no run of a cell, or None: it is to be skipped, or its method cannot serve it."""
-        if {cell.protocol, self["protocols"][cell.protocol]["dataset"]} & set(skipped(self.values)):
-            return "skipped"
-        metadata = self.metadata(cell.method)
-        kind = self["protocols"][cell.protocol]["affinity"]["kind"]
-        if metadata.supervision == "labels" and kind == "distance_levels":
-            return f"{cell.method} learns from labels, and {cell.protocol} has affinities from distances only"
-        return None
-
-    def end_to_end(self, cell):
-        """The network that a cell's method trains end to end on images, or None: it sees features."""
-        network = self["protocols"][cell.protocol]["end_to_end"]
-        return network if network is not None and self.metadata(cell.method).end_to_end else None
-
-    def has_pictures(self, protocol):
-        """Whether the items of a protocol's dataset can be shown: images, or vectors of pixels."""
-        entry = self["protocols"][protocol]
-        images = entry["input"]["kind"] in ("pixels", "network") or entry["end_to_end"] is not None
-        return images or "picture" in self["datasets"][entry["dataset"]]
-
-    def together(self, protocol, bits):
-        """Code lengths that belong to a job with `bits`: the protocol's list if it is on it, or it alone."""
-        listed = self["protocols"][protocol]["runs_per_job"]["bits"]
-        return tuple(sorted(listed)) if bits in listed else (bits,)
-
-    def groups(self):
-        """Each `Group` of two runs or more that the tables ask for; all other runs are jobs of their own.
-
-        What is grouped follows from the protocol's `runs_per_job`, what of it is run from all tables: the
-        same whichever table is made, so that a run belongs to one job only.
-        """
-        asked = {}
-        for name, table in self["tables"].items():
-            for cell in self.cells(name):
-                if self.refusal(cell) is not None:
-                    continue
-                bits = self.together(cell.protocol, cell.bits)
-                size = self["protocols"][cell.protocol]["runs_per_job"]["seeds"]
-                for seed in table["seeds"]:
-                    key = (cell.protocol, cell.method, bits, seed // size)
-                    asked.setdefault(key, set()).add((cell.bits, seed))
-        alike = {}
-        for (protocol, method, bits, _), runs in asked.items():
-            if len(runs) > 1:
-                alike.setdefault((protocol, bits, tuple(sorted(runs))), []).append(method)
-        return [
-            Group(protocol, tuple(sorted(methods)), bits, runs)
-            for (protocol, bits, runs), methods in sorted(alike.items())
-        ]
-
-    def hyperparameters(self, cell):
-        """The method's hyper-parameters for a cell: defaults, then the protocol's, each then by bits.
-
-        All of a variant's own go over all of its class's.
-        """
-        chosen = {}
-        for entry in self.settings_of(cell.method):
-            for settings in (entry["defaults"], entry["protocols"].get(cell.protocol, {})):
-                chosen |= {name: value for name, value in settings.items() if name != "by_bits"}
-                for bits, change in settings.get("by_bits", {}).items():
-                    if int(bits) == cell.bits:
-                        chosen |= change
-        if "device" in self.metadata(cell.method).parameters:
-            chosen["device"] = self["device"]
-        return chosen
 
     # -- data ----------------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from workflow.protocol_data import Protocol
+from workflow.protocol_data import ProtocolData
 
 NEIGHBOURS = 12
 LONGEST_SIDE = 48  # pixels of a thumbnail
@@ -26,7 +26,7 @@ def collect(cells, dataset_of, settings_of, seed, queries, runs="results/runs"):
     found = {}
     for protocol in dict.fromkeys(protocol for protocol, _, _ in cells):
         folder, settings = dataset_of[protocol], settings_of[protocol]
-        opened = Protocol(f"resources/protocols/{protocol}", folder, settings, f"{folder}/items.npy")
+        opened = ProtocolData(f"resources/protocols/{protocol}", folder, settings, f"{folder}/items.npy")
         split = opened.split
         chosen = np.linspace(0, len(split.query) - 1, min(queries, len(split.query))).round().astype(np.int64)
         affinity = opened.affinity.block(split.query[chosen], split.database)

@@ -24,7 +24,7 @@ def read_description(folder):
     return Description.read(folder, read_json(folder / "dataset.json"))
 
 
-class Protocol:
+class ProtocolData:
     """A protocol's split, affinity, and what methods see, from its folder and its dataset's.
 
     settings: its `affinity`, and the `network` that is trained on images, if any; items: .npy file of what

@@ -13,8 +13,9 @@ import yaml
 
 from workflow import configuration_checks
 from workflow.code_dependencies import code_files
-from workflow.configuration import Cell, load
+from workflow.configuration import load
 from workflow.errors import ConfigurationError
+from workflow.plan import Cell, Plan
 
 ROOT = Path(__file__).parents[2]
 DIGITS = {"dataset": "digits", "split": {"kind": "random", "query": 20, "training": 60}}
@@ -623,7 +624,7 @@ def test_hyperparameters_go_from_general_to_special():
     configuration = load(ROOT, GOOD | {"methods": methods, "device": "auto"})
 
     def chosen(protocol, bits):
-        values = configuration.hyperparameters(Cell(protocol, "talr_ap", bits))
+        values = Plan(configuration).hyperparameters(Cell(protocol, "talr_ap", bits))
         assert values.pop("device") == "auto"
         assert "by_bits" not in values
         return {name: values[name] for name in ("epochs", "tanh_scale", "momentum", "bins")}
@@ -631,7 +632,7 @@ def test_hyperparameters_go_from_general_to_special():
     assert chosen("mine", 8) == {"epochs": 1, "tanh_scale": 3, "momentum": 0.7, "bins": 5}
     assert chosen("mine", 9) == {"epochs": 1, "tanh_scale": 2, "momentum": 0.6, "bins": 5}
     assert chosen("digits", 8) == {"epochs": 1, "tanh_scale": 3, "momentum": 0.5, "bins": 4}
-    assert configuration.hyperparameters(Cell("mine", "lsh", 8)) == {}  # it knows no device
+    assert Plan(configuration).hyperparameters(Cell("mine", "lsh", 8)) == {}  # it knows no device
 
 
 def test_published_scores_of_a_method_that_the_suite_has_not_need_its_title():
@@ -684,7 +685,7 @@ def test_a_variant_has_its_class_s_hyperparameters_with_its_own_on_top():
     configuration = load(ROOT, GOOD | {"methods": VARIANTS})
 
     def chosen(method, protocol, bits):
-        values = configuration.hyperparameters(Cell(protocol, method, bits))
+        values = Plan(configuration).hyperparameters(Cell(protocol, method, bits))
         return {name: values[name] for name in ("epochs", "tanh_scale", "momentum", "bins")}
 
     assert chosen("wide", "mine", 8) == {"epochs": 7, "tanh_scale": 9.0, "momentum": 0.6, "bins": 5}
@@ -717,10 +718,10 @@ def test_a_variant_inherits_what_its_class_states_and_is_known_by_its_own_name()
 
 def test_the_continuation_of_the_appendix_is_talr_ap_whose_scale_increases_to_40():
     configuration = load(ROOT)
-    plain = configuration.hyperparameters(Cell("cifar10_s1", "talr_ap", 24))
-    variant = configuration.hyperparameters(Cell("cifar10_s1", "talr_ap_continuation", 24))
+    plain = Plan(configuration).hyperparameters(Cell("cifar10_s1", "talr_ap", 24))
+    variant = Plan(configuration).hyperparameters(Cell("cifar10_s1", "talr_ap_continuation", 24))
     assert variant == plain | {"tanh_scale_final": 40}
-    assert {cell.protocol for cell in configuration.cells("table_alpha")} == {"cifar10_s1"}
+    assert {cell.protocol for cell in Plan(configuration).cells("table_alpha")} == {"cifar10_s1"}
 
 
 BY_CLASS = '''"""By class: labels only. 2020."""
@@ -742,15 +743,15 @@ def test_cells_are_each_run_once_and_refusals_are_known_beforehand(checkout):
     ]
     table = {"seeds": [3, 1], "methods": ["lsh", "by_class"], "blocks": blocks}
     configuration = load(checkout, {"protocols": {"mine": MINE}, "tables": {"mine": table}})
-    cells = configuration.cells("mine")
-    assert cells == [
+    cells = Plan(configuration).cells("mine")
+    assert cells == (
         Cell("mine", "lsh", 8),
         Cell("mine", "by_class", 8),
         Cell("mine", "by_class", 12),
         Cell("digits_levels", "lsh", 8),
         Cell("digits_levels", "by_class", 8),
-    ]
-    reasons = [configuration.refusal(cell) for cell in cells]
+    )
+    reasons = [Plan(configuration).refusal(cell) for cell in cells]
     assert reasons[:4] == [None] * 4
     assert "by_class" in reasons[4]
     assert "digits_levels" in reasons[4]
@@ -766,7 +767,7 @@ def table(seeds, bits, methods=BOTH, protocol="mine"):
 
 def groups(tables, root=ROOT, **protocols):
     """Groups of these protocols, as (protocol, methods, bits, runs)."""
-    found = load(root, {"protocols": protocols, "tables": tables}).groups()
+    found = Plan(load(root, {"protocols": protocols, "tables": tables})).groups()
     return [(g.protocol, g.methods, g.bits, g.runs) for g in found if g.protocol in protocols]
 
 

@@ -22,6 +22,7 @@ from workflow import downloads
 from workflow.configuration import load
 from workflow.downloads import DownloadError, check, fetch, is_plain, is_trusted, mirrors
 from workflow.errors import ConfigurationError
+from workflow.plan import Plan
 
 ROOT = Path(__file__).parents[2]
 BODY = random.Random(0).randbytes(300_000)
@@ -717,7 +718,7 @@ SKIPS = {
 @pytest.mark.parametrize("given", SKIPS.values(), ids=SKIPS.keys())
 def test_skip_may_be_text(given):
     configuration = load(ROOT, {"skip": given})
-    refusals = {configuration.refusal(cell) for cell in configuration.cells("quick")}
+    refusals = {Plan(configuration).refusal(cell) for cell in Plan(configuration).cells("quick")}
     assert refusals == {"skipped"}
 
 

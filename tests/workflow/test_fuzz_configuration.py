@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from workflow import configuration, configuration_checks
 from workflow.configuration import Configuration, load
 from workflow.errors import ConfigurationError
+from workflow.plan import Plan
 
 ROOT = Path(__file__).parents[2]
 LONGEST = 700  # characters of a line
@@ -183,15 +184,17 @@ def serves(found):
     """Everything that the rules ask of a configuration before anything runs."""
     assert isinstance(found, Configuration)
     json.dumps(found.values, sort_keys=True, allow_nan=False)
-    for group in found.groups():
+    plan = Plan(found)
+    for group in plan.groups():
         assert len(group.runs) > 1
     for table in found["tables"]:
-        for cell in found.cells(table):
-            assert found.refusal(cell) is None or isinstance(found.refusal(cell), str)
-            json.dumps(found.hyperparameters(cell), allow_nan=False)
+        for cell in plan.cells(table):
+            assert plan.refusal(cell) is None or isinstance(plan.refusal(cell), str)
+            json.dumps(plan.hyperparameters(cell), allow_nan=False)
             assert str(cell.bits).isdigit()
-            found.end_to_end(cell)
-            found.has_pictures(cell.protocol)
+            plan.end_to_end(cell.protocol, cell.method)
+            plan.has_pictures(cell.protocol)
+        json.dumps(plan.table_settings(table), allow_nan=False)
         assert all(str(seed).isdigit() for seed in found["tables"][table]["seeds"])
     found.sources.to_download()
     for line, _ in found.sources.missing().values():

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 from datasets import affinity
-from workflow.protocol_data import Protocol
+from workflow.protocol_data import ProtocolData
 
 
 @pytest.fixture
 def protocol():
-    """A `Protocol` of 700 vectors with levels of distance, one of which needs more than a byte."""
+    """A `ProtocolData` of 700 vectors with levels of distance, one of which needs more than a byte."""
     features = np.random.default_rng(0).normal(size=(700, 3)).astype(np.float32)
     spec = {"kind": "distance_levels", "percentiles": [50, 5], "levels": [1, 300]}
-    made = object.__new__(Protocol)
+    made = object.__new__(ProtocolData)
     made.affinity = affinity.make(spec, None, features, np.arange(700))
     made._kept = None
     return made

@@ -72,7 +72,7 @@ def what_ran(before, after):
     return trained, scored, others
 
 
-TABLE_FILES = {f"results/tiny{ending}" for ending in ENDINGS}
+TABLE_FILES = {f"results/tiny{ending}" for ending in (*ENDINGS, ".json")}
 
 
 # -- what a run makes --------------------------------------------------------------------------------------
@@ -408,17 +408,11 @@ EDITS = {
     "reporting/latex.py": ({"collect_table"}, set()),
     "reporting/page.py": (set(), set()),
     "datasets/digits.py": (set(), set()),
-    "datasets/splits.py": (
-        {
-            "split_protocol",
-            "normalise_features",
-            "affinity_thresholds",
-            "train_and_encode",
-            "score_codes",
-            "collect_table",
-        },
+    "datasets/splits/per_class.py": (
+        {"split_protocol", "normalise_features", "train_and_encode", "score_codes", "collect_table"},
         {"lsh", "talr_ap"},
     ),
+    "datasets/affinity/class_.py": ({"train_and_encode", "score_codes", "collect_table"}, {"lsh", "talr_ap"}),
 }
 
 

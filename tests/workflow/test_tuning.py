@@ -7,7 +7,7 @@ import pytest
 
 from datasets import affinity
 from methods._catalogue import load_class
-from workflow.protocol_data import Protocol
+from workflow.protocol_data import ProtocolData
 from workflow.tuning import KEEP, REPEATS, draw_trials, partition, search, validation_score
 
 SPACE = {"learning_rate": [0.1, 0.2, 0.4], "bins": [4, 8], "iterations": [5, 10], "unknown_to_all": [1]}
@@ -63,7 +63,7 @@ def protocol():
     labels = np.repeat(np.arange(4), 50)
     features = (np.eye(4)[labels] + 0.3 * rng.standard_normal((200, 4))).astype(np.float32)
     training = np.sort(rng.permutation(200)[:120])
-    made = object.__new__(Protocol)
+    made = object.__new__(ProtocolData)
     made.items, made.labels = _Guarded(features, training), labels
     made.affinity = affinity.make({"kind": "class"}, labels)
     made.split = SimpleNamespace(training=training)

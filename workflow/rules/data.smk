@@ -7,13 +7,14 @@ rule download:
     log:
         "results/logs/download/{file}.log",
     wildcard_constraints:
-        # A file that is there is never made again: Snakemake would remove it first.
-        file=one_of(TO_DOWNLOAD),
-    retries: 0  # it tries again by itself, from where it was
+        # A file that exists is never an output: Snakemake would remove it first.
+        file=one_of(PLAN.downloads),
+    retries: 0  # the download itself retries, and resumes
     conda:
         "../../environment.yml"
     params:
-        settings=download_settings,
+        # Not compared: what was made of a file that has been removed stays valid if a mirror has moved.
+        settings=settings(PLAN.download_settings, compared=False),
     message:
         "Download {wildcards.file}"
     shell:
@@ -21,26 +22,10 @@ rule download:
         " --output {output:q}"
 
 
-rule refuse_missing_source:
-    output:
-        "{source}",
-    log:
-        "results/logs/refuse_missing_source/{source}.log",
-    wildcard_constraints:
-        source=one_of(path for path, _, _ in MISSING),
-    priority: refuse_missing
-    conda:
-        "../../environment.yml"
-    message:
-        "Never run: its priority ends with all that is missing"
-    shell:
-        "exit 1"
-
-
 rule load_dataset:
     input:
-        sources=dataset_sources,
-        code=lambda wildcards: code(f"datasets.{entry('datasets', wildcards.dataset)['loader']}"),
+        sources=of(PLAN.dataset_sources),
+        code=of(PLAN.dataset_code),
     output:
         vectors="resources/datasets/{dataset}/items.npy",
         labels="resources/datasets/{dataset}/labels.npy",
@@ -53,7 +38,7 @@ rule load_dataset:
     conda:
         "../../environment.yml"
     params:
-        settings=dataset_settings,
+        settings=settings(PLAN.dataset_settings),
         folder=subpath(output.card, parent=True),
     message:
         "Dataset {wildcards.dataset}"
@@ -64,10 +49,10 @@ rule load_dataset:
 
 rule split_protocol:
     input:
-        card=lambda wildcards: (entry("protocols", wildcards.protocol), checked_dataset_card(wildcards))[1],
-        labels=lambda wildcards: f"{dataset_folder(wildcards)}/labels.npy",
-        given=lambda wildcards: f"{dataset_folder(wildcards)}/given_split.npy",
-        code=lambda wildcards: code("datasets.splits", split_module(wildcards)),
+        card=of(PLAN.dataset_card),
+        labels=of(PLAN.labels),
+        given=of(PLAN.given_split),
+        code=of(PLAN.split_code),
     output:
         split="resources/protocols/{protocol}/split.npz",
         card="resources/protocols/{protocol}/split.json",
@@ -78,8 +63,8 @@ rule split_protocol:
     conda:
         "../../environment.yml"
     params:
-        settings=split_settings,
-        dataset=dataset_folder,
+        settings=settings(PLAN.split_settings),
+        dataset=of(PLAN.dataset_folder),
         folder=subpath(output.card, parent=True),
     message:
         "Split of protocol {wildcards.protocol}"

@@ -3,7 +3,7 @@
 
 rule check_weights:
     input:
-        weights=network_weights,
+        weights=of(PLAN.network_weights),
     output:
         "resources/networks/{network}.json",
     log:
@@ -11,7 +11,7 @@ rule check_weights:
     conda:
         "../../environment.yml"
     params:
-        settings=weights_settings,
+        settings=settings(PLAN.weights_settings),
     message:
         "Network {wildcards.network}: check its weights"
     shell:
@@ -22,22 +22,22 @@ rule check_weights:
 rule extract_features:
     input:
         images="resources/datasets/{dataset}/items.npy",
-        weights=network_weights,
-        checked=network_check,
-        code=network_code,
+        weights=of(PLAN.network_weights),
+        checked=of(PLAN.network_check),
+        code=of(PLAN.network_code),
     output:
         "resources/features/{dataset}/{network}.npy",
     log:
         "results/logs/extract_features/{dataset}/{network}.log",
     conda:
         "../../environment.yml"
-    threads: CONFIGURATION["threads"]["train"]
+    threads: PLAN["threads"]["train"]
     resources:
-        mem_mb=asked("memory_mb", "train"),
-        runtime=asked("minutes", "train"),
-        gpu=0 if CONFIGURATION["device"] == "cpu" else 1,
+        mem_mb=resource("memory_mb", "train"),
+        runtime=resource("minutes", "train"),
+        gpu=0 if PLAN["device"] == "cpu" else 1,
     params:
-        settings=network_settings,
+        settings=settings(PLAN.network_settings),
     message:
         "Dataset {wildcards.dataset}: features of {wildcards.network}"
     shell:
@@ -46,21 +46,23 @@ rule extract_features:
         " --images {input.images:q} --weights {input.weights:q} --output {output:q}"
 
 
+# A group of its own: between the group of splits and these jobs features may have to be extracted, and a group
+# that depends on itself by way of a job outside of it can never start.
 rule normalise_features:
     input:
-        seen=protocol_items,
+        seen=of(PLAN.protocol_items),
         split="resources/protocols/{protocol}/split.npz",
-        code=code("datasets.inputs"),
+        code=PLAN.code("datasets.inputs"),
     output:
         "resources/protocols/{protocol}/features.npy",
     log:
         "results/logs/normalise_features/{protocol}.log",
     group:
-        "prepare"
+        "features"
     conda:
         "../../environment.yml"
     params:
-        settings=feature_settings,
+        settings=settings(PLAN.feature_settings),
     message:
         "Features of protocol {wildcards.protocol}"
     shell:
@@ -70,24 +72,24 @@ rule normalise_features:
 
 rule affinity_thresholds:
     input:
-        features=affinity_features,
-        labels=lambda wildcards: f"{dataset_folder(wildcards)}/labels.npy",
+        features="resources/protocols/{protocol}/features.npy",
+        labels=of(PLAN.labels),
         split="resources/protocols/{protocol}/split.npz",
-        code=lambda wildcards: code("datasets.affinity", affinity_module(wildcards)),
+        code=of(PLAN.affinity_code),
     output:
         "resources/protocols/{protocol}/affinity.json",
     log:
         "results/logs/affinity_thresholds/{protocol}.log",
     group:
-        "prepare"
+        "features"
     conda:
         "../../environment.yml"
     params:
-        settings=affinity_settings,
-        dataset=dataset_folder,
+        settings=settings(PLAN.affinity_settings),
+        dataset=of(PLAN.dataset_folder),
     message:
         "Affinity of protocol {wildcards.protocol}"
     shell:
         "exec python -m workflow.scripts.affinity_thresholds --log {log:q} --settings {params.settings:q}"
-        " --name {wildcards.protocol} --dataset {params.dataset:q} --features {input.features:q}"
+        " --name {wildcards.protocol} --dataset {params.dataset:q}"
         " --split {input.split:q} --output {output:q}"

@@ -3,11 +3,22 @@
 
 rule collect_table:
     input:
-        runs=lambda wildcards: table_runs(wildcards, "run.json"),
-        scores=lambda wildcards: table_runs(wildcards, "scores.json"),
-        code=code("reporting.claims", "reporting.markdown", "reporting.latex"),
+        runs=of(PLAN.table_runs, names=("run.json", "scores.json", "per_query.npz")),
+        code=PLAN.code("reporting.claims", "reporting.table_files"),
     output:
-        multiext("results/{table}", ".csv", ".tidy.csv", ".statistics.csv", ".claims.csv", ".md", ".tex"),
+        report(
+            "results/{table}.csv",
+            caption="../report/table.rst",
+            category="Tables",
+            labels={"table": "{table}", "file": "scores"},
+        ),
+        report(
+            "results/{table}.claims.csv",
+            caption="../report/claims.rst",
+            category="Tables",
+            labels={"table": "{table}", "file": "claims"},
+        ),
+        multiext("results/{table}", ".tidy.csv", ".statistics.csv", ".md", ".tex", ".json"),
     log:
         "results/logs/collect_table/{table}.log",
     group:
@@ -15,7 +26,7 @@ rule collect_table:
     conda:
         "../../environment.yml"
     params:
-        settings=lambda wildcards: as_json(table_settings(wildcards)),
+        settings=settings(PLAN.table_settings),
         stem=subpath(output[0], strip_suffix=".csv"),
     message:
         "Table {wildcards.table}"
@@ -26,9 +37,9 @@ rule collect_table:
 
 rule paper_tie_ranges:
     input:
-        multiext("results/figures/tie_ranges_figure4", ".pdf", ".svg", ".png"),
+        multiext("results/figures/tie_ranges_figure4", *FIGURE_ENDINGS),
     output:
-        multiext("results/figures/tie_ranges", ".pdf", ".svg", ".png"),
+        multiext("results/figures/tie_ranges", *FIGURE_ENDINGS),
     log:
         "results/logs/paper_tie_ranges.log",
     conda:
@@ -44,22 +55,27 @@ rule paper_tie_ranges:
 
 rule plot_figure:
     input:
-        runs=lambda wildcards: table_runs(wildcards, "run.json"),
-        scores=lambda wildcards: table_runs(wildcards, "scores.json"),
-        code=lambda wildcards: code(f"reporting.figures.{wildcards.figure}"),
+        runs=of(PLAN.figure_runs),
+        code=of(PLAN.figure_code),
     output:
-        multiext("results/figures/{figure}_{table}", ".pdf", ".svg", ".png"),
+        report(
+            "results/figures/{figure}_{table}.svg",
+            caption="../report/figure.rst",
+            category="Figures",
+            labels={"table": "{table}", "figure": "{figure}"},
+        ),
+        multiext("results/figures/{figure}_{table}", ".pdf", ".png"),
     log:
         "results/logs/plot_figure/{figure}_{table}.log",
     wildcard_constraints:
-        figure=one_of(FIGURES),
+        figure=one_of(figures.names()),
     group:
         "publish"
     conda:
         "../../environment.yml"
     params:
-        settings=lambda wildcards: as_json(table_settings(wildcards)),
-        stem=subpath(output[0], strip_suffix=".pdf"),
+        settings=settings(PLAN.table_settings),
+        stem=subpath(output[0], strip_suffix=".svg"),
     message:
         "Figure {wildcards.figure} of table {wildcards.table}"
     shell:
@@ -69,8 +85,8 @@ rule plot_figure:
 
 rule collect_gallery:
     input:
-        gallery_inputs,
-        code=code("workflow.gallery_data"),
+        of(PLAN.gallery_files),
+        code=PLAN.code("workflow.gallery_data"),
     output:
         "results/galleries/{table}.npz",
     log:
@@ -80,7 +96,7 @@ rule collect_gallery:
     conda:
         "../../environment.yml"
     params:
-        settings=gallery_settings,
+        settings=settings(PLAN.gallery_settings),
     message:
         "Gallery of table {wildcards.table}"
     shell:
@@ -91,9 +107,15 @@ rule collect_gallery:
 rule plot_gallery:
     input:
         gallery="results/galleries/{table}.npz",
-        code=code("reporting.gallery"),
+        code=PLAN.code("reporting.gallery"),
     output:
-        multiext("results/figures/gallery_{table}", ".pdf", ".svg", ".png"),
+        report(
+            "results/figures/gallery_{table}.svg",
+            caption="../report/gallery.rst",
+            category="Figures",
+            labels={"table": "{table}", "figure": "gallery"},
+        ),
+        multiext("results/figures/gallery_{table}", ".pdf", ".png"),
     log:
         "results/logs/plot_gallery/{table}.log",
     group:
@@ -101,8 +123,8 @@ rule plot_gallery:
     conda:
         "../../environment.yml"
     params:
-        settings=lambda wildcards: as_json(table_settings(wildcards)),
-        stem=subpath(output[0], strip_suffix=".pdf"),
+        settings=settings(PLAN.table_settings),
+        stem=subpath(output[0], strip_suffix=".svg"),
     message:
         "Figure of the gallery of table {wildcards.table}"
     shell:
@@ -112,15 +134,10 @@ rule plot_gallery:
 
 rule render_page:
     input:
-        runs=lambda wildcards: page_files(wildcards, "run.json"),
-        scores=lambda wildcards: page_files(wildcards, "scores.json"),
-        galleries=page_galleries,
-        code=code(
-            "reporting.page",
-            "reporting.gallery",
-            *[f"reporting.figures.{name}" for name in FIGURES],
-        ),
-        templates=[os.path.relpath(file) for file in PAGE_PARTS],
+        published=of(PLAN.page_published),
+        runs=of(PLAN.page_runs),
+        code=PLAN.code("reporting.page", "reporting.gallery"),
+        templates=PLAN.page_templates(),
     output:
         "results/{page}.html",
     log:
@@ -130,9 +147,26 @@ rule render_page:
     conda:
         "../../environment.yml"
     params:
-        settings=page_settings,
+        settings=settings(PLAN.page_settings, configfiles=workflow.overwrite_configfiles),
     message:
         "Page results/{wildcards.page}.html"
     shell:
         "exec python -m workflow.scripts.render_page --log {log:q} --settings {params.settings:q}"
         " --output {output:q}"
+
+
+rule refuse_unknown_result:
+    input:
+        of(PLAN.refuse_unknown),
+    output:
+        "results/{unknown}",
+    log:
+        "results/logs/refuse_unknown_result/{unknown}.log",
+    wildcard_constraints:
+        unknown=PLAN.unknown_results(),
+    conda:
+        "../../environment.yml"
+    message:
+        "Never run: its input function ends with the known names"
+    shell:
+        "exit 1"

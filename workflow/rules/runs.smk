@@ -1,25 +1,24 @@
 # Training sets -> codes: one run per protocol, method, code length and seed. A job makes one run, or a group.
 
 
-for job in run_jobs():
+for job in PLAN.run_jobs():
 
     rule:
         name:
             f"train_and_encode{job.name}"
         input:
-            seen=run_items,
-            weights=of_trained(network_weights),
-            checked=of_trained(network_check),
-            distances=affinity_features,
-            affinity="resources/protocols/{protocol}/affinity.json",
+            seen=of(PLAN.run_items),
+            weights=of(PLAN.run_weights),
+            checked=of(PLAN.run_check),
+            affinity=of(PLAN.affinity_files),
             split="resources/protocols/{protocol}/split.npz",
-            labels=lambda wildcards: f"{dataset_folder(wildcards)}/labels.npy",
-            code=method_code,
+            labels=of(PLAN.labels),
+            code=of(PLAN.run_code),
         output:
             expand(
                 "results/runs/{{protocol}}/{{method}}/{run}/{file}",
                 run=job.runs,
-                file=["codes.npz", "model.npz", "training.jsonl", "run.json"],
+                file=TRAINED,
             ),
         log:
             f"results/logs/train_and_encode/{{protocol}}/{{method}}/{job.log}.log",
@@ -28,19 +27,19 @@ for job in run_jobs():
         wildcard_constraints:
             protocol=job.protocols,
             method=job.methods,
-        priority: training_priority(job.runs)
+        priority: of(PLAN.training_priority, runs=job.runs)
         conda:
             "../../environment.yml"
-        threads: CONFIGURATION["threads"]["train"]
+        threads: PLAN["threads"]["train"]
         resources:
-            mem_mb=asked("memory_mb", "train"),
-            runtime=asked("minutes", "train"),
-            gpu=gpus,
+            mem_mb=resource("memory_mb", "train"),
+            runtime=resource("minutes", "train"),
+            gpu=of(PLAN.gpus),
         params:
-            settings=run_settings(job.together),
-            dataset=dataset_folder,
+            settings=settings(PLAN.run_settings, together=job.together),
+            dataset=of(PLAN.dataset_folder),
             protocol=subpath(input.split, parent=True),
-            folder=method_folder,
+            folder=subpath(output[0], ancestor=3),
             runs=runs_of_job,
         message:
             f"{{wildcards.protocol}}: train {{wildcards.method}}, {job.words}"
@@ -49,21 +48,3 @@ for job in run_jobs():
             " --settings {params.settings:q} --protocol {wildcards.protocol} --method {wildcards.method}"
             " --runs {params.runs} --dataset {params.dataset:q} --protocol-folder {params.protocol:q}"
             " --folder {params.folder:q} --items {input.seen:q} --weights {input.weights:q}"
-
-
-rule refuse_unknown_protocol:
-    input:
-        lambda wildcards: entry("protocols", wildcards.protocol)["dataset"],
-    output:
-        "results/runs/{protocol}/{method}/{bits}/{seed}/{file}",
-    log:
-        "results/logs/refuse_unknown_protocol/{protocol}/{method}/{bits}/{seed}/{file}.log",
-    wildcard_constraints:
-        protocol=UNKNOWN_PROTOCOL,
-        file=r"[a-z_]+\.[a-z]+",
-    conda:
-        "../../environment.yml"
-    message:
-        "Never run: its input function ends with the known names"
-    shell:
-        "exit 1"

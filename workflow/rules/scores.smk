@@ -1,7 +1,7 @@
 # Codes -> scores, per query and averaged.
 
 
-for job in run_jobs(in_parts=False):
+for job in PLAN.run_jobs(in_parts=False):
 
     rule:
         name:
@@ -12,16 +12,15 @@ for job in run_jobs(in_parts=False):
                 run=job.runs,
                 file=["codes.npz", "run.json"],
             ),
-            distances=affinity_features,
-            affinity="resources/protocols/{protocol}/affinity.json",
+            affinity=of(PLAN.affinity_files),
             split="resources/protocols/{protocol}/split.npz",
-            labels=lambda wildcards: f"{dataset_folder(wildcards)}/labels.npy",
-            code=code("tiebench.scoring", "tiebench._popcount", "tiebench._ap_at_k"),
+            labels=of(PLAN.labels),
+            code=of(PLAN.score_code),
         output:
             expand(
                 "results/runs/{{protocol}}/{{method}}/{run}/{file}",
                 run=job.runs,
-                file=["scores.json", "per_query.npz"],
+                file=SCORED,
             ),
         log:
             f"results/logs/score_codes/{{protocol}}/{{method}}/{job.log}.log",
@@ -32,15 +31,15 @@ for job in run_jobs(in_parts=False):
             "score"
         conda:
             "../../environment.yml"
-        threads: CONFIGURATION["threads"]["score"]
+        threads: PLAN["threads"]["score"]
         resources:
-            mem_mb=asked("memory_mb", "score"),
-            runtime=asked("minutes", "score"),
+            mem_mb=resource("memory_mb", "score"),
+            runtime=resource("minutes", "score"),
         params:
-            settings=score_settings,
-            dataset=dataset_folder,
+            settings=settings(PLAN.score_settings),
+            dataset=of(PLAN.dataset_folder),
             protocol=subpath(input.split, parent=True),
-            folder=method_folder,
+            folder=subpath(output[0], ancestor=3),
             runs=runs_of_job,
         message:
             f"{{wildcards.protocol}}: score {{wildcards.method}}, {job.words}"
@@ -54,65 +53,64 @@ rule count_part:
     input:
         codes="results/runs/{protocol}/{method}/{bits}/{seed}/codes.npz",
         run="results/runs/{protocol}/{method}/{bits}/{seed}/run.json",
-        distances=affinity_features,
-        affinity="resources/protocols/{protocol}/affinity.json",
+        affinity=of(PLAN.affinity_files),
         split="resources/protocols/{protocol}/split.npz",
-        labels=lambda wildcards: f"{dataset_folder(wildcards)}/labels.npy",
-        code=code("tiebench.parts", "tiebench._popcount"),
+        labels=of(PLAN.labels),
+        code=of(PLAN.part_code),
     output:
         temp("results/runs/{protocol}/{method}/{bits}/{seed}/parts/{part}.npz"),
     log:
         "results/logs/count_part/{protocol}/{method}/{bits}/{seed}/{part}.log",
     wildcard_constraints:
-        protocol=one_of(IN_PARTS),
+        protocol=one_of(PLAN.protocols_in_parts()),
         part=r"\d+",
     group:
         "score"
     conda:
         "../../environment.yml"
-    threads: CONFIGURATION["threads"]["score"]
+    threads: PLAN["threads"]["score"]
     resources:
-        mem_mb=asked("memory_mb", "score"),
-        runtime=asked("minutes", "score"),
+        mem_mb=resource("memory_mb", "score"),
+        runtime=resource("minutes", "score"),
     params:
-        settings=score_settings,
-        dataset=dataset_folder,
+        settings=settings(PLAN.score_settings),
+        dataset=of(PLAN.dataset_folder),
         protocol=subpath(input.split, parent=True),
         run=subpath(input.run, parent=True),
-        part=lambda wildcards: f"{wildcards.part}/{database_parts(wildcards)}",
+        parts=of(PLAN.database_parts),
     message:
-        "{wildcards.protocol}: count {wildcards.method}, {wildcards.bits} bits, seed {wildcards.seed}, part {params.part}"
+        "{wildcards.protocol}: count {wildcards.method}, {wildcards.bits} bits, seed {wildcards.seed},"
+        " part {wildcards.part} of {params.parts}"
     shell:
         "exec python -m workflow.scripts.count_part --log {log:q} --threads {threads}"
         " --settings {params.settings:q} --dataset {params.dataset:q} --protocol-folder {params.protocol:q}"
-        " --run {params.run:q} --part {params.part} --output {output:q}"
+        " --run {params.run:q} --part {wildcards.part}/{params.parts} --output {output:q}"
 
 
 rule score_parts:
     input:
         run="results/runs/{protocol}/{method}/{bits}/{seed}/run.json",
-        parts=lambda wildcards: [
-            f"results/runs/{{protocol}}/{{method}}/{{bits}}/{{seed}}/parts/{part}.npz"
-            for part in range(1, database_parts(wildcards) + 1)
-        ],
-        code=code("tiebench.parts", "tiebench.scoring", "tiebench._ap_at_k"),
+        parts=of(PLAN.part_files),
+        code=PLAN.code("tiebench.parts", "tiebench.scoring", "tiebench._ap_at_k"),
     output:
         "results/runs/{protocol}/{method}/{bits}/{seed}/scores.json",
         "results/runs/{protocol}/{method}/{bits}/{seed}/per_query.npz",
     log:
         "results/logs/score_parts/{protocol}/{method}/{bits}/{seed}.log",
     wildcard_constraints:
-        protocol=one_of(IN_PARTS),
+        protocol=one_of(PLAN.protocols_in_parts()),
     conda:
         "../../environment.yml"
     resources:
-        mem_mb=asked("memory_mb", "score"),
-        runtime=asked("minutes", "score"),
+        mem_mb=resource("memory_mb", "score"),
+        runtime=resource("minutes", "score"),
     params:
-        settings=score_settings,
+        settings=settings(PLAN.score_settings),
         run=subpath(input.run, parent=True),
+        # Not compared: the scores do not depend on the number of parts.
+        parts=lambda wildcards, output: PLAN.database_parts(wildcards.protocol),
     message:
         "{wildcards.protocol}: score {wildcards.method}, {wildcards.bits} bits, seed {wildcards.seed}, from parts"
     shell:
         "exec python -m workflow.scripts.score_parts --log {log:q} --settings {params.settings:q}"
-        " --run {params.run:q} --parts {input.parts:q}"
+        " --run {params.run:q} --parts {params.parts}"

@@ -3,13 +3,12 @@
 
 rule tune_method:
     input:
-        seen=tuned(run_items),
-        weights=tuned(of_trained(network_weights)),
-        checked=tuned(of_trained(network_check)),
-        distances=tuned(affinity_features),
-        affinity=tuning_file("affinity.json"),
-        split=tuning_file("split.npz"),
-        code=method_code,
+        seen=of(PLAN.tuning_items),
+        weights=of(PLAN.tuning_weights),
+        checked=of(PLAN.tuning_check),
+        affinity=of(PLAN.tuning_affinity),
+        split=of(PLAN.tuning_file, name="split.npz"),
+        code=of(PLAN.tuning_code),
     output:
         trials="results/tuning/{tuning}/{method}/{bits}.csv",
         chosen="results/tuning/{tuning}/{method}/{bits}.json",
@@ -17,14 +16,14 @@ rule tune_method:
         "results/logs/tune_method/{tuning}/{method}/{bits}.log",
     conda:
         "../../environment.yml"
-    threads: CONFIGURATION["threads"]["train"]
+    threads: PLAN["threads"]["train"]
     resources:
-        mem_mb=asked("memory_mb", "train"),
-        runtime=asked("minutes", "train"),
-        gpu=gpus,
+        mem_mb=resource("memory_mb", "train"),
+        runtime=resource("minutes", "train"),
+        gpu=of(PLAN.gpus),
     params:
-        settings=tuning_settings,
-        dataset=tuning_dataset,
+        settings=settings(PLAN.tuning_settings),
+        dataset=of(PLAN.tuning_dataset),
         folder=subpath(input.split, parent=True),
     message:
         "Tuning {wildcards.tuning}: {wildcards.method}, {wildcards.bits} bits"
@@ -38,7 +37,7 @@ rule tune_method:
 
 rule collect_tuning:
     input:
-        tuning_choices,
+        of(PLAN.tuning_choices),
     output:
         "results/tuning/{tuning}.yaml",
     log:
@@ -46,9 +45,9 @@ rule collect_tuning:
     conda:
         "../../environment.yml"
     params:
-        settings=lambda wildcards: as_json({"tuning": entry("tuning", wildcards.tuning)}),
+        settings=settings(PLAN.collected_tuning),
     message:
         "Hyper-parameters of tuning {wildcards.tuning}"
     shell:
         "exec python -m workflow.scripts.collect_tuning --log {log:q} --settings {params.settings:q}"
-        " --name {wildcards.tuning} --chosen {input:q} --output {output:q}"
+        " --name {wildcards.tuning} --output {output:q}"

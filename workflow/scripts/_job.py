@@ -29,8 +29,15 @@ def parser(rule):
     arguments = argparse.ArgumentParser(f"python -m workflow.scripts.{rule}")
     arguments.add_argument("--log", required=True)
     arguments.add_argument("--threads", type=int, default=1)
-    arguments.add_argument("--settings", type=json.loads, default={}, help="JSON")
+    arguments.add_argument("--settings", type=_read_settings, default={}, help="JSON file")
     return arguments
+
+
+def _read_settings(path):
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise argparse.ArgumentTypeError(f"settings cannot be read: {path}: {error}") from error
 
 
 def add_runs(arguments):

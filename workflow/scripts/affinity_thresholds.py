@@ -25,7 +25,6 @@ if __name__ == "__main__":
     arguments = _job.parser("affinity_thresholds")
     arguments.add_argument("--name", required=True)
     arguments.add_argument("--dataset", required=True, help="folder of the dataset")
-    arguments.add_argument("--features", nargs="*", default=[], help="for affinities from distances")
     arguments.add_argument("--split", required=True)
     arguments.add_argument("--output", required=True)
     _job.run(work, arguments)

@@ -1,4 +1,4 @@
-"""Scores to a table: CSV, tidy CSV, statistics, claims, Markdown and LaTeX."""
+"""Scores to a table: CSV, tidy CSV, statistics, claims, Markdown, LaTeX, and its settings for reporting."""
 
 from workflow.scripts import _job
 
@@ -6,7 +6,7 @@ from workflow.scripts import _job
 def work(options):
     from reporting import claims, frames, statistics, table_files
     from reporting.records import table_records
-    from tiebench.files import write_text
+    from tiebench.files import write_json, write_text
 
     settings = options.settings
     table = settings["table"]
@@ -16,6 +16,7 @@ def work(options):
     judged = claims.judge(settings["claims"], table, records)
     for ending, text in table_files.table_files(table, tidy, compared, judged).items():
         write_text(f"{options.stem}{ending}", text)
+    write_json(f"{options.stem}.json", settings)
     for row in tidy[tidy["status"] != "done"].itertuples():
         _job.log.warning(
             "%s/%s/%d bits is %s: %s", row.protocol, row.method, row.bits, row.status, row.reason

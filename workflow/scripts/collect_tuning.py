@@ -10,7 +10,7 @@ def work(options):
 
     tuning = options.settings["tuning"]
     methods = {}
-    for path in options.chosen:
+    for path in options.settings["chosen"]:
         choice = read_json(path)
         entry = methods.setdefault(choice["method"], {"protocols": {tuning["protocol"]: {"by_bits": {}}}})
         entry["protocols"][tuning["protocol"]]["by_bits"][choice["bits"]] = choice["settings"]
@@ -21,6 +21,5 @@ def work(options):
 if __name__ == "__main__":
     arguments = _job.parser("collect_tuning")
     arguments.add_argument("--name", required=True)
-    arguments.add_argument("--chosen", nargs="+", required=True)
     arguments.add_argument("--output", required=True)
     _job.run(work, arguments)

@@ -7,10 +7,10 @@ def work(options):
     from tiebench import parts
     from tiebench.files import read_json, replaced
     from tiebench.hamming import joint_histograms
-    from workflow.protocol_data import Protocol
+    from workflow.protocol_data import ProtocolData
     from workflow.run_records import read_codes
 
-    protocol = Protocol(options.protocol_folder, options.dataset, options.settings)
+    protocol = ProtocolData(options.protocol_folder, options.dataset, options.settings)
     part, of = parts.parse(options.part)
     with _job.named(options.run), replaced(options.output) as path:
         record = read_json(f"{options.run}/run.json")

@@ -18,6 +18,7 @@ def work(options):
         description = loader.load([Path(p) for p in options.sources], folder, **settings["options"])
         metadata = description.metadata()
         metadata["fingerprint"] = fingerprint(folder / name for name in ("items.npy", "labels.npy"))
+        metadata["made_from"] = settings
         write_json(folder / "dataset.json", metadata)
     if description.ids is None:  # of an earlier version of the sources
         Path(options.folder, "ids.npy").unlink(missing_ok=True)

@@ -6,11 +6,11 @@ from workflow.scripts import _job
 def work(options):
     from tiebench.files import read_json
     from tiebench.scoring import score_codes
-    from workflow.protocol_data import Protocol
+    from workflow.protocol_data import ProtocolData
     from workflow.run_records import read_codes, write_scores
 
     settings = options.settings
-    protocol = Protocol(options.protocol_folder, options.dataset, settings)
+    protocol = ProtocolData(options.protocol_folder, options.dataset, settings)
     split = protocol.split
     # Distances cost more than scoring: the runs of a job share them.
     affinity = protocol.scoring_affinity(keep=len(options.runs) > 1)

@@ -6,7 +6,7 @@ from workflow.scripts import _job
 def work(options):
     settings = options.settings
     from methods._catalogue import load_class
-    from workflow.protocol_data import Protocol
+    from workflow.protocol_data import ProtocolData
 
     method_class = load_class(settings["class"])
     if hasattr(method_class, "device"):
@@ -14,7 +14,7 @@ def work(options):
 
         torch.set_num_threads(options.threads)
     weights = options.weights[0] if options.weights else None
-    protocol = Protocol(options.protocol_folder, options.dataset, settings, options.items, weights)
+    protocol = ProtocolData(options.protocol_folder, options.dataset, settings, options.items, weights)
     decided = _decided_by(settings["class"], settings.get("network"), weights)
     commit = _git_commit()
     for name in options.runs:

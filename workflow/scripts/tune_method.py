@@ -12,7 +12,7 @@ def work(options):
 
     from methods._catalogue import load_class
     from tiebench.files import write_json, write_text
-    from workflow.protocol_data import Protocol
+    from workflow.protocol_data import ProtocolData
     from workflow.tuning import draw_trials, search, validation_score
 
     tuning = settings["tuning"]
@@ -22,7 +22,7 @@ def work(options):
 
         torch.set_num_threads(options.threads)
     weights = options.weights[0] if options.weights else None
-    protocol = Protocol(options.protocol_folder, options.dataset, settings, options.items, weights)
+    protocol = ProtocolData(options.protocol_folder, options.dataset, settings, options.items, weights)
     parameters = method_class(bits=options.bits).hyperparameters()
     trials = draw_trials(tuning["space"], parameters, tuning["trials"], tuning["seed"])
     title = f"{options.name}/{options.method}/{options.bits} bits"

@@ -1,0 +1,332 @@
+"""The plan: from configuration to settings, groups, figures and missing sources, without running anything."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from reporting.table_files import ENDINGS
+from workflow.configuration import load
+from workflow.errors import ConfigurationError
+from workflow.plan import SCORED, TABLE_ENDINGS, TRAINED, Cell, Needs, Plan, runs_of, write_settings
+
+from conftest import ROOT, TINY  # isort: skip
+
+
+@pytest.fixture
+def plan(tmp_path, monkeypatch, tiny):
+    """A function that makes the plan of a configuration, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TIEBENCH_RESOURCES", str(tmp_path / "sources"))
+    (tmp_path / "sources").mkdir()
+
+    def make(config=tiny):
+        return Plan(load(ROOT, config))
+
+    return make
+
+
+def place(*paths):
+    for path in paths:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).touch()
+
+
+def place_run(protocol="tiny", method="lsh", bits=8, seed=0, names=(*TRAINED, *SCORED)):
+    place(*(f"results/runs/{protocol}/{method}/{bits}/{seed}/{name}" for name in names))
+
+
+def place_table(names=(*TRAINED, *SCORED)):
+    for method in ("lsh", "talr_ap"):
+        for bits in (8, 11):
+            for seed in (0, 1):
+                place_run("tiny", method, bits, seed, names)
+
+
+# -- settings ----------------------------------------------------------------------------------------------
+
+
+def test_settings_are_written_once_to_a_file_named_for_their_content(tmp_path):
+    folder = tmp_path / "a" / "settings"
+    path = Path(write_settings({"b": [1, 2], "a": None}, folder))
+    assert re.fullmatch(r"[0-9a-f]{16}\.json", path.name)
+    assert json.loads(path.read_text()) == {"a": None, "b": [1, 2]}
+    before = path.stat()
+    assert write_settings({"a": None, "b": [1, 2]}, folder) == str(path)
+    assert (path.stat().st_ino, path.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+    assert write_settings({"a": None, "b": [2, 1]}, folder) != str(path)
+    assert len(list(folder.iterdir())) == 2
+
+
+def test_settings_of_a_run_have_each_length_of_its_job_and_survive_json(plan, tiny):
+    tiny["methods"]["talr_ap"]["protocols"]["tiny"]["by_bits"] = {11: {"epochs": 3}}
+    found = json.loads(json.dumps(plan().run_settings("tiny", "talr_ap", together=(8, 11))))
+    assert found["class"] == "talr_ap" and found["network"] is None
+    assert [found["hyperparameters"][bits]["epochs"] for bits in ("8", "11")] == [2, 3]
+    assert found == json.loads(json.dumps(plan().run_settings("tiny", "talr_ap", bits="11")))
+    assert list(plan().run_settings("tiny", "lsh", bits="9")["hyperparameters"]) == [9]
+
+
+def test_where_a_file_is_found_or_fetched_is_no_setting_of_a_dataset(plan, tiny):
+    before = plan().dataset_settings("tiny")
+    tiny["datasets"]["tiny"]["sources"][0] |= {
+        "urls": ["https://example.org/tiny.npz"],
+        "instructions": "ask",
+    }
+    assert plan().dataset_settings("tiny") == before
+    tiny["datasets"]["tiny"]["sources"][0]["sha256"] = "0" * 64
+    assert plan().dataset_settings("tiny") != before
+
+
+def test_settings_of_a_table_bring_titles_styles_and_refusals(plan, tiny):
+    tiny["methods"]["mine"] = {"class": "talr_ap", "title": "Mine", "colour": "#123456"}
+    tiny["tables"]["tiny"]["methods"].append("mine")
+    tiny["protocols"]["tiny"]["title"] = "Tiny vectors"
+    tiny["skip"] = ["tiny"]
+    found = plan().table_settings("tiny")
+    table = json.loads(json.dumps(found["table"]))
+    assert table["name"] == "tiny"
+    assert table["blocks"][0]["title"] == "Tiny vectors"
+    assert table["protocols"] == {"tiny": "Tiny vectors"}
+    assert list(table["styles"]) == list(table["families"]) == ["lsh", "talr_ap", "mine"]
+    assert table["styles"]["mine"]["title"] == "Mine"
+    assert (table["styles"]["mine"]["colour"], table["styles"]["mine"]["marker"]) == ("#123456", None)
+    assert table["styles"]["mine"]["family"] == table["families"]["talr_ap"] == "listwise"
+    assert len(found["refused"]) == 6
+    assert {cell["reason"] for cell in found["refused"]} == {"skipped"}
+
+
+def test_titles_of_protocols_that_only_claims_name_come_with_the_table(plan):
+    table = plan({}).table_settings("table2")["table"]
+    assert "imagenet100" in table["protocols"]
+    assert set(table["protocols"]) > {block["protocol"] for block in table["blocks"]}
+
+
+def test_files_of_a_table_are_those_of_reporting_and_its_settings():
+    assert set(TABLE_ENDINGS) == {*ENDINGS, ".json"}
+
+
+# -- inputs ------------------------------------------------------------------------------------------------
+
+
+def test_only_affinities_from_distances_need_files_of_their_own(plan, tiny):
+    assert plan().affinity_files("tiny") == []
+    tiny["protocols"]["tiny"]["affinity"] = {"kind": "distance_levels", "percentiles": [20], "levels": [1]}
+    folder = "resources/protocols/tiny"
+    assert plan().affinity_files("tiny") == [f"{folder}/features.npy", f"{folder}/affinity.json"]
+
+
+def test_a_deep_method_trains_on_images_and_others_see_features(plan):
+    of = plan({})
+    images = "resources/datasets/cifar10/items.npy"
+    assert of.run_items("cifar10_s1", "talr_ap_continuation") == images
+    assert of.run_weights("cifar10_s1", "dpsh") == of.network_weights("vgg_f") != []
+    assert of.run_check("cifar10_s1", "dpsh") == ["resources/networks/vgg_f.json"]
+    assert of.run_items("cifar10_s1", "bre") == "resources/protocols/cifar10_s1/features.npy"
+    assert of.run_weights("cifar10_s1", "bre") == of.run_check("cifar10_s1", "bre") == []
+    assert of.protocol_items("cifar10_s1") == "resources/features/cifar10/vgg_f.npy"
+    assert of.protocol_items("digits") == "resources/datasets/digits/items.npy"
+
+
+def test_a_network_without_weights_needs_no_file_and_no_check(plan):
+    assert plan({}).network_weights("gist") == plan({}).network_check("gist") == []
+
+
+def test_another_network_changes_the_settings_of_features(plan):
+    config = {"protocols": {"mine": {"dataset": "cifar10", "affinity": {"kind": "class"}}}}
+    config["protocols"]["mine"]["split"] = {"kind": "random", "query": 5, "training": 9}
+    found = []
+    for network in ("vgg_f", "caffe_alexnet"):
+        config["protocols"]["mine"]["input"] = {"kind": "network", "network": network}
+        found.append(plan(config).feature_settings("mine"))
+    assert found[0] != found[1]
+
+
+def test_the_runs_of_a_job_follow_from_its_files():
+    files = [f"results/runs/p/m/{run}/{name}" for run in ("8/0", "11/0") for name in TRAINED]
+    assert runs_of(files) == ["8/0", "11/0"]
+
+
+def test_long_jobs_come_first_and_methods_that_learn_nothing_last(plan):
+    of = plan()
+    assert of.training_priority("talr_ap", ("8/0", "8/1", "11/0")) == 27
+    assert of.training_priority("talr_ap", ("{bits}/{seed}",), bits="48") == 48
+    assert of.training_priority("lsh", ("8/0",)) == of.training_priority("nobody", ("8/0",)) == 0
+
+
+def test_gpus_are_for_methods_with_a_device(plan, tiny):
+    assert plan().gpus("talr_ap") == 0
+    tiny["device"] = "cuda"
+    assert (plan().gpus("talr_ap"), plan().gpus("lsh"), plan().gpus("nobody")) == (1, 0, 0)
+
+
+def test_each_attempt_asks_for_twice_as_much(plan):
+    of = plan()
+    assert [of.resource("minutes", "train", attempt) for attempt in (1, 2, 3)] == [
+        of["minutes"]["train"] * factor for factor in (1, 2, 4)
+    ]
+
+
+def test_every_run_belongs_to_one_kind_of_job(plan, tiny):
+    tiny["tables"]["more"] = TINY["tables"]["tiny"] | {
+        "seeds": [0, 1, 2],
+        "blocks": [{"protocol": "tiny", "metric": "ap", "bits": [8, 9]}],
+    }
+    of = plan()
+    for run in of.table_runs("tiny", ["run.json"]) + of.table_runs("more", ["run.json"]):
+        fitting = []
+        for job in of.run_jobs():
+            runs = [re.escape(one).replace(r"\{bits\}/\{seed\}", r"\d+/\d+") for one in job.runs]
+            pattern = rf"results/runs/(?:{job.protocols})/(?:{job.methods})/(?:{'|'.join(runs)})/run\.json"
+            # As in Snakemake, where a look-ahead in the first wildcard sees the rest of the path.
+            fitting += [job.name] if re.fullmatch(pattern, run) else []
+        assert len(fitting) == 1, (run, fitting)
+
+
+# -- pages -------------------------------------------------------------------------------------------------
+
+
+def test_a_page_reads_published_files_and_the_figures_that_its_tables_use(plan, tiny):
+    tiny["tables"]["gains"] = TINY["tables"]["tiny"] | {
+        "blocks": [{"protocol": "tiny", "metric": "ndcg", "bits": [8]}]
+    }
+    tiny["report"] = ["tiny", "gains"]
+    found = plan().page_published("report")
+    for table in ("tiny", "gains"):
+        assert {f"results/{table}{ending}" for ending in TABLE_ENDINGS} <= set(found)
+        assert f"results/figures/metric_by_bits_{table}.svg" in found
+    assert "results/figures/tie_ranges_tiny.svg" in found
+    assert "results/figures/tie_ranges_gains.svg" not in found
+    assert not [file for file in found if "galler" in file]  # vectors without pictures
+    settings = plan().page_settings("report", ["/x/mine.yaml"])
+    assert [table["name"] for table in settings["tables"]] == ["tiny", "gains"]
+    assert settings["tables"][0]["figures"]["tie_ranges"] == "results/figures/tie_ranges_tiny.svg"
+    command = "snakemake --cores all --configfile /x/mine.yaml --config report='[tiny, gains]' -- results/report.html"
+    assert settings["command"] == command
+
+
+def test_a_table_without_runs_has_no_figures(plan, tiny):
+    tiny["skip"] = ["tiny"]
+    assert plan().table_figures("tiny") == []
+
+
+def test_a_figure_that_does_not_apply_is_one_line_with_those_that_do(plan):
+    with pytest.raises(
+        ConfigurationError, match="tie_ranges does not apply to table table2; .*metric_by_bits"
+    ):
+        plan({}).figure_runs("tie_ranges", "table2")
+
+
+# -- targets -----------------------------------------------------------------------------------------------
+
+KNOWN = [
+    "results/tiny.csv",
+    "results/tiny.tidy.csv",
+    "results/tiny.json",
+    "results/report.html",
+    "results/figures/tie_ranges.svg",
+    "results/figures/tie_ranges_tiny.pdf",
+    "results/figures/gallery_tiny.png",
+    "results/galleries/tiny.npz",
+    "results/runs/tiny/lsh/8/0/scores.json",
+    "results/runs/tiny/lsh/8/0/parts/3.npz",
+    "results/tuning/digits_dtsh.yaml",
+    "results/tuning/digits_dtsh/dtsh/16.csv",
+]
+UNKNOWN = {
+    "results/figures/tie_rangs_tiny.pdf": "no figure 'tie_rangs_tiny'; did you mean 'tie_ranges_tiny'",
+    "results/figures/tie_rangs.svg": "no figure 'tie_rangs'; did you mean 'tie_ranges'",
+    "results/figures/tie_ranges_tiny.jpg": "are drawn as .pdf, .svg, .png files only",
+    "results/tiny.cvs": "no rule makes results/tiny.cvs; did you mean 'tiny.csv'",
+    "results/runs/tinny/lsh/8/0/run.json": "no 'tinny' in protocols; did you mean 'tiny'",
+}
+
+
+@pytest.mark.parametrize("target", KNOWN)
+def test_what_rules_make_is_not_refused(plan, target):
+    assert not re.fullmatch(plan().unknown_results(), target.removeprefix("results/"))
+
+
+@pytest.mark.parametrize(("target", "words"), UNKNOWN.items(), ids=UNKNOWN.keys())
+def test_what_no_rule_makes_is_one_line_with_the_nearest_name(plan, target, words):
+    path = target.removeprefix("results/")
+    assert re.fullmatch(plan().unknown_results(), path)
+    with pytest.raises(ConfigurationError, match=re.escape(words)) as error:
+        plan().refuse_unknown(path)
+    assert "\n" not in str(error.value) and len(str(error.value)) < 400
+
+
+def test_targets_say_which_runs_datasets_and_features_they_need(plan):
+    of = plan()
+    runs = frozenset(
+        ("tiny", m, bits, seed) for m in ("lsh", "talr_ap") for bits in (8, 11) for seed in (0, 1)
+    )
+    for target in ("tiny.csv", "tiny.html", "figures/tie_ranges_tiny.pdf", "figures/cost_tiny.svg"):
+        assert of.needs(f"results/{target}") == Needs(runs=runs)
+    run = frozenset([("tiny", "lsh", 8, 0)])
+    assert of.needs("./results/runs/tiny/lsh/8/0/codes.npz") == Needs(runs=run)
+    assert of.needs("resources/protocols/tiny/split.npz") == Needs(datasets=frozenset(["tiny"]))
+    features = Needs(frozenset(), frozenset(["cifar10"]), frozenset([("cifar10", "vgg_f")]))
+    assert of.needs("resources/protocols/cifar10_s1/features.npy") == features
+    assert of.needs("elsewhere/x") == Needs()
+    assert {run[0] for run in of.needs("results/figures/tie_ranges.pdf").runs} == {"cifar10_s1"}
+    with pytest.raises(ConfigurationError, match="did you mean 'tiny'"):
+        of.needs("results/tinny.csv")
+
+
+def test_a_missing_source_is_found_from_the_targets(plan):
+    line = plan().missing_sources(["results/tiny.csv"])
+    assert line.startswith("dataset tiny needs tiny.npz, which is not in ") and "\n" not in line
+    assert plan().missing_sources(["resources/datasets/tiny/dataset.json"]) == line
+    assert plan().missing_sources(["results/quick.csv"]) is None
+
+
+def test_what_has_been_made_needs_no_source(plan, tiny):
+    place_table()
+    for target in ("tiny.csv", "tiny.html", "figures/tie_ranges_tiny.pdf"):
+        assert plan().missing_sources([f"results/{target}"]) is None
+    tiny["tables"]["tiny"]["seeds"].append(2)
+    assert plan().missing_sources(["results/tiny.csv"])
+    files = [f"resources/datasets/tiny/{name}" for name in ("items.npy", "labels.npy", "given_split.npy")]
+    place(*files)
+    assert plan().missing_sources(["results/tiny.csv"])
+    card = "resources/datasets/tiny/dataset.json"
+    for made_from, missing in ((plan().dataset_settings("tiny"), False), ({"loader": "another"}, True)):
+        Path(card).write_text(json.dumps({"made_from": made_from}))
+        assert bool(plan().missing_sources(["results/tiny.csv"])) == missing
+
+
+def test_runs_that_only_have_to_be_scored_need_no_weights(plan):
+    place_run("cifar10_s1", "dpsh", 12, 0, TRAINED)
+    place(*(f"resources/datasets/cifar10/{name}" for name in ("items.npy", "labels.npy", "given_split.npy")))
+    Path("resources/datasets/cifar10/dataset.json").write_text("{}")
+    config = {"networks": {"vgg_f": {"weights": {"file": "absent.mat"}}}}
+    run = "results/runs/cifar10_s1/{}/12/0/scores.json".format
+    assert plan(config).missing_sources([run("dpsh")]) is None
+    for method in ("dtsh", "bre"):  # trained end to end; sees features that would have to be extracted
+        assert "network vgg_f needs absent.mat" in plan(config).missing_sources([run(method)])
+    place("resources/features/cifar10/vgg_f.npy")
+    assert plan(config).missing_sources([run("bre")]) is None
+    assert plan(config).missing_sources([run("dtsh")])
+
+
+def test_several_missing_sources_are_listed_together_with_what_skips_them(plan, tiny):
+    tiny["datasets"]["gone"] = {"loader": "features_file", "sources": [{"file": "a.npz"}, {"file": "b.npz"}]}
+    tiny["protocols"]["gone"] = TINY["protocols"]["tiny"] | {"dataset": "gone"}
+    tiny["tables"]["tiny"]["blocks"].append({"protocol": "gone", "metric": "ap", "bits": [8]})
+    title, *lines, last = plan().missing_sources(["results/tiny.csv"]).split("\n  ")
+    assert title.startswith("3 files are missing, ")
+    assert [re.match(r"dataset (\w+) needs (\S+),", line).groups() for line in lines] == [
+        ("gone", "a.npz"),
+        ("gone", "b.npz"),
+        ("tiny", "tiny.npz"),
+    ]
+    assert last.endswith("--config skip='[gone, tiny]'")
+
+
+def test_cells_that_no_method_can_serve_have_no_runs(plan, tiny):
+    tiny["skip"] = ["tiny"]
+    assert plan().served_cells("tiny") == ()
+    assert plan().cells("tiny")[0] == Cell("tiny", "lsh", 8)
+    assert plan().missing_sources(["results/tiny.csv"]) is None

@@ -1,0 +1,827 @@
+"""The plan: from the configuration to the inputs, settings, groups, priorities and resources of every job.
+
+Rules only call it (workflow/rules/common.smk turns its functions into input functions). Functions take
+names, as the wildcards of the rules have them, and return paths relative to the working directory, or
+settings that are plain JSON. Nothing here imports Snakemake, and the only thing written are the files of
+`write_settings`. Every mistake is a ConfigurationError of one line.
+"""
+
+import difflib
+import functools
+import hashlib
+import json
+import os
+import re
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from datasets import affinity_kinds, split_kinds
+from networks import architecture
+from reporting import figures
+from tiebench.files import write_text
+from tiebench.messages import did_you_mean
+from workflow.code_dependencies import code_files
+from workflow.data_sources import skipped
+from workflow.errors import ConfigurationError
+
+SETTINGS = Path(".snakemake/tiebench/settings")
+LOCK = Path(".snakemake/tiebench/lock")
+
+DATASET_FILES = ("items.npy", "labels.npy", "given_split.npy", "dataset.json")
+SPLIT_FILES = ("split.npz", "split.json")
+TRAINED = ("codes.npz", "model.npz", "training.jsonl", "run.json")
+SCORED = ("scores.json", "per_query.npz")
+TABLE_ENDINGS = (".csv", ".tidy.csv", ".statistics.csv", ".claims.csv", ".md", ".tex", ".json")
+FIGURE_ENDINGS = (".pdf", ".svg", ".png")
+
+NAME = "[a-z0-9_]+"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a table: what its runs, one per seed, are made of."""
+
+    protocol: str
+    method: str
+    bits: int
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs of one protocol that one process makes, the same for several methods.
+
+    methods: names, ascending; runs: (bits, seed) of each run, ascending; bits: the code lengths that belong
+    together, also those that no table asks for.
+    """
+
+    protocol: str
+    methods: tuple[str, ...]
+    bits: tuple[int, ...]
+    runs: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class RunJob:
+    """A kind of job that makes or scores runs: what distinguishes its rule from the others of its stage."""
+
+    name: str  # ending of the rule's name
+    protocols: str  # pattern
+    methods: str  # pattern
+    runs: tuple[str, ...]  # <bits>/<seed> of each run
+    together: tuple[int, ...] | None  # code lengths that belong together, where the rule names its own
+    words: str  # its code lengths and seeds, for messages
+    log: str
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What targets ask for: runs as (protocol, method, bits, seed), datasets, and (dataset, network)."""
+
+    runs: frozenset[tuple[str, str, int, int]] = frozenset()
+    datasets: frozenset[str] = frozenset()
+    features: frozenset[tuple[str, str]] = frozenset()
+
+    def __or__(self, other):
+        return Needs(self.runs | other.runs, self.datasets | other.datasets, self.features | other.features)
+
+
+def write_settings(settings, folder=SETTINGS):
+    """Write settings to a file that is named for its content, unless it exists; its path."""
+    text = json.dumps(settings, sort_keys=True, indent=1) + "\n"
+    path = Path(folder, f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.json")
+    if not path.is_file():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, text)
+    return str(path)
+
+
+def one_of(names):
+    """Pattern that matches these names and nothing else; no names: nothing at all."""
+    return "|".join(map(re.escape, names)) or "(?!)"
+
+
+def runs_of(files):
+    """<bits>/<seed> of each run that the output files of a job belong to."""
+    return list(dict.fromkeys("/".join(Path(file).parts[-3:-1]) for file in files))
+
+
+def _pick(settings, *keys):
+    return {key: settings[key] for key in keys if key in settings}
+
+
+def _strings(value):
+    """All strings anywhere in a structure of lists and mappings, without keys."""
+    if isinstance(value, str):
+        return {value}
+    if isinstance(value, dict):
+        value = value.values()
+    return set().union(*map(_strings, value)) if hasattr(value, "__iter__") else set()
+
+
+def _span(numbers):
+    """First and last of ascending numbers, as 12-48."""
+    return f"{numbers[0]}-{numbers[-1]}" if len(numbers) > 1 else str(numbers[0])
+
+
+def _nearest(name, known):
+    """The few of many known names that are most like a name."""
+    return difflib.get_close_matches(name, known, n=5)
+
+
+def _exist(folder, names):
+    return all(os.path.exists(f"{folder}/{name}") for name in names)  # noqa: PTH110 - thousands of runs
+
+
+class Plan:
+    """What is to be made, and of what. configuration: a `workflow.configuration.Configuration`."""
+
+    def __init__(self, configuration):
+        self.configuration = configuration
+        self.sources = configuration.sources
+        # Every job of a table asks for the same few again.
+        for name in (
+            "code",
+            "cells",
+            "refusal",
+            "served_cells",
+            "end_to_end",
+            "affinity_kind",
+            "table_settings",
+            "_check_split",
+        ):
+            setattr(self, name, functools.cache(getattr(self, name)))
+
+    def __getitem__(self, key):
+        return self.configuration[key]
+
+    def entry(self, section, name):
+        """An entry of the configuration; the ConfigurationError for an unknown name has the nearest one."""
+        known = self[section]
+        if name not in known:
+            raise ConfigurationError(f"there is no {name!r} in {section}{did_you_mean(name, sorted(known))}")
+        return known[name]
+
+    def code(self, *modules):
+        """Source files of modules and of all that they import from this checkout, as inputs of a rule."""
+        # Relative, so that a checkout that moves keeps its results.
+        root = self.configuration.root
+        return [os.path.relpath(root / file) for file in code_files(root, *modules)]
+
+    def resource(self, key, stage, attempt):
+        """Resource "memory_mb" or "minutes" of a stage's jobs: each attempt asks for twice the last one's."""
+        return self[key][stage] * 2 ** (attempt - 1)
+
+    # -- datasets ------------------------------------------------------------------------------------------
+
+    def dataset_folder(self, protocol):
+        return f"resources/datasets/{self.entry('protocols', protocol)['dataset']}"
+
+    def dataset_sources(self, dataset):
+        """Where a dataset's sources are, or will be. A file that is nowhere has the path where it belongs."""
+        return [self.sources.locate(source).path for source in self.entry("datasets", dataset)["sources"]]
+
+    def dataset_code(self, dataset):
+        return self.code(f"datasets.{self.entry('datasets', dataset)['loader']}")
+
+    def dataset_settings(self, dataset):
+        """What makes a dataset: of its sources, not where they are fetched from."""
+        settings = self.entry("datasets", dataset)
+        recorded = [_pick(source, "file", "sha256", "md5", "bytes") for source in settings["sources"]]
+        return _pick(settings, "loader", "options") | {"sources": recorded}
+
+    @functools.cached_property
+    def downloads(self):
+        """Sources that have to be downloaded, as they are when the plan is made: `file` -> source."""
+        return self.sources.to_download()
+
+    def download_settings(self, file):
+        return self.downloads[file]
+
+    # -- splits --------------------------------------------------------------------------------------------
+
+    def dataset_card(self, protocol):
+        """The dataset's metadata; a split that is impossible on the dataset is refused here."""
+        folder = self.dataset_folder(protocol)
+        if self.sources.has_dataset(self["protocols"][protocol]["dataset"]):
+            self._check_split(protocol)
+        return f"{folder}/dataset.json"
+
+    def _check_split(self, protocol):
+        self.configuration.check_split(protocol)
+
+    def labels(self, protocol):
+        return f"{self.dataset_folder(protocol)}/labels.npy"
+
+    def given_split(self, protocol):
+        return f"{self.dataset_folder(protocol)}/given_split.npy"
+
+    def split_code(self, protocol):
+        kind = split_kinds()[self.entry("protocols", protocol)["split"]["kind"]]
+        return self.code("datasets.splits", kind.check.__module__)
+
+    def split_settings(self, protocol):
+        return _pick(self.entry("protocols", protocol), "split", "seed")
+
+    # -- features and affinities ---------------------------------------------------------------------------
+
+    def network_weights(self, network):
+        """The file of a network's pretrained weights, in a list that is empty if it has none."""
+        weights = self.entry("networks", network)["weights"]
+        return [] if weights is None else [self.sources.locate(weights).path]
+
+    def network_check(self, network):
+        """The result of comparing the weights with what is recorded of them; empty if there are none."""
+        return [f"resources/networks/{network}.json"] if self.entry("networks", network)["weights"] else []
+
+    def weights_settings(self, network):
+        return _pick(self.entry("networks", network)["weights"] or {}, "file", "sha256", "md5", "bytes")
+
+    def network_code(self, network):
+        return self.code("networks.features", *self._network_modules(network))
+
+    def _network_modules(self, network):
+        """Modules that decide what a network computes."""
+        found, _ = architecture(self.entry("networks", network)["architecture"])
+        return [found.module, "networks.catalogue"]
+
+    def network_settings(self, network):
+        chosen = _pick(self.entry("networks", network), "architecture", "options", "batch_size")
+        return chosen | {"device": self["device"]}
+
+    def protocol_network(self, protocol):
+        """The network whose features a protocol's methods see, or None: they see the dataset's items."""
+        return self.entry("protocols", protocol)["input"].get("network")
+
+    def protocol_items(self, protocol):
+        """What a protocol's features are made of: the dataset's items, or what a network makes of them."""
+        network = self.protocol_network(protocol)
+        if network is None:
+            return f"{self.dataset_folder(protocol)}/items.npy"
+        return f"resources/features/{self['protocols'][protocol]['dataset']}/{network}.npy"
+
+    def feature_settings(self, protocol):
+        given = dict(self.entry("protocols", protocol)["input"])
+        network = self.protocol_network(protocol)
+        given.pop("network", None)
+        given["kind"] = "pixels" if given["kind"] == "pixels" else "features"
+        return {"input": given, "network": network}
+
+    def affinity_kind(self, protocol):
+        """The class of a protocol's kind of affinity."""
+        return affinity_kinds()[self.entry("protocols", protocol)["affinity"]["kind"]]
+
+    def affinity_code(self, protocol):
+        return self.code("datasets.affinity", self.affinity_kind(protocol).__module__)
+
+    def affinity_settings(self, protocol):
+        return _pick(self.entry("protocols", protocol), "affinity")
+
+    def affinity_files(self, protocol):
+        """What an affinity needs besides labels: features and thresholds if it is measured on features."""
+        folder, measured = f"resources/protocols/{protocol}", self.affinity_kind(protocol).from_features
+        return [f"{folder}/features.npy", f"{folder}/affinity.json"] if measured else []
+
+    # -- tables --------------------------------------------------------------------------------------------
+
+    def cells(self, table):
+        """All cells of a table, in its order, including those that are refused."""
+        entry = self.entry("tables", table)
+        found = {}
+        for block in entry["blocks"]:
+            for method in block.get("methods") or entry["methods"]:
+                for bits in block["bits"]:
+                    found[Cell(block["protocol"], method, bits)] = None
+        return tuple(found)
+
+    def refusal(self, cell):
+        """Why there will be no run of a cell, or None: it is skipped, or its method cannot serve it."""
+        protocol = self["protocols"][cell.protocol]
+        if {cell.protocol, protocol["dataset"]} & set(skipped(self.configuration.values)):
+            return "skipped"
+        supervision = self.configuration.metadata(cell.method).supervision
+        if supervision == "labels" and self.affinity_kind(cell.protocol).from_features:
+            return f"{cell.method} learns from labels, and {cell.protocol} has affinities from distances only"
+        return None
+
+    def served_cells(self, table):
+        """The cells of a table that get runs; the others get their reason in the table."""
+        return tuple(cell for cell in self.cells(table) if self.refusal(cell) is None)
+
+    def table_runs(self, table, names):
+        """These files of every run of a table."""
+        seeds = self.entry("tables", table)["seeds"]
+        return [
+            f"results/runs/{cell.protocol}/{cell.method}/{cell.bits}/{seed}/{name}"
+            for name in names
+            for cell in self.served_cells(table)
+            for seed in seeds
+        ]
+
+    def table_settings(self, table):
+        """What reporting is given of a table: its entry, styles of its methods, titles, published figures,
+        claims, and the cells that are refused."""
+        entry = dict(self.entry("tables", table), name=table)
+        titles = {name: settings.get("title", name) for name, settings in self["protocols"].items()}
+        entry["blocks"] = [{"title": titles[block["protocol"]]} | block for block in entry["blocks"]]
+        metadata = {method: self.configuration.metadata(method) for method in entry["methods"]}
+        entry["families"] = {method: about.family for method, about in metadata.items()}
+        entry["styles"] = {
+            method: {key: getattr(about, key) for key in ("title", "family", "colour", "marker", "paper")}
+            for method, about in metadata.items()
+        }
+        claims = [self["claims"][source] for source in entry["claims"]]
+        named = {block["protocol"] for block in entry["blocks"]} | _strings(claims)
+        entry["protocols"] = {name: title for name, title in titles.items() if name in named}
+        refused = [
+            {"protocol": cell.protocol, "method": cell.method, "bits": cell.bits, "reason": reason}
+            for cell in self.cells(table)
+            if (reason := self.refusal(cell))
+        ]
+        published = [self["published"][source] for source in entry["published"]]
+        return {"table": entry, "published": published, "refused": refused, "claims": claims}
+
+    # -- figures and pages ---------------------------------------------------------------------------------
+
+    def table_figures(self, table):
+        """Names of the figures that a table has something to draw for; a table without runs has none."""
+        settings = self.table_settings(table)["table"]
+        return figures.applicable(settings) if self.served_cells(table) else []
+
+    def figure_runs(self, figure, table):
+        """Files of runs that a figure of a table is drawn from."""
+        if figure not in self.table_figures(table):
+            known = [*self.table_figures(table), *(["gallery"] if self.table_gallery(table) else [])]
+            raise ConfigurationError(
+                f"figure {figure} does not apply to table {table}; "
+                f"figures that do: {', '.join(sorted(known)) or 'none'}"
+            )
+        files = {"training": "training.jsonl", "per_query": "per_query.npz"}
+        needs = figures.describe(figure).needs
+        return self.table_runs(table, ["run.json", "scores.json", *(files[need] for need in needs)])
+
+    def figure_code(self, figure):
+        return self.code("reporting.figures", "reporting.drawing", f"reporting.figures.{figure}")
+
+    def has_pictures(self, protocol):
+        """Whether the items of a protocol's dataset can be shown: images, or vectors of pixels."""
+        entry = self.entry("protocols", protocol)
+        images = entry["input"]["kind"] in ("pixels", "network") or entry["end_to_end"] is not None
+        return images or "picture" in self["datasets"][entry["dataset"]]
+
+    def gallery_cells(self, table):
+        """Cells of a gallery: the fewest bits, of protocols whose items are pictures.
+
+        One protocol of each dataset: the pictures of the others would be the same.
+        """
+        first, fewest = {}, {}
+        for cell in self.served_cells(table):
+            if self.has_pictures(cell.protocol):
+                dataset = self["protocols"][cell.protocol]["dataset"]
+                if first.setdefault(dataset, cell.protocol) == cell.protocol:
+                    fewest[cell.protocol] = min(cell.bits, fewest.get(cell.protocol, cell.bits))
+        return [cell for cell in self.served_cells(table) if fewest.get(cell.protocol) == cell.bits]
+
+    def gallery_files(self, table):
+        """Codes of the gallery's runs, and the items, split and affinity of their protocols."""
+        seed = self.entry("tables", table)["seeds"][0]
+        cells = self.gallery_cells(table)
+        if not cells:
+            raise ConfigurationError(
+                f"table {table} has no gallery: the items of its datasets are no pictures"
+            )
+        files = []
+        for cell in cells:
+            dataset = self.dataset_folder(cell.protocol)
+            files.append(f"results/runs/{cell.protocol}/{cell.method}/{cell.bits}/{seed}/codes.npz")
+            files += [f"{dataset}/items.npy", f"{dataset}/labels.npy"]
+            files += [f"resources/protocols/{cell.protocol}/split.npz", *self.affinity_files(cell.protocol)]
+        return list(dict.fromkeys(files))
+
+    def gallery_settings(self, table):
+        cells = self.gallery_cells(table)
+        names = list(dict.fromkeys(cell.protocol for cell in cells))
+        return {
+            "cells": [(cell.protocol, cell.method, cell.bits) for cell in cells],
+            "seed": self.entry("tables", table)["seeds"][0],
+            "queries": 3 if len(names) == 1 else 2,
+            "datasets": {name: self.dataset_folder(name) for name in names},
+            "protocols": {
+                name: {
+                    "affinity": self["protocols"][name]["affinity"],
+                    "picture": self["datasets"][self["protocols"][name]["dataset"]].get("picture"),
+                }
+                for name in names
+            },
+        }
+
+    def table_gallery(self, table):
+        """The gallery of a table, in a list that is empty if it has none."""
+        return [f"results/galleries/{table}.npz"] if self.gallery_cells(table) else []
+
+    def page_tables(self, page):
+        """Tables on a page: those of the report, or the one that the page is named for."""
+        return self["report"] if page == "report" else [page]
+
+    def page_runs(self, page):
+        """Files of runs that a page shows."""
+        names = ("run.json", "scores.json", "training.jsonl")
+        files = [file for table in self.page_tables(page) for file in self.table_runs(table, names)]
+        return list(dict.fromkeys(files))
+
+    def page_published(self, page):
+        """Published files that a page shows: those of its tables, their figures and galleries."""
+        found = []
+        for table in self.page_tables(page):
+            self.entry("tables", table)
+            found += [f"results/{table}{ending}" for ending in TABLE_ENDINGS]
+            found += [f"results/figures/{figure}_{table}.svg" for figure in self.table_figures(table)]
+            found += self.table_gallery(table)
+        return found
+
+    def page_templates(self):
+        """Files besides code that a page is made of."""
+        folder = self.configuration.root / "reporting"
+        files = [path for path in (folder / "assets").iterdir() if path.is_file()]
+        return [os.path.relpath(file) for file in sorted([*files, folder / "page.html.j2"])]
+
+    def page_settings(self, page, configfiles=()):
+        """Per table its name, figures (name -> SVG) and gallery, and the command that makes the page."""
+        tables = [
+            {
+                "name": table,
+                "figures": {
+                    figure: f"results/figures/{figure}_{table}.svg" for figure in self.table_figures(table)
+                },
+                "gallery": next(iter(self.table_gallery(table)), None),
+            }
+            for table in self.page_tables(page)
+        ]
+        words = ["snakemake --cores all"]
+        if configfiles:
+            words.append(f"--configfile {' '.join(map(str, configfiles))}")
+        if page == "report" and "report" in self.configuration.overrides:
+            words.append(f"--config report='[{', '.join(self['report'])}]'")
+        words += ["--"] * (len(words) > 1) + [f"results/{page}.html"]
+        return {"tables": tables, "command": " ".join(words)}
+
+    # -- runs ----------------------------------------------------------------------------------------------
+
+    def together(self, protocol, bits):
+        """Code lengths that belong to a job with `bits`: the protocol's list if it is on it, or it alone."""
+        listed = self.entry("protocols", protocol)["runs_per_job"]["bits"]
+        return tuple(sorted(listed)) if bits in listed else (bits,)
+
+    def groups(self):
+        """Each `Group` of two runs or more that the tables ask for; all other runs are jobs of their own.
+
+        What is grouped follows from the protocol's `runs_per_job`, which of these runs are made from all
+        tables: the same whichever table is made, so that a run belongs to one job only.
+        """
+        asked = {}
+        for name, table in self["tables"].items():
+            for cell in self.served_cells(name):
+                bits = self.together(cell.protocol, cell.bits)
+                size = self["protocols"][cell.protocol]["runs_per_job"]["seeds"]
+                for seed in table["seeds"]:
+                    key = (cell.protocol, cell.method, bits, seed // size)
+                    asked.setdefault(key, set()).add((cell.bits, seed))
+        alike = {}
+        for (protocol, method, bits, _), runs in asked.items():
+            if len(runs) > 1:
+                alike.setdefault((protocol, bits, tuple(sorted(runs))), []).append(method)
+        return [
+            Group(protocol, tuple(sorted(methods)), bits, runs)
+            for (protocol, bits, runs), methods in sorted(alike.items())
+        ]
+
+    def protocols_in_parts(self):
+        """Protocols whose databases are scored in parts."""
+        return [name for name, settings in self["protocols"].items() if settings["database_parts"] > 1]
+
+    def run_jobs(self, in_parts=True):
+        """Each group of runs that one process serves, and the job of any run outside of all groups.
+
+        in_parts: also of protocols whose database is scored in parts.
+        """
+        left_out = () if in_parts else self.protocols_in_parts()
+        protocols = [name for name in self["protocols"] if name not in left_out]
+        jobs, grouped, counts = [], [], Counter()
+        for group in self.groups():
+            if group.protocol not in protocols:
+                continue
+            counts[group.protocol] += 1
+            methods = "|".join(group.methods)
+            runs = tuple(f"{bits}/{seed}" for bits, seed in group.runs)
+            lengths, seeds = (sorted(set(values)) for values in zip(*group.runs))
+            noun = "seeds" if len(seeds) > 1 else "seed"
+            grouped.append(f"{group.protocol}/(?:{methods})/(?:{'|'.join(runs)})/")
+            jobs.append(
+                RunJob(
+                    name=f"_{group.protocol}_{counts[group.protocol]}",
+                    protocols=group.protocol,
+                    methods=methods,
+                    runs=runs,
+                    together=group.bits,
+                    words=f"{', '.join(map(str, lengths))} bits, {noun} {', '.join(map(str, seeds))}",
+                    log=f"{_span(lengths)}/{_span(seeds)}",
+                )
+            )
+        outside = f"(?!{'|'.join(grouped)})" if grouped else ""
+        alone = RunJob(
+            name="",
+            protocols=f"{outside}(?:{one_of(protocols)})",
+            methods=NAME,
+            runs=("{bits}/{seed}",),
+            together=None,
+            words="{wildcards.bits} bits, seed {wildcards.seed}",
+            log="{bits}/{seed}",
+        )
+        return [alone, *jobs]
+
+    def hyperparameters(self, cell):
+        """The method's hyper-parameters for a cell: defaults, then the protocol's, each then by bits.
+
+        All of a variant's own go over all of its class's.
+        """
+        chosen = {}
+        for entry in self.configuration.settings_of(cell.method):
+            for settings in (entry["defaults"], entry["protocols"].get(cell.protocol, {})):
+                chosen |= {name: value for name, value in settings.items() if name != "by_bits"}
+                for bits, change in settings.get("by_bits", {}).items():
+                    if int(bits) == cell.bits:
+                        chosen |= change
+        if "device" in self.configuration.metadata(cell.method).parameters:
+            chosen["device"] = self["device"]
+        return chosen
+
+    def end_to_end(self, protocol, method):
+        """The network that a method trains end to end on images under a protocol, or None."""
+        network = self.entry("protocols", protocol)["end_to_end"]
+        return network if network is not None and self.configuration.metadata(method).end_to_end else None
+
+    def run_items(self, protocol, method):
+        """What a run learns from and encodes: features, or the images if a network is trained."""
+        if self.end_to_end(protocol, method) is None:
+            return f"resources/protocols/{protocol}/features.npy"
+        return f"{self.dataset_folder(protocol)}/items.npy"
+
+    def run_weights(self, protocol, method):
+        """Weights of the network that a run trains, in a list that is empty if it trains none."""
+        network = self.end_to_end(protocol, method)
+        return [] if network is None else self.network_weights(network)
+
+    def run_check(self, protocol, method):
+        """The check of these weights; empty if there are none."""
+        network = self.end_to_end(protocol, method)
+        return [] if network is None else self.network_check(network)
+
+    def run_code(self, protocol, method):
+        """The method's own file, what it imports, the network that it trains, and the affinity: an edit of a
+        method reruns no other."""
+        network = self.end_to_end(protocol, method)
+        modules = [] if network is None else self._network_modules(network)
+        code = self.code(f"methods.{self.configuration.class_of(method)}", *modules)
+        return list(dict.fromkeys([*code, *self.affinity_code(protocol)]))
+
+    def score_code(self, protocol):
+        code = self.code("tiebench.scoring", "tiebench._popcount", "tiebench._ap_at_k")
+        return list(dict.fromkeys([*code, *self.affinity_code(protocol)]))
+
+    def part_code(self, protocol):
+        code = self.code("tiebench.parts", "tiebench._popcount")
+        return list(dict.fromkeys([*code, *self.affinity_code(protocol)]))
+
+    def _learning(self, protocol, method):
+        """What training and tuning need to know of a method under a protocol."""
+        network = self.end_to_end(protocol, method)
+        return {
+            "class": self.configuration.class_of(method),
+            "affinity": self.entry("protocols", protocol)["affinity"],
+            "network": network and _pick(self["networks"][network], "architecture", "options"),
+        }
+
+    def run_settings(self, protocol, method, bits=None, together=None):
+        """What a run is trained with: hyper-parameters of each code length of its job.
+
+        Also of lengths that no table asks for: a job whose group shrinks keeps its settings.
+        """
+        lengths = together or self.together(protocol, int(bits))
+        chosen = {length: self.hyperparameters(Cell(protocol, method, length)) for length in lengths}
+        return self._learning(protocol, method) | {"hyperparameters": chosen}
+
+    def training_priority(self, method, runs, bits=0):
+        """All code lengths of a job together, if its method learns from affinities or labels.
+
+        Long jobs start first, and two cores end together.
+        """
+        if method not in self.configuration.methods_known():
+            return 0
+        if self.configuration.metadata(method).supervision == "none":
+            return 0
+        return sum(int(run.partition("/")[0].format(bits=bits)) for run in runs)
+
+    def gpus(self, method):
+        """GPUs of a job: one for a method that uses a device, so that the others run beside it."""
+        if self["device"] == "cpu" or method not in self.configuration.methods_known():
+            return 0
+        return int("device" in self.configuration.metadata(method).parameters)
+
+    def score_settings(self, protocol):
+        return _pick(self.entry("protocols", protocol), "affinity", "at", "ap_at_normaliser")
+
+    def database_parts(self, protocol):
+        return self.entry("protocols", protocol)["database_parts"]
+
+    def part_files(self, protocol, method, bits, seed):
+        parts = range(1, self.database_parts(protocol) + 1)
+        return [f"results/runs/{protocol}/{method}/{bits}/{seed}/parts/{part}.npz" for part in parts]
+
+    # -- tuning --------------------------------------------------------------------------------------------
+
+    def tuning_protocol(self, tuning):
+        return self.entry("tuning", tuning)["protocol"]
+
+    def tuning_file(self, tuning, name):
+        """A file of the protocol that a tuning is for."""
+        return f"resources/protocols/{self.tuning_protocol(tuning)}/{name}"
+
+    def tuning_dataset(self, tuning):
+        return self.dataset_folder(self.tuning_protocol(tuning))
+
+    def tuning_affinity(self, tuning):
+        return self.affinity_files(self.tuning_protocol(tuning))
+
+    def tuning_items(self, tuning, method):
+        return self.run_items(self.tuning_protocol(tuning), method)
+
+    def tuning_weights(self, tuning, method):
+        return self.run_weights(self.tuning_protocol(tuning), method)
+
+    def tuning_check(self, tuning, method):
+        return self.run_check(self.tuning_protocol(tuning), method)
+
+    def tuning_code(self, tuning, method):
+        return self.run_code(self.tuning_protocol(tuning), method)
+
+    def tuning_settings(self, tuning, method, bits):
+        """The tuning's entry, and the hyper-parameters that its trials change."""
+        entry = self.entry("tuning", tuning)
+        cell = Cell(entry["protocol"], method, int(bits))
+        return self._learning(entry["protocol"], method) | {
+            "tuning": {key: entry[key] for key in ("metric", "trials", "seed", "shares", "space")},
+            "hyperparameters": self.hyperparameters(cell),
+        }
+
+    def tuning_choices(self, tuning):
+        """What each search of a tuning chose."""
+        entry = self.entry("tuning", tuning)
+        return [
+            f"results/tuning/{tuning}/{method}/{bits}.json"
+            for method in entry["methods"]
+            for bits in entry["bits"]
+        ]
+
+    def collected_tuning(self, tuning):
+        return {"tuning": self.entry("tuning", tuning), "chosen": self.tuning_choices(tuning)}
+
+    # -- targets -------------------------------------------------------------------------------------------
+
+    @functools.cached_property
+    def _results(self):
+        """Patterns of what can be made in results/."""
+        table, figure = "|".join(map(re.escape, TABLE_ENDINGS)), "|".join(map(re.escape, FIGURE_ENDINGS))
+        drawings = one_of([*figures.names(), "gallery"])
+        protocol = f"(?P<protocol>{one_of(self['protocols'])})"
+        return [
+            rf"(?P<table>{NAME})(?:{table})",
+            rf"(?P<page>{NAME})\.html",
+            rf"figures/(?P<paper>tie_ranges)(?:{figure})",
+            rf"figures/(?P<figure>{drawings})_(?P<table>{NAME})(?:{figure})",
+            rf"galleries/(?P<table>{NAME})\.npz",
+            rf"runs/{protocol}/(?P<method>{NAME})/(?P<bits>\d+)/(?P<seed>\d+)/(?:parts/\d+|[a-z_]+)\.[a-z]+",
+            rf"tuning/(?P<tuning>{NAME})\.yaml",
+            rf"tuning/(?P<tuning>{NAME})/(?P<method>{NAME})/(?P<bits>\d+)\.(?:csv|json)",
+        ]
+
+    def unknown_results(self):
+        """Pattern of paths below results/ that no rule makes: so that they are refused with the nearest."""
+        known = "|".join(re.sub(r"\?P<\w+>", "?:", pattern) for pattern in self._results)
+        return f"(?!(?:{known})$).+"
+
+    def refuse_unknown(self, unknown):
+        """Raise the ConfigurationError for a path below results/ that no rule makes."""
+        parts = unknown.split("/")
+        if parts[0] == "runs" and len(parts) > 1:
+            self.entry("protocols", parts[1])
+        if parts[0] == "figures" and len(parts) == 2:
+            stem = Path(parts[1]).stem
+            if Path(parts[1]).suffix not in FIGURE_ENDINGS:
+                raise ConfigurationError(
+                    f"results/{unknown}: figures are drawn as {', '.join(FIGURE_ENDINGS)} files only"
+                )
+            known = ["tie_ranges"]
+            for table in self["tables"]:
+                known += [f"{name}_{table}" for name in self.table_figures(table)]
+                known += [f"gallery_{table}"] if self.table_gallery(table) else []
+            raise ConfigurationError(
+                f"there is no figure {stem!r}{did_you_mean(stem, _nearest(stem, known))}"
+            )
+        known = [f"{table}{ending}" for table in self["tables"] for ending in (*TABLE_ENDINGS, ".html")]
+        known.append("report.html")
+        near = _nearest(unknown, known) or sorted(self["tables"])
+        raise ConfigurationError(f"no rule makes results/{unknown}{did_you_mean(unknown, near)}")
+
+    def needs(self, target):
+        """What a target asks for, a `Needs`. Raises ConfigurationError for an unknown name in its path."""
+        path = os.path.normpath(target)
+        if path.startswith("results/"):
+            return self._needs_of_result(path.removeprefix("results/"))
+        if match := re.fullmatch(rf"resources/datasets/({NAME})/.*", path):
+            self.entry("datasets", match[1])
+            return Needs(datasets=frozenset([match[1]]))
+        if match := re.fullmatch(rf"resources/features/({NAME})/({NAME})\.npy", path):
+            return Needs(features=frozenset([match.groups()]))
+        if match := re.fullmatch(rf"resources/protocols/({NAME})/(.*)", path):
+            dataset, network = self.entry("protocols", match[1])["dataset"], self.protocol_network(match[1])
+            if match[2] in SPLIT_FILES or network is None:
+                return Needs(datasets=frozenset([dataset]))
+            return Needs(datasets=frozenset([dataset]), features=frozenset([(dataset, network)]))
+        return Needs()
+
+    def _needs_of_result(self, path):
+        found = next(filter(None, (re.fullmatch(pattern, path) for pattern in self._results)), None)
+        if found is None:
+            return Needs()  # its rule refuses it
+        names = found.groupdict()
+        if "tuning" in names:
+            return self._needs_of_tuning(self.entry("tuning", names["tuning"]))
+        if "seed" in names:
+            run = (names["protocol"], names["method"], int(names["bits"]), int(names["seed"]))
+            return Needs(runs=frozenset([run]))
+        tables = self.page_tables(names["page"]) if "page" in names else [names.get("table", "figure4")]
+        return Needs(
+            runs=frozenset(
+                (cell.protocol, cell.method, cell.bits, seed)
+                for table in tables
+                for cell in (self.entry("tables", table), self.served_cells(table))[1]
+                for seed in self["tables"][table]["seeds"]
+            )
+        )
+
+    def _needs_of_tuning(self, tuning):
+        # As for a run that does not exist: of seed -1.
+        return Needs(
+            runs=frozenset(
+                (tuning["protocol"], method, tuning["bits"][0], -1) for method in tuning["methods"]
+            )
+        )
+
+    def missing_sources(self, targets):
+        """The one line that says which sources are missing for these targets, or None.
+
+        What exists is not made again, and needs no source: neither runs nor datasets nor features.
+        """
+        missing = self.sources.missing()
+        if not missing:
+            return None
+        asked = functools.reduce(Needs.__or__, map(self.needs, targets), Needs())
+        datasets, features, networks = set(asked.datasets), set(asked.features), set()
+        for protocol, method, bits, seed in asked.runs:
+            folder = f"results/runs/{protocol}/{method}/{bits}/{seed}"
+            trained, scored = _exist(folder, TRAINED), _exist(folder, SCORED)
+            if trained and scored:
+                continue
+            datasets.add(dataset := self["protocols"][protocol]["dataset"])
+            made = trained or _exist(f"resources/protocols/{protocol}", ["features.npy"])
+            if not trained and (network := self.end_to_end(protocol, method)):
+                networks.add(network)
+            elif not made and (network := self.protocol_network(protocol)):
+                features.add((dataset, network))
+        for dataset, network in features:
+            if not _exist(f"resources/features/{dataset}", [f"{network}.npy"]):
+                datasets.add(dataset)
+                networks.add(network)
+        needed = {("datasets", name) for name in datasets if not self._is_made(name)}
+        needed |= {("networks", name) for name in networks}
+        found = [(path, *missing[path, *owner]) for path, *owner in sorted(missing) if tuple(owner) in needed]
+        if len(found) < 2:
+            return found[0][1] if found else None
+        lines = [line for _, line, _ in found]
+        without = [name for _, _, names in found for name in names]
+        if without:
+            lines.append(f"without all of them: {self.sources.how_to_skip(without)}")
+        count = len({path for path, _, _ in found})
+        title = f"{count} files are missing, sought by name in the folders of sources; nothing was run:"
+        return "\n  ".join([title, *lines])
+
+    def _is_made(self, dataset):
+        """Whether a dataset has been made, with the settings that it has now."""
+        folder = Path("resources/datasets", dataset)
+        if not _exist(folder, DATASET_FILES):
+            return False
+        try:
+            card = json.loads((folder / "dataset.json").read_text(encoding="utf-8"))
+        except ValueError:
+            return False
+        return card.get("made_from", self.dataset_settings(dataset)) == self.dataset_settings(dataset)
