@@ -202,8 +202,8 @@ def test_a_page_reads_published_files_and_the_figures_that_its_tables_use(plan, 
     settings = plan().page_settings("report", ["/x/mine.yaml"])
     assert [table["name"] for table in settings["tables"]] == ["tiny", "gains"]
     assert settings["tables"][0]["figures"]["tie_ranges"] == "results/figures/tie_ranges_tiny.svg"
-    command = "snakemake --cores all --configfile /x/mine.yaml --config report='[tiny, gains]' -- results/report.html"
-    assert settings["command"] == command
+    given = "--configfile /x/mine.yaml --config report='[tiny, gains]'"
+    assert settings["command"] == f"snakemake --cores all {given} -- results/report.html"
 
 
 def test_a_table_without_runs_has_no_figures(plan, tiny):
@@ -212,9 +212,7 @@ def test_a_table_without_runs_has_no_figures(plan, tiny):
 
 
 def test_a_figure_that_does_not_apply_is_one_line_with_those_that_do(plan):
-    with pytest.raises(
-        ConfigurationError, match="tie_ranges does not apply to table table2; .*metric_by_bits"
-    ):
+    with pytest.raises(ConfigurationError, match=r"tie_ranges does not apply to table table2; .*_by_bits"):
         plan({}).figure_runs("tie_ranges", "table2")
 
 
