@@ -453,7 +453,7 @@ def test_the_report_has_all_its_tables_and_any_figure_can_be_asked_for(laborator
     figures = [f"results/figures/{name}_tiny" for name in ("cost", "training", "gallery")]
     told = laboratory.made("results/report.html", *[f"{name}.pdf" for name in figures], config=tiny)
     jobs = re.findall(r"^Job \d+: (\w+)", told.stdout + told.stderr, re.MULTILINE)
-    assert sorted(set(jobs)) == ["Figure", "Gallery", "Page"]
+    assert sorted(set(jobs)) == ["Figure", "Gallery", "Page", "Table"]
     page = (laboratory.directory / "results/report.html").read_text()
     for words in ("Gains", "TALR-AP is best.", "data:text/csv", "tiny.statistics.csv", "ndcg.tidy.csv"):
         assert words in page
