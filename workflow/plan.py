@@ -436,7 +436,8 @@ class Plan:
             self.entry("tables", table)
             found += [f"results/{table}{ending}" for ending in TABLE_ENDINGS]
             found += [f"results/figures/{figure}_{table}.svg" for figure in self.table_figures(table)]
-            found += self.table_gallery(table)
+            if self.table_gallery(table):
+                found += [f"results/figures/gallery_{table}{ending}" for ending in (".svg", ".png")]
         return found
 
     def page_templates(self):
@@ -453,7 +454,7 @@ class Plan:
                 "figures": {
                     figure: f"results/figures/{figure}_{table}.svg" for figure in self.table_figures(table)
                 },
-                "gallery": next(iter(self.table_gallery(table)), None),
+                "gallery": f"results/figures/gallery_{table}.svg" if self.table_gallery(table) else None,
             }
             for table in self.page_tables(page)
         ]

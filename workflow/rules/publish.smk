@@ -136,7 +136,7 @@ rule render_page:
     input:
         published=of(PLAN.page_published),
         runs=of(PLAN.page_runs),
-        code=PLAN.code("reporting.page", "reporting.gallery"),
+        code=PLAN.code("reporting.page", "reporting.published", "reporting.gallery"),
         templates=PLAN.page_templates(),
     output:
         "results/{page}.html",
