@@ -9,7 +9,6 @@ import ast
 import errno
 import gzip
 import io
-import json
 import os
 import re
 import resource
