@@ -13,7 +13,7 @@ class ItemReader:
     """Batches of items as tensors on a device.
 
     items: float32 (n, d), which stay where they are; or uint8 (n, H, W, 3), which stay bytes: on a GPU that
-    has room for all of them they are copied there once, and otherwise read by a second thread.
+    has memory for all of them they are copied there once, and otherwise read by a second thread.
     """
 
     def __init__(self, items, device):

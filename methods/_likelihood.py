@@ -1,4 +1,4 @@
-"""The pairwise logistic likelihood of DPSH and HashNet, and losses whose gradient is a published step."""
+"""The logistic likelihood of pairs of DPSH and HashNet, and losses whose gradient is a published step."""
 
 import torch
 

@@ -13,6 +13,7 @@ the descent is done in integers: sums over pairs round nothing, F never rises, a
 
 import time
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -60,8 +61,8 @@ class BRE(HashingMethod):
     anchors: int = 50
     partners: float = 0.05
     training_items: int | None = None
-    kernel: str = "linear"
-    target: str = "affinity"
+    kernel: Literal["linear", "rbf"] = "linear"
+    target: Literal["affinity", "binary", "euclidean"] = "affinity"
     weight_scale: float = 1e-3
     tolerance: float = 2e-5
     max_sweeps: int = 1000

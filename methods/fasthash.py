@@ -7,6 +7,7 @@ fasthash toolbox.
 
 import time
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -37,7 +38,7 @@ class FastHash(TreeHashing):
         "trees": [50, 100, 200, 400],
     }
 
-    loss: str = "hinge"
+    loss: Literal["hinge", "ksh", "bre"] = "hinge"
     similar: int = 100
     dissimilar: int = 100
     passes: int = 2

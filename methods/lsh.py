@@ -1,4 +1,4 @@
-"""LSH: signs of random projections of centred items; learns nothing, the floor for any learned linear hash.
+"""LSH: signs of random projections of centred items; learns nothing, and bounds learned linear hashes from below.
 
 Charikar. Similarity estimation techniques from rounding algorithms. STOC 2002.
 """

@@ -6,6 +6,7 @@ Shen. Structured Learning of Binary Codes with Column Generation for Optimizing 
 
 import time
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from scipy.optimize import linprog
@@ -46,7 +47,7 @@ class StructHash(TreeHashing):
     C: float = 100.0
     relevant: int = 50
     irrelevant: int = 100
-    bit_weights: str = "learned"
+    bit_weights: Literal["learned", "equal"] = "learned"
     tolerance: float = 0.01
     cutting_planes: int = 30
     passes: int = 2

@@ -115,7 +115,7 @@ def training_set(items, labels, levels=(0, 1), affinity=None, records=None):
 
 @pytest.fixture
 def descents(monkeypatch):
-    """Every `Descent` that a fit makes, with what it was made of and what it was told to do."""
+    """Every `Descent` that a fit makes, with its arguments and calls."""
     made = []
 
     class Watched(Descent):
@@ -516,18 +516,18 @@ def test_images_are_vectors():
     ],
 )
 def test_settings_that_mean_nothing_are_refused(settings, message):
-    with pytest.raises(Refusal, match=message) as told:
+    with pytest.raises(Refusal, match=message) as caught:
         BRE(**settings).fit(training_set(*vectors()))
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("settings", [{}, {"kernel": "rbf"}, {"target": "euclidean"}])
 @pytest.mark.parametrize("count", [0, 1])
 def test_fewer_than_two_items_are_refused(settings, count):
     items, labels = vectors()
-    with pytest.raises(Refusal, match=f"at least 2 training items, there are {count}") as told:
+    with pytest.raises(Refusal, match=f"at least 2 training items, there are {count}") as caught:
         BRE(**settings).fit(training_set(items[:count], labels[:count]))
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(caught.value)
 
 
 def test_one_class_is_refused():

@@ -155,9 +155,9 @@ BAD = {
 @pytest.mark.parametrize(("text", "message"), BAD.values(), ids=BAD.keys())
 def test_a_bad_file_is_one_clear_line_that_names_it(write, text, message):
     folder = write(good=GOOD, bad=text)
-    with pytest.raises(ValueError) as told:
+    with pytest.raises(ValueError) as caught:
         catalogue(folder)
-    line = str(told.value)
+    line = str(caught.value)
     assert "\n" not in line
     assert str(folder / "bad.py") in line
     assert message in line
@@ -187,7 +187,7 @@ def test_listing_methods_imports_none_of_them_nor_torch():
         "print([name for name in [*unwanted, 'torch'] if name in sys.modules])"
     )
     root = Path(__file__).parents[2]
-    told = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=True
     )
-    assert told.stdout.strip() == "[]"
+    assert done.stdout.strip() == "[]"

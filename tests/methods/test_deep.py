@@ -114,7 +114,7 @@ def test_training_is_descent_written_by_hand(settings):
     assert not np.allclose(weight, method.first[0], atol=1e-2)
 
 
-def test_schedules_are_told_and_as_documented():
+def test_schedules_are_logged_and_as_documented():
     items, labels = vectors()
     records = []
     Targets(
@@ -191,9 +191,9 @@ def test_batches_of_two_items_train():
 
 def test_batches_of_one_item_are_refused_rather_than_training_nothing():
     items, labels = vectors()
-    with pytest.raises(ValueError, match="batch_size") as told:
+    with pytest.raises(ValueError, match="batch_size") as caught:
         Constant(bits=2, batch_size=1).fit(training_set(items, labels))
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(caught.value)
 
 
 # -- what cannot be trained --------------------------------------------------------------------------------
@@ -202,9 +202,9 @@ def test_batches_of_one_item_are_refused_rather_than_training_nothing():
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_a_loss_that_is_not_finite_is_a_refusal_of_one_line(value):
     items, labels = vectors()
-    with pytest.raises(Refusal, match=r"not finite in epoch 1.*learning_rate") as told:
+    with pytest.raises(Refusal, match=r"not finite in epoch 1.*learning_rate") as caught:
         Constant(bits=2, value=value).fit(training_set(items, labels))
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(caught.value)
 
 
 @dataclass(kw_only=True)
@@ -323,7 +323,7 @@ def test_the_full_relaxations_train_too(name):
     assert records[-1]["objective"] < records[0]["objective"] - 0.01
 
 
-def test_listwise_methods_use_one_bin_per_bit_unless_told_otherwise():
+def test_listwise_methods_use_one_bin_per_bit_by_default():
     from tiebench import relaxed
 
     generator = torch.Generator().manual_seed(0)

@@ -269,6 +269,6 @@ def test_few_items_and_batches_of_two_train(items):
     [(np.zeros(20, np.int64), "all training items are similar"), (np.arange(20), "no two different")],
 )
 def test_a_training_set_with_one_kind_of_pairs_is_refused_in_one_line(labels, message):
-    with pytest.raises(Refusal, match=message) as told:
+    with pytest.raises(Refusal, match=message) as caught:
         DPSH(bits=4).fit(training_set(labels))
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(caught.value)

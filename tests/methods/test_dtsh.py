@@ -37,7 +37,7 @@ def graded(labels):
     return (labels[:, None] == labels).astype(np.int64) + (labels[:, None] // 2 == labels // 2)
 
 
-def training_set(labels, affinity=None, levels=(0, 1), told=True, seed=0, log=lambda record: None):
+def training_set(labels, affinity=None, levels=(0, 1), labelled=True, seed=0, log=lambda record: None):
     generator = np.random.default_rng(seed)
     items = generator.normal(size=(len(labels), 8))
     if len(labels):
@@ -49,7 +49,7 @@ def training_set(labels, affinity=None, levels=(0, 1), told=True, seed=0, log=la
         items.astype(np.float32),
         lambda rows, columns: affinity[np.ix_(rows, columns)],
         levels,
-        labels if told else None,
+        labels if labelled else None,
         log,
     )
 
@@ -261,7 +261,7 @@ def test_class_triplets_hold_the_classes_leave_out_the_batch_and_repeat_nothing(
             assert len(set(negatives[i, group])) == 9
     assert not np.isin(positives, anchors).any()
     assert not np.isin(negatives, anchors).any()
-    # positives are drawn anew for every other class
+    # positives are drawn again for every other class
     assert not np.array_equal(np.sort(positives[:, 0]), np.sort(positives[:, 1]))
 
 
@@ -348,7 +348,7 @@ def test_levels_made_batch_by_batch_are_those_that_are_kept(monkeypatch):
 def test_classes_serve_where_affinity_is_theirs_and_levels_elsewhere():
     labels = np.arange(40) % 4
     assert np.array_equal(single_classes(training_set(labels + 5)), labels)
-    assert single_classes(training_set(labels, told=False)) is None
+    assert single_classes(training_set(labels, labelled=False)) is None
     assert single_classes(training_set(labels, graded(labels), (0, 1, 2))) is None
     near = (np.abs(np.arange(40)[:, None] - np.arange(40)) < 4).astype(np.int64)
     assert single_classes(training_set(labels, near)) is None
@@ -405,9 +405,9 @@ def test_nothing_of_the_training_set_is_kept_after_training():
 )
 def test_classes_without_enough_triplets_are_refused_in_one_line(labels, settings, message):
     method = DTSH(**({"bits": 4, "epochs": 1, "batch_size": 8} | FEW | settings))
-    with pytest.raises(Refusal, match=message) as told:
+    with pytest.raises(Refusal, match=message) as caught:
         method.fit(training_set(labels))
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("level", [0, 2])

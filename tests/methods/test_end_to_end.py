@@ -12,7 +12,7 @@ from methods._catalogue import catalogue, load_class
 from methods.base import TrainingSet
 from methods.base.augmentation import mirror
 
-DEEP = sorted(name for name, card in catalogue().items() if card.end_to_end)
+DEEP = sorted(name for name, metadata in catalogue().items() if metadata.end_to_end)
 SMALL = {"architecture": "small", "options": {}}
 SETTINGS = {
     "bits": 8,
@@ -57,7 +57,7 @@ class Killed(Exception):
 
 
 @pytest.mark.parametrize("name", DEEP)
-def test_an_interrupted_training_goes_on_to_the_same_bytes(name, tmp_path, monkeypatch):
+def test_an_interrupted_training_resumes_to_the_same_bytes(name, tmp_path, monkeypatch):
     monkeypatch.setattr(_checkpoint, "_SECONDS_BETWEEN", 0.0)
     whole, halves = [], []
     alone = made(name).fit(training_set(log=whole.append))
@@ -83,12 +83,12 @@ def test_an_interrupted_training_goes_on_to_the_same_bytes(name, tmp_path, monke
         assert value.tobytes() == other.tobytes(), key
 
 
-def test_a_checkpoint_that_cannot_be_read_is_told_with_its_file(tmp_path):
+def test_a_checkpoint_that_cannot_be_read_is_an_error_that_names_it(tmp_path):
     file = tmp_path / "mark.npz"
     file.write_bytes(b"PK\x03\x04 cut off")
-    with pytest.raises(ValueError, match=f"{file}.*delete it") as told:
+    with pytest.raises(ValueError, match=f"{file}.*delete it") as caught:
         made("talr_ap").fit(training_set(checkpoint=file))
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(caught.value)
 
 
 def test_a_short_training_writes_no_checkpoint(tmp_path):

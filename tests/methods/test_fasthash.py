@@ -227,10 +227,10 @@ def test_the_features_tried_differ_between_seeds_and_between_bits():
 
 @pytest.mark.parametrize("loss", ["Hinge", "", None, "mse"])
 def test_other_losses_are_refused_with_those_there_are(loss):
-    with pytest.raises(Refusal) as told:
+    with pytest.raises(Refusal) as caught:
         fitted(training_set(), loss=loss)
-    assert all(name in str(told.value) for name in LOSSES)
-    assert repr(loss) in str(told.value)
+    assert all(name in str(caught.value) for name in LOSSES)
+    assert repr(loss) in str(caught.value)
 
 
 @pytest.mark.parametrize(

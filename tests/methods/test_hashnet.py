@@ -30,7 +30,7 @@ MULTI_HOT = np.array(
 CLASSES = np.array([0, 1, 0, 2, 1, 1, 0, 2])
 
 
-def training_set(labels, seed=0, affinity=None, log=lambda record: None, told=True):
+def training_set(labels, seed=0, affinity=None, log=lambda record: None, labelled=True):
     generator = np.random.default_rng(seed)
     items = generator.normal(size=(len(labels), 8))
     if affinity is None and labels.ndim == 1:
@@ -44,7 +44,7 @@ def training_set(labels, seed=0, affinity=None, log=lambda record: None, told=Tr
         items.astype(np.float32),
         lambda rows, columns: affinity[np.ix_(rows, columns)],
         tuple(np.union1d(affinity, 0).tolist()),
-        labels if told else None,
+        labels if labelled else None,
         log,
     )
 
@@ -168,9 +168,9 @@ def test_products_of_any_size_overflow_nowhere():
 
 
 @pytest.mark.parametrize("labels", [CLASSES, MULTI_HOT], ids=["classes", "multi-hot"])
-@pytest.mark.parametrize("told", [True, False])
-def test_the_share_of_similar_pairs_is_counted_over_all_ordered_pairs(labels, told):
-    made = training_set(labels, told=told)
+@pytest.mark.parametrize("labelled", [True, False])
+def test_the_share_of_similar_pairs_is_counted_over_all_ordered_pairs(labels, labelled):
+    made = training_set(labels, labelled=labelled)
     everything = np.arange(8)
     expected = sum(made.affinity(everything, everything)[i, j] > 0 for i in range(8) for j in range(8)) / 64
     assert similar_share(made) == pytest.approx(expected)
@@ -306,6 +306,6 @@ def test_few_items_and_batches_of_two_train(items):
     ],
 )
 def test_a_training_set_with_one_kind_of_pairs_is_refused_in_one_line(labels, message):
-    with pytest.raises(Refusal, match=message) as told:
+    with pytest.raises(Refusal, match=message) as caught:
         HashNet(bits=4).fit(training_set(labels))
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(caught.value)

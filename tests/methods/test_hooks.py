@@ -397,7 +397,7 @@ def test_the_network_starts_alike_with_and_without_parameters_of_the_loss():
 
 @dataclass(kw_only=True)
 class Alternating(RelaxedHashing):
-    """Keeps codes of all items, set anew before each epoch from all scores and by chance, as ADSH or DSDH."""
+    """Keeps codes of all items, set before each epoch from all scores and noise, as ADSH or DSDH do."""
 
     changing_memory = ("codes", "rounds")
 

@@ -57,11 +57,11 @@ def test_the_rotation_solves_the_procrustes_problem_once_signs_are_settled():
 def test_more_bits_than_the_rank_are_refused_with_the_rank():
     vectors = items(rank=4)
     assert fit(vectors, bits=4).encode(vectors).shape == (200, 4)
-    with pytest.raises(Refusal) as told:
+    with pytest.raises(Refusal) as caught:
         fit(vectors, bits=5)
-    assert "4 bits" in str(told.value)
-    assert "not 5" in str(told.value)
-    assert "\n" not in str(told.value)
+    assert "4 bits" in str(caught.value)
+    assert "not 5" in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(("count", "possible"), [(1, 0), (2, 1), (7, 6)])

@@ -111,8 +111,8 @@ def test_the_loss_is_the_plain_formula():
 
 
 def fitted(records=None, **settings):
-    told = [] if records is None else records
-    made = training_set("machash", log=told.append)
+    kept = [] if records is None else records
+    made = training_set("machash", log=kept.append)
     return MACHash(**({"bits": 8} | settings)).fit(made), made
 
 
@@ -125,7 +125,7 @@ def test_the_penalty_grows_until_codes_and_functions_agree_and_the_functions_get
     assert records[0]["codes_objective"] <= min(record["objective"] for record in records)
 
 
-def test_the_least_objective_told_is_that_of_the_encoded_training_items():
+def test_the_least_objective_logged_is_that_of_the_encoded_training_items():
     records = []
     method, made = fitted(records, C=0.3, dissimilar=60)
     pairs = sample_pairs(made, 100, 60, np.random.default_rng(0))
@@ -170,6 +170,6 @@ def test_constant_codes_are_a_refusal_not_a_result():
     affinity = np.ones((40, 40), np.int64)
     affinity[0, 1] = affinity[1, 0] = 0
     collapsing = TrainingSet(vectors, lambda i, j: affinity[np.ix_(i, j)])
-    with pytest.raises(Refusal, match="collapsed") as told:
+    with pytest.raises(Refusal, match="collapsed") as caught:
         MACHash(bits=4, C=0.01).fit(collapsing)
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(caught.value)

@@ -136,9 +136,9 @@ def test_a_generator_decides_everything(name, monkeypatch):
     ],
 )
 def test_a_set_without_both_kinds_of_pairs_is_refused(labels, missing):
-    with pytest.raises(Refusal, match=rf"\bno {missing} pair") as told:
+    with pytest.raises(Refusal, match=rf"\bno {missing} pair") as caught:
         sample_pairs(classes(np.array(labels, int)), 4, 4, np.random.default_rng(0))
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(caught.value)
 
 
 def test_sums_are_over_the_pairs_an_item_is_in():

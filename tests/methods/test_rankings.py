@@ -336,9 +336,9 @@ def test_queries_without_a_list_count_nothing():
 
 @pytest.mark.parametrize("counts", [[8], [1] * 8, [2], [1], [1, 1], []])
 def test_a_set_without_both_kinds_of_items_for_a_query_is_refused(counts):
-    with pytest.raises(Refusal, match="relevant and irrelevant") as told:
+    with pytest.raises(Refusal, match="relevant and irrelevant") as caught:
         make_lists(from_matrix(classes(counts), (0, 1)), 5, 5, np.random.default_rng(0))
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(caught.value)
 
 
 def test_a_generator_decides_everything(monkeypatch):

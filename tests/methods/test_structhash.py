@@ -321,7 +321,7 @@ def test_a_training_set_that_ranks_nothing_is_refused(counts):
 
 @pytest.mark.parametrize("bit_weights", ["Learned", "", None, 1.0])
 def test_other_bit_weights_are_refused_with_those_there_are(bit_weights):
-    with pytest.raises(Refusal) as told:
+    with pytest.raises(Refusal) as caught:
         fitted(class_set(), bit_weights=bit_weights)
-    assert "learned, equal" in str(told.value)
-    assert repr(bit_weights) in str(told.value)
+    assert "learned, equal" in str(caught.value)
+    assert repr(bit_weights) in str(caught.value)
