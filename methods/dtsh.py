@@ -28,8 +28,8 @@ class DTSH(DeepHashing):
     A table keeps every item's latest scores, zeros at first. Anchors q are the items of a batch; their
     positives and negatives come from outside of it and move only when they are anchors themselves. With
     single classes (affinity 1 within a class, 0 across) each anchor meets each other class: `positives` items
-    of its own class, drawn each time, and `negatives` of the other, in all combinations. classes_per_anchor: so
-    many of the other classes, drawn at random (None: all; of 100 classes, 250,000 triplets an anchor). The
+    of its own class, drawn each time, and `negatives` of the other, in all combinations. classes_per_anchor:
+    so many of the other classes, drawn at random (None: all; of 100 classes, 250,000 triplets an anchor). The
     published method stops there. With any other affinity an anchor meets each level above 0: positives of
     that affinity and negatives of a lower one, drawn with replacement where fewer exist.
 

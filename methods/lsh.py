@@ -1,4 +1,4 @@
-"""LSH: signs of random projections of centred items; learns nothing, and bounds learned linear hashes from below.
+"""LSH: signs of random projections of centred items; learns nothing, the baseline of learned linear hashes.
 
 Charikar. Similarity estimation techniques from rounding algorithms. STOC 2002.
 """
