@@ -190,6 +190,32 @@ def test_mistakes_end_in_one_line(mistake, tmp_path):
     assert "\n" not in str(told.value)
 
 
+def test_distance_levels_on_images_are_measured_on_the_features(gallery):
+    """As on LabelMe from images and GIST: thresholds are percentiles of distances of the training features."""
+    protocol = {
+        "dataset": "pictures",
+        "split": {"kind": "random", "query": 18, "training": 40},
+        "affinity": {"kind": "distance_levels", "percentiles": [20, 5], "levels": [1, 3]},
+        "input": {"kind": "network", "network": "gist"},
+    }
+    block = {"protocol": "by_distance", "metric": "ndcg", "bits": [8]}
+    config = {
+        "datasets": CONFIG["datasets"],
+        "protocols": {"by_distance": protocol},
+        "tables": {"by_distance": {"methods": ["lsh"], "blocks": [block]}},
+    }
+    gallery.made("results/by_distance.csv", config=config)
+    folder = gallery.directory / "resources/protocols/by_distance"
+    features = np.load(folder / "features.npy").astype(np.float64)
+    with np.load(folder / "split.npz") as split:
+        training = features[split["training"]]
+    first, second = np.triu_indices(len(training), 1)
+    distances = np.linalg.norm(training[first] - training[second], axis=1)
+    found = json.loads((folder / "affinity.json").read_text())["thresholds"]
+    for share, threshold in zip((0.20, 0.05), found, strict=True):
+        assert abs(np.mean(distances <= threshold) - share) < 0.01
+
+
 def test_a_dataset_of_vectors_trains_no_network(laboratory, tiny):
     tiny["protocols"]["tiny"]["end_to_end"] = "small"
     done = laboratory.run("results/tiny.csv", config=tiny)
