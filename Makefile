@@ -61,9 +61,12 @@ format: $(READY)
 bench: $(READY)
 	$(BIN)/python -m benchmarks
 
+# torch is installed from requirements-torch.txt: the lock must bring neither torch nor the CUDA libraries that its
+# default build depends on, whichever package asks for it. In pyproject.toml such an override would also keep
+# `uv pip install ".[torch]"` from installing torch.
 lock: $(READY)
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --group suite --group dev \
-	  --no-header pyproject.toml -o requirements.lock
+	echo "torch ; python_version < '0'" | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
+	  --generate-hashes --group suite --group dev --override - --no-header pyproject.toml -o requirements.lock
 	$(BIN)/python -m workflow.environment
 
 clean:

@@ -67,3 +67,9 @@ def test_every_requirement_of_the_library_has_a_lower_bound_and_all_is_all():
     for requirement in [*project["dependencies"], *extras["all"]]:
         assert ">=" in requirement
     assert set(extras["all"]) == {text for name in extras if name != "all" for text in extras[name]}
+
+
+def test_installing_an_extra_from_a_clone_with_uv_overrides_no_requirement():
+    """uv obeys [tool.uv] of the folder that it runs in, also for `uv pip install ".[torch]"`."""
+    tools = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+    assert "override-dependencies" not in tools.get("uv", {})
