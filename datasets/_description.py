@@ -1,6 +1,6 @@
 """What is known of a dataset besides its items: labels, the split it comes with, names."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +20,7 @@ class Description:
     kind:        "vectors" (items are float32) or "images" (items are uint8, RGB)
     split_names: names of the values 0, 1, ... of given_split, or None
     ids:         int64 or text (n,), the name of each item elsewhere, or None
+    left_out:    number of items of the sources that could not be read and were left out
 
     Raises ValueError where shapes or dtypes are not these.
     """
@@ -32,6 +33,7 @@ class Description:
     kind: str
     split_names: list[str] | None = None
     ids: np.ndarray | None = None
+    left_out: int = 0
 
     def __post_init__(self) -> None:
         if self.kind not in ("vectors", "images"):
@@ -95,7 +97,24 @@ class Description:
         if self.given_split is not None:
             values, counts = np.unique(self.given_split, return_counts=True)
             metadata["split_counts"] = {self.split_name(int(v)): int(c) for v, c in zip(values, counts)}
+        if self.left_out:
+            metadata["left_out"] = self.left_out
         return metadata
+
+    def without(self, rows: np.ndarray) -> "Description":
+        """The description without the items of the mask `rows`, bool (n,), which could not be read."""
+
+        def kept(values: np.ndarray | None) -> np.ndarray | None:
+            return None if values is None else values[~rows]
+
+        return replace(
+            self,
+            items=int(np.count_nonzero(~rows)),
+            labels=kept(self.labels),
+            given_split=kept(self.given_split),
+            ids=kept(self.ids),
+            left_out=self.left_out + int(np.count_nonzero(rows)),
+        )
 
     def write(self, folder: Path) -> None:
         """Write labels.npy ((n, 0) where there are none), given_split.npy ((0,) where there is none) and
@@ -143,4 +162,5 @@ class Description:
             kind="vectors" if items.ndim == 2 else "images",
             split_names=(metadata or {}).get("split_names"),
             ids=arrays.get("ids"),
+            left_out=(metadata or {}).get("left_out", 0),
         )

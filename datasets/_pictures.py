@@ -1,6 +1,6 @@
 """Image files to arrays of pixels: one at a time, or many of one size by several threads.
 
-Pixels are RGB: transparency is dropped, EXIF orientation is not applied.
+Pixels are RGB: transparency is dropped, EXIF orientation is applied.
 """
 
 import contextlib
@@ -39,6 +39,28 @@ PHOTOGRAPH_OPTIONS = {
 
 logger = logging.getLogger("tiebench")
 
+EXIF_ORIENTATION = 0x0112
+# What undoes each orientation; 1 is upright.
+UPRIGHT = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+# The orientations in which height and width are exchanged.
+SIDEWAYS = (5, 6, 7, 8)
+
+
+class CorruptImagesError(ValueError):
+    """Images that cannot be decoded. names: all of them, as messages call them."""
+
+    def __init__(self, message: str, names: Sequence[str]) -> None:
+        super().__init__(message)
+        self.names = list(names)
+
 
 def check_size(size: object) -> None:
     """Raise ValueError unless `size` is [height, width] in pixels."""
@@ -59,19 +81,37 @@ def check_photograph_options(images: object, size: object, missing: object) -> N
     check_size(size)
 
 
+def orientation(image: Image.Image) -> int:
+    """The EXIF orientation of an opened image, 1 to 8; 1 (upright) where it has none, or a damaged one."""
+    try:
+        found = image.getexif().get(EXIF_ORIENTATION, 1)
+    except Exception:
+        # Metadata can be damaged in every way beside pixels that are whole.
+        return 1
+    return found if found in UPRIGHT else 1
+
+
+def shape_of(image: Image.Image) -> tuple[int, int]:
+    """(height, width) of an opened image, upright."""
+    return (image.width, image.height) if orientation(image) in SIDEWAYS else (image.height, image.width)
+
+
 def pixels_of(
     image: Image.Image,
     size: Sequence[int] | None,
     resampling: Image.Resampling = Image.Resampling.BILINEAR,
 ) -> np.ndarray:
-    """uint8 (height, width, 3) of an opened image, resized to `size` = (height, width) if given.
+    """uint8 (height, width, 3) of an opened image, upright, resized to `size` = (height, width) if given.
 
     Pillow's resizing widens its filter where an image shrinks, so it does not alias; the aspect is not kept.
     """
     if image.mode.startswith(("I", "F")):
-        # Pillow would clip these to 255 without a word.
+        # Pillow would clip these to 255 silently.
         raise ValueError(f"its pixels have more than 8 bits, mode {image.mode}")
+    turned = UPRIGHT.get(orientation(image))
     image = image.convert("RGB")
+    if turned is not None:
+        image = image.transpose(turned)
     if size is not None:
         image = image.resize((size[1], size[0]), resampling)
     return np.asarray(image)
@@ -88,7 +128,7 @@ def decoding(source: Path, name: str, formats: Sequence[str]) -> Iterator[None]:
         # Pillow's own message holds the address of a buffer.
         raise ValueError(f"{source}: '{printable(name)}' is no image of {', '.join(formats)}") from error
     except Exception as error:
-        # Pillow's decoders fail on damaged files with errors of every kind.
+        # Pillow raises errors of every kind for damaged files.
         reason = printable(" ".join(str(error).split())) or type(error).__name__
         raise ValueError(f"{source}: image '{printable(name)}' cannot be read: {reason}") from error
 
@@ -119,10 +159,10 @@ def save_photographs(
         raise ValueError(f"{where}: holds none of the {len(there)} images, such as '{names[0]}'")
     if not there.all():
         lost = [names[row] for row in np.flatnonzero(~there)]
-        told = f"{len(lost)} of {len(there)} images are missing: {_listed(lost)}"
+        found = f"{len(lost)} of {len(there)} images are missing: {listed(lost)}"
         if missing == "error":
-            raise ValueError(f"{where}: {told} (option missing: skip leaves them out)")
-        logger.warning("%s; left out", told)
+            raise ValueError(f"{where}: {found} (option missing: skip leaves them out)")
+        logger.warning("%s; left out", found)
     with creating_items(path, (len(there), *size, 3), np.uint8) as items:
         kept, reported = there.copy(), time.monotonic()
         unreadable: list[str] = []
@@ -149,10 +189,12 @@ def save_photographs(
                 logger.info("%d of %d images", done, np.count_nonzero(there))
         if unreadable:
             least = "at least " if len(unreadable) == MOST_UNREADABLE and missing == "error" else ""
-            told = f"{least}{len(unreadable)} of {len(there)} images cannot be read: {_listed(unreadable)}"
+            found = f"{least}{len(unreadable)} of {len(there)} images cannot be read: {listed(unreadable)}"
             if missing == "error" or not kept.any():
-                raise ValueError(f"{told}; the first: {first} (option missing: skip leaves them out)")
-            logger.warning("%s; left out; the first: %s", told, first)
+                raise CorruptImagesError(
+                    f"{found}; the first: {first} (option missing: skip leaves them out)", unreadable
+                )
+            logger.warning("%s; left out; the first: %s", found, first)
         if done != np.count_nonzero(kept):
             raise ValueError(f"{where}: changed while it was read ({done} images seen)")
         items.keep(kept)
@@ -190,7 +232,7 @@ def _found(
     return there
 
 
-def _listed(names: list[str]) -> str:
+def listed(names: list[str]) -> str:
     shown = ", ".join(f"'{name}'" for name in names[:NAMED_IN_MESSAGES])
     return shown + (", ..." if len(names) > NAMED_IN_MESSAGES else "")
 

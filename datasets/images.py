@@ -2,13 +2,15 @@
 
 A pattern says how paths from the root of the folder or archive are made, for example
 "cifar10-jpeg/{split}/{class}/{name}": fields are {class}, {split} and {name}, `*` stands for one whole
-component. Rows are sorted by (split, class, name). Pixels are RGB: transparency is dropped, EXIF orientation
-is not applied.
+component. Rows are sorted by (split, class, name). Pixels are RGB, upright as EXIF says; transparency is
+dropped. In a folder, an image that is reached by a link as well is counted once.
 """
 
 import logging
+import os
 import re
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -16,18 +18,31 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from datasets._archives import existing, members, printable
+from datasets._archives import DamagedArchiveError, existing, members, printable
 from datasets._description import Description
 from datasets._files import creating_items
-from datasets._pictures import IMAGES_A_VIEW, SECONDS_BETWEEN_REPORTS, check_size, decoding, pixels_of
+from datasets._pictures import (
+    IMAGES_A_VIEW,
+    SECONDS_BETWEEN_REPORTS,
+    CorruptImagesError,
+    check_size,
+    decoding,
+    listed,
+    pixels_of,
+    shape_of,
+)
 from datasets._specification import refuse_unknown_options
+from tiebench.files import write_text
 from tiebench.messages import did_you_mean
 
 OPTIONS: dict[str, str] = {
     "paths": "pattern of paths: {class}, {split}, {name}, literal parts, * (default {class}/{name})",
     "size": "[height, width] in pixels that images are resized to (bilinear); needed where sizes differ",
+    "corrupt": "'error' (default), or 'skip': leave out images that cannot be decoded",
     "extensions": "endings of image files, in either case (default .jpg .jpeg .png .bmp .webp .ppm)",
 }
+# Beside the items: images that were left out.
+LIST_OF_CORRUPT = "corrupt_images.txt"
 DEFAULT_PATHS = "{class}/{name}"
 DEFAULT_EXTENSIONS = (".jpg", ".jpeg", ".png", ".bmp", ".webp", ".ppm")
 
@@ -40,6 +55,7 @@ def describe(
     paths: str = DEFAULT_PATHS,
     size: list[int] | None = None,
     extensions: list[str] | tuple[str, ...] = DEFAULT_EXTENSIONS,
+    corrupt: str = "error",
     **unknown,
 ) -> Description:
     """Labels and given split from names alone; no pixel is decoded (without `size`, one header is read).
@@ -47,9 +63,10 @@ def describe(
     sources: one folder, tar or zip. labels are int64 (n,), the rank of the class name in sorted order;
     given_split is int64 (n,), the rank of the split's name, or None without {split} in `paths`.
     Raises FileNotFoundError where the source is missing; ValueError for a bad option, for a damaged archive
-    or one with links, absolute names or "..", and where no file matches.
+    or one with links, absolute names or "..", and where no file matches. With `corrupt: skip`, `load` may
+    leave out images that this counts.
     """
-    return _plan(sources, paths, size, extensions, unknown).description
+    return _plan(sources, paths, size, extensions, corrupt, unknown).description
 
 
 def load(
@@ -59,46 +76,76 @@ def load(
     paths: str = DEFAULT_PATHS,
     size: list[int] | None = None,
     extensions: list[str] | tuple[str, ...] = DEFAULT_EXTENSIONS,
+    corrupt: str = "error",
     **unknown,
 ) -> Description:
     """Write items.npy uint8 (n, height, width, 3), labels.npy and given_split.npy; see `describe`.
 
-    Raises as `describe`, and ValueError for a damaged image and, without `size`, for images that differ in
-    size.
+    Raises as `describe`, and ValueError, without `size`, for images that differ in size. Images that cannot
+    be decoded are left out with `corrupt: skip`, and listed in corrupt_images.txt; else CorruptImagesError
+    names all of them.
     """
-    plan, folder = _plan(sources, paths, size, extensions, unknown), Path(folder)
+    plan, folder = _plan(sources, paths, size, extensions, corrupt, unknown), Path(folder)
     height, width, _ = plan.description.item_shape
     row_of = {name: row for row, name in enumerate(plan.names)}
-    read, reported = 0, time.monotonic()
+    done, reported = 0, time.monotonic()
+    kept, failed, first = np.ones(len(row_of), bool), [], None
     with creating_items(folder / "items.npy", (len(row_of), height, width, 3), np.uint8) as items:
         for name, contents in members(plan.source):
             row = row_of.get(name)
             if row is None:
                 continue
-            with (
-                decoding(plan.source, name, plan.formats),
-                Image.open(BytesIO(contents()), formats=plan.formats) as image,
-            ):
-                pixels = pixels_of(image, size)
+            try:
+                with (
+                    decoding(plan.source, name, plan.formats),
+                    Image.open(BytesIO(contents()), formats=plan.formats) as image,
+                ):
+                    pixels = pixels_of(image, size)
+            except DamagedArchiveError:
+                raise
+            except ValueError as error:
+                kept[row], first = False, first or error
+                failed.append(printable(name))
+                continue
             if pixels.shape != (height, width, 3):
-                first, other = printable(plan.sized), printable(name)
+                sized, other = printable(plan.sized), printable(name)
                 raise ValueError(
-                    f"{plan.source}: images differ in size: '{first}' is {height} x {width} pixels and "
+                    f"{plan.source}: images differ in size: '{sized}' is {height} x {width} pixels and "
                     f"'{other}' {pixels.shape[0]} x {pixels.shape[1]}: set option size: [height, width]"
                 )
-            if read % IMAGES_A_VIEW == 0:
+            if done % IMAGES_A_VIEW == 0:
                 view = items.view()
             view[row] = pixels
-            read += 1
+            done += 1
             if time.monotonic() - reported > SECONDS_BETWEEN_REPORTS:
                 reported = time.monotonic()
-                logger.info("%s: %d of %d images", plan.source.name, read, len(row_of))
-        if read != len(row_of):
+                logger.info("%s: %d of %d images", plan.source.name, done, len(row_of))
+        seen = done + len(failed)
+        if seen != len(row_of):
             raise ValueError(
-                f"{plan.source}: changed while it was read ({read} of {len(row_of)} images seen)"
+                f"{plan.source}: changed while it was read ({seen} of {len(row_of)} images seen)"
             )
-    plan.description.write(folder)
-    return plan.description
+        description = plan.description
+        if failed:
+            failed.sort()
+            _refuse_or_report(plan.source, failed, len(row_of), first, corrupt)
+            items.keep(kept)
+            description = description.without(~kept)
+            write_text(folder / LIST_OF_CORRUPT, "\n".join(failed) + "\n")
+    description.write(folder)
+    return description
+
+
+def _refuse_or_report(source: Path, failed: list[str], images: int, first: ValueError, corrupt: str) -> None:
+    found = f"{len(failed)} of {images} images cannot be read: {listed(failed)}"
+    if corrupt == "skip" and len(failed) < images:
+        logger.warning("%s: %s; left out; one reason: %s", source, found, first)
+        return
+    if len(failed) == 1:
+        raise CorruptImagesError(f"{first} (option corrupt: skip leaves it out)", failed)
+    raise CorruptImagesError(
+        f"{source}: {found}; one reason: {first} (option corrupt: skip leaves them out)", failed
+    )
 
 
 @dataclass(frozen=True)
@@ -110,11 +157,17 @@ class _Plan:
     sized: str  # the image that gave the size, where no option did
 
 
-def _plan(sources: list[Path], paths: str, size: object, extensions: object, unknown: dict) -> _Plan:
+def _plan(
+    sources: list[Path], paths: str, size: object, extensions: object, corrupt: object, unknown: dict
+) -> _Plan:
     refuse_unknown_options(unknown, OPTIONS, "images")
     pattern, formats = _compiled(paths), _formats(extensions)
     if size is not None:
         check_size(size)
+    if corrupt not in ("error", "skip"):
+        raise ValueError(
+            f"option corrupt: unknown value {corrupt!r}{did_you_mean(corrupt, ('error', 'skip'))}"
+        )
     if len(sources) != 1:
         raise ValueError(f"loader images: takes one folder, tar or zip, got {len(sources)} sources")
     if not Path(sources[0]).exists():
@@ -124,7 +177,7 @@ def _plan(sources: list[Path], paths: str, size: object, extensions: object, unk
     found: dict[str, tuple[str, str, str]] = {}
     others, example = 0, None
     shape = None if size is None else (*size, 3)
-    sized = ""
+    sized, damaged = "", None
     for name, contents in members(source):
         match = pattern.fullmatch(name)
         # Hidden files are the leavings of file managers ("._0001.jpg" in archives made on macOS), not images.
@@ -137,13 +190,35 @@ def _plan(sources: list[Path], paths: str, size: object, extensions: object, unk
         fields = match.groupdict()
         found[name] = (fields.get("split", ""), fields["class"], fields.get("name", ""))
         if shape is None:
-            with decoding(source, name, formats), Image.open(BytesIO(contents()), formats=formats) as image:
-                shape, sized = (image.height, image.width, 3), name
+            # The next one may be whole: `load` names all that are corrupt.
+            try:
+                with (
+                    decoding(source, name, formats),
+                    Image.open(BytesIO(contents()), formats=formats) as image,
+                ):
+                    shape, sized = (*shape_of(image), 3), name
+            except DamagedArchiveError:
+                raise
+            except ValueError as error:
+                damaged = damaged or error
     if not found:
         seen = f"there is for example '{printable(example)}'" if example else "it holds no file"
         raise ValueError(
             f"{source}: no file matches paths '{paths}' with extensions {', '.join(endings)}; {seen}"
         )
+    if shape is None:
+        raise CorruptImagesError(f"{damaged} (and none of the {len(found)} images can)", sorted(found))
+    if source.is_dir():
+        doubles = _reached_by_links_too(source, found)
+        for name in doubles:
+            del found[name]
+        if doubles:
+            logger.warning(
+                "%s: %d images are reached by links as well and are counted once: %s",
+                source.name,
+                len(doubles),
+                listed([printable(name) for name in doubles]),
+            )
     logger.info(
         "%s: %d images, %d files left out%s",
         source.name,
@@ -158,6 +233,24 @@ def _plan(sources: list[Path], paths: str, size: object, extensions: object, unk
         split_names = given_split = None
     description = Description(len(names), labels, given_split, class_names, shape, "images", split_names)
     return _Plan(source, names, description, formats, sized)
+
+
+def _reached_by_links_too(source: Path, names: Iterable[str]) -> list[str]:
+    """Of the names of one file, all but one: that without links, or else the first."""
+    real_folders: dict[str, str] = {}
+    root, first, doubles = os.path.realpath(source), {}, []
+    for name in sorted(names):
+        folder, _, file = name.rpartition("/")
+        if folder not in real_folders:
+            real_folders[folder] = os.path.realpath(source / folder)
+        real = f"{real_folders[folder]}/{file}"
+        other = first.setdefault(real, name)
+        if other != name and f"{root}/{name}" == real:
+            first[real] = name
+            doubles.append(other)
+        elif other != name:
+            doubles.append(name)
+    return doubles
 
 
 def _ranks(values: list[str]) -> tuple[list[str], np.ndarray]:

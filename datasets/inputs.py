@@ -1,5 +1,7 @@
 """What methods see: a dataset's items as float32 vectors, centred and scaled as the protocol says."""
 
+import hashlib
+
 import numpy as np
 
 KINDS = ("features", "pixels")
@@ -13,6 +15,25 @@ def check(kind, item_kind):
         raise ValueError("input kind 'features' needs a dataset of vectors, these are images: use 'pixels'")
     if kind in FROM_IMAGES and item_kind != "images":
         raise ValueError(f"input kind '{kind}' needs a dataset of images, these are vectors: use 'features'")
+
+
+def duplicates(items, rows, others):
+    """Those of `rows`, int64 (k,), whose item has the same content as an item of `others`.
+
+    items: (n, ...), usually a memory map, read once as a stream; rows, others: int64 indices. Items of one
+    value, as those of a dataset of labels alone, have no content to compare.
+    """
+    if int(np.prod(items.shape[1:])) < 2:
+        return np.zeros(0, np.int64)
+
+    def content(row):
+        return hashlib.blake2b(np.ascontiguousarray(items[row]).data, digest_size=16).digest()
+
+    wanted = {}
+    for row in rows:
+        wanted.setdefault(content(row), []).append(int(row))
+    found = {row for other in others for row in wanted.get(content(other), ())}
+    return np.array(sorted(found), np.int64)
 
 
 def write_inputs(items, training, path, kind="features", centre=True, l2_normalise=True):

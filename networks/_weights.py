@@ -24,7 +24,7 @@ def read_weights(path):
     for name, value in found.items():
         if not isinstance(name, str) or value.layout != torch.strided or value.is_complex() or value.is_meta:
             raise ValueError(
-                f"{path}: {_printable(repr(name))} is not the name of a parameter with an array of real numbers"
+                f"{path}: {_printable(repr(name))} is not the name of a parameter with an array of numbers"
             )
     return {name: value.float() if value.is_floating_point() else value for name, value in found.items()}
 
@@ -52,7 +52,7 @@ def _arrays(path):
     for name, values in found.items():
         kind = values.dtype if isinstance(values, np.ndarray) else None  # a member that is no .npy file
         if kind is None or kind.kind not in "fiub":
-            raise ValueError(f"{path}: array '{_printable(name)}' is {kind or 'not an array'}, expected numbers")
+            raise ValueError(f"{path}: array '{_printable(name)}' is {kind or 'no array'}, expected numbers")
     return {name: torch.from_numpy(np.ascontiguousarray(values)) for name, values in found.items()}
 
 

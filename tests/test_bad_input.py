@@ -734,13 +734,13 @@ case("weights", ".npz with pickled objects", "w.npz: damaged, or not an .npz of 
 case("weights", ".npz that claims terabytes", "w.npz: damaged, or not an .npz of plain arrays")(
     lambda folder: of_weights(zipped(folder / "w.npz", [("weight.npy", header((10**13,)))]))
 )
-case("weights", ".pt cut short", "w.pt: damaged, or no state dict")(
+case("weights", ".pt cut short", "w.pt: damaged, or not a state dict")(
     lambda folder: of_weights(cut(pickled(folder / "w.pt"), -90))
 )
 case("weights", ".pt with code in it", "w.pt", "without running code")(
     lambda folder: of_weights(pickled(folder / "w.pt"))
 )
-case("weights", ".pt with numbers for names", "w.pt", "3 is no name of a parameter")(
+case("weights", ".pt with numbers for names", "w.pt", "3 is not the name of a parameter")(
     lambda folder: of_weights(torch_saved(folder / "w.pt", {3: torch.ones(2)}))
 )
 

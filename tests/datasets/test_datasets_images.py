@@ -310,3 +310,93 @@ def test_a_plain_archive_cut_between_members_or_damaged_in_a_header(tmp_path):
         bad.write_bytes(contents)
         with pytest.raises(ValueError, match="cut short, damaged"):
             images.describe([bad])
+
+
+BAD = ("set/train/bee/bad.jpg", "set/test/ant/000bad.jpg", "set/train/ant/also.png", "set/train/owl/more.png")
+
+
+@pytest.fixture
+def damaged(root):
+    """`root` with four corrupt images, one of them the first of all."""
+    for name in BAD:
+        (root / name).write_bytes(b"" if "more" in name else jpeg()[:900])
+    return root
+
+
+@pytest.mark.parametrize("tarred", [False, True])
+@pytest.mark.parametrize("size", [None, [8, 8]])
+def test_all_corrupt_images_are_named(damaged, tmp_path, tarred, size):
+    source = packed(damaged, tmp_path / "images.tar", "w") if tarred else damaged
+    with pytest.raises(
+        images.CorruptImagesError, match=r"4 of 22 images cannot be read: '.*', \.\.\."
+    ) as caught:
+        images.load([source], tmp_path, paths=PATHS, size=size)
+    assert caught.value.names == sorted(BAD)
+    assert "corrupt: skip" in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("size", [None, [8, 8]])
+def test_corrupt_images_can_be_left_out_and_are_counted(root, tmp_path, size, caplog):
+    (tmp_path / "whole").mkdir()
+    whole = images.load([root], tmp_path / "whole", paths=PATHS, size=size)
+    for name in BAD:
+        (root / name).write_bytes(b"no image")
+    (tmp_path / "rest").mkdir()
+    rest = images.load([root], tmp_path / "rest", paths=PATHS, size=size, corrupt="skip")
+    for file in FILES:
+        np.testing.assert_array_equal(np.load(tmp_path / "rest" / file), np.load(tmp_path / "whole" / file))
+    assert rest.metadata() == whole.metadata() | {"left_out": 4}
+    assert (tmp_path / "rest" / images.LIST_OF_CORRUPT).read_text().splitlines() == sorted(BAD)
+    assert "4 of 22 images cannot be read" in caplog.text
+    assert not (tmp_path / "whole" / images.LIST_OF_CORRUPT).exists()
+
+
+def test_a_dataset_of_corrupt_images_is_refused(tmp_path):
+    (tmp_path / "in/a").mkdir(parents=True)
+    for number in range(3):
+        (tmp_path / f"in/a/{number}.png").write_bytes(b"no image")
+    for size in (None, [4, 4]):
+        with pytest.raises(images.CorruptImagesError, match=r"is no image|cannot be read"):
+            images.load([tmp_path / "in"], tmp_path, size=size, corrupt="skip")
+    with pytest.raises(ValueError, match="option corrupt: unknown value 'skpi'; did you mean 'skip'"):
+        images.load([tmp_path / "in"], tmp_path, corrupt="skpi")
+
+
+@pytest.mark.parametrize("orientation", range(10))
+@pytest.mark.parametrize("size", [None, [10, 20]])
+def test_exif_orientation_is_obeyed(orientation, size, tmp_path):
+    """Against Pillow's own exif_transpose; 0 and 9 are no orientations."""
+    from PIL import ImageOps
+
+    (tmp_path / "in/a").mkdir(parents=True)
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    picture(3).save(tmp_path / "in/a/0.png", exif=exif)
+    images.load([tmp_path / "in"], tmp_path, size=size)
+    expected = ImageOps.exif_transpose(Image.open(tmp_path / "in/a/0.png"))
+    if size is not None:
+        expected = expected.resize((size[1], size[0]), Image.Resampling.BILINEAR)
+    np.testing.assert_array_equal(np.load(tmp_path / "items.npy")[0], np.asarray(expected))
+
+
+@pytest.mark.filterwarnings("ignore:Corrupt EXIF data")
+def test_damaged_exif_beside_whole_pixels_is_ignored(tmp_path):
+    (tmp_path / "in/a").mkdir(parents=True)
+    picture(3).save(tmp_path / "in/a/0.png", exif=b"Exif\0\0II*\0\xff\xff\xff\xff broken")
+    images.load([tmp_path / "in"], tmp_path)
+    np.testing.assert_array_equal(np.load(tmp_path / "items.npy")[0], np.asarray(picture(3)))
+
+
+def test_a_link_to_a_class_that_is_also_there_counts_once(root, caplog):
+    plain = images.describe([root], paths=PATHS).metadata()
+    (root / "set/train/aardvark").symlink_to(root / "set/train/owl")  # before owl in order of names
+    (root / "set/train/zebra").symlink_to(root / "set/train/owl")
+    assert images.describe([root], paths=PATHS).metadata() == plain
+    assert "6 images are reached by links as well and are counted once" in caplog.text
+
+
+def test_links_to_folders_that_do_not_match_the_pattern_stay(root, tmp_path):
+    """As farms of links into a folder of originals do."""
+    (root / "mine").mkdir()
+    (root / "mine/bird").symlink_to(root / "set/train/owl")
+    assert images.describe([root], paths="mine/{class}/{name}").metadata()["class_counts"] == {"bird": 3}

@@ -7,15 +7,22 @@ from workflow.scripts import _job
 
 def work(options):
     from datasets import loaders
-    from tiebench.files import filled, write_json
+    from datasets.images import LIST_OF_CORRUPT, CorruptImagesError
+    from tiebench.files import filled, write_json, write_text
     from workflow.downloads import check
 
     settings = options.settings
     for source, path in zip(settings["sources"], options.sources):
         check(path, source, Path(options.folder, "sources.json"))
     loader = loaders()[settings["loader"]]
+    listed = Path(options.folder, LIST_OF_CORRUPT)
+    listed.unlink(missing_ok=True)
     with filled(options.folder) as folder:
-        description = loader.load([Path(p) for p in options.sources], folder, **settings["options"])
+        try:
+            description = loader.load([Path(p) for p in options.sources], folder, **settings["options"])
+        except CorruptImagesError as error:
+            write_text(listed, "\n".join(error.names) + "\n")
+            raise ValueError(f"{error}; {listed} lists all") from error
         metadata = description.metadata()
         metadata["fingerprint"] = fingerprint(folder / name for name in ("items.npy", "labels.npy"))
         metadata["made_from"] = settings

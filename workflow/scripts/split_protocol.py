@@ -1,11 +1,14 @@
-"""A dataset to a protocol's split: split.npz and its card split.json."""
+"""A dataset to a protocol's split: split.npz and its metadata, split.json."""
 
 from workflow.scripts import _job
 
 
 def work(options):
+    from pathlib import Path
+
     from datasets import splits
-    from tiebench.files import filled, write_json
+    from datasets.inputs import duplicates
+    from tiebench.files import filled, read_array, write_json
     from workflow.protocol_data import read_description
 
     settings = options.settings
@@ -14,7 +17,22 @@ def work(options):
     with filled(options.folder) as folder:
         split.save(folder / "split.npz")
         metadata = split.metadata() | {"split": settings["split"], "seed": settings["seed"]}
+        items = read_array(Path(options.dataset, "items.npy"), True)
+        found = {
+            part: len(duplicates(items, split.query, getattr(split, part)))
+            for part in ("database", "training")
+        }
+        metadata["queries_with_a_duplicate"] = found
         write_json(folder / "split.json", metadata)
+    for part, count in found.items():
+        if count:
+            _job.log.warning(
+                "protocol %s: %d of %d queries have an exact duplicate in the %s",
+                options.name,
+                count,
+                len(split.query),
+                {"training": "training set"}.get(part, part),
+            )
     _job.log.info(
         "protocol %s: %d queries, %d database items, %d training items",
         options.name,

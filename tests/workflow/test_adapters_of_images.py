@@ -1,0 +1,135 @@
+"""Adapters on images: affinity from distances of what a network makes of them, corrupt images, duplicates."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from datasets.affinity import Affinity
+from datasets.splits import Split
+
+ROOT = Path(__file__).parents[2]
+LEVELS = {"kind": "distance_levels", "percentiles": [40, 10], "levels": [1, 3]}
+
+
+@pytest.fixture
+def adapter(tmp_path):
+    """Run an adapter in an empty folder that holds 24 images, two of them equal."""
+    generator = np.random.default_rng(0)
+    for number in range(24):
+        place = tmp_path / f"pictures/{'ab'[number % 2]}"
+        place.mkdir(parents=True, exist_ok=True)
+        pixels = generator.integers(0, 256, (16, 16, 3)).astype(np.uint8)
+        Image.fromarray(pixels).save(place / f"{number:02}.png")
+    (tmp_path / "pictures/a/99.png").write_bytes((tmp_path / "pictures/a/00.png").read_bytes())
+
+    def run(name, settings, /, **arguments):
+        file = tmp_path / f"{name}.settings.json"
+        file.write_text(json.dumps(settings))
+        words = [sys.executable, "-m", f"workflow.scripts.{name}", "--log", f"{name}.log"]
+        as_text = "type=json.loads" in (ROOT / "workflow/scripts/_job.py").read_text()
+        words += ["--settings", json.dumps(settings) if as_text else str(file)]
+        for key, value in arguments.items():
+            words += [f"--{key}", *([value] if isinstance(value, str) else value)]
+        variables = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}
+        return subprocess.run(words, cwd=tmp_path, env=variables, capture_output=True, text=True)
+
+    run.place = tmp_path
+    return run
+
+
+def made(adapter, name, settings, /, **arguments):
+    done = adapter(name, settings, **arguments)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+IMAGES = {"loader": "images", "options": {}, "sources": [{"file": "pictures"}]}
+
+
+def test_levels_of_distance_of_the_gist_of_images(adapter):
+    """As LabelMe from its images: thresholds and levels against plain distances of the features."""
+    place = adapter.place
+    made(adapter, "load_dataset", IMAGES, name="d", folder="data", sources="pictures")
+    split = {"split": {"kind": "random", "query": 5, "training": 12}, "seed": 0}
+    made(adapter, "split_protocol", split, name="p", dataset="data", folder="protocol")
+    gist = {"architecture": "gist", "options": {"size": 16, "extension": 4, "blocks": 2}}
+    gist |= {"batch_size": 8, "device": "cpu"}
+    made(adapter, "extract_features", gist, name="g", images="data/items.npy", output="gist.npy")
+    inputs = {"input": {"kind": "features", "centre": True, "l2_normalise": True}}
+    made(
+        adapter,
+        "normalise_features",
+        inputs,
+        name="p",
+        items="gist.npy",
+        split="protocol/split.npz",
+        output="protocol/features.npy",
+    )
+    made(
+        adapter,
+        "affinity_thresholds",
+        {"affinity": LEVELS},
+        name="p",
+        dataset="data",
+        features="protocol/features.npy",
+        split="protocol/split.npz",
+        output="protocol/affinity.json",
+    )
+    training = Split.load(place / "protocol/split.npz").training
+    features = np.load(place / "protocol/features.npy").astype(np.float64)
+    assert features.shape == (25, 128)
+    distances = np.linalg.norm(features[:, None] - features[None], axis=2)
+    pairs = distances[np.ix_(training, training)][np.triu_indices(12, 1)]
+    expected = np.percentile(pairs, LEVELS["percentiles"], method="hazen")
+    kept = json.loads((place / "protocol/affinity.json").read_text())
+    np.testing.assert_allclose(kept["thresholds"], expected, rtol=1e-9)
+    affinity = Affinity.load(LEVELS, place / "data", place / "protocol", training)
+    block = affinity.block(np.arange(25), np.arange(25))
+    clear = np.abs(distances[..., None] - expected).min(axis=2) > 1e-9
+    plain = np.where(distances <= expected[1], 3, np.where(distances <= expected[0], 1, 0))
+    np.testing.assert_array_equal(block[clear], plain[clear])
+    assert set(np.unique(block)) == {0, 1, 3}
+    # Thresholds of other percentiles are not taken for these.
+    other = LEVELS | {"percentiles": [40, 20]}
+    with pytest.raises(ValueError, match=r"delete affinity\.json"):
+        Affinity.load(other, place / "data", place / "protocol", training)
+
+
+def test_corrupt_images_are_listed_in_a_file(adapter):
+    names = ["a/00.png", "a/02.png", "b/01.png", "b/03.png", "b/05.png"]
+    for name in names:
+        (adapter.place / "pictures" / name).write_bytes(b"no image")
+    done = adapter("load_dataset", IMAGES, name="d", folder="data", sources="pictures")
+    assert done.returncode == 1
+    assert (
+        "5 of 25 images cannot be read" in done.stderr and "data/corrupt_images.txt lists all" in done.stderr
+    )
+    assert (adapter.place / "data/corrupt_images.txt").read_text().split() == names
+    assert not (adapter.place / "data/items.npy").exists()
+    skip = IMAGES | {"options": {"corrupt": "skip"}}
+    made(adapter, "load_dataset", skip, name="d", folder="data", sources="pictures")
+    metadata = json.loads((adapter.place / "data/dataset.json").read_text())
+    assert (metadata["items"], metadata["left_out"]) == (20, 5)
+    assert (adapter.place / "data/corrupt_images.txt").read_text().split() == names
+
+
+def test_duplicates_between_query_and_database_are_counted_and_warned_of(adapter):
+    made(adapter, "load_dataset", IMAGES, name="d", folder="data", sources="pictures")
+    for seed in range(8):  # until one of the two equal images is a query
+        split = {"split": {"kind": "random", "query": 12, "training": "all"}, "seed": seed}
+        done = made(adapter, "split_protocol", split, name="p", dataset="data", folder="protocol")
+        rows = Split.load(adapter.place / "protocol/split.npz").query.tolist()
+        items = np.load(adapter.place / "data/items.npy")
+        equal = [row for row in range(25) if (items == items[row]).all(axis=(1, 2, 3)).sum() > 1]
+        expected = int(len(set(equal) & set(rows)) == 1)
+        found = json.loads((adapter.place / "protocol/split.json").read_text())
+        assert found["queries_with_a_duplicate"] == {"database": expected, "training": expected}
+        assert ("1 of 12 queries have an exact duplicate in the database" in done.stderr) == bool(expected)
+        if expected:
+            return
+    pytest.fail("no seed put one of the equal images among the queries")
