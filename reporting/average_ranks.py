@@ -23,7 +23,7 @@ def ranks(table: Mapping, records: Iterable[Mapping]) -> dict | None:
     * friedman_p: of scipy.stats.friedmanchisquare, None where it is not defined: all means equal;
     * critical_difference: of Nemenyi's test at 0.05, q sqrt(k (k + 1) / (6 N)) for k methods and N columns,
       with q the 0.95 quantile of the studentized range for k groups and infinite degrees of freedom, over
-      sqrt 2: average ranks that differ by less cannot be told apart;
+      sqrt 2: smaller differences of average ranks are not significant;
     * left_out: ids of the methods left out, in row order.
 
     None for fewer than three methods or two columns. The tests take columns for independent, but columns

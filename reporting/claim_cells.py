@@ -46,9 +46,9 @@ class ClaimCells:
         runs = self.runs.get((protocol, method, bits), {})
         scores = self._column(protocol, metric, bits).get(method) or sample(runs, metric)
         lacking = [seed for seed in self.seeds if seed not in scores.means]
-        told = "; ".join(dict.fromkeys(score_of(runs.get(seed), metric)[2] for seed in lacking))
+        reasons = "; ".join(dict.fromkeys(score_of(runs.get(seed), metric)[2] for seed in lacking))
         some = f"seed{'s' * (len(lacking) > 1)} {joined(lacking)}: " if lacking and scores.means else ""
-        why = f"{self.title(method)}, {bits} bits: {some}{told}" if lacking else ""
+        why = f"{self.title(method)}, {bits} bits: {some}{reasons}" if lacking else ""
         return scores if scores.means else None, why
 
     def _column(self, protocol: str, metric: str, bits: int) -> dict[str, Sample]:
@@ -61,7 +61,7 @@ class ClaimCells:
         return self._columns[column]
 
     def scored(self, protocol: str, metric: str, bits: int, method: str) -> bool:
-        """Whether some run of a cell has a score of a metric, asked for or not."""
+        """Whether some run of a cell has a score by a metric, in the table or not."""
         return any(
             score_of(record, metric)[0] is not None
             for record in self.runs.get((protocol, method, bits), {}).values()

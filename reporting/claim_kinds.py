@@ -39,7 +39,7 @@ def _two_methods(cells: ClaimCells, column: tuple[str, str, int], method: str, o
 def side_above(claim: Mapping, cells: ClaimCells) -> tuple[list[dict], str, str]:
     """One side is above another: claim["left"], claim["right"] replace parts of a cell's name.
 
-    At least one of the two cells must be asked for; the other may be another score of the same runs.
+    At least one of the two cells must be in the table; the other may be another score of the same runs.
     """
     pairs: dict[tuple, None] = {}
     for cell in cells.cells:
@@ -120,22 +120,24 @@ def larger_gain_at_short_codes(claim: Mapping, cells: ClaimCells) -> tuple[list[
         long = sorted(bits for bits in lengths if bits > claim["up_to"])
         if not (short and long):
             continue
-        told = {
+        samples = {
             (bits, name): cells.sample(protocol, metric, bits, name)
             for bits in short + long
             for name in (method, other)
         }
-        reason = "; ".join(dict.fromkeys(why for _, why in told.values() if why))
+        reason = "; ".join(dict.fromkeys(why for _, why in samples.values() if why))
         column = (protocol, metric, short[0])
         words = (
             f"gain of {cells.title(method)} over {cells.title(other)} at {joined(short)} bits against "
             f"{joined(long)} bits: {cells.place(protocol, metric)}"
         )
-        if any(scores is None for scores, _ in told.values()):
+        if any(scores is None for scores, _ in samples.values()):
             comparisons.append(Comparison(words, column, None, None, reason))
             continue
         left, right = (
-            _mean_gain([told[bits, method][0] for bits in part], [told[bits, other][0] for bits in part])
+            _mean_gain(
+                [samples[bits, method][0] for bits in part], [samples[bits, other][0] for bits in part]
+            )
             for part in (short, long)
         )
         comparisons.append(Comparison(words, column, left, right, reason))

@@ -61,7 +61,7 @@ def decide(comparisons: Sequence[Comparison], absent: Sequence[str] = ()) -> tup
         reason = "; ".join(filter(None, (_reason(result, outcome), one.reason)))
         figures.append(figure | {"outcome": outcome, "reason": reason})
     missing = len(comparisons) - len(found)
-    notes = [f"without {joined(absent)}, which the table does not ask for"] if absent else []
+    notes = [f"without {joined(absent)}, not in the table"] if absent else []
     partial = sum(bool(comparisons[index].reason) for index in found)
     if partial:
         notes.append(f"{partial} without some of the seeds")
@@ -105,7 +105,7 @@ def verdict_of(figures: Sequence[Mapping]) -> str:
 
 def _summary(figures: Sequence[Mapping], missing: int, better: int, notes: Sequence[str]) -> str:
     count = {outcome: sum(f["outcome"] == outcome for f in figures) for outcome in (FOR, AGAINST, OPEN)}
-    lacking = f" ({missing} for want of runs)" if missing else ""
+    lacking = f" ({missing} because of missing runs)" if missing else ""
     if len(figures) == 1:
         words = {FOR: "for the claim", AGAINST: "against it", OPEN: f"open{lacking}"}
         text = f"The one comparison is {words[figures[0]['outcome']]}"

@@ -106,7 +106,7 @@ def pool(samples: Mapping[str, Sample]) -> dict[str, Sample]:
 
 @dataclass(frozen=True)
 class Difference:
-    """What `difference` finds: left minus right over shared seeds; NaN and None where there is nothing.
+    """What `difference` finds: left minus right over shared seeds; NaN and None where it does not exist.
 
     mean: the difference; low, high: its 95% interval; per_query: float64 (Q,); p_queries, p_seeds, p: two-
     sided p values over queries, over seeds, over both; variance: the sum of both sides' seed variances.

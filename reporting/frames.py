@@ -50,7 +50,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Panel:
-    """Groups that stand side by side, and the methods that at least one of them asks for, in row order."""
+    """Groups side by side, and the methods of at least one of them, in row order."""
 
     groups: tuple[Group, ...]
     methods: tuple[str, ...]
@@ -71,10 +71,10 @@ class Note:
 def groups(table: Mapping) -> list[Group]:
     """The blocks of a table as groups, in its order.
 
-    A block without `methods` takes the table's. Rows stand family after family where `table["families"]`,
+    A block without `methods` takes the table's. Rows are ordered by family where `table["families"]`,
     method -> one of FAMILIES, is given; within a family in the order of the table's methods.
 
-    Raises ValueError when the table asks for one cell twice.
+    Raises ValueError if a cell is in the table twice.
     """
     result, seen = [], set()
     for block in table["blocks"]:
@@ -88,7 +88,7 @@ def groups(table: Mapping) -> list[Group]:
         )
         for cell in _cells(group):
             if cell in seen:
-                raise ValueError(f"table {table['name']}: {_words(cell)} is asked for twice")
+                raise ValueError(f"table {table['name']}: {_words(cell)} is in the table twice")
             seen.add(cell)
         result.append(group)
     return result
@@ -113,7 +113,7 @@ def _method_order(table: Mapping, of: Iterable[Group]) -> list[str]:
 
 
 def family(table: Mapping, method: str) -> str:
-    """One of FAMILIES, "" where the table does not say: it then keeps its own order, ungrouped."""
+    """One of FAMILIES, "" where the table names none: it then keeps its own order, ungrouped."""
     return (table.get("families") or {}).get(method, "")
 
 
@@ -177,7 +177,7 @@ def by_cell(table: Mapping, records: Iterable[Mapping]) -> dict[tuple[str, str, 
 
 
 def score_of(record: Mapping | None, metric: str) -> tuple[float | None, str, str]:
-    """What one run says of a metric, as (score, status, reason).
+    """The score of one run by a metric, as (score, status, reason).
 
     The score is None unless the status is "done"; a run that is done but was not scored with this metric
     counts as missing, with that as its reason.
@@ -214,7 +214,7 @@ def t_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float
 
 
 def published_values(table: Mapping, published: Iterable[Mapping]) -> dict[tuple, tuple[float, str, str]]:
-    """Published figures that the table asks for, as cell -> (value, source, note).
+    """Published scores of the table's cells, as cell -> (value, source, note).
 
     Only sources that `table["published"]` names are taken, the first of them winning.
 
@@ -247,10 +247,10 @@ def tidy(table: Mapping, records: Iterable[Mapping], published: Iterable[Mapping
     the interval for one seed; status and reason (str; reason is "" when status is "done").
 
     status is "done" when every seed of the table has a score, "partial" when some have, "refused" when none
-    has and a run was refused, "missing" otherwise. Records outside the table are not looked at.
+    has and a run was refused, "missing" otherwise. Records outside the table are ignored.
 
     Raises ValueError for two records of one run, an unknown status or published source, a score that is not
-    finite, or a table that asks for a cell twice.
+    finite, or a cell that is in the table twice.
     """
     runs = by_cell(table, records)
     printed = published_values(table, published)
@@ -259,8 +259,8 @@ def tidy(table: Mapping, records: Iterable[Mapping], published: Iterable[Mapping
         for cell in _cells(group):
             protocol, metric, method, bits = cell
             here = runs.get((protocol, method, bits), {})
-            told = {seed: score_of(here.get(seed), metric) for seed in table["seeds"]}
-            scores = [score for score, _, _ in told.values() if score is not None]
+            outcomes = {seed: score_of(here.get(seed), metric) for seed in table["seeds"]}
+            scores = [score for score, _, _ in outcomes.values() if score is not None]
             mean, std, low, high = t_interval(scores) if scores else (math.nan,) * 4
             value = printed.get(cell, (math.nan,))[0]
             rows.append(
@@ -277,8 +277,8 @@ def tidy(table: Mapping, records: Iterable[Mapping], published: Iterable[Mapping
                     "ci_high": high,
                     "published": value,
                     "difference": mean - value,
-                    "status": _status([status for _, status, _ in told.values()]),
-                    "reason": _reason(told),
+                    "status": _status([status for _, status, _ in outcomes.values()]),
+                    "reason": _reason(outcomes),
                 }
             )
     return _typed(pd.DataFrame(rows, columns=list(COLUMNS)))
@@ -290,13 +290,13 @@ def _status(of_seeds: Sequence[str]) -> str:
     return "refused" if "refused" in of_seeds else "missing"
 
 
-def _reason(told: Mapping[int, tuple]) -> str:
-    """Reasons of the seeds without a score; which seeds is said unless all of them share one reason."""
+def _reason(outcomes: Mapping[int, tuple]) -> str:
+    """Reasons of the seeds without a score; the seeds are named unless all share one reason."""
     seeds_of: dict[str, list[int]] = {}
-    for seed, (score, _, reason) in told.items():
+    for seed, (score, _, reason) in outcomes.items():
         if score is None:
             seeds_of.setdefault(reason, []).append(seed)
-    if len(seeds_of) == 1 and len(next(iter(seeds_of.values()))) == len(told):
+    if len(seeds_of) == 1 and len(next(iter(seeds_of.values()))) == len(outcomes):
         return next(iter(seeds_of))
     return "; ".join(
         f"seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}: {reason}"
@@ -315,7 +315,7 @@ def wide(tidy_frame: pd.DataFrame, table: Mapping) -> pd.DataFrame:
     """The layout of the paper: one row per method, means over seeds.
 
     Columns: "method" (str, the id), then one float column per (protocol, metric, bits) named
-    "<protocol> <metric> <bits>", in the table's order. A hole and a cell that no block asks for are NaN.
+    "<protocol> <metric> <bits>", in the table's order. Cells without a score and cells of no block are NaN.
     """
     means = {tuple(cell): mean for *cell, mean in _rows(tidy_frame, "mean")}
     methods = _method_order(table, groups(table))
@@ -407,7 +407,7 @@ def _letters(index: int) -> str:
 
 
 def cell_values(tidy_frame: pd.DataFrame, table: Mapping) -> dict[tuple, tuple[float, float, float]]:
-    """Cell -> (mean, standard deviation over seeds, published value), NaN for what there is not.
+    """Cell -> (mean, standard deviation over seeds, published value), NaN where there is none.
 
     Published values are NaN unless the table asks for them in print, `print_published`.
     """
@@ -433,7 +433,7 @@ def legend(tidy_frame: pd.DataFrame, table: Mapping, statistics: str = "") -> st
 
 
 def seeds_sentence(tidy_frame: pd.DataFrame) -> str:
-    """What stands after a mean, in words; "" where every cell has one seed at most."""
+    """What follows a mean, in words; "" where every cell has one seed at most."""
     if not (tidy_frame["seeds"] > 1).any():
         return ""
     return "Mean ± standard deviation over seeds."

@@ -163,7 +163,7 @@ def _handle(x: float, y: float, length: float, style: Mapping) -> Line2D:
 def _legend_layout(legend, width: float) -> tuple[list[tuple[int, float, str, dict | None]], int]:
     """Entries as (row, x in inches, text, style; None for the name of a group), and the number of rows.
 
-    A group that does not fit beside what stands in a row begins the next one.
+    A group that does not fit in a row begins the next one.
     """
     entries, row, x = [], 0, MARGIN
     for name, items in legend:

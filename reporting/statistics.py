@@ -116,7 +116,7 @@ def comparisons(
     queries, seeds (int; the last two 0 for a hole); floats, NaN where there is none, and words, "" likewise:
 
     * mean: over seeds and queries. ci_low, ci_high: bootstrap interval over queries of that mean, the seeds
-      as they are (`intervals`; the spread over seeds stands in `frames.tidy`).
+      as they are (`intervals`; `frames.tidy` has the spread over seeds).
     * best: the method of the best mean in the column (protocol, metric, bits), the highest unless the metric
       says otherwise; of equals the first row.
     * difference: mean minus the best's, over the seeds that both methods have; difference_low,

@@ -106,8 +106,8 @@ def _hole(words: str, cells: ClaimCells, metric: str, pair: Sequence[tuple]) -> 
         reason = f"{cells.title(method)}, {bits} bits: no seed has all three scores"
         if _range(cells, protocol, metric, bits, method) is None:
             names = (metric, f"{metric}_min", f"{metric}_max")
-            told = (cells.sample(protocol, name, bits, method)[1] for name in names)
-            reason = next(filter(None, told), reason)
+            reasons = (cells.sample(protocol, name, bits, method)[1] for name in names)
+            reason = next(filter(None, reasons), reason)
             break
     numbers = dict.fromkeys(("left", "right", "difference", *NOT_TESTED))
     return {"words": words} | numbers | {"outcome": OPEN, "reason": reason}

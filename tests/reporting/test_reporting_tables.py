@@ -167,7 +167,7 @@ def test_published_values_and_differences():
         ([record(), record()], None, "digits/talr_ap/12/0: two records"),
         ([record(status="running")], None, "status is 'running'"),
         ([record(metrics={"ap": math.nan})], None, "ap is nan"),
-        ([], [{"protocol": "digits", "metric": "ap", "bits": [12]}] * 2, "asked for twice"),
+        ([], [{"protocol": "digits", "metric": "ap", "bits": [12]}] * 2, "is in the table twice"),
     ],
 )
 def test_errors_are_clear(records, blocks, message):
