@@ -89,7 +89,7 @@ def _lines(text: str, width: float, size: float, weight: str = "normal") -> list
 
     Text drawn on pixels is up to a few hundredths wider than its outlines, so these are taken a bit larger.
     """
-    lines = [""]
+    lines = [""] if text.strip() else []
     for word in text.split():
         longer = f"{lines[-1]} {word}".strip()
         if 1.04 * text_width(longer, size, weight) <= width or not lines[-1]:

@@ -137,14 +137,11 @@ def _draw(table: Mapping, wanted: list[Group], runs: Mapping, options: Options) 
             )
             _panel(axes, table, group, bits, ranges, limits, tick_values, index == 0)
         top += title_height + body + ticks
-    figure.text(
-        (left + (page - EDGE - left) / 2) / page,
-        0.06 / height,
-        "mAP over all orders of tied items (● tie-aware AP_T)",
-        ha="center",
-        va="bottom",
-        color=INK,
-    )
+    label = "mAP over all orders of tied items (● tie-aware AP_T)"
+    # Below the panels, but within the page where they are narrower than the label.
+    half = text_width(label, 8) / 2
+    middle = min(left + (page - EDGE - left) / 2, page - EDGE - half)
+    figure.text(max(middle, half + EDGE) / page, 0.06 / height, label, ha="center", va="bottom", color=INK)
     return figure
 
 
@@ -204,6 +201,7 @@ def _panel(
             [middle],
             [row],
             marker="o",
+            color=INK,
             markersize=3.8,
             markerfacecolor=INK,
             markeredgecolor=SURFACE,

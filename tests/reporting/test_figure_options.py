@@ -1,0 +1,172 @@
+"""Options of figures, what the planner reads of them without matplotlib, the documentation's example."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import matplotlib
+import pytest
+from test_reporting_curves import artists, records, table
+
+from reporting import drawing, figures
+
+ROOT = Path(__file__).parents[2]
+BLOCKS = [
+    {"protocol": "digits", "metric": "ap", "bits": [12, 24], "title": "Digits"},
+    {"protocol": "digits", "metric": "ndcg", "bits": [24], "title": "Digits"},
+]
+TWO = table(blocks=BLOCKS)
+
+
+def texts(figure):
+    return [text for text in figure.findobj(matplotlib.text.Text) if text.get_text() and text.get_visible()]
+
+
+def test_the_planner_loads_no_matplotlib_and_no_pandas():
+    program = (
+        "import sys; from reporting import figures\n"
+        "assert figures.applicable({'name': 'x', 'methods': ['a'], 'blocks': "
+        "[{'protocol': 'p', 'metric': 'ap', 'bits': [8]}]})\n"
+        "print([name for name in ('matplotlib', 'pandas', 'scipy') if name in sys.modules])"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert said.stdout.strip() == "[]"
+
+
+def test_figures_apply_by_metrics_columns_and_methods():
+    assert figures.applicable(TWO) == figures.names()
+    ndcg = table(blocks=[BLOCKS[1]])
+    assert set(figures.names()) - set(figures.applicable(ndcg)) == {"tie_ranges", "ranks"}
+    assert figures.applicable(table(blocks=[])) == []
+
+
+@pytest.mark.parametrize("name", figures.names())
+@pytest.mark.parametrize("font_size", [6, 8, 11])
+def test_a_figure_has_the_width_and_the_font_size_asked_for(name, font_size):
+    width = 3.3 if font_size == 6 else 6.0
+    figure = figures.draw(name, TWO, records(TWO), width=width, font_size=font_size)
+    assert figure.get_figwidth() == pytest.approx(width)
+    plain = figures.draw(name, TWO, records(TWO), width=8 * width / font_size)
+    sizes = [[text.get_fontsize() for text in texts(one)] for one in (figure, plain)]
+    assert sizes[0] == pytest.approx([size * font_size / 8 for size in sizes[1]])
+    lines = [
+        [line.get_linewidth() for line in artists(one).values() if hasattr(line, "get_markersize")]
+        for one in (figure, plain)
+    ]
+    assert lines[0] == pytest.approx([line * font_size / 8 for line in lines[1]])
+    renderer = figure.canvas.get_renderer()
+    figure.draw(renderer)
+    for text in texts(figure):
+        box = matplotlib.text.Text.get_window_extent(text, renderer)
+        # One pixel of slack: text on pixels is a little wider than its outlines.
+        assert box.x0 >= -1 and box.x1 <= figure.bbox.x1 + 1, text.get_text()
+        assert box.y0 >= -1 and box.y1 <= figure.bbox.y1 + 1, text.get_text()
+
+
+@pytest.mark.parametrize("name", figures.names())
+def test_a_title_is_replaced_or_left_out(name):
+    own = figures.draw(name, TWO, records(TWO))
+    other = figures.draw(name, TWO, records(TWO), title="Something else")
+    none = figures.draw(name, TWO, records(TWO), title=False)
+    said = [{text.get_text() for text in texts(figure)} for figure in (own, other, none)]
+    assert "Something else" in said[1] and said[2] < said[0] and "Something else" not in said[0]
+    assert none.get_figheight() < own.get_figheight()
+
+
+@pytest.mark.parametrize("name", figures.names())
+def test_a_selection_draws_its_methods_and_blocks_as_the_whole_does(name):
+    chosen = ["lsh", "mihash", "talr_ap"]
+    if name == "training":
+        chosen.remove("lsh")  # nothing to train
+    figure = figures.draw(name, TWO, records(TWO), methods=chosen, blocks=["digits/ap"])
+    found, whole = artists(figure), artists(figures.draw(name, TWO, records(TWO)))
+    for method in TWO["methods"]:
+        assert any(method in gid for gid in found) == (method in chosen), method
+    assert not [gid for gid in found if "ndcg" in gid]
+    for gid in set(found) & set(whole):
+        if hasattr(found[gid], "get_color") and not gid.startswith("range"):
+            assert found[gid].get_color() == whole[gid].get_color()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"widht": 3}, "unknown option 'widht'; did you mean 'width'"),
+        ({"width": "wide"}, "width must be a number of inches from 2 to 40, not 'wide'"),
+        ({"width": 0.5}, "width must be a number of inches"),
+        ({"font_size": True}, "font_size must be a number of points from 4 to 30, not True"),
+        ({"title": 3}, "title must be a text, false or null, not 3"),
+        ({"methods": ["talr_pa"]}, "table small has no method 'talr_pa'; did you mean 'talr_ap'"),
+        ({"blocks": ["digits/app"]}, "table small has no block 'digits/app'; did you mean 'digits/ap'"),
+        ({"methods": []}, "no block has the chosen methods"),
+    ],
+)
+def test_wrong_options_are_named(options, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        figures.draw("cost", TWO, records(TWO), **options)
+
+
+def test_an_unknown_figure_is_named():
+    with pytest.raises(ValueError, match="no figure is named 'tie_range'; did you mean 'tie_ranges'"):
+        figures.draw("tie_range", TWO, records(TWO))
+
+
+def test_a_figure_without_anything_is_a_message_that_pages_recognise():
+    with pytest.raises(drawing.NothingToDraw, match="no run has a score"):
+        figures.draw("metric_by_bits", TWO, [])
+    svg = drawing.render(drawing.message("table x: no run has a score, so nothing to draw"), "svg").decode()
+    assert f'id="{drawing.NOTHING}"' in svg and "no run has a score" in svg
+
+
+def test_the_example_of_the_documentation_is_a_figure(tmp_path, monkeypatch):
+    text = (ROOT / "docs/add-a-figure.md").read_text(encoding="utf-8")
+    [code] = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    (tmp_path / "spread.py").write_text(code, encoding="utf-8")
+    monkeypatch.setattr(figures, "FOLDER", tmp_path)
+    monkeypatch.setattr(figures, "__path__", [*figures.__path__, str(tmp_path)])
+    figures.describe.cache_clear()
+    try:
+        assert figures.applicable(TWO) == ["spread"]
+        assert figures.describe("spread").title == "Spread over seeds"
+        figure = figures.draw("spread", TWO, records(TWO), width=5, font_size=7, methods=["lsh", "itq"])
+        bar = artists(figure)["spread-digits-ap-12-itq"]
+        scores = [r["metrics"]["ap"] for r in records(TWO) if (r["method"], r["bits"]) == ("itq", 12)]
+        assert (bar.get_y(), bar.get_y() + bar.get_height()) == pytest.approx((min(scores), max(scores)))
+        for kind in ("pdf", "svg", "png"):
+            again = figures.draw("spread", TWO, records(TWO)[::-1])
+            assert drawing.render(figures.draw("spread", TWO, records(TWO)), kind) == drawing.render(
+                again, kind
+            )
+        with pytest.raises(drawing.NothingToDraw, match="no run has two seeds"):
+            figures.draw("spread", TWO, [])
+    finally:
+        figures.describe.cache_clear()
+        sys.modules.pop("reporting.figures.spread", None)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            ("NEEDS = ()", "NEEDS = ('trainings',)"),
+            "NEEDS has an unknown entry 'trainings'; did you mean 'training'",
+        ),
+        (("REQUIRES = {}", "REQUIRES = {'metric': ['ap']}"), "REQUIRES has an unknown entry 'metric'"),
+        (('TITLE = "', 'TITLE = str("'), "spread.py, line"),
+        (("TITLE =", "NAME ="), "must define TITLE, a text"),
+        (("REQUIRES = {}", "REQUIRES = dict()"), "REQUIRES must be a literal"),
+    ],
+)
+def test_a_wrong_file_is_named(tmp_path, monkeypatch, change, message):
+    text = (ROOT / "docs/add-a-figure.md").read_text(encoding="utf-8")
+    [code] = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    assert change[0] in code
+    (tmp_path / "spread.py").write_text(code.replace(*change, 1), encoding="utf-8")
+    monkeypatch.setattr(figures, "FOLDER", tmp_path)
+    figures.describe.cache_clear()
+    with pytest.raises(ValueError, match=re.escape(message)):
+        figures.applicable(TWO)
+    figures.describe.cache_clear()
