@@ -191,7 +191,7 @@ def test_mistakes_end_in_one_line(mistake, tmp_path):
 
 
 def test_distance_levels_on_images_are_measured_on_the_features(gallery):
-    """As on LabelMe from images and GIST: thresholds are percentiles of distances of the training features."""
+    """As on LabelMe from images and GIST: thresholds are percentiles of distances of training features."""
     protocol = {
         "dataset": "pictures",
         "split": {"kind": "random", "query": 18, "training": 40},
