@@ -1,0 +1,88 @@
+"""Every shipped table and example is planned as one machine and as a cluster would run it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from workflow.configuration import load
+from workflow.plan import Plan
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = sorted((ROOT / "docs" / "examples").glob("*.yaml"))
+TABLES = sorted((ROOT / "config" / "tables").glob("*.yaml"))
+CASES = {path.stem: (path, None) for path in TABLES} | {
+    f"example {path.stem}": (None, path) for path in EXAMPLES
+}
+
+
+def stand_ins(config):
+    """Overrides with which every source is one to be downloaded: planning then reads no data."""
+    found = load(ROOT, config)
+    changes = {"datasets": {}, "networks": {}}
+    address = {"sha256": "0" * 64, "urls": ["https://example.org/file"]}
+    for name, entry in found["datasets"].items():
+        if entry["sources"]:
+            changes["datasets"][name] = {
+                "sources": [
+                    {"file": f"absent/{name}/{index}"} | address for index in range(len(entry["sources"]))
+                ]
+            }
+    for name, entry in found["networks"].items():
+        if entry["weights"]:
+            changes["networks"][name] = {"weights": {"file": f"absent/{name}"} | address}
+    return changes
+
+
+def slurm_profile(folder):
+    """profiles/slurm without its executor, which is a package of its own: groups are formed the same."""
+    profile = yaml.safe_load((ROOT / "profiles" / "slurm" / "config.yaml").read_text())
+    assert profile.pop("executor") == "slurm"
+    (folder / "slurm").mkdir()
+    (folder / "slurm" / "config.yaml").write_text(yaml.safe_dump(profile))
+    return ["--profile", str(folder / "slurm")]
+
+
+def planned(folder, targets, files, options):
+    program = [
+        sys.executable,
+        "-m",
+        "snakemake",
+        "--snakefile",
+        ROOT / "Snakefile",
+        "--directory",
+        folder / "run",
+    ]
+    command = [*program, "--dry-run", "--cores", "2", *options, "--configfile", *files, "--", *targets]
+    done = subprocess.run(
+        list(map(str, command)),
+        cwd=folder,
+        env=os.environ | {"TIEBENCH_RESOURCES": ""},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    return done.stdout
+
+
+@pytest.mark.parametrize("profile", ["default", "slurm"])
+@pytest.mark.parametrize(("table", "example"), CASES.values(), ids=CASES.keys())
+def test_every_shipped_table_and_example_can_be_planned(tmp_path, table, example, profile):
+    config = yaml.safe_load(example.read_text()) if example else {}
+    names = [table.stem] if table else sorted(config["tables"])
+    file = tmp_path / "stand_ins.yaml"
+    file.write_text(yaml.safe_dump(stand_ins(config)))
+    options = slurm_profile(tmp_path) if profile == "slurm" else []
+    targets = [f"results/{name}.html" for name in names]
+    told = planned(tmp_path, targets, [*([example] if example else []), file], options)
+    plan = Plan(load(ROOT, config))
+    cells = [cell for name in names for cell in plan.served_cells(name)]
+    assert "train_and_encode" in told and "render_page" in told
+    of_images = [cell for cell in cells if plan.protocol_network(cell.protocol)]
+    if any(plan.end_to_end(cell.protocol, cell.method) is None for cell in of_images):
+        assert "extract_features" in told and "normalise_features" in told
+    if any(plan.network_weights(plan.protocol_network(cell.protocol)) for cell in of_images):
+        assert "check_weights" in told and "download" in told
