@@ -109,11 +109,43 @@ def separation(codes):
     return int(distances.min()), float(distances.mean())
 
 
-KINDS = ("hadamard", "spread_hadamard", "random", "bernoulli")
+def separated_centres(classes, bits, generator, failures=10_000):
+    """Random codes drawn one after another, each kept if it is far enough from all before it.
+
+    Far enough is 0.61 bits at first, and 0.01 bits less after every `failures` codes that were not
+    (OrthoHash's `O`); the distance falls to 0.2 bits at the least, below which any different code is taken,
+    and below that any code. Their order is shuffled.
+    """
+    share, missed, chosen = 0.61, 0, np.empty((classes, bits), np.int8)
+    count = 0
+    while count < classes:
+        batch = np.where(generator.random((64, bits)) < 0.5, 1, -1).astype(np.int8)
+        for code in batch:
+            nearest = ((chosen[:count] != code).sum(axis=1)).min(initial=bits)
+            wanted = share * bits if share >= 0.2 else (1 if share > 0.15 else 0)
+            if nearest >= wanted:
+                chosen[count] = code
+                count, missed = count + 1, 0
+                if count == classes:
+                    break
+            else:
+                missed += 1
+                if missed >= failures:
+                    share, missed = share - 0.01, 0
+    return chosen[generator.permutation(classes)]
+
+
+KINDS = ("published", "hadamard", "spread_hadamard", "random", "bernoulli", "separated")
 
 
 def make_centres(kind, classes, bits, generator):
-    """Centres of a kind of `KINDS`: int8 (classes, bits). Raises `Refusal`."""
+    """Centres of a kind of `KINDS`: int8 (classes, bits). Raises `Refusal`.
+
+    "published": Hadamard centres where they exist, else the best of random balanced ones, as CSQ has it.
+    """
+    if kind == "published":
+        power = not bits & (bits - 1)
+        kind = "hadamard" if power and classes <= 2 * bits else "random"
     if kind == "hadamard":
         return hadamard_centres(classes, bits)
     if kind == "spread_hadamard":
@@ -122,4 +154,6 @@ def make_centres(kind, classes, bits, generator):
         return random_centres(classes, bits, generator)
     if kind == "bernoulli":
         return bernoulli_centres(classes, bits, generator)
+    if kind == "separated":
+        return separated_centres(classes, bits, generator)
     raise Refusal(f"centres must be one of {', '.join(KINDS)}, not {kind!r}")

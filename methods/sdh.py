@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from methods._discrete import descend
 from methods._kernels import KernelHashing, draw_anchors, gaussian_kernel, ridge_regression
 from methods._labels import label_matrix
 from methods.base import Refusal
@@ -78,23 +79,3 @@ class SDH(KernelHashing):
     def _objective(self, labels, codes, classifier, outputs):
         fit = np.square(labels - codes @ classifier).sum() + self.penalty * np.square(classifier).sum()
         return float(fit + self.nu * np.square(codes - outputs).sum())
-
-
-def descend(codes, targets, classifier, sweeps):
-    """Discrete cyclic coordinate descent on B in place: b_k = sgn(q_k - B_-k W_-k w_k'), at most `sweeps`
-    times over the bits, until nothing changes.
-
-    codes: B float64 (n, bits); targets: Q (n, bits); classifier: W (bits, C). Where the argument is zero the
-    bit stays as it is, so that |Y - B W|^2 + nu |B - phi P|^2 never rises.
-    """
-    between = classifier @ classifier.T
-    np.fill_diagonal(between, 0)
-    for _ in range(sweeps):
-        changed = False
-        for bit in range(codes.shape[1]):
-            wanted = targets[:, bit] - codes @ between[:, bit]
-            new = np.where(wanted == 0, codes[:, bit], np.where(wanted > 0, 1.0, -1.0))
-            changed |= bool((new != codes[:, bit]).any())
-            codes[:, bit] = new
-        if not changed:
-            break

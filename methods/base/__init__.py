@@ -139,6 +139,14 @@ class HashingMethod:
 
     # A method defines the following itself; conformance tests call all of it on every method.
 
+    def learned_codes(self) -> np.ndarray | None:
+        """Codes of the training items that training found itself, bool (n, bits), or None.
+
+        Of methods whose `sees` is "database labels": their training set is the database, which these codes
+        then stand for instead of `encode`'s.
+        """
+        return None
+
     def encode_block(self, items: np.ndarray) -> np.ndarray:
         """Codes of at most `ENCODE_ROWS` items: bool (n, bits)."""
         raise NotImplementedError(f"{type(self).__name__} does not define encode_block")

@@ -139,6 +139,9 @@ class DeepHashing(HashingMethod):
         from torch's global generator, so that a resumed training draws the same.
         """
 
+    def end_training(self, training_set: TrainingSet) -> None:
+        """Called once after the last epoch, while `self.memory` and `self.criterion` are still there."""
+
     def draw_batches(self, items: int, epoch: int) -> list[np.ndarray]:
         """The batches of an epoch, counted from 0: a list of index arrays into the `items` training items."""
         return shuffled_batches(items, self.batch_size, (self.seed, epoch))

@@ -63,6 +63,7 @@ class Training:
             if method.backbone is not None:
                 record["images_per_second"] = seen / (time.perf_counter() - begun)
             checkpoint.after(epoch, _means(method.logged) | record)
+        method.end_training(self.training_set)
         checkpoint.remove()
 
     def _epoch(self, epoch):

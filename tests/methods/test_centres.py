@@ -108,5 +108,5 @@ def test_every_kind_is_made_and_repeats_by_seed(kind):
 
 
 def test_an_unknown_kind_is_refused():
-    with pytest.raises(Refusal, match="centres must be one of hadamard"):
+    with pytest.raises(Refusal, match="centres must be one of published, hadamard"):
         make_centres("sylvester", 10, 16, np.random.default_rng(0))

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 
+from methods._discrete import descend
 from methods._kernels import gaussian_kernel, ridge_regression
 from methods.base import Refusal, TrainingSet
 from methods.classifier_codes import ClassifierCodes, class_codes
 from methods.fsdh import FSDH
 from methods.ksh import KSH, Residual, Similarity, signs
 from methods.onehot import OneHot
-from methods.sdh import SDH, descend
+from methods.sdh import SDH
 from tiebench.hamming import EqualLabels
 from tiebench.scoring import score_codes
 

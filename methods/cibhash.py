@@ -1,0 +1,88 @@
+"""CIBHash: codes of two views of an item agree, and differ from those of all other items.
+
+Qiu, Su, Ou, Yu, Chen. Unsupervised Hashing with Contrastive Information Bottleneck. IJCAI 2021. Authors'
+code: qiuzx2/CIBHash.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch.nn.functional import cross_entropy, normalize
+
+from methods._straight_through import sign_straight_through
+from methods.base import Refusal
+from methods.base.deep import DeepHashing
+
+_LEAST = 1e-8
+
+
+@dataclass(kw_only=True)
+class CIBHash(DeepHashing):
+    """Minimises the NT-Xent loss of the codes of two random views of each item of a batch (cosine
+    similarities over `temperature`, the other 2 (M - 1) codes as negatives), plus `bottleneck` times the mean
+    symmetric Kullback-Leibler divergence of their bits' probabilities p = sigmoid(u), each against the other
+    held fixed. Codes are sgn(u), straight through.
+
+    Views of vectors: each value is dropped with probability `view_dropout`, the others are scaled up, and
+    normal noise of `view_noise` times the root mean square of the batch's values is added. Views of images
+    are those of horizontal_flip and random_crop; the authors' colour jitter, grey and blur are not made. The
+    authors train two layers (1,024 hidden units) on frozen features with Adam at 1e-3, batches of 64, 60
+    epochs.
+    """
+
+    title = "CIBHash"
+    paper = "https://arxiv.org/abs/2105.06138"
+    colour = "#2166AC"
+    marker = "8"
+    supervision = "none"
+    family = "unsupervised"
+    space = {
+        "learning_rate": [1e-4, 3e-4, 1e-3, 3e-3, 1e-2],
+        "temperature": [0.1, 0.2, 0.3, 0.5],
+        "view_dropout": [0.1, 0.2, 0.4],
+        "view_noise": [0.0, 0.1, 0.3, 0.6],
+    }
+
+    optimiser: Literal["sgd", "adam", "adamw", "rmsprop"] = "adam"
+    learning_rate: float = 1e-3
+    weight_decay: float = 0.0
+    epochs: int = 60
+    batch_size: int = 64
+    head: Literal["linear", "mlp"] = "mlp"
+    temperature: float = 0.3
+    bottleneck: float = 1e-3
+    view_dropout: float = 0.2
+    view_noise: float = 0.1
+
+    def prepare(self, training_set):
+        if not 0 <= self.view_dropout < 1:
+            raise Refusal(f"view_dropout must be at least 0 and below 1, not {self.view_dropout}")
+        if self.temperature <= 0:
+            raise Refusal(f"temperature must be positive, not {self.temperature}")
+
+    def augment(self, items, generator):
+        if self.backbone is not None:
+            return super().augment(items, generator)
+        kept = torch.from_numpy(generator.random(tuple(items.shape)) >= self.view_dropout).to(items.device)
+        noise = torch.from_numpy(generator.standard_normal(tuple(items.shape)).astype("float32"))
+        scale = self.view_noise * items.square().mean().sqrt()
+        return items * kept / (1 - self.view_dropout) + scale * noise.to(items.device)
+
+    def loss(self, outputs, second):
+        codes = normalize(torch.cat([sign_straight_through(outputs), sign_straight_through(second)]))
+        agreement = codes @ codes.T / self.temperature
+        agreement.fill_diagonal_(float("-inf"))  # an item is no negative of itself
+        count = len(outputs)
+        places = torch.arange(2 * count, device=outputs.device)
+        contrast = cross_entropy(agreement, (places + count) % (2 * count))
+        first, other = torch.sigmoid(outputs), torch.sigmoid(second)
+        divergence = (_divergence(first, other.detach()) + _divergence(other, first.detach())) / 2
+        return contrast + self.bottleneck * divergence
+
+
+def _divergence(p, q):
+    """Kullback-Leibler divergence of Bernoulli variables, summed over bits, mean over items."""
+    ones = p * ((p + _LEAST).log() - (q + _LEAST).log())
+    zeros = (1 - p) * ((1 - p + _LEAST).log() - (1 - q + _LEAST).log())
+    return (ones + zeros).sum(dim=1).mean()

@@ -1,0 +1,49 @@
+"""DSH: a contrastive loss on the squared Euclidean distances of a mini-batch.
+
+Liu, Wang, Shan, Chen. Deep Supervised Hashing for Fast Image Retrieval. CVPR 2016. Read from
+weixu000/DSH-pytorch, which is not the authors'.
+"""
+
+from dataclasses import dataclass
+
+from methods._supervision import similar_share
+from methods.base.deep import DeepHashing
+
+
+@dataclass(kw_only=True)
+class DSH(DeepHashing):
+    """Minimises the mean over all ordered pairs of a batch of |u_i - u_j|^2 / 2 for similar items and
+    max(0, m - |u_i - u_j|^2) / 2 for others, plus 2 `regularisation` times the mean over items of
+    sum_k ||u_k| - 1|; m = margin times bits.
+
+    The authors train a small network with m = 2 bits and regularisation 0.01; the code read here uses Adam at
+    1e-3, weight decay 4e-3, batches of 256, 500 epochs.
+    """
+
+    title = "DSH"
+    paper = "https://doi.org/10.1109/CVPR.2016.227"
+    colour = "#8C510A"
+    marker = "p"
+    supervision = "binary"
+    family = "pointwise"
+    space = {
+        "learning_rate": [1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1],
+        "weight_decay": [0.0, 1e-5, 1e-4, 1e-3],
+        "margin": [0.5, 1.0, 2.0, 4.0],
+        "regularisation": [1e-3, 1e-2, 1e-1],
+    }
+
+    learning_rate: float = 0.03
+    epochs: int = 60
+    margin: float = 2.0
+    regularisation: float = 0.01
+
+    def prepare(self, training_set):
+        similar_share(training_set, self.seed)  # refuses a training set without two kinds of pairs
+
+    def loss(self, outputs, affinity):
+        squares = outputs.square().sum(dim=1)
+        distances = (squares[:, None] + squares - 2 * outputs @ outputs.T).clamp(min=0)
+        others = (self.margin * self.bits - distances).clamp(min=0)
+        pairs = distances.where(affinity > 0, others).mean() / 2
+        return pairs + 2 * self.regularisation * (outputs.abs() - 1).abs().sum(dim=1).mean()

@@ -1,0 +1,56 @@
+"""GreedyHash: a classifier on the codes themselves; the gradient passes through the sign unchanged.
+
+Su, Zhang, Han, Tian. Greedy Hash: Towards Fast Optimization for Accurate Hash Coding in CNN. NeurIPS 2018.
+Authors' code: ssppp/GreedyHash.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch.nn.functional import log_softmax
+
+from methods._labels import label_matrix
+from methods._straight_through import cubic_penalty, sign_straight_through
+from methods.base.deep import DeepHashing
+
+
+@dataclass(kw_only=True)
+class GreedyHash(DeepHashing):
+    """Minimises the cross-entropy of a linear classifier without bias on b = sgn(u), plus `penalty` times the
+    mean of ||u| - 1|^3. The gradient by u is that by b, plus the penalty's.
+
+    Of several labels the target is their uniform distribution; the released code knows one label only. The
+    authors fine-tune with SGD at 1e-3 (momentum 0.9, weight decay 5e-4), batches of 32, 50 epochs, a tenth of
+    the rate from epoch 30 on, penalty 0.1 (ImageNet: 1).
+    """
+
+    title = "GreedyHash"
+    paper = "https://papers.nips.cc/paper/7360-greedy-hash-towards-fast-optimization-for-accurate-hash-coding-in-cnn"
+    colour = "#B2182B"
+    marker = "D"
+    supervision = "labels"
+    family = "classwise"
+    space = {
+        "learning_rate": [3e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0],
+        "weight_decay": [0.0, 1e-5, 1e-4, 5e-4, 1e-3],
+        "penalty": [1e-3, 1e-2, 1e-1, 1.0],
+    }
+
+    learning_rate: float = 0.1
+    lr_gamma: float = 0.1
+    lr_step_size: int = 36
+    epochs: int = 60
+    batch_size: int = 32
+    penalty: float = 0.1
+
+    def prepare(self, training_set):
+        label_matrix(training_set, "greedyhash")
+
+    def build_criterion(self, training_set):
+        return torch.nn.Linear(self.bits, training_set.classes, bias=False)
+
+    def loss(self, outputs, labels):
+        targets = labels / labels.sum(dim=1, keepdim=True).clamp(min=1)
+        scores = self.criterion(sign_straight_through(outputs))
+        cross_entropy = -(targets * log_softmax(scores, dim=1)).sum(dim=1).mean()
+        return cross_entropy + self.penalty * cubic_penalty(outputs)

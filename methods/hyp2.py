@@ -1,0 +1,110 @@
+"""HyP2: one learned proxy per label, and a margin between items of several labels that share none.
+
+Xu, Chai, Xu, Yuan, Yang, Zhang. HyP2 Loss: Beyond Hypersphere Metric Space for Multi-label Image Retrieval.
+ACM MM 2022. Authors' code: JerryXu0129/HyP2-Loss.
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch.nn.functional import normalize
+
+from methods._labels import label_matrix
+from methods.base.deep import DeepHashing
+
+# Largest minimum distance of a binary linear code, bits -> for the dimensions 4 to 7 (Grassl, codetables.de).
+BEST_DISTANCES = {
+    12: (6, 4, 4, 4),
+    16: (8, 8, 6, 6),
+    24: (12, 12, 10, 10),
+    32: (16, 16, 16, 14),
+    36: (18, 17, 16, 16),
+    48: (24, 24, 24, 22),
+    64: (33, 32, 32, 32),
+    128: (68, 64, 64, 64),
+}
+
+
+@dataclass(kw_only=True)
+class HyP2(DeepHashing):
+    """Minimises the mean of 1 - cos(u_i, p_c) over the labels c of items, plus the mean of
+    max(0, cos(u_i, p_c) - zeta) over the other labels, plus `pairs` times the mean of
+    max(0, cos(u_i, u_j) - zeta) over pairs of items with several labels each that share none. p_c: proxies,
+    which are learned.
+
+    zeta None: 1 - 2 d / bits, d the largest known minimum distance of a binary linear code of ceil(log2
+    labels) dimensions (`separation`). With single labels the third term is empty. The authors fine-tune with
+    SGD at 0.01 to 0.02, momentum 0.9, weight decay 5e-4, half the rate every 10 of 100 epochs and batches of
+    100.
+    """
+
+    title = "HyP²"
+    paper = "https://doi.org/10.1145/3503161.3548032"
+    colour = "#01665E"
+    marker = "*"
+    supervision = "labels"
+    family = "classwise"
+    space = {
+        "learning_rate": [3e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0, 3.0],
+        "weight_decay": [0.0, 1e-5, 1e-4, 5e-4, 1e-3],
+        "proxy_lr_multiplier": [0.02, 0.1, 1.0],
+        "pairs": [0.0, 0.5, 1.0],
+    }
+
+    learning_rate: float = 0.3
+    lr_step_size: int = 10
+    epochs: int = 60
+    batch_size: int = 100
+    proxy_lr_multiplier: float = 0.1
+    pairs: float = 0.5
+    zeta: float | None = None
+
+    def prepare(self, training_set):
+        label_matrix(training_set, "hyp2")
+
+    def build_criterion(self, training_set):
+        proxies = torch.empty(training_set.classes, self.bits)
+        torch.nn.init.kaiming_normal_(proxies, mode="fan_out")
+        return torch.nn.ParameterDict({"proxies": torch.nn.Parameter(proxies)})
+
+    def rate_and_decay(self, name):
+        rate, decay = super().rate_and_decay(name)
+        return (self.proxy_lr_multiplier if name.startswith("criterion.") else rate), decay
+
+    def loss(self, outputs, labels):
+        zeta = self.zeta
+        if zeta is None:
+            zeta = 1 - 2 * separation(self.bits, labels.shape[1]) / self.bits
+        unit = normalize(outputs)
+        cosines = unit @ normalize(self.criterion["proxies"]).T
+        positive = labels > 0
+        near = (1 - cosines)[positive]
+        far = (cosines - zeta).clamp(min=0)[~positive]
+        value = _mean(near) + _mean(far)
+        if self.pairs:
+            several = labels.sum(dim=1) > 1
+            apart = several[:, None] & several & (labels @ labels.T == 0)
+            value = value + self.pairs * _mean((unit @ unit.T - zeta).clamp(min=0)[apart])
+        return value
+
+
+def _mean(values):
+    """Mean, 0 of nothing."""
+    return values.sum() / max(len(values), 1)
+
+
+def separation(bits, labels):
+    """d of the margin: the largest minimum distance of a binary linear code of length `bits` and dimension
+    ceil(log2 labels).
+
+    From `BEST_DISTANCES` where it has both; else the largest d that Griesmer's bound allows, sum over i of
+    ceil(d / 2^i) <= bits, which is 1 to 2 above the best code for few lengths.
+    """
+    dimension = max(1, math.ceil(math.log2(labels))) if labels > 1 else 1
+    if bits in BEST_DISTANCES and 4 <= dimension <= 7:
+        return BEST_DISTANCES[bits][dimension - 4]
+    for distance in range(bits, 0, -1):
+        if sum(-(-distance // 2**power) for power in range(dimension)) <= bits:
+            return distance
+    return 0

@@ -1,0 +1,125 @@
+"""MDSH: class codes at a guaranteed distance, a softmax over their cosines, and a pull of similar items.
+
+Wang, Pan, Huang, Yan. Deep Hashing with Minimal-Distance-Separated Hash Centers. CVPR 2023. Authors' code:
+Wangld5/Center-Hashing.
+"""
+
+import copy
+import math
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Literal
+
+import numpy as np
+import torch
+from torch.nn.functional import log_softmax, normalize, softplus
+
+from methods._class_codes import ClassCodes, class_codes
+from methods._labels import label_matrix
+from methods._mds_centres import mds_centres
+from methods.base.deep import DeepHashing
+from methods.base.heads import ImageHashing
+
+_LEAST = 1e-6  # probabilities stay this far from 1, whose complement's logarithm is taken
+
+
+@dataclass(kw_only=True)
+class MDSH(DeepHashing):
+    """Minimises -mean_ic [s log p + (1 - s) log(1 - p)], p = softmax(sqrt(bits) cos(u_i, o_c)) over classes,
+    plus `pairs` times the mean of log(1 + exp((1 - cos(u_i, U_j)) / 2)) over similar pairs of a batch and all
+    items, from epoch `pairs_from` on, plus `quantisation` times the mean of (|u| - 1)^2. u = tanh(v), v the
+    batch-normalised output of a linear layer. U_j: the latest output for item j of a copy of the hash head
+    that follows it by a moving average.
+
+    centres: "mds", found by the paper's search (`methods._mds_centres`), or "separated", drawn at random
+    until they are far enough, which reaches the same distance in milliseconds. The authors copy the whole
+    network, not only its head; RMSprop at 1e-5, batches of 64, gradients of norm at most 5, up to 1,000
+    epochs, the best on the queries.
+    """
+
+    title = "MDSH"
+    paper = "https://doi.org/10.1109/CVPR52729.2023.02252"
+    colour = "#B35806"
+    marker = "H"
+    supervision = "labels"
+    family = "classwise"
+    space = {
+        "learning_rate": [1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2],
+        "weight_decay": [0.0, 1e-5, 1e-4, 1e-3],
+        "pairs": [0.0, 0.1, 1.0],
+        "quantisation": [1e-4, 1e-3, 1e-2, 1e-1],
+    }
+    changing_memory = ("table",)
+
+    optimiser: Literal["sgd", "adam", "adamw", "rmsprop"] = "rmsprop"
+    learning_rate: float = 1e-3
+    momentum: float = 0.0
+    weight_decay: float = 1e-5
+    max_gradient_norm: float | None = 5.0
+    epochs: int = 60
+    batch_size: int = 64
+    centres: Literal["mds", "separated"] = "mds"
+    pairs: float = 1.0
+    pairs_from: int = 9
+    quantisation: float = 1e-4
+    copy_momentum: float = 0.9
+
+    def hash_layer(self, width):
+        layer = torch.nn.Linear(width, self.bits)
+        torch.nn.init.normal_(layer.weight, std=0.01)
+        torch.nn.init.zeros_(layer.bias)
+        return torch.nn.Sequential(layer, torch.nn.BatchNorm1d(self.bits, momentum=0.1))
+
+    def prepare(self, training_set):
+        label_matrix(training_set, "mdsh")
+        noise = np.random.default_rng((self.seed, 12)).standard_normal((len(training_set), self.bits))
+        every = torch.from_numpy(training_set.label_rows(np.arange(len(training_set))))
+        device = self._device()
+        return SimpleNamespace(
+            table=torch.from_numpy(noise.astype(np.float32)).to(device), labels=every.to(device)
+        )
+
+    def build_criterion(self, training_set):
+        if self.centres == "separated":
+            found = class_codes(self, training_set, "separated", "mdsh")
+        else:
+            generator = np.random.default_rng((self.seed, 11))
+            codes = mds_centres(training_set.classes, self.bits, generator)
+            found = ClassCodes(codes[generator.permutation(len(codes))], generator)
+        # A buffer, as it were: without gradients nothing trains it, and checkpoints keep it.
+        found.follower = copy.deepcopy(self._head_of(self.network)).requires_grad_(False)
+        return found
+
+    @staticmethod
+    def _head_of(network):
+        """The part of the network that makes raw scores of features."""
+        return network.layer if isinstance(network, ImageHashing) else network
+
+    def loss(self, outputs, labels, indices, features):
+        relaxed = torch.tanh(outputs)
+        unit = normalize(relaxed)
+        logarithms = log_softmax(math.sqrt(self.bits) * unit @ normalize(self.criterion.codes).T, dim=1)
+        complements = torch.log1p(-logarithms.exp().clamp(max=1 - _LEAST))
+        value = -(labels * logarithms + (1 - labels) * complements).mean()
+        value = value + self.quantisation * (relaxed.abs() - 1).square().mean()
+        self._follow(features, indices)
+        if self.pairs and self.current_epoch >= self.pairs_from:
+            similar = labels @ self.memory.labels.T > 0
+            apart = softplus((1 - unit @ normalize(self.memory.table).T) / 2)
+            value = value + self.pairs * (apart * similar).sum() / similar.sum().clamp(min=1)
+        return value
+
+    def start_epoch(self, epoch, training_set):
+        super().start_epoch(epoch, training_set)
+        self.current_epoch = epoch
+
+    def _follow(self, features, indices):
+        """Move the copy of the head towards the head, and keep its outputs for the batch."""
+        follower, head = self.criterion.follower, self._head_of(self.network)
+        with torch.no_grad():
+            for mine, its in zip(follower.state_dict().values(), head.state_dict().values()):
+                if mine.is_floating_point():
+                    mine.mul_(self.copy_momentum).add_(its, alpha=1 - self.copy_momentum)
+                else:
+                    mine.copy_(its)
+            self.memory.table[indices] = torch.tanh(follower(features.detach()))

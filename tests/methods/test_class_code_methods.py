@@ -1,0 +1,305 @@
+"""CSQ, OrthoHash, DPN, GreedyHash, MDSH and HyP2 at their losses: loops, closed forms, autograd."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from methods._centres import separated_centres, separation
+from methods._class_codes import ClassCodes
+from methods._mds_centres import guaranteed_distance, improved_code, mds_centres
+from methods._straight_through import cubic_penalty, sign_straight_through
+from methods.base import TrainingSet
+from methods.csq import CSQ
+from methods.dpn import DPN
+from methods.greedyhash import GreedyHash
+from methods.hyp2 import BEST_DISTANCES, HyP2
+from methods.hyp2 import separation as code_separation
+from methods.mdsh import MDSH
+from methods.orthohash import OrthoHash
+
+GENERATOR = np.random.default_rng(0)
+BITS, CLASSES, ITEMS = 6, 4, 9
+SCORES = torch.from_numpy(GENERATOR.normal(size=(ITEMS, BITS))).requires_grad_()
+SINGLE = torch.from_numpy(np.eye(CLASSES)[GENERATOR.integers(0, CLASSES, ITEMS)])
+SEVERAL = torch.from_numpy((GENERATOR.random((ITEMS, CLASSES)) < 0.5).astype(float))
+CODES = GENERATOR.choice([-1.0, 1.0], (CLASSES, BITS))
+both_labels = pytest.mark.parametrize("labels", [SINGLE, SEVERAL], ids=["single", "several"])
+
+
+def criterion(codes=CODES):
+    return ClassCodes(codes, np.random.default_rng(1)).double()
+
+
+def training_set(items=80, classes=CLASSES, several=False):
+    generator = np.random.default_rng(3)
+    labels = np.arange(items) % classes
+    vectors = np.random.default_rng(9).normal(size=(classes, 12))[labels] + 0.5 * generator.normal(
+        size=(items, 12)
+    )
+    if several:
+        labels = (
+            np.eye(classes, dtype=np.uint8)[labels] | np.eye(classes, dtype=np.uint8)[(labels + 1) % classes]
+        )
+    shared = labels[:, None] == labels if labels.ndim == 1 else labels.astype(int) @ labels.T > 0
+    return TrainingSet(
+        vectors.astype(np.float32), lambda i, j: shared[np.ix_(i, j)].astype(np.int64), labels=labels
+    )
+
+
+# -- targets -------------------------------------------------------------------------------------------------
+
+
+@both_labels
+def test_majority_codes_are_those_of_counting(labels):
+    codes = criterion()
+    found = codes.majority(labels)
+    for item, row in enumerate(labels.numpy()):
+        for bit in range(BITS):
+            votes = sum(CODES[c, bit] for c in range(CLASSES) if row[c])
+            assert found[item, bit] == (np.sign(votes) if votes else codes.filler[bit])
+
+
+# -- CSQ -----------------------------------------------------------------------------------------------------
+
+
+@both_labels
+def test_csq_is_the_binary_cross_entropy_with_the_centre(labels):
+    method = CSQ(bits=BITS, quantisation=0.3)
+    method.criterion = criterion()
+    g, h = torch.tanh(SCORES), method.criterion.majority(labels)
+    expected = torch.nn.functional.binary_cross_entropy((g + 1) / 2, (h + 1) / 2)
+    expected = expected + 0.3 * (g.abs() - 1).square().mean()
+    value = method.loss(SCORES, labels)
+    assert value.item() == pytest.approx(expected.item())
+    for mine, its in zip(torch.autograd.grad(value, SCORES), torch.autograd.grad(expected, SCORES)):
+        assert mine == pytest.approx(its)
+
+
+def test_csq_is_finite_where_the_published_form_overflows():
+    method = CSQ(bits=1, quantisation=0.0)
+    method.criterion = ClassCodes(np.array([[1.0]]), np.random.default_rng(0))
+    value = method.loss(torch.tensor([[-200.0]]), torch.tensor([[1.0]]))
+    assert value.item() == pytest.approx(400.0)
+
+
+# -- OrthoHash -----------------------------------------------------------------------------------------------
+
+
+@both_labels
+@pytest.mark.parametrize("scale", [None, 8.0])
+def test_orthohash_is_the_softmax_with_margin_of_loops(labels, scale):
+    method = OrthoHash(bits=BITS, margin=0.2, scale=scale)
+    method.criterion = criterion()
+    u, s = SCORES.detach().numpy(), math.sqrt(BITS) if scale is None else scale
+    total = 0.0
+    for item, row in enumerate(labels.numpy()):
+        cosines = [u[item] @ o / (np.linalg.norm(u[item]) * np.linalg.norm(o)) for o in CODES]
+        logits = [s * (cosine - 0.2 * y) for cosine, y in zip(cosines, row)]
+        normaliser = math.log(sum(map(math.exp, logits)))
+        total -= sum(y * (logit - normaliser) for logit, y in zip(logits, row)) / max(row.sum(), 1)
+    assert method.loss(SCORES, labels).item() == pytest.approx(total / ITEMS)
+
+
+def test_orthohash_does_not_depend_on_the_order_of_classes():
+    order = [2, 0, 3, 1]
+    values = []
+    for codes, labels in ((CODES, SEVERAL), (CODES[order], SEVERAL[:, order])):
+        method = OrthoHash(bits=BITS)
+        method.criterion = criterion(codes)
+        values.append(method.loss(SCORES, labels).item())
+    assert values[0] == pytest.approx(values[1])
+
+
+def test_orthohash_encodes_with_running_statistics():
+    made = training_set()
+    method = OrthoHash(bits=BITS, epochs=3, batch_size=20).fit(made)
+    linear, norm = list(method.network.modules())[-2:]
+    w = made.items @ linear.weight.detach().numpy().T
+    v = (w - norm.running_mean.numpy()) / np.sqrt(norm.running_var.numpy() + norm.eps)
+    v = v * norm.weight.detach().numpy() + norm.bias.detach().numpy()
+    clear = np.abs(v) > 1e-5
+    assert np.array_equal(method.encode(made.items)[clear], (v > 0)[clear])
+
+
+# -- DPN -----------------------------------------------------------------------------------------------------
+
+
+@both_labels
+def test_dpn_is_the_hinge_of_loops(labels):
+    method = DPN(bits=BITS, margin=1.0)
+    method.criterion = criterion()
+    u, total = SCORES.detach().numpy(), 0.0
+    for item, label in itertools.product(range(ITEMS), range(CLASSES)):
+        if labels[item, label]:
+            total += sum(max(0.0, 1.0 - u[item, k] * CODES[label, k]) for k in range(BITS))
+    assert method.loss(SCORES, labels).item() == pytest.approx(total / ITEMS)
+
+
+def test_dpn_updates_codes_to_the_majority_of_the_best_items():
+    made = training_set()
+    method = DPN(bits=BITS, epochs=2, batch_size=20, update_every=1, update_share=0.5).fit(made)
+    trained = method.criterion_state["codes"]
+    assert trained.shape == (CLASSES, BITS) and set(np.unique(trained)) <= {-1.0, 1.0}
+    before = DPN(bits=BITS, epochs=2, batch_size=20).fit(made).criterion_state["codes"]
+    first = DPN(bits=BITS, epochs=1, batch_size=20).fit(made)  # the network before the only update
+    scores = first.raw_scores(made.items)
+    for label in range(CLASSES):
+        own = scores[made.labels == label]
+        losses = np.maximum(0, 1 - own * before[label]).sum(axis=1)
+        best = own[np.argsort(losses, kind="stable")[:10]]
+        votes = np.where(best > 0, 1, -1).sum(axis=0)
+        assert np.array_equal(trained[label], np.where(votes == 0, before[label], np.sign(votes)))
+
+
+# -- GreedyHash ----------------------------------------------------------------------------------------------
+
+
+@both_labels
+def test_greedyhash_is_the_cross_entropy_of_codes_and_passes_its_gradient(labels):
+    method = GreedyHash(bits=BITS, penalty=0.1)
+    method.criterion = torch.nn.Linear(BITS, CLASSES, bias=False).double()
+    codes = torch.where(SCORES > 0, 1.0, -1.0).double().requires_grad_()
+    targets = labels / labels.sum(dim=1, keepdim=True).clamp(min=1)
+    cross_entropy = torch.nn.functional.cross_entropy(method.criterion(codes), targets)
+    value = method.loss(SCORES, labels)
+    assert value.item() == pytest.approx((cross_entropy + 0.1 * cubic_penalty(SCORES)).item())
+    expected = torch.autograd.grad(cross_entropy, codes)[0]
+    expected = expected + 0.1 * torch.autograd.grad(cubic_penalty(SCORES), SCORES)[0]
+    assert torch.autograd.grad(value, SCORES)[0] == pytest.approx(expected)
+
+
+def test_the_sign_is_plus_one_above_zero_only():
+    outputs = torch.tensor([[0.0, -0.5, 2.0]], requires_grad=True)
+    assert sign_straight_through(outputs).tolist() == [[-1.0, -1.0, 1.0]]
+    assert torch.autograd.grad(sign_straight_through(outputs).sum(), outputs)[0].tolist() == [[1.0] * 3]
+
+
+# -- MDSH ----------------------------------------------------------------------------------------------------
+
+# Wang et al.'s bound as computed from sums of binomials, by classes and bits.
+DISTANCES = {
+    10: (5, 6, 10, 13, 21, 28, 58),
+    21: (4, 6, 9, 12, 19, 26, 56),
+    80: (3, 5, 8, 11, 17, 24, 52),
+    100: (3, 4, 7, 10, 17, 24, 52),
+    200: (3, 4, 7, 10, 16, 23, 50),
+}
+
+
+@pytest.mark.parametrize("classes", DISTANCES)
+def test_guaranteed_distances(classes):
+    found = [guaranteed_distance(classes, bits) for bits in (12, 16, 24, 32, 48, 64, 128)]
+    assert tuple(found) == DISTANCES[classes]
+
+
+@pytest.mark.parametrize(
+    ("classes", "bits"), [(10, 12), (10, 16), (10, 24), (21, 12), (21, 24), (4, 6), (10, 48)]
+)
+def test_mds_centres_reach_the_guaranteed_distance(classes, bits):
+    codes = mds_centres(classes, bits, np.random.default_rng(0))
+    assert codes.shape == (classes, bits) and set(np.unique(codes)) <= {-1, 1}
+    assert separation(codes)[0] >= guaranteed_distance(classes, bits)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_an_improved_code_is_among_the_best_of_all(seed):
+    """Of all 2^8 codes: the constraint is met where any code meets it, and few have smaller products."""
+    generator = np.random.default_rng(seed)
+    others, most = generator.choice([-1.0, 1.0], (5, 8)), 2
+    found = improved_code(generator.choice([-1.0, 1.0], 8), others, most)
+    every = np.array(list(itertools.product([-1.0, 1.0], repeat=8)))
+    products = every @ others.T
+    allowed = (products <= most).all(axis=1)
+    assert allowed.any() and (others @ found <= most).all()
+    better = (products.sum(axis=1)[allowed] < (others @ found).sum()).mean()
+    assert better <= 0.25
+
+
+def test_separated_centres_keep_their_distance():
+    codes = separated_centres(10, 48, np.random.default_rng(0))
+    assert separation(codes)[0] >= 0.2 * 48
+    assert np.array_equal(codes, separated_centres(10, 48, np.random.default_rng(0)))
+    crowded = separated_centres(16, 4, np.random.default_rng(0), failures=50)
+    assert len(np.unique(crowded, axis=0)) == 16  # all codes of four bits
+
+
+def test_mdsh_is_the_loss_of_loops():
+    method = MDSH(bits=BITS, pairs=0.7, quantisation=0.01)
+    method.criterion, method.current_epoch = criterion(), 9
+    table = torch.from_numpy(GENERATOR.normal(size=(5, BITS)))
+    every = SEVERAL[:5]
+    method.memory = type("Memory", (), {"table": table, "labels": every})()
+    method._follow = lambda features, indices: None
+    u = np.tanh(SCORES.detach().numpy())
+    cosine = lambda a, b: a @ b / (np.linalg.norm(a) * np.linalg.norm(b))  # noqa: E731
+    classes, pairs = 0.0, []
+    for item, row in enumerate(SEVERAL.numpy()):
+        logits = np.array([math.sqrt(BITS) * cosine(u[item], o) for o in CODES])
+        p = np.exp(logits) / np.exp(logits).sum()
+        classes -= sum(y * math.log(q) + (1 - y) * math.log(1 - q) for y, q in zip(row, p))
+        for other in range(5):
+            if row @ every[other].numpy() > 0:
+                pairs.append(math.log1p(math.exp((1 - cosine(u[item], table[other].numpy())) / 2)))
+    expected = classes / (ITEMS * CLASSES) + 0.7 * np.mean(pairs) + 0.01 * np.mean((np.abs(u) - 1) ** 2)
+    assert method.loss(SCORES, SEVERAL, None, None).item() == pytest.approx(expected)
+
+
+def test_mdsh_follower_is_the_moving_average_of_the_head():
+    made = training_set()
+    method = MDSH(bits=BITS, epochs=1, batch_size=80, copy_momentum=0.9).fit(made)
+    assert any(name.startswith("follower.") for name in method.criterion_state)
+    # One step: the copy was moved before the step, when both were equal, so it has the initial weights.
+    initial = method._seeded_network().state_dict()
+    for name, value in initial.items():
+        if name.endswith("weight"):
+            assert method.criterion_state[f"follower.{name}"] == pytest.approx(value.numpy(), abs=1e-6)
+
+
+# -- HyP2 ----------------------------------------------------------------------------------------------------
+
+
+@both_labels
+def test_hyp2_is_the_loss_of_loops(labels):
+    method = HyP2(bits=BITS, pairs=0.5, zeta=0.1)
+    proxies = torch.from_numpy(GENERATOR.normal(size=(CLASSES, BITS)))
+    method.criterion = torch.nn.ParameterDict({"proxies": torch.nn.Parameter(proxies)})
+    u = SCORES.detach().numpy()
+    cosine = lambda a, b: a @ b / (np.linalg.norm(a) * np.linalg.norm(b))  # noqa: E731
+    near, far, apart = [], [], []
+    for item, label in itertools.product(range(ITEMS), range(CLASSES)):
+        value = cosine(u[item], proxies[label].numpy())
+        if labels[item, label]:
+            near.append(1 - value)
+        else:
+            far.append(max(0.0, value - 0.1))
+    for i, j in itertools.product(range(ITEMS), repeat=2):
+        if labels[i].sum() > 1 and labels[j].sum() > 1 and labels[i] @ labels[j] == 0:
+            apart.append(max(0.0, cosine(u[i], u[j]) - 0.1))
+    expected = np.mean(near) + np.mean(far) + 0.5 * (np.mean(apart) if apart else 0.0)
+    assert method.loss(SCORES, labels).item() == pytest.approx(expected)
+
+
+def test_hyp2_distances_never_exceed_griesmers_bound_and_give_the_published_margins():
+    for bits, distances in BEST_DISTANCES.items():
+        for dimension, distance in enumerate(distances, start=4):
+            assert sum(-(-distance // 2**power) for power in range(dimension)) <= bits
+    assert 1 - 2 * code_separation(64, 10) / 64 == pytest.approx(-0.0312, abs=1e-4)
+    assert 1 - 2 * code_separation(36, 21) / 36 == pytest.approx(0.0556, abs=1e-4)
+    assert 1 - 2 * code_separation(32, 80) / 32 == pytest.approx(0.125)
+    assert code_separation(8, 2) == 8  # one dimension: the repetition code
+
+
+# -- all -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("several", [False, True], ids=["single", "several"])
+@pytest.mark.parametrize("kind", [CSQ, OrthoHash, DPN, GreedyHash, MDSH, HyP2])
+def test_objectives_fall(kind, several):
+    made, records = training_set(several=several), []
+    made = TrainingSet(made.items, made.affinity, labels=made.labels, log=records.append)
+    settings = {"pairs_from": 0} if kind is MDSH else {}  # later, the objective gains a term
+    kind(bits=8, epochs=15, batch_size=20, **settings).fit(made)
+    assert records[-1]["objective"] < records[0]["objective"]

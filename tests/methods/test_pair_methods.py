@@ -1,0 +1,214 @@
+"""DSH, DHN, DCH, DSDH and ADSH at their losses and discrete steps: loops, plain autograd, brute force."""
+
+import itertools
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from methods.adsh import ADSH, improve_codes
+from methods.base import TrainingSet
+from methods.dch import DCH
+from methods.dhn import DHN, log_cosh
+from methods.dsdh import DSDH
+from methods.dsdh import improve_codes as improve_dsdh_codes
+from methods.dsh import DSH
+
+GENERATOR = np.random.default_rng(0)
+BITS, ITEMS = 5, 8
+SCORES = torch.from_numpy(GENERATOR.normal(size=(ITEMS, BITS))).requires_grad_()
+CLASSES = GENERATOR.integers(0, 3, ITEMS)
+AFFINITY = torch.from_numpy((CLASSES[:, None] == CLASSES).astype(np.int64))
+PAIRS = list(itertools.product(range(ITEMS), repeat=2))
+
+
+def training_set(items=80, classes=4, log=None):
+    labels = np.arange(items) % classes
+    vectors = np.random.default_rng(9).normal(size=(classes, 12))[labels]
+    vectors = (vectors + 0.5 * np.random.default_rng(3).normal(size=(items, 12))).astype(np.float32)
+    shared = (labels[:, None] == labels).astype(np.int64)
+    given = {} if log is None else {"log": log}
+    return TrainingSet(vectors, lambda i, j: shared[np.ix_(i, j)], labels=labels, **given)
+
+
+def test_dsh_is_the_loss_of_loops():
+    method, u = DSH(bits=BITS, margin=1.5, regularisation=0.2), SCORES.detach().numpy()
+    pairs = []
+    for i, j in PAIRS:
+        distance = sum((u[i] - u[j]) ** 2)
+        pairs.append(distance / 2 if CLASSES[i] == CLASSES[j] else max(0.0, 1.5 * BITS - distance) / 2)
+    expected = np.mean(pairs) + 2 * 0.2 * np.mean([sum(abs(abs(row) - 1)) for row in u])
+    assert method.loss(SCORES, AFFINITY).item() == pytest.approx(expected)
+    torch.autograd.gradcheck(lambda outputs: method.loss(outputs, AFFINITY), SCORES)
+
+
+@pytest.mark.parametrize("released", [False, True])
+def test_dhn_is_the_loss_of_loops(released):
+    method, share = DHN(bits=BITS, quantisation=0.3, released=released), float((AFFINITY > 0).double().mean())
+    method.memory = share
+    z = SCORES.detach().numpy() if released else np.tanh(SCORES.detach().numpy())
+    pairs = []
+    for i, j in PAIRS:
+        theta, s = z[i] @ z[j] / 2, float(CLASSES[i] == CLASSES[j])
+        weight = 1 / share if released and s else 1.0
+        pairs.append(weight * (math.log1p(math.exp(theta)) - s * theta))
+    rest = (np.abs(z) - 1) ** 2 if released else np.log(np.cosh(np.abs(z) - 1))
+    assert method.loss(SCORES, AFFINITY).item() == pytest.approx(np.mean(pairs) + 0.3 * rest.mean())
+
+
+def test_log_cosh_does_not_overflow():
+    assert log_cosh(torch.tensor([0.0, -1000.0])).tolist() == pytest.approx([0.0, 1000 - math.log(2)])
+
+
+def test_dhn_released_clips_theta():
+    method = DHN(bits=1, quantisation=0.0, released=True)
+    method.memory = 0.5
+    outputs = torch.tensor([[100.0], [100.0]])
+    value = method.loss(outputs, torch.zeros(2, 2, dtype=torch.int64))
+    assert value.item() == pytest.approx(math.log1p(math.exp(15)))
+
+
+@pytest.mark.parametrize("released", [False, True])
+def test_dch_is_the_loss_of_loops(released):
+    method, share = DCH(bits=BITS, gamma=3.0, quantisation=0.2, released=released), 0.4
+    method.memory = share
+    u = SCORES.detach().numpy()
+    z = np.tanh(u)
+    cosine = lambda a, b: a @ b / (np.linalg.norm(a) * np.linalg.norm(b))  # noqa: E731
+    pairs = []
+    for i, j in PAIRS:
+        similar = CLASSES[i] == CLASSES[j]
+        if released:
+            if i == j:
+                continue
+            distance = np.square(u[i] - u[j]).sum() + 1e-3
+        else:
+            distance = max(BITS / 2 * (1 - cosine(z[i], z[j])), 1e-3)
+        likelihood = 3.0 / (3.0 + distance) if similar else distance / (3.0 + distance)
+        weight = 1 / share if similar else (1.0 if released else 1 / (1 - share))
+        pairs.append(-weight * math.log(likelihood))
+    if released:
+        rest = np.mean((np.abs(u) - 1) ** 2)
+    else:
+        ones = np.ones(BITS)
+        rest = np.mean([math.log1p(BITS / 2 * (1 - cosine(np.abs(row), ones)) / 3.0) for row in z])
+    assert method.loss(SCORES, AFFINITY).item() == pytest.approx(np.mean(pairs) + 0.2 * rest)
+
+
+# -- DSDH ----------------------------------------------------------------------------------------------------
+
+
+def dsdh_objective(codes, labels, scores, classifier, mu, nu, eta):
+    value = mu * np.square(labels - codes @ classifier).sum() + nu * np.square(classifier).sum()
+    return value + eta * np.square(codes - scores).sum()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_dsdh_steps_never_raise_the_objective(seed):
+    generator = np.random.default_rng(seed)
+    labels, scores = np.eye(3)[generator.integers(0, 3, 20)], generator.normal(size=(20, 4))
+    codes = np.where(generator.random((20, 4)) < 0.5, 1.0, -1.0)
+    settings = (0.5, 1.0, 0.1)
+    classifier = np.linalg.solve(codes.T @ codes + 2 * np.eye(4), codes.T @ labels)
+    slope = -2 * 0.5 * codes.T @ (labels - codes @ classifier) + 2 * 1.0 * classifier
+    assert slope == pytest.approx(np.zeros((4, 3)), abs=1e-9)  # the ridge regression is a minimum
+    before = dsdh_objective(codes, labels, scores, classifier, *settings)
+    improved = codes.copy()
+    assert improve_dsdh_codes(improved, labels, scores, *settings, 10) == pytest.approx(classifier)
+    after = dsdh_objective(improved, labels, scores, classifier, *settings)
+    assert after <= before
+    for item, bit in itertools.product(range(20), range(4)):
+        flipped = improved.copy()
+        flipped[item, bit] *= -1
+        assert dsdh_objective(flipped, labels, scores, classifier, *settings) >= after - 1e-9
+
+
+def test_dsdh_gradient_is_that_of_all_pairs_and_of_the_codes():
+    """With the whole training set as one batch: autograd through the table, in float64."""
+    method = DSDH(bits=BITS, eta=0.3)
+    codes = torch.from_numpy(GENERATOR.choice([-1.0, 1.0], (ITEMS, BITS)))
+    table = torch.zeros(ITEMS, BITS, dtype=torch.float64)
+    method.memory = SimpleNamespace(table=table, codes=codes)
+    value = method.loss(SCORES, AFFINITY > 0, torch.arange(ITEMS))
+    theta = SCORES @ SCORES.T / 2
+    similar = (AFFINITY > 0).double()
+    expected = (torch.nn.functional.softplus(theta) - similar * theta).mean()
+    expected = expected + 0.3 * (codes - SCORES).square().mean()
+    assert value.item() == pytest.approx(expected.item())
+    assert torch.autograd.grad(value, SCORES)[0] == pytest.approx(torch.autograd.grad(expected, SCORES)[0])
+    assert torch.equal(method.memory.table, SCORES.detach())
+
+
+# -- ADSH ----------------------------------------------------------------------------------------------------
+
+
+def adsh_objective(codes, scores, target, rows, gamma):
+    return np.square(scores @ codes.T - target).sum() + gamma * np.square(codes[rows] - scores).sum()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_adsh_bits_never_raise_the_objective(seed):
+    generator = np.random.default_rng(seed)
+    rows, bits = np.array([1, 4, 6]), 4
+    scores, codes = np.tanh(generator.normal(size=(3, bits))), generator.choice([-1.0, 1.0], (9, bits))
+    similar = generator.random((3, 9)) < 0.4
+    target = bits * np.where(similar, 1.0, -0.5)
+    before = adsh_objective(codes, scores, target, rows, 2.0)
+    improved = codes.copy()
+    improve_codes(improved, target.T / bits @ scores, scores, rows, 2.0)
+    after = adsh_objective(improved, scores, target, rows, 2.0)
+    assert after <= before + 1e-9
+    for item in range(9):  # the last bit was set with all others as they are now: it is the best of two
+        flipped = improved.copy()
+        flipped[item, -1] *= -1
+        assert adsh_objective(flipped, scores, target, rows, 2.0) >= after - 1e-9
+
+
+def test_adsh_with_one_bit_is_exact():
+    generator = np.random.default_rng(5)
+    rows, scores = np.array([0, 2]), np.tanh(generator.normal(size=(2, 1)))
+    target = np.where(generator.random((2, 6)) < 0.5, 1.0, -0.3)
+    codes = np.zeros((6, 1))
+    improve_codes(codes, target.T @ scores, scores, rows, 1.5)
+    every = [np.array(signs)[:, None] for signs in itertools.product([-1.0, 1.0], repeat=6)]
+    best = min(every, key=lambda one: adsh_objective(one, scores, target, rows, 1.5))
+    assert np.array_equal(codes, best)
+
+
+def test_adsh_loss_is_that_of_loops():
+    method = ADSH(bits=BITS, gamma=3.0)
+    codes = torch.from_numpy(GENERATOR.choice([-1.0, 1.0], (12, BITS)))
+    method.criterion, method.memory = SimpleNamespace(codes=codes), SimpleNamespace(ratio=0.25)
+    similar, indices = torch.from_numpy(GENERATOR.random((ITEMS, 12)) < 0.4), torch.arange(ITEMS) + 2
+    tanh, total = np.tanh(SCORES.detach().numpy()), 0.0
+    for i in range(ITEMS):
+        for j in range(12):
+            total += (tanh[i] @ codes[j].numpy() - BITS * (1.0 if similar[i, j] else -0.25)) ** 2
+        total += 3.0 * np.square(codes[i + 2].numpy() - tanh[i]).sum()
+    assert method.loss(SCORES, similar, indices).item() == pytest.approx(total / (12 * ITEMS))
+
+
+def test_adsh_learns_codes_of_its_training_items_that_rank_it():
+    made = training_set()
+    settings = {"bits": 8, "epochs": 18, "samples": 40, "batch_size": 10}
+    method = ADSH(**settings).fit(made)
+    codes = np.where(method.learned_codes(), 1, -1)
+    assert codes.shape == (80, 8)
+    same = made.labels[:, None] == made.labels
+    products = codes @ codes.T
+    assert products[same].mean() > products[~same].mean() + 4
+    assert ADSH(**settings, asymmetric=False).fit(made).learned_codes() is None
+
+
+@pytest.mark.parametrize("kind", [DSH, DHN, DCH])
+@pytest.mark.parametrize("released", [False, True])
+def test_objectives_fall(kind, released):
+    if released and kind is DSH:
+        settings = {"margin": 1.0}
+    else:
+        settings = {"released": released, "learning_rate": 0.03} if kind is not DSH else {}
+    records = []
+    kind(bits=8, epochs=15, batch_size=20, **settings).fit(training_set(log=records.append))
+    assert records[-1]["objective"] < records[0]["objective"]

@@ -1,0 +1,102 @@
+"""GreedyHash without labels, BiHalf and CIBHash at their layers and losses: loops and plain formulas."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from methods._straight_through import cosine_agreement
+from methods.base import Refusal, TrainingSet
+from methods.bihalf import BiHalf, BiHalfLayer
+from methods.cibhash import CIBHash
+from methods.greedyhash_unsupervised import GreedyHashUnsupervised
+
+GENERATOR = np.random.default_rng(0)
+
+
+def vectors(items=120, dimensions=16):
+    centres = np.random.default_rng(1).normal(size=(6, dimensions))
+    made = centres[np.arange(items) % 6] + 0.4 * np.random.default_rng(2).normal(size=(items, dimensions))
+    return made.astype(np.float32)
+
+
+def cosine(a, b):
+    return a @ b / (np.linalg.norm(a) * np.linalg.norm(b))
+
+
+@pytest.mark.parametrize("items", [8, 9])
+def test_cosine_agreement_is_that_of_loops(items):
+    codes, features = GENERATOR.normal(size=(items, 5)), GENERATOR.normal(size=(items, 7))
+    half, errors = items // 2, []
+    for i in range(half):
+        errors.append(cosine(codes[i], codes[half + i]) - cosine(features[i], features[half + i]))
+    found = cosine_agreement(torch.from_numpy(codes), torch.from_numpy(features)).item()
+    assert found == pytest.approx(np.mean(np.square(errors)))
+
+
+@pytest.mark.parametrize("items", [6, 7])
+def test_bihalf_gives_each_bit_to_the_larger_half(items):
+    outputs = torch.from_numpy(GENERATOR.normal(size=(items, 4))).requires_grad_()
+    codes = BiHalfLayer.apply(outputs, 6.0)
+    for bit in range(4):
+        ones = set(np.argsort(-outputs.detach().numpy()[:, bit])[: items // 2])
+        assert {place for place in range(items) if codes[place, bit] == 1} == ones
+    assert set(codes.unique().tolist()) == {-1.0, 1.0}
+    weights = torch.from_numpy(GENERATOR.normal(size=(items, 4)))
+    gradient = torch.autograd.grad((codes * weights).sum(), outputs)[0]
+    assert gradient == pytest.approx(weights + 6.0 * (outputs.detach() - codes.detach()) / (items * 4))
+
+
+def test_bihalf_encodes_by_the_plain_sign():
+    items = vectors()
+    method = BiHalf(bits=6, epochs=2).fit(TrainingSet(items, affinity=None))
+    assert np.array_equal(method.encode(items), method.raw_scores(items) > 0)
+
+
+def test_cibhash_is_the_contrastive_loss_of_loops():
+    method = CIBHash(bits=5, temperature=0.3, bottleneck=0.2)
+    first, second = (torch.from_numpy(GENERATOR.normal(size=(4, 5))) for _ in range(2))
+    codes = np.where(torch.cat([first, second]).numpy() > 0, 1.0, -1.0)
+    total = 0.0
+    for i in range(8):
+        partner = (i + 4) % 8
+        others = sum(math.exp(cosine(codes[i], codes[j]) / 0.3) for j in range(8) if j != i)
+        total -= math.log(math.exp(cosine(codes[i], codes[partner]) / 0.3) / others)
+    p, q = (1 / (1 + np.exp(-part.numpy())) for part in (first, second))
+    divergence = 0.0
+    for i, bit in itertools.product(range(4), range(5)):
+        for a, b in ((p[i, bit], q[i, bit]), (q[i, bit], p[i, bit])):
+            divergence += (a * math.log(a / b) + (1 - a) * math.log((1 - a) / (1 - b))) / 2
+    expected = total / 8 + 0.2 * divergence / 4
+    assert method.loss(first, second).item() == pytest.approx(expected, rel=1e-6)
+
+
+def test_cibhash_views_of_vectors_drop_scale_and_add_noise():
+    items = torch.ones(2000, 10)
+    kept = CIBHash(view_dropout=0.25, view_noise=0.0).augment(items, np.random.default_rng(0))
+    assert kept.unique().tolist() == pytest.approx([0.0, 1 / 0.75])
+    assert (kept == 0).double().mean().item() == pytest.approx(0.25, abs=0.02)
+    noisy = CIBHash(view_dropout=0.0, view_noise=0.3).augment(items, np.random.default_rng(0))
+    assert (noisy - 1).std().item() == pytest.approx(0.3, abs=0.01)
+
+
+def test_cibhash_refuses_impossible_views():
+    with pytest.raises(Refusal, match="view_dropout must be at least 0 and below 1"):
+        CIBHash(bits=4, view_dropout=1.0).fit(TrainingSet(vectors(), affinity=None))
+    with pytest.raises(Refusal, match="temperature must be positive"):
+        CIBHash(bits=4, temperature=0.0).fit(TrainingSet(vectors(), affinity=None))
+
+
+@pytest.mark.parametrize("kind", [GreedyHashUnsupervised, BiHalf, CIBHash])
+def test_objectives_fall_and_codes_keep_neighbours(kind):
+    items, records = vectors(), []
+    settings = {"head_width": 64} if kind is CIBHash else {}
+    method = kind(bits=16, epochs=20, batch_size=30, **settings)
+    method.fit(TrainingSet(items, affinity=None, log=records.append))
+    assert records[-1]["objective"] < records[0]["objective"]
+    codes = np.where(method.encode(items), 1, -1)
+    same = (np.arange(120)[:, None] - np.arange(120)) % 6 == 0
+    products = codes @ codes.T
+    assert products[same].mean() > products[~same].mean() + 4
