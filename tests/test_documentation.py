@@ -32,7 +32,7 @@ PAGES = sorted(
 )
 PROGRAMS = ("make", "snakemake", "python", "tiebench", "pip", "conda", "cosmic-ray", "cr-report", "uvx")
 # A template, not a command: the reader fills it in.
-PLACEHOLDER = re.compile(r"<\w+>|\.\.\.|…|\b(FILE|FOLDER|NAME|TASK|BENCHMARK)\b|\*")
+PLACEHOLDER = re.compile(r"<\w+>|\.\.\.|…|\b(FILE|FOLDER|NAME|TASK|BENCHMARK|TABLE|KIND|mine)\b|\*")
 
 
 def commands_of(text):
