@@ -725,3 +725,20 @@ def test_several_folders_of_sources_are_searched_in_order_and_left_alone(empty_l
     assert list(first.iterdir()) == []
     card = read(empty_laboratory.directory / "resources" / "datasets" / "tiny" / "dataset.json")
     assert card["items"] == 160
+
+
+# -- settings, sources and groups --------------------------------------------------------------------------
+
+
+def test_tables_that_share_a_group_leave_each_other_s_scores_alone(laboratory, tiny):
+    """One user's tables, in files of their own, made in turns: 8 bits alone, then 8 and 11 bits."""
+    small, large = tiny, copy.deepcopy(tiny)
+    small["tables"]["tiny"]["blocks"][0]["bits"] = [8]
+    large["tables"]["large"] = large["tables"].pop("tiny")
+    made = [("results/tiny.csv", small), ("results/large.csv", large)]
+    for target, config in made:
+        laboratory.made(target, config=config)
+    before = laboratory.stamps("results/runs/**/*"), laboratory.tables()
+    for target, config in made * 2:
+        assert NOTHING in laboratory.made(target, config=config).stderr
+    assert (laboratory.stamps("results/runs/**/*"), laboratory.tables()) == before
