@@ -742,3 +742,61 @@ def test_tables_that_share_a_group_leave_each_other_s_scores_alone(laboratory, t
     for target, config in made * 2:
         assert NOTHING in laboratory.made(target, config=config).stderr
     assert (laboratory.stamps("results/runs/**/*"), laboratory.tables()) == before
+
+
+def test_a_page_of_ten_tables_is_made(laboratory, tiny):
+    """Their settings together are longer than one argument of a command may be."""
+    table = tiny["tables"]["tiny"] | {"description": "Words. " * 2000}
+    names = [f"table_{number}" for number in range(10)]
+    tiny["tables"] |= {name: table | {"title": f"Number {name}"} for name in names}
+    tiny["report"] = names
+    before = laboratory.stamps("results/runs/**/*")
+    # Figures are not what this is about: ten tables have seventy.
+    for path in (laboratory.checkout / "reporting" / "figures").glob("[a-z]*.py"):
+        if path.stem != "tie_ranges":
+            path.unlink()
+    laboratory.made("results/report.html", config=tiny)
+    assert laboratory.stamps("results/runs/**/*") == before
+    page = (laboratory.directory / "results" / "report.html").read_text()
+    settings = laboratory.directory / ".snakemake" / "tiebench" / "settings"
+    assert sum(path.stat().st_size for path in settings.iterdir()) > 131_072
+    for name in names:
+        assert f"Number {name}" in page and f"{name}.tidy.csv" in page
+
+
+def test_finished_runs_need_their_source_no_more(laboratory, tiny):
+    """Neither for a new figure and page, nor for another run, as long as the dataset made of it is there."""
+    (laboratory.place / "nothing").mkdir()
+    gone = {"TIEBENCH_RESOURCES": str(laboratory.place / "nothing")}
+    before = laboratory.stamps("results/runs/**/*")
+    assert NOTHING in laboratory.made("results/tiny.csv", **gone).stderr
+    laboratory.made("results/figures/tie_ranges_tiny.pdf", **gone)
+    assert laboratory.stamps("results/runs/**/*") == before
+    tiny["tables"]["tiny"]["blocks"][0]["bits"] = [8, 9, 11]
+    laboratory.made("results/tiny.csv", config=tiny, **gone)
+    assert trained(laboratory, before) == runs("lsh", "talr_ap", bits=[9], seeds=[0, 1])
+    # With other options the dataset would have to be made again, and then the source is missed.
+    tiny["datasets"]["tiny"]["sources"][0]["bytes"] = 1
+    tiny["tables"]["tiny"]["seeds"].append(2)
+    done = laboratory.run("results/tiny.csv", config=tiny, **gone)
+    assert done.returncode != 0
+    assert "error: dataset tiny needs tiny.npz, which is not in " in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        (
+            "results/figures/tie_rangs_tiny.pdf",
+            ["no figure 'tie_rangs_tiny'", "did you mean 'tie_ranges_tiny'"],
+        ),
+        ("results/figures/tie_ranges_tinny.pdf", ["'tinny'", "did you mean 'tiny'"]),
+        ("results/tiny.cvs", ["did you mean 'tiny.csv'"]),
+    ],
+)
+def test_a_misspelt_target_is_one_line_with_the_nearest_name(laboratory, target, words):
+    done = laboratory.run(target)
+    assert done.returncode != 0
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    assert [word for word in words if word not in line] == [], line
+    assert "Exception" not in done.stdout + done.stderr
