@@ -14,6 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
+from tiebench.messages import printable
+
 # (path from the root, function that reads the file's contents, good until the next step)
 Member = tuple[str, Callable[[], bytes]]
 
@@ -31,7 +33,6 @@ EXTENDED_HEADERS = (
     tarfile.SOLARIS_XHDTYPE,
 )
 STREAM_BYTES = 1 << 18
-SHOWN_OF_NAMES = 200
 
 
 class ArchiveError(ValueError):
@@ -40,12 +41,6 @@ class ArchiveError(ValueError):
 
 class DamagedArchiveError(ArchiveError):
     """No file inside is to blame: the archive itself is cut short or damaged."""
-
-
-def printable(name: str) -> str:
-    """A name from an archive as part of a line: without line ends and what no terminal should be sent."""
-    shown = "".join(character if character.isprintable() else "\ufffd" for character in name)
-    return shown if len(shown) <= SHOWN_OF_NAMES else shown[: SHOWN_OF_NAMES - 3] + "..."
 
 
 def existing(sources: Iterable[Path]) -> list[Path]:

@@ -1,49 +1,20 @@
-"""Writing arrays so that nothing half-written is ever taken for whole."""
+"""Arrays of items that are written block by block and appear when they are complete."""
 
 import contextlib
-import errno
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from tiebench.files import create_array, replaced
+
 MOVED_AT_ONCE = 64 << 20  # bytes
-
-
-@contextlib.contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary path beside `path`; on success fsync it and rename it to `path`, else delete it.
-
-    An error of the system that names no file, as that of a full disk, is given the name `path`.
-    """
-    temporary = path.with_name(path.name + ".partial")
-    try:
-        yield temporary
-        with temporary.open("rb+") as file:
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except OSError as error:
-        if error.errno is None:  # NumPy, of a full disk
-            raise OSError(f"{path}: cannot be written whole ({error})") from error
-        error.filename = error.filename or str(path)
-        raise
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def machine_memory() -> float:
-    """Bytes of this machine's memory; without end where it does not say."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return float("inf")
 
 
 def save_array(path: Path, array: np.ndarray) -> None:
     """Write `array` to `path` as .npy, never pickled."""
-    with replacing(path) as temporary, temporary.open("wb") as file:
+    with replaced(path) as temporary, temporary.open("wb") as file:
         np.lib.format.write_array(file, array, allow_pickle=False)
 
 
@@ -86,21 +57,10 @@ class ItemsFile:
 
 @contextlib.contextmanager
 def creating_items(path: Path, shape: tuple[int, ...], dtype: type) -> Iterator[ItemsFile]:
-    """Yield an `ItemsFile` of that shape and dtype (C order); `path` appears when the block is left whole.
+    """Yield an `ItemsFile` of that shape and dtype (C order); `path` appears if no error ends the block.
 
-    Raises OSError where the disk has no room for all of it.
+    Raises OSError if the disk has too little space for it.
     """
-    with replacing(path) as temporary:
-        created = np.lib.format.open_memmap(temporary, "w+", np.dtype(dtype), shape)
-        items = ItemsFile(temporary, shape, created.dtype, created.offset)
-        size = created.offset + created.nbytes
-        del created
-        # Without room reserved, a full disk would kill the process at some write to the map, with no message.
-        if hasattr(os, "posix_fallocate"):
-            with temporary.open("rb+") as file:
-                try:
-                    os.posix_fallocate(file.fileno(), 0, size)
-                except OSError as error:
-                    if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):
-                        raise
-        yield items
+    with replaced(path) as temporary:
+        found, offset = create_array(temporary, shape, dtype)
+        yield ItemsFile(temporary, shape, found, offset)

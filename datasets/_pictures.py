@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, UnidentifiedImageError
 
-from datasets._archives import DamagedArchiveError, members, printable
+from datasets._archives import DamagedArchiveError, members
 from datasets._files import creating_items
 from datasets._specification import positive
-from tiebench.messages import did_you_mean
+from tiebench.messages import did_you_mean, printable
 
 SECONDS_BETWEEN_REPORTS = 5.0
 # A new view of the items costs as much as the decoding of a small image.

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from datasets._archives import is_zip, members
+from tiebench.messages import shorten
 
 LONGEST_SHOWN = 60
 
@@ -60,7 +61,5 @@ def texts_among(sources: Sequence[Path], wanted: Callable[[str], bool]) -> tuple
 
 
 def shown(text: str | bytes) -> str:
-    """The text as part of a message: one line of at most 60 characters."""
-    text = text.decode("latin-1") if isinstance(text, bytes) else text
-    text = " ".join(text.split())
-    return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 3] + "..."
+    """The text as part of a message: one line of about 60 characters at most."""
+    return shorten(text.decode("latin-1") if isinstance(text, bytes) else text, LONGEST_SHOWN)

@@ -29,11 +29,11 @@ from typing import IO
 
 import numpy as np
 
-from datasets._archives import printable
 from datasets._description import Description
-from datasets._files import ItemsFile, creating_items, machine_memory
+from datasets._files import ItemsFile, creating_items
 from datasets._specification import refuse_unknown_options
-from tiebench.messages import did_you_mean, shorten
+from tiebench.files import machine_memory
+from tiebench.messages import did_you_mean, printable, shorten
 
 OPTIONS = {
     "parts": "names of the parts of the split that the files are, one per source, as [query, database]",

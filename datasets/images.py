@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from datasets._archives import DamagedArchiveError, existing, members, printable
+from datasets._archives import DamagedArchiveError, existing, members
 from datasets._description import Description
 from datasets._files import creating_items
 from datasets._pictures import (
@@ -33,7 +33,7 @@ from datasets._pictures import (
 )
 from datasets._specification import refuse_unknown_options
 from tiebench.files import write_text
-from tiebench.messages import did_you_mean
+from tiebench.messages import did_you_mean, printable
 
 OPTIONS: dict[str, str] = {
     "paths": "pattern of paths: {class}, {split}, {name}, literal parts, * (default {class}/{name})",

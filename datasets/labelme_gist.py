@@ -16,11 +16,13 @@ from typing import IO
 
 import numpy as np
 
-from datasets._archives import existing, is_zip, printable, reading
+from datasets._archives import existing, is_zip, reading
 from datasets._description import Description
-from datasets._files import creating_items, machine_memory
+from datasets._files import creating_items
 from datasets._specification import refuse_unknown_options
 from datasets.matlab import check_matlab
+from tiebench.files import machine_memory
+from tiebench.messages import printable
 
 OPTIONS: dict[str, str] = {}
 

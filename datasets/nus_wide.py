@@ -19,7 +19,6 @@ CIVR 2009. The 21 most frequent concepts are those of "Hashing as Tie-Aware Lear
 2018) and of most papers on hashing.
 """
 
-import difflib
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -36,6 +35,7 @@ from datasets._pictures import (
 )
 from datasets._specification import positive, refuse_unknown_options
 from datasets._texts import Text, shown, texts_among
+from tiebench.messages import nearest
 
 OPTIONS: dict[str, str] = {
     "concepts": "how many concepts, the most frequent ones, are labels (default 21)",
@@ -232,15 +232,15 @@ def _check_concepts(text: Text, names: list[str]) -> None:
     listed = [line.strip() for line in text.lines()]
     for name in names:
         if name not in listed:
-            raise ValueError(f"{text.path}: does not have the concept '{name}'; {_nearest_of(name, listed)}")
+            raise ValueError(f"{text.path}: does not have the concept '{name}'{_nearest_of(name, listed)}")
     for name in listed:
         if name not in names:
             raise ValueError(f"{text.path}: there are no labels of the concept '{shown(name)}'")
 
 
 def _nearest_of(name: str, listed: list[str]) -> str:
-    close = difflib.get_close_matches(name, listed, n=1, cutoff=0)
-    return f"the nearest there is '{shown(close[0])}'" if close else "it is empty"
+    close = nearest(name, listed, 1)
+    return f"; did you mean '{shown(close[0])}'?" if close else f"; it has {len(listed)} concepts"
 
 
 def _most_frequent(labels: np.ndarray, names: list[str], concepts: int) -> np.ndarray:

@@ -5,6 +5,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from tiebench.messages import printable
+
 STATE_DICT_ENDINGS = (".pt", ".pth")
 ENDINGS = (*STATE_DICT_ENDINGS, ".npz")
 
@@ -24,7 +26,7 @@ def read_weights(path):
     for name, value in found.items():
         if not isinstance(name, str) or value.layout != torch.strided or value.is_complex() or value.is_meta:
             raise ValueError(
-                f"{path}: {_printable(repr(name))} is not the name of a parameter with an array of numbers"
+                f"{path}: {printable(repr(name))} is not the name of a parameter with an array of numbers"
             )
     return {name: value.float() if value.is_floating_point() else value for name, value in found.items()}
 
@@ -52,13 +54,8 @@ def _arrays(path):
     for name, values in found.items():
         kind = values.dtype if isinstance(values, np.ndarray) else None  # a member that is no .npy file
         if kind is None or kind.kind not in "fiub":
-            raise ValueError(f"{path}: array '{_printable(name)}' is {kind or 'no array'}, expected numbers")
+            raise ValueError(f"{path}: array '{printable(name)}' is {kind or 'no array'}, expected numbers")
     return {name: torch.from_numpy(np.ascontiguousarray(values)) for name, values in found.items()}
-
-
-def _printable(name):
-    """A name from a file as part of a line."""
-    return "".join(character if character.isprintable() else "\ufffd" for character in name)[:100]
 
 
 def fill(module, weights, path):
@@ -78,7 +75,7 @@ def fill(module, weights, path):
             raise ValueError(f"{path}: array '{name}' has values that are not finite")
     surplus = sorted(set(weights) - set(own))
     if surplus:
-        raise ValueError(f"{path}: array '{_printable(surplus[0])}' has no place in this network")
+        raise ValueError(f"{path}: array '{printable(surplus[0])}' has no place in this network")
     # Not load_state_dict: some models convert what they take for an older version of themselves there.
     with torch.no_grad():
         for name, values in own.items():

@@ -5,10 +5,8 @@ are whole, and of what: a fingerprint of network, images and settings. Another f
 """
 
 import contextlib
-import errno
 import hashlib
 import json
-import os
 import time
 from pathlib import Path
 
@@ -16,7 +14,7 @@ import numpy as np
 import torch
 
 from networks.devices import resolve_device
-from tiebench.files import publish, write_json
+from tiebench.files import create_array, publish, write_json
 
 ROWS_A_SHARD = 1024
 SECONDS_BETWEEN_REPORTS = 5.0
@@ -124,19 +122,11 @@ def _done(partial, progress, fingerprint, shape):
 
 
 def _create(partial, shape):
-    """A .npy file of float32 `shape`, with room on disk for all of it."""
+    """Create the file of float32 `shape`; nothing is left of it if the disk has too little space."""
     try:
-        created = np.lib.format.open_memmap(partial, "w+", np.float32, shape)
-        size = created.offset + created.nbytes
-        del created
-        # Without room reserved, a full disk would kill the process at some write to the map, with no message.
-        if hasattr(os, "posix_fallocate"):
-            with partial.open("rb+") as file:
-                os.posix_fallocate(file.fileno(), 0, size)
-    except OSError as error:
-        if error.errno in (errno.EINVAL, errno.EOPNOTSUPP):  # a file system that reserves no room
-            return
-        with contextlib.suppress(OSError):  # what is told is why there was no room
+        create_array(partial, shape, np.float32)
+    except OSError:
+        with contextlib.suppress(OSError):  # the error to report is the first
             partial.unlink()
         raise
 

@@ -26,6 +26,7 @@ from networks._five_convolutions import (
 from networks.caffe_alexnet import CaffeAlexNet
 from networks.vgg_f import VGGF
 from tiebench.files import replaced
+from tiebench.messages import printable
 
 NETWORKS = {"vgg_f": VGGF, "caffe_alexnet": CaffeAlexNet}
 FORMS = ("new", "old")
@@ -165,7 +166,7 @@ def _variables(path):
         raise ValueError(f"{path}: a MATLAB 7.3 (HDF5) file; {VARIANTS}") from error
     except Exception as error:
         # The reader of damaged files fails with errors of every kind.
-        reason = _shown_text(" ".join(str(error).split())) or type(error).__name__
+        reason = printable(" ".join(str(error).split()), 80) or type(error).__name__
         raise ValueError(f"{path}: cut short, damaged or not a MATLAB file ({reason})") from error
 
 
@@ -174,7 +175,7 @@ def _layers(path, variables):
     cells = variables.get("layers")
     if cells is None:
         held = sorted(name for name in variables if not name.startswith("__"))
-        shown = _shown_text(", ".join(held)) or "none"
+        shown = printable(", ".join(held), 80) or "none"
         raise ValueError(f"{path}: no variable 'layers' (there is {shown}); {VARIANTS}")
     if cells.dtype.names is not None or cells.dtype != object:
         raise ValueError(f"{path}: 'layers' must be a cell of layers; {VARIANTS}")
@@ -240,7 +241,7 @@ class _Layer:
     def text(self, field):
         """The text of a field, "" where it is absent or no text."""
         value = self.fields[field] if _has(self.fields, field) else np.empty(0)
-        return _shown_text(str(value.ravel()[0])) if value.dtype.kind == "U" and value.size == 1 else ""
+        return printable(str(value.ravel()[0]), 80) if value.dtype.kind == "U" and value.size == 1 else ""
 
     def numbers(self, field, default=None):
         """The numbers of a field, float64 (k,)."""
@@ -321,12 +322,6 @@ def _has(fields, name):
 def _equal(found, expected):
     # Single precision on either side.
     return np.shape(found) == np.shape(expected) and np.allclose(found, expected, rtol=1e-5, atol=0)
-
-
-def _shown_text(text):
-    """Text from a file as part of a line, at most 80 characters."""
-    shown = "".join(character if character.isprintable() else "\ufffd" for character in text)
-    return shown if len(shown) <= 80 else f"{shown[:77]}..."
 
 
 def _shown(numbers):

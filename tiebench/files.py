@@ -5,6 +5,7 @@ to name the file or folder, which a full disk by itself does not. Archives are r
 headers.
 """
 
+import errno
 import json
 import os
 import shutil
@@ -112,6 +113,25 @@ def read_array(path: AnyPath, memory_map: bool = False) -> np.ndarray:
         raise ValueError(f"{path}: not a NumPy array ({reason}); delete it to regenerate it") from error
 
 
+def create_array(path: AnyPath, shape: tuple[int, ...], dtype: Any) -> tuple[np.dtype, int]:
+    """Create an .npy file of zeros, in C order, with its disk space reserved: its dtype and offset in bytes.
+
+    Without the reservation, writing to a memory map of the file would kill the process once the disk is full.
+    Raises OSError if the disk has too little space; file systems without reservations skip it.
+    """
+    created = np.lib.format.open_memmap(path, "w+", np.dtype(dtype), shape)
+    found, offset, size = created.dtype, created.offset, created.offset + created.nbytes
+    del created
+    if hasattr(os, "posix_fallocate"):
+        with Path(path).open("rb+") as file:
+            try:
+                os.posix_fallocate(file.fileno(), 0, size)
+            except OSError as error:
+                if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):
+                    raise
+    return found, offset
+
+
 def read_npz(path: AnyPath, names: Collection[str] | None = None) -> dict[str, np.ndarray]:
     """Name -> array of the members `<name>.npy` of an .npz file; those of `names` only, if these are given.
 
@@ -160,6 +180,14 @@ def write_npz(path: AnyPath, **arrays: np.ndarray) -> None:
         np.savez(stream, **members)
 
 
+def machine_memory() -> float:
+    """Bytes of memory of this machine; infinite if the system does not say."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return float("inf")
+
+
 def _member(archive, name):
     info = archive.getinfo(name)
     with archive.open(info) as stream:
@@ -180,17 +208,9 @@ def _member(archive, name):
             length *= size
         if min(shape, default=0) < 0 or info.file_size - stream.tell() != length * dtype.itemsize:
             raise ValueError(f"the length of {name} does not fit its shape {shape}")
-        if length * dtype.itemsize > _memory():
+        if length * dtype.itemsize > machine_memory():
             raise ValueError(f"{name} of shape {shape} is larger than the memory of this machine")
     with archive.open(info) as stream:
         array = np.lib.format.read_array(stream, allow_pickle=False)
         stream.read()  # to the very end: only there its sum is compared
         return array
-
-
-def _memory():
-    """Bytes of memory of the machine; infinite if it cannot be asked."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return float("inf")

@@ -7,9 +7,20 @@ from collections.abc import Iterable
 def did_you_mean(name: object, known: Iterable[object]) -> str:
     """The end of a message about an unknown name: "; did you mean 'x'? Known: x, y", or "; known: x, y"."""
     names = [str(one) for one in known]
-    close = difflib.get_close_matches(str(name), names, n=1)
+    close = nearest(name, names, 1)
     listed = ", ".join(names) or "none"
     return f"; did you mean {close[0]!r}? Known: {listed}" if close else f"; known: {listed}"
+
+
+def nearest(name: object, known: Iterable[str], most: int = 5) -> list[str]:
+    """The names most similar to `name`, best first, at most `most`; empty if none is similar."""
+    return difflib.get_close_matches(str(name), list(known), n=most)
+
+
+def printable(text: str, most: int = 200) -> str:
+    """Text from a file as part of a message: unprintable characters replaced, the end cut after `most`."""
+    shown = "".join(character if character.isprintable() else "\ufffd" for character in text)
+    return shown if len(shown) <= most else f"{shown[: most - 3]}..."
 
 
 def shorten(text: str, most: int = 120) -> str:

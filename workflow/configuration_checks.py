@@ -373,8 +373,12 @@ def _check_tuning(configuration, name, tuning):
     _check_metric(configuration, (*where, "metric"), tuning["metric"])
     for method in tuning["methods"]:
         _check_known(configuration, (*where, "methods"), method, known, "method")
-    for parameter, values in tuning["space"].items():
+    for parameter, values in tuning.get("space", {}).items():
         _check_space(configuration, (*where, "space", parameter), tuning["methods"], parameter, values)
+    for method in tuning["methods"] if "space" not in tuning else ():
+        if not configuration.metadata(method).space:
+            message = f"is missing, and {method} has no search space of its own"
+            configuration.fail((*where, "space"), message)
     if tuning["shares"]["fit"] + tuning["shares"]["query"] >= 1:
         configuration.fail((*where, "shares"), "fit and query together must leave a database")
 

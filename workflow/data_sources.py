@@ -95,17 +95,12 @@ class Sources:
 
         Raises ConfigurationError, which names the folders searched, for one that cannot be downloaded.
         """
-        return [self._present("datasets", dataset, s) for s in self._values["datasets"][dataset]["sources"]]
+        return [self._present(dataset, s) for s in self._values["datasets"][dataset]["sources"]]
 
-    def of_network(self, network):
-        """Path of a network's weights, or None if it has none; otherwise as `of_dataset`."""
-        source = self._values["networks"][network]["weights"]
-        return None if source is None else self._present("networks", network, source)
-
-    def _present(self, section, name, source):
+    def _present(self, dataset, source):
         place = self.locate(source)
         if place.state == "missing":
-            raise ConfigurationError(self._missing_line(section, name, source))
+            raise ConfigurationError(self._missing_line("datasets", dataset, source))
         return place.path
 
     def has_dataset(self, dataset):

@@ -6,7 +6,6 @@ settings that are plain JSON. Nothing here imports Snakemake, and the only thing
 `write_settings`. Every mistake is a ConfigurationError of one line.
 """
 
-import difflib
 import functools
 import hashlib
 import json
@@ -20,7 +19,7 @@ from datasets import affinity_kinds, split_kinds
 from networks import architecture
 from reporting import figures
 from tiebench.files import write_text
-from tiebench.messages import did_you_mean
+from tiebench.messages import did_you_mean, nearest
 from workflow.code_dependencies import code_files
 from workflow.data_sources import skipped
 from workflow.errors import ConfigurationError
@@ -124,11 +123,6 @@ def _span(numbers):
     return f"{numbers[0]}-{numbers[-1]}" if len(numbers) > 1 else str(numbers[0])
 
 
-def _nearest(name, known):
-    """The few of many known names that are most like a name."""
-    return difflib.get_close_matches(name, known, n=5)
-
-
 def _exist(folder, names):
     return all(os.path.exists(f"{folder}/{name}") for name in names)  # noqa: PTH110 - thousands of runs
 
@@ -210,6 +204,9 @@ class Plan:
     def _check_split(self, protocol):
         self.configuration.check_split(protocol)
 
+    def dataset_items(self, protocol):
+        return f"{self.dataset_folder(protocol)}/items.npy"
+
     def labels(self, protocol):
         return f"{self.dataset_folder(protocol)}/labels.npy"
 
@@ -257,7 +254,7 @@ class Plan:
         """What a protocol's features are made of: the dataset's items, or what a network makes of them."""
         network = self.protocol_network(protocol)
         if network is None:
-            return f"{self.dataset_folder(protocol)}/items.npy"
+            return self.dataset_items(protocol)
         return f"resources/features/{self['protocols'][protocol]['dataset']}/{network}.npy"
 
     def feature_settings(self, protocol):
@@ -565,7 +562,7 @@ class Plan:
         """What a run learns from and encodes: features, or the images if a network is trained."""
         if self.end_to_end(protocol, method) is None:
             return f"resources/protocols/{protocol}/features.npy"
-        return f"{self.dataset_folder(protocol)}/items.npy"
+        return self.dataset_items(protocol)
 
     def run_weights(self, protocol, method):
         """Weights of the network that a run trains, in a list that is empty if it trains none."""
@@ -666,8 +663,10 @@ class Plan:
         return self.run_code(self.tuning_protocol(tuning), method)
 
     def tuning_settings(self, tuning, method, bits):
-        """The tuning's entry, and the hyper-parameters that its trials change."""
+        """The tuning's entry, with the method's own search space unless it gives one, and the
+        hyper-parameters that its trials change."""
         entry = self.entry("tuning", tuning)
+        entry = {"space": dict(self.configuration.metadata(method).space)} | entry
         cell = Cell(entry["protocol"], method, int(bits))
         return self._learning(entry["protocol"], method) | {
             "tuning": {key: entry[key] for key in ("metric", "trials", "seed", "shares", "space")},
@@ -725,12 +724,10 @@ class Plan:
             for table in self["tables"]:
                 known += [f"{name}_{table}" for name in self.table_figures(table)]
                 known += [f"gallery_{table}"] if self.table_gallery(table) else []
-            raise ConfigurationError(
-                f"there is no figure {stem!r}{did_you_mean(stem, _nearest(stem, known))}"
-            )
+            raise ConfigurationError(f"there is no figure {stem!r}{did_you_mean(stem, nearest(stem, known))}")
         known = [f"{table}{ending}" for table in self["tables"] for ending in (*TABLE_ENDINGS, ".html")]
         known.append("report.html")
-        near = _nearest(unknown, known) or sorted(self["tables"])
+        near = nearest(unknown, known) or sorted(self["tables"])
         raise ConfigurationError(f"no rule makes results/{unknown}{did_you_mean(unknown, near)}")
 
     def needs(self, target):

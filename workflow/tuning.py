@@ -2,7 +2,7 @@
 
 Random search by successive halving, the same trials for every method: each trial is fitted on a part of the
 training set and scored with validation queries against a validation database, both held out from it; the best
-quarter of the trials goes on to more partitions and seeds, until one is left.
+quarter of the trials continues with more partitions and seeds, until one is left.
 """
 
 import itertools
@@ -11,18 +11,19 @@ import numpy as np
 
 from methods.base import Refusal, check_codes, no_exit
 from tiebench.hamming import AffinityBlocks
+from tiebench.metrics import resolve
 from tiebench.scoring import score_codes
 from workflow.protocol_data import Rows
 
-KEEP = 4  # one in four trials goes on
+KEEP = 4  # one in four trials survives a rung
 REPEATS = (1, 3, 8)  # partitions of the training set on which a trial has been scored, rung by rung
 
 
 def draw_trials(space, parameters, trials, seed):
     """Distinct settings, drawn at random: a list of dicts.
 
-    space: hyper-parameter -> list of values; those that the method does not have are left out. All methods
-    draw from the same stream, so that each sees the same settings as far as it has the parameters.
+    space: hyper-parameter -> list of values; those that the method does not have are ignored. All
+    methods draw from the same stream, so that methods with the same parameters get the same trials.
     """
     names = [name for name in sorted(space) if name in parameters]
     possible = list(itertools.product(*(range(len(space[name])) for name in names)))
@@ -42,7 +43,7 @@ def partition(items, shares, seed):
 
 
 def validation_score(method_class, protocol, bits, hyperparameters, metric, shares, repeat):
-    """Score of one trial on one partition; -inf where the method refuses it."""
+    """Score of one trial on one partition; the worst one possible if the method refuses the trial."""
     rows = protocol.split.training
     fit, query, database = (rows[part] for part in partition(len(rows), shares, repeat))
     affinity = protocol.affinity
@@ -53,7 +54,7 @@ def validation_score(method_class, protocol, bits, hyperparameters, metric, shar
         try:
             method.fit(training_set)
         except Refusal:
-            return -np.inf
+            return -np.inf if resolve(metric)[0].higher_is_better else np.inf
         codes = [method.encode(Rows(protocol.items, part)) for part in (query, database)]
     codes = [
         np.packbits(check_codes(made, len(part), bits, name), axis=1)
@@ -66,11 +67,13 @@ def validation_score(method_class, protocol, bits, hyperparameters, metric, shar
     return score_codes(*codes, bits, blocks, at=at).means[metric]
 
 
-def search(trials, evaluate, report):
-    """Index and rows of a successive halving. evaluate(trial, repeat) -> score, the larger the better.
+def search(trials, evaluate, report, higher_is_better=True):
+    """Successive halving: (index of the best trial, one list of scores per trial).
 
-    Returns (index of the best trial, one list of scores per trial). Trials that go on keep earlier scores.
+    evaluate(trial, repeat) -> score; higher_is_better: its direction, that of the metric. Trials that survive
+    a rung keep their scores.
     """
+    sign = -1 if higher_is_better else 1
     scores = [[] for _ in trials]
     alive = list(range(len(trials)))
     for rung, repeats in enumerate(REPEATS):
@@ -78,7 +81,7 @@ def search(trials, evaluate, report):
             while len(scores[index]) < repeats:
                 scores[index].append(float(evaluate(trials[index], len(scores[index]))))
             report({"rung": rung + 1, "trial": f"{place + 1}/{len(alive)}", "score": np.mean(scores[index])})
-        alive.sort(key=lambda index: (-np.mean(scores[index]), index))
+        alive.sort(key=lambda index: (sign * np.mean(scores[index]), index))
         if rung + 1 < len(REPEATS):
             alive = alive[: max(1, len(alive) // KEEP)]
     return alive[0], scores

@@ -177,7 +177,7 @@ MISTAKES = {
     ),
     "unknown method in methods": (
         {"methods": {"talr_pa": {}}},
-        ["methods.talr_pa", "did you mean 'talr_ap'", "itq"],
+        ["methods.talr_pa", "did you mean 'talr_ap'", "structhash"],
     ),
     "unknown hyper-parameter": (
         {"methods": {"talr_ap": {"defaults": {"learning_rat": 1}}}},
@@ -288,6 +288,10 @@ MISTAKES = {
     "tie range of a metric that has none": (
         of_claim(kind="tie_ranges_shrink", where={"metric": "precision_radius_2"}),
         ["claims.mine.claims[0].where.metric", "has no range"],
+    ),
+    "tuning without a space of a method that has none": (
+        {"tuning": {"mine": {"protocol": "digits", "methods": ["agh", "lsh"], "bits": [8]}}},
+        ["tuning.mine.space", "lsh has no search space of its own"],
     ),
     "tuning by an unknown metric": (
         {

@@ -538,7 +538,7 @@ def test_what_will_be_downloaded_has_its_path(tmp_path, monkeypatch):
         == configuration.sources.of_dataset("c")
         == ["resources/downloads/a.npz"]
     )
-    assert configuration.sources.of_network("n") == "resources/downloads/nets/w.mat"
+    assert configuration.sources.locate(network["weights"]).path == "resources/downloads/nets/w.mat"
     # One file, whoever needs it: with all that is known of it.
     assert configuration.sources.to_download()["a.npz"] == here | {"sha256": SUM}
     with pytest.raises(ConfigurationError, match=r"b\.npz"):

@@ -216,6 +216,18 @@ def test_a_figure_that_does_not_apply_is_one_line_with_those_that_do(plan):
         plan({}).figure_runs("tie_ranges", "table2")
 
 
+def test_a_tuning_without_space_takes_the_one_that_each_method_declares(plan):
+    entry = {"protocol": "digits", "methods": ["agh", "mihash"], "bits": [16]}
+    given = {"learning_rate": [0.5]}
+    of = plan({"tuning": {"own": entry, "given": entry | {"space": given}}})
+    assert of.tuning_settings("own", "agh", "16")["tuning"]["space"] == {
+        "anchors": [100, 300, 500],
+        "neighbours": [2, 3, 5],
+    }
+    assert "learning_rate" in of.tuning_settings("own", "mihash", "16")["tuning"]["space"]
+    assert of.tuning_settings("given", "mihash", "16")["tuning"]["space"] == given
+
+
 # -- targets -----------------------------------------------------------------------------------------------
 
 KNOWN = [

@@ -1,5 +1,6 @@
 """Tuning: sees the training set alone, gives every method the same trials, and keeps the best."""
 
+import dataclasses
 from types import SimpleNamespace
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 from datasets import affinity
 from methods._catalogue import load_class
+from tiebench import metrics
 from workflow.protocol_data import ProtocolData
 from workflow.tuning import KEEP, REPEATS, draw_trials, partition, search, validation_score
 
@@ -44,6 +46,11 @@ def test_the_best_trial_wins_against_noise_that_repeats_average_out():
     assert best >= 27
     for index, values in enumerate(scores):
         assert values == [trials[index]["quality"] + n for n in noise[index, : len(values)]]
+
+
+def test_the_lowest_score_wins_of_a_metric_where_lower_is_better():
+    best, scores = search([3.0, 1.0, 2.0], lambda trial, repeat: trial, lambda record: None, False)
+    assert best == 1 and len(scores[1]) == REPEATS[-1]
 
 
 class _Guarded:
@@ -85,3 +92,10 @@ def test_a_trial_that_the_method_refuses_loses(protocol):
     """itq makes at most four bits from four dimensions."""
     found = validation_score(load_class("itq"), protocol, 5, {}, "ap", {"fit": 0.5, "query": 0.2}, 0)
     assert found == -np.inf
+
+
+def test_a_refused_trial_is_the_worst_where_lower_is_better(protocol, monkeypatch):
+    lower = dataclasses.replace(metrics.METRICS["ap"], higher_is_better=False)
+    monkeypatch.setitem(metrics.METRICS, "ap", lower)
+    found = validation_score(load_class("itq"), protocol, 5, {}, "ap", {"fit": 0.5, "query": 0.2}, 0)
+    assert found == np.inf

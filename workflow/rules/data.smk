@@ -52,6 +52,7 @@ rule split_protocol:
         card=of(PLAN.dataset_card),
         labels=of(PLAN.labels),
         given=of(PLAN.given_split),
+        vectors=of(PLAN.dataset_items),
         code=of(PLAN.split_code),
     output:
         split="resources/protocols/{protocol}/split.npz",

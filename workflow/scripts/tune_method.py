@@ -12,6 +12,7 @@ def work(options):
 
     from methods._catalogue import load_class
     from tiebench.files import write_json, write_text
+    from tiebench.metrics import resolve
     from workflow.protocol_data import ProtocolData
     from workflow.tuning import draw_trials, search, validation_score
 
@@ -33,7 +34,8 @@ def work(options):
             method_class, protocol, options.bits, chosen, tuning["metric"], tuning["shares"], repeat
         )
 
-    best, scores = search(trials, evaluate, _job.Progress(title))
+    higher_is_better = resolve(tuning["metric"])[0].higher_is_better
+    best, scores = search(trials, evaluate, _job.Progress(title), higher_is_better)
     names = list(trials[0])
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
