@@ -824,7 +824,7 @@ def full_run(folder):
 @case("results", "full disk, a checkpoint", "epoch.npz", TOO_LARGE)
 def full_checkpoint(folder):
     network = torch.nn.Linear(50, 50)
-    method = SimpleNamespace(network=network, criterion=None, changing_memory=(), epochs=9)
+    method = SimpleNamespace(network=network, criterion=None, iteration=0, changing_memory=(), epochs=9)
     optimizer = torch.optim.SGD(network.parameters(), 0.1)
     scaler = SimpleNamespace(state_dict=dict)
     kept = Checkpoint(earlier(folder / "epoch.npz"), method, optimizer, scaler, lambda record: None)
