@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from methods.base import HashingMethod, method_class
+from methods.base import DATABASE_LABELS, TRAINING_SET, HashingMethod, method_class
 from tiebench.messages import did_you_mean, one_line
 
 FOLDER = Path(__file__).parent
 SUPERVISION = ("none", "binary", "graded", "labels")
 FAMILIES = ("classwise", "pointwise", "pairwise", "listwise", "unsupervised")
+SEES = (TRAINING_SET, DATABASE_LABELS)
 METADATA = (
     "title",
     "paper",
@@ -120,14 +121,13 @@ def _metadata(path, shared):
 
 def _problem(values, parameters):
     """What is wrong with the metadata of a method, or None."""
-    for name, allowed in (("supervision", SUPERVISION), ("family", FAMILIES), ("end_to_end", (True, False))):
+    choices_of = {"supervision": SUPERVISION, "family": FAMILIES, "end_to_end": (True, False), "sees": SEES}
+    for name, allowed in choices_of.items():
         if values[name] not in allowed:
             return f"{name} must be one of {', '.join(map(str, allowed))}, not {values[name]!r}"
     for name in ("title", "paper"):
         if not (values[name] is None or isinstance(values[name], str)):
             return f"{name} must be text, not {values[name]!r}"
-    if not isinstance(values["sees"], str):
-        return f"sees must be text, not {values['sees']!r}"
     colour, marker, space = values["colour"], values["marker"], values["space"]
     if not (colour is None or (isinstance(colour, str) and _COLOUR.fullmatch(colour))):
         return f"colour must be '#RRGGBB', not {colour!r}"

@@ -13,7 +13,15 @@ from dataclasses import dataclass
 import pandas as pd
 from scipy.special import stdtrit
 
-from reporting.titles import FAMILIES, method_title, protocol_title
+from reporting.titles import (
+    FAMILIES,
+    UNCODED,
+    UNCODED_TITLE,
+    dagger_sentence,
+    method_title,
+    protocol_title,
+    sees,
+)
 from tiebench.metrics import resolve
 
 COLUMNS = (
@@ -31,6 +39,7 @@ COLUMNS = (
     "difference",
     "status",
     "reason",
+    "sees",
 )
 NUMBERS = ("mean", "std", "ci_low", "ci_high", "published", "difference")
 EN_DASH = "–"
@@ -238,16 +247,25 @@ def published_values(table: Mapping, published: Iterable[Mapping]) -> dict[tuple
     return result
 
 
-def tidy(table: Mapping, records: Iterable[Mapping], published: Iterable[Mapping] = ()) -> pd.DataFrame:
+def tidy(
+    table: Mapping,
+    records: Iterable[Mapping],
+    published: Iterable[Mapping] = (),
+    uncoded: Mapping[str, Mapping[str, float]] | None = None,
+) -> pd.DataFrame:
     """One row per cell of a table, blocks and methods and bits in the table's order.
 
     Columns: table, protocol, metric, method (str); bits, seeds (int: how many seeds are done); mean, std
     (n - 1 in the denominator), ci_low, ci_high (95% Student t interval of the mean), published, difference
     (mean - published), all float and NaN where there is none: everything but published for a hole; std and
-    the interval for one seed; status and reason (str; reason is "" when status is "done").
+    the interval for one seed; status and reason (str; reason is "" when status is "done"); sees (str: what
+    the method's training has access to).
 
     status is "done" when every seed of the table has a score, "partial" when some have, "refused" when none
     has and a run was refused, "missing" otherwise. Records outside the table are ignored.
+
+    uncoded: protocol -> metric -> score of the ranking by its features themselves. It is the mean of rows of
+    the method "uncoded" and status "uncoded", without seeds, one per column and after the methods' rows.
 
     Raises ValueError for two records of one run, an unknown status or published source, a score that is not
     finite, or a cell that is in the table twice.
@@ -279,9 +297,30 @@ def tidy(table: Mapping, records: Iterable[Mapping], published: Iterable[Mapping
                     "difference": mean - value,
                     "status": _status([status for _, status, _ in outcomes.values()]),
                     "reason": _reason(outcomes),
+                    "sees": sees(table, method),
                 }
             )
+        score = (uncoded or {}).get(group.protocol, {}).get(group.metric)
+        rows += [] if score is None else _uncoded_rows(table, group, float(score))
     return _typed(pd.DataFrame(rows, columns=list(COLUMNS)))
+
+
+def _uncoded_rows(table: Mapping, group: Group, score: float) -> list[dict]:
+    if not math.isfinite(score):
+        raise ValueError(
+            f"uncoded features of {group.protocol}: {group.metric} is {score}, not a finite number"
+        )
+    plain = dict.fromkeys(COLUMNS, "") | dict.fromkeys(NUMBERS, math.nan)
+    plain |= {"table": table["name"], "protocol": group.protocol, "metric": group.metric}
+    plain |= {"method": UNCODED, "seeds": 0, "mean": score, "status": UNCODED}
+    return [plain | {"bits": bits} for bits in group.bits]
+
+
+def uncoded_in(tidy_frame: pd.DataFrame, of: Iterable[Group]) -> bool:
+    """Whether some of these groups have a score of the features themselves, a row under the methods'."""
+    asked = {(group.protocol, group.metric) for group in of}
+    rows = tidy_frame[tidy_frame["status"] == UNCODED]
+    return not asked.isdisjoint(zip(rows["protocol"], rows["metric"], strict=True))
 
 
 def _status(of_seeds: Sequence[str]) -> str:
@@ -319,6 +358,7 @@ def wide(tidy_frame: pd.DataFrame, table: Mapping) -> pd.DataFrame:
     """
     means = {tuple(cell): mean for *cell, mean in _rows(tidy_frame, "mean")}
     methods = _method_order(table, groups(table))
+    methods += [UNCODED] * uncoded_in(tidy_frame, groups(table))
     columns: dict[str, list] = {"method": methods}
     for group in groups(table):
         for bits in group.bits:
@@ -363,11 +403,11 @@ def marks(tidy_frame: pd.DataFrame) -> dict[tuple[str, str, str, int], str]:
     """Cell -> "best" or "second" within its column (protocol, metric, bits), from unrounded means.
 
     Higher is better unless the metric says otherwise. Equal means share a mark; the second is the next worse
-    value. A column with fewer than two scores has no marks.
+    value. A column with fewer than two scores has no marks. Uncoded features take no part.
     """
     result = {}
     for (protocol, metric, bits), column in tidy_frame.groupby(["protocol", "metric", "bits"], sort=False):
-        scored = column[column["mean"].notna()]
+        scored = column[column["mean"].notna() & (column["status"] != UNCODED)]
         if len(scored) < 2:
             continue
         values = sorted(set(scored["mean"]), reverse=resolve(metric)[0].higher_is_better)[:2]
@@ -383,7 +423,7 @@ def notes(tidy_frame: pd.DataFrame, table: Mapping) -> tuple[list[Note], dict[tu
     cells_of: dict[str, dict[tuple, list[int]]] = {}
     mark_of = {}
     for protocol, metric, method, bits, status, reason in _rows(tidy_frame, "status", "reason"):
-        if status != "done":
+        if status not in ("done", UNCODED):
             mark_of[protocol, metric, method, bits] = reason
             cells_of.setdefault(reason, {}).setdefault((protocol, metric, method), []).append(bits)
     letter = {reason: _letters(index) for index, reason in enumerate(cells_of)}
@@ -427,9 +467,18 @@ def legend(tidy_frame: pd.DataFrame, table: Mapping, statistics: str = "") -> st
     statistics: what the marks of `statistics.cell_marks` mean, from `statistics.marks_legend`.
     """
     words = ["Best in bold, second underlined.", seeds_sentence(tidy_frame)]
+    words.append(dagger_sentence(table, tidy_frame.loc[tidy_frame["status"] != UNCODED, "method"]))
+    words.append(uncoded_sentence(tidy_frame))
     if any(not math.isnan(printed) for *_, printed in cell_values(tidy_frame, table).values()):
         words.append("In parentheses: as published.")
     return " ".join(filter(None, [*words, statistics]))
+
+
+def uncoded_sentence(tidy_frame: pd.DataFrame) -> str:
+    """What the row of the features themselves is; "" for a table without it."""
+    if not (tidy_frame["status"] == UNCODED).any():
+        return ""
+    return f"{UNCODED_TITLE}: ranked by the features themselves, no code; neither best nor second."
 
 
 def seeds_sentence(tidy_frame: pd.DataFrame) -> str:

@@ -16,9 +16,10 @@ from reporting.frames import (
     marks,
     notes,
     panels,
+    uncoded_in,
 )
 from reporting.statistics import cell_marks, marks_legend
-from reporting.titles import family_title, method_title
+from reporting.titles import UNCODED, UNCODED_TITLE, family_title, row_title
 from tiebench.metrics import label as metric_label
 
 LATEX_SPECIAL = {
@@ -40,6 +41,7 @@ LATEX_SPECIAL = {
     "±": r"$\pm$",
     "×": r"$\times$",
     "…": r"\ldots{}",
+    "†": r"\dag{}",
 }
 
 
@@ -100,13 +102,19 @@ def to_latex(
                 lines += [r"\addlinespace"] * (number > 0)
                 lines.append(f"\\multicolumn{{{width + 1}}}{{l}}{{\\emph{{{family_title(family)}}}}} \\\\")
             for method in methods:
-                row = [escape_latex(method_title(table, method))]
+                row = [escape_latex(row_title(table, method))]
                 for group in panel.groups:
                     for bits in group.bits:
                         cell = (group.protocol, group.metric, method, bits)
                         note = open_of.get(cell, "") + note_of.get(cell, "")
                         row.append(_latex_cell(values.get(cell), digits, mark.get(cell), note))
                 lines.append(_latex_row(row, width))
+        if uncoded_in(tidy_frame, panel.groups):
+            row = [f"\\emph{{{escape_latex(UNCODED_TITLE)}}}"]
+            for group in panel.groups:
+                cells = [(group.protocol, group.metric, UNCODED, bits) for bits in group.bits]
+                row += [_latex_cell(values.get(cell), digits, None, None) for cell in cells]
+            lines += [r"\addlinespace", _latex_row(row, width)]
     lines += [r"\bottomrule", r"\end{tabular}"]
     if reasons:
         lines.append(r"\par\smallskip\footnotesize\raggedright")

@@ -15,9 +15,10 @@ from reporting.frames import (
     legend,
     marks,
     notes,
+    uncoded_in,
 )
 from reporting.statistics import cell_marks, marks_legend
-from reporting.titles import family_title, method_title
+from reporting.titles import UNCODED, UNCODED_TITLE, family_title, row_title
 from tiebench.metrics import label as metric_label
 
 
@@ -48,7 +49,7 @@ def to_markdown(
             if family:
                 lines.append(f"| *{family_title(family)}* |" + " |" * len(group.bits))
             for method in methods:
-                row = [_markdown(method_title(table, method))]
+                row = [_markdown(row_title(table, method))]
                 for bits in group.bits:
                     cell = (group.protocol, group.metric, method, bits)
                     mean, std, published = values.get(cell, (math.nan,) * 3)
@@ -59,6 +60,10 @@ def to_markdown(
                     text += f" {open_of[cell]}" if cell in open_of else ""
                     row.append(text + (f" <sup>{note_of[cell]}</sup>" if cell in note_of else ""))
                 lines.append("| " + " | ".join(row) + " |")
+        if uncoded_in(tidy_frame, [group]):
+            means = (values[group.protocol, group.metric, UNCODED, bits][0] for bits in group.bits)
+            row = [f"*{UNCODED_TITLE}*", *(f"{mean:.{digits}f}" for mean in means)]
+            lines.append("| " + " | ".join(row) + " |")
         lines.append("")
     lines += [legend(tidy_frame, table, "" if compared is None else marks_legend(compared)), ""]
     for note in reasons:

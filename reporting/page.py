@@ -29,8 +29,18 @@ from reporting.frames import (
     panels,
     published_values,
     score_of,
+    uncoded_in,
+    uncoded_sentence,
 )
-from reporting.titles import FAMILIES, family_title, method_title
+from reporting.titles import (
+    FAMILIES,
+    UNCODED,
+    UNCODED_TITLE,
+    dagger_sentence,
+    family_title,
+    method_title,
+    row_title,
+)
 from tiebench.metrics import label, resolve
 
 ASSETS = Path(__file__).parent / "assets"
@@ -150,7 +160,7 @@ def _view(view: "TableView", kinds: Sequence[str], colours: Sequence[str]) -> di
         "groups": groups(table),
         "panels": scores,
         "several": bool((tidy_frame["seeds"] > 1).any()),
-        "legend": statistics.marks_legend(told_of) if len(told_of) else "",
+        "legend": _legend(table, tidy_frame, told_of),
         "notes": reasons,
         "sources": _sources(table, view.published, printed, shown),
         "remarks": _remarks(table, printed, shown),
@@ -162,6 +172,13 @@ def _view(view: "TableView", kinds: Sequence[str], colours: Sequence[str]) -> di
         "made_with": _made_with(runs),
         "fingerprints": _fingerprints(runs),
     }
+
+
+def _legend(table: Mapping, tidy_frame: pd.DataFrame, told_of: pd.DataFrame) -> str:
+    methods = [method for group in groups(table) for method in group.methods]
+    words = [dagger_sentence(table, methods), uncoded_sentence(tidy_frame)]
+    words.append(statistics.marks_legend(told_of) if len(told_of) else "")
+    return " ".join(filter(None, words))
 
 
 # -- text -----------------------------------------------------------------------------------------
@@ -250,9 +267,16 @@ def _panels(view: "TableView", note_of: Mapping, told: Mapping, open_marks: Mapp
                     about = (mark.get(cell, ""), note_of.get(cell, ""), told.get(cell), open_marks.get(cell))
                     row.append(_cell(table, cells.get(cell), seeds, *about))
                 index = panel.methods.index(method)
-                rows.append({"index": index, "name": method_title(table, method), "id": method, "cells": row})
+                rows.append({"index": index, "name": row_title(table, method), "id": method, "cells": row})
             title = (family_title(of) or "Other") if len(pieces) > 1 else ""
             families.append({"title": title, "rows": rows})
+        if uncoded_in(tidy_frame, panel.groups):
+            row = []
+            for group, bits in columns:
+                found_cell = cells.get((group.protocol, group.metric, UNCODED, bits))
+                row.append(_cell(table, found_cell, {}, "", "", None, None))
+            row = {"index": len(panel.methods), "name": UNCODED_TITLE, "id": None, "cells": row}
+            families.append({"title": "", "rows": [row]})
         result.append(
             {
                 "groups": panel.groups,
@@ -280,7 +304,9 @@ def _cell(
         return None
     hole = math.isnan(row["mean"])
     about = []
-    if not hole:
+    if row["status"] == UNCODED:
+        about.append(f"{row['mean']:.5f}, ranked by the features themselves: no code")
+    elif not hole:
         words = {"best": ", best of its column", "second": ", second of its column"}.get(mark, "")
         seed_word = "seed" if row["seeds"] == 1 else "seeds"
         about.append(f"Mean {row['mean']:.5f} over {row['seeds']} {seed_word}{words}")

@@ -9,6 +9,7 @@ import pandas as pd
 from reporting import claims, figures, frames, statistics
 from reporting.records import ALSO, published_settings, table_records
 from reporting.table_files import ENDINGS
+from reporting.titles import UNCODED
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ def select(
         return published.table, published.tidy, published.compared
     table = figures.select(published.table, methods, blocks)
     groups = frames.groups(table)
-    cells = {(g.protocol, g.metric, m, b) for g in groups for m in g.methods for b in g.bits}
+    cells = {(g.protocol, g.metric, m, b) for g in groups for m in (*g.methods, UNCODED) for b in g.bits}
     kept = [_of(frame, cells) for frame in (published.tidy, published.compared)]
     if methods is not None:
         records = table_records(published.settings | {"table": table}, runs, also=["per_query"])

@@ -80,6 +80,21 @@ def table_records(
     return records
 
 
+def uncoded_scores(settings: Mapping, results: str | Path = "results") -> dict[str, dict[str, float]]:
+    """Protocol -> metric -> score of its features themselves, for the protocols of `settings["uncoded"]`.
+
+    Raises ValueError for a damaged file, OSError for one that cannot be read; both name the file.
+    """
+    found = {}
+    for protocol in settings.get("uncoded") or []:
+        path = Path(results, "uncoded", f"{protocol}.json")
+        scores = read_json(path)
+        if not (isinstance(scores, dict) and isinstance(scores.get("metrics"), dict)):
+            raise ValueError(f"{path} has no metrics; delete it to regenerate it")
+        found[protocol] = scores["metrics"]
+    return found
+
+
 def _lines(path: Path) -> list[dict]:
     try:
         return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]

@@ -4,7 +4,7 @@ A table brings the titles with it, `table["styles"]` and the titles of its block
 method and no protocol.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 # What a method's loss compares: pairs, triplets or lists of items; unsupervised methods have no such loss.
 FAMILIES = {
@@ -16,10 +16,36 @@ FAMILIES = {
 }
 
 
+TRAINING_SET = (
+    "training set"  # what a method's training sees, `table["styles"][method]["sees"]`, unless it says more
+)
+DAGGER = "†"
+
+# The row of the features themselves, which no method encoded.
+UNCODED = "uncoded"
+UNCODED_TITLE = "Uncoded features (cosine)"
+
+
 def method_title(table: Mapping, method: str) -> str:
     """The title that a table gives a method, `table["styles"][method]["title"]`; else the method's name."""
     style = (table.get("styles") or {}).get(method) or {}
     return style.get("title") or method
+
+
+def sees(table: Mapping, method: str) -> str:
+    """What a method's training has access to, as its style says: "training set" by default."""
+    return ((table.get("styles") or {}).get(method) or {}).get("sees") or TRAINING_SET
+
+
+def row_title(table: Mapping, method: str) -> str:
+    """The heading of a method's row: its title, with a dagger if it sees more than the training set."""
+    return method_title(table, method) + (DAGGER if sees(table, method) != TRAINING_SET else "")
+
+
+def dagger_sentence(table: Mapping, methods: Iterable[str]) -> str:
+    """What the dagger means, one sentence; "" where none of the methods has one."""
+    more = sorted({sees(table, method) for method in methods} - {TRAINING_SET})
+    return f"{DAGGER} Learns from {' or '.join(more)} besides the training set." if more else ""
 
 
 def protocol_title(table: Mapping, protocol: str) -> str:

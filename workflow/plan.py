@@ -324,7 +324,9 @@ class Plan:
         metadata = {method: self.configuration.metadata(method) for method in entry["methods"]}
         entry["families"] = {method: about.family for method, about in metadata.items()}
         entry["styles"] = {
-            method: {key: getattr(about, key) for key in ("title", "family", "colour", "marker", "paper")}
+            method: {
+                key: getattr(about, key) for key in ("title", "family", "colour", "marker", "paper", "sees")
+            }
             for method, about in metadata.items()
         }
         claims = [self["claims"][source] for source in entry["claims"]]
@@ -336,7 +338,25 @@ class Plan:
             if (reason := self.refusal(cell))
         ]
         published = [self["published"][source] for source in entry["published"]]
-        return {"table": entry, "published": published, "refused": refused, "claims": claims}
+        settings = {"table": entry, "published": published, "refused": refused, "claims": claims}
+        return settings | {"uncoded": self.uncoded_protocols(table)}
+
+    # -- features without codes ----------------------------------------------------------------------------
+
+    def uncoded_protocols(self, table):
+        """Protocols of a table whose features are scored themselves: none unless it asks for that."""
+        entry = self.entry("tables", table)
+        if not entry["uncoded"]:
+            return []
+        leave_out = set(skipped(self.configuration.values))
+        names = dict.fromkeys(block["protocol"] for block in entry["blocks"])
+        return [name for name in names if leave_out.isdisjoint([name, self["protocols"][name]["dataset"]])]
+
+    def uncoded_files(self, table):
+        return [f"results/uncoded/{protocol}.json" for protocol in self.uncoded_protocols(table)]
+
+    def uncoded_code(self, protocol):
+        return list(dict.fromkeys([*self.code("workflow.uncoded"), *self.affinity_code(protocol)]))
 
     # -- figures and pages ---------------------------------------------------------------------------------
 
@@ -700,6 +720,7 @@ class Plan:
             rf"figures/(?P<figure>{drawings})_(?P<table>{NAME})(?:{figure})",
             rf"galleries/(?P<table>{NAME})\.npz",
             rf"runs/{protocol}/(?P<method>{NAME})/(?P<bits>\d+)/(?P<seed>\d+)/(?:parts/\d+|[a-z_]+)\.[a-z]+",
+            rf"uncoded/{protocol.replace('<protocol>', '<features>')}\.json",
             rf"tuning/(?P<tuning>{NAME})\.yaml",
             rf"tuning/(?P<tuning>{NAME})/(?P<method>{NAME})/(?P<bits>\d+)\.(?:csv|json)",
         ]
@@ -757,8 +778,10 @@ class Plan:
         if "seed" in names:
             run = (names["protocol"], names["method"], int(names["bits"]), int(names["seed"]))
             return Needs(runs=frozenset([run]))
+        if "features" in names:
+            return self._needs_of_uncoded(names["features"])
         tables = self.page_tables(names["page"]) if "page" in names else [names.get("table", "figure4")]
-        return Needs(
+        of_runs = Needs(
             runs=frozenset(
                 (cell.protocol, cell.method, cell.bits, seed)
                 for table in tables
@@ -766,6 +789,13 @@ class Plan:
                 for seed in self["tables"][table]["seeds"]
             )
         )
+        protocols = [protocol for table in tables for protocol in self.uncoded_protocols(table)]
+        return functools.reduce(Needs.__or__, map(self._needs_of_uncoded, protocols), of_runs)
+
+    def _needs_of_uncoded(self, protocol):
+        if _exist("results/uncoded", [f"{protocol}.json"]):
+            return Needs()
+        return self.needs(f"resources/protocols/{protocol}/features.npy")
 
     def _needs_of_tuning(self, tuning):
         # As for a run that does not exist: of seed -1.

@@ -47,6 +47,9 @@ def validation_score(method_class, protocol, bits, hyperparameters, metric, shar
     rows = protocol.split.training
     fit, query, database = (rows[part] for part in partition(len(rows), shares, repeat))
     affinity = protocol.affinity
+    # A method that is given the whole database in runs is given the part `fit` here, as every other: what it
+    # would see of the validation database are its scores' labels. `learned_codes` are of the items of `fit`,
+    # so that the validation database is encoded by `encode`, as the queries.
     training_set = protocol.training_set(fit)
     method = method_class(bits=bits, seed=repeat, **hyperparameters)
     name = method_class.__module__.rpartition(".")[2]

@@ -18,6 +18,8 @@ import numpy as np
 from tiebench.messages import did_you_mean
 
 ENCODE_ROWS = 16_384  # items encoded at once: bounds the memory of a million items
+TRAINING_SET = "training set"
+DATABASE_LABELS = "database labels"  # of `sees`: all of the database is the training set, with its labels
 _ENCODE_BYTES = 1 << 28  # of images read at once
 
 
@@ -106,7 +108,8 @@ class HashingMethod:
       item and its class) and "unsupervised" (no labels);
     * `end_to_end`: True if it can learn from images, through a network;
     * `space`: what tuning chooses from, hyper-parameter -> list of values (empty: nothing to tune);
-    * `sees`: what training has access to; tables mark every method for which it is not the training set.
+    * `sees`: what training has access to, "training set" or "database labels" (all items of the database and
+      their labels are its training set); tables mark the methods of the latter.
     """
 
     title: ClassVar[str | None] = None
@@ -142,8 +145,8 @@ class HashingMethod:
     def learned_codes(self) -> np.ndarray | None:
         """Codes of the training items that training found itself, bool (n, bits), or None.
 
-        Of methods whose `sees` is "database labels": their training set is the database, which these codes
-        then stand for instead of `encode`'s.
+        Of methods whose `sees` is "database labels": their training set is the database, whose codes in
+        scores are then these instead of `encode`'s.
         """
         return None
 
@@ -192,8 +195,10 @@ def refuse_unknown_choices(method: HashingMethod) -> None:
                 raise Refusal(f"unknown {name} {value!r}{did_you_mean(value, known)}")
 
 
-def check_codes(codes: Any, items: int, bits: int, name: str) -> np.ndarray:
-    """What `encode` returned for `items` items, as bool (items, bits); name: of the method, for the message.
+def check_codes(codes: Any, items: int, bits: int, name: str, function: str = "encode") -> np.ndarray:
+    """What `encode` returned for `items` items, as bool (items, bits).
+
+    name, function: for the message, of the method and of what returned the codes.
 
     Accepts booleans, 0/1 and -1/+1, as integers or floats. Raises ValueError, one line that names the method
     and what it returned, for everything else: packing bits or comparing with 0 would turn it into wrong codes
@@ -221,7 +226,7 @@ def check_codes(codes: Any, items: int, bits: int, name: str) -> np.ndarray:
         listed = ", ".join(f"{value:g}" for value in values[:4])
         found = f"the values {listed}" + (f" … {values[-1]:g}" if len(values) > 4 else "")
     raise ValueError(
-        f"method {name}: encode must return boolean, 0/1 or -1/+1 codes of shape ({items}, {bits}), "
+        f"method {name}: {function} must return boolean, 0/1 or -1/+1 codes of shape ({items}, {bits}), "
         f"but it returned {found}"
     )
 

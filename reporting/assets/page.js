@@ -83,7 +83,7 @@
 
   // One stop for the tab key in each table of scores, its first score; arrow keys go on from there.
   function keepOneStop(table) {
-    const values = all("tr[data-method] .value", table);
+    const values = all("tr[data-method] .value, tr.uncoded .value", table);
     for (const value of values) value.tabIndex = -1;
     const first = values.find(value => value.offsetParent);
     if (first) first.tabIndex = 0;
@@ -97,7 +97,7 @@
     const across = inRow([...row.cells]);
     const place = across.indexOf(value);
     const down = inRow(
-      all("tr[data-method]", row.closest("table")).map(other => other.cells[cell.cellIndex]),
+      all("tr[data-method], tr.uncoded", row.closest("table")).map(other => other.cells[cell.cellIndex]),
     );
     const next = {
       ArrowLeft: across[place - 1],
@@ -159,7 +159,7 @@
     for (const table of printed.keys()) {
       const columns = [...table.tHead.rows[1].cells];
       const hidden = columns.map(heading => !chosen.bits.has(heading.dataset.bits));
-      for (const row of all("tr[data-method]", table)) {
+      for (const row of all("tr[data-method], tr.uncoded", table)) {
         hidden.forEach((is, column) => (row.cells[column + 1].hidden = is));
       }
       columns.forEach((heading, column) => (heading.hidden = hidden[column]));

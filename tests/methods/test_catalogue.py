@@ -29,7 +29,7 @@ FULL = GOOD.replace(
     paper = "https://example.org/good"
     colour = "#12aBef"
     marker = "P"
-    sees = "labels of the database"
+    sees = "database labels"
     space = {"strength": [0.1, 1.0], "seed": [1, 2]}
     supervision = "none\"""",
 )
@@ -84,7 +84,7 @@ def test_metadata_are_read_from_the_source(write):
     assert metadata.title == "Good-2"
     assert metadata.paper == "https://example.org/good"
     assert (metadata.colour, metadata.marker) == ("#12aBef", "P")
-    assert metadata.sees == "labels of the database"
+    assert metadata.sees == "database labels"
     assert metadata.space == {"strength": [0.1, 1.0], "seed": [1, 2]}
 
 

@@ -508,3 +508,66 @@ def test_latex_compiles_within_the_page(tmp_path):
     assert (tmp_path / "table.pdf").stat().st_size > 10_000
     overfull = re.findall(r"Overfull .hbox.*", done.stdout)
     assert not overfull, overfull
+
+
+# -- what a method sees, and features without codes -----------------------------------------------
+
+
+def test_a_dagger_marks_methods_that_see_more_than_the_training_set():
+    styles = {name: style | {"sees": "training set"} for name, style in STYLES.items()}
+    styles["mihash"]["sees"] = "database labels"
+    of = table(styles=styles, seeds=[0])
+    frame = frames.tidy(of, [record(method=name) for name in of["methods"]])
+    assert dict(zip(frame["method"], frame["sees"], strict=True)) == {
+        "talr_ap": "training set",
+        "mihash": "database labels",
+        "lsh": "training set",
+    }
+    assert frames.from_csv(frames.to_csv(frame)).equals(frame)
+    text, tex = markdown.to_markdown(frame, of), latex.to_latex(frame, of)
+    assert "| MIHash† |" in text and "| LSH |" in text
+    assert text.count("† Learns from database labels besides the training set.") == 1
+    assert r"MIHash\dag{} &" in tex and tex.count(r"\dag{} Learns from database labels") == 1
+    plain = table(seeds=[0])
+    text = markdown.to_markdown(frames.tidy(plain, [record()]), plain)
+    assert "†" not in text
+
+
+def test_uncoded_features_are_a_row_without_marks_notes_or_seeds():
+    of = table(seeds=[0])
+    records = [
+        record(method=m, bits=b, score=s) for m, s in (("talr_ap", 0.5), ("lsh", 0.3)) for b in (12, 24)
+    ]
+    frame = frames.tidy(of, records, uncoded={"digits": {"ap": 0.875}, "other": {"ap": 0.1}})
+    rows = frame[frame["status"] == "uncoded"]
+    assert list(zip(rows["method"], rows["bits"], rows["seeds"], rows["mean"], strict=True)) == [
+        ("uncoded", 12, 0, 0.875),
+        ("uncoded", 24, 0, 0.875),
+    ]
+    assert rows[["std", "ci_low", "ci_high", "published", "difference"]].isna().all(axis=None)
+    assert frames.from_csv(frames.to_csv(frame)).equals(frame)
+    # It is higher than all, and yet the best is a method.
+    methods_alone = frames.tidy(of, records)
+    assert frames.marks(frame) == frames.marks(methods_alone)
+    assert frames.marks(frame)["digits", "ap", "talr_ap", 12] == "best"
+    assert frames.notes(frame, of) == frames.notes(methods_alone, of)
+    wide = frames.wide(frame, of)
+    assert wide["method"].tolist() == ["talr_ap", "mihash", "lsh", "uncoded"]
+    assert wide.iloc[3, 1:].tolist() == [0.875, 0.875]
+    text = markdown.to_markdown(frame, of)
+    assert "| *Uncoded features (cosine)* | 0.875 | 0.875 |\n" in text
+    assert "Uncoded features (cosine): ranked by the features themselves, no code" in text
+    assert r"\emph{Uncoded features (cosine)} & 0.875 & 0.875 \\" in latex.to_latex(frame, of)
+
+
+def test_a_table_of_two_protocols_leaves_the_other_columns_of_the_features_empty():
+    blocks = [{"protocol": name, "metric": "ap", "bits": [12]} for name in ("digits", "nus_wide")]
+    of = table(blocks=blocks, seeds=[0])
+    frame = frames.tidy(of, [], uncoded={"nus_wide": {"ap": 0.25}})
+    assert r"\emph{Uncoded features (cosine)} &  & 0.250 \\" in latex.to_latex(frame, of)
+    assert markdown.to_markdown(frame, of).count("*Uncoded features") == 1
+
+
+def test_a_score_of_features_that_is_not_finite_is_refused():
+    with pytest.raises(ValueError, match="uncoded features of digits: ap is nan"):
+        frames.tidy(table(), [], uncoded={"digits": {"ap": math.nan}})

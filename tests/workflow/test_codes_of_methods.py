@@ -15,7 +15,7 @@ from methods.base import HashingMethod, check_codes
 from tiebench.hamming import EqualLabels
 from tiebench.scoring import score_codes
 from workflow import protocol_data
-from workflow.protocol_data import Protocol
+from workflow.protocol_data import ProtocolData
 from workflow.scripts import train_and_encode
 from workflow.tuning import validation_score
 
@@ -51,7 +51,7 @@ def method_of(form):
 
 @pytest.fixture
 def protocol():
-    made = object.__new__(Protocol)
+    made = object.__new__(ProtocolData)
     made.items, made.labels = np.eye(CLASSES, dtype=np.float32)[LABELS], LABELS
     made.affinity = affinity.make({"kind": "class"}, LABELS)
     parts = np.split(np.random.default_rng(0).permutation(ITEMS), [20, 50])
@@ -67,7 +67,7 @@ def train(protocol, tmp_path, monkeypatch):
 
     def trained(form):
         monkeypatch.setattr(_catalogue, "load_class", lambda name: method_of(form))
-        monkeypatch.setattr(protocol_data, "Protocol", lambda *arguments: protocol)
+        monkeypatch.setattr(protocol_data, "ProtocolData", lambda *arguments: protocol)
         settings = {"class": "lsh", "hyperparameters": {str(BITS): {}}, "affinity": {"kind": "class"}}
         train_and_encode.work(
             SimpleNamespace(
@@ -181,6 +181,87 @@ def test_constant_codes_are_accepted(value):
 
 def test_no_items_have_no_codes():
     assert check_codes(np.zeros((0, 5)), 0, 5, "x").shape == (0, 5)
+
+
+# -- methods whose training set is the database ------------------------------------------------------------
+
+
+class Learns(Returns):
+    """Learns codes of the items that it is given, other ones than it encodes."""
+
+    sees = "database labels"
+    learned = staticmethod(lambda codes: ~codes)
+
+    def fit(self, training_set):
+        self.given = training_set
+        return super().fit(training_set)
+
+    def learned_codes(self):
+        return self.learned(CODES[np.asarray(self.given.items).argmax(axis=1)])
+
+
+def learner(learned, **attributes):
+    attributes |= {"learned": staticmethod(learned), "__module__": "methods.wrong"}
+    return type("Learns", (Learns,), attributes)
+
+
+@pytest.fixture
+def database_codes(train, monkeypatch):
+    """database_codes(learned, **attributes): packed codes of the database that the adapter writes."""
+
+    def found(learned, **attributes):
+        monkeypatch.setattr(sys.modules[__name__], "method_of", lambda form: learner(learned, **attributes))
+        with np.load(train(None) / "codes.npz") as archive:
+            return archive["database"]
+
+    return found
+
+
+def test_learned_codes_stand_for_the_database_in_its_order(database_codes, protocol):
+    found = database_codes(lambda codes: np.where(codes, -1, 1))
+    assert np.array_equal(found, np.packbits(~CODES[LABELS[protocol.split.database]], axis=1))
+
+
+def test_without_learned_codes_the_database_is_encoded(database_codes, protocol):
+    found = database_codes(lambda codes: None)
+    assert np.array_equal(found, np.packbits(CODES[LABELS[protocol.split.database]], axis=1))
+
+
+def test_learned_codes_of_a_training_set_are_not_codes_of_the_database(database_codes, protocol):
+    found = database_codes(lambda codes: ~codes, sees="training set")
+    assert np.array_equal(found, np.packbits(CODES[LABELS[protocol.split.database]], axis=1))
+
+
+def test_learned_codes_are_checked_as_those_of_encode(database_codes):
+    with pytest.raises(
+        ValueError, match=r"method wrong: learned_codes must return .* an array of shape"
+    ) as error:
+        database_codes(lambda codes: codes[:-1])
+    assert f"(29, {BITS})" in str(error.value)
+
+
+def test_a_method_that_sees_the_database_is_given_its_items_labels_and_affinity(train, protocol, monkeypatch):
+    given = []
+    of = learner(lambda codes: None)
+    of.learned_codes = lambda self: None
+    of.fit = lambda self, training_set: given.append(training_set) or self
+    monkeypatch.setattr(sys.modules[__name__], "method_of", lambda form: of)
+    train(None)
+    rows = protocol.split.database
+    (training_set,) = given
+    assert np.array_equal(training_set.items, protocol.items[rows])
+    assert np.array_equal(training_set.labels, LABELS[rows])
+    pairs = training_set.affinity(np.arange(30), np.arange(30))
+    assert np.array_equal(pairs, LABELS[rows][:, None] == LABELS[rows])
+
+
+def test_tuning_gives_it_parts_of_the_training_set_and_encodes_both_validation_parts(protocol):
+    """Learned codes are of the part that was fitted, and here the complement of the right ones."""
+    of, seen = learner(lambda codes: ~codes), []
+    fit = of.fit
+    of.fit = lambda self, training_set: seen.append(len(training_set)) or fit(self, training_set)
+    assert validation_score(of, protocol, BITS, {}, "ap", {"fit": 0.3, "query": 0.3}, 0) == 1.0
+    assert seen == [9]
 
 
 # -- methods that end the process --------------------------------------------------------------------------

@@ -4,6 +4,7 @@
 rule collect_table:
     input:
         runs=of(PLAN.table_runs, names=("run.json", "scores.json", "per_query.npz")),
+        uncoded=of(PLAN.uncoded_files),
         code=PLAN.code("reporting.claims", "reporting.table_files"),
     output:
         report(

@@ -114,3 +114,32 @@ rule score_parts:
     shell:
         "exec python -m workflow.scripts.score_parts --log {log:q} --settings {params.settings:q}"
         " --run {params.run:q} --parts {params.parts}"
+
+
+rule score_uncoded:
+    input:
+        features="resources/protocols/{protocol}/features.npy",
+        affinity=of(PLAN.affinity_files),
+        split="resources/protocols/{protocol}/split.npz",
+        labels=of(PLAN.labels),
+        code=of(PLAN.uncoded_code),
+    output:
+        "results/uncoded/{protocol}.json",
+    log:
+        "results/logs/score_uncoded/{protocol}.log",
+    conda:
+        "../../environment.yml"
+    threads: PLAN["threads"]["score"]
+    resources:
+        mem_mb=resource("memory_mb", "score"),
+        runtime=resource("minutes", "score"),
+    params:
+        settings=settings(PLAN.score_settings),
+        dataset=of(PLAN.dataset_folder),
+        protocol=subpath(input.split, parent=True),
+    message:
+        "{wildcards.protocol}: score the features themselves"
+    shell:
+        "exec python -m workflow.scripts.score_uncoded --log {log:q} --threads {threads}"
+        " --settings {params.settings:q} --protocol {wildcards.protocol} --dataset {params.dataset:q}"
+        " --protocol-folder {params.protocol:q} --output {output:q}"

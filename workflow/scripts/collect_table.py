@@ -5,19 +5,19 @@ from workflow.scripts import _job
 
 def work(options):
     from reporting import claims, frames, statistics, table_files
-    from reporting.records import table_records
+    from reporting.records import table_records, uncoded_scores
     from tiebench.files import write_json, write_text
 
     settings = options.settings
     table = settings["table"]
     records = table_records(settings, also=["per_query"])
-    tidy = frames.tidy(table, records, settings["published"])
+    tidy = frames.tidy(table, records, settings["published"], uncoded_scores(settings))
     compared = statistics.comparisons(table, records)
     judged = claims.judge(settings["claims"], table, records)
     for ending, text in table_files.table_files(table, tidy, compared, judged).items():
         write_text(f"{options.stem}{ending}", text)
     write_json(f"{options.stem}.json", settings)
-    for row in tidy[tidy["status"] != "done"].itertuples():
+    for row in tidy[~tidy["status"].isin(["done", "uncoded"])].itertuples():
         _job.log.warning(
             "%s/%s/%d bits is %s: %s", row.protocol, row.method, row.bits, row.status, row.reason
         )

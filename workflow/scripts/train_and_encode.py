@@ -46,7 +46,7 @@ def _run(method, protocol, folder, record, progress, checkpoint):
     """Fit, encode, and write the files of one run; its run.json's content."""
     import numpy as np
 
-    from methods.base import Refusal, check_codes, no_exit
+    from methods.base import DATABASE_LABELS, Refusal, check_codes, no_exit
     from tiebench.files import filled, write_json
     from workflow.protocol_data import Rows, append_json_line
 
@@ -62,7 +62,9 @@ def _run(method, protocol, folder, record, progress, checkpoint):
                 append_json_line(lines, entry)
                 progress(entry)
 
-            training_set = protocol.training_set(log=report, checkpoint=checkpoint)
+            whole = method.sees == DATABASE_LABELS
+            rows = protocol.split.database if whole else protocol.split.training
+            training_set = protocol.training_set(rows, log=report, checkpoint=checkpoint)
             try:
                 with no_exit(record["method"]):
                     with clock("fit"):
@@ -70,8 +72,12 @@ def _run(method, protocol, folder, record, progress, checkpoint):
                     with clock("encode"):
                         for part in codes:
                             rows = getattr(protocol.split, part)
-                            made = method.encode(Rows(protocol.items, rows))
-                            made = check_codes(made, len(rows), method.bits, record["method"])
+                            made, function = None, "learned_codes"
+                            if whole and part == "database":
+                                made = method.learned_codes()
+                            if made is None:
+                                made, function = method.encode(Rows(protocol.items, rows)), "encode"
+                            made = check_codes(made, len(rows), method.bits, record["method"], function)
                             codes[part] = np.packbits(made, axis=1)
                     method.save(writing)
             except Refusal as refusal:

@@ -1,0 +1,150 @@
+"""Scores of the features themselves: against all orders of tied items, and as a row of tables."""
+
+import csv
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+
+from workflow import uncoded
+from workflow.uncoded import cosine_scores, tie_counts
+
+
+def orders(similarity):
+    """All rankings of the items that a similarity allows."""
+    ties = [np.flatnonzero(similarity == value) for value in np.unique(similarity)[::-1]]
+    for chosen in itertools.product(*(itertools.permutations(tie) for tie in ties)):
+        yield [item for tie in chosen for item in tie]
+
+
+def average_precision(relevant, at):
+    ranks = np.flatnonzero(relevant[:at]) + 1
+    return sum((k + 1) / rank for k, rank in enumerate(ranks)) / len(ranks) if len(ranks) else 0.0
+
+
+def ndcg(affinity):
+    def gain(values):
+        return sum((2.0**value - 1) / math.log2(rank + 2) for rank, value in enumerate(values))
+
+    best = gain(sorted(affinity, reverse=True))
+    return gain(affinity) / best if best else 1.0
+
+
+def brute_force(similarity, affinity, at):
+    """Means over orders, then over queries: of AP, AP@K and NDCG."""
+    found = {"ap": [], f"ap@{at}": [], "ndcg": []}
+    for one, of in zip(similarity, affinity, strict=True):
+        each = [of[order] for order in orders(one)]
+        found["ap"].append(np.mean([average_precision(values > 0, None) for values in each]))
+        found[f"ap@{at}"].append(np.mean([average_precision(values > 0, at) for values in each]))
+        found["ndcg"].append(np.mean([ndcg(values) for values in each]))
+    return {name: np.mean(values) for name, values in found.items()}
+
+
+@pytest.fixture
+def problem():
+    """Features (22, 3) with copies, so that similarities tie; items of queries and database; affinities."""
+    generator = np.random.default_rng(0)
+    features = generator.integers(-2, 3, (22, 3)).astype(np.float32)
+    features[15] = features[16] = features[17] = [1, 2, -1]
+    features[20] = 0  # similar to none
+    query, database = np.arange(15), np.array([15, 20, 16, 21, 17, 19])
+    levels = generator.choice([0, 1, 3], (22, 22))
+    return features, query, database, lambda rows, columns: levels[np.ix_(rows, columns)]
+
+
+def test_scores_are_the_means_over_all_orders_of_equal_similarities(problem):
+    features, query, database, affinity = problem
+    rows = features / np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1e-30)
+    similarity = rows[query] @ rows[database].T
+    assert any(len(np.unique(one)) < len(one) for one in similarity)
+    found = cosine_scores(features, query, database, affinity, (0, 1, 3), at=[3])
+    for name, value in brute_force(similarity, affinity(query, database), 3).items():
+        assert found[name] == pytest.approx(value, abs=1e-9), name
+    assert found["ap_min"] < found["ap"] < found["ap_max"]
+
+
+def test_scores_do_not_depend_on_lengths_or_on_the_size_of_blocks(problem, monkeypatch):
+    features, *rest = problem
+    expected = cosine_scores(features, *rest, (0, 1, 3), at=[3])
+    assert cosine_scores(4 * features, *rest, (0, 1, 3), at=[3]) == expected  # a power of two: no rounding
+    monkeypatch.setattr(uncoded, "_SIMILARITIES_AT_ONCE", 13)  # two queries at a time
+    assert cosine_scores(features, *rest, (0, 1, 3), at=[3]) == pytest.approx(expected, abs=1e-12)
+
+
+def test_metrics_of_hamming_distances_are_left_out(problem):
+    found = cosine_scores(*problem, (0, 1, 3))
+    assert {"ap", "ndcg", "ap_min"} <= found.keys()
+    assert not [name for name in found if "radius" in name]
+
+
+def test_distinct_similarities_have_no_range():
+    generator = np.random.default_rng(1)
+    features, labels = generator.normal(size=(300, 5)).astype(np.float32), np.arange(300) % 4
+    found = cosine_scores(
+        features, np.arange(40), np.arange(40, 300), lambda i, j: labels[i][:, None] == labels[j], (0, 1)
+    )
+    assert found["ap_min"] == pytest.approx(found["ap"], abs=1e-12)
+    assert found["ap_max"] == pytest.approx(found["ap"], abs=1e-12)
+
+
+def test_counts_of_ties_by_hand():
+    counts = tie_counts(np.array([[0.5, 0.9, 0.5, -1.0]]), np.array([[0, 1, 1, 0]]), 2)
+    assert counts.tolist() == [[[0, 1, 1, 0], [1, 1, 0, 0]]]
+
+
+def test_features_that_are_not_finite_are_refused(problem):
+    features, *rest = problem
+    features[15, 0] = np.nan
+    with pytest.raises(ValueError, match="NaN or infinite"):
+        cosine_scores(features, *rest, (0, 1, 3))
+
+
+def _rows(path):
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_table_that_asks_for_it_has_a_row_of_the_features(laboratory, tiny):
+    before = laboratory.tables()["tiny.csv"]
+    runs = laboratory.stamps("results/runs/**/*")
+    tiny["tables"]["tiny"]["uncoded"] = True
+    laboratory.made("results/tiny.csv", config=tiny)
+    results = laboratory.directory / "results"
+    assert laboratory.stamps("results/runs/**/*") == runs
+    features = np.load(laboratory.directory / "resources/protocols/tiny/features.npy").astype(np.float64)
+    labels = np.load(laboratory.directory / "resources/datasets/tiny/labels.npy")
+    with np.load(laboratory.directory / "resources/protocols/tiny/split.npz") as split:
+        query, database = split["query"], split["database"]
+    rows = features / np.linalg.norm(features, axis=1, keepdims=True)
+    ranked = labels[database][np.argsort(-(rows[query] @ rows[database].T), axis=1)]
+    same = ranked == labels[query][:, None]
+    expected = np.mean([average_precision(one, None) for one in same])
+    scores = json.loads((results / "uncoded/tiny.json").read_text())["metrics"]
+    assert scores["ap"] == pytest.approx(expected, abs=1e-6)  # float32 may swap neighbours
+    assert scores["ap@10"] == pytest.approx(np.mean([average_precision(one, 10) for one in same]), abs=1e-6)
+    # Below the rows of methods, which stay as they are.
+    text = laboratory.tables()["tiny.csv"]
+    assert text.startswith(before) and text.count(b"\n") == before.count(b"\n") + 1
+    last = _rows(results / "tiny.csv")[-1]
+    assert last.pop("method") == "uncoded"
+    assert [float(value) for value in last.values()] == [scores["ap"]] * 2
+    tidy = [row for row in _rows(results / "tiny.tidy.csv") if row["status"] == "uncoded"]
+    assert [(row["method"], row["bits"], row["seeds"], row["sees"]) for row in tidy] == [
+        ("uncoded", "8", "0", ""),
+        ("uncoded", "11", "0", ""),
+    ]
+    assert not [row for row in _rows(results / "tiny.statistics.csv") if row["method"] == "uncoded"]
+    shown = f"{scores['ap']:.3f}"
+    assert f"| *Uncoded features (cosine)* | {shown} | {shown} |" in (results / "tiny.md").read_text()
+    assert (
+        f"\\emph{{Uncoded features (cosine)}} & {shown} & {shown} \\\\" in (results / "tiny.tex").read_text()
+    )
+
+
+def test_a_skipped_protocol_has_no_such_score(laboratory, tiny):
+    tiny["tables"]["tiny"]["uncoded"] = True
+    done = laboratory.made("results/tiny.csv", config=tiny | {"skip": ["tiny"]}, options=["--dry-run"])
+    assert "score_uncoded" not in done.stdout

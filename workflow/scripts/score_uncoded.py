@@ -1,0 +1,33 @@
+"""Features of a protocol, not encoded, to scores: results/uncoded/<protocol>.json."""
+
+from workflow.scripts import _job
+
+
+def work(options):
+    from tiebench.files import write_json
+    from workflow.protocol_data import ProtocolData
+    from workflow.uncoded import cosine_scores
+
+    settings = options.settings
+    protocol = ProtocolData(options.protocol_folder, options.dataset, settings)
+    means = cosine_scores(
+        protocol.items,
+        protocol.split.query,
+        protocol.split.database,
+        protocol.affinity.block,
+        protocol.affinity.levels,
+        settings["at"],
+        settings["ap_at_normaliser"],
+    )
+    record = {"protocol": options.protocol, "similarity": "cosine", "metrics": means}
+    write_json(options.output, record | {"fingerprints": protocol.fingerprints})
+    _job.log.info("%s: uncoded features, ap %.4f", options.protocol, means["ap"])
+
+
+if __name__ == "__main__":
+    arguments = _job.parser("score_uncoded")
+    arguments.add_argument("--protocol", required=True)
+    arguments.add_argument("--protocol-folder", required=True)
+    arguments.add_argument("--dataset", required=True, help="folder of the dataset")
+    arguments.add_argument("--output", required=True)
+    _job.run(work, arguments)

@@ -1,0 +1,59 @@
+"""Scores of features that nothing encoded: the bound that codes made of them are compared with.
+
+The database is ranked by cosine similarity. Items of equal similarity are a tie, as items at one Hamming
+distance are, so that the metrics are those of `tiebench.metrics`, by the same code.
+"""
+
+import numpy as np
+
+from tiebench import metrics
+from tiebench.hamming import JointHistograms
+
+_SIMILARITIES_AT_ONCE = 1 << 21  # of a block of queries with the database: bounds the memory
+
+
+def cosine_scores(features, query, database, affinity, levels, at=(), ap_at_normaliser="hits"):
+    """Mean over the queries of every metric that does not ask for Hamming distances: name -> float.
+
+    features: float (n, d); query, database: items, int64 (Q,) and (N,); affinity: affinity(rows, columns) of
+    items, int64 (len(rows), len(columns)), with values in `levels`, ascending; at, ap_at_normaliser: as of
+    `tiebench.score`. Similarities are float32 and compared exactly; an item of length 0 is similar to
+    none, 0. Raises ValueError for features that are not finite.
+    """
+    items = _unit_rows(features[database])
+    levels = np.asarray(levels, np.int64)
+    step = max(1, _SIMILARITIES_AT_ONCE // max(1, len(database)))
+    blocks: dict[str, list[np.ndarray]] = {}
+    for begin in range(0, len(query), step):
+        rows = query[begin : begin + step]
+        similarity = _unit_rows(features[rows]) @ items.T
+        relevance = np.searchsorted(levels, affinity(rows, database))
+        ties = JointHistograms(levels, tie_counts(similarity, relevance, len(levels)))
+        for name, values in metrics.evaluate(ties, at, ap_at_normaliser).items():
+            blocks.setdefault(name, []).append(values)
+    means = {name: float(np.mean(np.concatenate(values))) for name, values in blocks.items()}
+    radius = tuple(entry.name[:-1] for entry in metrics.METRICS.values() if entry.parameter == "radius")
+    return {name: mean for name, mean in means.items() if not name.startswith(radius)}
+
+
+def tie_counts(similarity, level, levels):
+    """Items of each level in each tie, most similar first: int64 (Q, levels, N), zero after the last tie.
+
+    similarity: float (Q, N); level: int (Q, N) in 0..levels - 1.
+    """
+    queries, items = similarity.shape
+    order = np.argsort(-similarity, axis=1)
+    ranked = np.take_along_axis(similarity, order, axis=1)
+    tie = np.zeros((queries, items), np.int64)
+    np.cumsum(ranked[:, 1:] != ranked[:, :-1], axis=1, out=tie[:, 1:])
+    place = np.take_along_axis(level, order, axis=1) * items + tie
+    place += np.arange(queries)[:, None] * (levels * items)
+    return np.bincount(place.ravel(), minlength=queries * levels * items).reshape(queries, levels, items)
+
+
+def _unit_rows(features):
+    rows = np.asarray(features, np.float32)
+    if not np.isfinite(rows).all():
+        raise ValueError("the features hold NaN or infinite values")
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows / np.where(norms == 0, 1, norms)
