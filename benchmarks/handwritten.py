@@ -15,7 +15,7 @@ _FLAGS = ("-O3", "-march=native", "-shared", "-fPIC")
 
 
 class Unavailable(Exception):
-    """There is no C compiler, or it cannot compile the file; the message says which."""
+    """No C compiler is installed, or it cannot compile the file; the message says which."""
 
 
 def load():

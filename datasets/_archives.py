@@ -191,7 +191,7 @@ def _tar_members(
             else:
                 yield name, partial(_tar_contents, where, archive, member)
         if outermost and inside is not None:
-            # The sum of what was decompressed stands at the very end.
+            # The checksum of the decompressed data is at the very end.
             while inside.read(STREAM_BYTES):
                 pass
 

@@ -126,7 +126,7 @@ def decoding(source: Path, name: str, formats: Sequence[str]) -> Iterator[None]:
         raise
     except UnidentifiedImageError as error:
         # Pillow's own message holds the address of a buffer.
-        raise ValueError(f"{source}: '{printable(name)}' is no image of {', '.join(formats)}") from error
+        raise ValueError(f"{source}: '{printable(name)}' is not an image of {', '.join(formats)}") from error
     except Exception as error:
         # Pillow raises errors of every kind for damaged files.
         reason = printable(" ".join(str(error).split())) or type(error).__name__
@@ -217,7 +217,7 @@ def _found(
     names: Sequence[str],
     nested: Collection[str],
 ) -> np.ndarray:
-    """bool (n,): which are there. Only names are read, so that a missing one is told before hours of work."""
+    """bool (n,): which are there. Reads names only, to report a missing one before hours of work."""
     there = np.zeros(len(names), bool)
     for source in sources:
         for name, _ in members(source, nested):

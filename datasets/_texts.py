@@ -18,7 +18,7 @@ class Text:
     contents: bytes
 
     def lines(self) -> list[str]:
-        """Lines without the blank ones at the end. Raises ValueError for what is no text."""
+        """Lines without the blank ones at the end. Raises ValueError if it is not text."""
         try:
             lines = self.contents.decode("utf-8").splitlines()
         except UnicodeDecodeError as error:

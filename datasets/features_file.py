@@ -277,7 +277,7 @@ def _array(
         if header.dtype.kind not in kinds:
             allowed = {NUMBERS: "real numbers", TEXT: "text"}.get(kinds, "numbers or text")
             raise ValueError(f"{path}: array '{name}' is of type {header.dtype}; it must hold {allowed}")
-        # A header may promise more than there is: found out before room is made for it.
+        # A header may claim more data than the file has: check it before allocating memory.
         promised = int(np.prod(header.shape, dtype=object)) * header.dtype.itemsize
         if min(header.shape, default=0) < 0 or member.file_size - stream.tell() != promised:
             raise ValueError(

@@ -1,6 +1,6 @@
 """ImageNet100: the 100 classes of ILSVRC2012 that HashNet's lists name, and the split that they make.
 
-Sources are folders, zips, tars and text files in any order; what each holds is told by its files' names:
+Sources are folders, zips, tars and text files in any order; contents are inferred from file names:
 
 - the lists: train.txt, test.txt and database.txt, of which the last two may come in parts (test0.txt,
   test1.txt, ...). A line is a path and, for each class, 0 or 1, one of them 1
@@ -164,7 +164,7 @@ def _classes(lists: list[Text], kind: str) -> dict[str, int]:
             path, _, values = line.partition(" ")
             name = path.rpartition("/")[2]
             if not expected.fullmatch(name):
-                raise ValueError(f"{text.path}: line {number}: '{shown(path)}' is no image of this list")
+                raise ValueError(f"{text.path}: line {number}: '{shown(path)}' is not an image of this list")
             values = values.strip()
             place = values.find("1")
             if place < 0 or values[:place] + "0" + values[place + 1 :] != zeros:

@@ -1,7 +1,7 @@
 """Images by class from a folder, or from a tar (plain, gz, bz2, xz) or zip that is never unpacked to disk.
 
 A pattern says how paths from the root of the folder or archive are made, for example
-"cifar10-jpeg/{split}/{class}/{name}": fields are {class}, {split} and {name}, `*` stands for one whole
+"cifar10-jpeg/{split}/{class}/{name}": fields are {class}, {split} and {name}, `*` stands for one entire
 component. Rows are sorted by (split, class, name). Pixels are RGB, upright as EXIF says; transparency is
 dropped. In a folder, an image that is reached by a link as well is counted once.
 """
@@ -180,7 +180,7 @@ def _plan(
     sized, damaged = "", None
     for name, contents in members(source):
         match = pattern.fullmatch(name)
-        # Hidden files are the leavings of file managers ("._0001.jpg" in archives made on macOS), not images.
+        # Hidden files are left by file managers ("._0001.jpg" in archives made on macOS), not images.
         hidden = name.rpartition("/")[2].startswith(".")
         if match is None or hidden or not name.lower().endswith(endings):
             others, example = others + 1, example or name
@@ -268,7 +268,7 @@ def _compiled(paths: object) -> re.Pattern:
     known, seen, components = ("class", "split", "name"), set(), []
     for component in paths.split("/"):
         if component in ("", ".", ".."):
-            raise ValueError(f"{where}: '{component}' is no component of a path from the root of the source")
+            raise ValueError(f"{where}: '{component}' is not a component of a path relative to the source")
         if component == "*":
             components.append("[^/]+")
             continue
@@ -284,7 +284,7 @@ def _compiled(paths: object) -> re.Pattern:
             elif part not in known:
                 raise ValueError(f"{where}: unknown field '{part}'{did_you_mean(part, known)}")
             elif part in seen:
-                raise ValueError(f"{where}: field '{part}' stands there twice")
+                raise ValueError(f"{where}: field '{part}' is given twice")
             else:
                 seen.add(part)
                 expression += f"(?P<{part}>[^/]+?)"

@@ -93,7 +93,7 @@ def _elements(data, begin, end, order, whole=True):
         if kind >> 16:  # up to four bytes lie in the tag itself
             kind, size, first, after = kind & 0xFFFF, kind >> 16, begin + 4, begin + 8
             if size > 4:
-                raise ValueError(f"{size} bytes in a tag that has room for 4")
+                raise ValueError(f"{size} bytes in a tag that can hold 4")
         if kind != MATRIX and kind not in SIZES.keys() | TEXTS:
             raise ValueError(f"data of the unknown type {kind}")
         if whole and first + size > end:

@@ -1,6 +1,6 @@
 """NUS-WIDE: the images that carry at least one of the most frequent concepts, and these as multi-hot labels.
 
-Sources are folders, zips, tars and text files in any order; what each holds is told by its files' names:
+Sources are folders, zips, tars and text files in any order; contents are inferred from file names:
 
 - labels, either the official Groundtruth (AllLabels/Labels_<concept>.txt, a line of 0 or 1 for each of the
   269,648 images) or two small files: mul_label_ids.txt (lines "row<TAB>id id ...", rows counted from 0 in the
@@ -126,7 +126,7 @@ class _Plan:
         for path, row in zip(paths, rows.tolist()):
             row = row if row >= 0 else None
             name = path.rpartition("/")[2].lower()
-            # Of equal names, None tells nothing: the folder decides.
+            # None marks equal names: the folder decides.
             self._rows[name] = None if name in self._rows else row
             self._rows[path.lower()] = row
 

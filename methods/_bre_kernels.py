@@ -112,13 +112,13 @@ class Descent:
 
 def candidates_between(thresholds, weight):
     """Candidates for a weight, (m + 1,), around m ascending thresholds, and which are clear of them: bool."""
-    room = _CLOSE * (np.abs(thresholds) + abs(weight))
+    margin = _CLOSE * (np.abs(thresholds) + abs(weight))
     candidates = np.empty(len(thresholds) + 1)
-    candidates[0] = thresholds[0] - max(_OUTSIDE, room[0])
+    candidates[0] = thresholds[0] - max(_OUTSIDE, margin[0])
     candidates[1:-1] = thresholds[:-1] / 2 + thresholds[1:] / 2
-    candidates[-1] = thresholds[-1] + max(_OUTSIDE, room[-1])
+    candidates[-1] = thresholds[-1] + max(_OUTSIDE, margin[-1])
     valid = np.ones(len(candidates), bool)
-    valid[1:-1] = np.diff(thresholds) > np.maximum(room[:-1], room[1:])
+    valid[1:-1] = np.diff(thresholds) > np.maximum(margin[:-1], margin[1:])
     return candidates, valid
 
 

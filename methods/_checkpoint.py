@@ -19,7 +19,7 @@ class Checkpoint:
     """What a deep method needs to resume after an epoch: the parameters of its network and of its criterion,
     the state of the optimiser, the changing part of its memory, and what it logged.
 
-    path: a file of arrays without pickle, or None: nothing is kept. The name of the file stands for all that
+    path: a file of arrays without pickle, or None to keep nothing. The name of the file stands for all that
     the result depends on; the caller sees to that.
     """
 

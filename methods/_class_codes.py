@@ -30,7 +30,7 @@ def class_codes(method, training_set, kind, name):
 
     Raises `Refusal`, naming the method, where there are no labels to learn from, or no such codes.
     """
-    label_matrix(training_set, name)  # refuses labels that tell nothing apart
+    label_matrix(training_set, name)  # refuses labels that do not separate any items
     generator = np.random.default_rng((method.seed, 11))
     codes = make_centres(kind, training_set.classes, method.bits, generator)
     return ClassCodes(codes, generator)

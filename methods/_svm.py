@@ -90,7 +90,7 @@ def fit_linear_svms(items, codes, C=100.0, tolerance=1e-3, start=None, max_itera
 
     A bit is done when ||gradient|| <= tolerance max(1, min(positives, negatives)) / n ||gradient at 0||: the
     rule of LIBLINEAR, whose right side does not depend on start either. A bit that is not done after
-    max_iterations at C comes back as it is and is counted in the report. A bit with one value only has
+    max_iterations at C is returned unchanged and is counted in the report. A bit with one value only has
     nothing to separate: its weights are 0 and its bias is that value, which is not the minimiser but predicts
     the same.
     """
@@ -168,7 +168,7 @@ def _solve(shared, signs, C, tolerances, weights, max_iterations):
     """
     rotated = shared.rotated
     goals = tolerances * np.linalg.norm(2 * C * (signs @ rotated), axis=1)
-    # Where a gradient cannot be told from the rounding errors of its sum, there is nothing more to gain.
+    # Gradients below the rounding error of their sum allow no further progress.
     # (Items that cancel, as two equal ones of opposite labels do, have the gradient 0 at 0.)
     rounding = np.finfo(np.float64).eps * 2 * C * np.linalg.norm(rotated, axis=1).sum()
     goals = np.maximum(goals, rounding)

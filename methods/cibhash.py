@@ -72,7 +72,7 @@ class CIBHash(DeepHashing):
     def loss(self, outputs, second):
         codes = normalize(torch.cat([sign_straight_through(outputs), sign_straight_through(second)]))
         agreement = codes @ codes.T / self.temperature
-        agreement.fill_diagonal_(float("-inf"))  # an item is no negative of itself
+        agreement.fill_diagonal_(float("-inf"))  # an item is not a negative of itself
         count = len(outputs)
         places = torch.arange(2 * count, device=outputs.device)
         contrast = cross_entropy(agreement, (places + count) % (2 * count))

@@ -1,7 +1,8 @@
-"""Features of many images into one file, shard by shard: a killed extraction goes on where it stopped.
+"""Features of many images into one file, shard by shard: a killed extraction resumes where it stopped.
 
 While it lasts, `<name>.partial` beside the target holds the rows and `<name>.progress` says how many of them
-are whole, and of what: a fingerprint of network, images and settings. Another fingerprint starts anew.
+are complete, with a fingerprint of network, images and settings. If the fingerprint differs, extraction
+starts from the beginning.
 """
 
 import contextlib
@@ -24,24 +25,24 @@ BYTES_A_BLOCK = 1 << 24  # of images fingerprinted at once
 def extract(network, items, rows, path, batch_size=64, device="auto", report=None):
     """Write `network`'s features of `items[rows]` to the .npy file `path`: float32 (len(rows), width).
 
-    network: an `ImageNetwork`, moved to `device` ("cpu", "cuda" or "auto") and back in its mode afterwards;
+    network: an `ImageNetwork`, moved to `device` ("cpu", "cuda" or "auto") and put back into its mode;
     items: uint8 (n, h, w, 3), usually a memory map; rows: integer indices, None for all; report: called with
     dicts of `images` done, `of` all and `seconds` since the call.
-    Resumed, it writes the bytes that one go would have written: batches are cut at the same places.
-    Raises ValueError for items or rows of another kind, for features that are not finite, and without the
-    device asked for; OSError where the disk has no room.
+    A resumed extraction writes the same bytes as an uninterrupted one: batches are cut at the same rows.
+    Raises ValueError for items or rows of wrong type or shape, for features that are not finite, and if the
+    device is not available; OSError if the disk is full.
     """
     device = resolve_device(device)
     items, rows = _checked(items, rows)
     training = network.training
     network.to(device).eval()
     state = {name: values.cpu().numpy() for name, values in network.state_dict().items()}
-    # Images' preparation may be no part of the state dict.
+    # Buffers of the preprocessing may be missing from the state dict.
     state |= {name: values.cpu().numpy() for name, values in network.named_buffers()}
     settings = [*network.settings(), device.type, batch_size]
 
     def compute(images):
-        # Channels last in memory, as images come: convolutions on the CPU are faster so, some by half.
+        # Channels last in memory, like the images: some convolutions on the CPU are twice as fast.
         pixels = torch.from_numpy(images).to(device).permute(0, 3, 1, 2)
         if device.type != "cpu":
             pixels = pixels.contiguous()
@@ -84,7 +85,7 @@ def _extract(compute, width, identity, items, rows, path, batch_size, report):
                 reported = time.monotonic()
                 seconds = reported - started
                 report({"images": begin + len(batch), "of": len(rows), "seconds": seconds})
-        # Rows are on disk before anything says so.
+        # Rows must be on disk before the progress file counts them.
         features.flush()
         done = end
         write_json(progress, {"fingerprint": fingerprint, "rows": done})
@@ -110,13 +111,13 @@ def _fingerprint(identity, items, rows):
 
 
 def _done(partial, progress, fingerprint, shape):
-    """Rows of `partial` that are whole, or None where there is nothing to go on with."""
+    """Rows of `partial` that are whole, or None if there is nothing to resume."""
     try:
-        told = json.loads(progress.read_text(encoding="utf-8"))
+        state = json.loads(progress.read_text(encoding="utf-8"))
         features = np.load(partial, mmap_mode="r", allow_pickle=False)
-        fits = told["fingerprint"] == fingerprint and features.shape == shape
-        fits = fits and features.dtype == np.float32 and 0 <= told["rows"] <= len(features)
-        return told["rows"] if fits else None
+        fits = state["fingerprint"] == fingerprint and features.shape == shape
+        fits = fits and features.dtype == np.float32 and 0 <= state["rows"] <= len(features)
+        return state["rows"] if fits else None
     except (OSError, ValueError, TypeError, KeyError, EOFError):
         return None
 

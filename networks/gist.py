@@ -30,7 +30,7 @@ BORDER = 5
 DEVIATION_FLOOR = 0.2
 # Grays of 0-255 that differ by less are the same.
 SAME_GRAY = 1e-3
-# A filter's value below which it cannot be told from rounding in single precision.
+# Values of a filter below this are indistinguishable from rounding in single precision.
 NEGLIGIBLE = 1e-10
 # Spectra of the images worked on together: what a cache holds, and what keeps a GPU busy.
 BYTES_A_CHUNK = {"cpu": 1 << 21, "cuda": 1 << 28}

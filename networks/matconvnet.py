@@ -44,7 +44,7 @@ VARIANTS = (
 def load(path, name=None, channels=None, width=None):
     """The network of a file: `VGGF` or `CaffeAlexNet`, float32, in evaluation mode.
 
-    name: "vgg_f" or "caffe_alexnet" (None: told by the constants of normalisation); channels, width: of a
+    name: "vgg_f" or "caffe_alexnet" (None: inferred from the constants); channels, width: of a
     reduced network, see `FiveConvolutions`. fc8 and whatever else follows relu7 is not looked at.
     Raises FileNotFoundError; ValueError, one line that names the file, the layer and what was expected, for
     everything else: a damaged file, another network, a shape, stride or padding that differs.
@@ -229,7 +229,7 @@ class _Layer:
         self.path, self.place, self.label = path, place, ""
         self.fields = _struct(cell)
         if self.fields is None:
-            raise self.error("is no struct", True)
+            raise self.error("is not a struct", True)
         self.label = self.text("name")
         kind = self.text("type")
         self.kind = OLD_TYPES.get(kind, kind)

@@ -24,7 +24,7 @@ class MobileNetV2Keras(ImageNetwork):
     antialias = False
 
     def __init__(self, image_size=128):
-        """Raises ValueError for an image size that is no positive multiple of 32: elsewhere Keras pads
+        """Raises ValueError for an image size that is not a positive multiple of 32: elsewhere Keras pads
         differently."""
         if image_size < 1 or image_size % 32:
             raise ValueError(f"image_size must be a positive multiple of 32, not {image_size}")

@@ -19,7 +19,7 @@ class Small(ImageNetwork):
     """
 
     def __init__(self, width=128):
-        """Raises ValueError for a width that is no positive multiple of 8."""
+        """Raises ValueError for a width that is not a positive multiple of 8."""
         if width < 1 or width % GROUPS:
             raise ValueError(f"width must be a positive multiple of {GROUPS}, not {width}")
         super().__init__(32, width, (127.5,) * 3, (1 / 127.5,) * 3)

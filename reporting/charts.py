@@ -149,14 +149,14 @@ def chart_styles(tables: Iterable[Mapping]) -> dict[str, dict]:
 
 
 def on_dark(rgb: str) -> str:
-    """The colour itself where it can be told from the dark page, else the nearest lighter one that can."""
+    """The colour itself if it is visible on the dark page, else the nearest lighter one that is."""
     channels = [int(rgb[start : start + 2], 16) for start in (1, 3, 5)]
     for step in range(21):
         mixed = [round(part + (255 - part) * step / 20) for part in channels]
         lighter = "#" + "".join(f"{part:02X}" for part in mixed)
         if contrast(lighter, DARK_SURFACE) >= CONTRAST:
             return lighter
-    raise AssertionError("white can be told from the dark page")
+    raise AssertionError("white is visible on the dark page")
 
 
 # -- data -----------------------------------------------------------------------------------------

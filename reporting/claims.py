@@ -97,7 +97,7 @@ def to_frame(judged: Iterable[Mapping]) -> pd.DataFrame:
     """What `judge` returned as a frame, one row per comparison.
 
     Columns: source, claim (its id), of, verdict, summary, elsewhere, comparison (words), left, right,
-    difference, low, high, p, p_adjusted (NaN where there is none), outcome, reason.
+    difference, low, high, p, p_adjusted (NaN if there is none), outcome, reason.
     """
     rows = [
         [judgement["source"], judgement["id"], *(judgement[name] for name in WORDS[2:6]), figure["words"]]

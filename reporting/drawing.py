@@ -32,7 +32,7 @@ from reporting.titles import method_title
 from tiebench.files import replaced
 from tiebench.metrics import label
 
-# Markers that can be told apart at a few points, in the order in which methods without one get them.
+# Markers that are distinguishable at a size of a few points, in the order in which methods without one get them.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">", "p", "h")
 # Lengths of strokes and gaps in line widths; () is a solid line.
 SOLID, LONG, SHORT, DOTTED, MIXED = (), (6.0, 1.5), (3.0, 1.3), (1.0, 1.2), (5.0, 1.3, 1.0, 1.3)
@@ -97,7 +97,7 @@ SURFACE = "#FFFFFF"
 # Widths of a figure in inches: a column, or a page of a paper.
 COLUMN, PAGE = 3.3, 7.0
 MARGIN = 0.08
-# Room in inches for the label of a y axis.
+# Space in inches for the label of a y axis.
 LABEL = 0.30
 MAX_COLUMNS = 4
 # Length in inches of a line in a legend, and how wide lines are.
@@ -273,7 +273,7 @@ def _from_hls(hue: float, light: float, saturation: float) -> str:
 def _free_shape(first: int, keep: bool, taken: set) -> tuple[str, bool]:
     """(marker, filled): the marker itself, filled or hollow, else the next one that is free.
 
-    Without `keep`, markers that nobody has come first. With more methods than shapes, shapes repeat.
+    Without `keep`, markers that are not in use come first. With more methods than shapes, shapes repeat.
     """
     order = [MARKERS[(first + step) % len(MARKERS)] for step in range(len(MARKERS))]
     free = [(marker, filled) for marker in order for filled in (True, False)]
@@ -437,10 +437,10 @@ def room_for(ticks: Iterable[float]) -> float:
 def score_axis(
     scores: Iterable[float], least: float = 0.1, bounds: tuple[float, float] = (0.0, 1.0)
 ) -> tuple[tuple[float, float], list[float]]:
-    """Limits and ticks of an axis for these scores, with a little room on both sides.
+    """Limits and ticks of an axis for these scores, with some space on both sides.
 
     The axis spans at least `least`, so that a panel of one score, or of nearly equal ones, does not magnify
-    its last digits; it leaves `bounds`, those of the metric, by that room at most.
+    its last digits; it leaves `bounds`, those of the metric, by that space at most.
     """
     scores = list(scores)
     low, high = min(scores), max(scores)

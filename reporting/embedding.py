@@ -54,13 +54,13 @@ def data_url(name: str, text: str) -> str:
 def packed(text: str) -> str:
     """Text in UTF-8, compressed with gzip, in base64: what the page's script makes a file of.
 
-    A figure stands in the page already; as a data: URL it would stand there twice.
+    A figure is already in the page; a data: URL would embed it a second time.
     """
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
 def smallest_svg(svg: str, png: bytes) -> str:
-    """A figure of many pictures as an SVG to stand in a page: as it is, or, if that is smaller, compressed.
+    """A figure of many pictures as an SVG to embed in a page: unchanged, or compressed if that is smaller.
 
     svg, png: two files of one figure. Photographs in an SVG are PNG; compressed, the whole figure is one WebP
     picture without text, but a fraction of the size.

@@ -257,7 +257,7 @@ def tidy(
 
     Columns: table, protocol, metric, method (str); bits, seeds (int: how many seeds are done); mean, std
     (n - 1 in the denominator), ci_low, ci_high (95% Student t interval of the mean), published, difference
-    (mean - published), all float and NaN where there is none: everything but published for a hole; std and
+    (mean - published), all float and NaN if there is none: everything but published for a hole; std and
     the interval for one seed; status and reason (str; reason is "" when status is "done"); sees (str: what
     the method's training has access to).
 
@@ -447,7 +447,7 @@ def _letters(index: int) -> str:
 
 
 def cell_values(tidy_frame: pd.DataFrame, table: Mapping) -> dict[tuple, tuple[float, float, float]]:
-    """Cell -> (mean, standard deviation over seeds, published value), NaN where there is none.
+    """Cell -> (mean, standard deviation over seeds, published value), NaN if there is none.
 
     Published values are NaN unless the table asks for them in print, `print_published`.
     """

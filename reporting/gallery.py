@@ -1,4 +1,4 @@
-"""The retrieval gallery: what stands first in the rankings of a few queries, right and wrong, ties boxed."""
+"""The retrieval gallery: the first items in the rankings of a few queries, right and wrong, ties boxed."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ from reporting.titles import method_title
 
 TITLE = "What a tie is: the nearest items of a few queries"
 CAPTION = (
-    "Queries are spread evenly over the query set, so nobody chose them; codes of the first seed and the "
+    "Queries are spread evenly over the query set, not selected by hand; codes of the first seed and the "
     "fewest bits. A row is the beginning of one method's ranking. ✓ and a green frame: relevant; ✗ and a "
     "red, dashed one: not. A grey box holds a tie, items at one Hamming distance d in the order of the "
     "database, which is arbitrary; below it stand d and how many items of the database are at it. Where "
@@ -57,7 +57,7 @@ def _draw(table: Mapping, shown: list, gallery: Mapping) -> Figure:
     names = [method_title(table, method) for _, _, methods in shown for method in methods]
     left = EDGE + max(text_width(name, 8) for name in names) + 0.12
     count = max(gallery[f"{protocol}/{methods[0]}/neighbours"].shape[1] for protocol, _, methods in shown)
-    # The query stands apart, one gap from the first item.
+    # The query is set apart, one gap from the first item.
     side = (WIDTH - left - EDGE - APART - GAP * count) / (count + 1)
     row = side + WORDS + GAP
     height = EDGE

@@ -164,5 +164,5 @@ def _latex_cell(
 
 
 def _short(number: str) -> str:
-    """Without the zero before the point: eight columns of a page have no room for it."""
+    """Without the zero before the point: eight columns do not fit on a page with it."""
     return number.removeprefix("0")

@@ -72,7 +72,7 @@ def to_markdown(
 
 
 def claims_to_markdown(judged: Iterable[Mapping]) -> str:
-    """A section with the verdict on each claim, from what `claims.judge` returned; "" where there is none."""
+    """A section with the verdict on each claim, from what `claims.judge` returned; "" if there is none."""
     lines = []
     for judgement in judged:
         elsewhere = f" ({_markdown(judgement['elsewhere'])})" if judgement["elsewhere"] else ""

@@ -142,14 +142,14 @@ def _view(view: "TableView", kinds: Sequence[str], colours: Sequence[str]) -> di
     shown = {
         tuple(cell) for cell in tidy_frame[["protocol", "metric", "method", "bits"]].itertuples(index=False)
     }
-    told_of = _statistics(view)
-    told = {
+    comparisons = _statistics(view)
+    compared = {
         (row["protocol"], row["metric"], row["method"], row["bits"]): row
-        for row in told_of.to_dict(orient="records")
+        for row in comparisons.to_dict(orient="records")
     }
-    open_marks = statistics.cell_marks(told_of) if len(told_of) else {}
+    open_marks = statistics.cell_marks(comparisons) if len(comparisons) else {}
     runs = _runs(table, view.records)
-    scores = _panels(view, note_of, told, open_marks)
+    scores = _panels(view, note_of, compared, open_marks)
     return {
         "id": re.sub(r"[^A-Za-z0-9]+", "-", table["name"]),
         "name": table["name"],
@@ -160,7 +160,7 @@ def _view(view: "TableView", kinds: Sequence[str], colours: Sequence[str]) -> di
         "groups": groups(table),
         "panels": scores,
         "several": bool((tidy_frame["seeds"] > 1).any()),
-        "legend": _legend(table, tidy_frame, told_of),
+        "legend": _legend(table, tidy_frame, comparisons),
         "notes": reasons,
         "sources": _sources(table, view.published, printed, shown),
         "remarks": _remarks(table, printed, shown),
@@ -214,7 +214,7 @@ def subscripts(text: str) -> Markup:
 def _asset(name: str) -> Markup:
     text = (ASSETS / name).read_text(encoding="utf-8")
     if re.search(r"</(script|style)", text, flags=re.IGNORECASE):
-        raise ValueError(f"{name}: it would end the element that it stands in")
+        raise ValueError(f"{name}: it would close the element that contains it")
     return Markup(text)
 
 
@@ -242,7 +242,7 @@ def _probability(value: float | None) -> str:
 # -- scores ---------------------------------------------------------------------------------------
 
 
-def _panels(view: "TableView", note_of: Mapping, told: Mapping, open_marks: Mapping) -> list[dict]:
+def _panels(view: "TableView", note_of: Mapping, compared: Mapping, open_marks: Mapping) -> list[dict]:
     """Panels as {"groups", "columns": [{bits, edge}], "families": [{"title", "rows"}]}."""
     table, tidy_frame = view.table, view.tidy
     cells = {
@@ -264,7 +264,12 @@ def _panels(view: "TableView", note_of: Mapping, told: Mapping, open_marks: Mapp
                     cell = (group.protocol, group.metric, method, bits)
                     runs = found.get((group.protocol, method, bits), {})
                     seeds = {seed: score_of(record, group.metric)[0] for seed, record in runs.items()}
-                    about = (mark.get(cell, ""), note_of.get(cell, ""), told.get(cell), open_marks.get(cell))
+                    about = (
+                        mark.get(cell, ""),
+                        note_of.get(cell, ""),
+                        compared.get(cell),
+                        open_marks.get(cell),
+                    )
                     row.append(_cell(table, cells.get(cell), seeds, *about))
                 index = panel.methods.index(method)
                 rows.append({"index": index, "name": row_title(table, method), "id": method, "cells": row})
@@ -296,7 +301,7 @@ def _cell(
     seeds: Mapping,
     mark: str,
     note: str,
-    told: Mapping | None,
+    comparison: Mapping | None,
     open_mark: str | None,
 ) -> dict | None:
     """A cell of scores for the template; `about` has what is known of it, a line for each thing."""
@@ -314,7 +319,7 @@ def _cell(
         each = ", ".join(f"{score:.4f}" for score in seeds.values() if score is not None)
         about.append(f"Seeds {each}; standard deviation {row['std']:.4f}")
         about.append(f"95% Student interval over seeds {row['ci_low']:.4f} to {row['ci_high']:.4f}")
-    about += _told(table, told)
+    about += _comparison_words(table, comparison)
     if not math.isnan(row["difference"]):
         about.append(f"{_signed(row['difference'])} from the published value")
     if row["reason"]:
@@ -326,7 +331,7 @@ def _cell(
         "published": as_published(row["published"]),
         "mark": mark,
         "open": "" if hole else open_mark or "",
-        "open_words": OPEN_WORDS.get(told["verdict"], "not decided") if told is not None else "",
+        "open_words": OPEN_WORDS.get(comparison["verdict"], "not decided") if comparison is not None else "",
         "note": note,
         "about": "\n".join(about),
     }
@@ -339,26 +344,30 @@ def _statistics(view: "TableView") -> pd.DataFrame:
     return view.statistics[view.statistics["table"] == view.table["name"]]
 
 
-def _told(table: Mapping, told: Mapping | None) -> list[str]:
+def _comparison_words(table: Mapping, comparison: Mapping | None) -> list[str]:
     """What the statistics say of a cell, in sentences."""
-    if told is None:
+    if comparison is None:
         return []
     said = []
-    if _known(told["ci_low"]) and _known(told["ci_high"]):
-        said.append(f"95% bootstrap interval over queries {told['ci_low']:.4f} to {told['ci_high']:.4f}")
-    if told["verdict"] not in ("", "best") and _known(told["difference"]):
-        words = f"{_signed(told['difference'])} from the best"
-        if told.get("best"):
-            words += f" ({method_title(table, told['best'])})" if isinstance(told["best"], str) else ""
-        if _known(told["difference_low"]) and _known(told["difference_high"]):
-            words += f", interval {_signed(told['difference_low'])} to {_signed(told['difference_high'])}"
-        if _known(told["p_adjusted"]):
-            words += f", adjusted p {_equals(told['p_adjusted'])}"
-        said.append(f"{words}: {told['verdict']}")
-        if told["over_seeds"] == statistics.TOO_FEW and told["verdict"] != statistics.WORSE:
-            known = not pd.isna(told["seeds_needed"])
-            needed = f": about {int(told['seeds_needed'])} would decide" if known else ""
-            said.append(f"{told['over_seeds'].capitalize()} to decide over seeds{needed}")
+    if _known(comparison["ci_low"]) and _known(comparison["ci_high"]):
+        said.append(
+            f"95% bootstrap interval over queries {comparison['ci_low']:.4f} to {comparison['ci_high']:.4f}"
+        )
+    if comparison["verdict"] not in ("", "best") and _known(comparison["difference"]):
+        words = f"{_signed(comparison['difference'])} from the best"
+        if comparison.get("best"):
+            words += (
+                f" ({method_title(table, comparison['best'])})" if isinstance(comparison["best"], str) else ""
+            )
+        if _known(comparison["difference_low"]) and _known(comparison["difference_high"]):
+            words += f", interval {_signed(comparison['difference_low'])} to {_signed(comparison['difference_high'])}"
+        if _known(comparison["p_adjusted"]):
+            words += f", adjusted p {_equals(comparison['p_adjusted'])}"
+        said.append(f"{words}: {comparison['verdict']}")
+        if comparison["over_seeds"] == statistics.TOO_FEW and comparison["verdict"] != statistics.WORSE:
+            known = not pd.isna(comparison["seeds_needed"])
+            needed = f": about {int(comparison['seeds_needed'])} would decide" if known else ""
+            said.append(f"{comparison['over_seeds'].capitalize()} to decide over seeds{needed}")
     return said
 
 

@@ -114,7 +114,7 @@ def view(
     drawn: Mapping[str, str | Path] | None = None,
     gallery_file: str | Path | None = None,
 ):
-    """Everything of a published table that stands on a page, as `page.TableView`; computes no number again.
+    """Everything of a published table that is shown on a page, as `page.TableView`; computes no number again.
 
     drawn: figure -> its SVG file; one that says that there is nothing to draw is left out. None: the figures
     are drawn from the runs. gallery_file: the SVG file of the gallery, its PNG file beside it, or None.

@@ -39,7 +39,7 @@ from reporting.drawing import (
 from reporting.figures import Options
 from reporting.frames import by_cell
 
-# In inches: the least width of a panel with what is between two of them, and room for the y axis.
+# In inches: the least width of a panel with the gap between two of them, and space for the y axis.
 PANEL, BESIDE = 1.3, 0.6
 
 
@@ -80,7 +80,7 @@ def sheet(
 ) -> tuple[Figure, list[list[Axes]]]:
     """A figure with title, lead, legend and sections of equal panels, and the axes of each section.
 
-    In inches: `width` of the figure, `body`, height of a panel; `left` and `right`, room beside a row of
+    In inches: `width` of the figure, `body`, height of a panel; `left` and `right`, space beside a row of
     panels; `between` panels; `above` and `below` each of them for its title and its ticks; `foot`, below the
     last row of a section, for the label of its x axis. Panels fill rows of `columns`.
     """

@@ -113,7 +113,7 @@ def comparisons(
     """Each cell of a table with its interval over queries, and how it compares with the best of its column.
 
     One row per cell, in the order of `frames.tidy`. Columns: table, protocol, metric, method (str); bits,
-    queries, seeds (int; the last two 0 for a hole); floats, NaN where there is none, and words, "" likewise:
+    queries, seeds (int; the last two 0 for a hole); floats, NaN if there is none, and words, "" likewise:
 
     * mean: over seeds and queries. ci_low, ci_high: bootstrap interval over queries of that mean, the seeds
       as they are (`intervals`; `frames.tidy` has the spread over seeds).

@@ -185,7 +185,7 @@ OVERRIDES = {
         {"published": {"x": {"source": "x", "values": [FIGURE | {"notes": "x"}]}}},
         ["published.x.values[0].notes", "mean 'note'"],
     ),
-    "tuning of a hyper-parameter that there is not": (
+    "tuning of a hyper-parameter that does not exist": (
         {"tuning": {"x": TUNING | {"space": {"iteration": [1]}}}},
         ["tuning.x.space.iteration", "mean 'iterations'"],
     ),
@@ -221,7 +221,7 @@ YAML_FILES = {
     ),
     "a zero byte": (b"device: \0\n", "not valid YAML"),
     "a Python object": (b"device: !!python/object/apply:os.getcwd []\n", "line 1: not valid YAML"),
-    "a day that there is not": (b"day: 2020-99-99\n", "not valid YAML"),
+    "a day that does not exist": (b"day: 2020-99-99\n", "not valid YAML"),
 }
 for name, (text, words) in YAML_FILES.items():
 
@@ -233,8 +233,8 @@ for name, (text, words) in YAML_FILES.items():
 
 @case("configuration", "YAML, a table of 0 bytes", "config/tables/mine.yaml: 'blocks' is missing")
 def table_of_nothing(folder):
-    for room in ("config", "methods", "workflow"):
-        (folder / room).symlink_to(ROOT / room)
+    for package in ("config", "methods", "workflow"):
+        (folder / package).symlink_to(ROOT / package)
     (folder / "config").unlink()
     for path in (ROOT / "config").rglob("*.yaml"):
         target = folder / path.relative_to(ROOT)
@@ -645,8 +645,10 @@ def claiming(width, height):
     return bytes(data)
 
 
-case("images", "text", "'a/1.png' is no image of")(lambda folder: of_images(folder, picture(), b"no image"))
-case("images", "0 bytes", "'a/1.png' is no image of")(lambda folder: of_images(folder, picture(), b""))
+case("images", "text", "'a/1.png' is not an image of")(
+    lambda folder: of_images(folder, picture(), b"no image")
+)
+case("images", "0 bytes", "'a/1.png' is not an image of")(lambda folder: of_images(folder, picture(), b""))
 case("images", "cut short", "'a/1.png' cannot be read")(
     lambda folder: of_images(folder, picture(), picture(side=40)[:-400], size=[8, 8])
 )
@@ -758,12 +760,12 @@ def cut(path, end):
 # -- results -----------------------------------------------------------------------------------------------
 
 
-def on_a_full_disk(action, room=600):
-    """The action while no file can grow beyond `room` bytes, which acts like a full disk."""
+def on_a_full_disk(action, limit=600):
+    """The action while no file can grow beyond `limit` bytes, which acts like a full disk."""
 
     def limited():
         before = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (room, before[1]))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
         try:
             return action()
         finally:
@@ -953,7 +955,7 @@ def interrupted_write(folder):
 
 @case("interruptions", "Ctrl-C in a job", "error: interrupted")
 def interrupted_job(folder):
-    """The job waits for a pipe that nobody writes to."""
+    """The job waits for a pipe without a writer."""
     os.mkfifo(folder / "chosen.json")
     arguments = ["--name", "x", "--output", folder / "out.yaml"]
     chosen = [str(folder / "chosen.json")]

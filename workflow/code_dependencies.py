@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def use_this_python(root):
-    """Let jobs, `python -m workflow.scripts.<rule>`, run with this interpreter, from any working directory,
+    """Make jobs, `python -m workflow.scripts.<rule>`, run with this interpreter from any working directory
     and find this checkout's packages before installed ones of the same name (PyPI has a `datasets`)."""
     for variable, first in (("PATH", Path(sys.executable).parent), ("PYTHONPATH", root)):
         known = os.environ.get(variable, "").split(os.pathsep)
@@ -18,17 +18,17 @@ def use_this_python(root):
 def code_files(root, *modules):
     """Source files of modules (as 'tiebench.hamming') and of everything of this project they import.
 
-    What decides a number is an input of its rule: an edit reruns what depends on it, and nothing else.
+    They are inputs of the rules, so that an edit reruns the jobs that depend on it and no others.
     """
     root = Path(root)
-    rooms = {path.parent.name for path in root.glob("*/__init__.py")}
+    packages = {path.parent.name for path in root.glob("*/__init__.py")}
     pending, found = list(modules), {}
     while pending:
         module = pending.pop()
         path = root / (module.replace(".", "/") + ".py")
         if not path.is_file():  # a package: its own code is what its __init__ holds
             path = root / module.replace(".", "/") / "__init__.py"
-        if module in found or module.split(".")[0] not in rooms or not path.is_file():
+        if module in found or module.split(".")[0] not in packages or not path.is_file():
             continue
         found[module] = str(path.relative_to(root))
         pending += _imported_by(path)
@@ -37,7 +37,7 @@ def code_files(root, *modules):
 
 @functools.cache
 def _imported_by(path):
-    """Names that a source file imports. Kept: each job of a table asks for the same few files again."""
+    """Names that a source file imports. Cached: the jobs of a table need the same few files."""
     names = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:

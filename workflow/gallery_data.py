@@ -16,7 +16,7 @@ def collect(cells, dataset_of, settings_of, seed, queries, runs="results/runs"):
 
     cells: [(protocol, method, bits), …]; dataset_of: protocol -> folder of its dataset; settings_of:
     protocol -> {"affinity": …, "picture": shape of the picture that a vector of pixels is, or None};
-    queries: how many, spread evenly over the query set, so that nobody chooses them.
+    queries: how many, spread evenly over the query set, not selected by hand.
     Returns name -> array. For each protocol: "<protocol>/pictures" uint8 (n, h, w, 3), "/queries" int64 (G,),
     places among the pictures, "/run" int64 (2,): bits and seed. For each method, all (G, K):
     "<protocol>/<method>/neighbours", places among the pictures, nearest first, items of one distance in the

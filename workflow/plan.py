@@ -133,7 +133,7 @@ class Plan:
     def __init__(self, configuration):
         self.configuration = configuration
         self.sources = configuration.sources
-        # Every job of a table asks for the same few again.
+        # All jobs of a table call these with the same few arguments.
         for name in (
             "code",
             "cells",
@@ -405,7 +405,7 @@ class Plan:
         cells = self.gallery_cells(table)
         if not cells:
             raise ConfigurationError(
-                f"table {table} has no gallery: the items of its datasets are no pictures"
+                f"table {table} has no gallery: the items of its datasets are not pictures"
             )
         files = []
         for cell in cells:

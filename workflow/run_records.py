@@ -6,7 +6,7 @@ from tiebench.files import filled, read_npz, write_json
 
 
 def read_codes(folder, record, queries, items):
-    """Packed codes of a run, (query, database), if they are those that its run.json tells of.
+    """Packed codes of a run, (query, database), if they match its run.json.
 
     record: its run.json; queries, items: how many codes there must be. Raises ValueError if they are not.
     """
@@ -18,7 +18,7 @@ def read_codes(folder, record, queries, items):
     wanted = (record["bits"], queries, items)
     for mine, its, what in zip(found, wanted, ("bits", "queries", "database items")):
         if mine != its:
-            raise ValueError(f"codes.npz has {mine} {what}, the run has {its}; remove it to train anew")
+            raise ValueError(f"codes.npz has {mine} {what}, the run has {its}; delete it to train again")
     return arrays["query"], arrays["database"]
 
 
@@ -27,7 +27,7 @@ def write_scores(folder, record, scores):
 
     record: its run.json; scores: `tiebench.scoring.Scores`, or None for a run without codes.
     """
-    told = {key: record[key] for key in ("protocol", "method", "bits", "seed", "status", "reason")}
+    identity = {key: record[key] for key in ("protocol", "method", "bits", "seed", "status", "reason")}
     metrics, curves, per_query = {}, {}, {}
     if scores is not None:
         metrics, per_query = scores.means, scores.per_query
@@ -36,10 +36,10 @@ def write_scores(folder, record, scores):
             for kind, values in scores.curves.items()
         }
     with filled(folder) as writing:
-        write_json(writing / "scores.json", told | {"metrics": metrics, "curves": curves})
+        write_json(writing / "scores.json", identity | {"metrics": metrics, "curves": curves})
         with (writing / "per_query.npz").open("wb") as file:
             np.savez(file, **per_query)
-    name = "{protocol}/{method}/{bits} bits/seed {seed}".format(**told)
+    name = "{protocol}/{method}/{bits} bits/seed {seed}".format(**identity)
     if scores is None:
-        return f"{name}: {told['status']}, {told['reason']}"
+        return f"{name}: {identity['status']}, {identity['reason']}"
     return f"{name}: AP_T {metrics['ap']:.4f}, NDCG_T {metrics['ndcg']:.4f}"

@@ -69,7 +69,7 @@ class DistanceLevels(Affinity):
 
     @classmethod
     def make(cls, spec: Mapping, inputs: Inputs) -> "DistanceLevels":
-        """Percentiles are those of MATLAB's prctile (Hazen): the k-th of m sorted distances stands at
+        """Percentiles are those of MATLAB's prctile (Hazen): the k-th of m sorted distances is at
         100 (k - 0.5) / m, with linear interpolation between."""
         features, training = _checked_features(inputs.features, inputs.training)
         percentiles = tuple(float(value) for value in spec["percentiles"])

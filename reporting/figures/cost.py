@@ -35,7 +35,7 @@ from reporting.sheets import Section, label_axes, sheet
 TITLE = "Cost"
 CAPTION = (
     "How to read it. A point is a method at one code length; a line joins the lengths of a method, and "
-    "the large marker is its longest, with the number where there is room. Up is better, left is cheaper: "
+    "the large marker is its longest, with the number where it fits. Up is better, left is cheaper: "
     "the grey steps are the Pareto front, the best score within a number of seconds. Seconds are those "
     "of fitting, at the left, and of encoding everything, at the right, on logarithmic axes; means over "
     "the seeds that have both a score and more than zero seconds. They are of the machines that the runs "
@@ -164,9 +164,9 @@ def _panel(axes: Axes, table: Mapping, name: str, points: Points, scale: tuple) 
 
 
 def _lengths(axes: Axes, points: Points) -> None:
-    """The longest code length of each method beside its point, where there is room for it.
+    """The longest code length of each method beside its point, where it fits.
 
-    Room is free of markers, lines, the edge of the panel and of numbers already there.
+    The space must be free of markers, lines, the edge of the panel and of numbers already there.
     """
     inch = axes.figure.dpi_scale_trans.inverted()
     to_inches = axes.transData + inch

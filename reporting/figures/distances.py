@@ -102,7 +102,7 @@ def _panel(axes: Axes, name: str, rgb: str, both) -> None:
     edges = [distance - 0.5 for distance in range(len(relevant) + 1)]
     high = max(*relevant, *irrelevant)
     axes.set_xlim(edges[0], edges[-1])
-    # Room above the bars for the number.
+    # Space above the bars for the number.
     axes.set_ylim(0, 1.3 * high or 1.0)
     style_axes(
         axes, ticks_between(0, len(relevant) - 1, 4, whole=True), ticks_between(0, 1.1 * high or 1.0, 2)

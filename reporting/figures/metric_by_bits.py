@@ -71,7 +71,7 @@ def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT)
     ]
     left = LABEL + max(room_for(ticks) for _, ticks in scales)
     right = LEADER + label + 0.10
-    # Every code length has room for its number, and a slope is wide enough to be seen.
+    # Every code length has space for its number, and a slope is wide enough to be seen.
     least = max(
         1.4, *((text_width(str(bits), TICK_SIZE) + 0.06) * len(g.bits) for g, _ in found for bits in g.bits)
     )

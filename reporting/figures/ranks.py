@@ -1,4 +1,4 @@
-"""Average ranks, and which cannot be told apart: the critical-difference diagram of Demšar, JMLR 2006."""
+"""Average ranks, and which do not differ significantly: the critical-difference diagram of Demšar, JMLR 2006."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -15,7 +15,7 @@ from reporting.titles import method_title
 TITLE = "Average ranks"
 CAPTION = (
     "How to read it. In each column of the table (a protocol, a metric and a code length) the method with "
-    "the highest mean over seeds has rank 1; a method stands at the mean of its ranks, the best at the left. "
+    "the highest mean over seeds has rank 1; each method is placed at the mean of its ranks, the best at the left. "
     "Thick bars join methods whose ranks differ by less than the critical difference (CD) of Nemenyi's test "
     "at 0.05. The test takes columns for independent, but those that differ only in the code length are not: "
     "read it as a summary of the table, not as evidence. Methods without a score in some column are left out."
@@ -44,7 +44,7 @@ def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT)
     the right, each with its rank, a line of the method's colour leading to its place on the axis. Thick bars
     join each largest set of neighbours whose ranks differ by less than the critical difference, which the
     ruler above the axis shows. The figure is made wider than
-    `options.width` where long names would leave the axis no room.
+    `options.width` if long names would leave no space for the axis.
 
     Artists can be found by their gid: "leader-<method>", "bar-<first method>-<last method>", "ruler".
 
@@ -61,7 +61,7 @@ def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT)
 
 
 def cliques(average_rank: Sequence[float], critical_difference: float) -> list[tuple[int, int]]:
-    """Largest sets of neighbours that cannot be told apart, as (first, last) indices of ascending ranks.
+    """Largest sets of neighbours that do not differ significantly, as (first, last) indices of ascending ranks.
 
     Sets of one, and those inside of another, are left out.
     """
@@ -74,7 +74,7 @@ def cliques(average_rank: Sequence[float], critical_difference: float) -> list[t
 
 
 def _lanes(spans: Sequence[tuple[int, int]]) -> list[int]:
-    """The line that each bar stands on, 0 the upper one: bars that share a method never share a line."""
+    """The line on which each bar is drawn, 0 the upper one: bars that share a method never share a line."""
     ends: dict[int, int] = {}
     lanes = []
     for first, last in spans:
@@ -197,7 +197,7 @@ def _ruler(axes: Axes, start: float, critical_difference: float, step: float, to
 
 
 def _axis(axes: Axes, place: Callable[[float], float], count: int, step: float, top: float) -> None:
-    """Ranks 1 to `count`: a tick for each, a number where there is room."""
+    """Ranks 1 to `count`: a tick for each, a number where it fits."""
     axes.plot([place(1), place(count)], [top, top], color=INK, linewidth=0.8, gid="axis")
     every = next(n for n in (1, 2, 3, 5, 10, count) if step * n >= 0.20)
     for rank in range(1, count + 1):

@@ -146,7 +146,7 @@ def _draw(table: Mapping, wanted: list[Group], runs: Mapping, options: Options) 
 
 
 def _axis(ranges: Iterable[tuple | None], width: float) -> tuple[tuple[float, float], list[float]]:
-    """Limits and ticks of mAP for panels `width` inches wide, with room at the right for a value."""
+    """Limits and ticks of mAP for panels `width` inches wide, with space at the right for a value."""
     known = [entry for entry in ranges if entry is not None]
     low = min((entry[0] for entry in known), default=0.0)
     high = max((entry[2] for entry in known), default=1.0)

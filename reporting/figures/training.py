@@ -205,7 +205,7 @@ def _panel(axes: Axes, protocol: str, method: str, lines: Mapping, colour_of: Ma
             objectives,
             color=colour_of[bits],
             linewidth=0.7,
-            # A single point is no line.
+            # A single point does not make a line.
             marker="o" if len(steps) == 1 else "none",
             markersize=2.5,
             gid="-".join(map(str, ("line", *key))),

@@ -133,7 +133,7 @@ def by_hand():
     try:
         return handwritten.load()
     except handwritten.Unavailable as error:
-        # A C compiler is no requirement: what it is compared with is tested elsewhere, too.
+        # A C compiler is optional: its peers are tested elsewhere as well.
         pytest.skip(str(error))
 
 

@@ -48,7 +48,7 @@ def test_shared_labels_count_beyond_a_byte():
 
 
 def hazen(values: np.ndarray, percentile: float) -> float:
-    """MATLAB's prctile: the k-th of n sorted values stands at 100 (k - 0.5) / n, linear between."""
+    """MATLAB's prctile: the k-th of n sorted values is at 100 (k - 0.5) / n, linear between."""
     values = np.sort(values)
     return float(np.interp(percentile, 100 * (np.arange(1, len(values) + 1) - 0.5) / len(values), values))
 
@@ -88,7 +88,7 @@ def test_distance_levels_against_plain_loops():
 
 
 def test_known_thresholds_on_a_line():
-    """Points 0, 1, 3, 6 (distances 1, 2, 3, 3, 5, 6): the k-th of six stands at 100 (k - 0.5) / 6 percent."""
+    """Points 0, 1, 3, 6 (distances 1, 2, 3, 3, 5, 6): the k-th of six is at 100 (k - 0.5) / 6 percent."""
     points = np.array([[0.0], [1.0], [3.0], [6.0], [100.0], [101.0], [102.5]])
     spec = {"kind": "distance_levels", "percentiles": [75, 50, 25], "levels": [1, 2, 7]}
     affinity = make(spec, None, points, np.array([3, 0, 2, 1]))

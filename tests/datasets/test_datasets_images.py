@@ -22,7 +22,7 @@ def picture(seed: int, height: int = 12, width: int = 9) -> Image.Image:
 
 @pytest.fixture
 def root(tmp_path) -> Path:
-    """Two splits of three classes, JPEG and PNG, as a folder; the files beside them are no part of it."""
+    """Two splits of three classes, JPEG and PNG, as a folder; the files beside them are not part of it."""
     folder = tmp_path / "images"
     for number, (split, name) in enumerate(
         [(split, name) for split in ("train", "test") for name in ("owl", "ant", "bee") for _ in range(3)]
@@ -176,9 +176,9 @@ def test_links_in_a_folder_are_followed_but_not_around(root, tmp_path):
         ({"paths": "{class}"}, r"no file matches paths '\{class\}'.*for example '"),
         ({"paths": "set/{split}/{name}"}, "field {class} is missing"),
         ({"paths": "{clas}/{name}"}, "unknown field 'clas'; did you mean 'class'"),
-        ({"paths": "{class}/{class}"}, "'class' stands there twice"),
-        ({"paths": "/data/{class}/{name}"}, "'' is no component"),
-        ({"paths": "../{class}/{name}"}, "'..' is no component"),
+        ({"paths": "{class}/{class}"}, "'class' is given twice"),
+        ({"paths": "/data/{class}/{name}"}, "'' is not a component"),
+        ({"paths": "../{class}/{name}"}, "'..' is not a component"),
         ({"paths": "set*/{class}/{name}"}, r"neither \* nor"),
         ({"paths": "{class/{name}"}, "neither"),
         ({"paths": 3}, "must be text"),
@@ -237,9 +237,9 @@ def jpeg() -> bytes:
     ("contents", "message"),
     [
         (jpeg()[:900], "image 'set/train/bee/bad.jpg' cannot be read: .*truncated"),
-        (b"", "'set/train/bee/bad.jpg' is no image of .*JPEG"),
-        (b"GIF89a" + bytes(50), "'set/train/bee/bad.jpg' is no image of .*JPEG"),
-        (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", "'set/train/bee/bad.jpg' is no image of"),
+        (b"", "'set/train/bee/bad.jpg' is not an image of .*JPEG"),
+        (b"GIF89a" + bytes(50), "'set/train/bee/bad.jpg' is not an image of .*JPEG"),
+        (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", "'set/train/bee/bad.jpg' is not an image of"),
         (deep(), "'set/train/bee/bad.jpg' cannot be read: its pixels have more than 8 bits"),
     ],
 )
@@ -359,7 +359,7 @@ def test_a_dataset_of_corrupt_images_is_refused(tmp_path):
     for number in range(3):
         (tmp_path / f"in/a/{number}.png").write_bytes(b"no image")
     for size in (None, [4, 4]):
-        with pytest.raises(images.CorruptImagesError, match=r"is no image|cannot be read"):
+        with pytest.raises(images.CorruptImagesError, match=r"is not an image|cannot be read"):
             images.load([tmp_path / "in"], tmp_path, size=size, corrupt="skip")
     with pytest.raises(ValueError, match="option corrupt: unknown value 'skpi'; did you mean 'skip'"):
         images.load([tmp_path / "in"], tmp_path, corrupt="skpi")
@@ -368,7 +368,7 @@ def test_a_dataset_of_corrupt_images_is_refused(tmp_path):
 @pytest.mark.parametrize("orientation", range(10))
 @pytest.mark.parametrize("size", [None, [10, 20]])
 def test_exif_orientation_is_obeyed(orientation, size, tmp_path):
-    """Against Pillow's own exif_transpose; 0 and 9 are no orientations."""
+    """Against Pillow's own exif_transpose; 0 and 9 are not orientations."""
     from PIL import ImageOps
 
     (tmp_path / "in/a").mkdir(parents=True)

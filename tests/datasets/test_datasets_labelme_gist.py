@@ -89,7 +89,7 @@ def matrix(name: str, values: bytes, shape: tuple[int, int]) -> bytes:
 
 
 def test_a_variable_that_is_not_asked_for_is_never_read(tmp_path):
-    """DistLM stands there compressed and broken off after its name: reading any of it would fail."""
+    """DistLM is compressed and truncated after its name: reading any of it would fail."""
     header = b"MATLAB 5.0 MAT-file".ljust(124) + struct.pack("<H", 0x0100) + b"IM"
     values = gist()
     packed = zlib.compress(matrix("DistLM", bytes(8 * 10_000), (100, 100)))

@@ -326,7 +326,7 @@ def test_damaged_small_texts(tmp_path, damage, message):
         ),
         (
             replaced("sea/0001_15.jpg", lambda d: b"GIF89a"),
-            "'Flickr/sea/0001_15.jpg' is no image of JPEG, PNG",
+            "'Flickr/sea/0001_15.jpg' is not an image of JPEG, PNG",
         ),
         (
             lambda f: f | {"copy/sea/0001_15.jpg": b""},

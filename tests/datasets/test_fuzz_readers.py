@@ -247,8 +247,8 @@ def limits():
 
 
 def peak_megabytes():
-    told = re.search(r"^VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
-    return int(told[1]) / 1024
+    peak = re.search(r"^VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
+    return int(peak[1]) / 1024
 
 
 @pytest.fixture(autouse=True)

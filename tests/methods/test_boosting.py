@@ -64,7 +64,7 @@ def test_a_split_has_the_least_gini_impurity_of_all_features_and_thresholds(most
         generator = np.random.default_rng(seed)
         rows = np.sort(generator.choice(40, 25, replace=False))
         pool = generator.permutation(6)
-        weights[generator.random(40) < 0.1] = 0  # examples that weigh nothing are no obstacle
+        weights[generator.random(40) < 0.1] = 0  # examples that weigh nothing do not matter
         feature, threshold = split(levels, rows, codes, weights, pool, tries)
         own_codes, own_weights = codes[rows], weights[rows]
         found = {}

@@ -153,7 +153,7 @@ def test_no_value_of_the_weight_is_better_than_the_one_chosen(seed, scale, ties)
         for value in [*np.linspace(-40, 40, 801), -1e4, 1e4, before[bit, anchor]]:
             trial, sums = codes.copy(), descent.sums[bit] + (value - descent.weights[bit, anchor]) * column
             if np.any((np.abs(sums) < 1e-9) & (column != 0)):
-                continue  # a threshold itself, which is no candidate
+                continue  # a threshold itself, which is not a candidate
             trial[:, bit] = sums > 0
             tried += 1
             assert squares(trial, partners, targets, scale) >= descent.squares

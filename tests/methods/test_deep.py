@@ -214,7 +214,7 @@ class Explosive(DeepHashing):
 
 
 def test_weights_that_end_up_not_finite_are_a_refusal_even_in_the_last_epoch():
-    """One step, from a finite loss to infinite weights: no later loss is there to tell."""
+    """One step, from a finite loss to infinite weights: there is no later loss to detect it."""
     items, labels = vectors()
     with pytest.raises(Refusal, match="not finite"):
         Explosive(bits=2, epochs=1, batch_size=100, learning_rate=1e30).fit(training_set(items, labels))

@@ -161,7 +161,7 @@ def test_what_is_asked_of_the_trees_and_what_they_answer(monkeypatch):
 
 @every_loss
 def test_the_objective_falls_as_bits_are_added(loss):
-    """On classes that trees can tell apart. Not from every bit to the next: four classes can be equally far
+    """On classes that trees can separate. Not from every bit to the next: four classes can be equally far
     from each other with three bits, and not with four."""
     for seed in range(3):
         records = []
@@ -243,7 +243,7 @@ def test_a_training_set_without_both_kinds_of_pairs_is_refused(labels, missing):
 
 
 def test_constant_items_get_one_code():
-    """Nothing tells them apart; that is no failure."""
+    """Nothing separates them; that is not a failure."""
     made = training_set()
     items = np.full((120, 3), 2.0, np.float32)
     codes = fitted(TrainingSet(items, made.affinity, labels=made.labels), bits=3).encode(items)

@@ -467,7 +467,7 @@ def test_a_killed_training_resumes_to_the_same_bytes(method_class, settings, don
 
 
 def test_a_checkpoint_of_another_optimiser_is_not_taken_for_its_own(tmp_path, monkeypatch):
-    """Its name stands for the settings; but a file put there by hand must not pass unnoticed either."""
+    """Its name encodes the settings, but a file copied there by hand must be noticed too."""
     monkeypatch.setattr(_checkpoint, "_SECONDS_BETWEEN", 0.0)
     file = tmp_path / "mark.npz"
 

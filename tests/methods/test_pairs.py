@@ -72,7 +72,7 @@ def test_pairs_are_distinct_true_and_enough_for_everybody(name, similar, dissimi
         available = there.sum(axis=1)
         assert np.all(partners >= np.minimum(available, most))
         assert np.all(partners <= available)
-        # Nobody drew more than was asked for; what others drew comes on top.
+        # No thread drew more than requested; the draws of the others are extra.
         assert np.count_nonzero(chosen) <= np.minimum(available, most).sum()
 
 

@@ -327,7 +327,7 @@ def test_queries_without_a_list_count_nothing():
     found = unpacked(make_lists(training_set, 50, 50, np.random.default_rng(0)))
     assert [query for query, *_ in found] == [1, 2, 3, 5, 6, 7, 8]
     assert [weight for *_, weight in found] == pytest.approx([1 / 7] * 7)
-    # The same with a threshold that nobody reaches.
+    # The same with a threshold that no item reaches.
     found = unpacked(
         make_lists(from_matrix(classes([1, 3, 1, 4]), (0, 1, 2)), 50, 50, np.random.default_rng(0))
     )

@@ -25,7 +25,7 @@ def transform(image, sign):
 
 
 def frequencies(n):
-    """[(row, column, fy, fx)] of an n x n spectrum whose frequency 0 stands in the corner."""
+    """[(row, column, fy, fx)] of an n x n spectrum whose frequency 0 is in the corner."""
     signed = [k if k < n // 2 else k - n for k in range(n)]
     return [(row, column, signed[row], signed[column]) for row in range(n) for column in range(n)]
 

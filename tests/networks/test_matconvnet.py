@@ -351,7 +351,7 @@ WRONG = {
     "no weights": (lambda v: layer(v, "conv1").pop("weights"), ["layer 1 'conv1'", "neither weights"]),
     "three weights": (set_field("conv1", "weights", cell(1.0, 2.0, 3.0)), ["'conv1'", "{filters, biases}"]),
     "no name": (lambda v: layer(v, "conv2").update(name="", type=""), ["layer 5 is of type ''"]),
-    "layer is a number": (lambda v: v["layers"].__setitem__((0, 4), 7.0), ["layer 5 is no struct"]),
+    "layer is a number": (lambda v: v["layers"].__setitem__((0, 4), 7.0), ["layer 5 is not a struct"]),
     "DagNN": (as_struct_array, ["'layers' must be a cell"]),
     "no layers": (lambda v: v.pop("layers"), ["no variable 'layers'", "there is meta"]),
     "average image of the other": (other_average, ["averageImage", "(227, 227, 3)", "(224, 224, 3)"]),

@@ -59,8 +59,8 @@ def killed(items, path, limit, seed=0, rows=ROWS, **options):
 
 def test_features_are_those_of_one_pass(items, tmp_path):
     network = catalogue.make("small", width=16).train()
-    told = []
-    features.extract(network, items, ROWS, tmp_path / "out.npy", BATCH, "cpu", told.append)
+    reports = []
+    features.extract(network, items, ROWS, tmp_path / "out.npy", BATCH, "cpu", reports.append)
     found = np.load(tmp_path / "out.npy")
     assert found.dtype == np.float32 and found.shape == (27, 16)
     assert isinstance(np.load(tmp_path / "out.npy", mmap_mode="r"), np.memmap)
@@ -70,7 +70,7 @@ def test_features_are_those_of_one_pass(items, tmp_path):
     np.testing.assert_allclose(found, expected, atol=1e-5)
     assert network.training
     assert sorted(path.name for path in tmp_path.iterdir()) == ["items.npy", "out.npy"]
-    assert (told[-1]["images"], told[-1]["of"]) == (27, 27) and told[-1]["seconds"] > 0
+    assert (reports[-1]["images"], reports[-1]["of"]) == (27, 27) and reports[-1]["seconds"] > 0
     features.extract(network, items, None, tmp_path / "all.npy", BATCH, "cpu")
     np.testing.assert_allclose(np.load(tmp_path / "all.npy")[ROWS], expected, atol=1e-5)
 
@@ -88,7 +88,7 @@ def test_a_killed_extraction_goes_on_and_gives_the_same_bytes(items, tmp_path):
     assert sorted(file.name for file in tmp_path.iterdir()) == ["items.npy", "out.npy", "whole.npy"]
 
 
-def test_rows_that_no_progress_vouches_for_are_computed_again(items, tmp_path, monkeypatch):
+def test_rows_not_recorded_as_complete_are_computed_again(items, tmp_path, monkeypatch):
     path, shards = tmp_path / "out.npy", []
 
     def killed_at_the_second(target, value):
@@ -121,7 +121,7 @@ def one_pixel(items):
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_what_changes_starts_anew(change, items, tmp_path):
+def test_a_change_restarts_the_extraction(change, items, tmp_path):
     path, fresh = tmp_path / "out.npy", tmp_path / "fresh.npy"
     killed(items, path, 20)
     arguments = CHANGES[change](items, path)
@@ -144,7 +144,7 @@ def test_what_changes_starts_anew(change, items, tmp_path):
         ),
     ],
 )
-def test_damaged_leavings_are_not_gone_on_with(damage, items, tmp_path):
+def test_damaged_partial_files_are_discarded(damage, items, tmp_path):
     path, whole = tmp_path / "out.npy", tmp_path / "whole.npy"
     features.extract(Counted(), items, ROWS, whole, BATCH, "cpu")
     killed(items, path, 20)
@@ -154,7 +154,7 @@ def test_damaged_leavings_are_not_gone_on_with(damage, items, tmp_path):
     assert network.seen == 27 and path.read_bytes() == whole.read_bytes()
 
 
-def test_an_earlier_result_stands_until_the_new_one_is_whole(items, tmp_path):
+def test_an_earlier_result_is_kept_until_the_new_one_is_complete(items, tmp_path):
     path = tmp_path / "out.npy"
     features.extract(Counted(), items, ROWS, path, BATCH, "cpu")
     earlier = path.read_bytes()

@@ -152,12 +152,12 @@ def records():
 
 def view_of(table, these):
     tidy = frames.tidy(table, these, PUBLISHED)
-    told = tidy[["table", "protocol", "metric", "method", "bits", "seeds", "mean"]].copy()
-    told["ci_low"], told["ci_high"] = told["mean"] - 0.01, told["mean"] + 0.01
-    told["best"], told["difference"], told["p_adjusted"] = "talr_ap", -0.1, 0.5
-    told["difference_low"], told["difference_high"] = -0.2, 0.1
-    told["verdict"], told["over_queries"] = "worse over queries", "worse"
-    told["over_seeds"], told["seeds_needed"] = "too few seeds", 5.0
+    compared = tidy[["table", "protocol", "metric", "method", "bits", "seeds", "mean"]].copy()
+    compared["ci_low"], compared["ci_high"] = compared["mean"] - 0.01, compared["mean"] + 0.01
+    compared["best"], compared["difference"], compared["p_adjusted"] = "talr_ap", -0.1, 0.5
+    compared["difference_low"], compared["difference_high"] = -0.2, 0.1
+    compared["verdict"], compared["over_queries"] = "worse over queries", "worse"
+    compared["over_seeds"], compared["seeds_needed"] = "too few seeds", 5.0
     drawn = drawing.render(tie_ranges.draw(table, these), "svg").decode()
     return page.TableView(
         table,
@@ -165,7 +165,7 @@ def view_of(table, these):
         tidy,
         PUBLISHED,
         {"tie_ranges": page.Drawing(tie_ranges.TITLE, tie_ranges.CAPTION, drawn)},
-        told,
+        compared,
         CLAIMS,
         {"quick.csv": frames.to_csv(frames.wide(tidy, table)), "odd ± name.md": "# ±\n\n|a|%20  \n"},
     )
@@ -480,22 +480,22 @@ def test_the_pointer_over_a_chart_shows_its_numbers(opened):
         points = shown.evaluate(f"{chart}.getDatasetMeta(0).data.map(({{x, y}}) => ({{x, y}}))")
         canvas.hover(position=points[min(1, len(points) - 1)])
         shown.wait_for_function(f"{chart}.tooltip.opacity === 1")
-        told = shown.evaluate(f"[{chart}.tooltip.title, {chart}.tooltip.body.flatMap(part => part.lines)]")
-        assert told[1] and (title is None or told[0] == [title])
-    told = shown.evaluate(
+        tooltip = shown.evaluate(f"[{chart}.tooltip.title, {chart}.tooltip.body.flatMap(part => part.lines)]")
+        assert tooltip[1] and (title is None or tooltip[0] == [title])
+    tooltip = shown.evaluate(
         """Chart.getChart(document.querySelector("[data-kind=ranges] canvas")).tooltip.body[0].lines"""
     )
-    assert told == ["AP_T 0.468", "worst order 0.418", "best order 0.498"]
+    assert tooltip == ["AP_T 0.468", "worst order 0.418", "best order 0.498"]
 
 
 def test_the_keyboard_is_enough(opened):
     shown = opened()
-    told = shown.locator("#details")
+    details = shown.locator("#details")
     shown.locator("table.scores thead button").last.focus()
     shown.keyboard.press("Enter")
     assert sorting(shown)[-1] == "descending"
     shown.keyboard.press("Tab")
-    assert told.is_visible() and "95% bootstrap interval" in told.inner_text()
+    assert details.is_visible() and "95% bootstrap interval" in details.inner_text()
     focused = (
         "document.activeElement.closest('tr').dataset.method + document.activeElement.closest('td').cellIndex"
     )
@@ -504,14 +504,14 @@ def test_the_keyboard_is_enough(opened):
     shown.keyboard.press("ArrowDown")
     assert first == "talr_ap1" and shown.evaluate(focused) == "mihash2"
     assert shown.evaluate("document.activeElement.getAttribute('aria-describedby')") == "details"
-    assert "−0.1000 from the best" in told.inner_text()
+    assert "−0.1000 from the best" in details.inner_text()
     shown.keyboard.press("Escape")
-    assert not told.is_visible()
+    assert not details.is_visible()
     shown.keyboard.press("End")
-    assert shown.evaluate(focused) == "mihash5" and told.is_visible()
+    assert shown.evaluate(focused) == "mihash5" and details.is_visible()
     # one stop in a table: the next is outside of it
     shown.keyboard.press("Tab")
-    assert shown.evaluate("!document.activeElement.closest('table')") and not told.is_visible()
+    assert shown.evaluate("!document.activeElement.closest('table')") and not details.is_visible()
     shown.locator("#filter [value=lsh]").focus()
     shown.keyboard.press("Space")
     assert "lsh" not in rows(shown)
@@ -611,5 +611,5 @@ def test_axe_finds_nothing(opened, scheme, name):
         button.click()
     shown.locator("table.scores .value").first.focus()
     found = axe.Axe().run(shown).response["violations"]
-    told = [(rule["id"], rule["impact"], [node["html"] for node in rule["nodes"]]) for rule in found]
-    assert told == []
+    violations = [(rule["id"], rule["impact"], [node["html"] for node in rule["nodes"]]) for rule in found]
+    assert violations == []

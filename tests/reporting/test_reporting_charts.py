@@ -1,4 +1,4 @@
-"""Numbers behind the charts, against values worked out by hand; looks that can be told apart."""
+"""Numbers behind the charts, against values worked out by hand; distinguishable styles."""
 
 import itertools
 import json

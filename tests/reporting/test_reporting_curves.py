@@ -426,7 +426,7 @@ def test_bytes_repeat_in_another_process():
         "        print(hashlib.sha256(drawing.render(figure, kind)).hexdigest())\n"
     )
     here = Path(__file__).parent
-    told = [
+    texts = [
         subprocess.run(
             [sys.executable, "-c", program, str(here), str(here.parents[1])],
             env={"PYTHONHASHSEED": str(seed), "TZ": "UTC" if seed else "Asia/Tokyo"},
@@ -436,7 +436,7 @@ def test_bytes_repeat_in_another_process():
         ).stdout
         for seed in (0, 1)
     ]
-    assert told[0] == told[1] and len(told[0].split()) == 3 * len(NAMES)
+    assert texts[0] == texts[1] and len(texts[0].split()) == 3 * len(NAMES)
 
 
 @pytest.mark.parametrize("module", [metric_by_bits, precision_recall, precision_at, cost])

@@ -298,8 +298,8 @@ def test_ticks_by_hand():
     assert drawing.log_ticks(0.9, 59000) == [1, 10, 100, 1000, 10000]
     assert drawing.log_ticks(1e-6, 1e6, 6) == pytest.approx([1e-6, 1e-3, 1, 1e3, 1e6])
     assert drawing.log_ticks(0.15, 9) == pytest.approx([0.2, 0.5, 1, 2, 5])
-    told = [drawing.tick_text(value) for value in (0, 0.25, -0.5, 999, 1000, 12500, 2e6, 0.1 + 0.2)]
-    assert told == ["0", "0.25", "−0.5", "999", "1k", "12.5k", "2M", "0.3"]
+    texts = [drawing.tick_text(value) for value in (0, 0.25, -0.5, 999, 1000, 12500, 2e6, 0.1 + 0.2)]
+    assert texts == ["0", "0.25", "−0.5", "999", "1k", "12.5k", "2M", "0.3"]
 
 
 def test_text_is_cut_or_wrapped_to_a_width():
@@ -355,7 +355,7 @@ def test_bytes_repeat_in_another_process():
         "    print(hashlib.sha256(drawing.render(figure, kind)).hexdigest())\n"
     )
     here = Path(__file__).parent
-    told = [
+    texts = [
         subprocess.run(
             [sys.executable, "-c", program, str(here), str(here.parents[1])],
             env={"PYTHONHASHSEED": str(seed), "TZ": "UTC" if seed else "Asia/Tokyo"},
@@ -365,7 +365,7 @@ def test_bytes_repeat_in_another_process():
         ).stdout
         for seed in (0, 1)
     ]
-    assert told[0] == told[1] and len(told[0].split()) == 3
+    assert texts[0] == texts[1] and len(texts[0].split()) == 3
 
 
 def test_text_stays_text():

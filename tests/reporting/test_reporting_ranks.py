@@ -1,4 +1,4 @@
-"""The diagram of average ranks: where its artists stand, room for its words, what it refuses."""
+"""The diagram of average ranks: where its artists are, space for its words, what it refuses."""
 
 import itertools
 

@@ -290,11 +290,11 @@ def test_ties_for_best_share_it_and_constant_differences_have_a_p():
     runs += [record("lsh", 12, seed, scores - 0.125) for seed in (0, 1)]
     frame = statistics.comparisons(table(), runs)
     tie, below = row_of(frame, "mihash"), row_of(frame, "lsh")
-    told = ["difference", "difference_low", "difference_high", "p_queries", "p_seeds", "p", "p_adjusted"]
+    columns = ["difference", "difference_low", "difference_high", "p_queries", "p_seeds", "p", "p_adjusted"]
     assert (tie["best"], tie["verdict"], tie["over_queries"]) == ("talr_ap", "best", "")
-    assert tie[told].tolist() == [0, 0, 0, 1, 1, 1, 1]
+    assert tie[columns].tolist() == [0, 0, 0, 1, 1, 1, 1]
     # every query and every seed agree on the difference
-    assert below[told].tolist() == [-0.125, -0.125, -0.125, 0, 0, 0, 0]
+    assert below[columns].tolist() == [-0.125, -0.125, -0.125, 0, 0, 0, 0]
     assert below["verdict"] == "worse"
 
 

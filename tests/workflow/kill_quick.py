@@ -8,10 +8,10 @@ again, and every few seconds something happens to it, chosen at random:
 * kill: SIGKILL to one process of it, the engine, a job or a job's child;
 * kill all: SIGKILL to all of its processes at once, as when a machine dies;
 * terminate, interrupt: SIGTERM or Ctrl-C to the engine;
-* disk full: the file system of results/ has no room left for a while (needs the right to mount a tmpfs).
+* disk full: the file system of results/ is full for a while (needs the right to mount a tmpfs).
 
 Each time the same command is given again. Whenever the table is finished it must have the bytes of the
-undisturbed one; then its results are removed, and it goes on until there were as many kills as asked for.
+undisturbed one; then its results are removed, and it continues until the requested number of kills.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 LEFT_OUT = shutil.ignore_patterns(".git", ".venv", ".snakemake", "results", "resources", "*.pyc")
-ROOM = 128 << 20  # of the file system of results/
+CAPACITY = 128 << 20  # of the file system of results/
 LONGEST = 3600  # seconds that an undisturbed table may take
 
 
@@ -86,7 +86,7 @@ def _harass(checkout, options, draw, kinds, begin):
         finally:
             _end(running)
         if code:
-            print("a table that nobody disturbed failed", file=sys.stderr)
+            print("a table that was not disturbed failed", file=sys.stderr)
             return 1
         found = _tables(checkout)
         if found != expected:
@@ -96,9 +96,9 @@ def _harass(checkout, options, draw, kinds, begin):
         finished += 1
         print(f"    finished, the same bytes ({finished})", flush=True)
         _clear(checkout)
-    told = ", ".join(f"{count} x {kind}" for kind, count in sorted(counts.items()))
+    kinds = ", ".join(f"{count} x {kind}" for kind, count in sorted(counts.items()))
     seconds = time.monotonic() - begin
-    print(f"{counts.total()} kills ({told}), {finished} tables of the same bytes, {seconds:.0f} s")
+    print(f"{counts.total()} kills ({kinds}), {finished} tables of the same bytes, {seconds:.0f} s")
     return 0
 
 
@@ -176,7 +176,7 @@ def _clear(checkout):
 
 def _mount(folder):
     """Whether results/ now is a small file system of its own."""
-    size = f"size={ROOM}"
+    size = f"size={CAPACITY}"
     done = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", size, "tmpfs", folder], capture_output=True, check=False
     )

@@ -67,7 +67,7 @@ def test_a_damaged_file_of_a_run_is_one_line_and_removing_it_makes_it_whole(
     assert laboratory.tables() == prepared.tables()
 
 
-def test_edited_codes_are_scored_anew(laboratory, prepared):
+def test_edited_codes_are_scored_again(laboratory, prepared):
     """Codes that fit, but are others: the scores of those that were there before must not stand."""
     path = run_folder(laboratory) / "codes.npz"
     with np.load(path) as codes:

@@ -59,9 +59,9 @@ def test_the_configuration_of_this_checkout_and_a_user_s_own_are_good():
 
 
 def line_of(overrides):
-    with pytest.raises(ConfigurationError) as told:
+    with pytest.raises(ConfigurationError) as caught:
         load(ROOT, overrides)
-    line = str(told.value)
+    line = str(caught.value)
     assert "\n" not in line
     assert len(line) < 400
     return line
@@ -119,7 +119,7 @@ MISTAKES = {
         changed("protocols", "mine", "runs_per_job", to={"seeds": 0}),
         ["protocols.mine.runs_per_job.seeds", "minimum of 1"],
     ),
-    "lengths of a job that are no list": (
+    "lengths of a job that are not a list": (
         changed("protocols", "mine", "runs_per_job", to={"bits": "all"}),
         ["protocols.mine.runs_per_job.bits", "'all'", "array"],
     ),
@@ -199,7 +199,7 @@ MISTAKES = {
         {"methods": {"itq": {"defaults": {"by_bits": {12: {"iteration": 5}}}}}},
         ["methods.itq.defaults.by_bits.12.iteration", "did you mean 'iterations'"],
     ),
-    "by_bits of what is no length": (
+    "by_bits of something that is not a length": (
         {"methods": {"itq": {"defaults": {"by_bits": {"twelve": {"iterations": 5}}}}}},
         ["methods.itq.defaults.by_bits", "twelve"],
     ),
@@ -207,7 +207,7 @@ MISTAKES = {
         {"methods": {"itq": {"protocols": {"digit": {"iterations": 5}}}}},
         ["methods.itq.protocols.digit", "did you mean 'digits'"],
     ),
-    "hyper-parameters that are no mapping": (
+    "hyper-parameters that are not a mapping": (
         {"methods": {"itq": {"defaults": 5}}},
         ["methods.itq.defaults", "object"],
     ),
@@ -393,7 +393,7 @@ MISTAKES = {
         },
         ["published.mine.source", "other2020"],
     ),
-    "published figure that is no number": (
+    "published figure that is not a number": (
         {
             "published": {
                 "mine": {
@@ -407,15 +407,15 @@ MISTAKES = {
         ["published.mine.values[0].value", "'high'"],
     ),
     # Names become folders and file names, and what a rule's pattern does not match would not be found:
-    "name of a table that is no file name": (
+    "name of a table that is not a file name": (
         {"tables": {"My-Table": TABLE}, "protocols": {"mine": MINE}},
         ["tables.My-Table", "name"],
     ),
-    "name of a protocol that is no folder name": (
+    "name of a protocol that is not a folder name": (
         {"protocols": {"Mine": MINE}},
         ["protocols.Mine", "name"],
     ),
-    "name of a dataset that is no folder name": (
+    "name of a dataset that is not a folder name": (
         {"datasets": {"../mine": {"loader": "digits"}}},
         ["datasets.../mine", "name"],
     ),
@@ -435,9 +435,9 @@ def test_a_mistake_is_one_line_that_names_key_and_remedy(overrides, words):
 
 @pytest.fixture
 def checkout(tmp_path):
-    for room in ("config", "methods", "workflow"):
+    for package in ("config", "methods", "workflow"):
         ignore = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / room, tmp_path / room, ignore=ignore)
+        shutil.copytree(ROOT / package, tmp_path / package, ignore=ignore)
     return tmp_path
 
 
@@ -488,9 +488,9 @@ def test_a_mistake_in_a_file_is_one_line_that_names_the_file(checkout, file, tex
         path.unlink()
     else:
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(ConfigurationError) as told:
+    with pytest.raises(ConfigurationError) as caught:
         load(checkout)
-    line = str(told.value)
+    line = str(caught.value)
     assert "\n" not in line
     assert beginning in line
     assert path.name in line
@@ -515,9 +515,9 @@ IMPOSSIBLE = {
 def test_what_a_dataset_cannot_give_is_one_line_that_names_protocol_and_dataset(change, words):
     absent = {"loader": "features_file", "sources": [{"file": "absent.npz"}]}
     configuration = load(ROOT, {"protocols": {"mine": MINE | change}, "datasets": {"absent": absent}})
-    with pytest.raises(ConfigurationError) as told:
+    with pytest.raises(ConfigurationError) as caught:
         configuration.check_split("mine")
-    line = str(told.value)
+    line = str(caught.value)
     assert "\n" not in line
     for word in [*words, change.get("dataset", "protocol mine on dataset digits")]:
         assert word in line
@@ -557,11 +557,11 @@ def test_a_search_folder_that_does_not_exist_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv("TIEBENCH_RESOURCES", os.pathsep.join(folders))
     dataset = {"loader": "features_file", "sources": [{"file": "absent.npz"}]}
     sources = load(ROOT, {"datasets": {"absent": dataset}}).sources
-    with pytest.raises(ConfigurationError) as told:
+    with pytest.raises(ConfigurationError) as caught:
         sources.of_dataset("absent")
     data, misspelt, file = folders
     assert f"resources/downloads, {data}, {misspelt} (no such folder), {file} (not a folder)" in str(
-        told.value
+        caught.value
     )
     # Also where nothing is missing: a file that is downloaded again may lie in the folder that was meant.
     line = sources.absent_folders()
@@ -836,10 +836,10 @@ def test_code_files_hold_every_module_that_importing_loads(module):
         "files = [getattr(m, '__file__', None) for m in list(sys.modules.values())];"
         "print(*[f for f in files if f and Path(f).is_relative_to(Path.cwd()) and '.venv' not in f])"
     )
-    told = subprocess.run(
+    listed = subprocess.run(
         [sys.executable, "-c", program, module], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    loaded = {str(Path(file).relative_to(ROOT)) for file in told.stdout.split()}
+    loaded = {str(Path(file).relative_to(ROOT)) for file in listed.stdout.split()}
     files = set(code_files(ROOT, module))
     of_packages = {f"{path}/__init__.py" for path in ("methods", "datasets", "tiebench")}
     assert loaded - of_packages - {"tiebench/_version.py"} <= files
@@ -857,7 +857,7 @@ def test_code_files_of_a_method_hold_no_other_method():
 
 
 def test_sources_are_described_before_anything_runs(tmp_path):
-    """check_split reads labels and shapes: what is wrong in a features file is told by its name."""
+    """check_split reads labels and shapes: its errors name a wrong features file."""
     bad = tmp_path / "bad.npz"
     np.savez(bad, X=np.zeros((4, 2)), y=np.zeros(3, int))
     dataset = {"loader": "features_file", "sources": [{"file": str(bad)}]}

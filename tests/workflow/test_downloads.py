@@ -143,11 +143,11 @@ def got(wanted, target, **more):
 
 def refused(wanted, target, **more):
     """The one line of a download that fails."""
-    with pytest.raises(DownloadError) as told:
+    with pytest.raises(DownloadError) as caught:
         got(wanted, target, **more)
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(caught.value)
     assert not target.exists()
-    return str(told.value)
+    return str(caught.value)
 
 
 def files(target):
@@ -169,7 +169,7 @@ def test_a_whole_file_is_stored_checked_and_reported(server, target):
 
 
 RESUMED = {
-    # what tells the version of the file, and If-Range that follows from it
+    # what identifies the version of the file, and If-Range that follows from it
     "ETag": ({"etag": '"one"'}, '"one"'),
     "Last-Modified": (
         {"etag": None, "modified": "Wed, 21 Oct 2015 07:28:00 GMT"},
@@ -190,7 +190,7 @@ UNKNOWN = {"no validator": {"etag": None}, "a weak ETag": {"etag": 'W/"one"'}}
 
 
 @pytest.mark.parametrize("said", UNKNOWN.values(), ids=UNKNOWN.keys())
-def test_what_no_validator_and_no_sum_vouch_for_is_not_put_together(server, target, said):
+def test_parts_without_validator_and_checksum_are_not_joined(server, target, said):
     url = server.give("a", serve(cut=CUT, **said), serve(OTHER, **said))
     got(source(url), target)
     assert target.read_bytes() == OTHER
@@ -198,7 +198,7 @@ def test_what_no_validator_and_no_sum_vouch_for_is_not_put_together(server, targ
 
 
 @pytest.mark.parametrize("said", UNKNOWN.values(), ids=UNKNOWN.keys())
-def test_a_sum_vouches_where_no_validator_does(server, target, said):
+def test_a_checksum_replaces_a_missing_validator(server, target, said):
     got(source(server.give("a", serve(cut=CUT, **said), serve(**said)), sha256=SUM), target)
     assert target.read_bytes() == BODY
     assert server.seen[1:] == [("a", "bytes=100000-", None)]
@@ -357,7 +357,7 @@ def test_what_arrived_before_all_tries_failed_serves_the_next_call(server, targe
     assert files(target) == {"data.bin"}
 
 
-def test_nobody_there_is_one_line(server, target):
+def test_a_server_that_does_not_answer_is_one_line(server, target):
     url = server.give("a", serve())
     server.stop()
     line = refused(source(url), target)
@@ -399,7 +399,7 @@ def test_a_killed_download_is_resumed_by_another_process(server, target):
     while not (partial.exists() and partial.stat().st_size == CUT):
         assert time.monotonic() < deadline and first.poll() is None
         time.sleep(0.02)
-    # Meanwhile nobody else writes there.
+    # Meanwhile no other process writes there.
     assert "another process" in refused(json.loads(wanted), target)
     first.send_signal(signal.SIGKILL)
     first.wait()
@@ -419,7 +419,7 @@ def test_a_process_that_was_killed_at_the_very_end_left_nothing_to_ask_for(serve
     assert server.seen == []
 
 
-def test_a_part_longer_than_the_file_is_begun_anew(server, target):
+def test_a_part_longer_than_the_file_is_downloaded_again(server, target):
     target.parent.mkdir()
     target.with_name("data.bin.partial").write_bytes(BODY + OTHER)
     got(source(server.give("a", serve()), sha256=SUM), target)  # 416 to its first request
@@ -433,9 +433,9 @@ def test_a_file_that_is_there_is_used_or_refused_but_never_written(server, targe
     fetched, _ = got(source(url, sha256=SUM), target)
     assert (fetched.url, fetched.bytes) == (None, 300_000)
     target.write_bytes(OTHER)
-    with pytest.raises(ValueError) as told:
+    with pytest.raises(ValueError) as caught:
         got(source(url, sha256=SUM), target)
-    assert SUM in str(told.value) and hashlib.sha256(OTHER).hexdigest() in str(told.value)
+    assert SUM in str(caught.value) and hashlib.sha256(OTHER).hexdigest() in str(caught.value)
     assert target.read_bytes() == OTHER
     assert server.seen == []
 
@@ -481,7 +481,7 @@ def test_sums_are_computed_once_as_long_as_the_file_stays(tmp_path):
     check(tmp_path, wanted, memory)  # a folder has no sum
 
 
-def test_a_lock_that_nobody_holds_any_more_is_none(server, target):
+def test_a_stale_lock_is_ignored(server, target):
     target.parent.mkdir()
     with target.with_name("data.bin.partial").open("w") as left:
         fcntl.flock(left, fcntl.LOCK_EX)
@@ -518,11 +518,11 @@ MISTAKES = {
 
 @pytest.mark.parametrize(("entry", "words"), MISTAKES.values(), ids=MISTAKES.keys())
 def test_a_mistake_in_a_source_is_one_line(entry, words):
-    with pytest.raises(ConfigurationError) as told:
+    with pytest.raises(ConfigurationError) as caught:
         load(ROOT, {"datasets": {"d": entry}})
-    assert str(told.value).startswith("--configfile: datasets.d.")
+    assert str(caught.value).startswith("--configfile: datasets.d.")
     for word in words:
-        assert word in str(told.value)
+        assert word in str(caught.value)
 
 
 def test_what_will_be_downloaded_has_its_path(tmp_path, monkeypatch):
@@ -630,7 +630,7 @@ def test_wrong_weights_are_refused_by_their_sums(empty_laboratory, tiny):
 
 
 def with_absent(tiny, server):
-    """The tiny table with two datasets and a network that nobody has, and one that will be downloaded."""
+    """The tiny table with two datasets and a network that are missing, and one that will be downloaded."""
     url = server.give("soon.npz", serve())
     tiny["datasets"] |= {
         "lost": dataset({"file": "lost.npz", "instructions": "ask the authors"}, {"file": "lost2.npz"}),

@@ -151,8 +151,8 @@ def test_every_third_party_import_of_the_code_is_asked_for():
 
     own = {path.name for path in ROOT.iterdir() if path.is_dir()} | {"conftest"}
     imported = set()
-    for room in ("datasets", "networks", "tiebench", "reporting", "methods", "workflow"):
-        for path in (ROOT / room).rglob("*.py"):
+    for package in ("datasets", "networks", "tiebench", "reporting", "methods", "workflow"):
+        for path in (ROOT / package).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.Import):
                     imported |= {alias.name.split(".")[0] for alias in node.names}
@@ -162,7 +162,7 @@ def test_every_third_party_import_of_the_code_is_asked_for():
     asked = {canonicalize_name(Requirement(text).name) for text in PROJECT["dependency-groups"]["suite"]}
     for name in tuple(asked):
         asked |= {canonicalize_name(Requirement(text).name) for text in metadata.requires(name) or []}
-    # Torchvision's builds belong to torch's: who has one uses it, its absence is told by networks/.
+    # Torchvision's builds belong to torch's: it is used if it is installed, and networks/ reports its absence.
     foreign = imported - set(sys.stdlib_module_names) - own - {"torchvision"}
     assert {"numpy", "torch", "yaml"} <= foreign
     missing = {

@@ -109,7 +109,7 @@ def test_a_table_of_images_and_a_killed_training_that_goes_on(gallery):
     with np.load(checkpoint) as archive:
         epochs = len(json.loads(archive["progress"].tobytes())["records"])
     done = gallery.made(target, config=CONFIG)
-    assert f"going on after epoch {epochs} of 25" in done.stderr
+    assert f"resuming after epoch {epochs} of 25" in done.stderr
     assert not kept.exists()
     runs = gallery.directory / "results" / "runs"
     lines = (runs / "pictures/talr_ap/8/0/training.jsonl").read_text().splitlines()
@@ -184,10 +184,10 @@ def test_mistakes_end_in_one_line(mistake, tmp_path):
     (section, name, key, value), message = MISTAKES[mistake]
     changed = yaml.safe_load(yaml.safe_dump(CONFIG))
     changed[section][name][key] = value
-    with pytest.raises(ConfigurationError) as told:
+    with pytest.raises(ConfigurationError) as caught:
         load(Path(__file__).parents[2], changed)
-    assert message in str(told.value)
-    assert "\n" not in str(told.value)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 def test_distance_levels_on_images_are_measured_on_the_features(gallery):

@@ -72,7 +72,7 @@ def until(condition, process=None):
 
 
 def processes_in(directory):
-    """Process id -> command line of what runs in a folder (and is no zombie)."""
+    """Process id -> command line of what runs in a folder (and is not a zombie)."""
     found = {}
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
@@ -86,7 +86,7 @@ def processes_in(directory):
 
 
 class Held:
-    """A snakemake, one of whose jobs stands still at the file that HOLD_AT names; ends with the block."""
+    """A snakemake, one of whose jobs waits at the file that HOLD_AT names; ends with the block."""
 
     def __init__(self, laboratory, at, *targets):
         hooks = laboratory.place / "hooks"
@@ -123,7 +123,7 @@ class Held:
     def __exit__(self, *_):
         self.hold.unlink(missing_ok=True)
         if self.process.poll() is None:
-            os.killpg(self.process.pid, signal.SIGKILL)  # a session of its own: nobody else's processes
+            os.killpg(self.process.pid, signal.SIGKILL)  # a session of its own: no other processes
         self.process.communicate()
 
     def ended(self):
@@ -194,7 +194,7 @@ def test_a_killed_job_fails_the_run_and_a_rerun_makes_it_whole(laboratory, prepa
     finishes_with_the_same_bytes(laboratory, prepared)
 
 
-# What is missing when the run starts -> where its job stands when Ctrl-C comes.
+# What is missing when the run starts -> where its job is when Ctrl-C comes.
 INTERRUPTIONS = {
     "in training": (
         ["results/runs/tiny/talr_ap/8", "results/tiny.*"],

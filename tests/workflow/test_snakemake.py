@@ -1,4 +1,4 @@
-"""The real Snakefile, end to end on a tiny table: what it makes, what it makes anew, what it refuses."""
+"""The real Snakefile, end to end on a tiny table: what it makes, what it remakes, what it refuses."""
 
 import copy
 import csv
@@ -59,7 +59,7 @@ def labels(laboratory):
 
 
 def what_ran(before, after):
-    """(method, bits) whose runs were trained, and scored, anew, and other files of results/ now written."""
+    """(method, bits) whose runs were trained, and scored, again, and other files of results/ now written."""
     written = {path for path in after if before.get(path) != after[path]}
     trained, scored, others = set(), set(), set()
     for path in written:
@@ -104,11 +104,16 @@ def test_scores_are_those_of_the_codes(prepared, method, bits, seed):
     with np.load(folder / "codes.npz", allow_pickle=False) as codes:
         affinity = EqualLabels(y[parts.query], y[parts.database])
         expected = score_codes(codes["query"], codes["database"], bits, affinity, at=[10])
-    told = read(folder / "scores.json")
-    assert (told["protocol"], told["method"], told["bits"], told["seed"]) == ("tiny", method, bits, seed)
-    assert told["status"] == "done"
-    assert told["metrics"] == expected.means
-    assert {"ap", "ap_min", "ap_max", "ap@10", "ap@10_min", "ndcg", "ndcg@10_max"} <= told["metrics"].keys()
+    scores = read(folder / "scores.json")
+    assert (scores["protocol"], scores["method"], scores["bits"], scores["seed"]) == (
+        "tiny",
+        method,
+        bits,
+        seed,
+    )
+    assert scores["status"] == "done"
+    assert scores["metrics"] == expected.means
+    assert {"ap", "ap_min", "ap_max", "ap@10", "ap@10_min", "ndcg", "ndcg@10_max"} <= scores["metrics"].keys()
     with np.load(folder / "per_query.npz", allow_pickle=False) as per_query:
         assert set(per_query.files) == set(expected.per_query)
         for name in per_query.files:
@@ -118,32 +123,37 @@ def test_scores_are_those_of_the_codes(prepared, method, bits, seed):
 @every_run
 def test_run_json_says_how_the_run_was_made(prepared, method, bits, seed):
     folder = run_folder(prepared, method, bits, seed)
-    told = read(folder / "run.json")
-    assert (told["protocol"], told["method"], told["bits"], told["seed"]) == ("tiny", method, bits, seed)
-    assert told["status"] == "done"
-    assert told["hyperparameters"] == load_class(method).load(folder).hyperparameters()
+    record = read(folder / "run.json")
+    assert (record["protocol"], record["method"], record["bits"], record["seed"]) == (
+        "tiny",
+        method,
+        bits,
+        seed,
+    )
+    assert record["status"] == "done"
+    assert record["hyperparameters"] == load_class(method).load(folder).hyperparameters()
     if method == "talr_ap":
-        settings = told["hyperparameters"]
+        settings = record["hyperparameters"]
         assert (settings["epochs"], settings["batch_size"], settings["bins"]) == (2, 20, 8)
-        assert "torch" in told["versions"]
-    assert {"python", "numpy"} <= told["versions"].keys()
+        assert "torch" in record["versions"]
+    assert {"python", "numpy"} <= record["versions"].keys()
     resources = prepared.directory / "resources"
     digest = hashlib.sha256()
     for name in ("items.npy", "labels.npy"):
         digest.update((resources / "datasets" / "tiny" / name).read_bytes())
     fingerprints = {"dataset": digest.hexdigest(), "split": split(prepared).fingerprint}
-    assert told["fingerprints"] == fingerprints
-    assert told["device"].startswith("cpu")
-    assert told["seconds"] == pytest.approx(sum(told["seconds_by_part"].values()))
-    assert told["seconds"] > 0
-    assert 20 < told["peak_memory_mb"] < 4000
-    assert "git_commit" in told
-    assert (prepared.directory / told["log"]).is_file()
+    assert record["fingerprints"] == fingerprints
+    assert record["device"].startswith("cpu")
+    assert record["seconds"] == pytest.approx(sum(record["seconds_by_part"].values()))
+    assert record["seconds"] > 0
+    assert 20 < record["peak_memory_mb"] < 4000
+    assert "git_commit" in record
+    assert (prepared.directory / record["log"]).is_file()
 
 
 @pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="the system keeps one peak only")
 def test_each_run_of_a_process_has_its_own_peak_of_memory():
-    """Measured in a process of its own: what one run took and gave back is no part of the next one's peak."""
+    """Measured in a process of its own: what one run took and gave back is not part of the next one's peak."""
     program = (
         "import numpy as np; from workflow.scripts import train_and_encode\n"
         "for megabytes in (0, 400, 0):\n"
@@ -151,10 +161,10 @@ def test_each_run_of_a_process_has_its_own_peak_of_memory():
         "    np.ones(megabytes << 17)\n"
         "    print(train_and_encode._peak_memory_mb())"
     )
-    told = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    before, high, after = map(float, told.stdout.split())
+    before, high, after = map(float, done.stdout.split())
     assert high - before == pytest.approx(400, abs=20)
     assert after - before == pytest.approx(0, abs=20)
 
@@ -215,7 +225,7 @@ def test_every_job_left_a_log(prepared):
                 assert f"tiny/{method}/{bits} bits/seed {seed}" in text
 
 
-# -- what is made anew -------------------------------------------------------------------------------------
+# -- what is remade ----------------------------------------------------------------------------------------
 
 
 def test_a_second_run_has_nothing_to_do_even_after_everything_moved(laboratory, prepared):
@@ -246,7 +256,7 @@ def test_a_new_method_is_a_file_and_a_name_in_a_table(laboratory, prepared, tiny
     assert what_ran(before, laboratory.stamps()) == (new, new, TABLE_FILES)
     old = prepared.tables()["tiny.csv"].splitlines()
     lines = laboratory.tables()["tiny.csv"].splitlines()
-    # A reference like LSH: it stands after it, before the methods that learn.
+    # A reference like LSH: it is placed after it, before the methods that learn.
     assert lines.pop(2).startswith(b"first_values,") and lines == old
     with np.load(run_folder(laboratory, "first_values", 8, 0) / "codes.npz") as codes:
         expected = features(laboratory)[split(laboratory).query][:, :8] > 0
@@ -289,7 +299,7 @@ def test_a_length_or_a_seed_outside_of_the_groups_leaves_finished_runs_alone(lab
         assert NOTHING in laboratory.made("results/more.csv", config=tiny).stderr
 
 
-def test_who_asks_for_less_later_trains_nothing_anew(laboratory, prepared, tiny):
+def test_a_smaller_table_later_trains_nothing_again(laboratory, prepared, tiny):
     tiny["tables"]["tiny"] |= {"seeds": [0], "methods": ["talr_ap"]}
     tiny["tables"]["tiny"]["blocks"][0]["bits"] = [11]
     before = laboratory.stamps()
@@ -303,8 +313,8 @@ def test_who_asks_for_less_later_trains_nothing_anew(laboratory, prepared, tiny)
 def test_a_run_is_the_same_whichever_runs_its_process_made_before(laboratory, prepared, tiny):
     tiny["protocols"]["tiny"]["runs_per_job"] = {"seeds": 1}
     shutil.rmtree(laboratory.directory / "results")
-    told = laboratory.made("results/tiny.csv", config=tiny)
-    assert len(re.findall(r"^Job \d+: tiny: train", told.stderr + told.stdout, re.MULTILINE)) == 8
+    done = laboratory.made("results/tiny.csv", config=tiny)
+    assert len(re.findall(r"^Job \d+: tiny: train", done.stderr + done.stdout, re.MULTILINE)) == 8
     assert laboratory.tables() == prepared.tables()
     for method, bits in CELLS:
         for seed in (0, 1):
@@ -334,8 +344,8 @@ def test_a_database_in_parts_gives_the_same_bytes(laboratory, prepared, tiny, af
             file.unlink()
     tables = laboratory.tables()
     tiny["protocols"]["tiny"]["database_parts"] = 3
-    told = laboratory.made("results/tiny.csv", config=tiny)
-    jobs = re.findall(r"^Job \d+: tiny: (train|count|score)", told.stderr + told.stdout, re.MULTILINE)
+    done = laboratory.made("results/tiny.csv", config=tiny)
+    jobs = re.findall(r"^Job \d+: tiny: (train|count|score)", done.stderr + done.stdout, re.MULTILINE)
     assert jobs.count("count") == 3 * len(runs) and jobs.count("score") == len(runs) and "train" not in jobs
     assert {file: file.read_bytes() for file in whole} == whole
     assert laboratory.tables() == tables
@@ -375,7 +385,7 @@ def test_an_error_is_told_with_its_run_and_leaves_nothing_of_its_job(laboratory,
     assert {path.name for path in run_folder(laboratory, "first_values", 11, 1).iterdir()} == RUN_FILES
 
 
-FIRST_VALUES = '''"""First values: signs of the first features. Nobody, 2020."""
+FIRST_VALUES = '''"""First values: signs of the first features. Anonymous, 2020."""
 
 from methods.base import HashingMethod
 
@@ -420,9 +430,9 @@ EDITS = {
 def test_an_edit_reruns_the_stages_whose_numbers_it_can_change(laboratory, file, expected):
     path = laboratory.checkout / file
     path.write_text(path.read_text() + "\n# an edit\n")
-    told = laboratory.made("results/tiny.csv", options=["--dry-run", "--printshellcmds"])
-    rules = set(re.findall(r"-m workflow\.scripts\.(\w+)", told.stdout + told.stderr))
-    methods = set(re.findall(r"train_and_encode .*?--method (\w+)", told.stdout + told.stderr))
+    done = laboratory.made("results/tiny.csv", options=["--dry-run", "--printshellcmds"])
+    rules = set(re.findall(r"-m workflow\.scripts\.(\w+)", done.stdout + done.stderr))
+    methods = set(re.findall(r"train_and_encode .*?--method (\w+)", done.stdout + done.stderr))
     trains = "train_and_encode" in expected[0]
     assert rules == expected[0]
     assert methods == (expected[1] if trains else set())
@@ -451,8 +461,8 @@ def test_the_report_has_all_its_tables_and_any_figure_can_be_asked_for(laborator
     block = {"protocol": "tiny", "metric": "ndcg", "bits": [8, 11]}
     tiny["tables"]["ndcg"] = tiny["tables"]["tiny"] | {"title": "Gains", "claims": [], "blocks": [block]}
     figures = [f"results/figures/{name}_tiny" for name in ("cost", "training", "gallery")]
-    told = laboratory.made("results/report.html", *[f"{name}.pdf" for name in figures], config=tiny)
-    jobs = re.findall(r"^Job \d+: (\w+)", told.stdout + told.stderr, re.MULTILINE)
+    done = laboratory.made("results/report.html", *[f"{name}.pdf" for name in figures], config=tiny)
+    jobs = re.findall(r"^Job \d+: (\w+)", done.stdout + done.stderr, re.MULTILINE)
     assert sorted(set(jobs)) == ["Figure", "Gallery", "Page", "Table"]
     page = (laboratory.directory / "results/report.html").read_text()
     for words in ("Gains", "TALR-AP is best.", "data:text/csv", "tiny.statistics.csv", "ndcg.tidy.csv"):
@@ -469,13 +479,13 @@ def test_the_report_has_all_its_tables_and_any_figure_can_be_asked_for(laborator
     assert unknown.returncode != 0
 
 
-def test_an_edit_of_a_figure_draws_it_and_pages_anew(laboratory):
+def test_an_edit_of_a_figure_redraws_it_and_its_pages(laboratory):
     targets = ["results/tiny.csv", "results/tiny.html", "results/figures/cost_tiny.pdf"]
     laboratory.made(*targets)
     path = laboratory.checkout / "reporting/figures/cost.py"
     path.write_text(path.read_text() + "\n# an edit\n")
-    told = laboratory.made(*targets, options=["--dry-run", "--printshellcmds"])
-    rules = set(re.findall(r"-m workflow\.scripts\.(\w+)", told.stdout + told.stderr))
+    done = laboratory.made(*targets, options=["--dry-run", "--printshellcmds"])
+    rules = set(re.findall(r"-m workflow\.scripts\.(\w+)", done.stdout + done.stderr))
     assert rules == {"plot_figure", "render_page"}
 
 

@@ -43,7 +43,7 @@ def test_a_variant_is_trained_with_its_own_settings_and_leaves_other_runs_alone(
     assert own | {"epochs": 2} == of_class  # the class's settings for this protocol: batches of 20, 8 bins
     found = rows(laboratory)
     assert len(found) == 3
-    # A training of one epoch is not one of two, and a variant's row is no copy of its class's.
+    # A training of one epoch is not one of two, and a variant's row is not a copy of its class's.
     assert len({tuple(row.values()) for row in found.values()}) == 3
 
 

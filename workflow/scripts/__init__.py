@@ -1,1 +1,1 @@
-"""One adapter per rule, of the rule's name: it reads files, calls a room, and writes files."""
+"""One adapter per rule, with the rule's name: it reads files, calls a package, and writes files."""

@@ -48,7 +48,7 @@ def add_runs(arguments):
 
 @contextmanager
 def named(title):
-    """An error inside the block is told with this title: a job may serve many runs."""
+    """Prefix errors of the block with this title: a job may serve many runs."""
     try:
         yield
     except Exception as error:
@@ -78,7 +78,7 @@ def run(work, arguments):
     log.addHandler(file)
     log.addHandler(terminal)
     log.debug("%s", " ".join(sys.argv))
-    with suppress(OSError):  # an old one left behind misleads nobody: it has its date
+    with suppress(OSError):  # an old one that cannot be deleted is harmless: it has its date
         Path(f"{options.log}.traceback").unlink(missing_ok=True)
     try:
         work(options)
@@ -92,7 +92,7 @@ def run(work, arguments):
             Path(kept).write_text(traceback.format_exc(), encoding="utf-8", errors="backslashreplace")
         titles = "".join(f"{title}: " for title in getattr(error, "__notes__", ()))
         reason = " ".join(str(error).split()) or type(error).__name__
-        if isinstance(error, (ValueError, OSError)):  # what rooms raise for mistakes in data and settings
+        if isinstance(error, (ValueError, OSError)):  # what packages raise for errors in data and settings
             log.error("error: %s%s", titles, reason)
         elif isinstance(error, MemoryError):
             log.error("error: %snot enough memory (%s)", titles, reason)

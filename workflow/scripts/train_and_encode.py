@@ -119,7 +119,7 @@ class _Clock:
 
 
 def _forget_peak_memory():
-    """Let the peak of this process begin anew, where the system can: each run of a process has its own."""
+    """Reset the peak memory of this process, if the system can: each run of a process has its own."""
     from contextlib import suppress
     from pathlib import Path
 
@@ -136,9 +136,9 @@ def _peak_memory_mb():
     from pathlib import Path
 
     with suppress(OSError):  # no Linux: what getrusage says follows
-        told = re.search(r"^VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
-        if told:
-            return int(told[1]) / 2**10
+        peak = re.search(r"^VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
+        if peak:
+            return int(peak[1]) / 2**10
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (2**20 if sys.platform == "darwin" else 2**10)
 
@@ -183,7 +183,7 @@ def _decided_by(method, network, weights):
 
 
 def _checkpoint(run, decisive):
-    """Where a run's training keeps its progress: its name stands for all that decides its result."""
+    """Where a run's training keeps its progress: its name identifies everything that decides its result."""
     import hashlib
     import json
     from pathlib import Path
