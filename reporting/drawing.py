@@ -32,7 +32,7 @@ from reporting.titles import method_title
 from tiebench.files import replaced
 from tiebench.metrics import label
 
-# Markers that are distinguishable at a size of a few points, in the order in which methods without one get them.
+# Markers that are distinguishable when small, in the order in which methods without one get them.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">", "p", "h")
 # Lengths of strokes and gaps in line widths; () is a solid line.
 SOLID, LONG, SHORT, DOTTED, MIXED = (), (6.0, 1.5), (3.0, 1.3), (1.0, 1.2), (5.0, 1.3, 1.0, 1.3)

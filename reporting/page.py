@@ -174,10 +174,10 @@ def _view(view: "TableView", kinds: Sequence[str], colours: Sequence[str]) -> di
     }
 
 
-def _legend(table: Mapping, tidy_frame: pd.DataFrame, told_of: pd.DataFrame) -> str:
+def _legend(table: Mapping, tidy_frame: pd.DataFrame, comparisons: pd.DataFrame) -> str:
     methods = [method for group in groups(table) for method in group.methods]
     words = [dagger_sentence(table, methods), uncoded_sentence(tidy_frame)]
-    words.append(statistics.marks_legend(told_of) if len(told_of) else "")
+    words.append(statistics.marks_legend(comparisons) if len(comparisons) else "")
     return " ".join(filter(None, words))
 
 
@@ -360,7 +360,8 @@ def _comparison_words(table: Mapping, comparison: Mapping | None) -> list[str]:
                 f" ({method_title(table, comparison['best'])})" if isinstance(comparison["best"], str) else ""
             )
         if _known(comparison["difference_low"]) and _known(comparison["difference_high"]):
-            words += f", interval {_signed(comparison['difference_low'])} to {_signed(comparison['difference_high'])}"
+            low, high = _signed(comparison["difference_low"]), _signed(comparison["difference_high"])
+            words += f", interval {low} to {high}"
         if _known(comparison["p_adjusted"]):
             words += f", adjusted p {_equals(comparison['p_adjusted'])}"
         said.append(f"{words}: {comparison['verdict']}")

@@ -1,4 +1,4 @@
-"""The plan: from the configuration to the inputs, settings, groups, priorities and resources of every job.
+"""The plan: from the configuration to the inputs, settings, priorities and resources of every job.
 
 Rules only call it (workflow/rules/common.smk turns its functions into input functions). Functions take
 names, as the wildcards of the rules have them, and return paths relative to the working directory, or
@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 import re
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from datasets import affinity_kinds, split_kinds
 from networks import architecture
 from reporting import figures
 from tiebench.files import write_text
-from tiebench.messages import did_you_mean, nearest
+from tiebench.messages import did_you_mean
 from workflow.code_dependencies import code_files
 from workflow.data_sources import skipped
 from workflow.errors import ConfigurationError
@@ -44,45 +43,6 @@ class Cell:
     protocol: str
     method: str
     bits: int
-
-
-@dataclass(frozen=True)
-class Group:
-    """Runs of one protocol that one process makes, the same for several methods.
-
-    methods: names, ascending; runs: (bits, seed) of each run, ascending; bits: the code lengths that belong
-    together, also those that no table asks for.
-    """
-
-    protocol: str
-    methods: tuple[str, ...]
-    bits: tuple[int, ...]
-    runs: tuple[tuple[int, int], ...]
-
-
-@dataclass(frozen=True)
-class RunJob:
-    """A kind of job that makes or scores runs: what distinguishes its rule from the others of its stage."""
-
-    name: str  # ending of the rule's name
-    protocols: str  # pattern
-    methods: str  # pattern
-    runs: tuple[str, ...]  # <bits>/<seed> of each run
-    together: tuple[int, ...] | None  # code lengths that belong together, where the rule names its own
-    words: str  # its code lengths and seeds, for messages
-    log: str
-
-
-@dataclass(frozen=True)
-class Needs:
-    """What targets ask for: runs as (protocol, method, bits, seed), datasets, and (dataset, network)."""
-
-    runs: frozenset[tuple[str, str, int, int]] = frozenset()
-    datasets: frozenset[str] = frozenset()
-    features: frozenset[tuple[str, str]] = frozenset()
-
-    def __or__(self, other):
-        return Needs(self.runs | other.runs, self.datasets | other.datasets, self.features | other.features)
 
 
 def write_settings(settings, folder=SETTINGS):
@@ -116,15 +76,6 @@ def _strings(value):
     if isinstance(value, dict):
         value = value.values()
     return set().union(*map(_strings, value)) if hasattr(value, "__iter__") else set()
-
-
-def _span(numbers):
-    """First and last of ascending numbers, as 12-48."""
-    return f"{numbers[0]}-{numbers[-1]}" if len(numbers) > 1 else str(numbers[0])
-
-
-def _exist(folder, names):
-    return all(os.path.exists(f"{folder}/{name}") for name in names)  # noqa: PTH110 - thousands of runs
 
 
 class Plan:
@@ -490,72 +441,9 @@ class Plan:
         listed = self.entry("protocols", protocol)["runs_per_job"]["bits"]
         return tuple(sorted(listed)) if bits in listed else (bits,)
 
-    def groups(self):
-        """Each `Group` of two runs or more that the tables ask for; all other runs are jobs of their own.
-
-        What is grouped follows from the protocol's `runs_per_job`, which of these runs are made from all
-        tables: the same whichever table is made, so that a run belongs to one job only.
-        """
-        asked = {}
-        for name, table in self["tables"].items():
-            for cell in self.served_cells(name):
-                bits = self.together(cell.protocol, cell.bits)
-                size = self["protocols"][cell.protocol]["runs_per_job"]["seeds"]
-                for seed in table["seeds"]:
-                    key = (cell.protocol, cell.method, bits, seed // size)
-                    asked.setdefault(key, set()).add((cell.bits, seed))
-        alike = {}
-        for (protocol, method, bits, _), runs in asked.items():
-            if len(runs) > 1:
-                alike.setdefault((protocol, bits, tuple(sorted(runs))), []).append(method)
-        return [
-            Group(protocol, tuple(sorted(methods)), bits, runs)
-            for (protocol, bits, runs), methods in sorted(alike.items())
-        ]
-
     def protocols_in_parts(self):
         """Protocols whose databases are scored in parts."""
         return [name for name, settings in self["protocols"].items() if settings["database_parts"] > 1]
-
-    def run_jobs(self, in_parts=True):
-        """Each group of runs that one process serves, and the job of any run outside of all groups.
-
-        in_parts: also of protocols whose database is scored in parts.
-        """
-        left_out = () if in_parts else self.protocols_in_parts()
-        protocols = [name for name in self["protocols"] if name not in left_out]
-        jobs, grouped, counts = [], [], Counter()
-        for group in self.groups():
-            if group.protocol not in protocols:
-                continue
-            counts[group.protocol] += 1
-            methods = "|".join(group.methods)
-            runs = tuple(f"{bits}/{seed}" for bits, seed in group.runs)
-            lengths, seeds = (sorted(set(values)) for values in zip(*group.runs))
-            noun = "seeds" if len(seeds) > 1 else "seed"
-            grouped.append(f"{group.protocol}/(?:{methods})/(?:{'|'.join(runs)})/")
-            jobs.append(
-                RunJob(
-                    name=f"_{group.protocol}_{counts[group.protocol]}",
-                    protocols=group.protocol,
-                    methods=methods,
-                    runs=runs,
-                    together=group.bits,
-                    words=f"{', '.join(map(str, lengths))} bits, {noun} {', '.join(map(str, seeds))}",
-                    log=f"{_span(lengths)}/{_span(seeds)}",
-                )
-            )
-        outside = f"(?!{'|'.join(grouped)})" if grouped else ""
-        alone = RunJob(
-            name="",
-            protocols=f"{outside}(?:{one_of(protocols)})",
-            methods=NAME,
-            runs=("{bits}/{seed}",),
-            together=None,
-            words="{wildcards.bits} bits, seed {wildcards.seed}",
-            log="{bits}/{seed}",
-        )
-        return [alone, *jobs]
 
     def hyperparameters(self, cell):
         """The method's hyper-parameters for a cell: defaults, then the protocol's, each then by bits.
@@ -704,152 +592,3 @@ class Plan:
 
     def collected_tuning(self, tuning):
         return {"tuning": self.entry("tuning", tuning), "chosen": self.tuning_choices(tuning)}
-
-    # -- targets -------------------------------------------------------------------------------------------
-
-    @functools.cached_property
-    def _results(self):
-        """Patterns of what can be made in results/."""
-        table, figure = "|".join(map(re.escape, TABLE_ENDINGS)), "|".join(map(re.escape, FIGURE_ENDINGS))
-        drawings = one_of([*figures.names(), "gallery"])
-        protocol = f"(?P<protocol>{one_of(self['protocols'])})"
-        return [
-            rf"(?P<table>{NAME})(?:{table})",
-            rf"(?P<page>{NAME})\.html",
-            rf"figures/(?P<paper>tie_ranges)(?:{figure})",
-            rf"figures/(?P<figure>{drawings})_(?P<table>{NAME})(?:{figure})",
-            rf"galleries/(?P<table>{NAME})\.npz",
-            rf"runs/{protocol}/(?P<method>{NAME})/(?P<bits>\d+)/(?P<seed>\d+)/(?:parts/\d+|[a-z_]+)\.[a-z]+",
-            rf"uncoded/{protocol.replace('<protocol>', '<features>')}\.json",
-            rf"tuning/(?P<tuning>{NAME})\.yaml",
-            rf"tuning/(?P<tuning>{NAME})/(?P<method>{NAME})/(?P<bits>\d+)\.(?:csv|json)",
-        ]
-
-    def unknown_results(self):
-        """Pattern of paths below results/ that no rule makes: so that they are refused with the nearest."""
-        known = "|".join(re.sub(r"\?P<\w+>", "?:", pattern) for pattern in self._results)
-        return f"(?!(?:{known})$).+"
-
-    def refuse_unknown(self, unknown):
-        """Raise the ConfigurationError for a path below results/ that no rule makes."""
-        parts = unknown.split("/")
-        if parts[0] == "runs" and len(parts) > 1:
-            self.entry("protocols", parts[1])
-        if parts[0] == "figures" and len(parts) == 2:
-            stem = Path(parts[1]).stem
-            if Path(parts[1]).suffix not in FIGURE_ENDINGS:
-                raise ConfigurationError(
-                    f"results/{unknown}: figures are drawn as {', '.join(FIGURE_ENDINGS)} files only"
-                )
-            known = ["tie_ranges"]
-            for table in self["tables"]:
-                known += [f"{name}_{table}" for name in self.table_figures(table)]
-                known += [f"gallery_{table}"] if self.table_gallery(table) else []
-            raise ConfigurationError(f"there is no figure {stem!r}{did_you_mean(stem, nearest(stem, known))}")
-        known = [f"{table}{ending}" for table in self["tables"] for ending in (*TABLE_ENDINGS, ".html")]
-        known.append("report.html")
-        near = nearest(unknown, known) or sorted(self["tables"])
-        raise ConfigurationError(f"no rule makes results/{unknown}{did_you_mean(unknown, near)}")
-
-    def needs(self, target):
-        """What a target asks for, a `Needs`. Raises ConfigurationError for an unknown name in its path."""
-        path = os.path.normpath(target)
-        if path.startswith("results/"):
-            return self._needs_of_result(path.removeprefix("results/"))
-        if match := re.fullmatch(rf"resources/datasets/({NAME})/.*", path):
-            self.entry("datasets", match[1])
-            return Needs(datasets=frozenset([match[1]]))
-        if match := re.fullmatch(rf"resources/features/({NAME})/({NAME})\.npy", path):
-            return Needs(features=frozenset([match.groups()]))
-        if match := re.fullmatch(rf"resources/protocols/({NAME})/(.*)", path):
-            dataset, network = self.entry("protocols", match[1])["dataset"], self.protocol_network(match[1])
-            if match[2] in SPLIT_FILES or network is None:
-                return Needs(datasets=frozenset([dataset]))
-            return Needs(datasets=frozenset([dataset]), features=frozenset([(dataset, network)]))
-        return Needs()
-
-    def _needs_of_result(self, path):
-        found = next(filter(None, (re.fullmatch(pattern, path) for pattern in self._results)), None)
-        if found is None:
-            return Needs()  # its rule refuses it
-        names = found.groupdict()
-        if "tuning" in names:
-            return self._needs_of_tuning(self.entry("tuning", names["tuning"]))
-        if "seed" in names:
-            run = (names["protocol"], names["method"], int(names["bits"]), int(names["seed"]))
-            return Needs(runs=frozenset([run]))
-        if "features" in names:
-            return self._needs_of_uncoded(names["features"])
-        tables = self.page_tables(names["page"]) if "page" in names else [names.get("table", "figure4")]
-        of_runs = Needs(
-            runs=frozenset(
-                (cell.protocol, cell.method, cell.bits, seed)
-                for table in tables
-                for cell in (self.entry("tables", table), self.served_cells(table))[1]
-                for seed in self["tables"][table]["seeds"]
-            )
-        )
-        protocols = [protocol for table in tables for protocol in self.uncoded_protocols(table)]
-        return functools.reduce(Needs.__or__, map(self._needs_of_uncoded, protocols), of_runs)
-
-    def _needs_of_uncoded(self, protocol):
-        if _exist("results/uncoded", [f"{protocol}.json"]):
-            return Needs()
-        return self.needs(f"resources/protocols/{protocol}/features.npy")
-
-    def _needs_of_tuning(self, tuning):
-        # As for a run that does not exist: of seed -1.
-        return Needs(
-            runs=frozenset(
-                (tuning["protocol"], method, tuning["bits"][0], -1) for method in tuning["methods"]
-            )
-        )
-
-    def missing_sources(self, targets):
-        """The one line that says which sources are missing for these targets, or None.
-
-        What exists is not made again, and needs no source: neither runs nor datasets nor features.
-        """
-        missing = self.sources.missing()
-        if not missing:
-            return None
-        asked = functools.reduce(Needs.__or__, map(self.needs, targets), Needs())
-        datasets, features, networks = set(asked.datasets), set(asked.features), set()
-        for protocol, method, bits, seed in asked.runs:
-            folder = f"results/runs/{protocol}/{method}/{bits}/{seed}"
-            trained, scored = _exist(folder, TRAINED), _exist(folder, SCORED)
-            if trained and scored:
-                continue
-            datasets.add(dataset := self["protocols"][protocol]["dataset"])
-            made = trained or _exist(f"resources/protocols/{protocol}", ["features.npy"])
-            if not trained and (network := self.end_to_end(protocol, method)):
-                networks.add(network)
-            elif not made and (network := self.protocol_network(protocol)):
-                features.add((dataset, network))
-        for dataset, network in features:
-            if not _exist(f"resources/features/{dataset}", [f"{network}.npy"]):
-                datasets.add(dataset)
-                networks.add(network)
-        needed = {("datasets", name) for name in datasets if not self._is_made(name)}
-        needed |= {("networks", name) for name in networks}
-        found = [(path, *missing[path, *owner]) for path, *owner in sorted(missing) if tuple(owner) in needed]
-        if len(found) < 2:
-            return found[0][1] if found else None
-        lines = [line for _, line, _ in found]
-        without = [name for _, _, names in found for name in names]
-        if without:
-            lines.append(f"without all of them: {self.sources.how_to_skip(without)}")
-        count = len({path for path, _, _ in found})
-        title = f"{count} files are missing, sought by name in the folders of sources; nothing was run:"
-        return "\n  ".join([title, *lines])
-
-    def _is_made(self, dataset):
-        """Whether a dataset has been made, with the settings that it has now."""
-        folder = Path("resources/datasets", dataset)
-        if not _exist(folder, DATASET_FILES):
-            return False
-        try:
-            card = json.loads((folder / "dataset.json").read_text(encoding="utf-8"))
-        except ValueError:
-            return False
-        return card.get("made_from", self.dataset_settings(dataset)) == self.dataset_settings(dataset)

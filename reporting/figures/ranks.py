@@ -1,4 +1,4 @@
-"""Average ranks, and which do not differ significantly: the critical-difference diagram of Demšar, JMLR 2006."""
+"""Average ranks and their significance: the critical-difference diagram of Demšar, JMLR 2006."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -15,7 +15,7 @@ from reporting.titles import method_title
 TITLE = "Average ranks"
 CAPTION = (
     "How to read it. In each column of the table (a protocol, a metric and a code length) the method with "
-    "the highest mean over seeds has rank 1; each method is placed at the mean of its ranks, the best at the left. "
+    "the highest mean over seeds has rank 1; each method is drawn at its mean rank, the best at the left. "
     "Thick bars join methods whose ranks differ by less than the critical difference (CD) of Nemenyi's test "
     "at 0.05. The test takes columns for independent, but those that differ only in the code length are not: "
     "read it as a summary of the table, not as evidence. Methods without a score in some column are left out."
@@ -61,7 +61,7 @@ def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT)
 
 
 def cliques(average_rank: Sequence[float], critical_difference: float) -> list[tuple[int, int]]:
-    """Largest sets of neighbours that do not differ significantly, as (first, last) indices of ascending ranks.
+    """Largest sets of neighbours without significant difference: (first, last) indices of ascending ranks.
 
     Sets of one, and those inside of another, are left out.
     """

@@ -133,7 +133,7 @@ BAD = {
         "must define one class derived from HashingMethod, found: Good, Better",
     ),
     "unknown supervision": (GOOD.replace('"none"', '"labelled"'), "supervision must be one of"),
-    # Read from the source without importing it: anything but a literal would be replaced by the inherited value.
+    # Read from the source without importing it: a non-literal would be replaced by the inherited value.
     "supervision that is computed": (GOOD.replace('"none"', "str()"), "supervision"),
     "supervision with an annotation": (GOOD.replace("supervision =", "supervision: str ="), "supervision"),
     "unknown family": (GOOD.replace('"unsupervised"', '"triplets"'), "family must be one of"),

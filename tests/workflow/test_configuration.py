@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import yaml
 
-from workflow import configuration_checks
+from workflow import configuration_checks, run_groups
 from workflow.code_dependencies import code_files
 from workflow.configuration import load
 from workflow.errors import ConfigurationError
@@ -771,7 +771,7 @@ def table(seeds, bits, methods=BOTH, protocol="mine"):
 
 def groups(tables, root=ROOT, **protocols):
     """Groups of these protocols, as (protocol, methods, bits, runs)."""
-    found = Plan(load(root, {"protocols": protocols, "tables": tables})).groups()
+    found = run_groups.groups(Plan(load(root, {"protocols": protocols, "tables": tables})))
     return [(g.protocol, g.methods, g.bits, g.runs) for g in found if g.protocol in protocols]
 
 

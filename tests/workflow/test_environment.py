@@ -162,7 +162,7 @@ def test_every_third_party_import_of_the_code_is_asked_for():
     asked = {canonicalize_name(Requirement(text).name) for text in PROJECT["dependency-groups"]["suite"]}
     for name in tuple(asked):
         asked |= {canonicalize_name(Requirement(text).name) for text in metadata.requires(name) or []}
-    # Torchvision's builds belong to torch's: it is used if it is installed, and networks/ reports its absence.
+    # Torchvision's builds belong to torch's: it is used if installed, and networks/ reports its absence.
     foreign = imported - set(sys.stdlib_module_names) - own - {"torchvision"}
     assert {"numpy", "torch", "yaml"} <= foreign
     missing = {

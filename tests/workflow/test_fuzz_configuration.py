@@ -17,6 +17,7 @@ from workflow import configuration, configuration_checks
 from workflow.configuration import Configuration, load
 from workflow.errors import ConfigurationError
 from workflow.plan import Plan
+from workflow.run_groups import groups
 
 ROOT = Path(__file__).parents[2]
 LONGEST = 700  # characters of a line
@@ -185,7 +186,7 @@ def serves(found):
     assert isinstance(found, Configuration)
     json.dumps(found.values, sort_keys=True, allow_nan=False)
     plan = Plan(found)
-    for group in plan.groups():
+    for group in groups(plan):
         assert len(group.runs) > 1
     for table in found["tables"]:
         for cell in plan.cells(table):

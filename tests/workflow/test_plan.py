@@ -7,9 +7,12 @@ from pathlib import Path
 import pytest
 
 from reporting.table_files import ENDINGS
+from workflow import targets
 from workflow.configuration import load
 from workflow.errors import ConfigurationError
-from workflow.plan import SCORED, TABLE_ENDINGS, TRAINED, Cell, Needs, Plan, runs_of, write_settings
+from workflow.plan import SCORED, TABLE_ENDINGS, TRAINED, Cell, Plan, runs_of, write_settings
+from workflow.run_groups import run_jobs
+from workflow.targets import Needs
 
 from conftest import ROOT, TINY  # isort: skip
 
@@ -176,7 +179,7 @@ def test_every_run_belongs_to_one_kind_of_job(plan, tiny):
     of = plan()
     for run in of.table_runs("tiny", ["run.json"]) + of.table_runs("more", ["run.json"]):
         fitting = []
-        for job in of.run_jobs():
+        for job in run_jobs(of):
             runs = [re.escape(one).replace(r"\{bits\}/\{seed\}", r"\d+/\d+") for one in job.runs]
             pattern = rf"results/runs/(?:{job.protocols})/(?:{job.methods})/(?:{'|'.join(runs)})/run\.json"
             # As in Snakemake, where a look-ahead in the first wildcard sees the rest of the path.
@@ -255,15 +258,15 @@ UNKNOWN = {
 
 @pytest.mark.parametrize("target", KNOWN)
 def test_what_rules_make_is_not_refused(plan, target):
-    assert not re.fullmatch(plan().unknown_results(), target.removeprefix("results/"))
+    assert not re.fullmatch(targets.unknown_results(plan()), target.removeprefix("results/"))
 
 
 @pytest.mark.parametrize(("target", "words"), UNKNOWN.items(), ids=UNKNOWN.keys())
 def test_what_no_rule_makes_is_one_line_with_the_nearest_name(plan, target, words):
     path = target.removeprefix("results/")
-    assert re.fullmatch(plan().unknown_results(), path)
+    assert re.fullmatch(targets.unknown_results(plan()), path)
     with pytest.raises(ConfigurationError, match=re.escape(words)) as error:
-        plan().refuse_unknown(path)
+        targets.refuse_unknown(plan(), path)
     assert "\n" not in str(error.value) and len(str(error.value)) < 400
 
 
@@ -273,38 +276,38 @@ def test_targets_say_which_runs_datasets_and_features_they_need(plan):
         ("tiny", m, bits, seed) for m in ("lsh", "talr_ap") for bits in (8, 11) for seed in (0, 1)
     )
     for target in ("tiny.csv", "tiny.html", "figures/tie_ranges_tiny.pdf", "figures/cost_tiny.svg"):
-        assert of.needs(f"results/{target}") == Needs(runs=runs)
+        assert targets.needs(of, f"results/{target}") == Needs(runs=runs)
     run = frozenset([("tiny", "lsh", 8, 0)])
-    assert of.needs("./results/runs/tiny/lsh/8/0/codes.npz") == Needs(runs=run)
-    assert of.needs("resources/protocols/tiny/split.npz") == Needs(datasets=frozenset(["tiny"]))
+    assert targets.needs(of, "./results/runs/tiny/lsh/8/0/codes.npz") == Needs(runs=run)
+    assert targets.needs(of, "resources/protocols/tiny/split.npz") == Needs(datasets=frozenset(["tiny"]))
     features = Needs(frozenset(), frozenset(["cifar10"]), frozenset([("cifar10", "vgg_f")]))
-    assert of.needs("resources/protocols/cifar10_s1/features.npy") == features
-    assert of.needs("elsewhere/x") == Needs()
-    assert {run[0] for run in of.needs("results/figures/tie_ranges.pdf").runs} == {"cifar10_s1"}
+    assert targets.needs(of, "resources/protocols/cifar10_s1/features.npy") == features
+    assert targets.needs(of, "elsewhere/x") == Needs()
+    assert {run[0] for run in targets.needs(of, "results/figures/tie_ranges.pdf").runs} == {"cifar10_s1"}
     with pytest.raises(ConfigurationError, match="did you mean 'tiny'"):
-        of.needs("results/tinny.csv")
+        targets.needs(of, "results/tinny.csv")
 
 
 def test_a_missing_source_is_found_from_the_targets(plan):
-    line = plan().missing_sources(["results/tiny.csv"])
+    line = targets.missing_sources(plan(), ["results/tiny.csv"])
     assert line.startswith("dataset tiny needs tiny.npz, which is not in ") and "\n" not in line
-    assert plan().missing_sources(["resources/datasets/tiny/dataset.json"]) == line
-    assert plan().missing_sources(["results/quick.csv"]) is None
+    assert targets.missing_sources(plan(), ["resources/datasets/tiny/dataset.json"]) == line
+    assert targets.missing_sources(plan(), ["results/quick.csv"]) is None
 
 
 def test_what_has_been_made_needs_no_source(plan, tiny):
     place_table()
     for target in ("tiny.csv", "tiny.html", "figures/tie_ranges_tiny.pdf"):
-        assert plan().missing_sources([f"results/{target}"]) is None
+        assert targets.missing_sources(plan(), [f"results/{target}"]) is None
     tiny["tables"]["tiny"]["seeds"].append(2)
-    assert plan().missing_sources(["results/tiny.csv"])
+    assert targets.missing_sources(plan(), ["results/tiny.csv"])
     files = [f"resources/datasets/tiny/{name}" for name in ("items.npy", "labels.npy", "given_split.npy")]
     place(*files)
-    assert plan().missing_sources(["results/tiny.csv"])
+    assert targets.missing_sources(plan(), ["results/tiny.csv"])
     card = "resources/datasets/tiny/dataset.json"
     for made_from, missing in ((plan().dataset_settings("tiny"), False), ({"loader": "another"}, True)):
         Path(card).write_text(json.dumps({"made_from": made_from}))
-        assert bool(plan().missing_sources(["results/tiny.csv"])) == missing
+        assert bool(targets.missing_sources(plan(), ["results/tiny.csv"])) == missing
 
 
 def test_runs_that_only_have_to_be_scored_need_no_weights(plan):
@@ -313,19 +316,19 @@ def test_runs_that_only_have_to_be_scored_need_no_weights(plan):
     Path("resources/datasets/cifar10/dataset.json").write_text("{}")
     config = {"networks": {"vgg_f": {"weights": {"file": "absent.mat"}}}}
     run = "results/runs/cifar10_s1/{}/12/0/scores.json".format
-    assert plan(config).missing_sources([run("dpsh")]) is None
+    assert targets.missing_sources(plan(config), [run("dpsh")]) is None
     for method in ("dtsh", "bre"):  # trained end to end; sees features that would have to be extracted
-        assert "network vgg_f needs absent.mat" in plan(config).missing_sources([run(method)])
+        assert "network vgg_f needs absent.mat" in targets.missing_sources(plan(config), [run(method)])
     place("resources/features/cifar10/vgg_f.npy")
-    assert plan(config).missing_sources([run("bre")]) is None
-    assert plan(config).missing_sources([run("dtsh")])
+    assert targets.missing_sources(plan(config), [run("bre")]) is None
+    assert targets.missing_sources(plan(config), [run("dtsh")])
 
 
 def test_several_missing_sources_are_listed_together_with_what_skips_them(plan, tiny):
     tiny["datasets"]["gone"] = {"loader": "features_file", "sources": [{"file": "a.npz"}, {"file": "b.npz"}]}
     tiny["protocols"]["gone"] = TINY["protocols"]["tiny"] | {"dataset": "gone"}
     tiny["tables"]["tiny"]["blocks"].append({"protocol": "gone", "metric": "ap", "bits": [8]})
-    title, *lines, last = plan().missing_sources(["results/tiny.csv"]).split("\n  ")
+    title, *lines, last = targets.missing_sources(plan(), ["results/tiny.csv"]).split("\n  ")
     assert title.startswith("3 files are missing, ")
     assert [re.match(r"dataset (\w+) needs (\S+),", line).groups() for line in lines] == [
         ("gone", "a.npz"),
@@ -339,4 +342,4 @@ def test_cells_that_no_method_can_serve_have_no_runs(plan, tiny):
     tiny["skip"] = ["tiny"]
     assert plan().served_cells("tiny") == ()
     assert plan().cells("tiny")[0] == Cell("tiny", "lsh", 8)
-    assert plan().missing_sources(["results/tiny.csv"]) is None
+    assert targets.missing_sources(plan(), ["results/tiny.csv"]) is None

@@ -153,7 +153,7 @@ def test_run_json_says_how_the_run_was_made(prepared, method, bits, seed):
 
 @pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="the system keeps one peak only")
 def test_each_run_of_a_process_has_its_own_peak_of_memory():
-    """Measured in a process of its own: what one run took and gave back is not part of the next one's peak."""
+    """Measured in a separate process: memory that one run has freed is not part of the next one's peak."""
     program = (
         "import numpy as np; from workflow.scripts import train_and_encode\n"
         "for megabytes in (0, 400, 0):\n"

@@ -1,4 +1,4 @@
-# The configuration and its plan, and what turns functions of workflow/plan.py into input functions of rules.
+# The configuration and its plan, and what turns its functions into input functions of rules.
 
 import functools
 import inspect
@@ -11,11 +11,13 @@ ROOT = Path(workflow.basedir)
 sys.path.insert(0, str(ROOT))
 
 from reporting import figures
+from workflow import targets
 from workflow.configuration import load
 from workflow.code_dependencies import use_this_python
 from workflow.errors import ConfigurationError
 from workflow.plan import FIGURE_ENDINGS, LOCK, NAME, SCORED, TRAINED
 from workflow.plan import Plan, one_of, runs_of, write_settings
+from workflow.run_groups import run_jobs
 from workflow.yaml_reader import read_settings
 
 use_this_python(ROOT)
@@ -52,7 +54,7 @@ def check_targets():
     rules_given = [workflow.get_rule(name) for name in given if workflow.is_rule(name)]
     files = [name for name in given if not workflow.is_rule(name)]
     files += [file for rule in rules_given for file in rule.input if isinstance(file, str)]
-    if missing := or_exit(PLAN.missing_sources, files):
+    if missing := or_exit(targets.missing_sources, PLAN, files):
         refuse(missing)
 
 

@@ -158,13 +158,13 @@ rule render_page:
 
 rule refuse_unknown_result:
     input:
-        of(PLAN.refuse_unknown),
+        of(targets.refuse_unknown, plan=PLAN),
     output:
         "results/{unknown}",
     log:
         "results/logs/refuse_unknown_result/{unknown}.log",
     wildcard_constraints:
-        unknown=PLAN.unknown_results(),
+        unknown=targets.unknown_results(PLAN),
     conda:
         "../../environment.yml"
     message:

@@ -1,7 +1,7 @@
 # Training sets -> codes: one run per protocol, method, code length and seed. A job makes one run, or a group.
 
 
-for job in PLAN.run_jobs():
+for job in run_jobs(PLAN):
 
     rule:
         name:
