@@ -6,6 +6,7 @@ thuml/DeepHash.
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch.nn.functional import softplus
@@ -39,7 +40,8 @@ class DHN(DeepHashing):
         "quantisation": [1e-3, 1e-2, 1e-1, 1.0],
     }
 
-    learning_rate: float = 0.3
+    learning_rate: float = 1.0
+    schedule: Literal["step", "cosine"] = "cosine"
     epochs: int = 60
     batch_size: int = 128
     quantisation: float = 0.1

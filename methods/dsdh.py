@@ -5,6 +5,7 @@ Li, Sun, He, Tan. Deep Supervised Discrete Hashing. NeurIPS 2017. Read from Tree
 
 from dataclasses import dataclass
 from types import SimpleNamespace
+from typing import Literal
 
 import numpy as np
 import torch
@@ -34,14 +35,16 @@ class DSDH(DeepHashing):
     supervision = "labels"
     family = "pointwise"
     space = {
-        "learning_rate": [0.1, 0.3, 1.0, 3.0, 10.0, 30.0],
+        "learning_rate": [3e-4, 1e-3, 3e-3, 1e-2, 3e-2],
         "weight_decay": [0.0, 1e-6, 1e-5, 1e-4],
         "mu": [1e-3, 1e-2, 1e-1, 1.0],
         "eta": [1e-3, 1e-2, 1e-1, 1.0],
     }
     changing_memory = ("table", "codes")
 
-    learning_rate: float = 3.0
+    optimiser: Literal["sgd", "adam", "adamw", "rmsprop"] = "rmsprop"
+    learning_rate: float = 3e-3
+    momentum: float = 0.0
     weight_decay: float = 1e-5
     epochs: int = 100
     batch_size: int = 128

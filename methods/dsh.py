@@ -27,13 +27,13 @@ class DSH(DeepHashing):
     supervision = "binary"
     family = "pointwise"
     space = {
-        "learning_rate": [1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1],
+        "learning_rate": [3e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0, 3.0],
         "weight_decay": [0.0, 1e-5, 1e-4, 1e-3],
         "margin": [0.5, 1.0, 2.0, 4.0],
         "regularisation": [1e-3, 1e-2, 1e-1],
     }
 
-    learning_rate: float = 0.03
+    learning_rate: float = 0.3
     epochs: int = 60
     margin: float = 2.0
     regularisation: float = 0.01

@@ -14,6 +14,7 @@ import yaml
 from reporting import figures, statistics
 from reporting.records import RUN_COLUMNS, SCORE_COLUMNS
 from workflow.configuration import load
+from workflow.plan import Plan
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "add-a-table.md").read_text(encoding="utf-8")
@@ -34,9 +35,9 @@ def first_cells(text):
 @pytest.mark.parametrize("block", YAML)
 def test_each_block_of_configuration_loads_and_has_cells(block):
     given = yaml.safe_load(block)
-    configuration = load(ROOT, given)
+    plan = Plan(load(ROOT, given))
     for name in given["tables"]:
-        assert list(configuration.cells(name))
+        assert list(plan.cells(name))
 
 
 def test_all_blocks_load_together():

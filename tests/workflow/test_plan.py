@@ -343,3 +343,36 @@ def test_cells_that_no_method_can_serve_have_no_runs(plan, tiny):
     assert plan().served_cells("tiny") == ()
     assert plan().cells("tiny")[0] == Cell("tiny", "lsh", 8)
     assert targets.missing_sources(plan(), ["results/tiny.csv"]) is None
+
+
+# -- features without codes --------------------------------------------------------------------------------
+
+
+def test_scores_of_features_need_the_features_until_they_exist(plan, tiny):
+    for table in (False, True):
+        tiny["tables"]["tiny"]["uncoded"] = table
+        of = plan()
+        assert of.uncoded_files("tiny") == (["results/uncoded/tiny.json"] if table else [])
+        assert of.table_settings("tiny")["uncoded"] == (["tiny"] if table else [])
+        assert targets.needs(of, "results/uncoded/tiny.json") == Needs(datasets=frozenset(["tiny"]))
+        assert targets.needs(of, "results/tiny.csv").datasets == (frozenset(["tiny"]) if table else frozenset())
+    assert targets.needs(of, "results/uncoded/cifar10_s1.json").features == {("cifar10", "vgg_f")}
+    place("results/uncoded/tiny.json")
+    assert targets.needs(of, "results/uncoded/tiny.json") == targets.needs(of, "elsewhere/x")
+    assert not targets.needs(of, "results/tiny.csv").datasets
+
+
+def test_only_features_of_known_protocols_are_results(plan):
+    unknown = re.compile(targets.unknown_results(plan()))
+    assert not unknown.fullmatch("uncoded/tiny.json")
+    assert unknown.fullmatch("uncoded/tinny.json")
+
+
+def test_what_a_method_sees_is_part_of_its_style(plan, tiny):
+    tiny["tables"]["tiny"]["methods"] = ["lsh", "adsh", "adsh_symmetric"]
+    styles = plan().table_settings("tiny")["table"]["styles"]
+    assert {method: style["sees"] for method, style in styles.items()} == {
+        "lsh": "training set",
+        "adsh": "database labels",
+        "adsh_symmetric": "database labels",
+    }
