@@ -355,7 +355,8 @@ def test_scores_of_features_need_the_features_until_they_exist(plan, tiny):
         assert of.uncoded_files("tiny") == (["results/uncoded/tiny.json"] if table else [])
         assert of.table_settings("tiny")["uncoded"] == (["tiny"] if table else [])
         assert targets.needs(of, "results/uncoded/tiny.json") == Needs(datasets=frozenset(["tiny"]))
-        assert targets.needs(of, "results/tiny.csv").datasets == (frozenset(["tiny"]) if table else frozenset())
+        needed = targets.needs(of, "results/tiny.csv")
+        assert needed.datasets == (frozenset(["tiny"]) if table else frozenset())
     assert targets.needs(of, "results/uncoded/cifar10_s1.json").features == {("cifar10", "vgg_f")}
     place("results/uncoded/tiny.json")
     assert targets.needs(of, "results/uncoded/tiny.json") == targets.needs(of, "elsewhere/x")
