@@ -38,7 +38,8 @@ class BiHalf(DeepHashing):
 
     gamma: weight of the pull of scores towards their codes. The authors train a linear layer on the fc7
     features of VGG-16, with dropout active on the features, SGD at 1e-4, batches of 32, 300 epochs, a tenth
-    of the rate every 120. Here features have no dropout.
+    of the rate every 120. Here features have no dropout. Of images, the network under the hash head keeps its
+    weights: the features are the target.
     """
 
     title = "BiHalf"
@@ -56,6 +57,7 @@ class BiHalf(DeepHashing):
     learning_rate: float = 0.1
     lr_gamma: float = 0.1
     lr_step_size: int = 24
+    backbone_lr_multiplier: float = 0.0
     epochs: int = 60
     batch_size: int = 64
     gamma: float = 6.0

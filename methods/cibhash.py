@@ -26,7 +26,7 @@ class CIBHash(DeepHashing):
 
     Views of vectors: each value is dropped with probability `view_dropout`, the others are scaled up, and
     normal noise of `view_noise` times the root mean square of the batch's values is added. Views of images
-    are those of horizontal_flip and random_crop; the authors' colour jitter, grey and blur are not made. The
+    are those of horizontal_flip and random_crop, under a network that keeps its weights; the authors' colour jitter, grey and blur are not made. The
     authors train two layers (1,024 hidden units) on frozen features with Adam at 1e-3, batches of 64, 60
     epochs.
     """
@@ -47,6 +47,7 @@ class CIBHash(DeepHashing):
     optimiser: Literal["sgd", "adam", "adamw", "rmsprop"] = "adam"
     learning_rate: float = 1e-3
     weight_decay: float = 0.0
+    backbone_lr_multiplier: float = 0.0
     epochs: int = 60
     batch_size: int = 64
     head: Literal["linear", "mlp"] = "mlp"

@@ -16,7 +16,8 @@ class GreedyHashUnsupervised(DeepHashing):
     `penalty` times the mean of ||u| - 1|^3; b = sgn(u), straight through; x what the hash head is given.
 
     The authors train a linear layer on the fc7 features of VGG-16, with dropout active on the features, SGD
-    at 1e-4, batches of 32, 60 epochs (16 bits: 300). Here features have no dropout.
+    at 1e-4, batches of 32, 60 epochs (16 bits: 300). Here features have no dropout. Of images, the network
+    under the hash head keeps its weights: the features are the target.
     """
 
     title = "GreedyHash (unsupervised)"
@@ -32,6 +33,7 @@ class GreedyHashUnsupervised(DeepHashing):
     }
 
     learning_rate: float = 0.1
+    backbone_lr_multiplier: float = 0.0
     epochs: int = 60
     batch_size: int = 64
     penalty: float = 0.1
