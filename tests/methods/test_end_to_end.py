@@ -116,7 +116,6 @@ def test_images_are_learned_and_the_model_comes_back_from_its_file(name, tmp_pat
     distances = (codes[:, None] != codes).sum(2)
     same = labels[:, None] == labels
     assert distances[same].mean() < distances[~same].mean() - 1 or not supervised
-    assert records[-1]["objective"] < records[0]["objective"] or name == "mdsh"  # gains a term in epoch 9
     method.save(tmp_path)
     assert np.array_equal(load_class(name).load(tmp_path).encode(unseen), codes)
 

@@ -76,7 +76,6 @@ def test_levels_of_distance_of_the_gist_of_images(adapter):
         {"affinity": LEVELS},
         name="p",
         dataset="data",
-        features="protocol/features.npy",
         split="protocol/split.npz",
         output="protocol/affinity.json",
     )

@@ -177,7 +177,7 @@ MISTAKES = {
     ),
     "unknown method in methods": (
         {"methods": {"talr_pa": {}}},
-        ["methods.talr_pa", "did you mean 'talr_ap'", "structhash"],
+        ["methods.talr_pa", "did you mean 'talr_ap'"],
     ),
     "unknown hyper-parameter": (
         {"methods": {"talr_ap": {"defaults": {"learning_rat": 1}}}},

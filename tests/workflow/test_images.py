@@ -88,7 +88,7 @@ def gallery(empty_laboratory):
     return empty_laboratory
 
 
-def test_a_table_of_images_and_a_killed_training_that_goes_on(gallery):
+def test_a_table_of_images_and_a_killed_training_that_resumes(gallery):
     target = "results/pictures.csv"
     process = subprocess.Popen(
         gallery.command(target, config=CONFIG),
