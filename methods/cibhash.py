@@ -26,9 +26,9 @@ class CIBHash(DeepHashing):
 
     Views of vectors: each value is dropped with probability `view_dropout`, the others are scaled up, and
     normal noise of `view_noise` times the root mean square of the batch's values is added. Views of images
-    are those of horizontal_flip and random_crop, under a network that keeps its weights; the authors' colour jitter, grey and blur are not made. The
-    authors train two layers (1,024 hidden units) on frozen features with Adam at 1e-3, batches of 64, 60
-    epochs.
+    are those of horizontal_flip and random_crop, under a network that keeps its weights; the authors' colour
+    jitter, grey and blur are not made. The authors train two layers (1,024 hidden units) on frozen features
+    with Adam at 1e-3, batches of 64, 60 epochs.
     """
 
     title = "CIBHash"

@@ -36,9 +36,7 @@ def run(place, body, *options, **variables):
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options],
         cwd=place,
-        env={
-            key: value for key, value in os.environ.items() if not key.startswith(("PYTEST", "TIEBENCH"))
-        }
+        env={key: value for key, value in os.environ.items() if not key.startswith(("PYTEST", "TIEBENCH"))}
         | variables,
         capture_output=True,
         text=True,
