@@ -28,7 +28,9 @@ class DCH(DeepHashing):
     """
 
     title = "DCH"
-    paper = "https://doi.org/10.1109/CVPR.2018.00134"
+    paper = (
+        "https://openaccess.thecvf.com/content_cvpr_2018/html/Cao_Deep_Cauchy_Hashing_CVPR_2018_paper.html"
+    )
     colour = "#DE77AE"
     marker = "X"
     supervision = "binary"

@@ -27,7 +27,7 @@ class DPN(DeepHashing):
     """
 
     title = "DPN"
-    paper = "https://doi.org/10.24963/ijcai.2020/115"
+    paper = "https://www.ijcai.org/proceedings/2020/115"
     colour = "#E08214"
     marker = "v"
     supervision = "labels"

@@ -21,7 +21,10 @@ class DSH(DeepHashing):
     """
 
     title = "DSH"
-    paper = "https://doi.org/10.1109/CVPR.2016.227"
+    paper = (
+        "https://www.cv-foundation.org/openaccess/content_cvpr_2016/papers/"
+        "Liu_Deep_Supervised_Hashing_CVPR_2016_paper.pdf"
+    )
     colour = "#8C510A"
     marker = "p"
     supervision = "binary"

@@ -1,6 +1,6 @@
 """HyP2: one learned proxy per label, and a margin between items of several labels that share none.
 
-Xu, Chai, Xu, Yuan, Yang, Zhang. HyP2 Loss: Beyond Hypersphere Metric Space for Multi-label Image Retrieval.
+Xu, Chai, Xu, Yuan, Fan, Wang. HyP2 Loss: Beyond Hypersphere Metric Space for Multi-label Image Retrieval.
 ACM MM 2022. Authors' code: JerryXu0129/HyP2-Loss.
 """
 

@@ -1,7 +1,7 @@
 """MDSH: class codes at a guaranteed distance, a softmax over their cosines, and a pull of similar items.
 
-Wang, Pan, Huang, Yan. Deep Hashing with Minimal-Distance-Separated Hash Centers. CVPR 2023. Authors' code:
-Wangld5/Center-Hashing.
+Wang, Pan, Liu, Lai, Yin, Liu. Deep Hashing with Minimal-Distance-Separated Hash Centers. CVPR 2023. Authors'
+code: Wangld5/Center-Hashing.
 """
 
 import copy
@@ -38,7 +38,7 @@ class MDSH(DeepHashing):
     """
 
     title = "MDSH"
-    paper = "https://doi.org/10.1109/CVPR52729.2023.02252"
+    paper = "https://doi.org/10.1109/CVPR52729.2023.02246"
     colour = "#B35806"
     marker = "H"
     supervision = "labels"
