@@ -70,9 +70,9 @@ def table_records(
                 record |= {key: [] if key == "training" else {} for key in also}
                 continue
             folder = Path(runs, protocol, method, str(bits), str(seed))
-            scores = read_json(folder / "scores.json")
+            scores = _of_run(folder, "scores.json")
             record |= {key: scores[key] for key in ("status", "reason", "metrics", "curves")}
-            record["run"] = read_json(folder / "run.json")
+            record["run"] = _of_run(folder, "run.json")
             if "training" in also:
                 record["training"] = _lines(folder / "training.jsonl")
             if "per_query" in also:
@@ -103,6 +103,14 @@ def _lines(path: Path) -> list[dict]:
 
 
 # -- one frame of all scores ----------------------------------------------------------------------
+
+
+def _of_run(folder: Path, name: str) -> dict:
+    """A JSON file of a run; the error for one that was deleted says how to make it again."""
+    path = folder / name
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} does not exist; to make it again: snakemake --cores all -- {path}")
+    return read_json(path)
 
 
 def load_results(

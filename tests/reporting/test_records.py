@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from reporting import load_results
-from reporting.records import published_tables
+from reporting.records import published_settings, published_tables, table_records
 
 TABLE = {
     "name": "small",
@@ -131,6 +131,15 @@ def test_a_missing_run_and_a_missing_score_have_their_reason(folder):
     assert frame["reason"][0].endswith("scores.json does not exist")
     assert frame["reason"][5] == "the run has no score named precision_radius_2"
     assert math.isnan(frame["min"][1])
+
+
+def test_a_deleted_run_under_a_finished_table_says_how_to_make_it_again(folder):
+    path = folder / "results/runs/digits/itq/8/1/scores.json"
+    path.unlink()
+    settings = published_settings("small", folder / "results")
+    with pytest.raises(FileNotFoundError, match="does not exist; to make it again: snakemake") as caught:
+        table_records(settings, folder / "results/runs")
+    assert str(path) in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_an_unknown_table_is_one_line_with_the_nearest_name(folder):
