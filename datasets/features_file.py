@@ -224,20 +224,20 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
         # zipfile raises errors of every kind for a damaged directory.
         if isinstance(error, OSError) and error.filename is not None:
             raise
-        raise ValueError(f"{path}: cut short, damaged or not a .npz file ({_told(error)})") from error
+        raise ValueError(f"{path}: cut short, damaged or not a .npz file ({_text(error)})") from error
     try:
         with archive:
             yield archive
     except DAMAGED_ERRORS as error:
-        raise ValueError(f"{path}: cut short, damaged or not a .npz file ({_told(error)})") from error
+        raise ValueError(f"{path}: cut short, damaged or not a .npz file ({_text(error)})") from error
     except (RuntimeError, NotImplementedError) as error:
         # zipfile raises these for encrypted members and unknown compressions.
         raise ValueError(
-            f"{path}: cannot be read ({_told(error)}); write it with numpy.savez_compressed"
+            f"{path}: cannot be read ({_text(error)}); write it with numpy.savez_compressed"
         ) from error
 
 
-def _told(error: Exception) -> str:
+def _text(error: Exception) -> str:
     """The message of an error as part of one line."""
     return printable(" ".join(str(error).split())) or type(error).__name__
 
@@ -268,7 +268,7 @@ def _array(
             raise
         except Exception as error:
             # A header is Python text, which can be damaged in every way.
-            raise ValueError(f"{path}: array '{name}' is not a plain .npy array ({_told(error)})") from error
+            raise ValueError(f"{path}: array '{name}' is not a plain .npy array ({_text(error)})") from error
         if header.dtype.hasobject:
             raise ValueError(
                 f"{path}: array '{name}' holds pickled Python objects, which are never loaded; "
@@ -291,7 +291,7 @@ def _member(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> IO
         return archive.open(member)
     except (ValueError, OSError) as error:
         # A place beyond the end of the file.
-        raise ValueError(f"{path}: cut short, damaged or not a .npz file ({_told(error)})") from error
+        raise ValueError(f"{path}: cut short, damaged or not a .npz file ({_text(error)})") from error
 
 
 def _read_exactly(stream: IO[bytes], size: int) -> bytes:
@@ -325,7 +325,7 @@ def _decoded(path: Path, name: str, values: np.ndarray) -> np.ndarray:
             values = np.char.decode(values, "utf-8")
         texts = values.ravel().tolist()
     except ValueError as error:
-        raise ValueError(f"{path}: array '{name}' holds bytes that are not text ({_told(error)})") from error
+        raise ValueError(f"{path}: array '{name}' holds bytes that are not text ({_text(error)})") from error
     for place, text in enumerate(texts):
         if not text or not text.isprintable():
             raise ValueError(f"{path}: {name}[{place}] is {_short(ascii(text))}; it must be printable text")

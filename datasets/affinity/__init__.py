@@ -79,6 +79,7 @@ class Affinity:
     @classmethod
     def make(cls, spec: Mapping, inputs: Inputs) -> Self:
         """The affinity of a checked specification. Raises ValueError where the inputs do not fit."""
+        # Abstract: every kind is made and compared with its recorded values by the tests.
         raise NotImplementedError(f"{cls.__name__} does not define make")
 
     def block(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
@@ -87,6 +88,7 @@ class Affinity:
         Each entry depends on its two items alone, not on what else is asked for. Raises ValueError for
         indices that are not 1-D integers (see `indices`), IndexError for items that do not exist.
         """
+        # Abstract: as `make`.
         raise NotImplementedError(f"{type(self).__name__} does not define block")
 
     def scoring(self, query: np.ndarray, database: np.ndarray, keep: bool = False):

@@ -140,8 +140,6 @@ class HashingMethod:
         ]
         return np.concatenate(blocks) if blocks else np.zeros((0, self.bits), bool)
 
-    # A method defines the following itself; conformance tests call all of it on every method.
-
     def learned_codes(self) -> np.ndarray | None:
         """Codes of the training items that training found itself, bool (n, bits), or None.
 
@@ -149,6 +147,8 @@ class HashingMethod:
         scores are then these instead of `encode`'s.
         """
         return None
+
+    # A method defines the following itself; conformance tests call all of it on every method.
 
     def encode_block(self, items: np.ndarray) -> np.ndarray:
         """Codes of at most `ENCODE_ROWS` items: bool (n, bits)."""
