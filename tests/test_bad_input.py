@@ -927,15 +927,15 @@ def interrupted(*_, **__):
     raise KeyboardInterrupt
 
 
-for stage in ("score_codes", "read_codes"):
+for stage in ("tiebench.scoring.score_codes", "tiebench.commands.score.read_codes"):
 
-    @case("interruptions", f"Ctrl-C in {stage}", "error: interrupted")
+    @case("interruptions", f"Ctrl-C in {stage.rpartition('.')[2]}", "error: interrupted")
     def interrupted_program(folder, stage=stage):
         action = scored(npz(folder / "codes.npz", PLAIN), "--per-query", earlier(folder / "out.npz"))
 
         def run():
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(program, stage, interrupted)
+                patch.setattr(stage, interrupted)
                 return action()
 
         return run

@@ -89,7 +89,7 @@ def test_the_table_of_metrics_in_the_documentation_is_the_table_of_the_code():
 
 
 def public_functions():
-    for path in sorted((ROOT / "tiebench").glob("[!_]*.py")):
+    for path in sorted((ROOT / "tiebench").rglob("[!_]*.py")):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             inside = node.body if isinstance(node, ast.ClassDef) else []
             if isinstance(node, ast.ClassDef) and node.name.startswith("_"):

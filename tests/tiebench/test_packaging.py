@@ -42,8 +42,9 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel):
         names = set(archive.namelist())
     information = f"tiebench-{tiebench.__version__}.dist-info"
     assert {name.split("/")[0] for name in names} == {"tiebench", information}
-    sources = {f"tiebench/{path.name}" for path in (ROOT / "tiebench").glob("*.py*")}
-    assert sources > {"tiebench/__init__.py", "tiebench/__init__.pyi"}
+    sources = {path.relative_to(ROOT).as_posix() for path in (ROOT / "tiebench").rglob("*.py*")}
+    sources = {name for name in sources if "__pycache__" not in name}
+    assert sources > {"tiebench/__init__.pyi", "tiebench/commands/score.py"}
     assert {name for name in names if name.startswith("tiebench/")} == sources | {"tiebench/py.typed"}
     assert f"{information}/licenses/LICENSE" in names
 

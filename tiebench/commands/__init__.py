@@ -1,0 +1,50 @@
+"""The commands of `tiebench`, one file each, found by their files: score.py is `tiebench score`.
+
+An underscore in a file's name is a hyphen in the command's. A file has
+
+    HELP          one line for `tiebench --help`
+    DESCRIPTION   what `tiebench COMMAND --help` says first
+    EPILOG        (optional) what it says last
+    OUT_OF_MEMORY (optional) the message where memory runs out
+    add_arguments(parser)       adds the options to an argparse.ArgumentParser
+    run(options, parser) -> int does the work and returns the exit status; `parser.error(text)` refuses a
+                                combination of options, ValueError and OSError become one line
+
+Every file is imported to write `tiebench --help`: import what takes time inside `run`.
+"""
+
+import argparse
+import importlib
+import os
+import pkgutil
+import sys
+from types import ModuleType
+
+
+def names() -> list[str]:
+    """The commands, sorted."""
+    return sorted(module.name.replace("_", "-") for module in pkgutil.iter_modules(__path__))
+
+
+def load(name: str) -> ModuleType:
+    """The file of a command."""
+    return importlib.import_module(f"{__name__}.{name.replace('-', '_')}")
+
+
+def positive(text: str) -> int:
+    """A positive integer from the command line. Raises argparse.ArgumentTypeError."""
+    if not (text.isascii() and text.isdigit() and 0 < int(text) < 2**31):
+        raise argparse.ArgumentTypeError(f"must be a positive integer, not {text!r}")
+    return int(text)
+
+
+def print_text(text: str, status: int = 0) -> int:
+    """Print to standard output: `status`, or 1, with a line on standard error, if that is not possible."""
+    try:
+        print(text, flush=True)
+    except OSError as error:
+        print(f"error: standard output: {error.strerror}", file=sys.stderr)
+        # What is left in the buffer would fail once more at the very end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return status

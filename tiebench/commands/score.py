@@ -1,0 +1,183 @@
+"""`tiebench score`: codes of a file to every metric; also databases in parts."""
+
+import argparse
+import json
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from tiebench import files
+from tiebench.commands import positive, print_text
+from tiebench.exact import AP_AT_NORMALISERS
+from tiebench.metrics import METRICS
+
+if TYPE_CHECKING:  # loading the kernels takes time, and `tiebench --help` counts nothing
+    from tiebench.hamming import EqualLabels, SharedLabels
+
+HELP = "score the codes of a file"
+DESCRIPTION = """\
+Score binary codes with tie-aware ranking metrics and print one JSON object.
+
+FILE.npz holds
+  query, database   unpacked (n, bits) in {0, 1} or {-1, +1}, or packed by numpy.packbits(codes, axis=1):
+                    uint8 (n, ceil(bits/8)), together with the integer `bits`
+  query_labels,     classes (n,), integers or strings: relevant means equal; or 0/1 (n, labels): relevant
+  database_labels   means at least one shared label, and NDCG counts the shared labels
+
+A folder of the same arrays as .npy files is read as well, memory-mapped.
+
+A database too large for one process can be counted in parts, by any number of jobs, and scored from all of
+them; the scores are the same to the last bit:
+
+  tiebench score FOLDER --part 3/16 --histograms part3.npz
+  tiebench score --merge part*.npz --at 1000
+"""
+EPILOG = "metrics: " + ", ".join(METRICS) + "; `tiebench metrics` describes them"
+OUT_OF_MEMORY = "not enough memory: see --part"
+NEEDED = ("query", "database", "query_labels", "database_labels")
+_SAVE_AS_NPZ = (
+    "save the arrays first: numpy.savez('codes.npz', query=..., database=..., query_labels=..., "
+    "database_labels=...)"
+)
+
+
+def read_arrays(file: str) -> dict[str, np.ndarray]:
+    """Name -> array of an .npz file, or, memory-mapped, of a folder of .npy files.
+
+    Raises ValueError for what cannot be scored, OSError for a file that cannot be opened.
+    """
+    names = (*NEEDED, "bits")
+    if Path(file).is_dir():
+        arrays = files.read_folder(file, names)
+    else:
+        if Path(file).is_file() and _is_other_format(file):
+            raise ValueError(f"{file} is not an .npz file; {_SAVE_AS_NPZ}")
+        arrays = files.read_npz(file, names)
+    missing = [name for name in NEEDED if name not in arrays]
+    if missing:
+        raise ValueError(f"{file} lacks {', '.join(missing)}; it holds {', '.join(arrays) or 'none of them'}")
+    for name in NEEDED:
+        if arrays[name].ndim not in (1, 2):
+            raise ValueError(
+                f"{file}: {name} must have one or two dimensions, not shape {arrays[name].shape}"
+            )
+    return arrays
+
+
+def _is_other_format(file):
+    """Whether a file is of another kind than .npz by its name, or an archive that torch.save wrote."""
+    if Path(file).suffix.lower() in (".npz", ""):
+        return False
+    if not zipfile.is_zipfile(file):
+        return True
+    with zipfile.ZipFile(file) as archive:
+        return not any(name.endswith(".npy") for name in archive.namelist())
+
+
+class Codes(NamedTuple):
+    """What a file holds: packed query and database codes, bits, affinity, items of the whole database."""
+
+    query: np.ndarray
+    database: np.ndarray
+    bits: int
+    affinity: "EqualLabels | SharedLabels"
+    items: int
+
+
+def read_codes(file: str, part: int = 1, of: int = 1) -> Codes:
+    """Codes and labels of an .npz file or a folder of .npy files.
+
+    part, of: which part of the database alone. Raises ValueError, one line that names the file.
+    """
+    from tiebench import parts
+    from tiebench.inputs import check_shapes, label_affinity, packed_codes
+
+    arrays = read_arrays(file)
+    query, database, labels = arrays["query"], arrays["database"], arrays["database_labels"]
+    items = len(database)
+    try:
+        check_shapes(query, database, arrays["query_labels"], labels)
+        if of > 1 and items:
+            piece = parts.span(part, of, items)
+            database, labels = database[piece], labels[piece]
+        bits = _bits(arrays["bits"]) if "bits" in arrays else None
+        packed = packed_codes(query, database, bits)
+        return Codes(*packed, label_affinity(arrays["query_labels"], labels), items)
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}") from error
+
+
+def _bits(value):
+    if value.size != 1 or value.dtype.kind not in "iuf" or not float(value.reshape(-1)[0]).is_integer():
+        what = value.reshape(-1)[0] if value.size == 1 else f"{value.dtype} of shape {value.shape}"
+        raise ValueError(f"bits must be one integer, not {what}")
+    return int(value.reshape(-1)[0])
+
+
+def count_part(options: argparse.Namespace) -> None:
+    """Count one part of a database and write its joint histograms."""
+    from tiebench import parts
+    from tiebench.hamming import joint_histograms
+
+    part, of = parts.parse(options.part)
+    codes = read_codes(options.files[0], part, of)
+    histograms = joint_histograms(
+        codes.query, codes.database, codes.bits, codes.affinity, threads=options.threads
+    )
+    mark = parts.fingerprint(codes.query, codes.affinity.query)
+    parts.save(options.histograms, histograms, part, of, codes.items, mark)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("files", metavar="FILE.npz", nargs="+", help="codes and labels; with --merge, parts")
+    parser.add_argument(
+        "--at",
+        metavar="K",
+        type=positive,
+        action="append",
+        default=[],
+        help="also score the first K items; repeat it for several K",
+    )
+    parser.add_argument(
+        "--ap-at-normaliser",
+        choices=AP_AT_NORMALISERS,
+        default="hits",
+        help="what AP@K divides by: relevant items among the first K (hits, the default), min(K, relevant "
+        "items) (min), or all relevant items (relevant)",
+    )
+    parser.add_argument("--per-query", metavar="OUT.npz", help="also write every metric per query")
+    parser.add_argument(
+        "--threads", type=positive, default=1, help="threads that share the queries (default 1)"
+    )
+    parser.add_argument(
+        "--part", metavar="I/N", help="count only part I of N of the database and print no scores"
+    )
+    parser.add_argument("--histograms", metavar="OUT.npz", help="file that --part writes its counts to")
+    parser.add_argument("--merge", action="store_true", help="score from the files that --part wrote")
+
+
+def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    """Print the scores, or write the counts of a part."""
+    if (options.part is None) != (options.histograms is None):
+        parser.error("--part and --histograms go together")
+    if options.merge and options.part is not None:
+        parser.error("--merge takes what --part wrote: give one of them")
+    if len(options.files) > 1 and not options.merge:
+        parser.error(f"one file of codes at a time, not {len(options.files)}")
+    if options.part is not None:
+        count_part(options)
+        return 0
+    from tiebench import parts, scoring
+
+    settings = {"at": tuple(dict.fromkeys(options.at)), "ap_at_normaliser": options.ap_at_normaliser}
+    if options.merge:
+        scores = scoring.score_histograms(parts.load_merged(options.files), **settings)
+    else:
+        codes = read_codes(options.files[0])
+        scores = scoring.score_codes(*codes[:4], threads=options.threads, **settings)
+    if options.per_query:
+        files.write_npz(options.per_query, **scores.per_query)
+    return print_text(json.dumps(scores.means, indent=2))
