@@ -24,6 +24,8 @@ METADATA = (
     "family",
     "end_to_end",
     "space",
+    "common_space",
+    "trainers",
     "sees",
 )
 MARKERS = tuple("osD^v<>Pp*XhHd8")  # of matplotlib: the filled ones
@@ -48,9 +50,16 @@ class MethodMetadata:
     family: str
     end_to_end: bool
     space: Mapping[str, list[Any]]
+    common_space: Mapping[str, list[Any]]
+    trainers: list[Mapping[str, list[Any]]]
     sees: str
     parameters: Mapping[str, str]
     summary: str
+
+    @property
+    def spaces(self) -> list[dict[str, list[Any]]]:
+        """What tuning chooses from: a space for each of `trainers`, whose own values replace the method's."""
+        return [{**self.common_space, **self.space, **trainer} for trainer in self.trainers]
 
 
 @dataclass
@@ -133,13 +142,21 @@ def _problem(values, parameters):
         return f"colour must be '#RRGGBB', not {colour!r}"
     if not (marker is None or marker in MARKERS):
         return f"marker must be one of {' '.join(MARKERS)}, not {marker!r}"
+    if not (isinstance(values["trainers"], list) and values["trainers"]):
+        return f"trainers must be a list of spaces, not {values['trainers']!r}"
+    spaces = [("space", space), ("common_space", values["common_space"])]
+    spaces += [("trainers", trainer) for trainer in values["trainers"]]
+    return next(filter(None, (_problem_of_space(*named, parameters) for named in spaces)), None)
+
+
+def _problem_of_space(attribute, space, parameters):
     if not isinstance(space, dict):
-        return f"space must map hyper-parameters to lists of values, not {space!r}"
+        return f"{attribute} must map hyper-parameters to lists of values, not {space!r}"
     for name, choices in space.items():
         if name not in parameters:
-            return f"space names an unknown hyper-parameter {name!r}{did_you_mean(name, parameters)}"
+            return f"{attribute} names an unknown hyper-parameter {name!r}{did_you_mean(name, parameters)}"
         if not isinstance(choices, list) or not choices:
-            return f"space: {name} must be a list of values, not {choices!r}"
+            return f"{attribute}: {name} must be a list of values, not {choices!r}"
     return None
 
 

@@ -53,7 +53,7 @@ class BRE(HashingMethod):
     supervision = "graded"
     family = "pointwise"
     space = {
-        "anchors": [50, 100, 200, 400],
+        "anchors": [50, 100, 200, 400, 1000],
         "kernel": ["linear", "rbf"],
         "partners": [0.02, 0.05, 0.1],
     }

@@ -38,7 +38,7 @@ class MACHash(HashingMethod):
     supervision = "binary"
     family = "pointwise"
     space = {
-        "C": [0.1, 1.0, 10.0, 100.0],
+        "C": [0.01, 0.03, 0.1, 0.3, 1.0, 10.0, 100.0],
         "mu": [0.03, 0.1, 0.3, 1.0],
         "dissimilar": [100, 200, 500],
     }

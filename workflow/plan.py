@@ -571,13 +571,14 @@ class Plan:
         return self.run_code(self.tuning_protocol(tuning), method)
 
     def tuning_settings(self, tuning, method, bits):
-        """The tuning's entry, with the method's own search space unless it gives one, and the
+        """The tuning's entry, with the method's own search spaces unless it gives one, and the
         hyper-parameters that its trials change."""
         entry = self.entry("tuning", tuning)
-        entry = {"space": dict(self.configuration.metadata(method).space)} | entry
+        own = self.configuration.metadata(method).spaces
+        entry = entry | {"spaces": [entry["space"]] if "space" in entry else own}
         cell = Cell(entry["protocol"], method, int(bits))
         return self._learning(entry["protocol"], method) | {
-            "tuning": {key: entry[key] for key in ("metric", "trials", "seed", "shares", "space")},
+            "tuning": _pick(entry, "metric", "trials", "rungs", "seconds", "seed", "shares", "spaces"),
             "hyperparameters": self.hyperparameters(cell),
         }
 

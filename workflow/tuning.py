@@ -1,35 +1,58 @@
 """Choice of hyper-parameters on a validation part of the training set: queries and database are never seen.
 
-Random search by successive halving, the same trials for every method: each trial is fitted on a part of the
-training set and scored with validation queries against a validation database, both held out from it; the best
-quarter of the trials continues with more partitions and seeds, until one is left.
+Random search by successive halving, the same number of trials for every method: each trial is fitted on a
+part of the training set and scored with validation queries against a validation database, both held out from
+it; the best quarter of the trials continues with more partitions and seeds, until the last rung. The first
+trial is the settings as they are, so that a search does not end below them on the validation parts.
 """
 
-import itertools
+import json
+import math
+import time
+from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 
 from methods.base import Refusal, check_codes, no_exit
+from tiebench.files import write_text
 from tiebench.hamming import AffinityBlocks
 from tiebench.metrics import resolve
 from tiebench.scoring import score_codes
 from workflow.protocol_data import Rows
 
 KEEP = 4  # one in four trials survives a rung
-REPEATS = (1, 3, 8)  # partitions of the training set on which a trial has been scored, rung by rung
 
 
-def draw_trials(space, parameters, trials, seed):
-    """Distinct settings, drawn at random: a list of dicts.
+class TooLong(Exception):
+    """A fit has used more processor seconds than a trial may."""
 
-    space: hyper-parameter -> list of values; those that the method does not have are ignored. All
-    methods draw from the same stream, so that methods with the same parameters get the same trials.
+
+def draw_trials(spaces, parameters, trials, seed):
+    """Distinct settings, drawn at random: a list of dicts, the first of them empty (nothing changed).
+
+    spaces: list of spaces, each hyper-parameter -> list of values; trials take them in turn. Hyper-parameters
+    that the method does not have are ignored. All methods draw from the same stream, so that methods with
+    the same spaces get the same trials. Fewer than `trials` where the spaces hold fewer.
     """
-    names = [name for name in sorted(space) if name in parameters]
-    possible = list(itertools.product(*(range(len(space[name])) for name in names)))
-    rng = np.random.default_rng(seed)
-    chosen = rng.permutation(len(possible))[:trials]
-    return [{name: space[name][place] for name, place in zip(names, possible[index])} for index in chosen]
+    spaces = [{name: space[name] for name in sorted(space) if name in parameters} for space in spaces]
+    drawn = [_settings(space, trials, (seed, place)) for place, space in enumerate(spaces)]
+    chosen = [{}]
+    for step in range(trials):
+        for settings in drawn:
+            if step < len(settings) and settings[step] not in chosen and len(chosen) < trials:
+                chosen.append(settings[step])
+    return chosen
+
+
+def _settings(space, number, key):
+    """Up to `number` distinct settings of one space, in random order."""
+    shape = tuple(len(values) for values in space.values())
+    places = np.random.default_rng(key).permutation(math.prod(shape))[:number]
+    return [
+        {name: values[place] for (name, values), place in zip(space.items(), np.unravel_index(index, shape))}
+        for index in places
+    ]
 
 
 def partition(items, shares, seed):
@@ -42,21 +65,25 @@ def partition(items, shares, seed):
     return np.split(order, edges)
 
 
-def validation_score(method_class, protocol, bits, hyperparameters, metric, shares, repeat):
-    """Score of one trial on one partition; the worst one possible if the method refuses the trial."""
+def validation_score(method_class, protocol, bits, hyperparameters, metric, shares, repeat, seconds=None):
+    """Score of one trial on one partition; the worst one possible if the method refuses the trial.
+
+    seconds: most processor seconds that the fit may take (None: any), or it has the worst score, too. It
+    ends at the next line that the method logs.
+    """
     rows = protocol.split.training
     fit, query, database = (rows[part] for part in partition(len(rows), shares, repeat))
     affinity = protocol.affinity
     # A method that is given the whole database in runs is given the part `fit` here, as every other: what it
     # would see of the validation database are its scores' labels. `learned_codes` are of the items of `fit`,
     # so that the validation database is encoded by `encode`, as the queries.
-    training_set = protocol.training_set(fit)
+    training_set = protocol.training_set(fit, log=_stop_after(seconds))
     method = method_class(bits=bits, seed=repeat, **hyperparameters)
     name = method_class.__module__.rpartition(".")[2]
     with no_exit(name):
         try:
             method.fit(training_set)
-        except Refusal:
+        except (Refusal, TooLong):
             return -np.inf if resolve(metric)[0].higher_is_better else np.inf
         codes = [method.encode(Rows(protocol.items, part)) for part in (query, database)]
     codes = [
@@ -70,21 +97,68 @@ def validation_score(method_class, protocol, bits, hyperparameters, metric, shar
     return score_codes(*codes, bits, blocks, at=at).means[metric]
 
 
-def search(trials, evaluate, report, higher_is_better=True):
+def _stop_after(seconds):
+    """A training set's `log` that raises `TooLong` once this process has used `seconds` more."""
+    begun = time.process_time()
+
+    def log(record):
+        if seconds is not None and time.process_time() - begun > seconds:
+            raise TooLong
+
+    return log
+
+
+def search(trials, evaluate, report, rungs, higher_is_better=True):
     """Successive halving: (index of the best trial, one list of scores per trial).
 
-    evaluate(trial, repeat) -> score; higher_is_better: its direction, that of the metric. Trials that survive
-    a rung keep their scores.
+    evaluate(trial, repeat) -> score; rungs: partitions of the training set on which a trial has been scored,
+    rung by rung; higher_is_better: the metric's direction. Trials that survive a rung keep their scores.
     """
     sign = -1 if higher_is_better else 1
     scores = [[] for _ in trials]
     alive = list(range(len(trials)))
-    for rung, repeats in enumerate(REPEATS):
+    for rung, repeats in enumerate(rungs):
         for place, index in enumerate(alive):
             while len(scores[index]) < repeats:
                 scores[index].append(float(evaluate(trials[index], len(scores[index]))))
             report({"rung": rung + 1, "trial": f"{place + 1}/{len(alive)}", "score": np.mean(scores[index])})
         alive.sort(key=lambda index: (sign * np.mean(scores[index]), index))
-        if rung + 1 < len(REPEATS):
+        if rung + 1 < len(rungs):
             alive = alive[: max(1, len(alive) // KEEP)]
     return alive[0], scores
+
+
+class Evaluated:
+    """evaluate(trial, repeat) -> score, with scores in a file that an interrupted search continues from.
+
+    path: a .jsonl file, whose name identifies what decides the scores.
+    """
+
+    def __init__(self, path, evaluate):
+        self.path, self.evaluate = Path(path), evaluate
+        self.known = {}
+        with suppress(OSError, ValueError):  # none was interrupted, or its last line was cut
+            for line in self.path.read_text(encoding="utf-8").splitlines():
+                record = json.loads(line)
+                self.known[record["trial"]] = record["score"], record["seconds"]
+
+    def __call__(self, trial, repeat):
+        key = _key(trial, repeat)
+        if key not in self.known:
+            begun = time.process_time()
+            score = self.evaluate(trial, repeat)
+            self.known[key] = score, time.process_time() - begun
+            write_text(self.path, "".join(map(_line, self.known, self.known.values())))
+        return self.known[key][0]
+
+    def seconds(self, trial, repeats):
+        """Mean processor seconds of a trial's first `repeats` evaluations."""
+        return float(np.mean([self.known[_key(trial, repeat)][1] for repeat in range(repeats)]))
+
+
+def _key(trial, repeat):
+    return json.dumps([trial, repeat], sort_keys=True)
+
+
+def _line(key, values):
+    return json.dumps({"trial": key, "score": values[0], "seconds": values[1]}) + "\n"

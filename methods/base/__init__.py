@@ -108,6 +108,9 @@ class HashingMethod:
       item and its class) and "unsupervised" (no labels);
     * `end_to_end`: True if it can learn from images, through a network;
     * `space`: what tuning chooses from, hyper-parameter -> list of values (empty: nothing to tune);
+    * `common_space`: the same for hyper-parameters that a base class gives to all of its methods;
+    * `trainers`: list of spaces, of which a trial takes one: its values replace those of `space`, as a
+      learning rate must where another optimiser is chosen;
     * `sees`: what training has access to, "training set" or "database labels" (all items of the database and
       their labels are its training set); tables mark the methods of the latter.
     """
@@ -120,6 +123,8 @@ class HashingMethod:
     family: ClassVar[str] = "unsupervised"
     end_to_end: ClassVar[bool] = False
     space: ClassVar[dict[str, list[Any]]] = {}
+    common_space: ClassVar[dict[str, list[Any]]] = {}
+    trainers: ClassVar[list[dict[str, list[Any]]]] = [{}]
     sees: ClassVar[str] = "training set"
 
     bits: int = 32

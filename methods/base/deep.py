@@ -63,6 +63,15 @@ class DeepHashing(HashingMethod):
     """
 
     end_to_end = True
+    common_space = {
+        "schedule": ["step", "cosine"],
+        "epochs": [60, 120],
+        "batch_size": [64, 128, 256],
+        "head": ["linear", "mlp"],
+        "head_width": [256],
+    }
+    # Adam's steps do not depend on the scale of the loss: one range of rates serves every method.
+    trainers = [{}, {"optimiser": ["adam"], "momentum": [0.9], "learning_rate": [3e-4, 1e-3, 3e-3, 1e-2]}]
 
     learning_rate: float = 0.1
     lr_gamma: float = 0.5

@@ -92,8 +92,19 @@ def test_metadata_that_a_class_does_not_give_are_those_of_the_base_class(write):
     metadata = catalogue(write(good=GOOD))["good"]
     assert metadata.title == "good"
     assert (metadata.paper, metadata.colour, metadata.marker) == (None, None, None)
-    assert metadata.space == {}
+    assert metadata.space == {} and metadata.spaces == [{}]
     assert metadata.sees == "training set"
+
+
+def test_a_trainer_replaces_values_of_the_space_and_the_space_those_that_are_common(write):
+    spaces = """    common_space = {"strength": [5.0, 6.0], "bits": [1, 2]}
+    trainers = [{}, {"seed": [9]}]
+    supervision"""
+    metadata = catalogue(write(good=FULL.replace("    supervision", spaces)))["good"]
+    assert metadata.spaces == [
+        {"strength": [0.1, 1.0], "bits": [1, 2], "seed": [1, 2]},
+        {"strength": [0.1, 1.0], "bits": [1, 2], "seed": [9]},
+    ]
 
 
 def test_metadata_are_inherited_the_nearer_class_first(write):
@@ -147,6 +158,11 @@ BAD = {
         "unknown hyper-parameter 'strenght'; did you mean 'strength'?",
     ),
     "space of one value": (FULL.replace("[0.1, 1.0]", "0.1"), "strength must be a list of values, not 0.1"),
+    "unknown hyper-parameter of a trainer": (
+        FULL.replace("    supervision", '    trainers = [{"sed": [1]}]\n    supervision'),
+        "trainers names an unknown hyper-parameter 'sed'",
+    ),
+    "no trainers": (FULL.replace("    supervision", "    trainers = []\n    supervision"), "list of spaces"),
     "empty list in space": (FULL.replace("[0.1, 1.0]", "[]"), "strength must be a list of values, not []"),
     "not Python": (GOOD.replace("class Good", "clas Good"), "line 9"),
 }

@@ -144,13 +144,15 @@ def fits(value, annotation):
 @every_method
 def test_the_search_space_holds_distinct_values_of_each_hyperparameter_s_type(name):
     annotations = get_type_hints(load_class(name))
-    for key, values in METADATA[name].space.items():
-        assert key not in ("bits", "seed", "device")
-        for value in values:
-            assert fits(value, annotations[key]), (key, value)
-        assert len({json.dumps(value) for value in values}) == len(values) > 1, key
-        method = load_class(name)(**{key: values[0]})
-        assert getattr(method, key) == values[0]
+    assert all(len(values) > 1 for values in METADATA[name].space.values())
+    for space in METADATA[name].spaces:
+        for key, values in space.items():
+            assert key not in ("bits", "seed", "device")
+            for value in values:
+                assert fits(value, annotations[key]), (key, value)
+            assert len({json.dumps(value) for value in values}) == len(values), key
+            method = load_class(name)(**{key: values[0]})
+            assert getattr(method, key) == values[0]
 
 
 # -- construction ------------------------------------------------------------------------------------------

@@ -223,12 +223,14 @@ def test_a_tuning_without_space_takes_the_one_that_each_method_declares(plan):
     entry = {"protocol": "digits", "methods": ["agh", "mihash"], "bits": [16]}
     given = {"learning_rate": [0.5]}
     of = plan({"tuning": {"own": entry, "given": entry | {"space": given}}})
-    assert of.tuning_settings("own", "agh", "16")["tuning"]["space"] == {
-        "anchors": [100, 300, 500],
-        "neighbours": [2, 3, 5],
-    }
-    assert "learning_rate" in of.tuning_settings("own", "mihash", "16")["tuning"]["space"]
-    assert of.tuning_settings("given", "mihash", "16")["tuning"]["space"] == given
+    assert of.tuning_settings("own", "agh", "16")["tuning"]["spaces"] == [
+        {"anchors": [100, 300, 500], "neighbours": [2, 3, 5]}
+    ]
+    sgd, adam = of.tuning_settings("own", "mihash", "16")["tuning"]["spaces"]
+    assert "optimiser" not in sgd and adam["optimiser"] == ["adam"]
+    assert max(adam["learning_rate"]) < max(sgd["learning_rate"])
+    assert all("tanh_scale" in space and "head" in space for space in (sgd, adam))
+    assert of.tuning_settings("given", "mihash", "16")["tuning"]["spaces"] == [given]
 
 
 # -- targets -----------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from datasets import affinity
 from methods._catalogue import load_class
 from tiebench import metrics
 from workflow.protocol_data import ProtocolData
-from workflow.tuning import KEEP, REPEATS, draw_trials, partition, search, validation_score
+from workflow.tuning import KEEP, Evaluated, draw_trials, partition, search, validation_score
 
 SPACE = {"learning_rate": [0.1, 0.2, 0.4], "bins": [4, 8], "iterations": [5, 10], "unknown_to_all": [1]}
 
@@ -23,24 +23,43 @@ def test_partitions_are_disjoint_and_cover_the_training_set():
 
 
 def test_methods_with_the_same_parameters_get_the_same_distinct_trials():
-    deep = draw_trials(SPACE, {"learning_rate", "bins", "tanh_scale"}, 4, 0)
-    assert deep == draw_trials(SPACE, {"bins", "learning_rate"}, 4, 0)
-    assert len({tuple(sorted(trial.items())) for trial in deep}) == 4
-    assert all(set(trial) == {"learning_rate", "bins"} for trial in deep)
-    assert len(draw_trials(SPACE, {"iterations"}, 64, 0)) == 2  # no more than there are
-    assert draw_trials(SPACE, {"tanh_scale"}, 64, 0) == [{}]
+    deep = draw_trials([SPACE], {"learning_rate", "bins", "tanh_scale"}, 5, 0)
+    assert deep == draw_trials([SPACE], {"bins", "learning_rate"}, 5, 0)
+    assert len({tuple(sorted(trial.items())) for trial in deep}) == 5
+    assert deep[0] == {}  # the settings as they are
+    assert all(set(trial) == {"learning_rate", "bins"} for trial in deep[1:])
+    assert len(draw_trials([SPACE], {"iterations"}, 64, 0)) == 3  # no more than there are
+    assert draw_trials([SPACE], {"tanh_scale"}, 64, 0) == [{}]
+
+
+def test_all_settings_of_a_space_are_drawn_once():
+    drawn = draw_trials([SPACE], {"learning_rate", "bins"}, 64, 7)[1:]
+    expected = [{"bins": b, "learning_rate": r} for b in (4, 8) for r in (0.1, 0.2, 0.4)]
+    assert sorted(drawn, key=str) == sorted(expected, key=str)
+
+
+def test_trials_take_the_spaces_in_turn():
+    """Each optimiser has its own rates: no trial mixes them."""
+    spaces = [{"learning_rate": [1.0, 2.0, 3.0]}, {"optimiser": ["adam"], "learning_rate": [0.1, 0.2]}]
+    drawn = draw_trials(spaces, {"learning_rate", "optimiser"}, 5, 0)
+    assert [trial.get("optimiser") for trial in drawn[1:]] == [None, "adam", None, "adam"]
+    for trial in drawn[1:]:
+        assert (trial["learning_rate"] < 1) == ("optimiser" in trial)
+    everything = draw_trials(spaces, {"learning_rate", "optimiser"}, 64, 0)
+    assert len(everything) == 1 + 3 + 2
 
 
 def test_the_best_trial_wins_against_noise_that_repeats_average_out():
     rng = np.random.default_rng(0)
+    rungs = (1, 3, 8)
     trials = [{"quality": quality} for quality in np.linspace(0, 1, 32)]
-    noise = rng.normal(0, 0.1, (32, max(REPEATS)))
+    noise = rng.normal(0, 0.1, (32, max(rungs)))
 
     def evaluate(trial, repeat):
         return trial["quality"] + noise[trials.index(trial), repeat]
 
-    best, scores = search(trials, evaluate, lambda record: None)
-    survivors = [index for index, values in enumerate(scores) if len(values) == REPEATS[-1]]
+    best, scores = search(trials, evaluate, lambda record: None, rungs)
+    survivors = [index for index, values in enumerate(scores) if len(values) == rungs[-1]]
     assert len(survivors) == 32 // KEEP // KEEP
     assert best == max(survivors, key=lambda index: np.mean(scores[index]))
     assert best >= 27
@@ -49,8 +68,30 @@ def test_the_best_trial_wins_against_noise_that_repeats_average_out():
 
 
 def test_the_lowest_score_wins_of_a_metric_where_lower_is_better():
-    best, scores = search([3.0, 1.0, 2.0], lambda trial, repeat: trial, lambda record: None, False)
-    assert best == 1 and len(scores[1]) == REPEATS[-1]
+    best, scores = search([3.0, 1.0, 2.0], lambda trial, repeat: trial, lambda record: None, (1, 2), False)
+    assert best == 1 and [len(values) for values in scores] == [1, 2, 1]
+
+
+def test_an_interrupted_search_continues_with_the_scores_it_has(tmp_path):
+    made = []
+
+    def evaluate(trial, repeat):
+        if len(made) == 4:
+            raise KeyboardInterrupt
+        made.append((trial["x"], repeat))
+        return trial["x"] / (1 + repeat)
+
+    trials = [{"x": 1.0}, {"x": -np.inf}, {"x": 3.0}]
+    path = tmp_path / "deep" / "mark.jsonl"
+    with pytest.raises(KeyboardInterrupt):
+        search(trials, Evaluated(path, evaluate), lambda record: None, (1, 3))
+    path.write_text(path.read_text() + '{"trial": "cut')  # as a full disk leaves it
+    before, made[:] = list(made), []
+    again = Evaluated(path, evaluate)
+    best, scores = search(trials, again, lambda record: None, (1, 3))
+    assert not set(made) & set(before) and len(made) + len(before) == 5
+    assert best == 2 and scores == [[1.0], [-np.inf], [3.0, 1.5, 1.0]]
+    assert again.seconds(trials[2], 3) == np.mean([again.known[key][1] for key in list(again.known)[2:]])
 
 
 class _Guarded:
@@ -99,3 +140,20 @@ def test_a_refused_trial_is_the_worst_where_lower_is_better(protocol, monkeypatc
     monkeypatch.setitem(metrics.METRICS, "ap", lower)
     found = validation_score(load_class("itq"), protocol, 5, {}, "ap", {"fit": 0.5, "query": 0.2}, 0)
     assert found == np.inf
+
+
+def test_a_trial_that_takes_too_long_loses(protocol, monkeypatch):
+    """It ends at the first epoch that begins after its time, and is no error."""
+    clock = iter(range(0, 1000, 10))
+    monkeypatch.setattr("workflow.tuning.time.process_time", lambda: next(clock))
+    shares, logged = {"fit": 0.5, "query": 0.2}, []
+
+    class Slow(load_class("talr_ap")):
+        def start_epoch(self, epoch, training_set):
+            logged.append(epoch)
+            super().start_epoch(epoch, training_set)
+
+    settings = {"epochs": 9, "tanh_scale": 5.0}
+    assert validation_score(Slow, protocol, 4, settings, "ap", shares, 0, seconds=35) == -np.inf
+    assert logged == [0, 1, 2, 3]
+    assert validation_score(Slow, protocol, 4, settings, "ap", shares, 0, seconds=1000) > 0

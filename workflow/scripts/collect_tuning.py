@@ -12,8 +12,12 @@ def work(options):
     methods = {}
     for path in options.settings["chosen"]:
         choice = read_json(path)
-        entry = methods.setdefault(choice["method"], {"protocols": {tuning["protocol"]: {"by_bits": {}}}})
-        entry["protocols"][tuning["protocol"]]["by_bits"][choice["bits"]] = choice["settings"]
+        of_method = methods.setdefault(choice["method"], {"protocols": {tuning["protocol"]: {}}})
+        settings = of_method["protocols"][tuning["protocol"]]
+        if len(tuning["bits"]) == 1:  # every length takes them
+            settings |= choice["settings"]
+        else:
+            settings.setdefault("by_bits", {})[choice["bits"]] = choice["settings"]
     text = yaml.safe_dump({"methods": methods}, sort_keys=True, default_flow_style=None, width=110)
     write_text(options.output, f"# Chosen by the tuning {options.name} on parts of the training set.\n{text}")
 

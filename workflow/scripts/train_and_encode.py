@@ -6,6 +6,7 @@ from workflow.scripts import _job
 def work(options):
     settings = options.settings
     from methods._catalogue import load_class
+    from workflow.checkpoints import checkpoint_path, decided_by
     from workflow.protocol_data import ProtocolData
 
     method_class = load_class(settings["class"])
@@ -15,7 +16,7 @@ def work(options):
         torch.set_num_threads(options.threads)
     weights = options.weights[0] if options.weights else None
     protocol = ProtocolData(options.protocol_folder, options.dataset, settings, options.items, weights)
-    decided = _decided_by(settings["class"], settings.get("network"), weights)
+    decided = decided_by(settings["class"], settings.get("network"), weights)
     commit = _git_commit()
     for name in options.runs:
         bits, seed = map(int, name.split("/"))
@@ -35,7 +36,7 @@ def work(options):
         with _job.named(title):
             method = method_class(bits=bits, seed=seed, **hyperparameters)
             decisive = [decided, protocol.fingerprints, name, hyperparameters, settings, options.threads]
-            checkpoint = _checkpoint(f"{options.protocol}/{options.method}/{name}", decisive)
+            checkpoint = checkpoint_path(f"{options.protocol}/{options.method}/{name}", decisive, "npz")
             progress = _job.Progress(title)
             record = _run(method, protocol, f"{options.folder}/{name}", record, progress, checkpoint)
         outcome = record["reason"] or f"{record['seconds']:.1f} s, {record['peak_memory_mb']:.0f} MB"
@@ -48,6 +49,7 @@ def _run(method, protocol, folder, record, progress, checkpoint):
 
     from methods.base import DATABASE_LABELS, Refusal, check_codes, no_exit
     from tiebench.files import filled, write_json
+    from workflow.checkpoints import versions
     from workflow.protocol_data import Rows, append_json_line
 
     clock = _Clock()
@@ -90,7 +92,7 @@ def _run(method, protocol, folder, record, progress, checkpoint):
             "seconds": sum(clock.seconds.values()),
             "seconds_by_part": clock.seconds,
             "peak_memory_mb": _peak_memory_mb(),
-            "versions": _versions(),
+            "versions": versions(),
             "device": _device_name(record["hyperparameters"]),
         }
         write_json(writing / "run.json", record)
@@ -143,17 +145,6 @@ def _peak_memory_mb():
     return peak / (2**20 if sys.platform == "darwin" else 2**10)
 
 
-def _versions():
-    import platform
-    import sys
-    from importlib.metadata import version
-
-    versions = {name: version(name) for name in ("numpy", "scipy", "scikit-learn", "numba")}
-    if "torch" in sys.modules:
-        versions["torch"] = sys.modules["torch"].__version__
-    return {"python": platform.python_version(), **versions}
-
-
 def _device_name(hyperparameters):
     import platform
     import sys
@@ -162,34 +153,6 @@ def _device_name(hyperparameters):
     if wanted != "cpu" and "torch" in sys.modules and sys.modules["torch"].cuda.is_available():
         return sys.modules["torch"].cuda.get_device_name()
     return f"cpu ({platform.machine()})"
-
-
-def _decided_by(method, network, weights):
-    """What decides the result of a training besides its settings: code, pretrained weights, versions."""
-    import hashlib
-    from pathlib import Path
-
-    from networks import architecture
-    from workflow.code_dependencies import code_files
-
-    root = Path(__file__).parents[2]
-    modules = [f"methods.{method}"]
-    if network is not None:
-        modules += [architecture(network["architecture"])[0].module, "networks.catalogue"]
-    files = [root / file for file in code_files(root, *modules)]
-    code = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
-    state = None if weights is None else Path(weights).stat()
-    return [code, state and [str(weights), state.st_size, state.st_mtime_ns], _versions()]
-
-
-def _checkpoint(run, decisive):
-    """Where a run's training keeps its progress: its name identifies everything that decides its result."""
-    import hashlib
-    import json
-    from pathlib import Path
-
-    mark = hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:16]
-    return Path("results/checkpoints", run, f"{mark}.npz")
 
 
 def _git_commit():

@@ -13,8 +13,9 @@ def work(options):
     from methods._catalogue import load_class
     from tiebench.files import write_json, write_text
     from tiebench.metrics import resolve
+    from workflow.checkpoints import checkpoint_path, decided_by
     from workflow.protocol_data import ProtocolData
-    from workflow.tuning import draw_trials, search, validation_score
+    from workflow.tuning import Evaluated, draw_trials, search, validation_score
 
     tuning = settings["tuning"]
     method_class = load_class(settings["class"])
@@ -25,28 +26,38 @@ def work(options):
     weights = options.weights[0] if options.weights else None
     protocol = ProtocolData(options.protocol_folder, options.dataset, settings, options.items, weights)
     parameters = method_class(bits=options.bits).hyperparameters()
-    trials = draw_trials(tuning["space"], parameters, tuning["trials"], tuning["seed"])
+    trials = draw_trials(tuning["spaces"], parameters, tuning["trials"], tuning["seed"])
     title = f"{options.name}/{options.method}/{options.bits} bits"
 
-    def evaluate(trial, repeat):
+    def score(trial, repeat):
         chosen = settings["hyperparameters"] | trial
+        parts, most = tuning["shares"], tuning["seconds"]
         return validation_score(
-            method_class, protocol, options.bits, chosen, tuning["metric"], tuning["shares"], repeat
+            method_class, protocol, options.bits, chosen, tuning["metric"], parts, repeat, most
         )
 
+    decisive = [decided_by(settings["class"], settings["network"], weights), protocol.fingerprints, settings]
+    place = f"tuning/{options.name}/{options.method}/{options.bits}"
+    evaluate = Evaluated(checkpoint_path(place, decisive, "jsonl"), score)
     higher_is_better = resolve(tuning["metric"])[0].higher_is_better
-    best, scores = search(trials, evaluate, _job.Progress(title), higher_is_better)
-    names = list(trials[0])
+    best, scores = search(trials, evaluate, _job.Progress(title), tuning["rungs"], higher_is_better)
+    names = sorted(set().union(*trials))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["trial", *names, "repeats", "mean", "chosen"])
+    writer.writerow(["trial", *names, "repeats", "mean", "seconds", "chosen"])
     for index, trial in enumerate(trials):
-        mean = float(np.mean(scores[index]))
-        writer.writerow([index, *(trial[name] for name in names), len(scores[index]), mean, index == best])
+        mean, seconds = float(np.mean(scores[index])), evaluate.seconds(trial, len(scores[index]))
+        values = [trial.get(name, "") for name in names]
+        writer.writerow([index, *values, len(scores[index]), mean, round(seconds, 2), index == best])
+    if not np.isfinite(np.mean(scores[best])):
+        raise ValueError(f"{title}: no trial was scored: all of {len(trials)} were refused or took too long")
     write_text(options.output, text.getvalue())
     chosen = {"method": options.method, "bits": options.bits, "settings": trials[best]}
     write_json(options.chosen, chosen | {"mean": float(np.mean(scores[best])), "repeats": len(scores[best])})
-    _job.log.info("%s: %.4f with %s", title, np.mean(scores[best]), trials[best])
+    evaluate.path.unlink(missing_ok=True)
+    _job.log.info(
+        "%s: %.4f with %s", title, np.mean(scores[best]), trials[best] or "the settings as they are"
+    )
 
 
 if __name__ == "__main__":

@@ -1,0 +1,42 @@
+"""Progress of long computations: files whose names identify everything that decides the result."""
+
+import hashlib
+import json
+import platform
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+from networks import architecture
+from workflow.code_dependencies import code_files
+
+_ROOT = Path(__file__).parents[1]
+
+
+def versions():
+    """Versions of Python and of the packages that compute: name -> version."""
+    found = {name: version(name) for name in ("numpy", "scipy", "scikit-learn", "numba")}
+    if "torch" in sys.modules:
+        found["torch"] = sys.modules["torch"].__version__
+    return {"python": platform.python_version(), **found}
+
+
+def decided_by(method, network, weights):
+    """What decides the result of a training besides its settings: code, pretrained weights, versions.
+
+    method: name of the class; network: the settings of the network that is trained, or None; weights: its
+    file, or None.
+    """
+    modules = [f"methods.{method}"]
+    if network is not None:
+        modules += [architecture(network["architecture"])[0].module, "networks.catalogue"]
+    files = [_ROOT / file for file in code_files(_ROOT, *modules)]
+    code = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+    state = None if weights is None else Path(weights).stat()
+    return [code, state and [str(weights), state.st_size, state.st_mtime_ns], versions()]
+
+
+def checkpoint_path(computation, decisive, suffix):
+    """Where progress is kept: results/checkpoints/<computation>/<mark of decisive>.<suffix>."""
+    mark = hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:16]
+    return Path("results/checkpoints", computation, f"{mark}.{suffix}")
