@@ -6,7 +6,8 @@
 * `tiebench.metrics`: the table of all metrics: names, bounds, labels, sources;
 * `tiebench.scoring`: scores of packed codes with any affinity, and of joint histograms;
 * `tiebench.hamming`: packed codes to joint histograms of Hamming distance and affinity;
-* `tiebench.exact`: histograms to AP, NDCG, AP@K, NDCG@K and precision, with their ranges over tie orders;
+* `tiebench.exact`: histograms to metrics, with their ranges over tie orders;
+* `tiebench.ties`: the same metrics of any ranking, from the counts of its blocks of tied items;
 * `tiebench.parts`: databases too large for one process;
 * `tiebench.on_device`: histograms of codes on a GPU (needs torch).
 
@@ -20,12 +21,12 @@ from tiebench._version import __version__
 
 _MODULES = (
     *("exact", "hamming", "inputs", "metrics", "on_device", "parts"),
-    *("relaxed", "scoring", "training"),
+    *("relaxed", "scoring", "ties", "training"),
 )
 _FROM_SCORING = ("Scores", "score")
 
 __all__ = ["Scores", "__version__", "exact", "hamming", "metrics", "on_device", "parts", "relaxed", "score",
-           "scoring", "training"]  # fmt: skip
+           "scoring", "ties", "training"]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -6,6 +6,7 @@ from tiebench import on_device as on_device
 from tiebench import parts as parts
 from tiebench import relaxed as relaxed
 from tiebench import scoring as scoring
+from tiebench import ties as ties
 from tiebench import training as training
 from tiebench._version import __version__ as __version__
 from tiebench.scoring import Scores as Scores
@@ -22,5 +23,6 @@ __all__ = [
     "relaxed",
     "score",
     "scoring",
+    "ties",
     "training",
 ]

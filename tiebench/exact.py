@@ -7,83 +7,26 @@ any permutation reaches. Sums over ranks are differences of prefix sums of 1/t a
 does not depend on the size of the database.
 """
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tiebench import _rank_sums
+from tiebench import _rank_sums, ties
+from tiebench.ties import AP_AT_NORMALISERS as AP_AT_NORMALISERS
+from tiebench.ties import TieRange as TieRange
+from tiebench.ties import divide
 
 if TYPE_CHECKING:  # these need no kernel, and loading one takes time
     from tiebench.hamming import JointHistograms
 
-AP_AT_NORMALISERS = ("hits", "min", "relevant")
-
-
-class TieRange(NamedTuple):
-    """A metric per query: float64 (Q,) arrays; expected is the tie-aware value."""
-
-    expected: NDArray[np.float64]
-    minimum: NDArray[np.float64]
-    maximum: NDArray[np.float64]
-
-
-class _Ties(NamedTuple):
-    """Per query and distance, int64 (Q, b + 1): items, relevant items, and how many of each come before."""
-
-    items: np.ndarray
-    relevant: np.ndarray
-    items_before: np.ndarray
-    relevant_before: np.ndarray
-    total_relevant: np.ndarray  # (Q,)
-    database: int
-
-
-def _ties(histograms):
-    counts = histograms.counts
-    items = counts.sum(axis=1)
-    relevant = items - counts[:, 0]
-    through = np.cumsum(items, axis=1)
-    relevant_through = np.cumsum(relevant, axis=1)
-    return _Ties(
-        items,
-        relevant,
-        through - items,
-        relevant_through - relevant,
-        relevant_through[:, -1],
-        int(through[0, -1]),
-    )
+Gain: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 
 def _check_cut(at):
     if at is not None and (at != int(at) or at < 1):
         raise ValueError(f"the cut K must be a positive integer, not {at}")
-
-
-def _divide(numerator, denominator, empty=0.0):
-    """numerator / denominator, and `empty` where the denominator is 0."""
-    out = np.full(np.broadcast(numerator, denominator).shape, empty, np.float64)
-    return np.divide(numerator, denominator, out=out, where=np.asarray(denominator) != 0)
-
-
-def _precision_sums(ties, cut):
-    """Sum of the precision at the relevant ranks of each tie, its first `cut` items only; (Q, b + 1) each."""
-    harmonic = _rank_sums.harmonic(ties.database)
-    n, r, before, relevant_before = ties[:4]
-    # Expected: eq. (apt), its summand A + B/t with A = (n+ - 1)/(n - 1).
-    slope = _divide(r - 1, n - 1)
-    inverse_ranks = harmonic.between(before, before + cut)
-    expected = slope * cut + (relevant_before + 1 - slope * (before + 1)) * inverse_ranks
-    expected = _divide(r, n) * expected
-
-    def run(first, length):  # relevant items at ranks first + 1 .. first + length
-        return length + (relevant_before - first) * harmonic.between(first, first + length)
-
-    maximum = run(before, np.minimum(r, cut))
-    minimum = run(before + n - r, np.maximum(cut - (n - r), 0))
-    # n - r irrelevant items first may pass the cut: then `run` starts beyond it, with length 0.
-    return TieRange(expected, minimum, maximum)
 
 
 def average_precision(
@@ -100,80 +43,143 @@ def average_precision(
     AP 0. Returns TieRange of (Q,) arrays in [0, 1]. Raises ValueError for K < 1 or an unknown normaliser.
     """
     _check_cut(at)
-    if normaliser not in AP_AT_NORMALISERS:
-        raise ValueError(f"the normaliser of AP@K must be one of {AP_AT_NORMALISERS}, not {normaliser!r}")
-    ties = _ties(histograms)
-    at = ties.database if at is None else min(int(at), ties.database)
-    cut = np.clip(at - ties.items_before, 0, ties.items)
-    sums = _precision_sums(ties, cut)
-    if normaliser == "hits" and at < ties.database:
-        return _per_hit(ties, at, cut, sums)
-    divisor = ties.total_relevant if normaliser != "min" else np.minimum(at, ties.total_relevant)
-    return TieRange(*(_divide(values.sum(axis=1), divisor) for values in sums))
+    return ties.average_precision(histograms.ties, at, normaliser)
 
 
-def _per_hit(ties, at, cut, sums):
-    from tiebench import _ap_at_k  # compiled: loaded only where a cut needs it
-
-    partial = (cut > 0) & (cut < ties.items)
-    whole = (cut > 0) & ~partial
-    queries = np.arange(len(cut))
-    tie = np.argmax(partial, axis=1)  # at most one tie is cut; where none is, index 0 is masked out below
-    has_cut = partial[queries, tie]
-    before = [np.where(whole, values, 0).sum(axis=1) for values in sums]
-    hits = np.where(whole, ties.relevant, 0).sum(axis=1)
-
-    def boundary(values):
-        return np.where(has_cut, values[queries, tie], 0).astype(np.int64)
-
-    result = [np.empty(len(cut)) for _ in range(3)]
-    # Of ranks up to K: the kernel looks no further.
-    harmonic = _rank_sums.harmonic(ties.database).at(np.arange(at + 1))
-    _ap_at_k.average_precision_per_hit(
-        *before,
-        hits.astype(np.int64),
-        boundary(ties.items_before),
-        boundary(ties.items),
-        boundary(ties.relevant),
-        boundary(cut),
-        harmonic.astype(np.float64),
-        *result,
-    )
-    return TieRange(*result)
+def exponential_gain(affinity: NDArray[np.float64]) -> NDArray[np.float64]:
+    """2^affinity - 1, the gain of the hashing papers and of web search."""
+    return np.exp2(affinity) - 1
 
 
-def ndcg(histograms: "JointHistograms", at: int | None = None) -> TieRange:
-    """Tie-aware NDCG_T (eq. (dcgt)), or NDCG@K, with its range over tie orders.
+def linear_gain(affinity: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The affinity itself, the gain of trec_eval and of scikit-learn."""
+    return affinity
 
-    Gain 2^affinity - 1, discount 1/log2(rank + 1); the ideal ranking is cut at K too. A query whose ideal
-    DCG is 0 has NDCG 1. Returns TieRange of (Q,) arrays in [0, 1]. Raises ValueError for K < 1.
+
+def dcg(histograms: "JointHistograms", at: int | None = None, gain: Gain = exponential_gain) -> TieRange:
+    """Tie-aware DCG (eq. (dcgt)), or DCG@K, with its range over tie orders; arguments as `ndcg`.
+
+    Returns TieRange of (Q,) arrays. Raises ValueError for K < 1 or negative gains.
     """
-    _check_cut(at)
-    counts = histograms.counts
+    counts, gains = _by_gain(histograms.counts, histograms.levels, gain)
     queries, levels, distances = counts.shape
-    gains = np.exp2(histograms.levels.astype(np.float64)) - 1
-    items = int(counts[0].sum())
-    at = items if at is None else min(int(at), items)
-    discount = _rank_sums.discounts(items)
-
-    def total(groups, group_gains):
-        """DCG of ranking (Q, groups) runs of items one after the other."""
-        end = np.cumsum(groups, axis=1)
-        weights = discount.between(np.minimum(end - groups, at), np.minimum(end, at))
-        return (weights * group_gains).sum(axis=1)
-
-    ideal = total(counts.sum(axis=2)[:, ::-1], gains[::-1])
-    tied = counts.sum(axis=1)
-    mean_gain = _divide(np.tensordot(counts, gains, axes=([1], [0])), tied)
+    tied = histograms.ties.items
+    mean_gain = divide(np.tensordot(counts, gains, axes=([1], [0])), tied)
     by_distance = counts.transpose(0, 2, 1)  # (Q, b + 1, V): inside a tie, level after level
     ascending = by_distance.reshape(queries, distances * levels)
     descending = by_distance[:, :, ::-1].reshape(queries, distances * levels)
-    values = (
-        total(tied, mean_gain),
-        total(ascending, np.tile(gains, distances)),
-        total(descending, np.tile(gains[::-1], distances)),
+    return TieRange(
+        _dcg_of_runs(tied, mean_gain, at),
+        _dcg_of_runs(ascending, np.tile(gains, distances), at),
+        _dcg_of_runs(descending, np.tile(gains[::-1], distances), at),
     )
-    return TieRange(*(_divide(value, ideal, empty=1.0) for value in values))
+
+
+def ideal_dcg(
+    items: NDArray[np.int64],
+    levels: NDArray[np.int64],
+    at: int | None = None,
+    gain: Gain = exponential_gain,
+) -> NDArray[np.float64]:
+    """Largest DCG, or DCG@K, that any ranking of some items has: float64 (Q,).
+
+    items: int64 (Q, V), how many items have each of the affinities levels (V,); the rest as `ndcg`.
+    """
+    counts, gains = _by_gain(items, levels, gain)
+    return _dcg_of_runs(counts[:, ::-1], gains[::-1], at)
+
+
+def ndcg(histograms: "JointHistograms", at: int | None = None, gain: Gain = exponential_gain) -> TieRange:
+    """Tie-aware NDCG_T (eq. (dcgt)), or NDCG@K, with its range over tie orders.
+
+    Discount 1/log2(rank + 1); the ideal ranking is cut at K too. gain: function of affinities, a float64
+    array, to gains of its shape, none negative: `exponential_gain`, `linear_gain` or any other. A query whose
+    ideal DCG is 0 has NDCG 1. Returns TieRange of (Q,) arrays in [0, 1]. Raises ValueError for K < 1 or
+    negative gains.
+    """
+    ideal = ideal_dcg(histograms.counts.sum(axis=2), histograms.levels, at, gain)
+    return TieRange(*(divide(value, ideal, empty=1.0) for value in dcg(histograms, at, gain)))
+
+
+def _by_gain(counts, levels, gain):
+    """Counts with their levels, axis 1, in ascending order of gain, and these gains."""
+    gains = np.asarray(gain(levels.astype(np.float64)), np.float64)
+    if gains.shape != levels.shape or not np.all(gains >= 0):
+        raise ValueError(f"gains must be non-negative numbers, one for each affinity, not {gains}")
+    if np.all(gains[1:] >= gains[:-1]):
+        return counts, gains
+    order = np.argsort(gains, kind="stable")
+    return counts[:, order], gains[order]
+
+
+def _dcg_of_runs(items, gains, at):
+    """DCG of (Q, runs) runs of items one after the other; gains: of their items, (Q, runs) or (runs,)."""
+    _check_cut(at)
+    end = np.cumsum(items, axis=1)
+    longest = max(int(end[:, -1].max()), 1)
+    cut = longest if at is None else min(int(at), longest)
+    weights = _rank_sums.discounts(longest).between(np.minimum(end - items, cut), np.minimum(end, cut))
+    return (weights * gains).sum(axis=1)
+
+
+def average_cumulative_gain(histograms: "JointHistograms", at: int) -> TieRange:
+    """ACG@K: mean affinity of the first K items (of all items if there are fewer), with its range.
+
+    Returns TieRange of (Q,) arrays. Raises ValueError for K < 1. Järvelin and Kekäläinen, SIGIR 2000, as
+    used for several labels by Zhao et al., CVPR 2015.
+    """
+    _check_cut(at)
+    tied, levels = histograms.ties, histograms.levels
+    queries, tie, taken = ties.cut(tied, at)
+    gained = np.tensordot(histograms.counts, levels, axes=([1], [0]))
+    before = (np.cumsum(gained, axis=1) - gained)[queries, tie]
+    inside = histograms.counts[queries, :, tie]
+
+    def first(inside, levels):  # affinities of the first items of the tie, one level after the other
+        begin = np.cumsum(inside, axis=1) - inside
+        return np.clip(taken[:, None] - begin, 0, inside) @ levels
+
+    values = (
+        divide(gained[queries, tie] * taken, tied.items[queries, tie]),
+        first(inside, levels),
+        first(inside[:, ::-1], levels[::-1]),
+    )
+    return TieRange(*((before + value) / np.minimum(at, tied.total_items) for value in values))
+
+
+def weighted_average_precision(histograms: "JointHistograms") -> TieRange:
+    """WAP: mean, over the relevant items, of ACG@p at their ranks p, with its range over tie orders.
+
+    Zhao et al., CVPR 2015; with affinities 0 and 1 it is AP. In a tie of n items, r of them relevant, with
+    affinities of sum S, after N items with affinities of sum A, the expected term of place j is
+    [A r/n + S/n + (j - 1)(r - 1) S / (n (n - 1))] / (N + j): either the item itself, or one of the j - 1
+    before it, which is any other item of the tie. The largest value has each tie in descending order of
+    affinity, the smallest in ascending order: swapping two neighbours changes the terms of their two places
+    alone, and never for the better. Returns TieRange of (Q,) arrays, 0 for a query without relevant items.
+    """
+    tied, counts = histograms.ties, histograms.counts
+    levels = histograms.levels.astype(np.float64)
+    harmonic = _rank_sums.harmonic(max(int(tied.total_items.max()), 1))
+    n, r, before = tied.items, tied.relevant, tied.items_before
+    gained = np.tensordot(counts, levels, axes=([1], [0]))
+    gained_before = np.cumsum(gained, axis=1) - gained
+    slope = divide((r - 1) * gained, n * (n - 1.0))
+    constant = divide(gained_before * r + gained, n) - slope * (before + 1)
+    expected = slope * n + constant * harmonic.between(before, before + n)
+
+    def of_order(counts, levels):
+        through = np.cumsum(counts, axis=1)
+        gain = counts * levels[:, None]
+        begin = before[:, None] + through - counts
+        cumulated = gained_before[:, None] + np.cumsum(gain, axis=1) - gain
+        relevant = levels > 0
+        begin, counts, gain, cumulated = (a[:, relevant] for a in (begin, counts, gain, cumulated))
+        slopes = levels[relevant][:, None]
+        terms = gain + (cumulated - begin * slopes) * harmonic.between(begin, begin + counts)
+        return terms.sum(axis=(1, 2))
+
+    sums = (expected.sum(axis=1), of_order(counts, levels), of_order(counts[:, ::-1], levels[::-1]))
+    return TieRange(*(divide(value, tied.total_relevant) for value in sums))
 
 
 def precision(histograms: "JointHistograms", at: int) -> TieRange:
@@ -182,16 +188,43 @@ def precision(histograms: "JointHistograms", at: int) -> TieRange:
     Returns TieRange of (Q,) arrays. Raises ValueError for K < 1.
     """
     _check_cut(at)
-    ties = _ties(histograms)
-    at = min(int(at), ties.database)
-    cut = np.clip(at - ties.items_before, 0, ties.items)
-    irrelevant = ties.items - ties.relevant
-    hits = (
-        _divide(ties.relevant * cut, ties.items),
-        np.maximum(cut - irrelevant, 0),
-        np.minimum(cut, ties.relevant),
-    )
-    return TieRange(*(found.sum(axis=1) / at for found in hits))
+    return ties.precision(histograms.ties, at)
+
+
+def recall(histograms: "JointHistograms", at: int) -> TieRange:
+    """Share of all relevant items that is among the first K, with its range over tie orders.
+
+    Returns TieRange of (Q,) arrays, 0 for a query without relevant items. Raises ValueError for K < 1.
+    """
+    _check_cut(at)
+    return ties.recall(histograms.ties, at)
+
+
+def success(histograms: "JointHistograms", at: int) -> TieRange:
+    """Whether any of the first K items is relevant, as a probability over tie orders, with its range.
+
+    Returns TieRange of (Q,) arrays, 0 for a query without relevant items. Raises ValueError for K < 1.
+    """
+    _check_cut(at)
+    return ties.success(histograms.ties, at)
+
+
+def r_precision(histograms: "JointHistograms") -> TieRange:
+    """Precision among the first R items, R the number of relevant ones, with its range over tie orders.
+
+    Returns TieRange of (Q,) arrays, 0 for a query without relevant items.
+    """
+    return ties.r_precision(histograms.ties)
+
+
+def reciprocal_rank(histograms: "JointHistograms", at: int | None = None) -> TieRange:
+    """1 / rank of the first relevant item, with its range over tie orders; see `ties.reciprocal_rank`.
+
+    at: K, or None for the whole ranking; where no relevant item is among the first K, the value is 0.
+    Returns TieRange of (Q,) arrays. Raises ValueError for K < 1.
+    """
+    _check_cut(at)
+    return ties.reciprocal_rank(histograms.ties, at)
 
 
 def precision_within_radius(histograms: "JointHistograms", radius: int = 2) -> NDArray[np.float64]:
@@ -199,7 +232,7 @@ def precision_within_radius(histograms: "JointHistograms", radius: int = 2) -> N
     near = slice(0, radius + 1)
     items = histograms.counts[:, :, near].sum(axis=(1, 2))
     irrelevant = histograms.counts[:, 0, near].sum(axis=1)
-    return _divide(items - irrelevant, items)
+    return divide(items - irrelevant, items)
 
 
 def precision_recall_curve(
@@ -210,14 +243,14 @@ def precision_recall_curve(
     Precision is averaged over the queries that retrieve anything at that radius (NaN where none does), recall
     over those with something relevant. Whole ties are retrieved, so no order plays a part.
     """
-    ties = _ties(histograms)
-    items = ties.items_before + ties.items
-    hits = ties.relevant_before + ties.relevant
-    precision_sum = _divide(hits, items).sum(axis=0)
-    answered = ties.total_relevant > 0
-    recall = _divide(hits[answered], ties.total_relevant[answered, None])
-    mean_recall = recall.mean(axis=0) if answered.any() else np.full(items.shape[1], np.nan)
-    return _divide(precision_sum, (items > 0).sum(axis=0), empty=np.nan), mean_recall
+    tied = histograms.ties
+    items = tied.items_before + tied.items
+    hits = tied.relevant_before + tied.relevant
+    precision_sum = divide(hits, items).sum(axis=0)
+    answered = tied.total_relevant > 0
+    recalled = divide(hits[answered], tied.total_relevant[answered, None])
+    mean_recall = recalled.mean(axis=0) if answered.any() else np.full(items.shape[1], np.nan)
+    return divide(precision_sum, (items > 0).sum(axis=0), empty=np.nan), mean_recall
 
 
 def precision_at_curve(
@@ -230,11 +263,11 @@ def precision_at_curve(
     """
     if np.min(cuts) < 1:
         raise ValueError(f"the cuts K must be positive, not {np.min(cuts)}")
-    ties = _ties(histograms)
-    ranks_cut = np.minimum(cuts, ties.database)
-    zero = np.zeros((len(ties.items), 1), np.int64)
-    items = np.hstack([zero, ties.items_before + ties.items])
-    relevant = np.hstack([zero, ties.relevant_before + ties.relevant])
+    tied = histograms.ties
+    ranks_cut = np.minimum(cuts, tied.total_items[0])
+    zero = np.zeros((len(tied.items), 1), np.int64)
+    items = np.hstack([zero, tied.items_before + tied.items])
+    relevant = np.hstack([zero, tied.relevant_before + tied.relevant])
     hits = np.zeros(len(ranks_cut))
     for ranks, found in zip(items, relevant):
         hits += np.interp(ranks_cut, ranks, found)
@@ -248,7 +281,7 @@ def distance_shares(histograms: "JointHistograms") -> tuple[NDArray[np.float64],
     """
     irrelevant = histograms.counts[:, 0].sum(axis=0)
     relevant = histograms.counts[:, 1:].sum(axis=(0, 1))
-    return _divide(relevant, relevant.sum(), np.nan), _divide(irrelevant, irrelevant.sum(), np.nan)
+    return divide(relevant, relevant.sum(), np.nan), divide(irrelevant, irrelevant.sum(), np.nan)
 
 
 def queries_without_relevant(histograms: "JointHistograms") -> int:

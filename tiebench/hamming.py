@@ -9,12 +9,14 @@ Compiled kernels count where Numba is installed; without it NumPy does, to the s
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tiebench._compiled import NUMBA
+from tiebench.ties import Ties, from_counts
 
 if NUMBA:
     from tiebench import _bitslice
@@ -219,6 +221,12 @@ class JointHistograms:
     def bits(self) -> int:
         """b, the number of bits of a code."""
         return self.counts.shape[2] - 1
+
+    @cached_property
+    def ties(self) -> Ties:
+        """The ties, a distance each; affinity > 0 is relevant. Most metrics start from them."""
+        items = self.counts.sum(axis=1)
+        return from_counts(items, items - self.counts[:, 0])
 
 
 def merge(parts: Iterable[JointHistograms]) -> JointHistograms:

@@ -1,0 +1,260 @@
+"""Metrics against brute force over every order of tied items, closed forms, and exact fractions."""
+
+from fractions import Fraction
+from itertools import groupby, permutations, product
+from math import comb
+
+import numpy as np
+import pytest
+
+from tiebench import exact, ties
+from tiebench.hamming import JointHistograms
+
+TOLERANCE = 1e-12
+
+
+def orders(items):
+    """Every order of (distance, affinity) items that sorts them by distance, equal affinities kept apart."""
+    tied = [list(group) for _, group in groupby(sorted(items), key=lambda item: item[0])]
+    for parts in product(*(permutations(tie) for tie in tied)):
+        yield [item for part in parts for item in part]
+
+
+def histogram(items, largest=4):
+    """One query's joint histogram, counted item by item."""
+    levels = np.unique([0, *(affinity for _, affinity in items)])
+    counts = np.zeros((1, len(levels), largest + 1), np.int64)
+    for distance, affinity in items:
+        counts[0, np.searchsorted(levels, affinity), distance] += 1
+    return JointHistograms(levels, counts)
+
+
+def first_rank(ranking):
+    return next((rank for rank, (_, affinity) in enumerate(ranking, start=1) if affinity), None)
+
+
+def hits(ranking, at):
+    return sum(affinity > 0 for _, affinity in ranking[:at])
+
+
+def dcg(affinities, at, gain):
+    return sum(gain(a) / np.log2(rank + 1) for rank, a in enumerate(affinities[:at], start=1))
+
+
+def ndcg(ranking, at, gain):
+    affinities = [affinity for _, affinity in ranking]
+    ideal = dcg(sorted(affinities, key=gain, reverse=True), at, gain)
+    return dcg(affinities, at, gain) / ideal if ideal else 1.0
+
+
+def acg(ranking, at):
+    return np.mean([affinity for _, affinity in ranking[:at]])
+
+
+def wap(ranking):
+    ranks = [rank for rank, (_, affinity) in enumerate(ranking, start=1) if affinity]
+    return np.mean([acg(ranking, rank) for rank in ranks]) if ranks else 0.0
+
+
+def reciprocal(ranking, at=None):
+    rank = first_rank(ranking)
+    return 1 / rank if rank and (at is None or rank <= at) else 0.0
+
+
+def share(part, whole):
+    return part / whole if whole else 0.0
+
+
+def uneven(affinity):
+    """Gains that neither grow with the affinity nor differ."""
+    return np.asarray(affinity) % 3 + (np.asarray(affinity) > 4)
+
+
+# name -> (function of the histograms and K, the same of one ranking and K); names of the table of metrics
+DEFINITIONS = {
+    "recall@K": (exact.recall, lambda r, k: share(hits(r, k), hits(r, None))),
+    "success@K": (exact.success, lambda r, k: float(hits(r, k) > 0)),
+    "r_precision": (
+        lambda h, _: exact.r_precision(h),
+        lambda r, _: share(hits(r, hits(r, None)), hits(r, None)),
+    ),
+    "reciprocal_rank": (lambda h, _: exact.reciprocal_rank(h), lambda r, _: reciprocal(r)),
+    "reciprocal_rank@K": (exact.reciprocal_rank, reciprocal),
+    "ndcg_linear": (
+        lambda h, _: exact.ndcg(h, gain=exact.linear_gain),
+        lambda r, _: ndcg(r, None, float),
+    ),
+    "ndcg_linear@K": (
+        lambda h, k: exact.ndcg(h, k, exact.linear_gain),
+        lambda r, k: ndcg(r, k, float),
+    ),
+    "ndcg, other gains": (lambda h, k: exact.ndcg(h, k, uneven), lambda r, k: ndcg(r, k, uneven)),
+    "acg@K": (exact.average_cumulative_gain, acg),
+    "wap": (lambda h, _: exact.weighted_average_precision(h), lambda r, _: wap(r)),
+}
+CASES = 250
+
+
+@pytest.fixture(scope="module")
+def cases():
+    """Random rankings of up to 6 items, K, and all of their orders."""
+    generator = np.random.default_rng(20)
+    made = []
+    for _ in range(CASES):
+        size = generator.integers(1, 7)
+        affinities = generator.choice(
+            [[0, 0, 1], [0, 1, 2], [1, 2, 5], [0, 0, 4]][generator.integers(4)], size
+        )
+        distances = generator.integers(0, generator.integers(1, 4), size) + generator.integers(0, 2)
+        items = list(zip(distances.tolist(), affinities.tolist()))
+        made.append((items, int(generator.integers(1, 8)), list(orders(items))))
+    return made
+
+
+@pytest.mark.parametrize("name", DEFINITIONS)
+def test_metrics_equal_brute_force_over_all_orders_of_ties(name, cases):
+    compute, define = DEFINITIONS[name]
+    for items, at, rankings in cases:
+        values = [define(ranking, at) for ranking in rankings]
+        found = [part[0] for part in compute(histogram(items), at)]
+        expected = [np.mean(values), min(values), max(values)]
+        assert np.allclose(found, expected, rtol=0, atol=TOLERANCE), (items, at, found, expected)
+
+
+def test_blocks_of_several_queries_may_differ_in_number_and_leave_relevant_items_out(cases):
+    """All cases as one array of blocks; three more relevant items of each were not retrieved."""
+    counts = [histogram(items).counts[0] for items, _, _ in cases]
+    items = np.array([count.sum(axis=0) for count in counts])
+    relevant = items - np.array([count[0] for count in counts])
+    tied = ties.from_counts(items, relevant, relevant.sum(axis=1) + 3)
+    cuts = np.array([at for _, at, _ in cases])
+    found = {
+        "hits": ties.hits(tied, cuts),
+        "recall": ties.recall(tied, 4),
+        "precision": ties.precision(tied, 4),
+        "r_precision": ties.r_precision(tied),
+        "ap": ties.average_precision(tied),
+        "ap@4": ties.average_precision(tied, 4, "min"),
+    }
+    for row, (_, at, rankings) in enumerate(cases):
+        everything = relevant[row].sum() + 3
+
+        def precisions(ranking, at):
+            return sum(hits(ranking, p) / p for p, (_, a) in enumerate(ranking[:at], start=1) if a)
+
+        plain = {
+            "hits": lambda r, k=at: hits(r, k),
+            "recall": lambda r, n=everything: hits(r, 4) / n,
+            "precision": lambda r: hits(r, 4) / min(4, len(r)),
+            "r_precision": lambda r, n=everything: hits(r, n) / n,
+            "ap": lambda r, n=everything: precisions(r, None) / n,
+            "ap@4": lambda r, n=everything: precisions(r, 4) / min(4, n),
+        }
+        for name, define in plain.items():
+            values = [define(ranking) for ranking in rankings]
+            expected = [np.mean(values), min(values), max(values)]
+            assert np.allclose([part[row] for part in found[name]], expected, rtol=0, atol=TOLERANCE), name
+    assert np.all(ties.hits(tied, 0).maximum == 0)
+
+
+def test_the_first_hit_of_large_ties_equals_exact_fractions():
+    """P(no hit) = C(n - r, m) / C(n, m); 1 / (N + j) has probability C(n - j, r - 1) / C(n, r)."""
+    generator = np.random.default_rng(4)
+    for _ in range(300):
+        n = int(generator.integers(1, 250))
+        r = int(generator.integers(1, n + 1 if generator.random() < 0.6 else min(n, 4) + 1))
+        before = int(generator.choice([0, 1, 7, generator.integers(0, 3 * n), 10**5]))
+        at = before + int(generator.integers(1, n + 1))
+        tied = ties.from_counts(np.array([[before, n]]), np.array([[0, r]]))
+        missed = Fraction(comb(n - r, at - before), comb(n, at - before))
+        assert ties.success(tied, at).expected[0] == pytest.approx(float(1 - missed), rel=1e-11)
+        terms = [Fraction(comb(n - j, r - 1), comb(n, r) * (before + j)) for j in range(1, n - r + 2)]
+        assert ties.reciprocal_rank(tied).expected[0] == pytest.approx(float(sum(terms)), rel=1e-12)
+        some = float(sum(terms[: at - before]))
+        assert ties.reciprocal_rank(tied, at).expected[0] == pytest.approx(some, rel=1e-12)
+
+
+@pytest.mark.parametrize("before", [0, 1, 300, 40_000, 3_000_000])
+@pytest.mark.parametrize("relevant", [1, 2, 90, 4_000, 600_000, 10**6 - 1, 10**6])
+def test_reciprocal_rank_in_a_tie_of_a_million_equals_the_sum_of_its_terms(relevant, before):
+    n = 10**6
+    tied = ties.from_counts(np.array([[before, n]]), np.array([[0, relevant]]))
+    places = np.arange(1, n - relevant + 2, dtype=np.longdouble)
+    none = np.ones_like(places)  # before a place
+    np.cumprod((n - relevant - places[:-1] + 1) / (n - places[:-1] + 1), out=none[1:])
+    expected = np.sum(none * relevant / (n - places + 1) / (before + places))
+    found = ties.reciprocal_rank(tied)
+    assert found.expected[0] == pytest.approx(float(expected), rel=1e-12)
+    assert found.minimum[0] == 1 / (before + n - relevant + 1) and found.maximum[0] == 1 / (before + 1)
+
+
+def test_constant_codes_have_closed_forms():
+    """All N items tied, R relevant: what random codes have on average, whatever the bits."""
+    for items, relevant, at in [(1000, 100, 10), (50, 1, 50), (12, 12, 3), (40_000, 4_000, 1_000)]:
+        joint = JointHistograms(np.arange(2), np.array([[[items - relevant], [relevant]]]))
+        rate = relevant / items
+        assert exact.precision(joint, at).expected[0] == pytest.approx(rate, abs=1e-12)
+        assert exact.recall(joint, at).expected[0] == pytest.approx(at / items, abs=1e-12)
+        assert exact.r_precision(joint).expected[0] == pytest.approx(rate, abs=1e-12)
+        assert exact.average_cumulative_gain(joint, at).expected[0] == pytest.approx(rate, abs=1e-12)
+        missed = Fraction(comb(items - relevant, at), comb(items, at))
+        assert exact.success(joint, at).expected[0] == pytest.approx(float(1 - missed), abs=1e-12)
+    alone = JointHistograms(np.arange(2), np.array([[[999], [1]]]))
+    harmonic = np.sum(1 / np.arange(1, 1001))
+    assert exact.reciprocal_rank(alone).expected[0] == pytest.approx(harmonic / 1000, abs=1e-12)
+
+
+def test_without_ties_minimum_mean_and_maximum_are_the_value_of_the_ranking():
+    generator = np.random.default_rng(9)
+    affinities = generator.choice([0, 0, 0, 1, 2, 3], 64)
+    ranking = list(enumerate(affinities.tolist()))
+    joint = histogram(ranking, 63)
+    for compute, define in DEFINITIONS.values():
+        for at in (1, 5, 64, 100):
+            for value in compute(joint, at):
+                assert value[0] == pytest.approx(define(ranking, at), abs=TOLERANCE)
+
+
+def test_with_affinities_0_and_1_weighted_metrics_are_the_unweighted_ones():
+    generator = np.random.default_rng(2)
+    joint = JointHistograms(np.arange(2), generator.integers(0, 200, (30, 2, 20)))
+    pairs = [
+        (exact.weighted_average_precision(joint), exact.average_precision(joint)),
+        (exact.average_cumulative_gain(joint, 77), exact.precision(joint, 77)),
+        (exact.ndcg(joint, gain=exact.linear_gain), exact.ndcg(joint)),
+    ]
+    for weighted, plain in pairs:
+        assert np.allclose(weighted, plain, rtol=0, atol=1e-12)
+
+
+def test_random_orders_of_a_large_ranking_average_to_the_expected_values():
+    generator = np.random.default_rng(6)
+    affinities = generator.choice([0, 1, 2, 4], 300, p=[0.8, 0.1, 0.06, 0.04])
+    distances = generator.binomial(6, 0.5, 300)
+    joint = histogram(list(zip(distances.tolist(), affinities.tolist())), 6)
+    sample = {name: [] for name in DEFINITIONS}
+    for _ in range(300):
+        order = np.lexsort((generator.random(300), distances))
+        ranking = list(zip(distances[order].tolist(), affinities[order].tolist()))
+        for name, (_, define) in DEFINITIONS.items():
+            sample[name].append(define(ranking, 40))
+    for name, (compute, _) in DEFINITIONS.items():
+        expected, minimum, maximum = (part[0] for part in compute(joint, 40))
+        error = np.std(sample[name]) / np.sqrt(300)
+        assert abs(np.mean(sample[name]) - expected) < 5 * error + TOLERANCE, name
+        assert minimum - TOLERANCE <= min(sample[name]) and max(sample[name]) <= maximum + TOLERANCE
+
+
+def test_gains_must_be_non_negative_numbers():
+    joint = histogram([(0, 1), (1, 0)])
+    for wrong in (lambda a: -a, lambda a: a * np.nan, lambda a: np.ones(5)):
+        with pytest.raises(ValueError, match="gains must be non-negative numbers"):
+            exact.ndcg(joint, gain=wrong)
+
+
+@pytest.mark.parametrize("at", [0, -3, 1.5])
+def test_cutoffs_that_are_not_positive_integers_are_refused(at):
+    joint = histogram([(0, 1), (1, 0)])
+    for compute in (exact.recall, exact.success, exact.reciprocal_rank, exact.average_cumulative_gain):
+        with pytest.raises(ValueError, match="positive integer"):
+            compute(joint, at)
