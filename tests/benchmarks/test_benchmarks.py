@@ -14,6 +14,7 @@ import torch
 from benchmarks import (
     encoding,
     evaluation_peers,
+    fits,
     handwritten,
     loss_peers,
     losses,
@@ -24,6 +25,7 @@ from benchmarks import (
 )
 from benchmarks.report import Report, header
 from benchmarks.timing import Competitor, Disagreement, Measurement, interleave
+from methods.base import HashingMethod, Refusal
 from networks import catalogue
 from tiebench import exact
 from tiebench.hamming import JointHistograms, joint_histograms
@@ -378,6 +380,27 @@ def command(*arguments):
         text=True,
         check=False,
     )
+
+
+def test_a_whole_training_is_measured_without_its_warm_up(monkeypatch):
+    trained = []
+
+    class Slow(HashingMethod):
+        def fit(self, training_set):
+            trained.append(len(training_set))
+            if len(training_set) == 301:
+                raise Refusal("an odd number of items")
+            return self
+
+        def encode(self, items):
+            return np.zeros((len(items), self.bits), bool)
+
+    monkeypatch.setattr(fits, "load_class", lambda name: Slow)
+    monkeypatch.setattr(fits, "_peak_mb", iter([100.0, 164.0, 0.0]).__next__)
+    monkeypatch.setattr(fits.time, "perf_counter", iter([1.0, 3.0, 3.5, 0.0]).__next__)
+    assert fits.measure("slow", 8, 300) == {"fit": 2.0, "encode": 0.5, "memory": 64.0}
+    assert fits.measure("slow", 8, 301) == {"refused": "an odd number of items"}
+    assert trained == [200, 300, 200, 301]
 
 
 def test_command_prints_and_writes_markdown(tmp_path):
