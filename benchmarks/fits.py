@@ -8,6 +8,7 @@ import resource
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -71,10 +72,8 @@ def measure(name, bits, items):
         return (labels[rows][:, None] == labels[columns]).astype(np.int64)
 
     method = load_class(name)(bits=bits)
-    try:  # imports, kernels and allocators first
+    with suppress(Refusal):  # imports, kernels and allocators first
         load_class(name)(bits=bits).fit(TrainingSet(features[:_FEW], affinity, labels=labels[:_FEW]))
-    except Refusal:
-        pass
     before, begun = _peak_mb(), time.perf_counter()
     try:
         method.fit(TrainingSet(features, affinity, labels=labels))
