@@ -135,11 +135,24 @@ def _check_protocol(configuration, name, entry):
         if not found.trainable:
             message = f"network {entry['end_to_end']} cannot be trained: {found.name} has no weights"
             configuration.fail((*where, "end_to_end"), message)
+    _check_hyperparameters_of(configuration, name, entry["hyperparameters_of"])
     for key, check_spec in (("split", splits.check_keys), ("affinity", affinity.check_spec)):
         try:
             check_spec(entry[key])
         except ValueError as error:
             configuration.fail((*where, key), str(error).removeprefix(f"{key}: "))
+
+
+def _check_hyperparameters_of(configuration, name, other):
+    where, protocols = ("protocols", name, "hyperparameters_of"), configuration["protocols"]
+    if other is None:
+        return
+    _check_known(configuration, where, other, protocols, "protocol")
+    if other == name:
+        configuration.fail(where, "names the protocol itself")
+    further = protocols[other]["hyperparameters_of"]
+    if further is not None:
+        configuration.fail(where, f"{other} takes its hyper-parameters from {further}; name that protocol")
 
 
 # -- methods -----------------------------------------------------------------------------------------------

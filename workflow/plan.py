@@ -448,11 +448,13 @@ class Plan:
     def hyperparameters(self, cell):
         """The method's hyper-parameters for a cell: defaults, then the protocol's, each then by bits.
 
-        All of a variant's own go over all of its class's.
+        Those of the protocol that it names in `hyperparameters_of` come before its own. All of a variant's own
+        go over all of its class's.
         """
         chosen = {}
+        protocols = (self.entry("protocols", cell.protocol)["hyperparameters_of"], cell.protocol)
         for entry in self.configuration.settings_of(cell.method):
-            for settings in (entry["defaults"], entry["protocols"].get(cell.protocol, {})):
+            for settings in (entry["defaults"], *(entry["protocols"].get(name, {}) for name in protocols)):
                 chosen |= {name: value for name, value in settings.items() if name != "by_bits"}
                 for bits, change in settings.get("by_bits", {}).items():
                     if int(bits) == cell.bits:

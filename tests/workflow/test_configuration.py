@@ -175,6 +175,18 @@ MISTAKES = {
         changed("protocols", "mine", "seed", to="one"),
         ["protocols.mine.seed", "integer"],
     ),
+    "hyper-parameters of an unknown protocol": (
+        changed("protocols", "mine", "hyperparameters_of", to="digts"),
+        ["protocols.mine.hyperparameters_of", "did you mean 'digits'"],
+    ),
+    "hyper-parameters of the protocol itself": (
+        changed("protocols", "mine", "hyperparameters_of", to="mine"),
+        ["protocols.mine.hyperparameters_of", "names the protocol itself"],
+    ),
+    "hyper-parameters of a protocol that has those of another": (
+        changed("protocols", "mine", "hyperparameters_of", to="cifar10_s1_without_training"),
+        ["protocols.mine.hyperparameters_of", "from cifar10_s1; name that protocol"],
+    ),
     "unknown method in methods": (
         {"methods": {"talr_pa": {}}},
         ["methods.talr_pa", "did you mean 'talr_ap'"],
@@ -622,10 +634,16 @@ def test_hyperparameters_go_from_general_to_special():
                 "momentum": 0.5,
                 "by_bits": {8: {"tanh_scale": 3, "bins": 4}},
             },
-            "protocols": {"mine": {"momentum": 0.6, "bins": 5, "by_bits": {"8": {"momentum": 0.7}}}},
+            "protocols": {
+                "mine": {"momentum": 0.6, "bins": 5, "by_bits": {"8": {"momentum": 0.7}}},
+                "inheriting": {"bins": 6},
+            },
         }
     }
-    configuration = load(ROOT, GOOD | {"methods": methods, "device": "auto"})
+    protocols = {"mine": MINE} | {
+        name: MINE | {"hyperparameters_of": "mine"} for name in ("inheriting", "inheriting_all")
+    }
+    configuration = load(ROOT, GOOD | {"protocols": protocols, "methods": methods, "device": "auto"})
 
     def chosen(protocol, bits):
         values = Plan(configuration).hyperparameters(Cell(protocol, "talr_ap", bits))
@@ -636,6 +654,8 @@ def test_hyperparameters_go_from_general_to_special():
     assert chosen("mine", 8) == {"epochs": 1, "tanh_scale": 3, "momentum": 0.7, "bins": 5}
     assert chosen("mine", 9) == {"epochs": 1, "tanh_scale": 2, "momentum": 0.6, "bins": 5}
     assert chosen("digits", 8) == {"epochs": 1, "tanh_scale": 3, "momentum": 0.5, "bins": 4}
+    assert chosen("inheriting_all", 8) == chosen("mine", 8)
+    assert chosen("inheriting", 8) == chosen("mine", 8) | {"bins": 6}
     assert Plan(configuration).hyperparameters(Cell("mine", "lsh", 8)) == {}  # it knows no device
 
 

@@ -1,0 +1,81 @@
+"""The splits of the shipped protocols have the sizes that were published, on labels of the real sizes."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from datasets import splits
+from datasets._description import Description
+from workflow.configuration import load
+
+ROOT = Path(__file__).parents[2]
+FEATURES = yaml.safe_load((ROOT / "docs" / "examples" / "cifar10_features.yaml").read_text())
+
+# Images of the classes of ImageNet100's database list, where these are not 1,300.
+SMALLER = [1165, 1029, 1137, 1272, 1133, 1180, 1152, 1117, 1249, 1162, 1207]
+
+
+def cifar10():
+    """50,000 training and 10,000 test images of ten classes."""
+    given = np.repeat([0, 1], [50_000, 10_000])
+    return Description(60_000, np.arange(60_000) % 10, given, None, (1,), "vectors", ["train", "test"])
+
+
+def imagenet100():
+    """HashNet's lists: 50 queries of each class, and 130 training images among those of the database."""
+    labels = np.concatenate([np.repeat(np.arange(100), 50), np.repeat(np.arange(100), [1300] * 89 + SMALLER)])
+    given = np.ones(len(labels), np.int64)
+    given[:5000] = 0
+    for label in range(100):
+        given[5000 + np.flatnonzero(labels[5000:] == label)[:130]] = 2
+    names = ["query", "database", "training"]
+    return Description(len(labels), labels, given, None, (1,), "vectors", names)
+
+
+# protocol -> (its dataset's labels, sizes of query, training and database, whether that holds the training set)
+PUBLISHED = {
+    "cifar10_s1": (cifar10, (1_000, 5_000, 59_000), True),
+    "cifar10_s1_without_training": (cifar10, (1_000, 5_000, 54_000), False),
+    "cifar10_features": (cifar10, (1_000, 5_000, 59_000), True),
+    "cifar10_features_without_training": (cifar10, (1_000, 5_000, 54_000), False),
+    "cifar10_s2": (cifar10, (10_000, 50_000, 50_000), True),
+    "cifar10_unsupervised_1": (cifar10, (10_000, 50_000, 50_000), True),
+    "cifar10_unsupervised_2": (cifar10, (10_000, 5_000, 50_000), True),
+    "imagenet100": (imagenet100, (5_000, 13_000, 128_503), True),
+    "imagenet100_without_training": (imagenet100, (5_000, 13_000, 115_503), False),
+    "imagenet100_100_per_class": (imagenet100, (5_000, 10_000, 128_503), True),
+}
+
+
+@pytest.fixture(scope="module")
+def configuration():
+    return load(ROOT, FEATURES)
+
+
+@pytest.mark.parametrize(("protocol", "expected"), PUBLISHED.items(), ids=PUBLISHED)
+def test_sizes_of_the_splits(configuration, protocol, expected):
+    described, sizes, inside = expected
+    entry = configuration["protocols"][protocol]
+    split = splits.draw(entry["split"], described(), entry["seed"])
+    assert (len(split.query), len(split.training), len(split.database)) == sizes
+    assert split.metadata()["training_in_database"] is inside
+    assert len(np.intersect1d(split.training, split.database)) == (sizes[1] if inside else 0)
+
+
+@pytest.mark.parametrize("name", ["cifar10_s1", "cifar10_features", "imagenet100"])
+def test_a_protocol_without_training_items_differs_in_its_database_alone(configuration, name):
+    described = PUBLISHED[name][0]()
+    drawn = []
+    for protocol in (name, f"{name}_without_training"):
+        entry = configuration["protocols"][protocol]
+        drawn.append(splits.draw(entry["split"], described, entry["seed"]))
+    whole, without = drawn
+    np.testing.assert_array_equal(whole.query, without.query)
+    np.testing.assert_array_equal(whole.training, without.training)
+    np.testing.assert_array_equal(np.setdiff1d(whole.database, whole.training), without.database)
+    other = configuration["protocols"][f"{name}_without_training"]
+    assert other["hyperparameters_of"] == name
+    same = ("dataset", "affinity", "input", "end_to_end", "at", "seed")
+    assert all(other[key] == configuration["protocols"][name][key] for key in same)
