@@ -72,6 +72,26 @@ def members(source: Path, nested: Collection[str] = ()) -> Iterator[Member]:
         yield from _tar_members(source, nested)
 
 
+def streams(source: Path, wanted: Callable[[str], bool]) -> Iterator[tuple[str, Callable[[int], bytes]]]:
+    """The files of a folder or zip whose paths are wanted, for files that are too large to be held in memory.
+
+    Yields (path from the root, function that reads up to a number of bytes, none at the end, good until the
+    next step). Raises as `members`, and reading raises ValueError for a damaged archive.
+    """
+    if source.is_dir():
+        for name, _ in members(source):
+            if wanted(name):
+                with (source / name).open("rb") as file:
+                    yield name, file.read
+        return
+    for name, archive, info in _zip_entries(source):
+        if wanted(name):
+            with reading(source, "zip"):
+                opened = archive.open(info)
+            with opened:
+                yield name, partial(_zip_read, source, opened)
+
+
 def is_zip(source: Path) -> bool:
     """Whether the file starts as a zip does; zipfile's own test is also met by a tar that ends in a zip."""
     return _start(source).startswith(ZIP_STARTS)
@@ -110,13 +130,23 @@ def _check_size(where: Path | str, name: str, size: int) -> None:
         )
 
 
-def _zip_members(source: Path) -> Iterator[Member]:
+def _zip_entries(source: Path) -> Iterator[tuple[str, zipfile.ZipFile, zipfile.ZipInfo]]:
     with reading(source, "zip"), zipfile.ZipFile(source) as archive:
         for info in archive.infolist():
             kind = info.external_attr >> 16
             name = _safe_name(source, info.filename, "a link" if stat.S_ISLNK(kind) else None)
             if not info.is_dir():
-                yield name, partial(_zip_contents, source, archive, info)
+                yield name, archive, info
+
+
+def _zip_members(source: Path) -> Iterator[Member]:
+    for name, archive, info in _zip_entries(source):
+        yield name, partial(_zip_contents, source, archive, info)
+
+
+def _zip_read(source: Path, file: IO[bytes], size: int) -> bytes:
+    with reading(source, "zip"):
+        return file.read(size)
 
 
 def _zip_contents(source: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:

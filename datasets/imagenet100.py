@@ -2,8 +2,7 @@
 
 Sources are folders, zips, tars and text files in any order; contents are inferred from file names:
 
-- the lists: train.txt, test.txt and database.txt, of which the last two may come in parts (test0.txt,
-  test1.txt, ...). A line is a path and, for each class, 0 or 1, one of them 1
+- the lists (see `datasets._image_lists`), with one label for each image
 - the images, found by file name: ILSVRC2012_img_train.tar (a tar of one tar for each class, of which the 100
   that are wanted are read) and ILSVRC2012_img_val.tar; or folders, zips or tars of images
 
@@ -24,6 +23,7 @@ import numpy as np
 
 from datasets._archives import existing
 from datasets._description import Description
+from datasets._image_lists import is_list, read_list
 from datasets._pictures import (
     PHOTOGRAPH_OPTIONS,
     check_photograph_options,
@@ -31,7 +31,7 @@ from datasets._pictures import (
     save_photographs,
 )
 from datasets._specification import refuse_unknown_options
-from datasets._texts import Text, shown, texts_among
+from datasets._texts import Text, texts_among
 
 OPTIONS: dict[str, str] = {
     "size": "[height, width] in pixels that images are resized to (bicubic; default [227, 227])",
@@ -44,7 +44,6 @@ COUNTS = {"train": 13_000, "test": 5_000, "database": 128_503}
 # The parts of the given split: on the test list; on the database list alone; on the training list too.
 SPLIT_NAMES = ["query", "database", "training"]
 
-LIST_FILE = re.compile(r"(?:.*/)?(train|(?:test|database)[0-9]*)\.txt", re.DOTALL)
 QUERY_FILE = re.compile(r"ILSVRC2012_val_[0-9]{8}\.JPEG")
 DATABASE_FILE = re.compile(r"(n[0-9]{8})_[0-9]+\.JPEG")
 
@@ -110,8 +109,10 @@ class _Plan:
     ) -> None:
         refuse_unknown_options(unknown, OPTIONS, "imagenet100")
         check_photograph_options(images, size, missing)
-        texts, self.pictures = texts_among(existing(sources), lambda path: bool(LIST_FILE.fullmatch(path)))
-        classes = {kind: _classes(_lists(texts, kind), kind) for kind in COUNTS}
+        texts, self.pictures = texts_among(existing(sources), is_list)
+        classes = {
+            kind: {name: labels.index("1") for name, labels in _list(texts, kind).items()} for kind in COUNTS
+        }
         class_names = _class_names(classes["database"])
         for name, number in classes["train"].items():
             if classes["database"].get(name) != number:
@@ -142,43 +143,9 @@ def _described(
     return Description(len(labels), labels, given_split, class_names, shape, kind, SPLIT_NAMES)
 
 
-def _lists(texts: dict[str, Text], kind: str) -> list[Text]:
-    """The files of one list: one, or its parts."""
-    found = [text for name, text in texts.items() if re.fullmatch(rf"{kind}[0-9]*\.txt", name)]
-    if not found:
-        raise ValueError(f"no {kind}.txt in the sources; the lists are train.txt, test.txt and database.txt")
-    whole = texts.get(f"{kind}.txt")
-    if whole is not None and len(found) > 1:
-        other = next(text for text in found if text is not whole)
-        raise ValueError(f"{other.path}: the list is there as a whole too, {whole.path}; give one of both")
-    return found
-
-
-def _classes(lists: list[Text], kind: str) -> dict[str, int]:
-    """Class of each image of one list."""
-    expected = QUERY_FILE if kind == "test" else DATABASE_FILE
-    zeros = " ".join("0" * CLASSES)
-    classes: dict[str, int] = {}
-    for text in lists:
-        for number, line in enumerate(text.lines(), start=1):
-            path, _, values = line.partition(" ")
-            name = path.rpartition("/")[2]
-            if not expected.fullmatch(name):
-                raise ValueError(f"{text.path}: line {number}: '{shown(path)}' is not an image of this list")
-            values = values.strip()
-            place = values.find("1")
-            if place < 0 or values[:place] + "0" + values[place + 1 :] != zeros:
-                raise ValueError(
-                    f"{text.path}: line {number}: after the path there must be {CLASSES} values, one of them "
-                    f"1 and the others 0, not '{shown(values)}'"
-                )
-            if name in classes:
-                raise ValueError(f"{text.path}: line {number}: '{name}' was there before")
-            classes[name] = place // 2
-    if len(classes) != COUNTS[kind]:
-        where = lists[0].path if len(lists) == 1 else f"{lists[0].path} and the other {len(lists) - 1} parts"
-        raise ValueError(f"{where}: names {len(classes)} images, not {COUNTS[kind]}")
-    return classes
+def _list(texts: dict[str, Text], kind: str) -> dict[str, str]:
+    image = QUERY_FILE if kind == "test" else DATABASE_FILE
+    return read_list(texts, kind, image, CLASSES, [COUNTS[kind]], exactly_one=True)
 
 
 def _class_names(classes: dict[str, int]) -> list[str]:

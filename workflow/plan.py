@@ -448,8 +448,8 @@ class Plan:
     def hyperparameters(self, cell):
         """The method's hyper-parameters for a cell: defaults, then the protocol's, each then by bits.
 
-        Those of the protocol that it names in `hyperparameters_of` come before its own. All of a variant's own
-        go over all of its class's.
+        A protocol's own go over those of the one that `hyperparameters_of` names, and all of a variant's
+        own over all of its class's.
         """
         chosen = {}
         protocols = (self.entry("protocols", cell.protocol)["hyperparameters_of"], cell.protocol)

@@ -175,7 +175,7 @@ MISTAKES = {
         changed("protocols", "mine", "seed", to="one"),
         ["protocols.mine.seed", "integer"],
     ),
-    "hyper-parameters of an unknown protocol": (
+    "hyper-parameters taken from an unknown protocol": (
         changed("protocols", "mine", "hyperparameters_of", to="digts"),
         ["protocols.mine.hyperparameters_of", "did you mean 'digits'"],
     ),

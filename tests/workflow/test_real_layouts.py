@@ -19,6 +19,12 @@ SIZES = {
             'COUNTS = {"train": 3, "test": 4, "database": 6}'
         ),
     },
+    "coco": {
+        'COUNTS = {"train": (10_000,), "test": (5_000,), "database": (112_218, 107_218, 117_218)}': (
+            'CATEGORIES = ("apple", "bowl", "person", "zebra")\n'
+            'COUNTS = {"train": (2,), "test": (2,), "database": (5,)}'
+        ),
+    },
 }
 
 
@@ -35,7 +41,7 @@ def write_sources(folder):
     """All archives, and files of a small VGG-F and AlexNet. Returns the sources of each dataset."""
     from networks import catalogue, matconvnet
 
-    cifar10, nus_wide, imagenet100 = map(writers, ("cifar10_binary", "nus_wide", "imagenet100"))
+    cifar10, nus_wide, imagenet100, coco = map(writers, ("cifar10_binary", "nus_wide", "imagenet100", "coco"))
     images, labels = cifar10.images_and_labels()
     files = {"cifar-10-batches-bin/batches.meta.txt": "\n".join(cifar10.NAMES).encode()}
     for number, name in enumerate(cifar10.BATCHES):
@@ -54,6 +60,10 @@ def write_sources(folder):
     queries = {name: imagenet100.picture(name) for name in imagenet100.QUERIES}
     imagenet100.written(folder / "val.tar", queries)
 
+    coco.written(folder / "lists.zip", coco.lists())
+    for part in ("train", "val"):
+        coco.written(folder / f"{part}2014.zip", coco.pictures(part))
+
     gist = np.random.default_rng(0).random((60, 512)).astype(np.float32)
     order = np.random.default_rng(1).permutation(60) + 1.0
     variables = {"gist": gist, "ndxtrain": order[None, 10:], "ndxtest": order[None, :10]}
@@ -65,6 +75,7 @@ def write_sources(folder):
         "cifar10": ["cifar-10-binary.tar.gz"],
         "nus_wide": ["Groundtruth.zip", "ConceptsList.zip", "ImageList.zip", "Flickr.tar"],
         "imagenet100": ["labels.zip", "train.tar", "val.tar"],
+        "coco": ["lists.zip", "train2014.zip", "val2014.zip"],
         "labelme": ["LabelMe_gist.mat"],
     }
 
@@ -74,7 +85,7 @@ def configuration(sources):
     levels = {"kind": "distance_levels", "percentiles": [50, 20], "levels": [1, 2]}
     entries = {name: {"sources": [{"file": file} for file in files]} for name, files in sources.items()}
     entries["nus_wide"]["options"] = {"concepts": 3, "size": [32, 32]}
-    entries["imagenet100"]["options"] = {"size": [32, 32]}
+    entries["imagenet100"]["options"] = entries["coco"]["options"] = {"size": [32, 32]}
     given = {"kind": "given", "query": "query", "database": ["database", "training"]}
     deep = {"epochs": 1, "batch_size": 8, "learning_rate": 1e-3, "by_bits": {}}
     return {
@@ -101,6 +112,7 @@ def configuration(sources):
                     {"protocol": "cifar10_s1", "metric": "ap", "bits": [8]},
                     {"protocol": "nus_wide", "metric": "ap", "bits": [8]},
                     {"protocol": "imagenet100", "metric": "ap@1000", "bits": [8]},
+                    {"protocol": "coco", "metric": "ap@5000", "bits": [8], "methods": ["lsh"]},
                     {"protocol": "labelme", "metric": "ndcg", "bits": [8]},
                 ],
             }
@@ -124,12 +136,20 @@ def test_archives_of_all_datasets_become_a_table(archives):
     config = configuration(write_sources(archives.sources))
     archives.made("results/layouts.csv", config=config)
     lines = (archives.directory / "results" / "layouts.tidy.csv").read_text().splitlines()
-    assert len(lines) == 1 + 8
+    assert len(lines) == 1 + 9
     assert all(",done," in line for line in lines[1:])
     items = archives.directory / "resources" / "datasets"
     assert np.load(items / "cifar10" / "items.npy").shape == (42, 32, 32, 3)
     assert np.load(items / "nus_wide" / "labels.npy").shape == (6, 3)
     assert np.load(items / "imagenet100" / "items.npy").shape == (10, 32, 32, 3)
+    assert np.load(items / "coco" / "items.npy").shape == (7, 32, 32, 3)
+    with np.load(archives.directory / "resources/protocols/coco/split.npz") as split:
+        # By file name: the queries, which HashNet's database list holds, are rows 1 and 4.
+        assert {name: split[name].tolist() for name in split} == {
+            "query": [1, 4],
+            "database": [0, 2, 3, 5, 6],
+            "training": [0, 3],
+        }
     assert np.load(items / "labelme" / "items.npy").shape == (60, 512)
     features = archives.directory / "resources" / "features"
     assert np.load(features / "cifar10" / "vgg_f.npy").shape == (42, 32)

@@ -34,7 +34,24 @@ def imagenet100():
     return Description(len(labels), labels, given, None, (1,), "vectors", names)
 
 
-# protocol -> (its dataset's labels, sizes of query, training and database, whether that holds the training set)
+def multi_hot(sizes, names):
+    """Items with two labels, in parts of these sizes and names."""
+    labels = np.ones((sum(sizes), 2), np.uint8)
+    given = np.repeat(np.arange(len(sizes)), sizes)
+    return Description(len(labels), labels, given, None, (1,), "vectors", names)
+
+
+def coco():
+    """HashNet's lists, of 122,218 images."""
+    return multi_hot((107_218, 5_000, 10_000), ["database", "query and database", "training"])
+
+
+def mirflickr():
+    """The lists of DeepHash-pytorch."""
+    return multi_hot((20_000, 1_000, 4_000), ["database", "query", "training"])
+
+
+# protocol -> (labels of its dataset; sizes of query, training, database; whether that holds the training set)
 PUBLISHED = {
     "cifar10_s1": (cifar10, (1_000, 5_000, 59_000), True),
     "cifar10_s1_without_training": (cifar10, (1_000, 5_000, 54_000), False),
@@ -46,6 +63,11 @@ PUBLISHED = {
     "imagenet100": (imagenet100, (5_000, 13_000, 128_503), True),
     "imagenet100_without_training": (imagenet100, (5_000, 13_000, 115_503), False),
     "imagenet100_100_per_class": (imagenet100, (5_000, 10_000, 128_503), True),
+    "mirflickr": (mirflickr, (1_000, 4_000, 20_000), False),
+    "mirflickr_tagged": (lambda: multi_hot((20_015,), ["all"]), (2_000, 5_000, 18_015), True),
+    "coco": (coco, (5_000, 10_000, 117_218), True),
+    "coco_without_training": (coco, (5_000, 10_000, 107_218), False),
+    "coco_annotated": (coco, (5_000, 10_000, 117_218), True),
 }
 
 
@@ -64,7 +86,7 @@ def test_sizes_of_the_splits(configuration, protocol, expected):
     assert len(np.intersect1d(split.training, split.database)) == (sizes[1] if inside else 0)
 
 
-@pytest.mark.parametrize("name", ["cifar10_s1", "cifar10_features", "imagenet100"])
+@pytest.mark.parametrize("name", ["cifar10_s1", "cifar10_features", "imagenet100", "coco"])
 def test_a_protocol_without_training_items_differs_in_its_database_alone(configuration, name):
     described = PUBLISHED[name][0]()
     drawn = []
@@ -76,6 +98,7 @@ def test_a_protocol_without_training_items_differs_in_its_database_alone(configu
     np.testing.assert_array_equal(whole.training, without.training)
     np.testing.assert_array_equal(np.setdiff1d(whole.database, whole.training), without.database)
     other = configuration["protocols"][f"{name}_without_training"]
-    assert other["hyperparameters_of"] == name
+    whole = configuration["protocols"][name]
+    assert other["hyperparameters_of"] == (whole["hyperparameters_of"] or name)
     same = ("dataset", "affinity", "input", "end_to_end", "at", "seed")
-    assert all(other[key] == configuration["protocols"][name][key] for key in same)
+    assert all(other[key] == whole[key] for key in same)

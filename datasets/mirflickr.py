@@ -1,0 +1,244 @@
+"""MIRFLICKR-25K: images with 24 potential concepts, 14 of which are there again where they are prominent.
+
+Sources are folders, zips, tars (of images only) and text files in any order; contents are inferred from file
+names:
+
+- labels, either the official annotations (<concept>.txt and <concept>_r1.txt: numbers of images, from 1), or
+  lists in the form of HashNet's (see `datasets._image_lists`) with 38 columns, such as those of
+  swuxyj/DeepHash-pytorch, which make a split, too
+- doc/common_tags.txt and meta/tags/tags<number>.txt of mirflickr25k.zip, for `items: tagged` only
+- the images, found by file name: im<number>.jpg
+
+A tar is taken for images only: it would have to be read through for anything else.
+
+Rows are in the order of the images' numbers, label columns in the alphabetical order of concepts, each
+<concept>_r1 after its <concept>: neither depends on the form of the sources.
+
+Source: M. J. Huiskes, M. S. Lew, "The MIR Flickr Retrieval Evaluation", MIR 2008. `items: tagged` cleans as
+Q.-Y. Jiang, W.-J. Li, "Deep Cross-Modal Hashing", CVPR 2017, according to github.com/iTomxy/data.
+"""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from datasets._archives import existing
+from datasets._description import Description
+from datasets._image_lists import as_matrix, is_list, merged, numbered, read_list
+from datasets._pictures import (
+    PHOTOGRAPH_OPTIONS,
+    check_photograph_options,
+    save_no_photographs,
+    save_photographs,
+)
+from datasets._specification import refuse_unknown_options
+from datasets._texts import Text, shown, texts_among
+from tiebench.messages import did_you_mean
+
+OPTIONS: dict[str, str] = {
+    "concepts": "38 (default), or 24: the potential concepts alone",
+    "items": "'all' images (default), 'labelled': those with a concept, or 'tagged': with a common tag, too",
+    "size": "[height, width] in pixels that images are resized to (bicubic; default [224, 224])",
+    **PHOTOGRAPH_OPTIONS,
+}
+DEFAULT_SIZE = (224, 224)
+IMAGES = 25_000
+# Images on each list.
+COUNTS = {"train": (4_000,), "test": (1_000,), "database": (20_000,)}
+POTENTIAL = (
+    *(
+        "animals",
+        "baby",
+        "bird",
+        "car",
+        "clouds",
+        "dog",
+        "female",
+        "flower",
+        "food",
+        "indoor",
+        "lake",
+        "male",
+    ),
+    *(
+        "night",
+        "people",
+        "plant_life",
+        "portrait",
+        "river",
+        "sea",
+        "sky",
+        "structures",
+        "sunset",
+        "transport",
+    ),
+    *("tree", "water"),
+)
+RELEVANT = (
+    *("baby", "bird", "car", "clouds", "dog", "female", "flower", "male", "night", "people", "portrait"),
+    *("river", "sea", "tree"),
+)
+CONCEPTS = tuple(sorted((*POTENTIAL, *(f"{name}_r1" for name in RELEVANT))))
+
+IMAGE_FILE = re.compile(r"im([1-9][0-9]{0,4})\.jpg")
+TEXTS_OF_TAGS = re.compile(r".*/(?:doc/common_tags|tags/tags[1-9][0-9]{0,4})\.txt", re.DOTALL)
+
+
+def describe(sources: list[Path], **options) -> Description:
+    """Labels uint8 (n, 38 or 24), the concepts and, of lists, the given split; images are not looked at.
+
+    With `missing: skip`, `load` may therefore find fewer items.
+    Raises FileNotFoundError where a source is missing; ValueError for a bad option, and for text files that
+    are missing, there twice or not as the module says.
+    """
+    return _Plan(sources, **options).description
+
+
+def load(sources: list[Path], folder: Path, **options) -> Description:
+    """Write items.npy uint8 (n, height, width, 3), labels.npy and given_split.npy; see `describe`.
+
+    With `images: none` items are float32 (n, 1), all 0, see `datasets._pictures.save_no_photographs`.
+    Raises as `describe`, and ValueError for images that are missing or damaged, unless `missing` is "skip".
+    """
+    plan, folder = _Plan(sources, **options), Path(folder)
+    path, description = folder / "items.npy", plan.description
+    if description.kind == "vectors":
+        save_no_photographs(path, description.items)
+    else:
+        row_of = {name: row for row, name in enumerate(plan.names)}
+        kept = save_photographs(
+            path,
+            plan.pictures,
+            lambda member: row_of.get(member.replace("\\", "/").rpartition("/")[2]),
+            plan.names,
+            description.item_shape[:2],
+            plan.missing,
+        )
+        if not kept.all():
+            description = description.without(~kept)
+    description.write(folder)
+    return description
+
+
+class _Plan:
+    """What the options and the text files say.
+
+    description: see `describe`
+    pictures:    sources that may hold images
+    names:       file name of each row
+    missing:     the option
+    """
+
+    def __init__(
+        self,
+        sources: list[Path],
+        *,
+        concepts: int = len(CONCEPTS),
+        items: str = "all",
+        images: str = "resized",
+        size: Sequence[int] = DEFAULT_SIZE,
+        missing: str = "error",
+        **unknown,
+    ) -> None:
+        refuse_unknown_options(unknown, OPTIONS, "mirflickr")
+        if isinstance(concepts, bool) or concepts not in (len(CONCEPTS), len(POTENTIAL)):
+            raise ValueError(
+                f"option concepts: must be {len(CONCEPTS)} or {len(POTENTIAL)}, not {concepts!r}"
+            )
+        allowed = ("all", "labelled", "tagged")
+        if items not in allowed:
+            raise ValueError(f"option items: unknown value {items!r}{did_you_mean(items, allowed)}")
+        check_photograph_options(images, size, missing)
+        annotations = {f"{name}.txt" for name in CONCEPTS}
+
+        def wanted(path: str) -> bool:
+            if items == "tagged" and TEXTS_OF_TAGS.fullmatch(path):
+                return True
+            return is_list(path) or path.rpartition("/")[2] in annotations
+
+        texts, self.pictures = texts_among(existing(sources), wanted)
+        labels, parts = _labels(texts)
+        names = CONCEPTS if concepts == len(CONCEPTS) else POTENTIAL
+        labels = labels[:, [CONCEPTS.index(name) for name in names]]
+        kept = np.ones(len(labels), bool) if items == "all" else labels.any(axis=1)
+        if items == "tagged":
+            kept &= _tagged(texts)
+        if not kept.any():
+            raise ValueError(f"option items: {items} leaves no image of MIRFLICKR")
+        self.names = [f"im{row + 1}.jpg" for row in np.flatnonzero(kept)]
+        given, split_names = (None, None) if parts is None else numbered([parts[name] for name in self.names])
+        self.missing = missing
+        shape, kind = ((1,), "vectors") if images == "none" else ((*size, 3), "images")
+        labels = labels[kept]
+        self.description = Description(len(labels), labels, given, list(names), shape, kind, split_names)
+
+
+def _labels(texts: dict[str, Text]) -> tuple[np.ndarray, dict[str, str] | None]:
+    """uint8 (25000, 38), and the part of each image by file name, if lists make a split."""
+    lists = [name for name in texts if is_list(name)]
+    annotations = [name for name in texts if name.removesuffix(".txt") in CONCEPTS]
+    if lists and annotations:
+        raise ValueError(
+            f"{texts[lists[0]].path}: there are labels in {texts[annotations[0]].path} too; give one of both"
+        )
+    if lists:
+        return _labels_of_lists(texts)
+    if not annotations:
+        raise ValueError(
+            "the sources hold no labels; labels are <concept>.txt of mirflickr25k_annotations_v080.zip, or "
+            "the lists train.txt, test.txt and database.txt"
+        )
+    labels = np.zeros((IMAGES, len(CONCEPTS)), np.uint8)
+    for column, concept in enumerate(CONCEPTS):
+        if f"{concept}.txt" not in texts:
+            raise ValueError(f"no {concept}.txt in the sources, beside {texts[annotations[0]].path}")
+        text = texts[f"{concept}.txt"]
+        for number, line in enumerate(text.lines(), start=1):
+            value = line.strip()
+            if not (value.isascii() and value.isdecimal() and len(value) < 6 and 1 <= int(value) <= IMAGES):
+                raise ValueError(
+                    f"{text.path}: line {number} is '{shown(line)}'; it must be the number of an image, "
+                    f"1 to {IMAGES}"
+                )
+            if labels[int(value) - 1, column]:
+                raise ValueError(f"{text.path}: line {number}: image {value} was there before")
+            labels[int(value) - 1, column] = 1
+    return labels, None
+
+
+def _labels_of_lists(texts: dict[str, Text]) -> tuple[np.ndarray, dict[str, str]]:
+    of_images, parts = merged(
+        {kind: read_list(texts, kind, IMAGE_FILE, len(CONCEPTS), counts) for kind, counts in COUNTS.items()}
+    )
+    names = [f"im{number}.jpg" for number in range(1, IMAGES + 1)]
+    for name in names:
+        if name not in of_images:
+            raise ValueError(f"{name} is on none of the lists, which must name all {IMAGES} images")
+    if len(of_images) != IMAGES:
+        other = max(of_images, key=lambda name: int(IMAGE_FILE.fullmatch(name)[1]))
+        raise ValueError(f"the lists name {other}; the images are im1.jpg to im{IMAGES}.jpg")
+    return as_matrix([of_images[name] for name in names]), parts
+
+
+def _tagged(texts: dict[str, Text]) -> np.ndarray:
+    """bool (25000,), the images with at least one of the tags of common_tags.txt.
+
+    Tags are compared as bytes: they come in many languages, and nothing states their encoding.
+    """
+    if "common_tags.txt" not in texts:
+        raise ValueError(
+            "no doc/common_tags.txt in the sources: option items: tagged needs mirflickr25k.zip whole"
+        )
+    common = {words[0] for line in texts["common_tags.txt"].contents.splitlines() if (words := line.split())}
+    tagged = np.zeros(IMAGES, bool)
+    for row in range(IMAGES):
+        text = texts.get(f"tags{row + 1}.txt")
+        if text is None:
+            raise ValueError(
+                f"no meta/tags/tags{row + 1}.txt in the sources: option items: tagged needs mirflickr25k.zip "
+                "whole"
+            )
+        tagged[row] = any(line.strip() in common for line in text.contents.splitlines())
+    return tagged

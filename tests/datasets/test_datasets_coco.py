@@ -1,0 +1,427 @@
+"""MS-COCO in small archives of its real layouts: labels by hand, pixels against Pillow; bad sources."""
+
+import io
+import json
+import tracemalloc
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from PIL import Image
+
+from datasets import _json_arrays, coco, splits
+from datasets._description import Description
+
+PROTOCOLS = yaml.safe_load((Path(__file__).parents[2] / "config" / "protocols.yaml").read_text())
+CATEGORIES = ("apple", "bowl", "person", "zebra")
+IDENTIFIERS = {"zebra": 24, "apple": 53, "bowl": 51, "person": 1}
+SIZE = [6, 8]
+
+
+def named(part: str, number: int) -> str:
+    return f"COCO_{part}2014_{number:012}.jpg"
+
+
+# Categories of each image; two images have none.
+OF_IMAGE = {
+    named("train", 9): ("bowl", "apple"),
+    named("train", 25): ("zebra",),
+    named("train", 30): (),
+    named("train", 581921): ("person",),
+    named("train", 34): ("zebra", "person"),
+    named("val", 42): ("person", "bowl"),
+    named("val", 73): (),
+    named("val", 74): ("apple",),
+    named("val", 133): ("bowl",),
+}
+ROWS = sorted(name for name, categories in OF_IMAGE.items() if categories)
+LABELS = [[int(category in OF_IMAGE[name]) for category in CATEGORIES] for name in ROWS]
+QUERIES = [named("val", 42), named("train", 25)]
+TRAINING = [named("train", 9), named("train", 581921)]
+REST = [named("train", 34), named("val", 133), named("val", 74)]
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    monkeypatch.setattr(coco, "CATEGORIES", CATEGORIES)
+    monkeypatch.setattr(coco, "IMAGES", {"train2014": 5, "val2014": 4})
+    monkeypatch.setattr(coco, "COUNTS", {"train": (2,), "test": (2,), "database": (5, 3)})
+
+
+def jpeg(name: str) -> bytes:
+    number = int(name[-10:-4])
+    pixels = np.random.default_rng(number).integers(0, 256, (20 + number % 7, 31, 3), np.uint8)
+    image = Image.fromarray(pixels).convert("L" if number == 34 else "RGB")
+    buffer = io.BytesIO()
+    image.save(buffer, "jpeg")
+    return buffer.getvalue()
+
+
+def resized(name: str) -> np.ndarray:
+    image = Image.open(io.BytesIO(jpeg(name))).convert("RGB")
+    return np.asarray(image.resize((SIZE[1], SIZE[0]), Image.Resampling.BICUBIC))
+
+
+def lines(names, prefix="./data/coco/") -> bytes:
+    text = ""
+    for name in names:
+        values = " ".join(str(int(category in OF_IMAGE[name])) for category in CATEGORIES)
+        text += f"{prefix}{name[5:10].rstrip('_2')}2014/{name} {values}\n"
+    return text.encode()
+
+
+def lists(database=(*REST, *QUERIES)) -> dict[str, bytes]:
+    """By default as HashNet ships them: the database list holds the queries, not the training images."""
+    return {"train.txt": lines(TRAINING), "test.txt": lines(QUERIES), "database.txt": lines(database)}
+
+
+def lists_in_parts() -> dict[str, bytes]:
+    files = {"coco/train.txt": lines(TRAINING, "/home/somebody/coco/")}
+    for kind, names in (("test", QUERIES), ("database", [*REST, *QUERIES])):
+        files |= {f"coco/test/{kind}{part}.txt": lines(names[part::2]) for part in (0, 1)}
+    return files
+
+
+def instances(part: str) -> dict:
+    names = [name for name in OF_IMAGE if f"_{part}2014_" in name]
+    number = {name: int(name[-16:-4]) for name in names}
+    annotations = [
+        {
+            "segmentation": [[1.5, 2.25, 3.0]]
+            if category != "person"
+            else {"counts": [7, 1], "size": [4, 2]},
+            "iscrowd": int(category == "person"),
+            "image_id": number[name],
+            "category_id": IDENTIFIERS[category],
+            "id": index,
+        }
+        for name in names
+        for index, category in enumerate((*OF_IMAGE[name], *OF_IMAGE[name][:1]))
+    ]
+    return {
+        "info": {"description": "COCO 2014 Dataset", "year": 2014},
+        "images": [{"license": 3, "file_name": name, "height": 1, "id": number[name]} for name in names],
+        "licenses": [{"url": "x", "id": 1}],
+        "annotations": annotations,
+        "categories": [{"supercategory": "a", "id": i, "name": name} for name, i in IDENTIFIERS.items()],
+    }
+
+
+def annotations(**changes) -> dict[str, bytes]:
+    """The members of annotations_trainval2014.zip, those of captions, too."""
+    files = {f"annotations/captions_{part}2014.json": b"{" for part in ("train", "val")}
+    for part in ("train", "val"):
+        text = json.dumps(instances(part) | changes.get(part, {}))
+        files[f"annotations/instances_{part}2014.json"] = text.encode()
+    return files
+
+
+def pictures(*parts: str) -> dict[str, bytes]:
+    return {
+        f"{part}2014/{name}": jpeg(name) for part in parts for name in OF_IMAGE if f"_{part}2014_" in name
+    }
+
+
+def written(path: Path, files: dict[str, bytes]) -> Path:
+    """The files as a zip, by the ending of `path`, else as a folder."""
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, contents in files.items():
+                archive.writestr(name, contents)
+    else:
+        for name, contents in files.items():
+            (path / name).parent.mkdir(parents=True, exist_ok=True)
+            (path / name).write_bytes(contents)
+    return path
+
+
+def forms(folder: Path) -> dict[str, list[Path]]:
+    """The same dataset in the forms in which it is found."""
+    folder.mkdir(exist_ok=True)
+    parts = written(folder / "parts", lists_in_parts())
+    whole = written(folder / "annotations", annotations())
+    images = [written(folder / f"{part}2014.zip", pictures(part)) for part in ("train", "val")]
+    both = written(folder / "images", pictures("val", "train"))
+    return {
+        "lists": [*sorted(parts.rglob("*.txt")), *images],
+        "lists in a zip": [both, written(folder / "lists.zip", lists())],
+        "annotations": [written(folder / "annotations_trainval2014.zip", annotations()), *images],
+        "annotations in a folder": [whole, both],
+        "annotations as files": [*sorted(whole.rglob("*.json")), both],
+    }
+
+
+FORMS = ["lists", "lists in a zip", "annotations", "annotations in a folder", "annotations as files"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_gives_the_same(tmp_path, form):
+    sources = forms(tmp_path)[form]
+    description = coco.load(sources, tmp_path, size=SIZE)
+    np.testing.assert_array_equal(np.load(tmp_path / "labels.npy"), LABELS)
+    np.testing.assert_array_equal(np.load(tmp_path / "items.npy"), [resized(name) for name in ROWS])
+    assert description.class_names == list(CATEGORIES) and description.label_kind == "multi-hot"
+    described = coco.describe(sources, size=SIZE).metadata()
+    assert described == description.metadata() == Description.read(tmp_path, described).metadata()
+    if form.startswith("lists"):
+        assert described["split_counts"] == {"database": 3, "query and database": 2, "training": 2}
+    else:
+        assert description.given_split is None
+    coco.load(sources, tmp_path, images="none")
+    assert np.load(tmp_path / "items.npy").shape == (7, 1)
+    np.testing.assert_array_equal(np.load(tmp_path / "labels.npy"), LABELS)
+
+
+def names_of(rows) -> set[str]:
+    return {ROWS[row] for row in rows}
+
+
+@pytest.mark.parametrize(
+    ("protocol", "database"), [("coco", {*REST, *TRAINING}), ("coco_without_training", set(REST))]
+)
+def test_the_protocols_leave_the_queries_out_of_the_database(tmp_path, protocol, database):
+    """HashNet's database list holds them, and a protocol with that list is refused."""
+    description = coco.describe([written(tmp_path / "lists.zip", lists())])
+    spec = PROTOCOLS[protocol]["split"]
+    split = splits.draw(spec, description, 0)
+    assert (names_of(split.query), names_of(split.training)) == (set(QUERIES), set(TRAINING))
+    assert names_of(split.database) == database
+    shipped = spec | {"database": ["database", "query and database"]}
+    with pytest.raises(ValueError, match="part query and database is both in query and in database"):
+        splits.draw(shipped, description, 0)
+
+
+def test_lists_that_are_disjoint_or_hold_the_training_images(tmp_path):
+    for index, (database, parts) in enumerate(
+        [
+            (REST, {"database": 3, "query": 2, "training": 2}),
+            ([*REST, *TRAINING], {"database": 3, "database and training": 2, "query": 2}),
+        ]
+    ):
+        source = written(tmp_path / f"{index}.zip", lists(database))
+        assert coco.describe([source]).metadata()["split_counts"] == parts
+
+
+def test_skipping_leaves_out_missing_and_damaged_images(tmp_path):
+    sources = forms(tmp_path)["lists in a zip"]
+    (sources[0] / "val2014" / ROWS[-1]).unlink()
+    (sources[0] / "train2014" / ROWS[1]).write_bytes(jpeg(ROWS[1])[:200])
+    kept = [0, 2, 3, 4, 5]
+    description = coco.load(sources, tmp_path, size=SIZE, missing="skip")
+    assert (description.items, description.left_out) == (5, 2)
+    np.testing.assert_array_equal(np.load(tmp_path / "labels.npy"), np.array(LABELS)[kept])
+    np.testing.assert_array_equal(np.load(tmp_path / "items.npy"), [resized(ROWS[row]) for row in kept])
+    with pytest.raises(ValueError, match=rf"1 of 7 images are missing: '{ROWS[-1]}'"):
+        coco.load(sources, tmp_path, size=SIZE)
+
+
+def changed(name: str, change):
+    """Damage: the contents of the file whose path ends with `name`, changed; None takes it away."""
+
+    def damage(files: dict[str, bytes]) -> dict[str, bytes]:
+        return {
+            path: change(data) if path.endswith(name) else data
+            for path, data in files.items()
+            if change is not None or not path.endswith(name)
+        }
+
+    return damage
+
+
+def instances_with(**changes):
+    """Damage: other values of keys of instances_val2014.json."""
+    return lambda files: files | annotations(val=changes)
+
+
+ONE = {"image_id": 42, "category_id": 1}
+
+
+@pytest.mark.parametrize(
+    ("files", "damage", "message"),
+    [
+        (lists, changed("test.txt", None), "no test.txt in the sources"),
+        (lists, changed("test.txt", lambda d: d[: d.index(b"\n")]), "test.txt: names 1 images, not 2"),
+        (lists, changed("database.txt", lambda d: b""), "database.txt: names 0 images, not 5 or 3"),
+        (
+            lists,
+            changed("test.txt", lambda d: d.replace(b"val2014_", b"val2015_")),
+            "line 1: .* is not an image",
+        ),
+        (
+            lists,
+            changed("test.txt", lambda d: d.replace(b"0 1 1", b"0 1 2")),
+            "there must be 4 values, each 0",
+        ),
+        (
+            lists,
+            changed("test.txt", lambda d: d.replace(b" 0 1 1 0", b" 1 1 1 0")),
+            f"the lists disagree: '{QUERIES[0]}' has other labels as database than as query",
+        ),
+        (
+            lists,
+            lambda f: f | annotations(),
+            r"(train|database)\.txt: there are labels in .*instances_train2014.json too",
+        ),
+        (dict, lambda f: {"readme.md": b""}, "the sources hold no labels; labels are HashNet's lists"),
+        (annotations, changed("instances_val2014.json", None), "no instances_val2014.json in the sources"),
+        (
+            annotations,
+            lambda f: f | {"b/instances_val2014.json": f["annotations/instances_val2014.json"]},
+            "instances_val2014.json: there is another one, ",
+        ),
+        (
+            annotations,
+            changed("instances_val2014.json", lambda d: d[:-30]),
+            "val2014.json: not the JSON .* at ",
+        ),
+        (
+            annotations,
+            changed("instances_val2014.json", lambda d: b"\xff" + d),
+            "not text .invalid start byte",
+        ),
+        (annotations, changed("instances_val2014.json", lambda d: b""), "the file ends in the middle"),
+        (
+            annotations,
+            changed("instances_val2014.json", lambda d: d + b"{}"),
+            "the file goes on after its end",
+        ),
+        (annotations, changed("instances_val2014.json", lambda d: b"[1]"), "'{' expected, not '\\['"),
+        (
+            annotations,
+            changed("instances_val2014.json", lambda d: b'{"images": 3}'),
+            "'images' must be an array",
+        ),
+        (annotations, changed("instances_val2014.json", lambda d: b'{"images": [3]}'), "must be objects"),
+        (annotations, instances_with(images=[]), "instances_val2014.json: has 0 images, not 4"),
+        (
+            annotations,
+            instances_with(images=[{"id": 1, "file_name": "a.jpg"}]),
+            "'file_name' of id 1 is 'a.jpg'",
+        ),
+        (
+            annotations,
+            instances_with(images=[{"file_name": "a"}]),
+            "images: 'id' must be an integer, not None",
+        ),
+        (
+            annotations,
+            instances_with(annotations=[ONE | {"image_id": 7}]),
+            "an annotation is of image 7, which",
+        ),
+        (
+            annotations,
+            instances_with(annotations=[ONE | {"category_id": 9}]),
+            "is of category 9, which is not in",
+        ),
+        (annotations, instances_with(annotations=[ONE | {"image_id": "7"}]), "'image_id' must be an integer"),
+        (annotations, instances_with(categories=[{"id": 1, "name": "aple"}]), "'aple'; did you mean 'apple'"),
+        (annotations, instances_with(categories=[{"id": 1, "name": "apple"}]), "has 1 categories, not the 4"),
+        (annotations, instances_with(categories=[{"id": 1, "name": "zebra"}] * 2), "the id 1 is there twice"),
+    ],
+)
+@pytest.mark.parametrize("form", ["labels.zip", "labels"])
+def test_damaged_labels(tmp_path, files, damage, message, form):
+    source = written(tmp_path / form, damage(files()))
+    with pytest.raises(ValueError, match=message) as caught:
+        coco.describe([source])
+    assert "\n" not in str(caught.value) and len(str(caught.value)) < 1000
+
+
+@pytest.mark.parametrize("form", ["lists", "annotations"])
+@pytest.mark.parametrize("part", [0.3, 0.6, 0.95])
+def test_archives_cut_short(tmp_path, form, part):
+    for path in forms(tmp_path)[form]:
+        if path.suffix == ".zip":
+            whole = path.read_bytes()
+            path.write_bytes(whole[: int(part * len(whole))])
+            with pytest.raises(ValueError, match=f"{path.name}: cut short, damaged") as caught:
+                coco.load(forms_again(tmp_path, form), tmp_path, size=SIZE, missing="skip")
+            assert "\n" not in str(caught.value)
+            path.write_bytes(whole)
+
+
+def forms_again(folder: Path, form: str) -> list[Path]:
+    """The sources that `forms` wrote, as they are now."""
+    images = [folder / f"{part}2014.zip" for part in ("train", "val")]
+    if form == "lists":
+        return [*sorted((folder / "parts").rglob("*.txt")), *images]
+    return [folder / "annotations_trainval2014.zip", *images]
+
+
+def test_a_damaged_member_of_the_annotations_is_one_line(tmp_path):
+    source = written(tmp_path / "annotations.zip", annotations())
+    data = bytearray(source.read_bytes())
+    with zipfile.ZipFile(source) as archive:
+        info = archive.getinfo("annotations/instances_val2014.json")
+    data[info.header_offset + 30 + len(info.filename) + info.compress_size // 2] ^= 0x55
+    source.write_bytes(data)
+    with pytest.raises(ValueError, match=r"annotations\.zip") as caught:
+        coco.describe([source])
+    assert "\n" not in str(caught.value)
+
+
+def test_the_categories_of_coco(monkeypatch):
+    """80, in the order of HashNet's columns, of which some were told from images on the lists."""
+    monkeypatch.undo()
+    assert len(set(coco.CATEGORIES)) == 80 and sorted(coco.CATEGORIES) == list(coco.CATEGORIES)
+    assert [coco.CATEGORIES.index(name) for name in ("apple", "orange", "person", "zebra")] == [1, 46, 49, 79]
+    assert sum(coco.IMAGES.values()) == 123_287
+
+
+# -- arrays of a JSON file ---------------------------------------------------------------------------------
+
+
+def reader(data: bytes):
+    file = io.BytesIO(data)
+    return lambda size: file.read(size)
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 7, 64, 1 << 20])
+def test_elements_are_those_of_json(monkeypatch, chunk):
+    monkeypatch.setattr(_json_arrays, "CHUNK", chunk)
+    document = {
+        "n": 12345,
+        "a": [{"x": [1, -2.5e3, None], "y": 'ü\u20ac\U0001f600"\\[{'}, {}, {"z": {"w": [[], {}]}}],
+        "s": "]}",
+        "b": [],
+        "c": [{"q": True}],
+        "last": -7,
+    }
+    for text in (json.dumps(document), json.dumps(document, indent=2, ensure_ascii=False), "{}", " { } \n"):
+        found = list(_json_arrays.array_elements(reader(text.encode()), "file", ("a", "b", "c")))
+        expected = json.loads(text)
+        assert found == [(key, one) for key in ("a", "b", "c") for one in expected.get(key, [])]
+
+
+def test_memory_does_not_grow_with_the_file(monkeypatch):
+    monkeypatch.setattr(_json_arrays, "CHUNK", 1 << 12)
+    element = json.dumps({"segmentation": [[1.5] * 40], "image_id": 1}).encode()
+
+    def pieces():
+        yield b'{"a": [' + element
+        for _ in range(3_000):
+            yield b"," + element
+        yield b"]}"
+
+    left = pieces()
+    tracemalloc.start()
+    try:
+        read = sum(1 for _ in _json_arrays.array_elements(lambda _: next(left, b""), "file", ("a",)))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert read == 3_001 and 3_001 * len(element) > 15 * peak
+
+
+def test_an_element_without_end_is_refused(monkeypatch):
+    monkeypatch.setattr(_json_arrays, "CHUNK", 100)
+    monkeypatch.setattr(_json_arrays, "LARGEST_VALUE", 1000)
+    endless = iter(b'{"a": [{"b": "' + b"x" * 100 if number == 0 else b"x" * 100 for number in range(10**9))
+    with pytest.raises(ValueError, match="no value ends within 1000 characters"):
+        list(_json_arrays.array_elements(lambda _: next(endless), "file", ("a",)))
+    nested = b'{"a": [' + b"[" * 200_000
+    with pytest.raises(ValueError, match="not the JSON that it should be") as caught:
+        list(_json_arrays.array_elements(reader(nested), "file", ("a",)))
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,303 @@
+"""MIRFLICKR-25K in small archives of its real layouts: labels by hand, pixels against Pillow; bad sources."""
+
+import hashlib
+import io
+import os
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from datasets import mirflickr, splits
+from datasets._description import Description
+
+CONCEPTS = ("baby", "baby_r1", "sky")
+# Images by number, from 1: their concepts and tags.
+OF_IMAGE = [
+    ("sky",),
+    (),
+    ("baby", "baby_r1"),
+    ("baby", "sky"),
+    ("baby",),
+    ("sky",),
+    (),
+    ("sky",),
+    (),
+    (),
+    ("sky",),
+]
+TAGS = [
+    b"sun\nrare",
+    b"sun",
+    b"rare",
+    b"\xff\xe9t\xe9\n",
+    b"",
+    b"sun\r\nx",
+    b"",
+    b"sunny",
+    b"",
+    b"x",
+    b"x\nsun",
+]
+PARTS = {"train": [4, 10, 1], "test": [11, 7], "database": [2, 3, 5, 6, 8, 9]}
+SIZE = [6, 8]
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    monkeypatch.setattr(mirflickr, "POTENTIAL", ("baby", "sky"))
+    monkeypatch.setattr(mirflickr, "CONCEPTS", CONCEPTS)
+    monkeypatch.setattr(mirflickr, "IMAGES", len(OF_IMAGE))
+    monkeypatch.setattr(mirflickr, "COUNTS", {"train": (3,), "test": (2,), "database": (6,)})
+
+
+def labels_of(numbers, concepts=CONCEPTS) -> list[list[int]]:
+    return [[int(concept in OF_IMAGE[number - 1]) for concept in concepts] for number in numbers]
+
+
+def jpeg(number: int) -> bytes:
+    pixels = np.random.default_rng(number).integers(0, 256, (20 + number, 31, 3), np.uint8)
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, "jpeg")
+    return buffer.getvalue()
+
+
+def resized(number: int) -> np.ndarray:
+    image = Image.open(io.BytesIO(jpeg(number))).convert("RGB")
+    return np.asarray(image.resize((SIZE[1], SIZE[0]), Image.Resampling.BICUBIC))
+
+
+def annotations() -> dict[str, bytes]:
+    numbered = list(enumerate(OF_IMAGE, start=1))
+    files = {
+        f"{concept}.txt": "".join(f"{number}\r\n" for number, of in numbered if concept in of).encode()
+        for concept in CONCEPTS
+    }
+    return {"README.txt": b"one file for each concept"} | files
+
+
+def lists() -> dict[str, bytes]:
+    files = {}
+    for name, numbers in PARTS.items():
+        text = ""
+        for number, values in zip(numbers, labels_of(numbers)):
+            text += f"im{number}.jpg {' '.join(map(str, values))}\n"
+        files[f"{name}.txt"] = text.encode()
+    return files
+
+
+def archive() -> dict[str, bytes]:
+    """The members of mirflickr25k.zip."""
+    files = {
+        "mirflickr/doc/common_tags.txt": b"sun 30\r\n\xff\xe9t\xe9 21\n",
+        "mirflickr/doc/people.txt": b"",
+    }
+    for number, tags in enumerate(TAGS, start=1):
+        files[f"mirflickr/im{number}.jpg"] = jpeg(number)
+        files[f"mirflickr/meta/tags/tags{number}.txt"] = tags
+        files[f"mirflickr/meta/tags_raw/tags{number}.txt"] = b"sun"
+    return files
+
+
+def written(path: Path, files: dict[str, bytes]) -> Path:
+    """The files as a zip, by the ending of `path`, else as a folder."""
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+            for name, contents in files.items():
+                packed.writestr(name, contents)
+    else:
+        for name, contents in files.items():
+            (path / name).parent.mkdir(parents=True, exist_ok=True)
+            (path / name).write_bytes(contents)
+    return path
+
+
+def forms(folder: Path) -> dict[str, list[Path]]:
+    """The same dataset in the forms in which it is found."""
+    folder.mkdir(exist_ok=True)
+    images = written(folder / "mirflickr25k.zip", archive())
+    listed = written(folder / "lists", lists())
+    return {
+        "official": [written(folder / "mirflickr25k_annotations_v080.zip", annotations()), images],
+        "unpacked": [written(folder / "images", archive()), written(folder / "truth", annotations())],
+        "lists": [*sorted(listed.iterdir()), images],
+    }
+
+
+ITEMS = {"all": list(range(1, 12)), "labelled": [1, 3, 4, 5, 6, 8, 11], "tagged": [1, 4, 6, 11]}
+
+
+@pytest.mark.parametrize("items", ITEMS)
+@pytest.mark.parametrize("form", ["official", "unpacked", "lists"])
+def test_every_form_gives_the_same(tmp_path, form, items):
+    sources, numbers = forms(tmp_path)[form], ITEMS[items]
+    for concepts, names in ((3, CONCEPTS), (2, ("baby", "sky"))):
+        options = {"concepts": concepts, "items": items, "size": SIZE}
+        description = mirflickr.load(sources, tmp_path, **options)
+        np.testing.assert_array_equal(np.load(tmp_path / "labels.npy"), labels_of(numbers, names))
+        np.testing.assert_array_equal(
+            np.load(tmp_path / "items.npy"), [resized(number) for number in numbers]
+        )
+        described = mirflickr.describe(sources, **options).metadata()
+        assert described == description.metadata() == Description.read(tmp_path, described).metadata()
+        assert description.class_names == list(names)
+        assert (description.given_split is not None) == (form == "lists")
+
+
+def test_the_split_of_the_lists(tmp_path):
+    sources = forms(tmp_path)["lists"][:-1]
+    description = mirflickr.describe(sources, concepts=3, images="none")
+    spec = {"kind": "given", "query": "query", "database": "database", "training": {"split": "training"}}
+    split = splits.draw(spec, description, 0)
+    for name, rows in (("test", split.query), ("train", split.training), ("database", split.database)):
+        assert sorted(rows + 1) == sorted(PARTS[name])
+    assert split.metadata()["training_in_database"] is False
+
+
+def test_skipping_leaves_out_missing_images(tmp_path):
+    sources = forms(tmp_path)["unpacked"]
+    (sources[0] / "mirflickr" / "im4.jpg").unlink()
+    (sources[0] / "mirflickr" / "im5.jpg").write_bytes(jpeg(5)[:300])
+    description = mirflickr.load(sources, tmp_path, concepts=3, items="labelled", size=SIZE, missing="skip")
+    assert (description.items, description.left_out) == (5, 2)
+    np.testing.assert_array_equal(np.load(tmp_path / "labels.npy"), labels_of([1, 3, 6, 8, 11]))
+
+
+def changed(name: str, change):
+    """Damage: the contents of the file whose path ends with `name`, changed; None takes it away."""
+
+    def damage(files: dict[str, bytes]) -> dict[str, bytes]:
+        return {
+            path: change(data) if path.endswith(name) else data
+            for path, data in files.items()
+            if change is not None or not path.endswith(name)
+        }
+
+    return damage
+
+
+@pytest.mark.parametrize(
+    ("files", "damage", "message"),
+    [
+        (annotations, changed("sky.txt", None), "no sky.txt in the sources, beside .*baby"),
+        (annotations, changed("sky.txt", lambda d: d + b"12\n"), "sky.txt: line 6 is '12'; .* 1 to 11"),
+        (
+            annotations,
+            changed("sky.txt", lambda d: b"0\n" + d),
+            "sky.txt: line 1 is '0'; it must be the number",
+        ),
+        (annotations, changed("sky.txt", lambda d: b"im1.jpg\n" + d), "sky.txt: line 1 is 'im1.jpg'"),
+        (
+            annotations,
+            changed("sky.txt", lambda d: d + b"11\n"),
+            "sky.txt: line 6: image 11 was there before",
+        ),
+        (annotations, changed("sky.txt", lambda d: b"\xff" + d), "sky.txt: not a text file"),
+        (annotations, lambda f: f | {"copy/sky.txt": b""}, r"/sky\.txt: there is another sky.txt"),
+        (
+            annotations,
+            lambda f: f | lists(),
+            r"(train|database)\.txt: there are labels in .*baby.txt too; give one of both",
+        ),
+        (annotations, lambda f: {"README.txt": b""}, "the sources hold no labels; labels are <concept>.txt"),
+        (lists, changed("test.txt", None), "no test.txt in the sources"),
+        (
+            lists,
+            changed("test.txt", lambda d: d[:-3]),
+            "test.txt: line 2: after the path there must be 3 values",
+        ),
+        (
+            lists,
+            changed("test.txt", lambda d: d.replace(b"im7", b"im4")),
+            "'im4.jpg' has other labels as train",
+        ),
+        (lists, changed("test.txt", lambda d: d.replace(b"im7", b"im9")), "im7.jpg is on none of the lists"),
+        (lists, changed("test.txt", lambda d: d.replace(b"im7", b"im77")), "im7.jpg is on none of the lists"),
+        (
+            lists,
+            changed("test.txt", lambda d: d.replace(b"im7", b"img7")),
+            "line 2: .* is not an image of this",
+        ),
+    ],
+)
+@pytest.mark.parametrize("form", ["labels.zip", "labels"])
+def test_damaged_labels(tmp_path, files, damage, message, form):
+    source = written(tmp_path / form, damage(files()))
+    with pytest.raises(ValueError, match=message) as caught:
+        mirflickr.describe([source], concepts=3)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"concepts": 24}, "option concepts: must be 3 or 2, not 24"),
+        ({"items": "taged"}, "option items: unknown value 'taged'; did you mean 'tagged'"),
+        ({"images": "no"}, "option images: unknown value 'no'"),
+        ({"concept": 3}, "unknown option 'concept'; did you mean 'concepts'"),
+    ],
+)
+def test_bad_options(tmp_path, options, message):
+    with pytest.raises(ValueError, match=message):
+        mirflickr.describe([written(tmp_path / "truth", annotations())], **({"concepts": 3} | options))
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (changed("common_tags.txt", None), "no doc/common_tags.txt in the sources"),
+        (changed("/tags/tags8.txt", None), "no meta/tags/tags8.txt in the sources"),
+        (changed("im6.jpg", lambda d: d[:200]), "1 of 4 images cannot be read: 'im6.jpg'"),
+        (lambda f: f | {"copy/im6.jpg": b""}, "'copy/im6.jpg' is image 'im6.jpg', which was there before"),
+    ],
+)
+def test_damaged_archives(tmp_path, damage, message):
+    sources = forms(tmp_path)["official"]
+    written(sources[1], damage(archive()))
+    with pytest.raises(ValueError, match=message) as caught:
+        mirflickr.load(sources, tmp_path, concepts=3, items="tagged", size=SIZE)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("part", [0.3, 0.9])
+@pytest.mark.parametrize("place", [0, 1])
+def test_archives_cut_short(tmp_path, place, part):
+    sources = forms(tmp_path)["official"]
+    whole = sources[place].read_bytes()
+    sources[place].write_bytes(whole[: int(part * len(whole))])
+    with pytest.raises(ValueError, match=rf"{sources[place].name}: cut short, damaged") as caught:
+        mirflickr.load(sources, tmp_path, concepts=3, size=SIZE, missing="skip")
+    assert "\n" not in str(caught.value)
+
+
+def test_the_concepts_of_mirflickr(monkeypatch):
+    monkeypatch.undo()
+    assert (len(mirflickr.POTENTIAL), len(mirflickr.RELEVANT), len(mirflickr.CONCEPTS)) == (24, 14, 38)
+    assert set(mirflickr.RELEVANT) < set(mirflickr.POTENTIAL)
+    assert sorted(mirflickr.POTENTIAL) == list(mirflickr.POTENTIAL)
+    # The columns of DeepHash-pytorch's lists.
+    for name, column in {"baby_r1": 2, "indoor": 16, "night_r1": 21, "plant_life": 24, "tree_r1": 36}.items():
+        assert mirflickr.CONCEPTS[column] == name
+
+
+def test_the_real_lists(monkeypatch):
+    """Sizes, and what holds of the official annotations: where a concept is prominent, it is there."""
+    monkeypatch.undo()
+    folders = [Path(f) for f in os.environ.get("TIEBENCH_RESOURCES", "").split(os.pathsep) if f]
+    names = ("train.txt", "test.txt", "database.txt")
+    found = [f / "mirflickr" for f in folders if all((f / "mirflickr" / name).is_file() for name in names)]
+    if not found:
+        # The published lists are not part of the project; layouts are tested on lists that tests write.
+        pytest.skip("no mirflickr/train.txt, test.txt and database.txt in the folders of TIEBENCH_RESOURCES")
+    description = mirflickr.describe([found[0] / name for name in names], images="none")
+    assert description.metadata()["split_counts"] == {"database": 20_000, "query": 1_000, "training": 4_000}
+    columns = description.class_names.index
+    for name in mirflickr.RELEVANT:
+        prominent, there = (description.labels[:, columns(one)] for one in (f"{name}_r1", name))
+        assert (prominent <= there).all()
+    digest = hashlib.sha256((found[0] / "test.txt").read_bytes()).hexdigest()
+    assert digest == "603be888c4e3f0c35a7b1596aa6d2bdd4f481d59406610da09efc4c8c837796a"
+    main = description.labels[:, [columns(name) for name in mirflickr.POTENTIAL]]
+    assert main.sum() == 92_902  # as github.com/iTomxy/data counts
