@@ -29,7 +29,7 @@ class ScalableGraphHashing(HashingMethod):
     """
 
     title = "SGH"
-    paper = "https://www.ijcai.org/Proceedings/15/Papers/316.pdf"
+    paper = "https://www.ijcai.org/Abstract/15/318"
     colour = "#5F9EA0"
     marker = "8"
     supervision = "none"

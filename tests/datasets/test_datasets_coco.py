@@ -395,6 +395,50 @@ def test_elements_are_those_of_json(monkeypatch, chunk):
         assert found == [(key, one) for key in ("a", "b", "c") for one in expected.get(key, [])]
 
 
+def elements_by_json(data: bytes):
+    """(key, number of keys) of the elements of arrays "a" and "b" by json.loads, or None if it refuses."""
+    try:
+        pairs = json.loads(data.decode(), object_pairs_hook=lambda pairs: ("object", pairs))
+    except ValueError:
+        return None
+    if not isinstance(pairs, tuple):
+        return None
+    found = []
+    for key, value in pairs[1]:
+        if key in ("a", "b"):
+            if not isinstance(value, list) or not all(isinstance(one, tuple) for one in value):
+                return None
+            found += [(key, len(one[1])) for one in value]
+    return found
+
+
+def test_damaged_json_is_read_as_the_standard_library_does_or_refused(monkeypatch):
+    monkeypatch.setattr(_json_arrays, "CHUNK", 16)
+    whole = json.dumps(
+        {"n": [1, {"a": 2}], "a": [{"x": [1.5, "é"]}, {"y": 0}, {}], "b": [{"z": "\n"}]}
+    ).encode()
+    random = np.random.default_rng(0)
+    outcomes = {True: 0, False: 0}
+    for _ in range(400):
+        data = bytearray(whole)
+        at = int(random.integers(len(data)))
+        if random.random() < 0.5:
+            data[at] = int(random.choice(list(b'{}[],:"0 ab\xff')))
+        else:
+            del data[at : at + int(random.integers(1, 4))]
+        expected = elements_by_json(bytes(data))
+        try:
+            found = list(_json_arrays.array_elements(reader(bytes(data)), "file", ("a", "b")))
+        except ValueError as error:
+            assert expected is None and "\n" not in str(error), data
+        else:
+            # Of an object with equal keys the reader keeps the last, so only their number may differ.
+            assert [key for key, _ in found] == [key for key, _ in expected], data
+            assert all(len(one) <= count for (_, one), (_, count) in zip(found, expected)), data
+        outcomes[expected is None] += 1
+    assert min(outcomes.values()) > 20
+
+
 def test_memory_does_not_grow_with_the_file(monkeypatch):
     monkeypatch.setattr(_json_arrays, "CHUNK", 1 << 12)
     element = json.dumps({"segmentation": [[1.5] * 40], "image_id": 1}).encode()
