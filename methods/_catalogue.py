@@ -1,6 +1,7 @@
 """The available methods and their metadata, read from source: listing the methods imports none of them."""
 
 import ast
+import functools
 import importlib
 import re
 from collections.abc import Mapping
@@ -162,11 +163,16 @@ def _problem_of_space(attribute, space, parameters):
 
 def _parsed(path):
     try:
-        return ast.parse(path.read_bytes(), str(path))
+        return _tree(path.read_bytes(), str(path))
     except SyntaxError as error:
         raise ValueError(f"{path}, line {error.lineno}: {error.msg}") from error
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
+
+
+@functools.lru_cache(maxsize=500)  # every configuration reads the same files
+def _tree(source, path):
+    return ast.parse(source, path)
 
 
 def _classes(path):

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from methods._centres import make_centres, separation
+from methods.base import Refusal
 
 _SWEEPS = 50
 _OUTER = 1000
@@ -31,8 +32,10 @@ def mds_centres(classes, bits, generator, sweeps=_SWEEPS):
 
     Starts from CSQ's centres. Each code in turn minimises its summed inner products with the others under
     <o_i, o_j> <= bits - 2 d*, o_i in {-1, +1}, by `improved_code`. Best is the largest mean + minimum -
-    variance of the distances.
+    variance of the distances. Raises `Refusal` where there are fewer codes than classes.
     """
+    if classes > 2**bits:
+        raise Refusal(f"{bits} bits cannot tell {classes} classes apart")
     wanted = guaranteed_distance(classes, bits)
     codes = make_centres("published", classes, bits, generator).astype(np.float64)
     best, chosen = _quality(codes), codes.copy()

@@ -1,6 +1,7 @@
 """What all figures share: the style of each method, text, axes, options, and files of the same bytes."""
 
 import colorsys
+import functools
 import hashlib
 import io
 import itertools
@@ -204,6 +205,7 @@ def _linear(rgb: str) -> list[float]:
     return [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in _channels(rgb)]
 
 
+@functools.cache
 def _oklab(rgb: str) -> tuple[float, ...]:
     """A colour in Oklab (Ottosson, 2020), where equal distances look about equally different."""
     red, green, blue = _linear(rgb)
@@ -301,6 +303,7 @@ def styled() -> AbstractContextManager:
 # -- text -----------------------------------------------------------------------------------------
 
 
+@functools.lru_cache(maxsize=10_000)
 def text_width(text: str, size: float, weight: str = "normal") -> float:
     """Width of text in inches, from the outlines of the font that matplotlib brings along."""
     font = FontProperties(family="DejaVu Sans", size=size, weight=weight)

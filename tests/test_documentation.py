@@ -12,6 +12,7 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
+import forked
 import numpy as np
 import pytest
 import yaml
@@ -137,9 +138,11 @@ def sources(tmp_path_factory):
 @pytest.mark.parametrize("command", shown("snakemake"))
 def test_snakemake_commands_pass_a_dry_run(command, sources, tmp_path):
     words = shlex.split(command)[1:]
-    made = run(
-        [sys.executable, "-m", "snakemake", "--dry-run", "--directory", tmp_path, *words],
+    made = forked.run(
+        ["-m", "snakemake", "--dry-run", "--directory", tmp_path, *words],
+        cwd=ROOT,
         env=os.environ | {"TIEBENCH_RESOURCES": str(sources)},
+        timeout=900,
     )
     assert made.returncode == 0, made.stdout[-2000:] + made.stderr[-2000:]
     assert re.search(r"^total +[1-9]", made.stdout, re.MULTILINE), "no job would run"

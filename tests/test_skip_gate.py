@@ -15,7 +15,7 @@ import sys
 sys.path.insert(0, {tests!r})
 import skip_gate
 from skip_gate import pytest_sessionfinish, pytest_terminal_summary
-skip_gate.ALLOWED[:] = [skip_gate.Allowed("moon", "*test_sample.py*", "no moon", "a moon")]
+skip_gate.ALLOWED[:] = [skip_gate.Allowed("moon", "*test_sample_*.py*", "no moon", "a moon")]
 """
 
 SKIPS = {
@@ -28,9 +28,11 @@ SKIPS = {
 }
 
 
-def run(place, body, *options, **variables):
+def run(place, bodies, *options, **variables):
+    """Run pytest on a file for each of the bodies, and on one whose test passes."""
     (place / "conftest.py").write_text(CONFTEST.format(tests=str(ROOT / "tests")))
-    (place / "test_sample.py").write_text(f"import pytest\n{body}\n")
+    for number, body in enumerate(bodies):
+        (place / f"test_sample_{number}.py").write_text(f"import pytest\n{body}\n")
     (place / "test_other.py").write_text("def test_passes(): pass\n")
     (place / "pytest.ini").write_text("[pytest]\naddopts = -q -ra\n")
     return subprocess.run(
@@ -44,27 +46,34 @@ def run(place, body, *options, **variables):
 
 
 @pytest.mark.parametrize("options", [[], ["-n", "2"]], ids=["one process", "xdist"])
-@pytest.mark.parametrize("kind", SKIPS)
-def test_only_listed_skips_pass(tmp_path, kind, options):
-    done = run(tmp_path, SKIPS[kind].format(reason="no moon tonight"), *options)
+def test_only_listed_skips_pass(tmp_path, options):
+    done = run(tmp_path, [body.format(reason=f"no moon, {kind}") for kind, body in SKIPS.items()], *options)
     assert done.returncode == 0, done.stdout
-    assert "no moon tonight" in done.stdout and "not allowed" not in done.stdout
-    done = run(tmp_path, SKIPS[kind].format(reason="no stars"), *options)
+    assert all(f"no moon, {kind}" in done.stdout for kind in SKIPS)
+    assert "not allowed" not in done.stdout
+    done = run(tmp_path, [body.format(reason=f"no stars, {kind}") for kind, body in SKIPS.items()], *options)
     assert done.returncode == 1, done.stdout
     assert "skips that are not allowed" in done.stdout
-    assert "no stars (not listed in tests/skip_gate.py)" in done.stdout
+    for kind in SKIPS:
+        assert f"no stars, {kind} (not listed in tests/skip_gate.py)" in done.stdout
+
+
+@pytest.mark.parametrize("kind", SKIPS)
+def test_one_skip_of_any_kind_is_enough_to_fail(tmp_path, kind):
+    done = run(tmp_path, [SKIPS[kind].format(reason="no stars")])
+    assert done.returncode == 1, done.stdout
 
 
 def test_a_listed_skip_fails_where_its_tests_must_run(tmp_path):
     body = SKIPS["a call"].format(reason="no moon")
-    done = run(tmp_path, body, TIEBENCH_MUST_RUN="moon")
+    done = run(tmp_path, [body], TIEBENCH_MUST_RUN="moon")
     assert done.returncode == 1 and "names 'moon': provide a moon" in done.stdout
-    done = run(tmp_path, body, TIEBENCH_MUST_RUN="mon")
+    done = run(tmp_path, [body], TIEBENCH_MUST_RUN="mon")
     assert done.returncode == 1 and "unknown: mon (known: moon)" in done.stdout
 
 
 def test_a_failure_stays_a_failure(tmp_path):
-    done = run(tmp_path, "def test_it(): assert False")
+    done = run(tmp_path, ["def test_it(): assert False"])
     assert done.returncode == 1 and "not allowed" not in done.stdout
 
 

@@ -11,7 +11,7 @@ from methods._centres import separated_centres, separation
 from methods._class_codes import ClassCodes
 from methods._mds_centres import guaranteed_distance, improved_code, mds_centres
 from methods._straight_through import cubic_penalty, sign_straight_through
-from methods.base import TrainingSet
+from methods.base import Refusal, TrainingSet
 from methods.csq import CSQ
 from methods.dpn import DPN
 from methods.greedyhash import GreedyHash
@@ -202,6 +202,12 @@ def test_mds_centres_reach_the_guaranteed_distance(classes, bits):
     codes = mds_centres(classes, bits, np.random.default_rng(0))
     assert codes.shape == (classes, bits) and set(np.unique(codes)) <= {-1, 1}
     assert separation(codes)[0] >= guaranteed_distance(classes, bits)
+
+
+@pytest.mark.parametrize(("classes", "bits"), [(3, 1), (4, 1), (9, 3)])
+def test_more_classes_than_codes_are_refused(classes, bits):
+    with pytest.raises(Refusal, match=f"^{bits} bits cannot tell {classes} classes apart$"):
+        mds_centres(classes, bits, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("seed", range(5))

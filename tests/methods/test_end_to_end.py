@@ -60,7 +60,7 @@ class Killed(Exception):
 def test_an_interrupted_training_resumes_to_the_same_bytes(name, tmp_path, monkeypatch):
     monkeypatch.setattr(_checkpoint, "_SECONDS_BETWEEN", 0.0)
     whole, halves = [], []
-    alone = made(name).fit(training_set(log=whole.append))
+    alone = made(name).fit(training_set(36, log=whole.append))
     file = tmp_path / "run" / "mark.npz"
 
     def interrupted(record):
@@ -69,10 +69,10 @@ def test_an_interrupted_training_resumes_to_the_same_bytes(name, tmp_path, monke
             raise Killed
 
     with pytest.raises(Killed):
-        made(name).fit(training_set(log=interrupted, checkpoint=file))
+        made(name).fit(training_set(36, log=interrupted, checkpoint=file))
     assert file.is_file()
     again = []
-    resumed = made(name).fit(training_set(log=again.append, checkpoint=file))
+    resumed = made(name).fit(training_set(36, log=again.append, checkpoint=file))
     assert not file.parent.exists()
     assert [record["epoch"] for record in again] == [1, 2, 3]
     assert [record["objective"] for record in again] == [record["objective"] for record in whole]

@@ -12,13 +12,11 @@ from methods.machash import CodeSteps, MACHash, _principal_signs
 
 
 def penalised(codes, hashed, mu, pairs):
-    """1/v sum over ordered pairs (z_n . z_m - b y)^2 + mu sum ||z_n - h_n||^2, term by term."""
+    """1/v sum over ordered pairs (z_n . z_m - b y)^2 + mu sum ||z_n - h_n||^2."""
     bits = codes.shape[1]
     partners = 2 * len(pairs) / pairs.items
-    total = 0.0
-    for one, other, similar in zip(pairs.first, pairs.second, pairs.similar):
-        product = sum(int(a) * int(b) for a, b in zip(codes[one], codes[other]))
-        total += 2 * (product - (bits if similar else -bits)) ** 2 / partners
+    products = (codes[pairs.first].astype(int) * codes[pairs.second]).sum(axis=1)
+    total = 2 * float(((products - np.where(pairs.similar, bits, -bits)) ** 2).sum()) / partners
     if hashed is not None:
         total += mu * float(((codes.astype(float) - hashed) ** 2).sum())
     return total

@@ -11,6 +11,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import filelock
+import forked
 import numpy as np
 import pytest
 import yaml
@@ -90,14 +92,8 @@ class Laboratory:
 
     def run(self, *targets, config=TINY, options=(), **variables):
         """Run to the end; a completed process with text output."""
-        return subprocess.run(
-            self.command(*targets, config=config, options=options),
-            cwd=self.place,
-            env=self.variables(**variables),
-            capture_output=True,
-            text=True,
-            timeout=900,
-        )
+        _, *arguments = self.command(*targets, config=config, options=options)
+        return forked.run(arguments, cwd=self.place, env=self.variables(**variables), timeout=900)
 
     def made(self, *targets, **settings):
         """Run, and require success."""
@@ -136,10 +132,23 @@ def lay_out(place):
 
 @pytest.fixture(scope="session")
 def prepared(tmp_path_factory):
-    """The laboratory after an uninterrupted run of the tiny table, to look at: no test may write there."""
-    laboratory = lay_out(tmp_path_factory.mktemp("workflow") / "prepared")
-    laboratory.made("results/tiny.csv")
-    return laboratory
+    """The laboratory after an uninterrupted run of the tiny table, to look at: no test may write there.
+
+    Made once for all workers of the tests, by ordinary processes, which others are compared with.
+    """
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    place, made = folder / "prepared", folder / "prepared.made"
+    with filelock.FileLock(folder / "prepared.lock"):
+        if made.exists():
+            return Laboratory(place, place / "sources")
+        laboratory = lay_out(place)
+        command, variables = laboratory.command("results/tiny.csv"), laboratory.variables()
+        done = subprocess.run(command, cwd=place, env=variables, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        made.touch()
+        return laboratory
 
 
 @pytest.fixture

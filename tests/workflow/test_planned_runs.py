@@ -1,10 +1,9 @@
 """Every shipped table and example is planned as one machine and as a cluster would run it."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
+import forked
 import pytest
 import yaml
 
@@ -47,23 +46,9 @@ def slurm_profile(folder):
 
 
 def planned(folder, targets, files, options):
-    program = [
-        sys.executable,
-        "-m",
-        "snakemake",
-        "--snakefile",
-        ROOT / "Snakefile",
-        "--directory",
-        folder / "run",
-    ]
-    command = [*program, "--dry-run", "--cores", "2", *options, "--configfile", *files, "--", *targets]
-    done = subprocess.run(
-        list(map(str, command)),
-        cwd=folder,
-        env=os.environ | {"TIEBENCH_RESOURCES": ""},
-        capture_output=True,
-        text=True,
-    )
+    program = ["-m", "snakemake", "--snakefile", ROOT / "Snakefile", "--directory", folder / "run"]
+    arguments = [*program, "--dry-run", "--cores", "2", *options, "--configfile", *files, "--", *targets]
+    done = forked.run(arguments, cwd=folder, env=os.environ | {"TIEBENCH_RESOURCES": ""}, timeout=900)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
     return done.stdout
 
