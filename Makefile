@@ -44,7 +44,7 @@ quick: $(READY)
 	@echo "$(CURDIR)/results/report.html"
 
 test: $(READY)
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -6,9 +6,12 @@ Hypothesis generates the same cases in every run; HYPOTHESIS_PROFILE=thorough ge
 new ones in each run. Tests ask for multiples of `settings.default.max_examples`.
 
 Skips that tests/skip_gate.py does not list fail the run.
+
+Workers of pytest-xdist take whole files, the longest first: no worker is left alone with a long one at the end.
 """
 
 import os
+from pathlib import Path
 
 from hypothesis import HealthCheck, settings
 from skip_gate import pytest_sessionfinish, pytest_terminal_summary  # noqa: F401
@@ -20,3 +23,33 @@ ALIKE = {"deadline": None, "suppress_health_check": list(HealthCheck)}
 settings.register_profile("short", derandomize=True, database=None, max_examples=100, **ALIKE)
 settings.register_profile("thorough", max_examples=1000, print_blob=True, **ALIKE)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "short"))
+
+# Files that take more than about ten seconds, longest first.
+LONG = (
+    "workflow/test_real_data.py",
+    "workflow/test_snakemake.py",
+    "workflow/test_interruption.py",
+    "workflow/test_images.py",
+    "methods/test_conformance.py",
+    "reporting/test_reporting_curves.py",
+    "methods/test_end_to_end.py",
+    "workflow/test_planned_runs.py",
+    "test_documentation.py",
+    "workflow/test_bad_results.py",
+    "reporting/test_page_in_browser.py",
+    "reporting/test_figure_options.py",
+    "workflow/test_downloads.py",
+    "workflow/test_configuration.py",
+    "workflow/test_real_layouts.py",
+    "workflow/test_database_labels.py",
+    "workflow/test_variants.py",
+    "workflow/test_uncoded.py",
+    "workflow/test_codes_of_methods.py",
+    "methods/test_method_examples.py",
+)
+
+
+def pytest_collection_modifyitems(items):
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        order = {Path(__file__).parent / name: place for place, name in enumerate(LONG)}
+        items.sort(key=lambda item: order.get(item.path, len(LONG)))

@@ -754,14 +754,14 @@ def test_tables_that_share_a_group_leave_each_other_s_scores_alone(laboratory, t
     assert (laboratory.stamps("results/runs/**/*"), laboratory.tables()) == before
 
 
-def test_a_page_of_ten_tables_is_made(laboratory, tiny):
+def test_a_page_of_tables_with_long_settings_is_made(laboratory, tiny):
     """Their settings together are longer than one argument of a command may be."""
-    table = tiny["tables"]["tiny"] | {"description": "Words. " * 2000}
-    names = [f"table_{number}" for number in range(10)]
+    table = tiny["tables"]["tiny"] | {"description": "Words. " * 7000}
+    names = [f"table_{number}" for number in range(3)]
     tiny["tables"] |= {name: table | {"title": f"Number {name}"} for name in names}
     tiny["report"] = names
     before = laboratory.stamps("results/runs/**/*")
-    # Figures are not what this is about: ten tables have seventy.
+    # Figures are not what this is about.
     for path in (laboratory.checkout / "reporting" / "figures").glob("[a-z]*.py"):
         if path.stem != "tie_ranges":
             path.unlink()
@@ -769,7 +769,7 @@ def test_a_page_of_ten_tables_is_made(laboratory, tiny):
     assert laboratory.stamps("results/runs/**/*") == before
     page = (laboratory.directory / "results" / "report.html").read_text()
     settings = laboratory.directory / ".snakemake" / "tiebench" / "settings"
-    assert sum(path.stat().st_size for path in settings.iterdir()) > 131_072
+    assert max(path.stat().st_size for path in settings.iterdir()) > 131_072
     for name in names:
         assert f"Number {name}" in page and f"{name}.tidy.csv" in page
 
