@@ -7,7 +7,7 @@ new ones in each run. Tests ask for multiples of `settings.default.max_examples`
 
 Skips that tests/skip_gate.py does not list fail the run.
 
-Workers of pytest-xdist take whole files, the longest first: no worker is left alone with a long one at the end.
+Workers of pytest-xdist take whole files, the longest first, so that none is left alone with one at the end.
 """
 
 import os
