@@ -297,7 +297,7 @@ def tidy(
                     "difference": mean - value,
                     "status": _status([status for _, status, _ in outcomes.values()]),
                     "reason": _reason(outcomes),
-                    "sees": sees(table, method),
+                    "sees": sees(table, method, protocol),
                 }
             )
         score = (uncoded or {}).get(group.protocol, {}).get(group.metric)

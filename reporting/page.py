@@ -467,7 +467,7 @@ def _runs(table: Mapping, records: Iterable[Mapping]) -> list[dict]:
                     "folder": "/".join(
                         quote(str(part), safe="") for part in ("runs", protocol, method, bits, seed)
                     )
-                    if status == "done"
+                    if status == "done" and "folds" not in run  # whose runs are in folders of their own
                     else "",
                     "log": quote(str(run.get("log") or "").removeprefix("results/")),
                     "run": run,

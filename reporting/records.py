@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from reporting import folds
 from tiebench.files import read_array, read_json, read_npz
 from tiebench.messages import did_you_mean
 
@@ -63,21 +64,31 @@ def table_records(
     for protocol, method, bits in sorted(cells):
         for seed in table["seeds"]:
             record = {"protocol": protocol, "method": method, "bits": bits, "seed": seed}
-            records.append(record)
             if (protocol, method, bits) in refused:
                 reason = refused[protocol, method, bits]
                 record |= {"status": "refused", "reason": reason, "metrics": {}, "curves": {}, "run": {}}
                 record |= {key: [] if key == "training" else {} for key in also}
+                records.append(record)
                 continue
-            folder = Path(runs, protocol, method, str(bits), str(seed))
-            scores = _of_run(folder, "scores.json")
-            record |= {key: scores[key] for key in ("status", "reason", "metrics", "curves")}
-            record["run"] = _of_run(folder, "run.json")
-            if "training" in also:
-                record["training"] = _lines(folder / "training.jsonl")
-            if "per_query" in also:
-                record["per_query"] = read_npz(folder / "per_query.npz", metrics[protocol])
+            of_folds = [
+                record | {"protocol": fold} | _run_record(Path(runs, fold), record, also, metrics[protocol])
+                for fold in folds.members(table, protocol)
+            ]
+            records.append(of_folds[0] if len(of_folds) == 1 else folds.merged_record(protocol, of_folds))
     return records
+
+
+def _run_record(protocol: Path, of: Mapping, also: Iterable[str], metrics: Iterable[str]) -> dict:
+    """What the files of one run say, of a protocol's folder."""
+    folder = protocol / of["method"] / str(of["bits"]) / str(of["seed"])
+    scores = _of_run(folder, "scores.json")
+    found = {key: scores[key] for key in ("status", "reason", "metrics", "curves")}
+    found["run"] = _of_run(folder, "run.json")
+    if "training" in also:
+        found["training"] = _lines(folder / "training.jsonl")
+    if "per_query" in also:
+        found["per_query"] = read_npz(folder / "per_query.npz", metrics)
+    return found
 
 
 def uncoded_scores(settings: Mapping, results: str | Path = "results") -> dict[str, dict[str, float]]:
@@ -87,11 +98,14 @@ def uncoded_scores(settings: Mapping, results: str | Path = "results") -> dict[s
     """
     found = {}
     for protocol in settings.get("uncoded") or []:
-        path = Path(results, "uncoded", f"{protocol}.json")
-        scores = read_json(path)
-        if not (isinstance(scores, dict) and isinstance(scores.get("metrics"), dict)):
-            raise ValueError(f"{path} has no metrics; delete it to regenerate it")
-        found[protocol] = scores["metrics"]
+        parts = []
+        for fold in folds.members(settings["table"], protocol):
+            path = Path(results, "uncoded", f"{fold}.json")
+            scores = read_json(path)
+            if not (isinstance(scores, dict) and isinstance(scores.get("metrics"), dict)):
+                raise ValueError(f"{path} has no metrics; delete it to regenerate it")
+            parts.append(scores["metrics"])
+        found[protocol] = parts[0] if len(parts) == 1 else folds.merged_means(parts)
     return found
 
 
@@ -150,19 +164,39 @@ def load_results(
         for method in block.get("methods") or layout["methods"]:
             for bits in block["bits"]:
                 for seed in layout["seeds"]:
-                    folder = Path(results, "runs", block["protocol"], method, str(bits), str(seed))
+                    names = folds.members(layout, block["protocol"])
+                    folders = {
+                        name: Path(results, "runs", name, method, str(bits), str(seed)) for name in names
+                    }
                     key = (table, block["protocol"], block["metric"], method, bits, seed)
                     reason = refused.get((block["protocol"], method, bits))
-                    row = dict(zip(RUN_COLUMNS, key, strict=True)) | _run(folder, block["metric"], reason)
-                    frames.append(_query_rows(row, folder, queries) if per_query else row)
+                    found = _merged([_run(one, block["metric"], reason) for one in folders.values()])
+                    row = dict(zip(RUN_COLUMNS, key, strict=True)) | found
+                    frames += _query_rows(row, folders, queries) if per_query else [row]
     if per_query:
         return pd.concat(frames, ignore_index=True)
     return pd.DataFrame(frames).astype({"bits": "int64", "seed": "int64"})
 
 
+def _merged(rows: list[dict]) -> dict:
+    """The columns of a run, from those of its folds, which have their number of queries too."""
+    weights = [row.pop("queries") for row in rows]
+    for row in rows:
+        if row["status"] != "done":
+            return row
+    merged = dict(rows[0])
+    if len(rows) > 1:
+        merged |= {
+            name: float(np.average([row[name] for row in rows], weights=weights)) for name in SCORE_COLUMNS
+        }
+        merged["seconds"] = sum(row["seconds"] for row in rows)
+        merged["memory"] = max(row["memory"] for row in rows)
+    return merged
+
+
 def _run(folder: Path, metric: str, refusal: str | None) -> dict:
-    """The columns of one run: its scores, costs and status."""
-    found = dict.fromkeys((*SCORE_COLUMNS, "seconds", "memory"), math.nan)
+    """The columns of one run: its scores, costs and status, and how many queries it has."""
+    found = dict.fromkeys((*SCORE_COLUMNS, "seconds", "memory"), math.nan) | {"queries": 0}
     if refusal is not None:
         return found | {"status": "refused", "reason": refusal}
     if not (folder / "scores.json").is_file():
@@ -174,28 +208,34 @@ def _run(folder: Path, metric: str, refusal: str | None) -> dict:
         return found | {"status": "missing", "reason": f"the run has no score named {metric}"}
     names = dict(zip(SCORE_COLUMNS, (metric, f"{metric}_min", f"{metric}_max"), strict=True))
     found |= {column: scores["metrics"].get(name, math.nan) for column, name in names.items()}
+    found["queries"] = scores["metrics"].get("queries", 0)
     run = read_json(folder / "run.json") if (folder / "run.json").is_file() else {}
     found |= {"seconds": run.get("seconds", math.nan), "memory": run.get("peak_memory_mb", math.nan)}
     return found | {"status": "done", "reason": ""}
 
 
-def _query_rows(row: dict, folder: Path, queries: "_Queries") -> pd.DataFrame:
-    """One row per query of a run; a single row for a run without scores."""
+def _query_rows(row: dict, folders: Mapping[str, Path], queries: "_Queries") -> list[pd.DataFrame]:
+    """One row per query of a run; a single row for a run without scores. folders: of its folds."""
     if row["status"] != "done":
         frame = pd.DataFrame([row | {"query": pd.NA, "item": pd.NA, "item_id": ""}])
-        return frame.astype({"query": "Int64", "item": "Int64", "bits": "int64", "seed": "int64"})
-    metric = row["metric"]
+        return [frame.astype({"query": "Int64", "item": "Int64", "bits": "int64", "seed": "int64"})]
+    metric, first, frames = row["metric"], 0, []
     names = dict(zip(SCORE_COLUMNS, (metric, f"{metric}_min", f"{metric}_max"), strict=True))
-    arrays = read_npz(folder / "per_query.npz", set(names.values()))
-    if metric not in arrays:
-        raise ValueError(f"{folder / 'per_query.npz'} has no array {metric!r}; delete it to regenerate it")
-    count = len(arrays[metric])
-    scores = {column: arrays.get(name, np.full(count, np.nan)) for column, name in names.items()}
-    run = read_json(folder / "run.json") if (folder / "run.json").is_file() else {}
-    items, ids = queries.of(row["protocol"], run.get("fingerprints") or {}, count)
-    columns = {name: [value] * count for name, value in row.items()} | scores
-    frame = pd.DataFrame(columns | {"query": np.arange(count), "item": items, "item_id": ids})
-    return frame.astype({"query": "Int64", "item": "Int64"})
+    for protocol, folder in folders.items():
+        arrays = read_npz(folder / "per_query.npz", set(names.values()))
+        if metric not in arrays:
+            raise ValueError(
+                f"{folder / 'per_query.npz'} has no array {metric!r}; delete it to regenerate it"
+            )
+        count = len(arrays[metric])
+        scores = {column: arrays.get(name, np.full(count, np.nan)) for column, name in names.items()}
+        run = read_json(folder / "run.json") if (folder / "run.json").is_file() else {}
+        items, ids = queries.of(protocol, run.get("fingerprints") or {}, count)
+        columns = {name: [value] * count for name, value in row.items()} | scores
+        columns |= {"query": np.arange(first, first + count), "item": items, "item_id": ids}
+        frames.append(pd.DataFrame(columns).astype({"query": "Int64", "item": "Int64"}))
+        first += count
+    return frames
 
 
 class _Queries:

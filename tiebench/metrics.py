@@ -29,7 +29,7 @@ class Metric:
     parameter: None, "cutoff" (one of the K given to scoring) or "radius" (a Hamming distance).
     compute: function of `JointHistograms`, then of the parameter if there is one, and, with
     `takes_normaliser`, of the keyword `normaliser` (one of `exact.AP_AT_NORMALISERS`). It returns
-    `exact.TieRange` if `has_range`, else a float64 (Q,) array.
+    `exact.TieRange` if `has_range`, else a float64 (Q,) array. None: see `OF_CODES`.
     has_range: whether the order of tied items matters, so that "_min" and "_max" are reported too.
     radii: for a radius, the values that are always computed.
     low, high: bounds of every value. without_relevant: value of a query without relevant items.
@@ -41,7 +41,7 @@ class Metric:
     label: str
     description: str
     source: str
-    compute: Callable[..., Any]
+    compute: Callable[..., Any] | None = None
     parameter: str | None = None
     subscript: str = ""
     low: float = 0.0
@@ -122,12 +122,28 @@ METRICS: dict[str, Metric] = {
 }
 
 
+# Scores that joint histograms do not determine: the suite computes them from codes and labels, for protocols
+# that ask for them, and stores them with the others. `evaluate` and `tiebench.score` know nothing of them.
+OF_CODES: dict[str, Metric] = {
+    metric.name: metric
+    for metric in (
+        Metric(
+            name="transfer_accuracy",
+            label="Transfer accuracy",
+            description="Accuracy on the queries of a linear classifier of codes, fitted on the database.",
+            source="Sablayrolles et al., ICASSP 2017 (transfer to new classes)",
+            has_range=False,
+        ),
+    )
+}
+
+
 def resolve(name: str) -> tuple[Metric, int | None]:
     """Entry and parameter of a metric by its name in scores: "ap", "ap@1000", "precision_radius_2".
 
     Raises ValueError, one line that ends in the nearest known name, for anything else.
     """
-    if (metric := METRICS.get(name)) is not None and metric.parameter is None:
+    if (metric := METRICS.get(name, OF_CODES.get(name))) is not None and metric.parameter is None:
         return metric, None
     for metric in METRICS.values():
         if metric.parameter is None or not name.startswith(metric.name[:-1]):
@@ -143,7 +159,7 @@ def resolve(name: str) -> tuple[Metric, int | None]:
             raise ValueError(f"metric {name!r}: {symbol} must be a positive integer, as in {example!r}")
     # Case and number play no part in what is nearest: "mAP@1000" is near "ap@K".
     plain = re.sub(r"\d+$", "K", name.lower()).replace("@k", "@K")
-    raise ValueError(f"there is no metric {name!r}{did_you_mean(plain, METRICS)}")
+    raise ValueError(f"there is no metric {name!r}{did_you_mean(plain, [*METRICS, *OF_CODES])}")
 
 
 def label(name: str) -> tuple[str, str]:
@@ -176,6 +192,7 @@ def evaluate(
     for metric, value in (*plain, *cut, *within):
         arguments = (histograms,) if value is None else (histograms, value)
         options = {"normaliser": ap_at_normaliser} if metric.takes_normaliser else {}
+        assert metric.compute is not None  # of every metric of the table
         found, name = metric.compute(*arguments, **options), metric.spell(value)
         if metric.has_range:
             values |= {name: found.expected, f"{name}_min": found.minimum, f"{name}_max": found.maximum}

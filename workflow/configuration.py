@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
-from datasets import affinity_kinds, loaders, split_kinds
+from datasets import affinity_kinds, loaders, split_kinds, splits
 from methods._catalogue import catalogue
 from networks import architectures
 from tiebench.messages import did_you_mean, shorten
@@ -85,6 +85,7 @@ class Configuration:
         self.overrides = overrides
         self.files = files
         self.sources = Sources(values)
+        self.folds: dict[str, tuple[str, ...]] = {}  # protocol of several folds -> the protocols of its folds
 
     def __getitem__(self, key):
         return self.values[key]
@@ -150,6 +151,28 @@ class Configuration:
         return [self["methods"][one] for one in names if one in self["methods"]]
 
     # -- data ----------------------------------------------------------------------------------------------
+
+    def add_folds(self):
+        """Add a protocol `<name>_fold<k>` for each fold of a protocol whose split consists of several."""
+        protocols = self["protocols"]
+        for name, entry in list(protocols.items()):
+            count = splits.folds(entry["split"])
+            if count is None:
+                continue
+            self.folds[name] = tuple(f"{name}_fold{number}" for number in range(1, count + 1))
+            for number, member in enumerate(self.folds[name], start=1):
+                if member in protocols:
+                    self.fail(("protocols", member), f"is the name of a fold of {name}: choose another")
+                title = f"{entry.get('title') or name}, fold {number}"
+                protocols[member] = entry | {"title": title, "split": entry["split"] | {"fold": number}}
+
+    def members(self, protocol):
+        """The protocols whose runs a protocol's scores are made of: its folds, or itself."""
+        return self.folds.get(protocol) or (protocol,)
+
+    def family(self, protocol):
+        """The protocol that a fold belongs to; any other protocol itself."""
+        return next((name for name, of in self.folds.items() if protocol in of), protocol)
 
     def check_split(self, protocol):
         """Raise ConfigurationError if a protocol's split, affinity or input does not fit its dataset.

@@ -41,6 +41,8 @@ def check(configuration):
     for section, check_entry in of_section.items():
         for name, entry in configuration[section].items():
             check_entry(configuration, name, entry)
+        if section == "protocols":
+            configuration.add_folds()
 
 
 def _check_shape(configuration):
@@ -136,7 +138,10 @@ def _check_protocol(configuration, name, entry):
             message = f"network {entry['end_to_end']} cannot be trained: {found.name} has no weights"
             configuration.fail((*where, "end_to_end"), message)
     _check_hyperparameters_of(configuration, name, entry["hyperparameters_of"])
-    for key, check_spec in (("split", splits.check_keys), ("affinity", affinity.check_spec)):
+    if entry["transfer"] and entry["database_parts"] > 1:
+        message = "needs all codes in one process: set database_parts to 1"
+        configuration.fail((*where, "transfer"), message)
+    for key, check_spec in (("split", splits.folds), ("affinity", affinity.check_spec)):
         try:
             check_spec(entry[key])
         except ValueError as error:
@@ -376,6 +381,9 @@ def _check_block(configuration, where, table, block):
     at = configuration["protocols"][protocol]["at"]
     if metric.parameter == "cutoff" and value not in at:
         message = f"{block['metric']} is not scored: add {value} to `at` of protocol {protocol}, now {at}"
+        configuration.fail((*where, "metric"), message)
+    if metric.name == "transfer_accuracy" and not configuration["protocols"][protocol]["transfer"]:
+        message = f"{metric.name} is not scored: add `transfer: true` to protocol {protocol}"
         configuration.fail((*where, "metric"), message)
 
 

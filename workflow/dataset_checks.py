@@ -24,6 +24,10 @@ def check(configuration, protocol):
         description = _describe(loader, sources, dataset)
         splits.check(entry["split"], description)
         affinity.check(entry["affinity"], description)
+        if entry["transfer"] and description.label_kind != "classes":
+            raise ValueError(
+                f"transfer needs labels: classes, the dataset has labels: {description.label_kind}"
+            )
         inputs.check(entry["input"]["kind"], description.kind)
         if entry["end_to_end"] is not None and description.kind != "images":
             raise ValueError("end_to_end needs a dataset of images, these are vectors")

@@ -90,8 +90,10 @@ class Plan:
             "cells",
             "refusal",
             "served_cells",
+            "trained_cells",
             "end_to_end",
             "affinity_kind",
+            "database_labels",
             "table_settings",
             "_check_split",
         ):
@@ -148,6 +150,9 @@ class Plan:
     def dataset_card(self, protocol):
         """The dataset's metadata; a split that is impossible on the dataset is refused here."""
         folder = self.dataset_folder(protocol)
+        if protocol in self.configuration.folds:
+            folds = ", ".join(self.configuration.folds[protocol])
+            raise ConfigurationError(f"protocol {protocol} has a split for each fold, ask for one: {folds}")
         if self.sources.has_dataset(self["protocols"][protocol]["dataset"]):
             self._check_split(protocol)
         return f"{folder}/dataset.json"
@@ -167,6 +172,10 @@ class Plan:
     def split_code(self, protocol):
         kind = split_kinds()[self.entry("protocols", protocol)["split"]["kind"]]
         return self.code("datasets.splits", kind.check.__module__)
+
+    def database_labels(self, protocol):
+        """Whether a method may learn from the labels of the whole database, as its kind of split says."""
+        return split_kinds()[self.entry("protocols", protocol)["split"]["kind"]].database_labels
 
     def split_settings(self, protocol):
         return _pick(self.entry("protocols", protocol), "split", "seed")
@@ -256,13 +265,21 @@ class Plan:
         """The cells of a table that get runs; the others get their reason in the table."""
         return tuple(cell for cell in self.cells(table) if self.refusal(cell) is None)
 
+    def trained_cells(self, table):
+        """The cells that a table's runs belong to: `served_cells`, one for each fold of their protocols."""
+        return tuple(
+            Cell(protocol, cell.method, cell.bits)
+            for cell in self.served_cells(table)
+            for protocol in self.configuration.members(cell.protocol)
+        )
+
     def table_runs(self, table, names):
         """These files of every run of a table."""
         seeds = self.entry("tables", table)["seeds"]
         return [
             f"results/runs/{cell.protocol}/{cell.method}/{cell.bits}/{seed}/{name}"
             for name in names
-            for cell in self.served_cells(table)
+            for cell in self.trained_cells(table)
             for seed in seeds
         ]
 
@@ -283,6 +300,12 @@ class Plan:
         claims = [self["claims"][source] for source in entry["claims"]]
         named = {block["protocol"] for block in entry["blocks"]} | _strings(claims)
         entry["protocols"] = {name: title for name, title in titles.items() if name in named}
+        asked = list(dict.fromkeys(block["protocol"] for block in entry["blocks"]))
+        entry["folds"] = {
+            name: self.configuration.folds[name] for name in asked if name in self.configuration.folds
+        }
+        entry["settings"] = {name: _pick(self["protocols"][name], "dataset", "split") for name in asked}
+        entry["database_labels"] = {name: self.database_labels(name) for name in asked}
         refused = [
             {"protocol": cell.protocol, "method": cell.method, "bits": cell.bits, "reason": reason}
             for cell in self.cells(table)
@@ -304,10 +327,12 @@ class Plan:
         return [name for name in names if leave_out.isdisjoint([name, self["protocols"][name]["dataset"]])]
 
     def uncoded_files(self, table):
-        return [f"results/uncoded/{protocol}.json" for protocol in self.uncoded_protocols(table)]
+        names = [fold for name in self.uncoded_protocols(table) for fold in self.configuration.members(name)]
+        return [f"results/uncoded/{protocol}.json" for protocol in names]
 
     def uncoded_code(self, protocol):
-        return list(dict.fromkeys([*self.code("workflow.uncoded"), *self.affinity_code(protocol)]))
+        code = self.code("workflow.uncoded", "workflow.transfer")
+        return list(dict.fromkeys([*code, *self.affinity_code(protocol)]))
 
     # -- figures and pages ---------------------------------------------------------------------------------
 
@@ -332,8 +357,13 @@ class Plan:
         return self.code("reporting.figures", "reporting.drawing", f"reporting.figures.{figure}")
 
     def has_pictures(self, protocol):
-        """Whether the items of a protocol's dataset can be shown: images, or vectors of pixels."""
+        """Whether the items of a protocol's dataset can be shown: images, or vectors of pixels.
+
+        Those of folds are not: no query of one has neighbours in another.
+        """
         entry = self.entry("protocols", protocol)
+        if protocol in self.configuration.folds:
+            return False
         images = entry["input"]["kind"] in ("pixels", "network") or entry["end_to_end"] is not None
         return images or "picture" in self["datasets"][entry["dataset"]]
 
@@ -448,11 +478,12 @@ class Plan:
     def hyperparameters(self, cell):
         """The method's hyper-parameters for a cell: defaults, then the protocol's, each then by bits.
 
-        A protocol's own go over those of the one that `hyperparameters_of` names, and all of a variant's
-        own over all of its class's.
+        A protocol's own go over those of the one that `hyperparameters_of` names, a fold's over its
+        protocol's, and all of a variant's own over all of its class's.
         """
         chosen = {}
-        protocols = (self.entry("protocols", cell.protocol)["hyperparameters_of"], cell.protocol)
+        other = self.entry("protocols", cell.protocol)["hyperparameters_of"]
+        protocols = dict.fromkeys((other, self.configuration.family(cell.protocol), cell.protocol))
         for entry in self.configuration.settings_of(cell.method):
             for settings in (entry["defaults"], *(entry["protocols"].get(name, {}) for name in protocols)):
                 chosen |= {name: value for name, value in settings.items() if name != "by_bits"}
@@ -493,7 +524,8 @@ class Plan:
         return list(dict.fromkeys([*code, *self.affinity_code(protocol)]))
 
     def score_code(self, protocol):
-        code = self.code("tiebench.scoring", "tiebench._popcount", "tiebench._ap_at_k")
+        more = ["workflow.transfer"] if self.entry("protocols", protocol)["transfer"] else []
+        code = self.code("tiebench.scoring", "tiebench._popcount", "tiebench._ap_at_k", *more)
         return list(dict.fromkeys([*code, *self.affinity_code(protocol)]))
 
     def part_code(self, protocol):
@@ -516,7 +548,8 @@ class Plan:
         """
         lengths = together or self.together(protocol, int(bits))
         chosen = {length: self.hyperparameters(Cell(protocol, method, length)) for length in lengths}
-        return self._learning(protocol, method) | {"hyperparameters": chosen}
+        hidden = {} if self.database_labels(protocol) else {"database_labels": False}
+        return self._learning(protocol, method) | hidden | {"hyperparameters": chosen}
 
     def training_priority(self, method, runs, bits=0):
         """All code lengths of a job together, if its method learns from affinities or labels.
@@ -536,7 +569,9 @@ class Plan:
         return int("device" in self.configuration.metadata(method).parameters)
 
     def score_settings(self, protocol):
-        return _pick(self.entry("protocols", protocol), "affinity", "at", "ap_at_normaliser")
+        entry = self.entry("protocols", protocol)
+        more = {"transfer": True} if entry["transfer"] else {}
+        return _pick(entry, "affinity", "at", "ap_at_normaliser") | more
 
     def database_parts(self, protocol):
         return self.entry("protocols", protocol)["database_parts"]

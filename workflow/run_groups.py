@@ -41,7 +41,7 @@ def groups(plan):
     """
     asked = {}
     for name, table in plan["tables"].items():
-        for cell in plan.served_cells(name):
+        for cell in plan.trained_cells(name):
             bits = plan.together(cell.protocol, cell.bits)
             size = plan["protocols"][cell.protocol]["runs_per_job"]["seeds"]
             for seed in table["seeds"]:

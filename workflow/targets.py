@@ -118,11 +118,16 @@ def _needs_of_result(plan, path):
         runs=frozenset(
             (cell.protocol, cell.method, cell.bits, seed)
             for table in tables
-            for cell in (plan.entry("tables", table), plan.served_cells(table))[1]
+            for cell in (plan.entry("tables", table), plan.trained_cells(table))[1]
             for seed in plan["tables"][table]["seeds"]
         )
     )
-    protocols = [protocol for table in tables for protocol in plan.uncoded_protocols(table)]
+    protocols = [
+        fold
+        for table in tables
+        for protocol in plan.uncoded_protocols(table)
+        for fold in plan.configuration.members(protocol)
+    ]
     return functools.reduce(Needs.__or__, (_needs_of_uncoded(plan, name) for name in protocols), of_runs)
 
 

@@ -5,7 +5,10 @@ A kind of split is a file of this folder, named as in `split: {kind: <name>, …
 - `NEEDS` and `OPTIONS`: the keys that a specification must and may have, each with a one-line description;
 - `LABELS`: the kinds of labels it works with, of "classes", "multi-hot" and "none";
 - `check(spec, description)`: raise ValueError for values that are wrong or that the dataset cannot give;
-- `draw(spec, description, generator) -> Split`: `generator` is a seeded `numpy.random.Generator` on PCG64.
+- `draw(spec, description, generator) -> Split`: `generator` is a seeded `numpy.random.Generator` on PCG64;
+- optional: `folds(spec)`, for a kind whose protocols are made of several splits: how many, of a `spec` that
+  may have mistakes (ValueError). It has an option `fold`, from 1, that names one of them;
+- optional: `DATABASE_LABELS = False`, where no method may learn from the labels of the whole database.
 
 The keys and the labels are checked before either is called. `_drawing.py` has what several kinds share.
 """
@@ -108,6 +111,8 @@ class SplitKind:
     labels: tuple[str, ...]
     check: Callable
     draw: Callable
+    folds: Callable | None = None
+    database_labels: bool = True
 
 
 def kinds() -> dict[str, SplitKind]:
@@ -116,7 +121,15 @@ def kinds() -> dict[str, SplitKind]:
     for name, module in public_modules(__name__, Path(__file__).parent).items():
         require(module, ("NEEDS", "OPTIONS", "LABELS", "check", "draw"), "a kind of split")
         found[name] = SplitKind(
-            name, summary(module), module.NEEDS, module.OPTIONS, module.LABELS, module.check, module.draw
+            name,
+            summary(module),
+            module.NEEDS,
+            module.OPTIONS,
+            module.LABELS,
+            module.check,
+            module.draw,
+            getattr(module, "folds", None),
+            getattr(module, "DATABASE_LABELS", True),
         )
     return found
 
@@ -125,6 +138,15 @@ def check_keys(spec: object) -> SplitKind:
     """The kind of a specification, whose keys are checked; no dataset is needed. Raises ValueError."""
     known = kinds()
     return known[kind_of(spec, known, "split")]
+
+
+def folds(spec: dict) -> int | None:
+    """How many folds a specification stands for; None for a split of its own, also one fold of several.
+
+    Raises ValueError as `check_keys`, and for folds that are misspelt.
+    """
+    kind = check_keys(spec)
+    return None if kind.folds is None or "fold" in spec else kind.folds(spec)
 
 
 def check(spec: dict, description: Description) -> None:

@@ -4,8 +4,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from datasets._description import Description
 from datasets._specification import positive
 from datasets.splits import Split
+from tiebench.messages import did_you_mean
 
 ALL_LABELS = ("classes", "multi-hot", "none")
 TRAINING_IN_DATABASE = "false keeps the training set out of the database (default true)"
@@ -32,6 +34,26 @@ def training_in_database(spec: Mapping) -> bool:
             "give a number of training items"
         )
     return inside
+
+
+def part_values(value: object, key: str, description: Description) -> list[int]:
+    """Values of the given split that `value` means: one or a list of numbers or names. Raises ValueError."""
+    where = f"split: key '{key}'"
+    present = np.unique(description.given_split)
+    names = description.split_names or []
+    known = [description.split_name(int(number)) for number in present]
+    found = []
+    for one in value if isinstance(value, (list, tuple)) else [value]:
+        if isinstance(one, str) and one in names:
+            one = names.index(one)
+        if isinstance(one, bool) or not isinstance(one, (int, np.integer)) or one not in present:
+            raise ValueError(
+                f"{where}: the dataset's own split has no part {one!r}{did_you_mean(one, known)}"
+            )
+        found.append(int(one))
+    if not found:
+        raise ValueError(f"{where}: names no part of the dataset's own split; known: {', '.join(known)}")
+    return found
 
 
 def require_rest(rest: int) -> None:

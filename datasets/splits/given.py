@@ -7,7 +7,7 @@ import numpy as np
 from datasets._description import Description
 from datasets._specification import positive
 from datasets.splits import Split, require_labels
-from datasets.splits._drawing import ALL_LABELS, shuffled
+from datasets.splits._drawing import ALL_LABELS, part_values, shuffled
 from tiebench.messages import did_you_mean
 
 NEEDS = {
@@ -19,30 +19,10 @@ OPTIONS: dict[str, str] = {}
 LABELS = ALL_LABELS
 
 
-def _values(value: object, key: str, description: Description) -> list[int]:
-    """Values of the given split that `value` means: one or a list of numbers or names."""
-    where = f"split: key '{key}'"
-    present = np.unique(description.given_split)
-    names = description.split_names or []
-    known = [description.split_name(int(number)) for number in present]
-    found = []
-    for one in value if isinstance(value, (list, tuple)) else [value]:
-        if isinstance(one, str) and one in names:
-            one = names.index(one)
-        if isinstance(one, bool) or not isinstance(one, (int, np.integer)) or one not in present:
-            raise ValueError(
-                f"{where}: the dataset's own split has no part {one!r}{did_you_mean(one, known)}"
-            )
-        found.append(int(one))
-    if not found:
-        raise ValueError(f"{where}: names no part of the dataset's own split; known: {', '.join(known)}")
-    return found
-
-
 def check(spec: Mapping, description: Description) -> None:
     if description.given_split is None:
         raise ValueError("split: kind 'given' needs a dataset that comes with a split, this one has none")
-    query, database = (_values(spec[key], key, description) for key in ("query", "database"))
+    query, database = (part_values(spec[key], key, description) for key in ("query", "database"))
     for value in query:
         if value in database:
             raise ValueError(f"split: part {description.split_name(value)} is both in query and in database")
@@ -59,7 +39,7 @@ def check(spec: Mapping, description: Description) -> None:
     if way not in ways:
         raise ValueError(f"split: unknown key {way!r} in training{did_you_mean(way, ways)}")
     if way == "split":
-        for value in _values(amount, "training.split", description):
+        for value in part_values(amount, "training.split", description):
             if value in query:
                 raise ValueError(
                     f"split: part {description.split_name(value)} is both in query and in training"
@@ -86,7 +66,7 @@ def check(spec: Mapping, description: Description) -> None:
 
 def draw(spec: Mapping, description: Description, generator: np.random.Generator) -> Split:
     def rows_of(value: object, key: str) -> np.ndarray:
-        return np.flatnonzero(np.isin(description.given_split, _values(value, key, description)))
+        return np.flatnonzero(np.isin(description.given_split, part_values(value, key, description)))
 
     query, database = (rows_of(spec[key], key) for key in ("query", "database"))
     training = spec["training"]

@@ -6,6 +6,7 @@ from workflow.scripts import _job
 def work(options):
     from tiebench.files import read_json
     from tiebench.scoring import score_codes
+    from workflow import transfer
     from workflow.protocol_data import ProtocolData
     from workflow.run_records import read_codes, write_scores
 
@@ -19,14 +20,20 @@ def work(options):
         with _job.named(run):
             record, scores = read_json(f"{run}/run.json"), None
             if record["status"] == "done":
+                codes = read_codes(run, record, len(split.query), len(split.database))
                 scores = score_codes(
-                    *read_codes(run, record, len(split.query), len(split.database)),
+                    *codes,
                     record["bits"],
                     affinity,
                     at=settings["at"],
                     ap_at_normaliser=settings["ap_at_normaliser"],
                     threads=options.threads,
                 )
+                if settings.get("transfer"):
+                    labels = [protocol.labels[rows] for rows in (split.query, split.database)]
+                    right = transfer.of_codes(*codes, record["bits"], *labels)
+                    scores.means[transfer.METRIC] = float(right.mean())
+                    scores.per_query[transfer.METRIC] = right
             _job.log.info("%s", write_scores(run, record, scores))
 
 

@@ -5,6 +5,7 @@ from workflow.scripts import _job
 
 def work(options):
     from tiebench.files import write_json
+    from workflow import transfer
     from workflow.protocol_data import ProtocolData
     from workflow.uncoded import cosine_scores
 
@@ -19,6 +20,11 @@ def work(options):
         settings["at"],
         settings["ap_at_normaliser"],
     )
+    rows = protocol.split.query, protocol.split.database
+    if settings.get("transfer"):
+        items, labels = ([of[part] for part in rows] for of in (protocol.items, protocol.labels))
+        means[transfer.METRIC] = float(transfer.correctness(*items, *labels).mean())
+    means["queries"] = len(protocol.split.query)
     record = {"protocol": options.protocol, "similarity": "cosine", "metrics": means}
     write_json(options.output, record | {"fingerprints": protocol.fingerprints})
     _job.log.info("%s: uncoded features, ap %.4f", options.protocol, means["ap"])

@@ -6,6 +6,7 @@ from workflow.scripts import _job
 def work(options):
     settings = options.settings
     from methods._catalogue import load_class
+    from methods.base import DATABASE_LABELS
     from workflow.checkpoints import checkpoint_path, decided_by
     from workflow.protocol_data import ProtocolData
 
@@ -38,16 +39,17 @@ def work(options):
             decisive = [decided, protocol.fingerprints, name, hyperparameters, settings, options.threads]
             checkpoint = checkpoint_path(f"{options.protocol}/{options.method}/{name}", decisive, "npz")
             progress = _job.Progress(title)
-            record = _run(method, protocol, f"{options.folder}/{name}", record, progress, checkpoint)
+            whole = method.sees == DATABASE_LABELS and settings.get("database_labels", True)
+            record = _run(method, protocol, whole, f"{options.folder}/{name}", record, progress, checkpoint)
         outcome = record["reason"] or f"{record['seconds']:.1f} s, {record['peak_memory_mb']:.0f} MB"
         _job.log.info("%s: %s", title, outcome)
 
 
-def _run(method, protocol, folder, record, progress, checkpoint):
-    """Fit, encode, and write the files of one run; its run.json's content."""
+def _run(method, protocol, whole, folder, record, progress, checkpoint):
+    """Fit, encode, and write the files of one run; its run.json's content. whole: learn from the database."""
     import numpy as np
 
-    from methods.base import DATABASE_LABELS, Refusal, check_codes, no_exit
+    from methods.base import Refusal, check_codes, no_exit
     from tiebench.files import filled, write_json
     from workflow.checkpoints import versions
     from workflow.protocol_data import Rows, append_json_line
@@ -64,7 +66,6 @@ def _run(method, protocol, folder, record, progress, checkpoint):
                 append_json_line(lines, entry)
                 progress(entry)
 
-            whole = method.sees == DATABASE_LABELS
             rows = protocol.split.database if whole else protocol.split.training
             training_set = protocol.training_set(rows, log=report, checkpoint=checkpoint)
             try:
