@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from reporting import claims, figures, frames, statistics
-from reporting.records import ALSO, published_settings, table_records
+from reporting.records import ALSO, published_settings, table_records, uncoded_scores
 from reporting.table_files import ENDINGS
 from reporting.titles import UNCODED
 
@@ -105,7 +105,13 @@ def figure(published: Published, kind: str, runs: str | Path = "results/runs", *
     """
     records = table_records(published.settings, runs, also=figures.describe(kind).needs)
     chosen = figure_options(published.table, kind) | options
-    return figures.draw(kind, published.table, records, **chosen)
+    return figures.draw(kind, _with_uncoded(published, runs), records, **chosen)
+
+
+def _with_uncoded(published: Published, runs: str | Path) -> dict:
+    """The table with `uncoded_scores`, for the figures that show them."""
+    found = uncoded_scores(published.settings, Path(runs).parent)
+    return {**published.table, "uncoded_scores": found}
 
 
 def view(
@@ -126,7 +132,7 @@ def view(
     table = published.table
     records = table_records(published.settings, runs, also=ALSO if drawn is None else ["training"])
     if drawn is None:
-        texts = _draw_all(table, records)
+        texts = _draw_all(_with_uncoded(published, runs), records)
     else:
         texts = {name: Path(path).read_text(encoding="utf-8") for name, path in drawn.items()}
     drawings = {}

@@ -20,6 +20,7 @@ from reporting.drawing import (
     PAGE,
     SURFACE,
     TEXT_SIZE,
+    TICK_SIZE,
     TITLE_SIZE,
     NothingToDraw,
     View,
@@ -29,6 +30,7 @@ from reporting.drawing import (
     method_legend,
     method_style,
     shortened,
+    spread_out,
     style_axes,
     styled,
     text_width,
@@ -38,7 +40,10 @@ from reporting.drawing import (
 )
 from reporting.figures import Options
 from reporting.frames import by_cell
+from reporting.titles import method_title
 
+# In inches: from one name beside a panel to the next, of the widest name, and from the panel to the names.
+PITCH, NAME, LEADER = 0.135, 1.5, 0.16
 # In inches: the least width of a panel with the gap between two of them, and space for the y axis.
 PANEL, BESIDE = 1.3, 0.6
 
@@ -135,6 +140,41 @@ def sheet(
         result.append(axes)
         top += _rows(section, columns) * (above + body + below) + foot
     return figure, result
+
+
+def names_width(names: Iterable[str]) -> float:
+    """Width in inches of `names_beside`: leaders, handles and the longest of the names, within limits."""
+    return LEADER + min(NAME, max(text_width(name, TICK_SIZE) for name in names)) + HANDLE + 0.04
+
+
+def names_beside(axes: Axes, table: Mapping, ends: Iterable, width: float, height: float) -> None:
+    """Names of methods beside a panel, as near to their ends as they fit, and what leads there.
+
+    ends: ((x, y) as shares of the panel, method, whether a leader goes from there); width, height: of the
+    panel in inches.
+    """
+    ends = sorted(ends, key=lambda entry: entry[0][1])
+    wanted = [end[1] * height for end, _, _ in ends]
+    places = spread_out(wanted, PITCH, 0.0, height - PITCH / 2)
+    start = 1 + LEADER / width
+    for (end, method, reaches), place in zip(ends, places):
+        y = place / height
+        style = method_style(table, method, 3.8)
+        how = {"transform": axes.transAxes, "clip_on": False}
+        if reaches:
+            leader = Line2D([end[0], start], [end[1], y], color=style["color"], linewidth=0.5, **how)
+            axes.add_line(leader)
+        x = [start, start + HANDLE / 2 / width, start + HANDLE / width]
+        axes.add_line(Line2D(x, [y] * 3, **LINE | style | how, markevery=[1]))
+        axes.text(
+            start + (HANDLE + 0.04) / width,
+            y,
+            shortened(method_title(table, method), NAME, TICK_SIZE),
+            size=TICK_SIZE,
+            va="center_baseline",
+            color=INK,
+            transform=axes.transAxes,
+        )
 
 
 def label_axes(axes: Sequence[Axes], columns: int, x: str, y: Mapping | str) -> None:

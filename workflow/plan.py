@@ -351,7 +351,8 @@ class Plan:
             )
         files = {"training": "training.jsonl", "per_query": "per_query.npz"}
         needs = figures.describe(figure).needs
-        return self.table_runs(table, ["run.json", "scores.json", *(files[need] for need in needs)])
+        runs = self.table_runs(table, ["run.json", "scores.json", *(files[need] for need in needs)])
+        return runs + self.uncoded_files(table)
 
     def figure_code(self, figure):
         return self.code("reporting.figures", "reporting.drawing", f"reporting.figures.{figure}")

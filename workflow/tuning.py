@@ -55,12 +55,25 @@ def _settings(space, number, key):
     ]
 
 
-def partition(items, shares, seed):
+def partition(items, shares, seed, labels=None):
     """Disjoint positions of a training set: fit, validation queries, validation database.
 
-    shares: {"fit": …, "query": …}, the rest is the database; fractions of the items.
+    shares: {"fit": …, "query": …}, the rest is the database; fractions of the items. With "hold_out":
+    "classes", `fit` is a fraction of the classes of `labels`, int64 (items,): queries and database are items
+    of the others, which the fit does not see, in the same proportion. Raises ValueError for fewer than four
+    classes: two are learnt from, and two told apart.
     """
-    order = np.random.default_rng((seed, 1)).permutation(items)
+    generator = np.random.default_rng((seed, 1))
+    order = generator.permutation(items)
+    if shares.get("hold_out") == "classes":
+        if labels is None or np.ndim(labels) != 1 or len(classes := np.unique(labels)) < 4:
+            raise ValueError("tuning: hold_out: classes needs a training set of four classes at least")
+        learnt = generator.permutation(classes)[
+            : min(max(2, round(len(classes) * shares["fit"])), len(classes) - 2)
+        ]
+        seen = np.isin(labels[order], learnt)
+        held = order[~seen]
+        return [order[seen], *np.split(held, [round(len(held) * shares["query"] / (1 - shares["fit"]))])]
     edges = np.cumsum([round(items * shares["fit"]), round(items * shares["query"])])
     return np.split(order, edges)
 
@@ -72,7 +85,8 @@ def validation_score(method_class, protocol, bits, hyperparameters, metric, shar
     ends at the next line that the method logs.
     """
     rows = protocol.split.training
-    fit, query, database = (rows[part] for part in partition(len(rows), shares, repeat))
+    labels = None if protocol.labels is None else protocol.labels[rows]
+    fit, query, database = (rows[part] for part in partition(len(rows), shares, repeat, labels))
     affinity = protocol.affinity
     # A method that is given the whole database in runs is given the part `fit` here, as every other: what it
     # would see of the validation database are its scores' labels. `learned_codes` are of the items of `fit`,

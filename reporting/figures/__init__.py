@@ -24,7 +24,7 @@ from tiebench.messages import did_you_mean
 FOLDER = Path(__file__).parent
 DEFAULTS = {"NEEDS": (), "REQUIRES": {}}
 RECORD_PARTS = ("training", "per_query")
-REQUIREMENTS = ("metrics", "methods", "columns")
+REQUIREMENTS = ("metrics", "methods", "columns", "unseen", "training_sizes")
 # Inches and points between which a layout is possible.
 WIDTHS, FONT_SIZES = (2.0, 40.0), (4.0, 30.0)
 
@@ -117,7 +117,8 @@ def applicable(table: Mapping) -> list[str]:
 
     A figure's REQUIRES may ask for: "metrics", a block with one of these metrics; "columns", at least so many
     columns (protocol, metric and bits) in the table; "methods", at least so many methods that stand in all of
-    its columns. A table without blocks has no figures.
+    its columns; "unseen", a block of seen and one of unseen classes; "training_sizes", at least so many sizes
+    of training sets, see `training_sizes`. A table without blocks has no figures.
     """
     columns: dict[tuple, set] = {}
     for block in table["blocks"]:
@@ -129,14 +130,37 @@ def applicable(table: Mapping) -> list[str]:
     metrics = {metric for _, metric, _ in columns}
     everywhere = len(set.intersection(*columns.values()))
 
+    unseen = {is_unseen(table, protocol) for protocol, _, _ in columns}
+    sizes = len(set(training_sizes(table).values()))
+
     def suits(requires: Mapping) -> bool:
         return (
             bool(metrics & set(requires.get("metrics", metrics)))
             and len(columns) >= requires.get("columns", 1)
             and everywhere >= requires.get("methods", 0)
+            and (len(unseen) == 2 or not requires.get("unseen"))
+            and sizes >= requires.get("training_sizes", 0)
         )
 
     return [name for name in names() if suits(describe(name).requires)]
+
+
+def is_unseen(table: Mapping, protocol: str) -> bool:
+    """Whether the classes of a protocol's queries are not learnt from, by its settings in the table."""
+    split = ((table.get("settings") or {}).get(protocol) or {}).get("split") or {}
+    return split.get("kind") == "unseen_classes"
+
+
+def training_sizes(table: Mapping) -> dict[str, int]:
+    """Protocol -> training items of each class, for protocols that differ in nothing else; {} if none do."""
+    found: dict[str, dict[str, int]] = {}
+    for protocol, settings in (table.get("settings") or {}).items():
+        split = dict(settings["split"])
+        size = split.pop("training", None)
+        if split.get("kind") == "per_class" and isinstance(size, int):
+            found.setdefault(repr((settings["dataset"], sorted(split.items()))), {})[protocol] = size
+    largest = max(found.values(), key=len, default={})
+    return largest if len(largest) > 1 else {}
 
 
 def select(

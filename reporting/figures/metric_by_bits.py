@@ -5,11 +5,9 @@ from collections.abc import Iterable, Mapping
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from reporting.drawing import (
     COLUMN,
-    HANDLE,
     INK,
     LABEL,
     LINE,
@@ -22,8 +20,6 @@ from reporting.drawing import (
     metric_text,
     room_for,
     score_axis,
-    shortened,
-    spread_out,
     style_axes,
     styled,
     text_width,
@@ -31,7 +27,7 @@ from reporting.drawing import (
 )
 from reporting.figures import DEFAULT, Options
 from reporting.frames import Group, by_cell, groups, score_of
-from reporting.sheets import Section, label_axes, sheet
+from reporting.sheets import PITCH, Section, label_axes, names_beside, names_width, sheet
 from reporting.titles import method_title
 
 TITLE = "Score by code length"
@@ -41,11 +37,6 @@ CAPTION = (
     "scores at the longest codes. Higher is better."
 )
 NEEDS = ()
-
-# In inches: from one name to the next, of the widest name, and from a panel to the names beside it.
-PITCH = 0.135
-NAME = 1.5
-LEADER = 0.16
 
 
 def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT) -> Figure:
@@ -64,13 +55,12 @@ def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT)
             f"table {table['name']}: no run has a score, so there is no metric by bits to draw"
         )
     names = [method_title(table, method) for _, scores in found for method in scores]
-    label = min(NAME, max(text_width(name, TICK_SIZE) for name in names)) + HANDLE + 0.04
     scales = [
         score_axis(score for of in scores.values() for seeds in of.values() for score in seeds)
         for _, scores in found
     ]
     left = LABEL + max(room_for(ticks) for _, ticks in scales)
-    right = LEADER + label + 0.10
+    right = names_width(names) + 0.10
     # Every code length has space for its number, and a slope is wide enough to be seen.
     least = max(
         1.4, *((text_width(str(bits), TICK_SIZE) + 0.06) * len(g.bits) for g, _ in found for bits in g.bits)
@@ -141,29 +131,4 @@ def _panel(
         axes.plot(x, y, **LINE | style, clip_on=False, gid=f"line-{name}")
         end = ((x[-1] - first) / (last - first), (y[-1] - low) / (high - low))
         ends.append((end, method, lengths[-1] in of))
-    _names(axes, table, sorted(ends, key=lambda entry: entry[0][1]), *size)
-
-
-def _names(axes: Axes, table: Mapping, ends: list, width: float, height: float) -> None:
-    """Names beside the panel, as near to the ends of their lines as they fit, and what leads there."""
-    wanted = [end[1] * height for end, _, _ in ends]
-    places = spread_out(wanted, PITCH, 0.0, height - PITCH / 2)
-    start = 1 + LEADER / width
-    for (end, method, reaches), place in zip(ends, places):
-        y = place / height
-        style = method_style(table, method, 3.8)
-        how = {"transform": axes.transAxes, "clip_on": False}
-        if reaches:
-            leader = Line2D([end[0], start], [end[1], y], color=style["color"], linewidth=0.5, **how)
-            axes.add_line(leader)
-        x = [start, start + HANDLE / 2 / width, start + HANDLE / width]
-        axes.add_line(Line2D(x, [y] * 3, **LINE | style | how, markevery=[1]))
-        axes.text(
-            start + (HANDLE + 0.04) / width,
-            y,
-            shortened(method_title(table, method), NAME, TICK_SIZE),
-            size=TICK_SIZE,
-            va="center_baseline",
-            color=INK,
-            transform=axes.transAxes,
-        )
+    names_beside(axes, table, ends, *size)

@@ -157,3 +157,19 @@ def test_a_trial_that_takes_too_long_loses(protocol, monkeypatch):
     assert validation_score(Slow, protocol, 4, settings, "ap", shares, 0, seconds=35) == -np.inf
     assert logged == [0, 1, 2, 3]
     assert validation_score(Slow, protocol, 4, settings, "ap", shares, 0, seconds=1000) > 0
+
+
+def test_validation_parts_of_held_out_classes_share_none_with_the_fit():
+    labels = np.repeat(np.arange(10), 20)
+    held = []
+    for seed in range(5):
+        shares = {"fit": 0.6, "query": 0.1, "hold_out": "classes"}
+        fit, query, database = partition(200, shares, seed, labels)
+        assert sorted(np.concatenate([fit, query, database])) == list(range(200))
+        assert set(labels[query]) == set(labels[database]) and len(set(labels[query])) == 4
+        assert not set(labels[fit]) & set(labels[query])
+        assert (len(fit), len(query)) == (120, 20)
+        held.append(tuple(sorted(set(labels[query]))))
+    assert len(set(held)) > 1
+    with pytest.raises(ValueError, match="four classes"):
+        partition(60, shares, 0, labels[:60])

@@ -8,9 +8,10 @@ def work(options):
 
     from reporting import drawing, figures
     from reporting.published import figure_options
-    from reporting.records import table_records
+    from reporting.records import table_records, uncoded_scores
 
     settings = options.settings
+    settings["table"]["uncoded_scores"] = uncoded_scores(settings)
     records = table_records(settings, also=figures.describe(options.figure).needs)
     try:
         chosen = figure_options(settings["table"], options.figure)

@@ -1,0 +1,111 @@
+"""Scores against the number of training items of each class: what a label is worth to a method."""
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping
+
+from matplotlib.figure import Figure
+
+from reporting.drawing import (
+    COLUMN,
+    INK,
+    LABEL,
+    LINE,
+    TEXT_SIZE,
+    NothingToDraw,
+    heading,
+    method_style,
+    metric_text,
+    room_for,
+    score_axis,
+    style_axes,
+    styled,
+    wrapped,
+)
+from reporting.figures import DEFAULT, Options, training_sizes
+from reporting.frames import by_cell, groups, score_of
+from reporting.sheets import PITCH, Section, label_axes, names_beside, names_width, sheet
+from reporting.titles import method_title
+
+TITLE = "Few labels"
+CAPTION = (
+    "How to read it. Each line is a method, trained on more and more items of each class; queries and "
+    "database stay the same. A marker is the mean over seeds, a thin upright line runs from the lowest "
+    "seed to the highest. The horizontal axis is logarithmic. Names stand in the order of the scores of "
+    "the largest training set. Higher is better."
+)
+NEEDS = ()
+REQUIRES = {"training_sizes": 2}
+
+
+def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT) -> Figure:
+    """A panel per metric and code length; a line has the gid "line-<metric>-<bits>-<method>".
+
+    Raises NothingToDraw where no run of protocols that differ in their training sets has a score.
+    """
+    runs, sizes = by_cell(table, records), training_sizes(table)
+    found: dict[tuple, dict[str, dict[int, list[float]]]] = {}
+    for group in groups(table):
+        for bits in group.bits if group.protocol in sizes else ():
+            for method in group.methods:
+                here = runs.get((group.protocol, method, bits), {}).values()
+                scores = [s for record in here if (s := score_of(record, group.metric)[0]) is not None]
+                if scores:
+                    of = found.setdefault((group.metric, bits), {}).setdefault(method, {})
+                    of[sizes[group.protocol]] = scores
+    if not found:
+        raise NothingToDraw(f"table {table['name']}: no run of several training sets has a score")
+    scales = [
+        score_axis(score for of in lines.values() for seeds in of.values() for score in seeds)
+        for lines in found.values()
+    ]
+    names = [method_title(table, method) for lines in found.values() for method in lines]
+    left, right = LABEL + max(room_for(ticks) for _, ticks in scales), names_width(names) + 0.10
+    width = options.width or 1.5 * COLUMN
+    panel = width - left - right
+    body = max(2.2, PITCH * (max(map(len, found.values())) + 0.5))
+    titles = [wrapped(f"{bits} bits", panel, TEXT_SIZE) for _, bits in found]
+    with styled():
+        figure, (panels,) = sheet(
+            *heading(options, "Few labels", "Mean over seeds; thin upright lines: lowest to highest seed."),
+            [Section("", len(found))],
+            width=width,
+            columns=1,
+            body=body,
+            left=left,
+            right=right,
+            below=0.42,
+            foot=0.0,
+            above=0.09 + 0.14 * max(map(len, titles)),
+        )
+        for axes, ((metric, bits), lines), title, scale in zip(panels, found.items(), titles, scales):
+            axes.set_title("\n".join(title), size=TEXT_SIZE, pad=4, loc="left", color=INK)
+            _panel(axes, table, (metric, bits), lines, sorted(set(sizes.values())), scale, (panel, body))
+    return figure
+
+
+def _panel(axes, table, column, lines, sizes, scale, size) -> None:
+    (metric, bits), ((low, high), ticks) = column, scale
+    first, last = sizes[0] / 1.3, sizes[-1] * 1.3
+    axes.set_xscale("log")
+    axes.set_xlim(first, last)
+    axes.set_ylim(low, high)
+    style_axes(axes, sizes, ticks)
+    axes.grid(visible=False, axis="x")
+    label_axes([axes], 1, "training items per class", metric_text(metric))
+    ends = []
+    for method, of in lines.items():
+        style, x = method_style(table, method, 3.8), sorted(of)
+        spans = [(at, min(of[at]), max(of[at])) for at in x if len(of[at]) > 1]
+        if spans:
+            axes.vlines(*zip(*spans), color=style["color"], linewidth=0.7, zorder=1.9)
+        y = [statistics.fmean(of[at]) for at in x]
+        axes.plot(x, y, **LINE | style, clip_on=False, gid=f"line-{metric}-{bits}-{method}")
+        end = (_share(x[-1], first, last), (y[-1] - low) / (high - low))
+        ends.append((end, method, x[-1] == sizes[-1]))
+    names_beside(axes, table, ends, *size)
+
+
+def _share(value: float, first: float, last: float) -> float:
+    """Place of a value on a logarithmic axis, from 0 to 1."""
+    return math.log(value / first) / math.log(last / first)

@@ -1,0 +1,163 @@
+"""What methods are worth on classes that they learnt from, and on classes that they did not."""
+
+import statistics
+from collections.abc import Iterable, Mapping
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from reporting.drawing import (
+    COLUMN,
+    INK,
+    LABEL,
+    LINE,
+    MUTED,
+    TEXT_SIZE,
+    TICK_SIZE,
+    NothingToDraw,
+    heading,
+    method_style,
+    metric_text,
+    room_for,
+    score_axis,
+    style_axes,
+    styled,
+    wrapped,
+)
+from reporting.figures import DEFAULT, Options, is_unseen
+from reporting.frames import Group, by_cell, groups, score_of
+from reporting.sheets import PITCH, Section, label_axes, names_beside, names_width, sheet
+from reporting.titles import UNCODED_TITLE, method_title
+
+TITLE = "Seen against unseen classes"
+CAPTION = (
+    "How to read it. A point is a method: to the right, its score where the classes of the queries were "
+    "learnt from; upwards, where they were not. Lines mark the uncoded features, ITQ and LSH, which learn"
+    " from no label: a method below ITQ's horizontal line has lost what its features knew of new classes."
+    " The axes are different tasks, so that only orders compare. Means over seeds; names stand in the "
+    "order of the scores on unseen classes. Higher is better."
+)
+NEEDS = ()
+REQUIRES = {"unseen": True}
+
+BOUNDS = {"itq": (), "lsh": (1, 1)}  # methods that lines mark -> dashes
+
+
+def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT) -> Figure:
+    """A point per method and pair of blocks of one dataset and metric: unseen classes, and seen ones.
+
+    Artists can be found by their gid: "point-<protocol>-<metric>-<bits>-<method>", of the block of unseen
+    classes, and "bound-…-<method or uncoded>-<x or y>".
+
+    Raises NothingToDraw where no method has a score in both blocks of a pair.
+    """
+    runs = by_cell(table, records)
+    found = [
+        (seen, unseen, bits, points)
+        for seen, unseen in _pairs(table)
+        for bits in unseen.bits
+        if bits in seen.bits and (points := _points(seen, unseen, bits, runs))
+    ]
+    if not found:
+        raise NothingToDraw(f"table {table['name']}: no method has scores on seen and on unseen classes")
+    bounds = [_bounds(table, *entry) for entry in found]
+    scales = [
+        [score_axis([p[axis] for p in (*points.values(), *lines.values())]) for axis in (0, 1)]
+        for (*_, points), lines in zip(found, bounds)
+    ]
+    names = [method_title(table, method) for *_, points in found for method in points]
+    left, right = LABEL + max(room_for(ticks) for _, (_, ticks) in scales), names_width(names) + 0.10
+    width = options.width or 2 * COLUMN
+    panel = width - left - right
+    body = max(2.4, PITCH * (max(len(points) for *_, points in found) + 0.5))
+    titles = [
+        wrapped(f"{unseen.title}, {bits} bits", panel + right, TEXT_SIZE) for _, unseen, bits, _ in found
+    ]
+    with styled():
+        figure, (panels,) = sheet(
+            *heading(
+                options, "Seen against unseen classes", "Mean over seeds; lines: bounds without labels."
+            ),
+            [Section("", len(found))],
+            width=width,
+            columns=1,
+            body=body,
+            left=left,
+            right=right,
+            below=0.46,
+            foot=0.0,
+            above=0.09 + 0.14 * max(map(len, titles)),
+        )
+        for axes, entry, lines, title, scale in zip(panels, found, bounds, titles, scales):
+            axes.set_title("\n".join(title), size=TEXT_SIZE, pad=4, loc="left", color=INK)
+            _panel(axes, table, entry, lines, scale, (panel, body))
+    return figure
+
+
+def _pairs(table: Mapping) -> list[tuple[Group, Group]]:
+    """(seen, unseen) for each block of unseen classes, with the first of seen ones that is comparable."""
+    asked, result, all_groups = table.get("settings") or {}, [], groups(table)
+
+    def dataset(group):
+        return (asked.get(group.protocol) or {}).get("dataset")
+
+    for unseen in all_groups:
+        if not is_unseen(table, unseen.protocol):
+            continue
+        for seen in all_groups:
+            alike = seen.metric == unseen.metric and dataset(seen) == dataset(unseen)
+            if alike and not is_unseen(table, seen.protocol):
+                result.append((seen, unseen))
+                break
+    return result
+
+
+def _points(seen: Group, unseen: Group, bits: int, runs: Mapping) -> dict[str, tuple[float, float]]:
+    """Method -> (score on seen, score on unseen classes), means over the seeds that have one."""
+    result = {}
+    for method in unseen.methods:
+        pair = []
+        for group in (seen, unseen):
+            here = runs.get((group.protocol, method, bits), {}).values()
+            scores = [score for record in here if (score := score_of(record, group.metric)[0]) is not None]
+            pair += [statistics.fmean(scores)] if scores else []
+        if len(pair) == 2:
+            result[method] = (pair[0], pair[1])
+    return result
+
+
+def _bounds(table: Mapping, seen: Group, unseen: Group, bits: int, points: Mapping) -> dict:
+    """What lines mark -> (score on seen, score on unseen classes)."""
+    result = {method: points[method] for method in BOUNDS if method in points}
+    uncoded = table.get("uncoded_scores") or {}
+    pair = [uncoded.get(group.protocol, {}).get(group.metric) for group in (seen, unseen)]
+    return result if None in pair else {"uncoded": tuple(pair)} | result
+
+
+def _panel(axes: Axes, table: Mapping, entry: tuple, lines: Mapping, scale: list, size: tuple) -> None:
+    _, unseen, bits, points = entry
+    ((left, right), x_ticks), ((low, high), y_ticks) = scale
+    axes.set_xlim(left, right)
+    axes.set_ylim(low, high)
+    style_axes(axes, x_ticks, y_ticks)
+    axes.grid(visible=False)
+    metric = metric_text(unseen.metric)
+    label_axes([axes], 1, "", metric | {"text": f"{metric['text']}, unseen classes"})
+    label = axes.set_xlabel(
+        f"{metric['text']}, seen classes", size=TEXT_SIZE + ("parse_math" in metric), labelpad=2
+    )
+    label.set_parse_math(metric.get("parse_math", False))
+    name = f"{unseen.protocol}-{unseen.metric}-{bits}"
+    for bound, (x, y) in lines.items():
+        how = {"color": MUTED, "linewidth": 0.7, "zorder": 1.5, "dashes": BOUNDS.get(bound) or (None, None)}
+        axes.axhline(y, gid=f"bound-{name}-{bound}-y", **how)
+        axes.axvline(x, gid=f"bound-{name}-{bound}-x", **how | {"linewidth": 0.4})
+        words = UNCODED_TITLE if bound == "uncoded" else method_title(table, bound)
+        place = {"transform": axes.get_yaxis_transform(), "ha": "right", "va": "bottom"}
+        axes.text(0.995, y, words, size=TICK_SIZE, color=MUTED, **place)
+    ends = []
+    for method, (x, y) in points.items():
+        style = method_style(table, method, 4.6) | {"linestyle": "none"}
+        axes.plot([x], [y], **LINE | style, clip_on=False, zorder=3, gid=f"point-{name}-{method}")
+        ends.append((((x - left) / (right - left), (y - low) / (high - low)), method, True))
+    names_beside(axes, table, ends, *size)
