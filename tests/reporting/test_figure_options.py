@@ -19,6 +19,26 @@ BLOCKS = [
 TWO = table(blocks=BLOCKS)
 
 
+def of_protocols(**splits):
+    """A table with a block for each protocol, all of one dataset, in the order of their splits."""
+    blocks = [{"protocol": name, "metric": "ap", "bits": [24], "title": name} for name in splits]
+    return table(
+        blocks=blocks,
+        settings={name: {"dataset": "one", "split": split} for name, split in splits.items()},
+        uncoded_scores={name: {"ap": 0.9} for name in splits},
+    )
+
+
+# Figures that do not apply to every table, each with one that it does.
+TABLES = {
+    "seen_unseen": of_protocols(seen={"kind": "random"}, unseen={"kind": "unseen_classes"}),
+    "few_labels": of_protocols(
+        few={"kind": "per_class", "query": 5, "training": 10},
+        many={"kind": "per_class", "query": 5, "training": 100},
+    ),
+}
+
+
 def texts(figure):
     return [text for text in figure.findobj(matplotlib.text.Text) if text.get_text() and text.get_visible()]
 
@@ -37,24 +57,28 @@ def test_the_planner_loads_no_matplotlib_and_no_pandas():
 
 
 def test_figures_apply_by_metrics_columns_and_methods():
-    assert figures.applicable(TWO) == figures.names()
+    assert figures.applicable(TWO) == [name for name in figures.names() if name not in TABLES]
+    for name, fitting in TABLES.items():
+        assert name in figures.applicable(fitting)
+        assert not set(TABLES) & set(figures.applicable(fitting)) - {name}
     ndcg = table(blocks=[BLOCKS[1]])
-    assert set(figures.names()) - set(figures.applicable(ndcg)) == {"tie_ranges", "ranks"}
+    assert set(figures.names()) - set(figures.applicable(ndcg)) == {"tie_ranges", "ranks", *TABLES}
     assert figures.applicable(table(blocks=[])) == []
 
 
 @pytest.mark.parametrize("name", figures.names())
 @pytest.mark.parametrize("font_size", [6, 8, 11])
 def test_a_figure_has_the_width_and_the_font_size_asked_for(name, font_size):
+    one = TABLES.get(name, TWO)
     width = 3.3 if font_size == 6 else 6.0
-    figure = figures.draw(name, TWO, records(TWO), width=width, font_size=font_size)
+    figure = figures.draw(name, one, records(one), width=width, font_size=font_size)
     assert figure.get_figwidth() == pytest.approx(width)
-    plain = figures.draw(name, TWO, records(TWO), width=8 * width / font_size)
-    sizes = [[text.get_fontsize() for text in texts(one)] for one in (figure, plain)]
+    plain = figures.draw(name, one, records(one), width=8 * width / font_size)
+    sizes = [[text.get_fontsize() for text in texts(drawn)] for drawn in (figure, plain)]
     assert sizes[0] == pytest.approx([size * font_size / 8 for size in sizes[1]])
     lines = [
-        [line.get_linewidth() for line in artists(one).values() if hasattr(line, "get_markersize")]
-        for one in (figure, plain)
+        [line.get_linewidth() for line in artists(drawn).values() if hasattr(line, "get_markersize")]
+        for drawn in (figure, plain)
     ]
     assert lines[0] == pytest.approx([line * font_size / 8 for line in lines[1]])
     renderer = figure.canvas.get_renderer()
@@ -68,9 +92,10 @@ def test_a_figure_has_the_width_and_the_font_size_asked_for(name, font_size):
 
 @pytest.mark.parametrize("name", figures.names())
 def test_a_title_is_replaced_or_left_out(name):
-    own = figures.draw(name, TWO, records(TWO))
-    other = figures.draw(name, TWO, records(TWO), title="Something else")
-    none = figures.draw(name, TWO, records(TWO), title=False)
+    one = TABLES.get(name, TWO)
+    own = figures.draw(name, one, records(one))
+    other = figures.draw(name, one, records(one), title="Something else")
+    none = figures.draw(name, one, records(one), title=False)
     said = [{text.get_text() for text in texts(figure)} for figure in (own, other, none)]
     assert "Something else" in said[1] and said[2] < said[0] and "Something else" not in said[0]
     assert none.get_figheight() < own.get_figheight()
@@ -78,12 +103,13 @@ def test_a_title_is_replaced_or_left_out(name):
 
 @pytest.mark.parametrize("name", figures.names())
 def test_a_selection_draws_its_methods_and_blocks_as_the_whole_does(name):
+    one, blocks = TABLES.get(name, TWO), None if name in TABLES else ["digits/ap"]
     chosen = ["lsh", "mihash", "talr_ap"]
     if name == "training":
         chosen.remove("lsh")  # nothing to train
-    figure = figures.draw(name, TWO, records(TWO), methods=chosen, blocks=["digits/ap"])
-    found, whole = artists(figure), artists(figures.draw(name, TWO, records(TWO)))
-    for method in TWO["methods"]:
+    figure = figures.draw(name, one, records(one), methods=chosen, blocks=blocks)
+    found, whole = artists(figure), artists(figures.draw(name, one, records(one)))
+    for method in one["methods"]:
         assert any(method in gid for gid in found) == (method in chosen), method
     assert not [gid for gid in found if "ndcg" in gid]
     for gid in set(found) & set(whole):
@@ -170,3 +196,28 @@ def test_a_wrong_file_is_named(tmp_path, monkeypatch, change, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         figures.applicable(TWO)
     figures.describe.cache_clear()
+
+
+def test_points_and_lines_stand_at_the_means_of_their_protocols():
+    """Of seen against unseen classes, and of few labels: every coordinate is a mean over the seeds."""
+    for name, protocols in (("seen_unseen", ("seen", "unseen")), ("few_labels", ("few", "many"))):
+        one = TABLES[name]
+        drawn = artists(figures.draw(name, one, records(one)))
+        for method in one["methods"]:
+            means = [
+                sum(r["metrics"]["ap"] for r in records(one) if (r["protocol"], r["method"]) == (p, method))
+                / 3
+                for p in protocols
+            ]
+            if name == "seen_unseen":
+                x, y = drawn[f"point-unseen-ap-24-{method}"].get_data()
+                assert (x[0], y[0]) == pytest.approx(means)
+            else:
+                x, y = drawn[f"line-ap-24-{method}"].get_data()
+                assert list(x) == [10, 100] and list(y) == pytest.approx(means)
+        if name == "seen_unseen":
+            assert drawn["bound-unseen-ap-24-uncoded-y"].get_ydata()[0] == 0.9
+            assert (
+                drawn["bound-unseen-ap-24-itq-x"].get_xdata()[0]
+                == drawn["point-unseen-ap-24-itq"].get_xdata()[0]
+            )

@@ -1,0 +1,101 @@
+"""Folds of a protocol: their runs together say what one run over all their queries would."""
+
+import json
+
+import numpy as np
+import pytest
+
+from reporting import folds
+from reporting.records import load_results, table_records, uncoded_scores
+
+SIZES = {"p_fold1": 7, "p_fold2": 4}
+CURVES = {"p_fold1": [1, 10, 70], "p_fold2": [1, 10, 40]}
+
+
+@pytest.fixture
+def results(tmp_path):
+    """Results of a table whose protocol has two folds: (folder, settings, per-query scores of all folds)."""
+    generator, everything = np.random.default_rng(0), {}
+    for protocol, size in SIZES.items():
+        for method in ("one", "two"):
+            for seed in (0, 1):
+                values = {name: generator.random(size) for name in ("ap", "ap_min", "ap_max")}
+                everything.setdefault((method, seed), []).append(values)
+                folder = tmp_path / "runs" / protocol / method / "8" / str(seed)
+                folder.mkdir(parents=True)
+                np.savez(folder / "per_query.npz", **values)
+                means = {name: float(v.mean()) for name, v in values.items()}
+                means |= {"queries": size, "queries_without_relevant": 1, "bits": 8}
+                precision = [0.5, None] if method == "two" else [values["ap"].mean(), 1.0]
+                curves = {
+                    "cuts": CURVES[protocol],
+                    "precision_at": [1.0, size / 10, 0.1],
+                    "precision": precision,
+                }
+                scores = {"status": "done", "reason": None, "metrics": means, "curves": curves}
+                (folder / "scores.json").write_text(json.dumps(scores))
+                run = {"seconds": 2.0, "peak_memory_mb": 10.0 * size, "fingerprints": {"split": protocol}}
+                run |= {"seconds_by_part": {"fit": 1.5, "encode": 0.5}, "protocol": protocol}
+                (folder / "run.json").write_text(json.dumps(run))
+        (tmp_path / "uncoded").mkdir(exist_ok=True)
+        uncoded = {"metrics": {"ap": size / 10, "queries": size}}
+        (tmp_path / "uncoded" / f"{protocol}.json").write_text(json.dumps(uncoded))
+    table = {
+        "name": "t", "methods": ["one", "two"], "seeds": [0, 1], "folds": {"p": list(SIZES)},
+        "blocks": [{"protocol": "p", "metric": "ap", "bits": [8]}],
+    }  # fmt: skip
+    settings = {"table": table, "refused": [], "published": [], "claims": [], "uncoded": ["p"]}
+    (tmp_path / "t.json").write_text(json.dumps(settings))
+    (tmp_path / "t.tidy.csv").touch()
+    return tmp_path, settings, everything
+
+
+def test_scores_are_those_of_all_queries_one_after_the_other(results):
+    folder, settings, everything = results
+    records = table_records(settings, folder / "runs", also=["per_query"])
+    assert {(r["protocol"], r["method"], r["seed"]) for r in records} == {("p", *key) for key in everything}
+    for record in records:
+        parts = everything[record["method"], record["seed"]]
+        queries = np.concatenate([part["ap"] for part in parts])
+        assert np.array_equal(record["per_query"]["ap"], queries)
+        assert record["metrics"]["ap"] == pytest.approx(queries.mean(), rel=1e-14)
+        assert record["metrics"]["queries"] == 11 and record["metrics"]["queries_without_relevant"] == 2
+        assert record["metrics"]["bits"] == 8
+        assert record["curves"]["cuts"] == [1, 10]
+        assert record["curves"]["precision_at"] == pytest.approx([1.0, (7 * 0.7 + 4 * 0.4) / 11])
+        assert record["curves"]["precision"][1] == (None if record["method"] == "two" else 1.0)
+        assert record["run"]["seconds"] == 4.0 and record["run"]["peak_memory_mb"] == 70.0
+        assert record["run"]["seconds_by_part"] == {"fit": 3.0, "encode": 1.0}
+        assert record["run"]["folds"] == list(SIZES)
+    assert uncoded_scores(settings, folder)["p"]["ap"] == pytest.approx((7 * 0.7 + 4 * 0.4) / 11)
+
+
+def test_a_frame_of_results_has_a_row_per_run_or_query_of_all_folds(results):
+    folder, _, everything = results
+    runs = load_results("t", folder).set_index(["method", "seed"])
+    rows = load_results("t", folder, per_query=True, resources=folder)
+    assert len(runs) == 4 and len(rows) == 4 * 11
+    for key, parts in everything.items():
+        for column, name in (("score", "ap"), ("min", "ap_min"), ("max", "ap_max")):
+            queries = np.concatenate([part[name] for part in parts])
+            assert runs.loc[key, column] == pytest.approx(queries.mean(), rel=1e-14)
+            of = rows[(rows["method"] == key[0]) & (rows["seed"] == key[1])]
+            assert np.array_equal(of[column], queries) and of["query"].tolist() == list(range(11))
+        assert (runs.loc[key, "seconds"], runs.loc[key, "memory"]) == (4.0, 70.0)
+
+
+def test_a_refused_fold_refuses_the_protocol(results):
+    folder, settings, _ = results
+    path = folder / "runs" / "p_fold2" / "one" / "8" / "0" / "scores.json"
+    scores = json.loads(path.read_text()) | {"status": "refused", "reason": "no", "metrics": {}, "curves": {}}
+    path.write_text(json.dumps(scores))
+    records = table_records(settings, folder / "runs", also=["per_query"])
+    (refused,) = (record for record in records if record["status"] == "refused")
+    assert (refused["protocol"], refused["method"], refused["seed"]) == ("p", "one", 0)
+    assert refused["reason"] == "p_fold2: no" and refused["per_query"] == refused["metrics"] == {}
+    row = load_results("t", folder).set_index(["method", "seed"]).loc[("one", 0)]
+    assert row["status"] == "refused" and np.isnan(row["score"])
+
+
+def test_a_protocol_without_folds_is_itself():
+    assert folds.members({"name": "t"}, "p") == ["p"]

@@ -1,0 +1,104 @@
+"""Protocols of several folds in the configuration and the plan; transfer from codes."""
+
+import numpy as np
+import pytest
+
+from workflow import targets, transfer
+from workflow.configuration import load
+from workflow.errors import ConfigurationError
+from workflow.plan import Cell, Plan
+from workflow.run_groups import groups
+
+from conftest import ROOT  # isort: skip
+
+MEMBERS = ("tiny_fold1", "tiny_fold2")
+
+
+@pytest.fixture
+def folded(tiny):
+    """The tiny configuration with a protocol of two folds."""
+    tiny["protocols"]["tiny"] |= {
+        "title": "Tiny",
+        "split": {"kind": "unseen_classes", "folds": 2, "query": 5, "training": 15},
+        "transfer": True,
+    }
+    tiny["tables"]["tiny"] |= {"uncoded": True}
+    return tiny
+
+
+def test_a_fold_is_a_protocol_with_runs_of_its_own(folded):
+    plan = Plan(load(ROOT, folded))
+    assert [plan["protocols"][name]["title"] for name in MEMBERS] == ["Tiny, fold 1", "Tiny, fold 2"]
+    assert [plan.split_settings(name)["split"]["fold"] for name in MEMBERS] == [1, 2]
+    runs = plan.table_runs("tiny", ["run.json"])
+    assert len(runs) == 2 * 2 * 2 * 2 == len(set(runs))
+    assert {run.split("/")[2] for run in runs} == set(MEMBERS)
+    assert [group.protocol for group in groups(plan) if "tiny" in group.protocol] == list(MEMBERS)
+    assert plan.uncoded_files("tiny") == [f"results/uncoded/{name}.json" for name in MEMBERS]
+    assert {run[0] for run in targets.needs(plan, "results/tiny.csv").runs} == set(MEMBERS)
+    table = plan.table_settings("tiny")["table"]
+    assert table["folds"] == {"tiny": MEMBERS} and table["blocks"][0]["protocol"] == "tiny"
+    assert table["database_labels"] == {"tiny": False}
+    assert plan.run_settings("tiny_fold1", "lsh", bits=8)["database_labels"] is False
+
+
+def test_a_fold_has_the_hyper_parameters_of_its_protocol_and_its_own_on_top(folded):
+    of = folded["methods"]["talr_ap"]["protocols"]
+    of["tiny_fold2"] = {"epochs": 7}
+    plan = Plan(load(ROOT, folded))
+    found = [plan.hyperparameters(Cell(name, "talr_ap", 8)) for name in MEMBERS]
+    assert [one["epochs"] for one in found] == [of["tiny"]["epochs"], 7]
+    assert found[0]["bins"] == found[1]["bins"] == 8
+
+
+def test_mistakes_with_folds_are_one_line(folded):
+    with pytest.raises(
+        ConfigurationError, match="a split for each fold, ask for one: tiny_fold1, tiny_fold2"
+    ):
+        Plan(load(ROOT, folded)).dataset_card("tiny")
+    folded["protocols"]["tiny_fold2"] = folded["protocols"]["tiny"]
+    with pytest.raises(ConfigurationError, match="tiny_fold2: is the name of a fold of tiny"):
+        load(ROOT, folded)
+    del folded["protocols"]["tiny_fold2"]
+    folded["protocols"]["tiny"]["split"] = {"kind": "unseen_classes", "query": 5, "training": 15}
+    with pytest.raises(
+        ConfigurationError, match=r"protocols.tiny.split: .*one of the keys 'folds' and 'unseen'"
+    ):
+        load(ROOT, folded)
+
+
+def test_transfer_is_scored_where_it_is_asked_for(folded):
+    folded["tables"]["tiny"]["blocks"].append(
+        {"protocol": "tiny", "metric": "transfer_accuracy", "bits": [8]}
+    )
+    assert Plan(load(ROOT, folded)).score_settings("tiny_fold1")["transfer"] is True
+    folded["protocols"]["tiny"]["transfer"] = False
+    with pytest.raises(ConfigurationError, match="add `transfer: true` to protocol tiny"):
+        load(ROOT, folded)
+
+
+def test_transfer_of_codes_that_tell_all_some_or_no_classes():
+    """Right for queries whose code names their class, the most frequent class where codes say nothing."""
+    generator = np.random.default_rng(0)
+    labels = [generator.integers(0, 3, n) for n in (60, 200)]
+    labels[1][:150] = 9  # a class of the database that no query has
+    codes = [np.packbits(np.eye(10, 12, dtype=bool)[y], axis=1) for y in labels]
+    assert transfer.of_codes(*codes, 12, *labels).tolist() == [1.0] * 60
+    merged = [np.packbits(np.eye(10, 12, dtype=bool)[np.minimum(y, 1)], axis=1) for y in labels]
+    most = 1 + np.bincount(labels[1][150:], minlength=3)[1:].argmax()
+    right = (labels[0] == 0) | (labels[0] == most)
+    assert np.array_equal(transfer.of_codes(*merged, 12, *labels), right)
+    constant = [np.zeros((len(y), 2), np.uint8) for y in labels]
+    frequent = np.bincount(labels[1][150:], minlength=3).argmax()
+    assert np.array_equal(transfer.of_codes(*constant, 12, *labels), labels[0] == frequent)
+
+
+def test_transfer_does_not_depend_on_the_scale_of_features():
+    generator = np.random.default_rng(1)
+    y = [generator.integers(0, 3, n) for n in (50, 300)]
+    x = [(np.eye(3)[one] + generator.normal(size=(len(one), 3))).astype(np.float32) for one in y]
+    found = transfer.correctness(*x, *y)
+    assert 0.4 < found.mean() < 0.95
+    assert np.array_equal(found, transfer.correctness(x[0] * 8, x[1] * 8, *y))
+    with pytest.raises(ValueError, match="two classes"):
+        transfer.correctness(x[0], x[1], np.zeros(50, int), y[1])
