@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from reporting import folds
+from reporting.folds import members, merged_means, merged_record
 from tiebench.files import read_array, read_json, read_npz
 from tiebench.messages import did_you_mean
 
@@ -72,9 +72,9 @@ def table_records(
                 continue
             of_folds = [
                 record | {"protocol": fold} | _run_record(Path(runs, fold), record, also, metrics[protocol])
-                for fold in folds.members(table, protocol)
+                for fold in members(table, protocol)
             ]
-            records.append(of_folds[0] if len(of_folds) == 1 else folds.merged_record(protocol, of_folds))
+            records.append(of_folds[0] if len(of_folds) == 1 else merged_record(protocol, of_folds))
     return records
 
 
@@ -99,13 +99,13 @@ def uncoded_scores(settings: Mapping, results: str | Path = "results") -> dict[s
     found = {}
     for protocol in settings.get("uncoded") or []:
         parts = []
-        for fold in folds.members(settings["table"], protocol):
+        for fold in members(settings["table"], protocol):
             path = Path(results, "uncoded", f"{fold}.json")
             scores = read_json(path)
             if not (isinstance(scores, dict) and isinstance(scores.get("metrics"), dict)):
                 raise ValueError(f"{path} has no metrics; delete it to regenerate it")
             parts.append(scores["metrics"])
-        found[protocol] = parts[0] if len(parts) == 1 else folds.merged_means(parts)
+        found[protocol] = parts[0] if len(parts) == 1 else merged_means(parts)
     return found
 
 
@@ -164,7 +164,7 @@ def load_results(
         for method in block.get("methods") or layout["methods"]:
             for bits in block["bits"]:
                 for seed in layout["seeds"]:
-                    names = folds.members(layout, block["protocol"])
+                    names = members(layout, block["protocol"])
                     folders = {
                         name: Path(results, "runs", name, method, str(bits), str(seed)) for name in names
                     }

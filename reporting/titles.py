@@ -32,12 +32,16 @@ def method_title(table: Mapping, method: str) -> str:
     return style.get("title") or method
 
 
+def is_unseen(table: Mapping, protocol: str) -> bool:
+    """Whether the classes of a protocol's queries are not learnt from, by its settings in the table."""
+    return bool(((table.get("settings") or {}).get(protocol) or {}).get("unseen"))
+
+
 def sees(table: Mapping, method: str, protocol: str | None = None) -> str:
-    """What a method's training has access to, as its style says: "training set" by default, and under a
-    protocol without `table["database_labels"]`. protocol: None for any of the table."""
-    allowed = table.get("database_labels") or {}
-    asked = list(allowed) if protocol is None else [protocol]
-    if asked and not any(allowed.get(name, True) for name in asked):
+    """What a method's training has access to, as its style says: "training set" by default, and under
+    protocols of unseen classes. protocol: None for any of the table."""
+    asked = (table.get("settings") or {}) if protocol is None else [protocol]
+    if asked and all(is_unseen(table, name) for name in asked):
         return TRAINING_SET
     return ((table.get("styles") or {}).get(method) or {}).get("sees") or TRAINING_SET
 
@@ -50,8 +54,8 @@ def row_title(table: Mapping, method: str) -> str:
 def dagger_sentence(table: Mapping, methods: Iterable[str]) -> str:
     """What the dagger means, one sentence; "" where none of the methods has one."""
     more = sorted({sees(table, method) for method in methods} - {TRAINING_SET})
-    allowed = (table.get("database_labels") or {}).items()
-    hidden = ", ".join(protocol_title(table, name) for name, labels in allowed if not labels)
+    settings = table.get("settings") or {}
+    hidden = ", ".join(protocol_title(table, name) for name in settings if is_unseen(table, name))
     but = f" (not under {hidden})" if hidden else ""
     return f"{DAGGER} Learns from {' or '.join(more)} besides the training set{but}." if more else ""
 

@@ -353,6 +353,8 @@ def _check_table(configuration, name, table):
     for method in table["methods"]:
         known = configuration.methods_known()
         _check_known(configuration, (*where, "methods"), method, known, "method")
+    for method in table["bounds"]:
+        _check_known(configuration, (*where, "bounds"), method, table["methods"], "method of the table")
     for folder in ("published", "claims"):
         for source in table[folder]:
             _check_known(configuration, (*where, folder), source, configuration[folder], "source")

@@ -93,7 +93,7 @@ class Plan:
             "trained_cells",
             "end_to_end",
             "affinity_kind",
-            "database_labels",
+            "split_kind",
             "table_settings",
             "_check_split",
         ):
@@ -170,12 +170,18 @@ class Plan:
         return f"{self.dataset_folder(protocol)}/given_split.npy"
 
     def split_code(self, protocol):
-        kind = split_kinds()[self.entry("protocols", protocol)["split"]["kind"]]
-        return self.code("datasets.splits", kind.check.__module__)
+        return self.code("datasets.splits", self.split_kind(protocol).check.__module__)
 
-    def database_labels(self, protocol):
-        """Whether a method may learn from the labels of the whole database, as its kind of split says."""
-        return split_kinds()[self.entry("protocols", protocol)["split"]["kind"]].database_labels
+    def split_kind(self, protocol):
+        return split_kinds()[self.entry("protocols", protocol)["split"]["kind"]]
+
+    def protocol_settings(self, protocol):
+        """What reporting knows of a protocol: its dataset and split, whether its queries have unseen classes,
+        and the training items per class where the split gives such a number, or None."""
+        entry, kind = self.entry("protocols", protocol), self.split_kind(protocol)
+        size = entry["split"].get("training") if kind.training_per_class else None
+        size = size if isinstance(size, int) else None
+        return _pick(entry, "dataset", "split") | {"unseen": kind.unseen, "training_per_class": size}
 
     def split_settings(self, protocol):
         return _pick(self.entry("protocols", protocol), "split", "seed")
@@ -304,8 +310,7 @@ class Plan:
         entry["folds"] = {
             name: self.configuration.folds[name] for name in asked if name in self.configuration.folds
         }
-        entry["settings"] = {name: _pick(self["protocols"][name], "dataset", "split") for name in asked}
-        entry["database_labels"] = {name: self.database_labels(name) for name in asked}
+        entry["settings"] = {name: self.protocol_settings(name) for name in asked}
         refused = [
             {"protocol": cell.protocol, "method": cell.method, "bits": cell.bits, "reason": reason}
             for cell in self.cells(table)
@@ -549,7 +554,7 @@ class Plan:
         """
         lengths = together or self.together(protocol, int(bits))
         chosen = {length: self.hyperparameters(Cell(protocol, method, length)) for length in lengths}
-        hidden = {} if self.database_labels(protocol) else {"database_labels": False}
+        hidden = {"database_labels": False} if self.split_kind(protocol).unseen else {}
         return self._learning(protocol, method) | hidden | {"hyperparameters": chosen}
 
     def training_priority(self, method, runs, bits=0):

@@ -8,7 +8,8 @@ A kind of split is a file of this folder, named as in `split: {kind: <name>, …
 - `draw(spec, description, generator) -> Split`: `generator` is a seeded `numpy.random.Generator` on PCG64;
 - optional: `folds(spec)`, for a kind whose protocols are made of several splits: how many, of a `spec` that
   may have mistakes (ValueError). It has an option `fold`, from 1, that names one of them;
-- optional: `DATABASE_LABELS = False`, where no method may learn from the labels of the whole database.
+- optional: `UNSEEN = True`, where the queries' classes are not those of the training set: no method may learn
+  from the labels of the database; `TRAINING_PER_CLASS = True`, where a number `training` is one per class.
 
 The keys and the labels are checked before either is called. `_drawing.py` has what several kinds share.
 """
@@ -112,7 +113,8 @@ class SplitKind:
     check: Callable
     draw: Callable
     folds: Callable | None = None
-    database_labels: bool = True
+    unseen: bool = False
+    training_per_class: bool = False
 
 
 def kinds() -> dict[str, SplitKind]:
@@ -129,7 +131,8 @@ def kinds() -> dict[str, SplitKind]:
             module.check,
             module.draw,
             getattr(module, "folds", None),
-            getattr(module, "DATABASE_LABELS", True),
+            getattr(module, "UNSEEN", False),
+            getattr(module, "TRAINING_PER_CLASS", False),
         )
     return found
 

@@ -23,6 +23,7 @@ from datasets.splits._drawing import (
 NEEDS = {"query": "queries per class", "training": "training items per class, or all"}
 OPTIONS = {"training_in_database": TRAINING_IN_DATABASE}
 LABELS = ("classes",)
+TRAINING_PER_CLASS = True
 
 
 def check(spec: Mapping, description: Description) -> None:

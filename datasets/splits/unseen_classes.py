@@ -24,8 +24,8 @@ OPTIONS = {
     "fold": "the one fold that is meant, from 1; without it, a protocol consists of all folds",
 }
 LABELS = ("classes",)
-# What is learnt from the labels of the database would be learnt from the unseen classes.
-DATABASE_LABELS = False
+UNSEEN = True
+TRAINING_PER_CLASS = True
 
 
 def folds(spec: Mapping) -> int:

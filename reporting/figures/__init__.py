@@ -19,6 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from reporting.titles import is_unseen
 from tiebench.messages import did_you_mean
 
 FOLDER = Path(__file__).parent
@@ -145,20 +146,14 @@ def applicable(table: Mapping) -> list[str]:
     return [name for name in names() if suits(describe(name).requires)]
 
 
-def is_unseen(table: Mapping, protocol: str) -> bool:
-    """Whether the classes of a protocol's queries are not learnt from, by its settings in the table."""
-    split = ((table.get("settings") or {}).get(protocol) or {}).get("split") or {}
-    return split.get("kind") == "unseen_classes"
-
-
 def training_sizes(table: Mapping) -> dict[str, int]:
     """Protocol -> training items of each class, for protocols that differ in nothing else; {} if none do."""
     found: dict[str, dict[str, int]] = {}
     for protocol, settings in (table.get("settings") or {}).items():
-        split = dict(settings["split"])
-        size = split.pop("training", None)
-        if split.get("kind") == "per_class" and isinstance(size, int):
-            found.setdefault(repr((settings["dataset"], sorted(split.items()))), {})[protocol] = size
+        if settings.get("training_per_class") is not None:
+            rest = [item for item in settings["split"].items() if item[0] != "training"]
+            key = repr((settings["dataset"], sorted(rest, key=lambda item: item[0])))
+            found.setdefault(key, {})[protocol] = settings["training_per_class"]
     largest = max(found.values(), key=len, default={})
     return largest if len(largest) > 1 else {}
 

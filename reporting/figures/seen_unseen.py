@@ -24,30 +24,28 @@ from reporting.drawing import (
     styled,
     wrapped,
 )
-from reporting.figures import DEFAULT, Options, is_unseen
+from reporting.figures import DEFAULT, Options
 from reporting.frames import Group, by_cell, groups, score_of
 from reporting.sheets import PITCH, Section, label_axes, names_beside, names_width, sheet
-from reporting.titles import UNCODED_TITLE, method_title
+from reporting.titles import UNCODED, UNCODED_TITLE, is_unseen, method_title
 
 TITLE = "Seen against unseen classes"
 CAPTION = (
     "How to read it. A point is a method: to the right, its score where the classes of the queries were "
-    "learnt from; upwards, where they were not. Lines mark the uncoded features, ITQ and LSH, which learn"
-    " from no label: a method below ITQ's horizontal line has lost what its features knew of new classes."
-    " The axes are different tasks, so that only orders compare. Means over seeds; names stand in the "
-    "order of the scores on unseen classes. Higher is better."
+    "learnt from; upwards, where they were not. Lines mark the uncoded features and the methods that the "
+    "table names as bounds, which learn from no label: a method below such a horizontal line has lost "
+    "what its features knew of new classes. The axes are different tasks, so that only orders compare. "
+    "Means over seeds; names stand in the order of the scores on unseen classes. Higher is better."
 )
 NEEDS = ()
 REQUIRES = {"unseen": True}
-
-BOUNDS = {"itq": (), "lsh": (1, 1)}  # methods that lines mark -> dashes
 
 
 def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT) -> Figure:
     """A point per method and pair of blocks of one dataset and metric: unseen classes, and seen ones.
 
     Artists can be found by their gid: "point-<protocol>-<metric>-<bits>-<method>", of the block of unseen
-    classes, and "bound-…-<method or uncoded>-<x or y>".
+    classes, and "bound-…-<method or uncoded>-<x or y>", of the uncoded features and the table's `bounds`.
 
     Raises NothingToDraw where no method has a score in both blocks of a pair.
     """
@@ -128,10 +126,10 @@ def _points(seen: Group, unseen: Group, bits: int, runs: Mapping) -> dict[str, t
 
 def _bounds(table: Mapping, seen: Group, unseen: Group, bits: int, points: Mapping) -> dict:
     """What lines mark -> (score on seen, score on unseen classes)."""
-    result = {method: points[method] for method in BOUNDS if method in points}
+    result = {method: points[method] for method in table.get("bounds") or [] if method in points}
     uncoded = table.get("uncoded_scores") or {}
     pair = [uncoded.get(group.protocol, {}).get(group.metric) for group in (seen, unseen)]
-    return result if None in pair else {"uncoded": tuple(pair)} | result
+    return result if None in pair else {UNCODED: tuple(pair)} | result
 
 
 def _panel(axes: Axes, table: Mapping, entry: tuple, lines: Mapping, scale: list, size: tuple) -> None:
@@ -149,10 +147,11 @@ def _panel(axes: Axes, table: Mapping, entry: tuple, lines: Mapping, scale: list
     label.set_parse_math(metric.get("parse_math", False))
     name = f"{unseen.protocol}-{unseen.metric}-{bits}"
     for bound, (x, y) in lines.items():
-        how = {"color": MUTED, "linewidth": 0.7, "zorder": 1.5, "dashes": BOUNDS.get(bound) or (None, None)}
+        dashes = (None, None) if bound == UNCODED else (4, 2)
+        how = {"color": MUTED, "linewidth": 0.7, "zorder": 1.5, "dashes": dashes}
         axes.axhline(y, gid=f"bound-{name}-{bound}-y", **how)
         axes.axvline(x, gid=f"bound-{name}-{bound}-x", **how | {"linewidth": 0.4})
-        words = UNCODED_TITLE if bound == "uncoded" else method_title(table, bound)
+        words = UNCODED_TITLE if bound == UNCODED else method_title(table, bound)
         place = {"transform": axes.get_yaxis_transform(), "ha": "right", "va": "bottom"}
         axes.text(0.995, y, words, size=TICK_SIZE, color=MUTED, **place)
     ends = []

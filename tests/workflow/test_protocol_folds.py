@@ -38,7 +38,7 @@ def test_a_fold_is_a_protocol_with_runs_of_its_own(folded):
     assert {run[0] for run in targets.needs(plan, "results/tiny.csv").runs} == set(MEMBERS)
     table = plan.table_settings("tiny")["table"]
     assert table["folds"] == {"tiny": MEMBERS} and table["blocks"][0]["protocol"] == "tiny"
-    assert table["database_labels"] == {"tiny": False}
+    assert table["settings"]["tiny"]["unseen"] and table["settings"]["tiny"]["training_per_class"] == 15
     assert plan.run_settings("tiny_fold1", "lsh", bits=8)["database_labels"] is False
 
 
