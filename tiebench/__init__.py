@@ -8,6 +8,8 @@
 * `tiebench.hamming`: packed codes to joint histograms of Hamming distance and affinity;
 * `tiebench.exact`: histograms to metrics, with their ranges over tie orders;
 * `tiebench.ties`: the same metrics of any ranking, from the counts of its blocks of tied items;
+* `tiebench.prefixes`: several prefixes of one code, in one pass;
+* `tiebench.rescoring`: asymmetric rankings, and rescoring of the nearest codes, exact under ties;
 * `tiebench.parts`: databases too large for one process;
 * `tiebench.on_device`: histograms of codes on a GPU (needs torch).
 
@@ -21,12 +23,12 @@ from tiebench._version import __version__
 
 _MODULES = (
     *("exact", "hamming", "inputs", "metrics", "on_device", "parts"),
-    *("relaxed", "scoring", "ties", "training"),
+    *("prefixes", "relaxed", "rescoring", "scoring", "ties", "training"),
 )
 _FROM_SCORING = ("Scores", "score")
 
-__all__ = ["Scores", "__version__", "exact", "hamming", "metrics", "on_device", "parts", "relaxed", "score",
-           "scoring", "ties", "training"]  # fmt: skip
+__all__ = ["Scores", "__version__", "exact", "hamming", "metrics", "on_device", "parts", "prefixes",
+           "relaxed", "rescoring", "score", "scoring", "ties", "training"]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -4,7 +4,9 @@ from tiebench import inputs as inputs
 from tiebench import metrics as metrics
 from tiebench import on_device as on_device
 from tiebench import parts as parts
+from tiebench import prefixes as prefixes
 from tiebench import relaxed as relaxed
+from tiebench import rescoring as rescoring
 from tiebench import scoring as scoring
 from tiebench import ties as ties
 from tiebench import training as training
@@ -20,7 +22,9 @@ __all__ = [
     "metrics",
     "on_device",
     "parts",
+    "prefixes",
     "relaxed",
+    "rescoring",
     "score",
     "scoring",
     "ties",

@@ -99,3 +99,59 @@ def count_shared_labels(query_words, database_words, query_labels, database_labe
                 _add_distances(row, query_words[begin + k], database_words, first)
             _increment(table, slots, present, min(_ITEMS, items - first))
         _add_counts(table, counts[begin : begin + present])
+
+
+@compiled(nogil=True, boundscheck=False)
+def count_prefixes(query_words, database_words, levels, prefixes, counts):
+    """As `count_levels` for the first bits of codes, several numbers of them in one pass.
+
+    prefixes int64 (P,), ascending; counts int64 (Q, P, V, last prefix + 1): [q, p, v, d].
+    """
+    items = database_words.shape[1]
+    stride = np.uint32(counts.shape[3])
+    table = np.zeros((len(prefixes), QUERIES, counts.shape[2] * counts.shape[3]), np.uint32)
+    slots = np.empty((QUERIES, _ITEMS), np.uint32)
+    cut = np.empty((QUERIES, _ITEMS), np.uint32)
+    for begin in range(0, query_words.shape[0], QUERIES):
+        present = min(QUERIES, query_words.shape[0] - begin)
+        for first in range(0, items, _ITEMS):
+            block = min(_ITEMS, items - first)
+            for k in range(present):
+                level = levels[begin + k, first : first + _ITEMS]
+                for item in range(len(level)):
+                    slots[k, item] = np.uint32(level[item]) * stride
+            done = 0  # words whose distances are in the slots
+            for p in range(len(prefixes)):
+                whole, rest = prefixes[p] // 64, prefixes[p] % 64
+                for k in range(present):
+                    _add_distances(
+                        slots[k], query_words[begin + k, done:whole], database_words[done:whole], first
+                    )
+                done = whole
+                if rest == 0:
+                    _increment(table[p], slots, present, block)
+                    continue
+                mask = _leading(rest)
+                for k in range(present):
+                    code = query_words[begin + k, whole]
+                    column = database_words[whole, first : first + _ITEMS]
+                    for item in range(len(column)):
+                        differing = (column[item] ^ code) & mask
+                        cut[k, item] = slots[k, item] + np.uint32(popcount(differing))
+                _increment(table[p], cut, present, block)
+        for p in range(len(prefixes)):
+            for k in range(present):
+                row = counts[begin + k, p].reshape(-1)
+                for slot in range(len(row)):
+                    row[slot] += np.int64(table[p, k, slot])
+        table[:] = 0
+
+
+@compiled(nogil=True, boundscheck=False)
+def _leading(bits):
+    """Mask of the first bits of a word of packed codes: the lowest byte first, each from its highest bit."""
+    mask = np.uint64(0)
+    for byte in range(8):
+        kept = min(max(bits - 8 * byte, 0), 8)
+        mask |= np.uint64((0xFF00 >> kept) & 0xFF) << np.uint64(8 * byte)
+    return mask

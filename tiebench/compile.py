@@ -14,7 +14,9 @@ def compile_kernels() -> None:
     """
     if not NUMBA:
         return
-    from tiebench.hamming import AffinityBlocks, EqualLabels, SharedLabels, pack
+    from tiebench.hamming import AffinityBlocks, EqualLabels, SharedLabels, SparseJudgements, pack
+    from tiebench.prefixes import prefix_histograms
+    from tiebench.rescoring import rescored
     from tiebench.scoring import score_codes
 
     rng = np.random.default_rng(0)
@@ -29,6 +31,10 @@ def compile_kernels() -> None:
     ):
         score_codes(codes, codes, 12, affinity, at=(5,))
     score_codes(long_codes, long_codes, 80, SharedLabels(labels, labels), at=(5,))
+    prefix_histograms(long_codes, long_codes, 80, SharedLabels(labels, labels), (70, 80))
+    rows, columns = np.nonzero(affinities)
+    judged = SparseJudgements(rows, columns, affinities[rows, columns], (20, 20))
+    rescored(codes, codes, 12, judged, lambda q, items: items, 5, (3,))
     if importlib.util.find_spec("torch") is None:
         return
     from tiebench import _relaxed_kernels as relaxed

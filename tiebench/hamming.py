@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tiebench._compiled import NUMBA
+from tiebench.judgements import SparseJudgements
 from tiebench.ties import Ties, from_counts
 
 if NUMBA:
@@ -204,7 +205,7 @@ class AffinityBlocks:
         return index.astype(np.uint8)
 
 
-Affinity: TypeAlias = EqualLabels | SharedLabels | AffinityBlocks
+Affinity: TypeAlias = EqualLabels | SharedLabels | AffinityBlocks | SparseJudgements
 
 
 @dataclass(frozen=True)
@@ -258,8 +259,9 @@ def joint_histograms(
     """Joint histograms of Hamming distance and affinity, a query at a time against the whole database.
 
     query: packed codes uint8 (Q, ceil(b/8)); database: uint8 (N, ceil(b/8)); bits: b, 1 to 1024;
-    affinity: `EqualLabels`, `SharedLabels` or `AffinityBlocks`. `threads` splits the queries; the counts do
-    not depend on it. Returns `JointHistograms`. Raises ValueError for codes and labels that do not fit.
+    affinity: `EqualLabels`, `SharedLabels`, `SparseJudgements` or `AffinityBlocks`. `threads` splits the
+    queries; the counts do not depend on it. Returns `JointHistograms`. Raises ValueError for codes and labels
+    that do not fit.
 
     Memory: the codes once more as bit planes, and the histograms; nothing of size Q x N. Labels and up to 64
     bits are counted by the bit-sliced kernel, all else by one popcount a pair; both need Numba. Without it,
@@ -267,12 +269,7 @@ def joint_histograms(
     """
     query = check_packed(query, bits, "query codes")
     database = check_packed(database, bits, "database codes")
-    for name, codes in (("query", query), ("database", database)):
-        labels = getattr(affinity, name, None)
-        if labels is not None and len(labels) != len(codes):
-            raise ValueError(f"there are {len(codes)} {name} codes but {len(labels)} {name} labels")
-    levels = affinity.levels
-    check_levels(levels)
+    levels = check_affinity(affinity, len(query), len(database))
     counts = np.zeros((len(query), len(levels), bits + 1), np.int64)
     if not NUMBA:
         count = _numpy_counter(query, database, bits, affinity, counts)
@@ -280,15 +277,37 @@ def joint_histograms(
         count = _popcount_counter(query, database, bits, affinity, counts)
     else:
         count = _bitslice_counter(query, database, bits, affinity, counts)
-    # A share of the queries for each thread, but never so few that slicing the work costs more than it saves.
-    shares = max(1, min(threads, len(query) // 64))
-    edges = np.linspace(0, len(query), shares + 1).astype(int)
-    if shares == 1:
-        count(0, len(query))
-    else:
-        with ThreadPoolExecutor(shares) as pool:
-            list(pool.map(count, edges[:-1], edges[1:]))
+    share_queries(count, len(query), threads)
+    if isinstance(affinity, SparseJudgements) and NUMBA:
+        _move_judged(query, database, affinity, counts)
     return JointHistograms(levels, counts)
+
+
+def check_affinity(affinity: Affinity, queries: int, items: int) -> NDArray[np.int64]:
+    """Levels of an affinity, int64 (V,), if it is one of so many queries and items. Raises ValueError."""
+    for name, codes in (("query", queries), ("database", items)):
+        labels = getattr(affinity, name, None)
+        if labels is not None and len(labels) != codes:
+            raise ValueError(f"there are {codes} {name} codes but {len(labels)} {name} labels")
+    if isinstance(affinity, SparseJudgements) and affinity.shape != (queries, items):
+        raise ValueError(
+            f"judgements of {affinity.shape[0]} queries and {affinity.shape[1]} items do not fit "
+            f"{queries} query codes and {items} database codes"
+        )
+    check_levels(affinity.levels)
+    return affinity.levels
+
+
+def share_queries(count: Callable[[int, int], None], queries: int, threads: int) -> None:
+    """Call count(begin, end) for parts of the queries, one part for each thread."""
+    # Never so few queries that slicing the work costs more than it saves.
+    shares = max(1, min(threads, queries // 64))
+    edges = np.linspace(0, queries, shares + 1).astype(int)
+    if shares == 1:
+        count(0, queries)
+        return
+    with ThreadPoolExecutor(shares) as pool:
+        list(pool.map(count, edges[:-1], edges[1:]))
 
 
 def _bitslice_counter(query, database, bits, affinity, counts):
@@ -296,6 +315,17 @@ def _bitslice_counter(query, database, bits, affinity, counts):
     query_bits = np.unpackbits(query, axis=1).astype(bool)
     query_masks = np.where(query_bits, ~np.uint64(0), np.uint64(0))
     items = len(database)
+    if isinstance(affinity, SparseJudgements):  # all as irrelevant; `_move_judged` follows
+        planes = _bitslice.slice_bits(database, bits, width)
+        none = np.zeros(len(query), np.int64)
+
+        def count_all(low, high):
+            _bitslice.count_equal_labels(
+                planes, items, query_masks[low:high], none[low:high], none[low:high], bits, counts[low:high]
+            )
+
+        return count_all
+
     if isinstance(affinity, EqualLabels):
         order = _class_order(affinity.database)
         classes = affinity.database[order]
@@ -330,6 +360,18 @@ def _bitslice_counter(query, database, bits, affinity, counts):
     return count_labels
 
 
+def _move_judged(query, database, judgements, counts):
+    """Move the judged pairs, which were counted as all others, from level 0 to their own."""
+    level = np.searchsorted(judgements.levels, judgements.values)
+    for begin in range(0, len(level), _BLOCK_PAIRS >> 4):
+        some = slice(begin, begin + (_BLOCK_PAIRS >> 4))
+        rows = judgements.rows[some]
+        differing = np.bitwise_count(query[rows] ^ database[judgements.columns[some]])
+        distance = differing.sum(axis=1, dtype=np.int64)
+        np.subtract.at(counts, (rows, 0, distance), 1)
+        np.add.at(counts, (rows, level[some], distance), 1)
+
+
 def _class_order(classes):
     """Items in the order of their classes. NumPy sorts 16-bit integers by radix, six times as fast."""
     low = int(classes.min())
@@ -342,10 +384,13 @@ def _popcount_counter(query, database, bits, affinity, counts):
     # Imported here: most scores never need it, and loading a compiled kernel takes time.
     from tiebench import _popcount
 
-    query_words, database_words = _as_words(query), np.ascontiguousarray(_as_words(database).T)
-    if isinstance(affinity, SharedLabels):
-        query_labels = _as_words(np.packbits(affinity.query, axis=1))
-        database_labels = np.ascontiguousarray(_as_words(np.packbits(affinity.database, axis=1)).T)
+    query_words, database_words = as_words(query), np.ascontiguousarray(as_words(database).T)
+    if isinstance(affinity, (SharedLabels, SparseJudgements)):
+        # Judged pairs share no label and are moved later.
+        none = np.zeros(len(query), np.uint8)[:, None], np.zeros(len(database), np.uint8)[:, None]
+        labels = none if isinstance(affinity, SparseJudgements) else (affinity.query, affinity.database)
+        query_labels = as_words(np.packbits(labels[0], axis=1))
+        database_labels = np.ascontiguousarray(as_words(np.packbits(labels[1], axis=1)).T)
 
         def count_labels(low, high):
             _popcount.count_shared_labels(
@@ -356,7 +401,7 @@ def _popcount_counter(query, database, bits, affinity, counts):
         return count_labels
 
     step = max(_popcount.QUERIES, _BLOCK_PAIRS // len(database))
-    levels_of = _checked_blocks(affinity, len(database))
+    levels_of = checked_blocks(affinity, len(database))
 
     def count(low, high):
         for begin in range(low, high, step):
@@ -370,8 +415,8 @@ def _popcount_counter(query, database, bits, affinity, counts):
 def _numpy_counter(query, database, bits, affinity, counts):
     from tiebench import _numpy_counts
 
-    query_words, database_words = _as_words(query), np.ascontiguousarray(_as_words(database).T)
-    levels_of = _checked_blocks(affinity, len(database))
+    query_words, database_words = as_words(query), np.ascontiguousarray(as_words(database).T)
+    levels_of = checked_blocks(affinity, len(database))
 
     def count(low, high):
         _numpy_counts.count_levels(query_words, database_words, levels_of, bits, counts, low, high)
@@ -379,7 +424,7 @@ def _numpy_counter(query, database, bits, affinity, counts):
     return count
 
 
-def _checked_blocks(affinity, items):
+def checked_blocks(affinity: Affinity, items: int) -> Callable[[int, int], NDArray[np.uint8]]:
     """`affinity.block`, its shape checked: compiled code reads as many values as there should be."""
 
     def block(begin, end):
@@ -394,7 +439,8 @@ def _checked_blocks(affinity, items):
     return block
 
 
-def _as_words(packed):
+def as_words(packed: NDArray[np.uint8]) -> NDArray[np.uint64]:
+    """Packed codes (n, bytes) as words uint64 (n, W), padded with zeros."""
     words = np.zeros((len(packed), -(-packed.shape[1] // 8) * 8), np.uint8)
     words[:, : packed.shape[1]] = packed
     return words.view(np.uint64)

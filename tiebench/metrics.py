@@ -8,7 +8,7 @@ Scoring, tables, figures, configuration checks, help texts and documentation tak
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -138,11 +138,60 @@ OF_CODES: dict[str, Metric] = {
 }
 
 
+class Ranking(NamedTuple):
+    """How a ranking is made that is not by Hamming distance: "asymmetric", or "rescored" with the number of
+    candidates."""
+
+    kind: str
+    candidates: int | None = None
+
+    @property
+    def prefix(self) -> str:
+        """What the names of its metrics start with: "asymmetric_", "rescored@40_"."""
+        return f"{self.kind}_" if self.candidates is None else f"{self.kind}@{self.candidates}_"
+
+    @property
+    def words(self) -> str:
+        """For display: "asymmetric", "40 rescored"."""
+        return self.kind if self.candidates is None else f"{self.candidates} {self.kind}"
+
+
+_RANKING = re.compile(r"(asymmetric|rescored@(?=[1-9])([0-9]{1,18}))_(.+)", re.DOTALL)
+RESCORED = ("ndcg@K", "recall@K", "reciprocal_rank")  # what `rescoring.rescored` returns
+
+
+def ranking_of(name: str) -> tuple[Ranking | None, str]:
+    """The ranking that a metric scores, None for that by Hamming distance, and its name without the prefix.
+
+    >>> ranking_of("rescored@40_ndcg@10")
+    (Ranking(kind='rescored', candidates=40), 'ndcg@10')
+    """
+    if name in METRICS or (match := _RANKING.fullmatch(name)) is None:
+        return None, name
+    kind, candidates = match[1].partition("@")[0], match[2]
+    return Ranking(kind, None if candidates is None else int(candidates)), match[3]
+
+
+def _of_ranking(ranking: Ranking, name: str) -> tuple[Metric, int | None]:
+    """`resolve` of a metric of a ranking, to which not all metrics apply."""
+    found, value = resolve(name)
+    of_codes = found.parameter == "radius" or found.name in OF_CODES
+    if of_codes or (ranking.candidates is not None and found.name not in RESCORED):
+        known = "" if ranking.candidates is None else f"; metrics that do: {', '.join(RESCORED)}"
+        raise ValueError(f"metric {name!r} does not apply to a ranking that is {ranking.kind}{known}")
+    return found, value
+
+
 def resolve(name: str) -> tuple[Metric, int | None]:
     """Entry and parameter of a metric by its name in scores: "ap", "ap@1000", "precision_radius_2".
 
-    Raises ValueError, one line that ends in the nearest known name, for anything else.
+    A name may start with the ranking that is scored, as "asymmetric_ap" and "rescored@40_ndcg@10" do: the
+    entry is that of the rest. Raises ValueError, one line that ends in the nearest known name, for anything
+    else.
     """
+    ranking, name = ranking_of(name)
+    if ranking is not None:
+        return _of_ranking(ranking, name)
     if (metric := METRICS.get(name, OF_CODES.get(name))) is not None and metric.parameter is None:
         return metric, None
     for metric in METRICS.values():
@@ -168,13 +217,23 @@ def label(name: str) -> tuple[str, str]:
     Raises ValueError as `resolve` does.
     """
     metric, value = resolve(name)
-    return metric.label.format(value), metric.subscript
+    ranking, _ = ranking_of(name)
+    if ranking is None:
+        return metric.label.format(value), metric.subscript
+    return f"{metric.label.format(value)}, {ranking.words}", ""
 
 
 def description(name: str) -> str:
     """One sentence on a metric, its parameter put in. Raises ValueError as `resolve` does."""
     metric, value = resolve(name)
-    return metric.description.format(value)
+    ranking, _ = ranking_of(name)
+    how = {
+        "asymmetric": " Ranked by the inner product of the real-valued query and binary items.",
+        "rescored": " The nearest {} codes, ranked again by the features; nothing else is retrieved.",
+    }
+    return metric.description.format(value) + (
+        how[ranking.kind].format(ranking.candidates) if ranking else ""
+    )
 
 
 def evaluate(

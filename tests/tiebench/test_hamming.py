@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 
 from tiebench import hamming
-from tiebench.hamming import AffinityBlocks, EqualLabels, SharedLabels, check_packed, joint_histograms, pack
+from tiebench.hamming import (
+    AffinityBlocks,
+    EqualLabels,
+    SharedLabels,
+    SparseJudgements,
+    check_packed,
+    joint_histograms,
+    pack,
+)
 
 WIDTHS = [1, 2, 7, 8, 9, 12, 16, 24, 31, 40, 48, 55, 56, 57, 63, 64, 65, 128, 200, 1024]
 SIZES = [1, 63, 65, 511, 513, 1500]
@@ -56,6 +64,17 @@ def test_histograms_equal_a_plain_count(bits):
         found = joint_histograms(*packed, bits, blocks)
         assert np.array_equal(found.levels, distance_levels)
         assert np.array_equal(found.counts, counted(query, database, index, 5))
+
+        judged = np.unique(rng.integers(0, 5 * items, 20))
+        values = rng.choice([0, 1, 3], len(judged))
+        sparse = SparseJudgements(*divmod(judged, items), values, (5, items))
+        dense = np.zeros((5, items), int)
+        dense[divmod(judged, items)] = values
+        found = joint_histograms(*packed, bits, sparse)
+        assert set(values.tolist()) <= set(found.levels.tolist()) <= {0, 1, 3}
+        index = np.searchsorted(found.levels, dense)
+        assert np.array_equal(found.counts, counted(query, database, index, len(found.levels)))
+        assert np.array_equal(sparse.block(2, 5), index[2:])
 
 
 @pytest.mark.parametrize(
@@ -251,3 +270,27 @@ def test_labels_that_do_not_fit_are_refused():
         SharedLabels(np.zeros((3, 2)), np.zeros((3, 4)))
     with pytest.raises(ValueError, match="among"):
         joint_histograms(codes, codes, 8, AffinityBlocks(lambda i, j: np.full((j - i, 3), 7), (1, 2)))
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "values", "message"),
+    [
+        ([0, 1], [0], [1, 1], "2 rows, 1 columns and 2 values"),
+        ([0.5], [0], [1], "integers of shape"),
+        ([2], [0], [1], "rows of judgements must be 0 to 1, not 2"),
+        ([0], [-1], [1], "columns of judgements must be 0 to 2, not -1"),
+        ([0], [0], [-1], "must not be negative"),
+        ([1, 1], [2, 2], [1, 2], "query 1 and item 2 are judged twice"),
+    ],
+)
+def test_judgements_that_do_not_fit_are_refused(rows, columns, values, message):
+    with pytest.raises(ValueError, match=message):
+        SparseJudgements(np.array(rows), np.array(columns), np.array(values), (2, 3))
+
+
+def test_judgements_of_other_sizes_are_refused_and_none_is_no_error():
+    codes, none = np.zeros((3, 1), np.uint8), np.zeros(0, int)
+    with pytest.raises(ValueError, match="judgements of 2 queries and 3 items do not fit 3 query codes"):
+        joint_histograms(codes, codes, 8, SparseJudgements(none, none, none, (2, 3)))
+    found = joint_histograms(codes, codes, 8, SparseJudgements(none, none, none, (3, 3)))
+    assert found.counts[:, 0, 0].tolist() == [3, 3, 3] and found.counts.sum() == 9

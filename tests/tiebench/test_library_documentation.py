@@ -32,7 +32,9 @@ def as_program(page):
     return "\n".join(program) + "\n"
 
 
-@pytest.mark.parametrize(("page", "commands"), [("use-the-library.md", 9), ("add-a-metric.md", 0)])
+@pytest.mark.parametrize(
+    ("page", "commands"), [("use-the-library.md", 9), ("add-a-metric.md", 0), ("text-embeddings.md", 0)]
+)
 def test_every_block_of_a_page_runs(page, commands, tmp_path, monkeypatch, capsys):
     """One after the other, as a reader would run them, in one program and one folder."""
     monkeypatch.chdir(tmp_path)
@@ -65,7 +67,7 @@ def test_every_block_of_a_page_runs(page, commands, tmp_path, monkeypatch, capsy
     assert module.scores.means["queries"] > 0
 
 
-@pytest.mark.parametrize("module", ["relaxed", "scoring", "training"])
+@pytest.mark.parametrize("module", ["prefixes", "relaxed", "scoring", "training"])
 def test_examples_of_docstrings_give_what_they_show(module):
     found = doctest.testmod(importlib.import_module(f"tiebench.{module}"))
     assert found.attempted > 2 and found.failed == 0

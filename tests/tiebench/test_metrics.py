@@ -155,3 +155,27 @@ def test_reading_the_table_loads_no_kernel():
     script = "import sys, tiebench.metrics; print('numba' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
     assert done.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize(
+    ("name", "base", "ranking", "label"),
+    [
+        ("asymmetric_ap", "ap", ("asymmetric", None), "AP, asymmetric"),
+        ("asymmetric_ap@5", "ap@K", ("asymmetric", None), "AP@5, asymmetric"),
+        ("rescored@40_ndcg@10", "ndcg@K", ("rescored", 40), "NDCG@10, 40 rescored"),
+        ("ndcg@10", "ndcg@K", None, "NDCG@10"),
+    ],
+)
+def test_a_name_may_start_with_the_ranking_that_is_scored(name, base, ranking, label):
+    assert metrics.resolve(name)[0] is METRICS[base]
+    found, rest = metrics.ranking_of(name)
+    assert found == ranking and metrics.label(name)[0] == label
+    assert name == ("" if found is None else found.prefix) + rest
+    assert metrics.description(name).startswith(metrics.description(rest))
+    assert (metrics.description(name) == metrics.description(rest)) == (ranking is None)
+
+
+@pytest.mark.parametrize("name", ["rescored@0_ndcg@10", "rescored_ndcg@10", "asymmetric_asymmetric", "_ap"])
+def test_other_beginnings_are_no_names(name):
+    with pytest.raises(ValueError, match="there is no metric"):
+        metrics.resolve(name)

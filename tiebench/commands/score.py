@@ -153,10 +153,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--threads", type=positive, default=1, help="threads that share the queries (default 1)"
     )
     parser.add_argument(
+        "--prefixes",
+        metavar="B,B,…",
+        type=_prefixes,
+        help="score the first B bits of the codes instead, for each B of a list such as 64,128,256: one "
+        "object of scores for each",
+    )
+    parser.add_argument(
         "--part", metavar="I/N", help="count only part I of N of the database and print no scores"
     )
     parser.add_argument("--histograms", metavar="OUT.npz", help="file that --part writes its counts to")
     parser.add_argument("--merge", action="store_true", help="score from the files that --part wrote")
+
+
+def _prefixes(text):
+    """Numbers of bits from the command line, separated by commas."""
+    return [positive(part) for part in text.split(",")]
 
 
 def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
@@ -167,12 +179,20 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         parser.error("--merge takes what --part wrote: give one of them")
     if len(options.files) > 1 and not options.merge:
         parser.error(f"one file of codes at a time, not {len(options.files)}")
+    if options.prefixes and (options.merge or options.part or options.per_query):
+        parser.error("--prefixes scores whole files and their means: leave out --part, --merge, --per-query")
     if options.part is not None:
         count_part(options)
         return 0
     from tiebench import parts, scoring
 
     settings = {"at": tuple(dict.fromkeys(options.at)), "ap_at_normaliser": options.ap_at_normaliser}
+    if options.prefixes:
+        from tiebench.prefixes import score_prefixes
+
+        codes = read_codes(options.files[0])
+        found = score_prefixes(*codes[:4], options.prefixes, threads=options.threads, **settings)
+        return print_text(json.dumps({prefix: one.means for prefix, one in found.items()}, indent=2))
     if options.merge:
         scores = scoring.score_histograms(parts.load_merged(options.files), **settings)
     else:

@@ -1,0 +1,75 @@
+"""Prefixes counted together equal codes that were cut before, for every affinity, length and layout."""
+
+import json
+
+import numpy as np
+import pytest
+
+from tiebench.__main__ import main
+from tiebench.hamming import (
+    AffinityBlocks,
+    EqualLabels,
+    SharedLabels,
+    SparseJudgements,
+    joint_histograms,
+    pack,
+)
+from tiebench.prefixes import prefix_histograms, score_prefixes
+from tiebench.scoring import score_codes
+
+BITS = 205
+PREFIXES = [1, 7, 64, 65, 100, 128, 130, 192, 205]
+RNG = np.random.default_rng(0)
+QUERY, DATABASE = RNG.random((19, BITS)) < 0.5, RNG.random((700, BITS)) < 0.5
+LEVELS = RNG.choice([0, 0, 0, 2, 5], (19, 700))
+AFFINITIES = {
+    "classes": EqualLabels(RNG.integers(0, 4, 19), RNG.integers(0, 4, 700)),
+    "labels": SharedLabels(RNG.random((19, 9)) < 0.3, RNG.random((700, 9)) < 0.3),
+    "blocks": AffinityBlocks(lambda begin, end: LEVELS[begin:end], (2, 5)),
+    "judgements": SparseJudgements(*np.nonzero(LEVELS), LEVELS[LEVELS > 0], LEVELS.shape),
+}
+
+
+@pytest.mark.parametrize("affinity", AFFINITIES.values(), ids=AFFINITIES.keys())
+def test_prefixes_equal_codes_that_were_cut(affinity):
+    found = prefix_histograms(pack(QUERY), pack(DATABASE), BITS, affinity, PREFIXES[::-1])
+    assert list(found) == PREFIXES[::-1]
+    for prefix, histograms in found.items():
+        alone = joint_histograms(pack(QUERY[:, :prefix]), pack(DATABASE[:, :prefix]), prefix, affinity)
+        assert np.array_equal(histograms.levels, alone.levels)
+        assert np.array_equal(histograms.counts, alone.counts)
+
+
+def test_scores_and_threads():
+    affinity = AFFINITIES["blocks"]
+    wide = AffinityBlocks(lambda begin, end: np.tile(LEVELS, (9, 1))[begin:end], (2, 5))
+    query = np.tile(QUERY, (9, 1))
+    one = prefix_histograms(pack(query), pack(DATABASE), BITS, wide, [40, 80])
+    two = prefix_histograms(pack(query), pack(DATABASE), BITS, wide, [40, 80], threads=2)
+    assert all(np.array_equal(one[prefix].counts, two[prefix].counts) for prefix in (40, 80))
+    found = score_prefixes(pack(QUERY), pack(DATABASE), BITS, affinity, [33, 96], at=[10])
+    for prefix in (33, 96):
+        codes = pack(QUERY[:, :prefix]), pack(DATABASE[:, :prefix])
+        assert found[prefix].means == score_codes(*codes, prefix, affinity, at=[10]).means
+
+
+@pytest.mark.parametrize("prefixes", [[0], [206], [64.5]])
+def test_prefixes_out_of_range_are_refused(prefixes):
+    with pytest.raises(ValueError, match="prefixes must be 1 to 205"):
+        prefix_histograms(pack(QUERY), pack(DATABASE), BITS, AFFINITIES["classes"], prefixes)
+
+
+def test_the_command_scores_prefixes(tmp_path, capsys):
+    labels = {f"{side}_labels": getattr(AFFINITIES["classes"], side) for side in ("query", "database")}
+    np.savez(tmp_path / "codes.npz", query=QUERY, database=DATABASE, **labels)
+    assert main(["score", str(tmp_path / "codes.npz"), "--prefixes", "64,70", "--at", "5"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert list(printed) == ["64", "70"]
+    for prefix in (64, 70):
+        codes = pack(QUERY[:, :prefix]), pack(DATABASE[:, :prefix])
+        assert printed[str(prefix)] == score_codes(*codes, prefix, AFFINITIES["classes"], at=[5]).means
+    assert main(["score", str(tmp_path / "codes.npz"), "--prefixes", "206"]) == 1
+    assert "prefixes must be 1 to 205, the number of bits, not 206" in capsys.readouterr().err
+    for words in (["--prefixes", "64,x"], ["--prefixes", "64", "--per-query", "x.npz"]):
+        with pytest.raises(SystemExit):
+            main(["score", str(tmp_path / "codes.npz"), *words])

@@ -1,0 +1,136 @@
+"""Rescoring against all choices from the tie that the cut divides; asymmetric rankings against plain sums."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from tiebench import exact
+from tiebench.hamming import SparseJudgements, joint_histograms, pack
+from tiebench.rescoring import asymmetric_similarity, ranked_histograms, rescored
+
+AT = (1, 3, 20)
+
+
+def metrics_of(levels, judged):
+    """Metrics of one ranking, written plainly; levels: affinities in its order; judged: all affinities."""
+    found, ideal = {}, sorted(judged, reverse=True)
+    for k in AT:
+        dcg, best = (
+            sum((2.0**level - 1) / np.log2(rank + 1) for rank, level in enumerate(some[:k], 1))
+            for some in (levels, ideal)
+        )
+        found[f"ndcg@{k}"] = dcg / best if best else 1.0
+        found[f"recall@{k}"] = sum(level > 0 for level in levels[:k]) / max(1, sum(v > 0 for v in judged))
+    found["reciprocal_rank"] = next((1 / rank for rank, level in enumerate(levels, 1) if level > 0), 0.0)
+    return found
+
+
+def case(seed, items=11, bits=4):
+    rng = np.random.default_rng(seed)
+    query, database = rng.integers(0, 2, (3, bits)), rng.integers(0, 2, (items, bits))
+    affinity = rng.choice([0, 0, 0, 1, 2], (3, items)) * (rng.random((3, 1)) < 0.9)
+    scores = rng.integers(0, 6, (3, items)) / 2 if seed % 2 else rng.normal(size=(3, items))
+    judged = SparseJudgements(*np.nonzero(affinity), affinity[affinity > 0], affinity.shape)
+    return query, database, affinity, scores, judged
+
+
+@pytest.mark.parametrize("candidates", [1, 2, 4, 7, 11, 30])
+@pytest.mark.parametrize("seed", range(6))
+def test_rescoring_equals_brute_force_over_all_choices(seed, candidates):
+    query, database, affinity, scores, judged = case(seed)
+    found = rescored(
+        pack(query), pack(database), 4, judged, lambda q, items: scores[q, items], candidates, AT
+    )
+    for q, code in enumerate(query):
+        distance = (database != code).sum(axis=1)
+        taken = min(candidates, len(database))
+        cut = np.sort(distance)[taken - 1]
+        certain = np.flatnonzero(distance < cut)
+        every = []
+        for some in combinations(np.flatnonzero(distance == cut), taken - len(certain)):
+            chosen = np.sort(np.concatenate([certain, some])).astype(int)
+            order = chosen[np.argsort(-scores[q, chosen], kind="stable")]
+            every.append(metrics_of(affinity[q, order].tolist(), affinity[q].tolist()))
+        for name, values in found.items():
+            expected = [one[name] for one in every]
+            assert values.expected[q] == pytest.approx(np.mean(expected), abs=1e-12), name
+            assert values.minimum[q] == pytest.approx(min(expected), abs=1e-12), name
+            assert values.maximum[q] == pytest.approx(max(expected), abs=1e-12), name
+
+
+def test_with_all_candidates_it_is_the_better_ranking_and_with_distances_the_ranking_of_codes():
+    """Two identities at a size beyond enumeration: c = N, and recall@c whatever the better score is."""
+    rng = np.random.default_rng(0)
+    query, database = rng.integers(0, 2, (20, 12)), rng.integers(0, 2, (500, 12))
+    affinity = (rng.random((20, 500)) < 0.02).astype(int)
+    judged = SparseJudgements(*np.nonzero(affinity), affinity[affinity > 0], affinity.shape)
+    scores = rng.normal(size=affinity.shape)
+    codes = pack(query), pack(database)
+    whole = rescored(*codes, 12, judged, lambda q, items: scores[q, items], 500, (10,))
+    ranked = exact.ndcg(ranked_histograms(scores, affinity, judged.levels), 10)
+    for values in (whole["ndcg@10"].expected, whole["ndcg@10"].minimum, whole["ndcg@10"].maximum):
+        assert np.allclose(values, ranked.expected, atol=1e-12)
+    found = rescored(*codes, 12, judged, lambda q, items: scores[q, items], 40, (40,))["recall@40"]
+    by_codes = exact.precision(joint_histograms(*codes, 12, judged), 40)
+    for one, other in zip(found, by_codes):
+        relevant = affinity.sum(axis=1)
+        assert np.allclose(one, np.where(relevant > 0, 40 * other / np.maximum(relevant, 1), 0), atol=1e-9)
+
+
+def test_asymmetric_similarity_is_a_plain_sum_and_equal_codes_tie():
+    rng = np.random.default_rng(1)
+    query, database = rng.normal(size=(7, 37)), rng.integers(0, 2, (90, 37))
+    database[50:] = database[rng.integers(0, 50, 40)]
+    found = asymmetric_similarity(query, pack(database), 37)
+    plain = [[sum(q * (1 if bit else -1) for q, bit in zip(row, code)) for code in database] for row in query]
+    assert np.allclose(found, plain)
+    _, same = np.unique(database, axis=0, return_inverse=True)
+    for one, other in combinations(range(90), 2):
+        if same[one] == same[other]:
+            assert np.array_equal(found[:, one], found[:, other])
+
+
+def test_rankings_by_minus_the_distance_have_the_metrics_of_the_codes():
+    rng = np.random.default_rng(2)
+    query, database = rng.integers(0, 2, (9, 10)), rng.integers(0, 2, (60, 10))
+    affinity = rng.choice([0, 0, 1, 3], (9, 60))
+    judged = SparseJudgements(*np.nonzero(affinity), affinity[affinity > 0], affinity.shape)
+    by_codes = joint_histograms(pack(query), pack(database), 10, judged)
+    similarity = -(query[:, None] != database[None]).sum(axis=2)
+    ranked = ranked_histograms(similarity, np.searchsorted(by_codes.levels, affinity), by_codes.levels)
+    for metric in (exact.average_precision, exact.ndcg, lambda h: exact.ndcg(h, 5)):
+        for one, other in zip(metric(ranked), metric(by_codes)):
+            assert np.allclose(one, other, atol=1e-12)
+
+
+def test_counts_of_ties_by_hand():
+    """Similarities .9, .5 twice, and three that are joined, being irrelevant, as is the first of query 1."""
+    similarity = np.array([[0.5, 0.9, 0.5, -1.0, -2.0, -3.0]] * 2)
+    level = np.array([[0, 1, 1, 0, 0, 0], [0, 0, 0, 0, 1, 0]])
+    ranked = ranked_histograms(similarity, level, np.arange(2))
+    assert ranked.counts.tolist() == [[[0, 1, 3], [1, 1, 0]], [[4, 0, 1], [0, 1, 0]]]
+
+
+NONE = np.zeros(0, int)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"candidates": 0}, "candidates must be a positive integer, not 0"),
+        ({"at": (0,)}, "K must be a positive integer, not 0"),
+        ({"judgements": SparseJudgements(NONE, NONE, NONE, (3, 12))}, "3 queries and 12 items do not fit 3"),
+        ({"similarity": lambda q, items: items[:1] * np.nan}, "similarity of query 0 must be finite"),
+    ],
+)
+def test_what_does_not_fit_is_refused(change, message):
+    query, database, _, scores, judged = case(0)
+    given = {"judgements": judged, "similarity": lambda q, items: scores[q, items], "candidates": 3}
+    with pytest.raises(ValueError, match=message):
+        rescored(pack(query), pack(database), 4, **(given | change))
+    for floats, message in ((np.ones((2, 3)), "must be .n, 4., not"), (np.full((2, 4), np.nan), "finite")):
+        with pytest.raises(ValueError, match=message):
+            asymmetric_similarity(floats, pack(database), 4)
+    with pytest.raises(ValueError, match="finite"):
+        ranked_histograms(np.array([[np.nan]]), np.zeros((1, 1), int), np.arange(2))

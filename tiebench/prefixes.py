@@ -1,0 +1,113 @@
+"""Scores of several prefixes of one code, [:64], [:128], ..., in one pass over the database.
+
+Embeddings trained with nested prefixes (Matryoshka), and codes whose bits are ordered by importance, are cut
+to the length that a memory allows. Distances of a longer prefix continue those of a shorter one, so all are
+counted together.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tiebench._compiled import NUMBA
+from tiebench.hamming import Affinity, JointHistograms, SparseJudgements, check_packed, joint_histograms
+from tiebench.scoring import Scores, score_histograms
+
+_BLOCK_PAIRS = 1 << 22  # pairs whose affinities are held at once
+
+
+def cut_codes(codes: np.ndarray, bits: int) -> np.ndarray:
+    """The first `bits` bits of packed codes: uint8 (n, ceil(bits / 8)), padding bits zero."""
+    cut = codes[:, : -(-bits // 8)].copy()
+    if bits % 8:
+        cut[:, -1] &= 0xFF << (8 - bits % 8) & 0xFF
+    return cut
+
+
+def prefix_histograms(
+    query: np.ndarray,
+    database: np.ndarray,
+    bits: int,
+    affinity: Affinity,
+    prefixes: Sequence[int],
+    threads: int = 1,
+) -> dict[int, JointHistograms]:
+    """`hamming.joint_histograms` of the first p bits, for each p of `prefixes`: p -> `JointHistograms`.
+
+    query, database: packed codes uint8 (Q, ceil(b/8)) and (N, ceil(b/8)); bits: b; affinity: as there;
+    prefixes: 1 to b each. The counts equal those of codes that were cut before. Raises ValueError for
+    prefixes out of range, and as `joint_histograms`.
+
+    Prefixes of more than 64 bits are counted in one pass. Up to 64 bits the bit-sliced kernel of
+    `joint_histograms` is faster than that pass, except with affinities given block by block; it counts each
+    on its own. Without Numba, each is counted on its own.
+    """
+    query, database = check_packed(query, bits, "query codes"), check_packed(database, bits, "database codes")
+    lengths = sorted({int(prefix) for prefix in prefixes})
+    for given in prefixes:
+        if given != int(given) or not 1 <= given <= bits:
+            raise ValueError(f"prefixes must be 1 to {bits}, the number of bits, not {given}")
+    labels = hasattr(affinity, "query") or isinstance(affinity, SparseJudgements)
+    alone = [length for length in lengths if not NUMBA or (labels and length <= 64)]
+    found = {
+        length: joint_histograms(
+            cut_codes(query, length), cut_codes(database, length), length, affinity, threads=threads
+        )
+        for length in alone
+    }
+    together = [length for length in lengths if length not in found]
+    if together:
+        found |= _in_one_pass(query, database, affinity, together, threads)
+    return {int(prefix): found[int(prefix)] for prefix in prefixes}
+
+
+def _in_one_pass(query, database, affinity, lengths, threads):
+    from tiebench import _popcount
+    from tiebench.hamming import as_words, check_affinity, checked_blocks, share_queries
+
+    levels = check_affinity(affinity, len(query), len(database))
+    query_words, database_words = as_words(query), np.ascontiguousarray(as_words(database).T)
+    counts = np.zeros((len(query), len(lengths), len(levels), lengths[-1] + 1), np.int64)
+    step = max(_popcount.QUERIES, _BLOCK_PAIRS // len(database))
+    level_of = checked_blocks(affinity, len(database))
+    prefixes = np.array(lengths, np.int64)
+
+    def count(low, high):
+        for begin in range(low, high, step):
+            end = min(begin + step, high)
+            _popcount.count_prefixes(
+                query_words[begin:end], database_words, level_of(begin, end), prefixes, counts[begin:end]
+            )
+
+    share_queries(count, len(query), threads)
+    return {
+        length: JointHistograms(levels, np.ascontiguousarray(counts[:, place, :, : length + 1]))
+        for place, length in enumerate(lengths)
+    }
+
+
+def score_prefixes(
+    query: np.ndarray,
+    database: np.ndarray,
+    bits: int,
+    affinity: Affinity,
+    prefixes: Sequence[int],
+    at: Sequence[int] = (),
+    ap_at_normaliser: str = "hits",
+    threads: int = 1,
+) -> dict[int, Scores]:
+    """`scoring.score_codes` of the first p bits, for each p of `prefixes`: p -> `Scores`.
+
+    The scores equal those of codes that were cut before. Arguments and errors as of `prefix_histograms` and
+    `scoring.score_codes`.
+
+    >>> import numpy as np
+    >>> from tiebench.hamming import EqualLabels, pack
+    >>> from tiebench.prefixes import score_prefixes
+    >>> codes = pack([[0, 0], [0, 1], [1, 1]])
+    >>> scores = score_prefixes(codes[:1], codes[1:], 2, EqualLabels(np.array([5]), np.array([5, 6])), [1, 2])
+    >>> {prefix: round(found.means["ap"], 2) for prefix, found in scores.items()}
+    {1: 1.0, 2: 1.0}
+    """
+    found = prefix_histograms(query, database, bits, affinity, prefixes, threads)
+    return {prefix: score_histograms(one, at, ap_at_normaliser) for prefix, one in found.items()}
