@@ -14,45 +14,36 @@ Other arrays are ignored. Text is of NumPy's types `U` or `S` (UTF-8). Several f
 items one after the other; with option `parts`, the file of an item is its part in the dataset's own split.
 """
 
-import contextlib
 import logging
-import struct
 import time
 import zipfile
-import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from lzma import LZMAError
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 
 from datasets._description import Description
 from datasets._files import ItemsFile, creating_items
+from datasets._npz import (
+    NUMBERS,
+    TEXT,
+    array_names,
+    integers,
+    open_array,
+    opened,
+    read_exactly,
+    short,
+    whole_array,
+)
 from datasets._specification import refuse_unknown_options
-from tiebench.files import machine_memory
-from tiebench.messages import did_you_mean, printable, shorten
+from tiebench.messages import did_you_mean, printable
 
 OPTIONS = {
     "parts": "names of the parts of the split that the files are, one per source, as [query, database]",
 }
 
-# What is raised on reading a damaged member, besides errors of zipfile's own kinds.
-DAMAGED_ERRORS = (
-    zipfile.BadZipFile,
-    zlib.error,
-    LZMAError,
-    EOFError,
-    MemoryError,
-    OverflowError,
-    UnicodeError,
-    struct.error,
-)
 KNOWN_ARRAYS = ("X", "y", "scale", "split", "class_names", "ids")
-NUMBERS, TEXT = "biuf", "US"
-LONGEST_NAME = 1000  # characters
 BLOCK_BYTES = 16 << 20
 SECONDS_BETWEEN_REPORTS = 5.0
 
@@ -80,7 +71,7 @@ def load(sources: list[Path], folder: Path, *, parts: list[str] | None = None, *
     with creating_items(folder / "items.npy", shape, np.float32) as items:
         begin = 0
         for path, rows in zip(plan.paths, plan.rows):
-            with _opened(path) as archive:
+            with opened(path) as archive:
                 scale = _scale(path, archive, shape[1])
                 _copy_features(path, archive, scale, items, slice(begin, begin + rows), shape[1])
             begin += rows
@@ -102,7 +93,7 @@ def _plan(sources: list[Path], parts: object, unknown: dict) -> _Plan:
         _check_parts(parts, len(paths))
     files = []
     for path in paths:
-        with _opened(path) as archive:
+        with opened(path) as archive:
             files.append(_read(path, archive))
     first = files[0]
     for other in files[1:]:
@@ -115,7 +106,7 @@ def _plan(sources: list[Path], parts: object, unknown: dict) -> _Plan:
         ):
             if one != another:
                 raise ValueError(
-                    f"{other.path}: {what} must be as in {first.path}: {_short(one)}, not {_short(another)}"
+                    f"{other.path}: {what} must be as in {first.path}: {short(one)}, not {short(another)}"
                 )
     labels, class_names = _combined_labels(files)
     given_split, split_names = _combined_split(files, parts)
@@ -147,16 +138,12 @@ def _existing(sources: list[Path]) -> list[Path]:
 def _check_parts(parts: object, sources: int) -> None:
     if not isinstance(parts, (list, tuple)) or not all(isinstance(part, str) and part for part in parts):
         raise ValueError(
-            f"option parts: must be a list of names such as [query, database], not {_short(parts)}"
+            f"option parts: must be a list of names such as [query, database], not {short(parts)}"
         )
     if len(parts) != sources:
         raise ValueError(
             f"option parts: must name one part per source, not {len(parts)} parts of {sources} sources"
         )
-
-
-def _short(value: object) -> str:
-    return shorten(printable(str(value)), 60)
 
 
 def _kind_of_labels(values: np.ndarray | None) -> str:
@@ -183,8 +170,8 @@ def _combined_labels(files: list["_File"]) -> tuple[np.ndarray | None, list[str]
             for row, name in enumerate(file.y.tolist()):
                 if name not in number:
                     raise ValueError(
-                        f"{file.path}: y[{row}] is {_short(repr(name))}, which is not in class_names"
-                        f"{did_you_mean(_short(name), names[:20])}"
+                        f"{file.path}: y[{row}] is {short(repr(name))}, which is not in class_names"
+                        f"{did_you_mean(short(name), names[:20])}"
                     )
         return np.array([number[name] for name in y.tolist()], np.int64), names
     if names is not None:
@@ -215,123 +202,6 @@ def _combined_split(
     return places.astype(np.int64), names.tolist()
 
 
-@contextlib.contextmanager
-def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
-    """The open archive; whatever is found damaged inside becomes a ValueError naming the file."""
-    try:
-        archive = zipfile.ZipFile(path)
-    except Exception as error:
-        # zipfile raises errors of every kind for a damaged directory.
-        if isinstance(error, OSError) and error.filename is not None:
-            raise
-        raise ValueError(f"{path}: cut short, damaged or not a .npz file ({_text(error)})") from error
-    try:
-        with archive:
-            yield archive
-    except DAMAGED_ERRORS as error:
-        raise ValueError(f"{path}: cut short, damaged or not a .npz file ({_text(error)})") from error
-    except (RuntimeError, NotImplementedError) as error:
-        # zipfile raises these for encrypted members and unknown compressions.
-        raise ValueError(
-            f"{path}: cannot be read ({_text(error)}); write it with numpy.savez_compressed"
-        ) from error
-
-
-def _text(error: Exception) -> str:
-    """The message of an error as part of one line."""
-    return printable(" ".join(str(error).split())) or type(error).__name__
-
-
-@dataclass(frozen=True)
-class _Header:
-    shape: tuple[int, ...]
-    fortran: bool
-    dtype: np.dtype
-
-
-@contextlib.contextmanager
-def _array(
-    path: Path, archive: zipfile.ZipFile, name: str, kinds: str = NUMBERS
-) -> Iterator[tuple[_Header, IO[bytes]]]:
-    """Header of array `name` and the stream of its values; kinds: codes of the dtypes that are allowed."""
-    member = archive.getinfo(f"{name}.npy")
-    with _member(path, archive, member) as stream:
-        try:
-            version = np.lib.format.read_magic(stream)
-            if version == (1, 0):
-                header = _Header(*np.lib.format.read_array_header_1_0(stream))
-            elif version == (2, 0):
-                header = _Header(*np.lib.format.read_array_header_2_0(stream))
-            else:
-                raise ValueError(f"version {version} of the .npy format")
-        except DAMAGED_ERRORS:
-            raise
-        except Exception as error:
-            # A header is Python text, which can be damaged in every way.
-            raise ValueError(f"{path}: array '{name}' is not a plain .npy array ({_text(error)})") from error
-        if header.dtype.hasobject:
-            raise ValueError(
-                f"{path}: array '{name}' holds pickled Python objects, which are never loaded; "
-                "write text with .astype(str)"
-            )
-        if header.dtype.kind not in kinds:
-            allowed = {NUMBERS: "real numbers", TEXT: "text"}.get(kinds, "numbers or text")
-            raise ValueError(f"{path}: array '{name}' is of type {header.dtype}; it must hold {allowed}")
-        # A header may claim more data than the file has: check it before allocating memory.
-        promised = int(np.prod(header.shape, dtype=object)) * header.dtype.itemsize
-        if min(header.shape, default=0) < 0 or member.file_size - stream.tell() != promised:
-            raise ValueError(
-                f"{path}: array '{name}' is damaged: its length does not fit its shape {header.shape}"
-            )
-        yield header, stream
-
-
-def _member(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> IO[bytes]:
-    try:
-        return archive.open(member)
-    except (ValueError, OSError) as error:
-        # A place beyond the end of the file.
-        raise ValueError(f"{path}: cut short, damaged or not a .npz file ({_text(error)})") from error
-
-
-def _read_exactly(stream: IO[bytes], size: int) -> bytes:
-    data = stream.read(size)
-    if len(data) != size:
-        raise EOFError("unexpected end of data")
-    return data
-
-
-def _whole_array(path: Path, archive: zipfile.ZipFile, name: str, kinds: str = NUMBERS) -> np.ndarray:
-    """The array `name`; text is decoded, of NumPy's type U."""
-    with _array(path, archive, name, kinds) as (header, stream):
-        if archive.getinfo(f"{name}.npy").file_size > machine_memory() / 4:
-            raise ValueError(f"{path}: array '{name}' of shape {header.shape} is too large for this machine")
-        contents = stream.read()
-        if header.dtype.itemsize == 0:  # empty text, of which frombuffer makes nothing
-            raise ValueError(f"{path}: array '{name}' holds empty text only")
-        values = np.frombuffer(contents, header.dtype)
-        if values.size != np.prod(header.shape, dtype=np.int64):
-            raise EOFError(f"array '{name}' ends early")
-        values = values.reshape(header.shape, order="F" if header.fortran else "C")
-        return values if values.dtype.kind in NUMBERS else _decoded(path, name, values)
-
-
-def _decoded(path: Path, name: str, values: np.ndarray) -> np.ndarray:
-    """Text as NumPy's type U; ValueError for what cannot be a name."""
-    if values.dtype.kind == "U" and values.dtype.itemsize > 4 * LONGEST_NAME:
-        raise ValueError(f"{path}: array '{name}' holds text of more than {LONGEST_NAME} characters")
-    try:
-        if values.dtype.kind == "S":
-            values = np.char.decode(values, "utf-8")
-        texts = values.ravel().tolist()
-    except ValueError as error:
-        raise ValueError(f"{path}: array '{name}' holds bytes that are not text ({_text(error)})") from error
-    for place, text in enumerate(texts):
-        if not text or not text.isprintable():
-            raise ValueError(f"{path}: {name}[{place}] is {_short(ascii(text))}; it must be printable text")
-    return np.asarray(values, np.str_)
-
-
 @dataclass(frozen=True)
 class _File:
     """Arrays of one file but X: y int64 (n,), uint8 (n, L) or text (n,); split and ids int64 or text (n,)."""
@@ -346,25 +216,19 @@ class _File:
 
 
 def _read(path: Path, archive: zipfile.ZipFile) -> _File:
-    for member in archive.infolist():
-        # Compares the name with the one beside the contents: a damaged name would be an array less.
-        _member(path, archive, member).close()
-    names = [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
-    for name in KNOWN_ARRAYS:
-        if names.count(name) > 1:
-            raise ValueError(f"{path}: holds array '{name}' twice")
+    names = array_names(path, archive)
     if "X" not in names:
         raise ValueError(
             f"{path}: has no array 'X' of features; arrays there: {printable(', '.join(names)) or 'none'}"
         )
-    with _array(path, archive, "X") as (header, _):
+    with open_array(path, archive, "X") as (header, _):
         shape = header.shape
     if len(shape) != 2:
         raise ValueError(f"{path}: X must have two dimensions (items, features), not shape {shape}")
     if 0 in shape:
         raise ValueError(f"{path}: X is empty, of shape {shape}")
     items = shape[0]
-    read = partial(_whole_array, path, archive, kinds=NUMBERS + TEXT)
+    read = partial(whole_array, path, archive, kinds=NUMBERS + TEXT)
     if "y" not in names:
         others = [name for name in names if name not in KNOWN_ARRAYS]
         logger.info(
@@ -374,7 +238,7 @@ def _read(path: Path, archive: zipfile.ZipFile) -> _File:
         )
     class_names = None
     if "class_names" in names:
-        array = _whole_array(path, archive, "class_names", TEXT)
+        array = whole_array(path, archive, "class_names", TEXT)
         class_names = array.ravel().tolist()
         if array.ndim != 1 or len(set(class_names)) != len(class_names):
             raise ValueError(f"{path}: class_names must be one name per class, none of them twice")
@@ -393,14 +257,14 @@ def _per_item(path: Path, name: str, values: np.ndarray, items: int) -> np.ndarr
     """int64 or text (n,)."""
     if values.shape != (items,):
         raise ValueError(f"{path}: {name} has shape {values.shape}; X of {items} rows asks for ({items},)")
-    return values if values.dtype.kind == "U" else _integers(path, name, values)
+    return values if values.dtype.kind == "U" else integers(path, name, values)
 
 
 def _ids(path: Path, values: np.ndarray, items: int) -> np.ndarray:
     ids = _per_item(path, "ids", values, items)
     _, first, counts = np.unique(ids, return_index=True, return_counts=True)
     if counts.max() > 1:
-        twice = _short(ids[first[int(np.argmax(counts))]])
+        twice = short(ids[first[int(np.argmax(counts))]])
         raise ValueError(f"{path}: ids holds {twice} {counts.max()} times; each item needs an id of its own")
     return ids
 
@@ -415,7 +279,7 @@ def _labels(path: Path, y: np.ndarray, items: int) -> np.ndarray:
             raise ValueError(f"{path}: y of names must be (n,), not of shape {y.shape}")
         return y
     if y.ndim == 1:
-        classes = _integers(path, "y", y)
+        classes = integers(path, "y", y)
         if classes.min() < 0:
             row = int(np.argmax(classes < 0))
             raise ValueError(f"{path}: y[{row}] is {classes[row]}; classes must not be negative")
@@ -432,23 +296,11 @@ def _labels(path: Path, y: np.ndarray, items: int) -> np.ndarray:
     return y.astype(np.uint8, order="C")
 
 
-def _integers(path: Path, name: str, values: np.ndarray) -> np.ndarray:
-    """`values` (n,) of any real dtype as int64; ValueError names the first that is not an integer."""
-    if values.dtype.kind == "f":
-        wrong = ~np.isfinite(values) | (values != np.floor(values)) | (np.abs(values) >= 2.0**63)
-    else:
-        wrong = values > np.iinfo(np.int64).max
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise ValueError(f"{path}: {name}[{row}] is {values[row]}; it must be an integer of 64 bits")
-    return values.astype(np.int64)
-
-
 def _scale(path: Path, archive: zipfile.ZipFile, dimensions: int) -> np.ndarray | None:
     """float32 (d,), or None where the file has none."""
     if "scale.npy" not in archive.namelist():
         return None
-    scale = _whole_array(path, archive, "scale")
+    scale = whole_array(path, archive, "scale")
     if scale.shape != (dimensions,):
         raise ValueError(
             f"{path}: scale has shape {scale.shape}; X of {dimensions} columns asks for ({dimensions},)"
@@ -471,7 +323,7 @@ def _copy_features(
 ) -> None:
     """Fill the rows `place_of_file` of `items`, float32 (n, d), with X * scale, by blocks of rows (of columns
     for X in Fortran order)."""
-    with _array(path, archive, "X") as (header, stream):
+    with open_array(path, archive, "X") as (header, stream):
         rows, columns = header.shape
         if (rows, columns) != (place_of_file.stop - place_of_file.start, width):
             raise ValueError(f"{path}: changed while it was read")
@@ -480,7 +332,7 @@ def _copy_features(
         reported = time.monotonic()
         for first in range(0, lines, step):
             last = min(first + step, lines)
-            data = _read_exactly(stream, (last - first) * length * header.dtype.itemsize)
+            data = read_exactly(stream, (last - first) * length * header.dtype.itemsize)
             raw = np.frombuffer(data, header.dtype).reshape(last - first, length)
             if header.fortran:
                 where, raw = (slice(None), slice(first, last)), raw.T

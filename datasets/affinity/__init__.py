@@ -31,6 +31,7 @@ class Inputs:
     training: (t,) integer indices of the training items
     measured: the metadata of an earlier `make` with the same specification, so that nothing is measured twice
     dataset:  folder of the dataset, for kinds that read a file of their own there
+    query, database: integer indices of the queries and of the database of the split
     """
 
     labels: np.ndarray | None = None
@@ -38,6 +39,8 @@ class Inputs:
     training: np.ndarray | None = None
     measured: Mapping | None = None
     dataset: Path | None = None
+    query: np.ndarray | None = None
+    database: np.ndarray | None = None
 
     @property
     def label_kind(self) -> str:
@@ -58,6 +61,8 @@ class Affinity:
     kind:          its name, that of its file
     from_features: whether it is measured on what methods see under the protocol, which then has to be made
                    first; its thresholds are kept in affinity.json, and its blocks are slow
+    of_queries_only: whether it is known for pairs of a query and a database item alone: methods that learn
+                   from affinities or labels are refused, the others train without it
     levels:        all values that are possible, ascending, 0 included
     """
 
@@ -66,6 +71,7 @@ class Affinity:
     options: ClassVar[Mapping[str, str]] = {}
     labels: ClassVar[tuple[str, ...]] = ()
     from_features: ClassVar[bool] = False
+    of_queries_only: ClassVar[bool] = False
     levels: tuple[int, ...]
 
     def __init_subclass__(cls, **others) -> None:
@@ -113,12 +119,18 @@ class Affinity:
 
     @staticmethod
     def load(
-        spec: Mapping, dataset: Path, protocol: Path, training: np.ndarray, measure: bool = False
+        spec: Mapping,
+        dataset: Path,
+        protocol: Path,
+        training: np.ndarray,
+        measure: bool = False,
+        query: np.ndarray | None = None,
+        database: np.ndarray | None = None,
     ) -> "Affinity":
         """The affinity of a protocol, from files.
 
         dataset: folder that a loader wrote; protocol: folder with features.npy and affinity.json, which are
-        read only for kinds with `from_features`; training: (t,) integer indices of the training items;
+        read only for kinds with `from_features`; training, query, database: integer indices of the split;
         measure: measure thresholds instead of reading them from affinity.json, to write it.
         Raises OSError or ValueError for files that are missing or damaged, and ValueError as `make`.
         """
@@ -126,7 +138,8 @@ class Affinity:
         if check_spec(spec).from_features:
             features = read_array(Path(protocol, "features.npy"), True)
             measured = None if measure else read_json(Path(protocol, "affinity.json"))
-        return make(spec, read_array(Path(dataset, "labels.npy")), features, training, measured, dataset)
+        labels = read_array(Path(dataset, "labels.npy"))
+        return make(spec, labels, features, training, measured, dataset, query, database)
 
 
 def kinds() -> dict[str, type[Affinity]]:
@@ -168,6 +181,8 @@ def make(
     training: Sequence[int] | np.ndarray | None = None,
     measured: Mapping | None = None,
     dataset: Path | None = None,
+    query: np.ndarray | None = None,
+    database: np.ndarray | None = None,
 ) -> Affinity:
     """The affinity that `spec` asks for; see `Inputs`, but labels may also be (n, 0) where there are none.
 
@@ -181,7 +196,8 @@ def make(
         raise ValueError(
             f"affinity: labels must be integers of shape (n,) or (n, L), not {labels.dtype} {labels.shape}"
         )
-    inputs = Inputs(labels, features, training, measured, None if dataset is None else Path(dataset))
+    folder = None if dataset is None else Path(dataset)
+    inputs = Inputs(labels, features, training, measured, folder, query, database)
     _require_labels(kind, inputs.label_kind)
     return kind.make(spec, inputs)
 

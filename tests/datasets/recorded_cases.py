@@ -3,8 +3,11 @@
 Inputs are made by formulas, not by NumPy's generators, whose streams may change between releases.
 """
 
+from pathlib import Path
+
 import numpy as np
 
+from datasets import affinity
 from datasets._description import Description
 
 ITEMS = 600
@@ -25,6 +28,18 @@ def description(labels: str) -> Description:
 def features() -> np.ndarray:
     """float32 (600, 3)."""
     return np.stack([_NUMBERS % 97, _NUMBERS % 89 * 0.5, _NUMBERS % 83 * 0.25], 1).astype(np.float32)
+
+
+def made_affinity(name: str, folder: Path):
+    """The affinity of a case; folder: an empty one for the files of its dataset."""
+    labels, spec = AFFINITIES[name]
+    np.save(folder / "items.npy", features())
+    pairs = np.unique(_NUMBERS[:300] % (ITEMS * ITEMS // 3) * 389 % (ITEMS * ITEMS // 3))
+    row, column = divmod(pairs, ITEMS)
+    np.save(folder / "judgements.npy", np.stack([3 * row, column, _NUMBERS[: len(pairs)] % 4], axis=1))
+    return affinity.make(
+        spec, description(labels).labels, features(), TRAINING, None, folder, QUERY, DATABASE
+    )
 
 
 # name -> (kind of labels, specification, seed)
@@ -75,6 +90,11 @@ AFFINITIES = {
         "none",
         {"kind": "distance_levels", "percentiles": [5, 1, 0.2, 0.1], "levels": [1, 2, 5, 10]},
     ),
+    "neighbours": ("none", {"kind": "neighbours", "k": 10}),
+    "neighbours, cosine": ("classes", {"kind": "neighbours", "k": 3, "distance": "cosine"}),
+    "judgements": ("none", {"kind": "judgements"}),
 }
 TRAINING = np.arange(0, ITEMS, 2)
+# Of affinities that relate queries to the database.
+QUERY, DATABASE = np.arange(0, ITEMS, 3), np.flatnonzero(np.arange(ITEMS) % 3)
 ROWS, COLUMNS = np.arange(0, ITEMS, 3), np.arange(ITEMS)

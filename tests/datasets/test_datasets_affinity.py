@@ -1,10 +1,12 @@
 """Affinity against plain loops over pairs, thresholds against plain percentiles, and what does not fit."""
 
+import json
+
 import numpy as np
 import pytest
 
 from datasets._description import Description
-from datasets.affinity import check, make
+from datasets.affinity import check, make, neighbours
 from datasets.affinity.distance_levels import MOST_PAIRS
 
 GENERATOR = np.random.default_rng(8)
@@ -145,6 +147,54 @@ def test_order_of_training_does_not_matter():
     assert make(LEVELS, None, features, np.arange(50)[::-1]).thresholds == first.thresholds
 
 
+def plain_neighbours(points, query, database, k):
+    """The k nearest of each query, and all that tie with the k-th, by sorted distances."""
+    found = []
+    for row in query:
+        distances = ((points[database] - points[row]) ** 2).sum(axis=1)
+        found.append(set(database[distances <= np.sort(distances)[k - 1]].tolist()))
+    return found
+
+
+@pytest.mark.parametrize("distance", ["euclidean", "cosine"])
+@pytest.mark.parametrize("k", [1, 3, 10])
+def test_neighbours_against_sorted_distances(distance, k, monkeypatch):
+    """On a grid of integers, where many distances tie, far from the origin, and in small blocks."""
+    monkeypatch.setattr(neighbours, "_DISTANCES_AT_ONCE", 700)
+    monkeypatch.setattr(neighbours, "_DATABASE_VALUES", 90)
+    generator = np.random.default_rng(k)
+    points = generator.integers(0, 4, (140, 3)) + (1 if distance == "cosine" else 1000)
+    points[5] = 0
+    rows = generator.permutation(140)
+    query, database = np.sort(rows[:40]), np.sort(rows[40:])
+    made = make(
+        {"kind": "neighbours", "k": k, "distance": distance},
+        None,
+        points.astype(np.float32),
+        query=query,
+        database=database,
+    )
+    plain = points.astype(float)
+    if distance == "cosine":
+        plain /= np.maximum(np.linalg.norm(plain, axis=1, keepdims=True), 1e-300)
+    expected = plain_neighbours(plain, query, database, k)
+    assert sum(map(len, expected)) > 40 * k  # there are ties
+    block = made.block(query, np.arange(140))
+    assert [set(np.flatnonzero(row).tolist()) for row in block] == expected
+    assert not made.block(database, query).any()  # it is not symmetric
+    again = make(
+        {"kind": "neighbours", "k": k, "distance": distance},
+        None,
+        points,
+        measured=json.loads(json.dumps(made.metadata())),
+        query=query,
+        database=database,
+    )
+    assert np.array_equal(again.block(query, database), made.block(query, database))
+    with pytest.raises(ValueError, match="neighbours of another k, distance or split"):
+        make({"kind": "neighbours", "k": k + 1}, None, points, None, made.metadata(), None, query, database)
+
+
 FEATURES = np.random.default_rng(0).normal(size=(60, 4))
 NOT_FINITE = FEATURES.copy()
 NOT_FINITE[7, 2] = np.nan
@@ -163,7 +213,7 @@ PAIR = np.array([0, 1])
             MULTI_HOT,
             {},
             "'class' does not fit a dataset that has multi-hot labels; "
-            "kinds that do: distance_levels, shared_label, shared_labels",
+            "kinds that do: distance_levels, judgements, neighbours, shared_label, shared_labels",
         ),
         (
             {"kind": "shared_label"},
@@ -172,6 +222,22 @@ PAIR = np.array([0, 1])
             "does not fit a dataset that has classes; kinds that do: class",
         ),
         ({"kind": "shared_labels"}, None, {}, "has no labels; kinds that do: distance_levels"),
+        ({"kind": "neighbours", "k": 0}, None, {}, "'k': must be a positive integer, not 0"),
+        ({"kind": "neighbours", "k": 5, "distance": "cosin"}, None, {}, "did you mean 'cosine'"),
+        ({"kind": "neighbours", "k": 5}, None, {"features": FEATURES}, "its queries and its database"),
+        (
+            {"kind": "neighbours", "k": 5},
+            None,
+            {"features": FEATURES, "query": PAIR, "database": np.arange(2, 6)},
+            "k is 5, and the database has only 4 items",
+        ),
+        (
+            {"kind": "neighbours", "k": 2},
+            None,
+            {"features": NOT_FINITE, "query": PAIR, "database": np.arange(2, 9)},
+            "features of row 7 are not finite",
+        ),
+        ({"kind": "judgements"}, CLASSES, {}, "needs a dataset that comes with judgements"),
         ({"kind": "class"}, np.zeros((60, 0)), {}, "has no labels"),
         ({"kind": "class"}, CLASSES / 2, {}, "must be integers"),
         ({"kind": "shared_labels"}, MULTI_HOT * 2, {}, "must be 0 or 1"),
