@@ -28,7 +28,10 @@ class LinearProjections(HashingMethod):
     """Encodes with `mean` (d,) and `projections` (d, bits), which `fit` sets."""
 
     def encode_block(self, items):
-        return (items.reshape(len(items), -1) - self.mean) @ self.projections > 0
+        return self.raw_scores(items) > 0
+
+    def raw_scores(self, items):
+        return (np.reshape(items[:], (len(items), -1)) - self.mean) @ self.projections
 
     def state(self):
         return {"mean": self.mean, "projections": self.projections}

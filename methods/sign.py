@@ -49,7 +49,10 @@ class Sign(HashingMethod):
         return self
 
     def encode_block(self, items):
-        return items.reshape(len(items), -1)[:, : self.bits] > self.thresholds
+        return self.raw_scores(items) > 0
+
+    def raw_scores(self, items):
+        return np.reshape(items[:], (len(items), -1))[:, : self.bits] - self.thresholds
 
     def state(self):
         return {"thresholds": self.thresholds}

@@ -141,6 +141,9 @@ def _check_protocol(configuration, name, entry):
     if entry["transfer"] and entry["database_parts"] > 1:
         message = "needs all codes in one process: set database_parts to 1"
         configuration.fail((*where, "transfer"), message)
+    for key in ("asymmetric", "rescore"):
+        if entry[key] and entry["database_parts"] > 1:
+            configuration.fail((*where, key), "cannot be scored from database_parts: leave one of them out")
     for key, check_spec in (("split", splits.folds), ("affinity", affinity.check_spec)):
         try:
             check_spec(entry[key])
@@ -381,6 +384,15 @@ def _check_block(configuration, where, table, block):
         _check_known(configuration, (*where, "methods"), method, table["methods"], "method of the table")
     metric, value = _check_metric(configuration, (*where, "metric"), block["metric"])
     at = configuration["protocols"][protocol]["at"]
+    ranking, _ = metrics.ranking_of(block["metric"])
+    if ranking is not None:
+        scored, key = configuration["protocols"][protocol]["asymmetric"], "asymmetric: true"
+        if ranking.candidates is not None:
+            scored, key = configuration["protocols"][protocol]["rescore"], f"rescore: [{ranking.candidates}]"
+            scored = ranking.candidates in scored
+        if not scored:
+            message = f"{block['metric']} is not scored: protocol {protocol} needs {key}"
+            configuration.fail((*where, "metric"), message)
     if metric.parameter == "cutoff" and value not in at:
         message = f"{block['metric']} is not scored: add {value} to `at` of protocol {protocol}, now {at}"
         configuration.fail((*where, "metric"), message)

@@ -263,6 +263,9 @@ class Plan:
         if {cell.protocol, protocol["dataset"]} & set(skipped(self.configuration.values)):
             return "skipped"
         supervision = self.configuration.metadata(cell.method).supervision
+        if supervision != "none" and self.affinity_kind(cell.protocol).of_queries_only:
+            relevance = f"{cell.protocol} has affinities of queries with the database only"
+            return f"{cell.method} learns from affinities or labels, and {relevance}"
         if supervision == "labels" and self.affinity_kind(cell.protocol).from_features:
             return f"{cell.method} learns from labels, and {cell.protocol} has affinities from distances only"
         return None
@@ -532,6 +535,8 @@ class Plan:
     def score_code(self, protocol):
         more = ["workflow.transfer"] if self.entry("protocols", protocol)["transfer"] else []
         code = self.code("tiebench.scoring", "tiebench._popcount", "tiebench._ap_at_k", *more)
+        if self._other_rankings(protocol):
+            code += self.code("workflow.other_rankings")
         return list(dict.fromkeys([*code, *self.affinity_code(protocol)]))
 
     def part_code(self, protocol):
@@ -553,9 +558,10 @@ class Plan:
         Also of lengths that no table asks for: a job whose group shrinks keeps its settings.
         """
         lengths = together or self.together(protocol, int(bits))
+        more = {"raw_scores": True} if self.entry("protocols", protocol)["asymmetric"] else {}
         chosen = {length: self.hyperparameters(Cell(protocol, method, length)) for length in lengths}
         hidden = {"database_labels": False} if self.split_kind(protocol).unseen else {}
-        return self._learning(protocol, method) | hidden | {"hyperparameters": chosen}
+        return self._learning(protocol, method) | hidden | more | {"hyperparameters": chosen}
 
     def training_priority(self, method, runs, bits=0):
         """All code lengths of a job together, if its method learns from affinities or labels.
@@ -577,7 +583,18 @@ class Plan:
     def score_settings(self, protocol):
         entry = self.entry("protocols", protocol)
         more = {"transfer": True} if entry["transfer"] else {}
-        return _pick(entry, "affinity", "at", "ap_at_normaliser") | more
+        return _pick(entry, "affinity", "at", "ap_at_normaliser") | more | self._other_rankings(protocol)
+
+    def _other_rankings(self, protocol):
+        """What a protocol asks for besides rankings by Hamming distance."""
+        entry = self.entry("protocols", protocol)
+        return {key: entry[key] for key in ("asymmetric", "rescore") if entry[key]}
+
+    def score_files(self, protocol):
+        """What scoring reads besides codes and labels: the affinity, and features if codes are rescored."""
+        rescored = "rescore" in self._other_rankings(protocol)
+        features = [f"resources/protocols/{protocol}/features.npy"] * rescored
+        return list(dict.fromkeys([*self.affinity_files(protocol), *features]))
 
     def database_parts(self, protocol):
         return self.entry("protocols", protocol)["database_parts"]

@@ -8,7 +8,7 @@ import numpy as np
 from datasets._description import Description
 from datasets.affinity import MOST_KEPT_PAIRS, Affinity
 from datasets.splits import Split
-from methods.base import TrainingSet
+from methods.base import Refusal, TrainingSet
 from tiebench.files import read_array, read_json
 
 
@@ -37,7 +37,14 @@ class ProtocolData:
         self.items = read_array(items or features, True) if items or features.is_file() else None
         self.network, self.weights = settings.get("network"), weights
         self.labels = read_labels(dataset)
-        self.affinity = Affinity.load(settings["affinity"], dataset, folder, self.split.training)
+        self.affinity = Affinity.load(
+            settings["affinity"],
+            dataset,
+            folder,
+            self.split.training,
+            query=self.split.query,
+            database=self.split.database,
+        )
         self._kept = None
         self.fingerprints = {
             "dataset": read_json(Path(dataset, "dataset.json"))["fingerprint"],
@@ -68,7 +75,12 @@ class ProtocolData:
         )
 
     def pair_affinity(self, rows):
-        """Affinity of items named by their places in `rows`, int64 (i, j), as a training set wants it."""
+        """Affinity of items named by their places in `rows`, int64 (i, j), as a training set wants it.
+
+        Of a kind that relates queries to the database only, a function that raises `Refusal`.
+        """
+        if self.affinity.of_queries_only:
+            return _nothing_to_learn_from
         if self.affinity.from_features and len(rows) ** 2 <= MOST_KEPT_PAIRS:
             kept = self._all_pairs(rows)
             return lambda i, j: kept[np.ix_(i, j)].astype(np.int64)
@@ -84,6 +96,10 @@ class ProtocolData:
                 matrix[begin:, begin:end] = matrix[begin:end, begin:].T
             self._kept = rows, matrix
         return self._kept[1]
+
+
+def _nothing_to_learn_from(i, j):
+    raise Refusal("the affinity of this protocol is of queries with the database: none among training items")
 
 
 class Rows:

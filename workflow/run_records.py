@@ -10,7 +10,7 @@ def read_codes(folder, record, queries, items):
 
     record: its run.json; queries, items: how many codes there must be. Raises ValueError if they are not.
     """
-    arrays = read_npz(f"{folder}/codes.npz")
+    arrays = read_npz(f"{folder}/codes.npz", ("query", "database", "bits"))
     if set(arrays) != {"query", "database", "bits"}:
         held = ", ".join(sorted(arrays)) or "nothing"
         raise ValueError(f"codes.npz holds {held}, not bits, database, query")
@@ -20,6 +20,20 @@ def read_codes(folder, record, queries, items):
         if mine != its:
             raise ValueError(f"codes.npz has {mine} {what}, the run has {its}; delete it to train again")
     return arrays["query"], arrays["database"]
+
+
+def read_raw_scores(folder, record, queries):
+    """What the bits of the queries are signs of, float32 (Q, bits); None if the method has no such numbers.
+
+    Raises ValueError if they are not of this run.
+    """
+    arrays = read_npz(f"{folder}/codes.npz", ("raw_query",))
+    if not arrays:
+        return None
+    found = arrays["raw_query"]
+    if found.shape != (queries, record["bits"]) or found.dtype != np.float32:
+        raise ValueError(f"codes.npz has raw scores {found.dtype} {found.shape}; delete it to train again")
+    return found
 
 
 def write_scores(folder, record, scores):

@@ -7,7 +7,7 @@ distance are, so that the metrics are those of `tiebench.metrics`, by the same c
 import numpy as np
 
 from tiebench import metrics
-from tiebench.hamming import JointHistograms
+from tiebench.rescoring import ranked_histograms
 
 _SIMILARITIES_AT_ONCE = 1 << 21  # of a block of queries with the database: bounds the memory
 
@@ -28,27 +28,12 @@ def cosine_scores(features, query, database, affinity, levels, at=(), ap_at_norm
         rows = query[begin : begin + step]
         similarity = _unit_rows(features[rows]) @ items.T
         relevance = np.searchsorted(levels, affinity(rows, database))
-        ties = JointHistograms(levels, tie_counts(similarity, relevance, len(levels)))
+        ties = ranked_histograms(similarity, relevance, levels)
         for name, values in metrics.evaluate(ties, at, ap_at_normaliser).items():
             blocks.setdefault(name, []).append(values)
     means = {name: float(np.mean(np.concatenate(values))) for name, values in blocks.items()}
     radius = tuple(entry.name[:-1] for entry in metrics.METRICS.values() if entry.parameter == "radius")
     return {name: mean for name, mean in means.items() if not name.startswith(radius)}
-
-
-def tie_counts(similarity, level, levels):
-    """Items of each level in each tie, most similar first: int64 (Q, levels, N), zero after the last tie.
-
-    similarity: float (Q, N); level: int (Q, N) in 0..levels - 1.
-    """
-    queries, items = similarity.shape
-    order = np.argsort(-similarity, axis=1)
-    ranked = np.take_along_axis(similarity, order, axis=1)
-    tie = np.zeros((queries, items), np.int64)
-    np.cumsum(ranked[:, 1:] != ranked[:, :-1], axis=1, out=tie[:, 1:])
-    place = np.take_along_axis(level, order, axis=1) * items + tie
-    place += np.arange(queries)[:, None] * (levels * items)
-    return np.bincount(place.ravel(), minlength=queries * levels * items).reshape(queries, levels, items)
 
 
 def _unit_rows(features):

@@ -153,6 +153,13 @@ class HashingMethod:
         """
         return None
 
+    def raw_scores(self, items: Any) -> np.ndarray | None:
+        """Real numbers whose signs are the codes of items: float (n, bits), or None if there are none.
+
+        What asymmetric search keeps of a query: projections before the sign.
+        """
+        return None
+
     # A method defines the following itself; conformance tests call all of it on every method.
 
     def encode_block(self, items: np.ndarray) -> np.ndarray:
@@ -234,6 +241,17 @@ def check_codes(codes: Any, items: int, bits: int, name: str, function: str = "e
         f"method {name}: {function} must return boolean, 0/1 or -1/+1 codes of shape ({items}, {bits}), "
         f"but it returned {found}"
     )
+
+
+def check_raw_scores(scores: Any, items: int, bits: int, name: str) -> np.ndarray:
+    """What `raw_scores` returned for `items` items, as float32 (items, bits). Raises ValueError, one line."""
+    array = np.asarray(scores, np.float32)
+    if array.shape != (items, bits) or not np.isfinite(array).all():
+        found = f"shape {array.shape}" if array.shape != (items, bits) else "NaN or infinite values"
+        raise ValueError(
+            f"method {name}: raw_scores must return finite numbers ({items}, {bits}), but returned {found}"
+        )
+    return array
 
 
 @contextmanager

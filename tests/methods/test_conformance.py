@@ -374,3 +374,11 @@ def test_a_deep_method_refuses_a_training_set_that_ranks_nothing(name, items):
     with pytest.raises(Refusal, match="at least 2 items") as caught:
         short(name).fit(first(name, items))
     assert "\n" not in str(caught.value)
+
+
+@every_method
+def test_codes_are_the_signs_of_raw_scores(name, fitted, others):
+    scores = fitted(name).raw_scores(others)
+    if scores is not None:
+        scores = base.check_raw_scores(scores, len(others), BITS, name)
+        assert np.array_equal(scores > 0, fitted(name).encode(others))

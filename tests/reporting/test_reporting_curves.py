@@ -70,7 +70,7 @@ def record(protocol, method, bits, seed, row):
         "seed": seed,
         "status": "done",
         "reason": None,
-        "metrics": dict.fromkeys(("ap", "ap_min", "ap_max", "ndcg", "ap@1000"), score),
+        "metrics": dict.fromkeys(("ap", "ap_min", "ap_max", "ndcg", "ap@1000", "ndcg@10"), score),
         "curves": {
             "recall": np.sort(generator.uniform(size=bits + 1)).tolist(),
             "precision": generator.uniform(size=bits + 1).tolist(),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from workflow import uncoded
-from workflow.uncoded import cosine_scores, tie_counts
+from workflow.uncoded import cosine_scores
 
 
 def orders(similarity):
@@ -88,11 +88,6 @@ def test_distinct_similarities_have_no_range():
     )
     assert found["ap_min"] == pytest.approx(found["ap"], abs=1e-12)
     assert found["ap_max"] == pytest.approx(found["ap"], abs=1e-12)
-
-
-def test_counts_of_ties_by_hand():
-    counts = tie_counts(np.array([[0.5, 0.9, 0.5, -1.0]]), np.array([[0, 1, 1, 0]]), 2)
-    assert counts.tolist() == [[[0, 1, 1, 0], [1, 1, 0, 0]]]
 
 
 def test_features_that_are_not_finite_are_refused(problem):

@@ -12,7 +12,7 @@ for job in run_jobs(PLAN, in_parts=False):
                 run=job.runs,
                 file=["codes.npz", "run.json"],
             ),
-            affinity=of(PLAN.affinity_files),
+            affinity=of(PLAN.score_files),
             split="resources/protocols/{protocol}/split.npz",
             labels=of(PLAN.labels),
             code=of(PLAN.score_code),

@@ -10,12 +10,15 @@ def work(options):
     from datasets.splits import Split
     from tiebench.files import write_json
 
+    split = Split.load(options.split)
     made = Affinity.load(
         options.settings["affinity"],
         options.dataset,
         Path(options.output).parent,
-        Split.load(options.split).training,
+        split.training,
         measure=True,
+        query=split.query,
+        database=split.database,
     )
     write_json(options.output, made.metadata())
     _job.log.info("protocol %s: affinity %s", options.name, made.kind)

@@ -24,7 +24,8 @@ def work(options):
             write_text(listed, "\n".join(error.names) + "\n")
             raise ValueError(f"{error}; {listed} lists all") from error
         metadata = description.metadata()
-        metadata["fingerprint"] = fingerprint(folder / name for name in ("items.npy", "labels.npy"))
+        decisive = [folder / name for name in ("items.npy", "labels.npy", "judgements.npy")]
+        metadata["fingerprint"] = fingerprint(path for path in decisive if path.is_file())
         metadata["made_from"] = settings
         write_json(folder / "dataset.json", metadata)
     if description.ids is None:  # of an earlier version of the sources

@@ -8,7 +8,7 @@ def work(options):
     from tiebench.scoring import score_codes
     from workflow import transfer
     from workflow.protocol_data import ProtocolData
-    from workflow.run_records import read_codes, write_scores
+    from workflow.run_records import read_codes, read_raw_scores, write_scores
 
     settings = options.settings
     protocol = ProtocolData(options.protocol_folder, options.dataset, settings)
@@ -34,6 +34,11 @@ def work(options):
                     right = transfer.of_codes(*codes, record["bits"], *labels)
                     scores.means[transfer.METRIC] = float(right.mean())
                     scores.per_query[transfer.METRIC] = right
+                if settings.get("asymmetric") or settings.get("rescore"):
+                    from workflow.other_rankings import add_rankings
+
+                    raw = read_raw_scores(run, record, len(split.query))
+                    scores = add_rankings(scores, codes, raw, record["bits"], affinity, protocol, settings)
             _job.log.info("%s", write_scores(run, record, scores))
 
 

@@ -40,16 +40,21 @@ def work(options):
             checkpoint = checkpoint_path(f"{options.protocol}/{options.method}/{name}", decisive, "npz")
             progress = _job.Progress(title)
             whole = method.sees == DATABASE_LABELS and settings.get("database_labels", True)
-            record = _run(method, protocol, whole, f"{options.folder}/{name}", record, progress, checkpoint)
+            folder, raw = f"{options.folder}/{name}", settings.get("raw_scores", False)
+            record = _run(method, protocol, whole, folder, record, progress, checkpoint, raw)
         outcome = record["reason"] or f"{record['seconds']:.1f} s, {record['peak_memory_mb']:.0f} MB"
         _job.log.info("%s: %s", title, outcome)
 
 
-def _run(method, protocol, whole, folder, record, progress, checkpoint):
-    """Fit, encode, and write the files of one run; its run.json's content. whole: learn from the database."""
+def _run(method, protocol, whole, folder, record, progress, checkpoint, raw=False):
+    """Fit, encode, and write the files of one run; its run.json's content.
+
+    whole: learn from the database; raw: whether codes.npz also has what the bits of the queries are signs of,
+    for methods that know it.
+    """
     import numpy as np
 
-    from methods.base import Refusal, check_codes, no_exit
+    from methods.base import Refusal, check_codes, check_raw_scores, no_exit
     from tiebench.files import filled, write_json
     from workflow.checkpoints import versions
     from workflow.protocol_data import Rows, append_json_line
@@ -82,6 +87,12 @@ def _run(method, protocol, whole, folder, record, progress, checkpoint):
                                 made, function = method.encode(Rows(protocol.items, rows)), "encode"
                             made = check_codes(made, len(rows), method.bits, record["method"], function)
                             codes[part] = np.packbits(made, axis=1)
+                        if raw:
+                            rows = protocol.split.query
+                            made = method.raw_scores(Rows(protocol.items, rows))
+                            if made is not None:
+                                made = check_raw_scores(made, len(rows), method.bits, record["method"])
+                                codes["raw_query"] = made
                     method.save(writing)
             except Refusal as refusal:
                 checkpoint.unlink(missing_ok=True)

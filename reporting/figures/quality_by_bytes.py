@@ -1,0 +1,135 @@
+"""Each metric of a table against the bytes of a code, with its range over tie orders and the floats' line."""
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from reporting.drawing import (
+    INK,
+    LINE,
+    MUTED,
+    TEXT_SIZE,
+    TICK_SIZE,
+    NothingToDraw,
+    colour,
+    heading,
+    method_legend,
+    method_style,
+    metric_text,
+    number,
+    score_axis,
+    style_axes,
+    styled,
+    tick_text,
+    wrapped,
+)
+from reporting.figures import DEFAULT, Options
+from reporting.frames import Group, by_cell, groups, score_of
+from reporting.sheets import Section, label_axes, sheet, sheet_width
+
+TITLE = "Quality by bytes"
+CAPTION = (
+    "How to read it. A line is the exact mean over all orders of tied items, averaged over queries and "
+    "seeds, against the bytes that the code of an item takes. The band around it runs from the worst to the "
+    "best order of ties: a measurement that breaks ties arbitrarily may fall anywhere in it. The dashed line "
+    "is the ranking by the features themselves, as float32. Higher is better."
+)
+NEEDS = ()
+REQUIRES = {"metrics": ["ndcg@10", "recall@100"]}
+
+
+def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT) -> Figure:
+    """The metric of each block against bytes on a logarithmic axis: a panel per block, a line per method.
+
+    Lines and bands are means over the seeds that have a score. `table["uncoded_scores"]`, protocol -> metric
+    -> score, gives the line of the features where the table has one. Artists can be found by their gid:
+    "line-<protocol>-<metric>-<method>", likewise "band-...", and "floats-<protocol>-<metric>".
+
+    Raises NothingToDraw where no record has a score.
+    """
+    runs = by_cell(table, records)
+    found = [(group, curves) for group in groups(table) if (curves := _curves(group, runs))]
+    if not found:
+        raise NothingToDraw(f"table {table['name']}: no run has a score, so there is no quality to draw")
+    sections = [Section("", len(found))]
+    width, columns = sheet_width(sections, options.width)
+    columns = min(columns, 2)
+    gap, left, right = 0.62, 0.55, 0.12
+    panel = (width - left - right - gap * (columns - 1)) / columns
+    titles = [wrapped(group.title, panel, TEXT_SIZE) for group, _ in found]
+    drawn = {method for _, curves in found for method in curves}
+    lead = "Bands: from the worst to the best order of tied items. Means over queries and seeds."
+    with styled():
+        figure, (panels,) = sheet(
+            *heading(options, "Quality by bytes", lead),
+            sections,
+            width=width,
+            columns=columns,
+            body=2.1,
+            left=left,
+            between=gap,
+            right=right,
+            above=0.09 + 0.14 * max(map(len, titles)),
+            below=0.38,
+            foot=0.0,
+            legend=method_legend(table, drawn),
+        )
+        for axes, (group, curves), title in zip(panels, found, titles):
+            axes.set_title("\n".join(title), size=TEXT_SIZE, pad=4, loc="left", color=INK)
+            _panel(axes, table, group, curves)
+    return figure
+
+
+def _curves(group: Group, runs: Mapping) -> dict[str, dict[int, tuple[float, float, float]]]:
+    """Method -> bits, ascending -> (mean, worst, best) over the seeds with a score; without what has none."""
+    result: dict[str, dict[int, tuple[float, float, float]]] = {}
+    for method in group.methods:
+        for bits in sorted(group.bits):
+            values = []
+            for record in runs.get((group.protocol, method, bits), {}).values():
+                score = score_of(record, group.metric)[0]
+                if score is not None:
+                    ends = [number(record["metrics"].get(f"{group.metric}_{end}")) for end in ("min", "max")]
+                    values.append([score] + [score if end is None else end for end in ends])
+            if values:
+                result.setdefault(method, {})[bits] = tuple(map(statistics.fmean, zip(*values)))
+    return result
+
+
+def _panel(axes: Axes, table: Mapping, group: Group, curves: Mapping) -> None:
+    level = ((table.get("uncoded_scores") or {}).get(group.protocol) or {}).get(group.metric)
+    values = [value for of in curves.values() for point in of.values() for value in point]
+    (low, high), ticks = score_axis([*values, *([] if level is None else [level])])
+    lengths = sorted(group.bits)
+    axes.set_xscale("log")
+    first, last = lengths[0] / 8, lengths[-1] / 8
+    space = math.sqrt(max(last / first, 2)) ** 0.15
+    axes.set_xlim(first / space, last * space)
+    axes.set_ylim(low, high)
+    style_axes(axes, [bits / 8 for bits in lengths], ticks)
+    axes.set_xticklabels([tick_text(bits / 8) for bits in lengths])
+    axes.grid(visible=False, axis="x")
+    label_axes([axes], 1, "bytes of a code", metric_text(group.metric))
+    if level is not None:
+        name = f"floats-{group.protocol}-{group.metric}"
+        axes.axhline(level, color=INK, linewidth=0.8, linestyle=(0, (4, 2)), zorder=1.5, gid=name)
+        axes.annotate(
+            f"floats: {level:.3f}",
+            (0.01, level),
+            xycoords=("axes fraction", "data"),
+            xytext=(0, -2),
+            textcoords="offset points",
+            va="top",
+            size=TICK_SIZE,
+            color=MUTED,
+        )
+    for method, of in curves.items():
+        name = f"{group.protocol}-{group.metric}-{method}"
+        x = [bits / 8 for bits in of]
+        mean, worst, best = zip(*of.values())
+        shade = colour(table, method)
+        axes.fill_between(x, worst, best, color=shade, alpha=0.16, linewidth=0, gid=f"band-{name}")
+        axes.plot(x, mean, **LINE | method_style(table, method, 3.8), gid=f"line-{name}")

@@ -1,0 +1,144 @@
+"""Asymmetric and rescored rankings of runs: their scores, and what a protocol has to ask for."""
+
+import copy
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from methods.base import Refusal
+from tiebench.hamming import EqualLabels, SparseJudgements, pack
+from tiebench.rescoring import rescored
+from tiebench.scoring import score_codes
+from workflow import other_rankings
+from workflow.configuration import load
+from workflow.errors import ConfigurationError
+from workflow.plan import Cell, Plan
+from workflow.protocol_data import ProtocolData
+
+from conftest import ROOT  # isort: skip
+
+ASKED = {"asymmetric": True, "rescore": [20], "at": [3, 10], "ap_at_normaliser": "hits"}
+
+
+@pytest.fixture(scope="module")
+def problem():
+    """Codes of a protocol whose items are vectors (120, 8), real-valued queries, and two affinities."""
+    rng = np.random.default_rng(0)
+    items, query, database = rng.normal(size=(120, 8)).astype(np.float32), np.arange(15), np.arange(15, 120)
+    protocol = SimpleNamespace(items=items, split=SimpleNamespace(query=query, database=database))
+    codes = pack(items[query] > 0), pack(items[database] > 0)
+    classes = EqualLabels(rng.integers(0, 9, 15), rng.integers(0, 9, 105))
+    rows, columns = np.nonzero(classes.block(0, 15))
+    judged = SparseJudgements(rows, columns, np.ones(len(rows), int), (15, 105))
+    return protocol, codes, items[query], {"classes": classes, "judgements": judged}
+
+
+def precision_of_ranking(similarity, relevant):
+    """Average precision of distinct similarities."""
+    ranks = np.flatnonzero(relevant[np.argsort(-similarity)]) + 1
+    return np.mean(np.arange(1, len(ranks) + 1) / ranks) if len(ranks) else 0.0
+
+
+@pytest.mark.parametrize("kind", ["classes", "judgements"])
+def test_scores_of_other_rankings_are_those_of_plain_sums(kind, problem, monkeypatch):
+    monkeypatch.setattr(other_rankings, "_SIMILARITIES_AT_ONCE", 400)  # a few queries at a time
+    protocol, codes, raw, affinities = problem
+    affinity = affinities[kind]
+    plain = score_codes(*codes, 8, affinity, at=ASKED["at"])
+    found = other_rankings.add_rankings(plain, codes, raw, 8, affinity, protocol, ASKED)
+    assert {name: found.means[name] for name in plain.means} == plain.means
+    relevant = affinity.block(0, 15) > 0
+    signs = np.where(protocol.items[15:] > 0, 1.0, -1.0)
+    for q in range(15):
+        similarity = raw[q].astype(float) @ signs.T
+        lowest, highest = (
+            precision_of_ranking(similarity + sign * 1e-9 * relevant[q], relevant[q]) for sign in (-1, 1)
+        )
+        assert found.per_query["asymmetric_ap_min"][q] == pytest.approx(lowest)
+        assert found.per_query["asymmetric_ap_max"][q] == pytest.approx(highest)
+    unit = protocol.items.astype(float)
+    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+    cosine = unit[:15] @ unit[15:].T
+    expected = rescored(
+        *codes, 8, affinities["judgements"], lambda q, items: cosine[q, items], 20, ASKED["at"]
+    )
+    for name, values in expected.items():
+        assert np.allclose(found.per_query[f"rescored@20_{name}"], values.expected, atol=1e-9)
+        assert found.means[f"rescored@20_{name}_max"] == pytest.approx(values.maximum.mean())
+        assert found.means[f"rescored@20_{name}_min"] == pytest.approx(values.minimum.mean())
+    assert not [name for name in found.means if name.startswith("asymmetric") and "radius" in name]
+
+
+def test_a_method_without_real_values_has_no_asymmetric_scores(problem):
+    protocol, codes, _, affinities = problem
+    plain = score_codes(*codes, 8, affinities["classes"], at=[3])
+    found = other_rankings.add_rankings(plain, codes, None, 8, affinities["classes"], protocol, ASKED)
+    assert not [name for name in found.means if name.startswith("asymmetric")]
+
+
+# -- configuration and plan --------------------------------------------------------------------------------
+
+PROTOCOL = {
+    "dataset": "digits",
+    "split": {"kind": "random", "query": 20, "training": 60},
+    "affinity": {"kind": "neighbours", "k": 5},
+    "at": [10],
+    "asymmetric": True,
+    "rescore": [40],
+}
+
+
+def configured(metric="ap", **changes):
+    block = {"protocol": "mine", "metric": metric, "bits": [8]}
+    table = {"seeds": [0], "methods": ["lsh", "talr_ap", "onehot"], "blocks": [block]}
+    protocol = copy.deepcopy(PROTOCOL) | changes
+    return load(ROOT, {"protocols": {"mine": protocol}, "tables": {"mine": table}})
+
+
+@pytest.mark.parametrize("metric", ["asymmetric_ap", "asymmetric_ndcg@10", "rescored@40_ndcg@10"])
+def test_metrics_of_rankings_that_a_protocol_asks_for(metric):
+    plan = Plan(configured(metric))
+    assert plan.score_settings("mine")["rescore"] == [40]
+    assert plan.run_settings("mine", "lsh", bits="8")["raw_scores"] is True
+    assert "resources/protocols/mine/features.npy" in plan.score_files("mine")
+    assert "workflow/other_rankings.py" in plan.score_code("mine")
+
+
+def test_other_protocols_keep_their_settings():
+    plan = Plan(configured(asymmetric=False, rescore=[], affinity={"kind": "class"}))
+    assert set(plan.score_settings("mine")) == {"affinity", "at", "ap_at_normaliser"}
+    assert "raw_scores" not in plan.run_settings("mine", "lsh", bits="8")
+    assert plan.score_files("mine") == []
+    assert "workflow/other_rankings.py" not in plan.score_code("mine")
+
+
+@pytest.mark.parametrize(
+    ("metric", "changes", "words"),
+    [
+        ("rescored@30_ndcg@10", {}, "is not scored: protocol mine needs rescore: [30]"),
+        ("asymmetric_ap", {"asymmetric": False}, "is not scored: protocol mine needs asymmetric: true"),
+        ("rescored@40_ndcg@20", {}, "add 20 to `at` of protocol mine"),
+        ("rescored@40_ap", {}, "does not apply to a ranking that is rescored; metrics that do: ndcg@K"),
+        ("asymmetric_precision_radius_2", {}, "does not apply to a ranking that is asymmetric"),
+        ("asymmetric_app", {}, "there is no metric 'app'"),
+        ("ap", {"database_parts": 2}, "cannot be scored from database_parts"),
+    ],
+)
+def test_mistakes_are_one_line(metric, changes, words):
+    with pytest.raises(ConfigurationError) as caught:
+        configured(metric, **changes)
+    assert words in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_methods_that_learn_from_affinities_are_refused_where_only_queries_have_them():
+    plan = Plan(configured())
+    assert [cell.method for cell in plan.served_cells("mine")] == ["lsh"]
+    reason = plan.refusal(Cell("mine", "talr_ap", 8))
+    assert reason == (
+        "talr_ap learns from affinities or labels, and mine has affinities of queries with the database only"
+    )
+    made = object.__new__(ProtocolData)
+    made.affinity = plan.affinity_kind("mine")
+    with pytest.raises(Refusal, match="none among training items"):
+        made.pair_affinity(np.arange(4))(np.arange(2), np.arange(2))
