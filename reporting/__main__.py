@@ -11,6 +11,7 @@ EXAMPLES = """examples:
   python -m reporting table quick --format tex --digits 2 --methods lsh,itq,talr_ap
   python -m reporting figure quick tie_ranges --width 3.4 --title none --output figure.pdf
   python -m reporting page quick --output quick.html
+  python -m reporting publish unseen_classes
 
 All commands read what the workflow wrote: results/<table>.json, its CSV files and the runs in results/runs.
 """
@@ -54,6 +55,13 @@ def parser() -> argparse.ArgumentParser:
     one = commands.add_parser("page", help="one HTML page of one or more tables")
     one.add_argument("tables", metavar="TABLE", nargs="+", help="names of tables")
     one.add_argument("--output", metavar="FILE", help="file to write (default: RESULTS/TABLE.html)")
+    _results(one)
+
+    one = commands.add_parser("publish", help="scores of tables and where they come from, to keep in git")
+    one.add_argument("tables", metavar="TABLE", nargs="+", help="names of tables")
+    one.add_argument(
+        "--folder", default="leaderboard", metavar="FOLDER", help="folder to write to (default: leaderboard)"
+    )
     _results(one)
     return top
 
@@ -174,7 +182,14 @@ def _page(options: argparse.Namespace) -> None:
     print(target)
 
 
-COMMANDS = {"list": _list, "table": _table, "figure": _figure, "page": _page}
+def _publish(options: argparse.Namespace) -> None:
+    from reporting import leaderboard
+
+    for path in leaderboard.publish(options.tables, options.results, options.folder):
+        print(path)
+
+
+COMMANDS = {"list": _list, "table": _table, "figure": _figure, "page": _page, "publish": _publish}
 
 if __name__ == "__main__":
     sys.exit(main())
