@@ -17,7 +17,8 @@ LEARNS_FROM = {  # supervision -> words for it
 HEAD = """# Methods
 
 Every file of `methods/`, as `python -m methods > docs/methods.md` lists them. *Family* is what the loss
-compares: an item with its class (classwise), pairs (pointwise), triplets (pairwise) or lists; *learns from*
+compares: an item with its class (classwise), pairs (pointwise), triplets (pairwise) or lists; a bound is what
+hashing has to beat; *learns from*
 is the supervision that it needs; *sees* what its training has access to; *lines* the length of its file.
 End to end: it can also train a network on images. `python -m methods --names` prints the names alone.
 

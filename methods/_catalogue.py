@@ -14,7 +14,7 @@ from tiebench.messages import did_you_mean, one_line
 
 FOLDER = Path(__file__).parent
 SUPERVISION = ("none", "binary", "graded", "labels")
-FAMILIES = ("classwise", "pointwise", "pairwise", "listwise", "unsupervised")
+FAMILIES = ("classwise", "pointwise", "pairwise", "listwise", "unsupervised", "bound")
 SEES = (TRAINING_SET, DATABASE_LABELS)
 METADATA = (
     "title",
@@ -28,6 +28,7 @@ METADATA = (
     "common_space",
     "trainers",
     "sees",
+    "several_labels",
 )
 MARKERS = tuple("osD^v<>Pp*XhHd8")  # of matplotlib: the filled ones
 _COLOUR = re.compile(r"#[0-9A-Fa-f]{6}")
@@ -54,6 +55,7 @@ class MethodMetadata:
     common_space: Mapping[str, list[Any]]
     trainers: list[Mapping[str, list[Any]]]
     sees: str
+    several_labels: bool
     parameters: Mapping[str, str]
     summary: str
 
@@ -131,7 +133,8 @@ def _metadata(path, shared):
 
 def _problem(values, parameters):
     """What is wrong with the metadata of a method, or None."""
-    choices_of = {"supervision": SUPERVISION, "family": FAMILIES, "end_to_end": (True, False), "sees": SEES}
+    choices_of = {"supervision": SUPERVISION, "family": FAMILIES, "sees": SEES}
+    choices_of |= dict.fromkeys(("end_to_end", "several_labels"), (True, False))
     for name, allowed in choices_of.items():
         if values[name] not in allowed:
             return f"{name} must be one of {', '.join(map(str, allowed))}, not {values[name]!r}"

@@ -27,7 +27,8 @@ class ClassifierCodes(ClassifierHashing):
     colour = "#4D4D4D"
     marker = ">"
     supervision = "labels"
-    family = "classwise"
+    several_labels = False
+    family = "bound"
     space = {
         "C": [0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0],
         "centres": ["spread_hadamard", "random", "bernoulli", "binary"],

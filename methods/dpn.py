@@ -12,6 +12,7 @@ import torch
 from methods._class_codes import class_codes
 from methods.base import Refusal
 from methods.base.deep import DeepHashing
+from methods.base.heads import hash_layer
 
 
 @dataclass(kw_only=True)
@@ -43,6 +44,7 @@ class DPN(DeepHashing):
     lr_gamma: float = 0.1
     lr_step_size: int = 30
     epochs: int = 60
+    initial_deviation: float | None = 0.01
     margin: float = 1.0
     codes: Literal["published", "hadamard", "spread_hadamard", "random", "bernoulli", "separated"] = (
         "bernoulli"
@@ -51,9 +53,7 @@ class DPN(DeepHashing):
     update_share: float = 0.5
 
     def hash_layer(self, width):
-        layer = torch.nn.Linear(width, self.bits, bias=False)
-        torch.nn.init.normal_(layer.weight, std=0.01)
-        return layer
+        return hash_layer(width, self.bits, self.initial_deviation, bias=False)
 
     def build_criterion(self, training_set):
         if self.update_every < 0 or not 0 < self.update_share <= 1:

@@ -32,6 +32,7 @@ class FSDH(KernelHashing):
     colour = "#CD5C5C"
     marker = "P"
     supervision = "labels"
+    several_labels = False
     family = "classwise"
     space = {
         "anchors": [300, 1000, 2000],

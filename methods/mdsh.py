@@ -18,7 +18,7 @@ from methods._class_codes import ClassCodes, class_codes
 from methods._labels import label_matrix
 from methods._mds_centres import mds_centres
 from methods.base.deep import DeepHashing
-from methods.base.heads import ImageHashing
+from methods.base.heads import ImageHashing, hash_layer
 
 _LEAST = 1e-6  # probabilities stay this far from 1, whose complement's logarithm is taken
 
@@ -56,6 +56,7 @@ class MDSH(DeepHashing):
     momentum: float = 0.0
     weight_decay: float = 1e-5
     max_gradient_norm: float | None = 5.0
+    initial_deviation: float | None = 0.01
     epochs: int = 60
     batch_size: int = 64
     centres: Literal["mds", "separated"] = "mds"
@@ -65,9 +66,7 @@ class MDSH(DeepHashing):
     copy_momentum: float = 0.9
 
     def hash_layer(self, width):
-        layer = torch.nn.Linear(width, self.bits)
-        torch.nn.init.normal_(layer.weight, std=0.01)
-        torch.nn.init.zeros_(layer.bias)
+        layer = hash_layer(width, self.bits, self.initial_deviation)
         return torch.nn.Sequential(layer, torch.nn.BatchNorm1d(self.bits, momentum=0.1))
 
     def prepare(self, training_set):

@@ -26,7 +26,7 @@ class OneHot(ClassifierHashing):
     colour = "#000000"
     marker = "<"
     supervision = "labels"
-    family = "classwise"
+    family = "bound"
     space = {"C": [0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0]}
 
     def fit(self, training_set):

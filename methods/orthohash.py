@@ -13,6 +13,7 @@ from torch.nn.functional import log_softmax, normalize
 
 from methods._class_codes import class_codes
 from methods.base.deep import DeepHashing
+from methods.base.heads import hash_layer
 
 
 @dataclass(kw_only=True)
@@ -44,6 +45,7 @@ class OrthoHash(DeepHashing):
     lr_gamma: float = 0.1
     lr_step_size: int = 48
     epochs: int = 60
+    initial_deviation: float | None = 0.01
     margin: float = 0.2
     scale: float | None = None
     codes: Literal["published", "hadamard", "spread_hadamard", "random", "bernoulli", "separated"] = (
@@ -51,8 +53,7 @@ class OrthoHash(DeepHashing):
     )
 
     def hash_layer(self, width):
-        layer = torch.nn.Linear(width, self.bits, bias=False)
-        torch.nn.init.normal_(layer.weight, std=0.01)
+        layer = hash_layer(width, self.bits, self.initial_deviation, bias=False)
         return torch.nn.Sequential(layer, torch.nn.BatchNorm1d(self.bits, momentum=0.1))
 
     def build_criterion(self, training_set):

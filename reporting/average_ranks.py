@@ -7,7 +7,7 @@ import numpy as np
 from scipy import stats
 
 from reporting.comparing import LEVEL
-from reporting.frames import tidy
+from reporting.frames import competes, tidy
 from tiebench.metrics import resolve
 
 
@@ -16,7 +16,7 @@ def ranks(table: Mapping, records: Iterable[Mapping]) -> dict | None:
 
     A column is a (protocol, metric, bits); the best mean of it has rank 1, equal means share the mean of
     their ranks. A method without a score in some column of the table is left out, and the others are ranked
-    among themselves. A dict:
+    among themselves; bounds are left out without a word. A dict:
 
     * methods: ids, the lowest average rank first, equal ones in row order; average_rank: id -> float;
     * columns: how many columns were ranked;
@@ -32,7 +32,7 @@ def ranks(table: Mapping, records: Iterable[Mapping]) -> dict | None:
     """
     frame = tidy({**table, "published": []}, records)
     scores: dict[str, dict[tuple, float]] = {}
-    for row in frame.itertuples(index=False):
+    for row in frame[[competes(table, method) for method in frame["method"]]].itertuples(index=False):
         cells = scores.setdefault(row.method, {})
         if not math.isnan(row.mean):
             cells[row.protocol, row.metric, row.bits] = row.mean

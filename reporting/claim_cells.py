@@ -4,13 +4,16 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
 from reporting.comparing import Sample, pool, sample
-from reporting.frames import by_cell, groups, score_of
+from reporting.frames import by_cell, competes, groups, score_of
 from reporting.titles import method_title, protocol_title
 from tiebench.metrics import label
 
 
 class ClaimCells:
-    """The cells of a table that a claim may look at, with the scores of their runs."""
+    """The cells of a table that a claim may look at, with the scores of their runs.
+
+    Bounds are looked at only by a claim that names them.
+    """
 
     def __init__(self, table: Mapping, records: Sequence[Mapping], claim: Mapping):
         self.table = table
@@ -18,10 +21,13 @@ class ClaimCells:
         self.runs = by_cell(table, records)
         self.everything: dict[tuple, None] = {}
         self._columns: dict[tuple, dict[str, Sample]] = {}
-        for group in groups(table):
-            for bits, method in itertools.product(group.bits, group.methods):
-                self.everything[group.protocol, group.metric, bits, method] = None
         where = claim.get("where") or {}
+        named = {name for key in ("method", "methods", "others") for name in as_list(claim.get(key, ()))}
+        named.update(as_list(where.get("methods", ())))
+        for group in groups(table):
+            compared = [one for one in group.methods if one in named or competes(table, one)]
+            for bits, method in itertools.product(group.bits, compared):
+                self.everything[group.protocol, group.metric, bits, method] = None
         self.cells = [
             cell
             for cell in self.everything

@@ -14,6 +14,7 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from reporting.titles import (
+    BOUND,
     FAMILIES,
     UNCODED,
     UNCODED_TITLE,
@@ -124,6 +125,11 @@ def _method_order(table: Mapping, of: Iterable[Group]) -> list[str]:
 def family(table: Mapping, method: str) -> str:
     """One of FAMILIES, "" where the table names none: it then keeps its own order, ungrouped."""
     return (table.get("families") or {}).get(method, "")
+
+
+def competes(table: Mapping, method: str) -> bool:
+    """Whether a method takes part in what compares the methods of a table: bounds do not."""
+    return family(table, method) != BOUND
 
 
 def by_family(table: Mapping, methods: Sequence[str]) -> list[tuple[str, list[str]]]:
@@ -399,15 +405,16 @@ def from_csv(text: str) -> pd.DataFrame:
 # -- what the printed tables share ----------------------------------------------------------------
 
 
-def marks(tidy_frame: pd.DataFrame) -> dict[tuple[str, str, str, int], str]:
+def marks(tidy_frame: pd.DataFrame, table: Mapping) -> dict[tuple[str, str, str, int], str]:
     """Cell -> "best" or "second" within its column (protocol, metric, bits), from unrounded means.
 
     Higher is better unless the metric says otherwise. Equal means share a mark; the second is the next worse
-    value. A column with fewer than two scores has no marks. Uncoded features take no part.
+    value. A column with fewer than two scores has no marks. Uncoded features and bounds take no part.
     """
     result = {}
+    apart = [UNCODED, *(method for method in tidy_frame["method"].unique() if not competes(table, method))]
     for (protocol, metric, bits), column in tidy_frame.groupby(["protocol", "metric", "bits"], sort=False):
-        scored = column[column["mean"].notna() & (column["status"] != UNCODED)]
+        scored = column[column["mean"].notna() & ~column["method"].isin(apart)]
         if len(scored) < 2:
             continue
         values = sorted(set(scored["mean"]), reverse=resolve(metric)[0].higher_is_better)[:2]
@@ -468,7 +475,7 @@ def legend(tidy_frame: pd.DataFrame, table: Mapping, statistics: str = "") -> st
     """
     words = ["Best in bold, second underlined.", seeds_sentence(tidy_frame)]
     words.append(dagger_sentence(table, tidy_frame.loc[tidy_frame["status"] != UNCODED, "method"]))
-    words.append(uncoded_sentence(tidy_frame))
+    words += [uncoded_sentence(tidy_frame), bounds_sentence(tidy_frame, table)]
     if any(not math.isnan(printed) for *_, printed in cell_values(tidy_frame, table).values()):
         words.append("In parentheses: as published.")
     return " ".join(filter(None, [*words, statistics]))
@@ -479,6 +486,13 @@ def uncoded_sentence(tidy_frame: pd.DataFrame) -> str:
     if not (tidy_frame["status"] == UNCODED).any():
         return ""
     return f"{UNCODED_TITLE}: ranked by the features themselves, no code; neither best nor second."
+
+
+def bounds_sentence(tidy_frame: pd.DataFrame, table: Mapping) -> str:
+    """What bounds are; "" for a table without any."""
+    if all(competes(table, method) for method in tidy_frame["method"]):
+        return ""
+    return f"{FAMILIES[BOUND]}: what a plain classifier reaches; neither best nor second."
 
 
 def seeds_sentence(tidy_frame: pd.DataFrame) -> str:

@@ -67,7 +67,7 @@ def to_latex(
     compared: of `statistics.comparisons`; with it, marks say what is open between a score and the best of its
     column. environment: "table", or "table*" over both columns of a paper; by default what the width needs.
     """
-    mark = marks(tidy_frame)
+    mark = marks(tidy_frame, table)
     open_of = {} if compared is None else cell_marks(compared)
     reasons, note_of = notes(tidy_frame, table)
     values = cell_values(tidy_frame, table)

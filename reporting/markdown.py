@@ -32,7 +32,7 @@ def to_markdown(
     underlined; a hole is an en dash with a note. compared: of `statistics.comparisons`; with it, marks say
     what is open between a score and the best of its column.
     """
-    mark = marks(tidy_frame)
+    mark = marks(tidy_frame, table)
     open_of = {} if compared is None else cell_marks(compared)
     reasons, note_of = notes(tidy_frame, table)
     values = cell_values(tidy_frame, table)

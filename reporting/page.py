@@ -20,6 +20,7 @@ from reporting.frames import (
     NO_RECORD,
     Group,
     as_published,
+    bounds_sentence,
     by_cell,
     by_family,
     family,
@@ -177,6 +178,7 @@ def _view(view: "TableView", kinds: Sequence[str], colours: Sequence[str]) -> di
 def _legend(table: Mapping, tidy_frame: pd.DataFrame, comparisons: pd.DataFrame) -> str:
     methods = [method for group in groups(table) for method in group.methods]
     words = [dagger_sentence(table, methods), uncoded_sentence(tidy_frame)]
+    words.append(bounds_sentence(tidy_frame, table))
     words.append(statistics.marks_legend(comparisons) if len(comparisons) else "")
     return " ".join(filter(None, words))
 
@@ -249,7 +251,7 @@ def _panels(view: "TableView", note_of: Mapping, compared: Mapping, open_marks: 
         (row["protocol"], row["metric"], row["method"], row["bits"]): row
         for row in tidy_frame.to_dict(orient="records")
     }
-    mark = marks(tidy_frame)
+    mark = marks(tidy_frame, table)
     found = by_cell(table, view.records)
     result = []
     for panel in panels(table):

@@ -15,7 +15,7 @@ import pandas as pd
 from scipy import stats
 
 from reporting.comparing import LEVEL, Difference, Sample, difference, holm, pool, sample, seeds_needed
-from reporting.frames import Group, by_cell, groups
+from reporting.frames import Group, by_cell, competes, groups
 from tiebench.metrics import resolve
 
 COLUMNS = (
@@ -133,7 +133,8 @@ def comparisons(
       "worse over queries" or "worse over seeds" where only these say so; else "undecided"; "" for a hole and
       in a column with fewer than two scored methods. None of them says that two methods are equal.
 
-    A run without scores per query of the metric counts as missing. Raises ValueError as `frames.tidy` does,
+    Bounds are compared with nothing: their rows end with the interval. A run without scores per query of the
+    metric counts as missing. Raises ValueError as `frames.tidy` does,
     and for runs of one column with different numbers of queries.
     """
     runs = by_cell(table, records)
@@ -142,7 +143,12 @@ def comparisons(
         scores = sample(runs.get((group.protocol, method, bits), {}), group.metric)
         kept = {seed: mean for seed, mean in scores.means.items() if seed in scores.per_query}
         columns.setdefault((group.protocol, group.metric, bits), {})[method] = Sample(kept, scores.per_query)
-    found = {column: _column(column, cells, resamples, confidence) for column, cells in columns.items()}
+    found: dict[tuple, dict[str, dict]] = {}
+    for column, cells in columns.items():
+        apart = [method for method in cells if not competes(table, method)]
+        for some in (set(cells) - set(apart), *({method} for method in apart)):
+            chosen = {method: scores for method, scores in cells.items() if method in some}
+            found.setdefault(column, {}).update(_column(column, chosen, resamples, confidence))
     empty = dict.fromkeys(COLUMNS, "") | dict.fromkeys(NUMBERS, math.nan) | dict.fromkeys(COUNTS, 0)
     rows = []
     for group, method, bits in _in_order(table):

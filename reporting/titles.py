@@ -7,13 +7,16 @@ method and no protocol.
 from collections.abc import Iterable, Mapping
 
 # What a method's loss compares: pairs, triplets or lists of items; unsupervised methods have no such loss.
+# Bounds are what hashing has to beat.
 FAMILIES = {
     "unsupervised": "Unsupervised",
     "classwise": "Class codes",
     "pointwise": "Pointwise (pairs)",
     "pairwise": "Pairwise (triplets)",
     "listwise": "Listwise",
+    "bound": "Bounds",
 }
+BOUND = "bound"
 
 
 TRAINING_SET = (

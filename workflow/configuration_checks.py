@@ -15,6 +15,7 @@ from reporting import figures
 from tiebench import metrics
 from tiebench.messages import did_you_mean, shorten
 from workflow import schema_validation
+from workflow.bounds import add_bounds
 from workflow.data_sources import skipped
 from workflow.yaml_reader import read_settings
 
@@ -363,6 +364,8 @@ def _check_table(configuration, name, table):
             _check_known(configuration, (*where, folder), source, configuration[folder], "source")
     for index, block in enumerate(table["blocks"]):
         _check_block(configuration, (*where, f"blocks[{index}]"), table, block)
+    add_bounds(configuration, table)
+    for index, block in enumerate(table["blocks"]):
         for cell in itertools.product(block.get("methods", table["methods"]), block["bits"]):
             cell = (block["protocol"], block["metric"], *cell)
             if cell in asked:

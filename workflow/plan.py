@@ -262,12 +262,14 @@ class Plan:
         protocol = self["protocols"][cell.protocol]
         if {cell.protocol, protocol["dataset"]} & set(skipped(self.configuration.values)):
             return "skipped"
-        supervision = self.configuration.metadata(cell.method).supervision
-        if supervision != "none" and self.affinity_kind(cell.protocol).of_queries_only:
+        about, kind = self.configuration.metadata(cell.method), self.affinity_kind(cell.protocol)
+        if about.supervision != "none" and kind.of_queries_only:
             relevance = f"{cell.protocol} has affinities of queries with the database only"
             return f"{cell.method} learns from affinities or labels, and {relevance}"
-        if supervision == "labels" and self.affinity_kind(cell.protocol).from_features:
+        if about.supervision == "labels" and kind.from_features:
             return f"{cell.method} learns from labels, and {cell.protocol} has affinities from distances only"
+        if about.supervision == "labels" and not about.several_labels and "classes" not in kind.labels:
+            return f"{cell.method} has no form for items with several labels"
         return None
 
     def served_cells(self, table):

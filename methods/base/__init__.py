@@ -105,14 +105,17 @@ class HashingMethod:
       or "labels";
     * `family`: what its loss looks at, as He et al. (2018) group methods: "pointwise" (one pair of items at a
       time), "pairwise" (triplets, that is pairs of pairs), "listwise" (rankings); besides, "classwise" (an
-      item and its class) and "unsupervised" (no labels);
+      item and its class), "unsupervised" (no labels) and "bound" (what hashing has to beat: a row of every
+      table with a supervised method, which takes no part in its comparisons);
     * `end_to_end`: True if it can learn from images, through a network;
     * `space`: what tuning chooses from, hyper-parameter -> list of values (empty: nothing to tune);
     * `common_space`: the same for hyper-parameters that a base class gives to all of its methods;
     * `trainers`: list of spaces, of which a trial takes one: its values replace those of `space`, as a
       learning rate must where another optimiser is chosen;
     * `sees`: what training has access to, "training set" or "database labels" (all items of the database and
-      their labels are its training set); tables mark the methods of the latter.
+      their labels are its training set); tables mark the methods of the latter;
+    * `several_labels`: whether a method that learns from labels has a form for items with several of them;
+      without one, its cells of such protocols are refused before anything runs.
     """
 
     title: ClassVar[str | None] = None
@@ -126,6 +129,7 @@ class HashingMethod:
     common_space: ClassVar[dict[str, list[Any]]] = {}
     trainers: ClassVar[list[dict[str, list[Any]]]] = [{}]
     sees: ClassVar[str] = "training set"
+    several_labels: ClassVar[bool] = True
 
     bits: int = 32
     seed: int = 0

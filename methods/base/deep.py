@@ -49,7 +49,8 @@ class DeepHashing(HashingMethod):
     "step": by lr_gamma every lr_step_size (0: never); "cosine": to 0 along half a cosine period.
 
     head: "linear", one hash layer; "mlp", head_layers hidden layers of head_width units before it, with ReLU,
-    dropout of head_dropout, and batch normalisation if head_batch_norm.
+    dropout of head_dropout, and batch normalisation if head_batch_norm. initial_deviation: standard deviation
+    of the initial weights of the hash layer (None: sqrt(2 / width), width being that of its input).
 
     quantiser: a term times quantiser_weight that is added to the loss and pulls raw scores to -1 and +1
     (`methods.base.quantisers`), or None.
@@ -89,6 +90,7 @@ class DeepHashing(HashingMethod):
     head_width: int = 1024
     head_dropout: float = 0.0
     head_batch_norm: bool = False
+    initial_deviation: float | None = None
     quantiser: Literal["hswd"] | None = None
     quantiser_weight: float = 0.1
     backbone_lr_multiplier: float = 0.1
@@ -178,7 +180,7 @@ class DeepHashing(HashingMethod):
 
     def hash_layer(self, width: int) -> torch.nn.Module:
         """The last part of the head, features (n, width) to raw scores (n, bits)."""
-        return hash_layer(width, self.bits)
+        return hash_layer(width, self.bits, self.initial_deviation)
 
     def build_network(self, item_shape: tuple[int, ...]) -> torch.nn.Module:
         """Items (n, *item_shape) to raw scores (n, bits): the hash head, on `backbone` if there is one."""
@@ -256,6 +258,8 @@ class DeepHashing(HashingMethod):
         for name, least in (("epochs", 0), ("head_layers", 1), ("head_width", 1), ("random_crop", 0)):
             if getattr(self, name) < least:
                 raise Refusal(f"{name} must be at least {least}, not {getattr(self, name)}")
+        if self.initial_deviation is not None and self.initial_deviation <= 0:
+            raise Refusal(f"initial_deviation must be positive, not {self.initial_deviation}")
         if not 0 <= self.head_dropout < 1:
             raise Refusal(f"head_dropout must be at least 0 and below 1, not {self.head_dropout}")
 

@@ -22,11 +22,15 @@ class ImageHashing(torch.nn.Module):
         return self.layer(self.features(images))
 
 
-def hash_layer(width: int, bits: int) -> torch.nn.Linear:
-    """A linear layer (n, width) to (n, bits): weights normal with variance 2 / width, biases 0."""
-    layer = torch.nn.Linear(width, bits)
-    torch.nn.init.normal_(layer.weight, std=math.sqrt(2 / layer.in_features))
-    torch.nn.init.zeros_(layer.bias)
+def hash_layer(
+    width: int, bits: int, deviation: float | None = None, *, bias: bool = True
+) -> torch.nn.Linear:
+    """A linear layer (n, width) to (n, bits): weights normal with standard deviation `deviation` (None:
+    sqrt(2 / width)), biases, if any, 0."""
+    layer = torch.nn.Linear(width, bits, bias=bias)
+    torch.nn.init.normal_(layer.weight, std=math.sqrt(2 / width) if deviation is None else deviation)
+    if bias:
+        torch.nn.init.zeros_(layer.bias)
     return layer
 
 

@@ -232,6 +232,20 @@ def test_a_hidden_head_separates_what_no_line_does_and_comes_back_from_its_file(
     assert np.array_equal(Xor.load(tmp_path).encode(items), method.encode(items))
 
 
+def test_initial_weights_have_the_deviation_asked_for():
+    """The same draws on another scale: from sqrt(2 / width) by default."""
+    untrained = SETTINGS | {"epochs": 0}
+    plain, small = (
+        Squares(**untrained, **more).fit(training_set()).network[1].weight.detach()
+        for more in ({}, {"initial_deviation": 0.01})
+    )
+    assert (small / plain).flatten().tolist() == pytest.approx(
+        [0.01 / (2 / VECTORS.shape[1]) ** 0.5] * small.numel()
+    )
+    with pytest.raises(Refusal, match="initial_deviation must be positive, not 0"):
+        Squares(**untrained, initial_deviation=0).fit(training_set())
+
+
 def test_the_hash_layer_can_be_another_and_its_statistics_are_kept(tmp_path):
     @dataclass(kw_only=True)
     class Normalised(Squares):

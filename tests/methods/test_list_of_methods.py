@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from methods.__main__ import page
-from methods._catalogue import catalogue
+from methods._catalogue import catalogue, load_class
 
 ROOT = Path(__file__).parents[2]
 
@@ -43,3 +43,21 @@ def test_the_readme_names_every_method():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     section = text[text.index("\n## Methods") :].partition("\n## ")[2].partition("\n## ")[0]
     assert set(re.findall(r"`(\w+)`", section)) >= catalogue().keys()
+
+
+def test_the_oracle_of_each_method_is_in_a_test_file_that_names_it():
+    text = (ROOT / "docs" / "trust.md").read_text(encoding="utf-8")
+    section = text[text.index("\n## Methods") :].partition("\n## ")[2].partition("\n## ")[0]
+    told = set()
+    for row in re.findall(r"^\| `.*$", section, re.MULTILINE):
+        names, _, files = row.strip("| ").split(" | ")
+        sources = [
+            (ROOT / "tests" / "methods" / file).read_text() for file in re.findall(r"`([^`]+)`", files)
+        ]
+        for name in re.findall(r"`(\w+)`", names):
+            told.add(name)
+            words = (name, catalogue()[name].title, load_class(name).__name__)
+            every_method = "catalogue()"  # conformance, which finds all of them
+            named = [any(word in source for word in (*words, every_method)) for source in sources]
+            assert any(named) or "relaxed" in files, name
+    assert told == catalogue().keys()

@@ -1,5 +1,6 @@
 """Tables: statistics against scipy and hand values, marks, holes, exact CSV, escaped Markdown and LaTeX."""
 
+import itertools
 import math
 import re
 import shutil
@@ -13,7 +14,7 @@ import pytest
 import yaml
 from scipy import stats
 
-from reporting import frames, latex, markdown, statistics
+from reporting import average_ranks, frames, latex, markdown, statistics
 
 PUBLISHED = Path(__file__).parents[2] / "config" / "published" / "he2018.yaml"
 
@@ -256,7 +257,7 @@ def scored(**scores):
 )
 def test_best_and_second(scores, expected):
     asked = table(seeds=[0], blocks=[{"protocol": "digits", "metric": "ap", "bits": [12]}])
-    found = frames.marks(frames.tidy(asked, scored(**scores)))
+    found = frames.marks(frames.tidy(asked, scored(**scores)), asked)
     assert found == {("digits", "ap", method, 12): mark for method, mark in expected.items()}
 
 
@@ -548,8 +549,8 @@ def test_uncoded_features_are_a_row_without_marks_notes_or_seeds():
     assert frames.from_csv(frames.to_csv(frame)).equals(frame)
     # It is higher than all, and yet the best is a method.
     methods_alone = frames.tidy(of, records)
-    assert frames.marks(frame) == frames.marks(methods_alone)
-    assert frames.marks(frame)["digits", "ap", "talr_ap", 12] == "best"
+    assert frames.marks(frame, of) == frames.marks(methods_alone, of)
+    assert frames.marks(frame, of)["digits", "ap", "talr_ap", 12] == "best"
     assert frames.notes(frame, of) == frames.notes(methods_alone, of)
     wide = frames.wide(frame, of)
     assert wide["method"].tolist() == ["talr_ap", "mihash", "lsh", "uncoded"]
@@ -558,6 +559,38 @@ def test_uncoded_features_are_a_row_without_marks_notes_or_seeds():
     assert "| *Uncoded features (cosine)* | 0.875 | 0.875 |\n" in text
     assert "Uncoded features (cosine): ranked by the features themselves, no code" in text
     assert r"\emph{Uncoded features (cosine)} & 0.875 & 0.875 \\" in latex.to_latex(frame, of)
+
+
+def test_bounds_are_a_group_of_their_own_outside_of_all_comparisons():
+    of = table(seeds=[0, 1], blocks=[{"protocol": "digits", "metric": "ap", "bits": [12, 24]}])
+    scores = {"talr_ap": 0.5, "mihash": 0.4, "lsh": 0.3}
+    records = [
+        record(method=m, bits=b, seed=seed, score=score + 0.01 * seed)
+        for (m, score), b, seed in itertools.product(scores.items(), (12, 24), (0, 1))
+    ]
+    for one in records:
+        one["per_query"] = {"ap": np.linspace(0, 2 * one["metrics"]["ap"], 5)}
+    bound = [
+        each | {"method": "onehot", "metrics": {"ap": 0.9}, "per_query": {"ap": np.full(5, 0.9)}}
+        for each in records
+        if each["method"] == "lsh"
+    ]
+    with_bound = of | {"methods": [*of["methods"], "onehot"], "families": {"onehot": "bound", **FAMILIES}}
+    plain = of | {"families": FAMILIES}
+    frame, without = frames.tidy(with_bound, records + bound), frames.tidy(plain, records)
+    assert frames.wide(frame, with_bound)["method"].tolist()[-1] == "onehot"
+    assert frames.marks(frame, with_bound) == frames.marks(without, plain)  # though it is higher than all
+    compared = statistics.comparisons(with_bound, records + bound, 50)
+    alone = statistics.comparisons(plain, records, 50)
+    of_bound = compared[compared["method"] == "onehot"]
+    assert compared[compared["method"] != "onehot"].reset_index(drop=True).equals(alone)
+    assert set(of_bound["verdict"]) == set(of_bound["best"]) == {""}
+    assert of_bound["mean"].tolist() == pytest.approx([0.9, 0.9]) and of_bound["difference"].isna().all()
+    assert average_ranks.ranks(with_bound, records + bound) == average_ranks.ranks(plain, records)
+    text = markdown.to_markdown(frame, with_bound)
+    assert "| *Bounds* | | |\n| onehot | 0.900 ± 0.000 |" in text
+    assert "Bounds: what a plain classifier reaches; neither best nor second." in text
+    assert "Bounds" not in markdown.to_markdown(without, plain)
 
 
 def test_a_table_of_two_protocols_leaves_the_other_columns_of_the_features_empty():

@@ -47,6 +47,7 @@ TINY = {
         "tiny": {
             "seeds": [0, 1],
             "methods": ["lsh", "talr_ap"],
+            "supervised_bounds": False,  # fewer runs
             "blocks": [{"protocol": "tiny", "metric": "ap", "bits": [8, 11]}],
         }
     },

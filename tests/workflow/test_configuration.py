@@ -765,7 +765,7 @@ def test_cells_are_each_run_once_and_refusals_are_known_beforehand(checkout):
         BLOCK | {"metric": "ndcg", "bits": [12, 8], "methods": ["by_class"]},
         BLOCK | {"protocol": "digits_levels", "metric": "ndcg"},
     ]
-    table = {"seeds": [3, 1], "methods": ["lsh", "by_class"], "blocks": blocks}
+    table = {"supervised_bounds": False, "seeds": [3, 1], "methods": ["lsh", "by_class"], "blocks": blocks}
     configuration = load(checkout, {"protocols": {"mine": MINE}, "tables": {"mine": table}})
     cells = Plan(configuration).cells("mine")
     assert cells == (
@@ -786,7 +786,7 @@ BOTH = ("itq", "lsh")
 
 def table(seeds, bits, methods=BOTH, protocol="mine"):
     block = {"protocol": protocol, "metric": "ap", "bits": bits}
-    return {"seeds": seeds, "methods": list(methods), "blocks": [block]}
+    return {"seeds": seeds, "methods": list(methods), "blocks": [block], "supervised_bounds": False}
 
 
 def groups(tables, root=ROOT, **protocols):

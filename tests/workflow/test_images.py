@@ -52,6 +52,7 @@ CONFIG = {
         "pictures": {
             "seeds": [0],
             "methods": ["lsh", "itq", "dpsh", "talr_ap"],
+            "supervised_bounds": False,
             "blocks": [
                 {"protocol": "pictures", "metric": "ap", "bits": [8]},
                 {"protocol": "pictures_vgg_f", "metric": "ap", "bits": [8], "methods": ["lsh", "talr_ap"]},

@@ -29,6 +29,7 @@ def table(tmp_path_factory):
     less = {
         "methods": ["itq", "bre", "machash", "fasthash", "mihash", "talr_ap"],
         "seeds": [0],
+        "supervised_bounds": False,
         "blocks": [block],
     }
     (folder / "less.yaml").write_text(yaml.safe_dump({"tables": {"cifar10_features": less}}))

@@ -108,6 +108,7 @@ def configuration(sources):
             "layouts": {
                 "seeds": [0],
                 "methods": ["lsh", "talr_ap"],
+                "supervised_bounds": False,
                 "blocks": [
                     {"protocol": "cifar10_s1", "metric": "ap", "bits": [8]},
                     {"protocol": "nus_wide", "metric": "ap", "bits": [8]},
