@@ -55,7 +55,7 @@ def main(arguments=None):
         "benchmarks",
         nargs="*",
         metavar="BENCHMARK",
-        help=f"what to measure: {' '.join(BENCHMARKS)} (default: all but differences)",
+        help=f"what to measure: {' '.join(BENCHMARKS)} (default: all but fits and differences)",
     )
     parser.add_argument("--quick", action="store_true", help="fewer sizes and rounds: about two minutes")
     parser.add_argument("--output", metavar="FILE.md", type=Path, help="also write the tables to this file")
