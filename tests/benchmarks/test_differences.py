@@ -13,10 +13,25 @@ from workflow.tuning import partition
 
 @pytest.fixture
 def blocks():
-    """Twelve classes of twenty items each, far from each other: any classifier finds them."""
+    """Twelve classes of twenty items each; two classes at a time have one and the same vector."""
     classes = np.arange(240) % 12
-    noise = np.random.default_rng(0).normal(size=(240, 12)) / 50
-    return Items((np.eye(12)[classes] + noise).astype(np.float32), classes)
+    return Items(np.eye(6, dtype=np.float32)[classes // 2], classes)
+
+
+def ap_of_pairs(classes, number, against_fit):
+    """Mean AP of codes that tell pairs of classes apart: r of n items at distance 0 are relevant, no others.
+
+    Rank k of a random order has a relevant item with probability r / n, and k - 1 items before it of which
+    (k - 1) (r - 1) / (n - 1) are relevant.
+    """
+    fit, query, database = differences.parts(len(classes), number)
+    found = []
+    for one in classes[query]:
+        others = classes[fit if against_fit else database]
+        r, n = np.count_nonzero(others == one), np.count_nonzero(others // 2 == one // 2)
+        k = np.arange(1, n + 1)
+        found.append(np.mean((1 + (k - 1) * (r - 1) / (n - 1)) / k) if r else 0.0)
+    return np.mean(found)
 
 
 def test_partitions_are_those_of_a_search_of_hyperparameters():
@@ -41,15 +56,19 @@ def test_items_are_what_methods_see_of_a_protocol(tmp_path):
 
 
 @pytest.mark.parametrize("against_fit", [False, True])
-def test_a_difference_is_that_of_the_scores(blocks, against_fit):
-    forms = {"here": {}, "the same": {"C": 10.0}, "one code for all": {"centres": "binary", "C": 1e-9}}
+def test_scores_are_those_of_two_tied_classes(blocks, against_fit):
+    forms = {"here": {}, "binary": {"centres": "binary"}}
     comparison = Comparison("classifier_codes", forms, bits=(12,), against_fit=against_fit)
-    rows = differences.table_rows(comparison, blocks, 2)
-    assert rows[:2] == [
-        ["classifier_codes", "here", "1.000"],
-        ["classifier_codes", "the same", "1.000 (+0.000 ± 0.000)"],
+    expected = [ap_of_pairs(blocks.classes, number, against_fit) for number in range(2)]
+    for number, value in enumerate(expected):
+        found = differences.validation_ap(comparison, {}, 12, blocks, number)
+        # With other codes, pairs that are farther away are in another order, which has no relevant items.
+        assert found == pytest.approx(value, abs=1e-12)
+    mean = f"{np.mean(expected):.3f}"
+    assert differences.table_rows(comparison, blocks, 2) == [
+        ["classifier_codes", "here", mean],
+        ["classifier_codes", "binary", f"{mean} (+0.000 ± 0.000)"],
     ]
-    assert rows[2][2].startswith("0.") and "(-0." in rows[2][2]
 
 
 def test_a_cell_has_the_mean_and_the_spread_of_paired_differences():
