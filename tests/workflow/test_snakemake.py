@@ -629,6 +629,7 @@ def sentinels(tmp_path_factory, prepared):
         "tables": {
             "sentinels": {
                 "seeds": [0, 1],
+                "supervised_bounds": False,
                 "methods": methods,
                 "blocks": [
                     {"protocol": "onehot", "metric": "ap", "bits": [CLASSES]},
