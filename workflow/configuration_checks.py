@@ -357,8 +357,9 @@ def _check_table(configuration, name, table):
     for method in table["methods"]:
         known = configuration.methods_known()
         _check_known(configuration, (*where, "methods"), method, known, "method")
-    for method in table["bounds"]:
-        _check_known(configuration, (*where, "bounds"), method, table["methods"], "method of the table")
+    for method in table["reference_lines"]:
+        listed = table["methods"]
+        _check_known(configuration, (*where, "reference_lines"), method, listed, "method of the table")
     for folder in ("published", "claims"):
         for source in table[folder]:
             _check_known(configuration, (*where, folder), source, configuration[folder], "source")

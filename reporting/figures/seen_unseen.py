@@ -33,7 +33,7 @@ TITLE = "Seen against unseen classes"
 CAPTION = (
     "How to read it. A point is a method: to the right, its score where the classes of the queries were "
     "learnt from; upwards, where they were not. Lines mark the uncoded features and the methods that the "
-    "table names as bounds, which learn from no label: a method below such a horizontal line has lost "
+    "table marks, which learn from no label: a method below such a horizontal line has lost "
     "what its features knew of new classes. The axes are different tasks, so that only orders compare. "
     "Means over seeds; names stand in the order of the scores on unseen classes. Higher is better."
 )
@@ -45,7 +45,8 @@ def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT)
     """A point per method and pair of blocks of one dataset and metric: unseen classes, and seen ones.
 
     Artists can be found by their gid: "point-<protocol>-<metric>-<bits>-<method>", of the block of unseen
-    classes, and "bound-…-<method or uncoded>-<x or y>", of the uncoded features and the table's `bounds`.
+    classes, and "reference-…-<method or uncoded>-<x or y>", of what lines mark: the uncoded features and
+    the table's `reference_lines`.
 
     Raises NothingToDraw where no method has a score in both blocks of a pair.
     """
@@ -58,10 +59,10 @@ def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT)
     ]
     if not found:
         raise NothingToDraw(f"table {table['name']}: no method has scores on seen and on unseen classes")
-    bounds = [_bounds(table, *entry) for entry in found]
+    marked = [_marked(table, *entry) for entry in found]
     scales = [
         [score_axis([p[axis] for p in (*points.values(), *lines.values())]) for axis in (0, 1)]
-        for (*_, points), lines in zip(found, bounds)
+        for (*_, points), lines in zip(found, marked)
     ]
     names = [method_title(table, method) for *_, points in found for method in points]
     left, right = LABEL + max(room_for(ticks) for _, (_, ticks) in scales), names_width(names) + 0.10
@@ -73,9 +74,7 @@ def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT)
     ]
     with styled():
         figure, (panels,) = sheet(
-            *heading(
-                options, "Seen against unseen classes", "Mean over seeds; lines: bounds without labels."
-            ),
+            *heading(options, "Seen against unseen classes", "Mean over seeds; lines: without labels."),
             [Section("", len(found))],
             width=width,
             columns=1,
@@ -86,7 +85,7 @@ def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT)
             foot=0.0,
             above=0.09 + 0.14 * max(map(len, titles)),
         )
-        for axes, entry, lines, title, scale in zip(panels, found, bounds, titles, scales):
+        for axes, entry, lines, title, scale in zip(panels, found, marked, titles, scales):
             axes.set_title("\n".join(title), size=TEXT_SIZE, pad=4, loc="left", color=INK)
             _panel(axes, table, entry, lines, scale, (panel, body))
     return figure
@@ -124,9 +123,9 @@ def _points(seen: Group, unseen: Group, bits: int, runs: Mapping) -> dict[str, t
     return result
 
 
-def _bounds(table: Mapping, seen: Group, unseen: Group, bits: int, points: Mapping) -> dict:
+def _marked(table: Mapping, seen: Group, unseen: Group, bits: int, points: Mapping) -> dict:
     """What lines mark -> (score on seen, score on unseen classes)."""
-    result = {method: points[method] for method in table.get("bounds") or [] if method in points}
+    result = {method: points[method] for method in table.get("reference_lines") or [] if method in points}
     uncoded = table.get("uncoded_scores") or {}
     pair = [uncoded.get(group.protocol, {}).get(group.metric) for group in (seen, unseen)]
     return result if None in pair else {UNCODED: tuple(pair)} | result
@@ -146,12 +145,12 @@ def _panel(axes: Axes, table: Mapping, entry: tuple, lines: Mapping, scale: list
     )
     label.set_parse_math(metric.get("parse_math", False))
     name = f"{unseen.protocol}-{unseen.metric}-{bits}"
-    for bound, (x, y) in lines.items():
-        dashes = (None, None) if bound == UNCODED else (4, 2)
+    for marked, (x, y) in lines.items():
+        dashes = (None, None) if marked == UNCODED else (4, 2)
         how = {"color": MUTED, "linewidth": 0.7, "zorder": 1.5, "dashes": dashes}
-        axes.axhline(y, gid=f"bound-{name}-{bound}-y", **how)
-        axes.axvline(x, gid=f"bound-{name}-{bound}-x", **how | {"linewidth": 0.4})
-        words = UNCODED_TITLE if bound == UNCODED else method_title(table, bound)
+        axes.axhline(y, gid=f"reference-{name}-{marked}-y", **how)
+        axes.axvline(x, gid=f"reference-{name}-{marked}-x", **how | {"linewidth": 0.4})
+        words = UNCODED_TITLE if marked == UNCODED else method_title(table, marked)
         place = {"transform": axes.get_yaxis_transform(), "ha": "right", "va": "bottom"}
         axes.text(0.995, y, words, size=TICK_SIZE, color=MUTED, **place)
     ends = []

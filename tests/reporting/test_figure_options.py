@@ -26,7 +26,7 @@ def of_protocols(**changes):
         blocks=[{"protocol": name, "metric": "ap", "bits": [24], "title": name} for name in changes],
         settings={name: plain | change for name, change in changes.items()},
         uncoded_scores={name: {"ap": 0.9} for name in changes},
-        bounds=["itq"],
+        reference_lines=["itq"],
     )
 
 
@@ -215,8 +215,8 @@ def test_points_and_lines_stand_at_the_means_of_their_protocols():
                 x, y = drawn[f"line-ap-24-{method}"].get_data()
                 assert list(x) == [10, 100] and list(y) == pytest.approx(means)
         if name == "seen_unseen":
-            assert drawn["bound-unseen-ap-24-uncoded-y"].get_ydata()[0] == 0.9
+            assert drawn["reference-unseen-ap-24-uncoded-y"].get_ydata()[0] == 0.9
             assert (
-                drawn["bound-unseen-ap-24-itq-x"].get_xdata()[0]
+                drawn["reference-unseen-ap-24-itq-x"].get_xdata()[0]
                 == drawn["point-unseen-ap-24-itq"].get_xdata()[0]
             )
