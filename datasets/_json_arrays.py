@@ -10,6 +10,7 @@ CHUNK = 1 << 20  # bytes
 # An object that is longer is refused: a small archive can claim anything.
 LARGEST_VALUE = 1 << 25  # characters
 WHITESPACE = " \t\r\n"
+IN_NUMBERS = "0123456789.eE+-"
 
 
 def array_elements(
@@ -99,8 +100,8 @@ class _Text:
                 if self.ended:
                     raise self.error(one_line(error)) from error
             else:
-                # A number at the end of what is read may go on.
-                if end < len(self.characters) or self.ended:
+                # A number at the end of what is read may go on: of "1.5", "1." parses as 1.
+                if self.ended or (end < len(self.characters) and self.characters[end] not in IN_NUMBERS):
                     self.at = end
                     return value
             if len(self.characters) - self.at > LARGEST_VALUE:

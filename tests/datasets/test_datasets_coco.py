@@ -385,6 +385,7 @@ def test_elements_are_those_of_json(monkeypatch, chunk):
         "n": 12345,
         "a": [{"x": [1, -2.5e3, None], "y": 'ü\u20ac\U0001f600"\\[{'}, {}, {"z": {"w": [[], {}]}}],
         "s": "]}",
+        "f": -2.5e-30,
         "b": [],
         "c": [{"q": True}],
         "last": -7,
