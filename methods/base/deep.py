@@ -68,11 +68,26 @@ class DeepHashing(HashingMethod):
         "schedule": ["step", "cosine"],
         "epochs": [60, 120],
         "batch_size": [64, 128, 256],
-        "head": ["linear", "mlp"],
-        "head_width": [256],
     }
-    # Adam's steps do not depend on the scale of the loss: one range of rates serves every method.
-    trainers = [{}, {"optimiser": ["adam"], "momentum": [0.9], "learning_rate": [3e-4, 1e-3, 3e-3, 1e-2]}]
+    # Both heads and two optimisers in turn, so that few trials try them all. Adam's steps do not depend on the scale
+    # of the loss: one range of rates serves every method.
+    trainers = [
+        {
+            "head": ["mlp"],
+            "head_width": [256],
+            "optimiser": ["adam"],
+            "momentum": [0.9],
+            "learning_rate": [3e-4, 1e-3, 3e-3, 1e-2],
+        },
+        {"head": ["linear"]},
+        {"head": ["mlp"], "head_width": [256]},
+        {
+            "head": ["linear"],
+            "optimiser": ["adam"],
+            "momentum": [0.9],
+            "learning_rate": [3e-4, 1e-3, 3e-3, 1e-2],
+        },
+    ]
 
     learning_rate: float = 0.1
     lr_gamma: float = 0.5

@@ -226,10 +226,11 @@ def test_a_tuning_without_space_takes_the_one_that_each_method_declares(plan):
     assert of.tuning_settings("own", "agh", "16")["tuning"]["spaces"] == [
         {"anchors": [100, 300, 500], "neighbours": [2, 3, 5]}
     ]
-    sgd, adam = of.tuning_settings("own", "mihash", "16")["tuning"]["spaces"]
-    assert "optimiser" not in sgd and adam["optimiser"] == ["adam"]
-    assert max(adam["learning_rate"]) < max(sgd["learning_rate"])
-    assert all("tanh_scale" in space and "head" in space for space in (sgd, adam))
+    spaces = of.tuning_settings("own", "mihash", "16")["tuning"]["spaces"]
+    kinds = sorted((*space["head"], *space.get("optimiser", ["own"])) for space in spaces)
+    assert kinds == [("linear", "adam"), ("linear", "own"), ("mlp", "adam"), ("mlp", "own")]
+    rates = {len(space.get("optimiser", [])): max(space["learning_rate"]) for space in spaces}
+    assert rates[1] < rates[0] and all("tanh_scale" in space for space in spaces)
     assert of.tuning_settings("given", "mihash", "16")["tuning"]["spaces"] == [given]
 
 
