@@ -69,8 +69,8 @@ class DeepHashing(HashingMethod):
         "epochs": [60, 120],
         "batch_size": [64, 128, 256],
     }
-    # Both heads and two optimisers in turn, so that few trials try them all. Adam's steps do not depend on the
-    # scale of the loss: one range of rates serves every method.
+    # Both heads and two optimisers in turn, so that few trials try them all. Adam's steps do not depend on
+    # the scale of the loss: one range of rates serves every method.
     trainers = [
         {
             "head": ["mlp"],
