@@ -13,6 +13,7 @@ BENCHMARKS = {
     "methods": "the most expensive training step of each method, compared with its usual implementation",
     "encoding": "items to codes, compared with a matrix product and scikit-learn; images to features",
     "training": "images per second of end-to-end training, compared with the network alone",
+    "rankings": "TREC runs to scores, compared with pytrec_eval and ranx",
     "parts": "a database of 100 million codes, counted in parts",
     "quick": "the whole quick table as a user runs it, and where its time is spent (--quick: only if named)",
     "fits": "seconds and memory of training every method, a quarter of an hour (only if named)",
@@ -30,7 +31,8 @@ _THREAD_VARIABLES = (
 OPTIONAL = """
 
 Published libraries (faiss-cpu, torchmetrics, pytorch-metric-learning) are timed if they are installed:
-pip install --group benchmarks"""
+pip install --group benchmarks
+So are pytrec_eval and ranx, of runs: pip install ranx pytrec_eval-terrier"""
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):

@@ -1,4 +1,4 @@
-"""Published libraries that score codes, timed if they are installed: pip install --group benchmarks.
+"""Published libraries that score codes or runs, timed if they are installed.
 
 Each is given what favours it: affinities, distances or an index that are there already.
 """
@@ -15,17 +15,22 @@ PEERS = {
     "torchmetrics": ("torchmetrics",),
     "pytorch_metric_learning": ("pytorch-metric-learning",),
 }
+# The same for runs with scores; not part of the group `benchmarks`: pip install ranx pytrec_eval-terrier.
+RUN_PEERS = {
+    "pytrec_eval": ("pytrec_eval-terrier", "pytrec_eval"),
+    "ranx": ("ranx",),
+}
 
 
-def found():
-    """Module -> its module object for the peers that are installed here; it is imported."""
-    return {name: importlib.import_module(name) for name in PEERS if _is_there(name)}
+def found(peers=None):
+    """Module -> its module object for the peers (of `PEERS`) that are installed here; it is imported."""
+    return {name: importlib.import_module(name) for name in (peers or PEERS) if _is_there(name)}
 
 
-def versions():
+def versions(peers=None):
     """(texts "package version" of the peers that are installed, packages of those that are not)."""
     present, absent = [], []
-    for name, packages in PEERS.items():
+    for name, packages in (peers or PEERS).items():
         (present if _is_there(name) else absent).append(_described(name, packages))
     return present, absent
 

@@ -3,6 +3,7 @@
 * `tiebench.score`: codes and labels, arrays or tensors, to every metric;
 * `tiebench.training`: the same inside a training loop, batch by batch, on any device (needs torch);
 * `tiebench.relaxed`: differentiable AP, NDCG and mutual information as losses (needs torch);
+* `tiebench.score_run`, `tiebench.score_array`: runs and matrices of scores of any program;
 * `tiebench.metrics`: the table of all metrics: names, bounds, labels, sources;
 * `tiebench.scoring`: scores of packed codes with any affinity, and of joint histograms;
 * `tiebench.hamming`: packed codes to joint histograms of Hamming distance and affinity;
@@ -10,6 +11,7 @@
 * `tiebench.ties`: the same metrics of any ranking, from the counts of its blocks of tied items;
 * `tiebench.prefixes`: several prefixes of one code, in one pass;
 * `tiebench.rescoring`: asymmetric rankings, and rescoring of the nearest codes, exact under ties;
+* `tiebench.split_check`: queries that are met again, and other faults of a split;
 * `tiebench.parts`: databases too large for one process;
 * `tiebench.on_device`: histograms of codes on a GPU (needs torch).
 
@@ -23,18 +25,20 @@ from tiebench._version import __version__
 
 _MODULES = (
     *("exact", "hamming", "inputs", "metrics", "on_device", "parts"),
-    *("prefixes", "relaxed", "rescoring", "scoring", "ties", "training"),
+    *("prefixes", "relaxed", "rescoring", "runs", "scoring", "split_check", "ties", "training"),
 )
-_FROM_SCORING = ("Scores", "score")
+_FUNCTIONS = {"Scores": "scoring", "score": "scoring"}
+_FUNCTIONS |= dict.fromkeys(("RunScores", "score_array", "score_run"), "runs")
 
-__all__ = ["Scores", "__version__", "exact", "hamming", "metrics", "on_device", "parts", "prefixes",
-           "relaxed", "rescoring", "score", "scoring", "ties", "training"]  # fmt: skip
+__all__ = ["RunScores", "Scores", "__version__", "exact", "hamming", "metrics", "on_device", "parts",
+           "prefixes", "relaxed", "rescoring", "runs", "score", "score_array", "score_run", "scoring",
+           "split_check", "ties", "training"]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
     # By name and not by an import statement: what a module imports is taken for what its numbers depend on.
-    if name in _FROM_SCORING:
-        return getattr(importlib.import_module(f"{__name__}.scoring"), name)
+    if name in _FUNCTIONS:
+        return getattr(importlib.import_module(f"{__name__}.{_FUNCTIONS[name]}"), name)
     if name in _MODULES:
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

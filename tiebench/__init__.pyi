@@ -7,14 +7,20 @@ from tiebench import parts as parts
 from tiebench import prefixes as prefixes
 from tiebench import relaxed as relaxed
 from tiebench import rescoring as rescoring
+from tiebench import runs as runs
 from tiebench import scoring as scoring
+from tiebench import split_check as split_check
 from tiebench import ties as ties
 from tiebench import training as training
 from tiebench._version import __version__ as __version__
+from tiebench.runs import RunScores as RunScores
+from tiebench.runs import score_array as score_array
+from tiebench.runs import score_run as score_run
 from tiebench.scoring import Scores as Scores
 from tiebench.scoring import score as score
 
 __all__ = [
+    "RunScores",
     "Scores",
     "__version__",
     "exact",
@@ -25,8 +31,12 @@ __all__ = [
     "prefixes",
     "relaxed",
     "rescoring",
+    "runs",
     "score",
+    "score_array",
+    "score_run",
     "scoring",
+    "split_check",
     "ties",
     "training",
 ]

@@ -115,11 +115,7 @@ def _by_gain(counts, levels, gain):
 def _dcg_of_runs(items, gains, at):
     """DCG of (Q, runs) runs of items one after the other; gains: of their items, (Q, runs) or (runs,)."""
     _check_cut(at)
-    end = np.cumsum(items, axis=1)
-    longest = max(int(end[:, -1].max()), 1)
-    cut = longest if at is None else min(int(at), longest)
-    weights = _rank_sums.discounts(longest).between(np.minimum(end - items, cut), np.minimum(end, cut))
-    return (weights * gains).sum(axis=1)
+    return ties.dcg(np.cumsum(items, axis=1) - items, items, gains, at)
 
 
 def average_cumulative_gain(histograms: "JointHistograms", at: int) -> TieRange:

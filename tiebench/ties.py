@@ -71,8 +71,8 @@ def hits(ties: Ties, at: int | NDArray[np.int64]) -> TieRange:
     before = ties.relevant_before[queries, tie]
     return TieRange(
         before + divide(relevant * taken, items),
-        before + np.maximum(taken - (items - relevant), 0).astype(np.float64),
-        before + np.minimum(taken, relevant).astype(np.float64),
+        (before + np.maximum(taken - (items - relevant), 0)).astype(np.float64),
+        (before + np.minimum(taken, relevant)).astype(np.float64),
     )
 
 
@@ -225,6 +225,23 @@ def _precision_sums(ties, taken):
     minimum = run(before + n - r, np.maximum(taken - (n - r), 0))
     # n - r irrelevant items first may pass the cut: then `run` starts beyond it, with length 0.
     return TieRange(expected, minimum, maximum)
+
+
+def dcg(
+    begin: NDArray[np.int64], length: NDArray[np.int64], gains: NDArray[np.float64], at: int | None = None
+) -> NDArray[np.float64]:
+    """Discounted cumulative gain of the first K items, or of all: float64 (Q,); discount 1/log2(rank + 1).
+
+    A ranking is given as stretches of ranks, (Q, G) each: begin, the ranks before a stretch; length; gains,
+    of each of its items. A tie of n items is one stretch of their mean gain; in a given order, each of its
+    gains is a stretch. Stretches may overlap and may leave out ranks without gain.
+    """
+    end = begin + length
+    # One table for all lengths of the same magnitude: it is kept.
+    discount = _rank_sums.discounts(1 << int(end.max(initial=1)).bit_length())
+    if at is not None:
+        begin, end = np.minimum(begin, at), np.minimum(end, at)
+    return (discount.between(begin, end) * gains).sum(axis=1)
 
 
 def _largest(ties):

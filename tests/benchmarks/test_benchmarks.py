@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 
+import tiebench
 from benchmarks import (
     encoding,
     evaluation_peers,
@@ -21,6 +22,7 @@ from benchmarks import (
     methods,
     optional_peers,
     quick,
+    rankings,
     synthetic,
 )
 from benchmarks.report import Report, header
@@ -427,3 +429,18 @@ def test_command_refuses_in_one_line(arguments):
     assert made.returncode == 2
     assert "error:" in made.stderr.splitlines()[-1]
     assert "Traceback" not in made.stderr
+
+
+def test_peers_of_runs_compute_the_same(tmp_path):
+    """Plain Python always; the libraries where they are installed. Ties must make a difference."""
+    files = rankings.write(tmp_path, queries=4)
+    libraries = optional_peers.found(optional_peers.RUN_PEERS)
+    for competitors in (rankings.from_files(files, libraries), rankings.from_dictionaries(files, libraries)):
+        rankings.check(competitors)
+    assert tiebench.score_run(*files, rankings.MEASURES).means["tied_lines"] == 0
+    tied = tiebench.score_run(*rankings.write(tmp_path, queries=4, levels=3), rankings.MEASURES).means
+    assert tied["ap_min"] < tied["ap"] < tied["ap_max"]
+    wrong = {"one": lambda: dict.fromkeys(rankings.MEASURES, 0.5)}
+    wrong["other"] = lambda: dict.fromkeys(rankings.MEASURES, 0.5 + 1e-6)
+    with pytest.raises(Disagreement, match="other: ap is"):
+        rankings.check(wrong)

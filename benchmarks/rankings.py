@@ -1,0 +1,213 @@
+"""A run of a million lines and its judgements to scores, compared with pytrec_eval, ranx and plain Python."""
+
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks import optional_peers
+from benchmarks.report import duration, figure, progress
+from benchmarks.timing import Disagreement, interleave
+from tiebench import score_run
+
+QUERIES, QUICK_QUERIES, DEPTH, JUDGED = 1000, 100, 1000, 50
+MEASURES = ("ap", "ndcg@10", "recall@100")
+FILES, DICTIONARIES = "score_run, files", "score_run, dictionaries"
+PYTHON = "plain Python (ties as sorted leaves them), files"
+
+
+def run(report, quick=False):
+    """Print all tables. Returns the summary: rows (figure, reach, seen)."""
+    queries, rounds = (QUICK_QUERIES, 3) if quick else (QUERIES, 5)
+    libraries = optional_peers.found(optional_peers.RUN_PEERS)
+    present, absent = optional_peers.versions(optional_peers.RUN_PEERS)
+    report.write(
+        "## Rankings: runs to scores",
+        f"A synthetic run of {queries:,} queries and {DEPTH:,} documents each, {JUDGED} judged documents a "
+        f"query, of which some are not retrieved; {', '.join(MEASURES)}. All agree to 1e-9 where nothing is "
+        "tied. Only score_run gives means and ranges over the orders of ties. Installed: "
+        f"{', '.join(present) or 'none'}; not installed, so not timed: {', '.join(absent) or 'none'}.",
+    )
+    summary = []
+    with tempfile.TemporaryDirectory(prefix="tiebench-rankings-") as folder:
+        files = write(Path(folder), queries)
+        progress(f"rankings: {queries * DEPTH:,} lines")
+        competitors = from_files(files, libraries)
+        check(competitors)
+        command = [sys.executable, "-m", "tiebench", "score-run", *map(str, files)]
+        command += ["--measures", ",".join(MEASURES)]
+        competitors["tiebench score-run, the command, its start included"] = lambda: printed(command)
+        measured = interleave(competitors, rounds)
+        report.times(measured, FILES)
+        in_memory = from_dictionaries(files, libraries)
+        check(in_memory)
+        dictionaries = interleave(in_memory, rounds)
+        report.times(dictionaries, DICTIONARIES)
+        tied = write(Path(folder), queries, levels=20)
+        found = score_run(*tied, MEASURES).means
+        report.write(
+            f"With 20 different scores, {found['tied_lines']:.0%} of the lines are tied; AP is "
+            f"{found['ap_min']:.4f} to {found['ap_max']:.4f}, mean {found['ap']:.4f}. Scoring it takes "
+            f"{duration(interleave({FILES: lambda: score_run(*tied, MEASURES)}, rounds)[FILES].median)}."
+        )
+    lines = f"{queries * DEPTH:,} lines"
+    summary.append((f"score_run, files, {lines}", "seconds", duration(measured[FILES].median)))
+    for base, table in ((FILES, measured), (DICTIONARIES, dictionaries)):
+        for name, measurement in table.items():
+            if name != base and "command" not in name:
+                ratio = figure(measurement.ratio_to(table[base]))
+                summary.append((f"{name} over {base}, {lines}", "above 1", ratio))
+    return summary
+
+
+def write(folder, queries, levels=None):
+    """Files of a run and its judgements; levels: of the scores, or None for scores without ties.
+
+    Scores are eighths, so that single precision, which trec_eval uses, does not tie them.
+    """
+    rng = np.random.default_rng(0)
+    run, qrels = folder / f"{levels}.run", folder / f"{levels}.qrels"
+    with run.open("w") as lines, qrels.open("w") as judgements:
+        for query in range(queries):
+            documents = rng.permutation(5 * DEPTH)[: DEPTH + JUDGED] + 1_000_000
+            values = (
+                np.arange(DEPTH, 0, -1) if levels is None else np.sort(rng.integers(0, levels, DEPTH))[::-1]
+            )
+            lines.writelines(
+                f"{query + 100_000} Q0 document-{document} {rank} {value / 8:.6f} synthetic\n"
+                for rank, (document, value) in enumerate(zip(documents.tolist(), values.tolist()), start=1)
+            )
+            # Most judged documents are near the top, some are not retrieved.
+            places = np.minimum(rng.geometric(0.01, 4 * JUDGED), DEPTH + JUDGED) - 1
+            for place in list(dict.fromkeys(places.tolist()))[:JUDGED]:
+                relevance = int(rng.integers(0, 4))
+                judgements.write(f"{query + 100_000} 0 document-{documents[place]} {relevance}\n")
+            judgements.write(f"{query + 100_000} 0 document-{documents[-1]}x 1\n")
+    return run, qrels
+
+
+def from_files(files, libraries):
+    """Name -> function from the two files to {measure: mean}."""
+    run, qrels = files
+    competitors = {
+        FILES: lambda: _ours(run, qrels),
+        PYTHON: lambda: by_hand(read_run(run), read_qrels(qrels)),
+    }
+    if "pytrec_eval" in libraries:
+        library = libraries["pytrec_eval"]
+
+        def by_pytrec_eval():
+            with run.open() as lines, qrels.open() as judgements:
+                return pytrec_eval_means(library, library.parse_run(lines), library.parse_qrel(judgements))
+
+        competitors["pytrec_eval, files"] = by_pytrec_eval
+    if "ranx" in libraries:
+        library = libraries["ranx"]
+        competitors["ranx, files"] = lambda: ranx_means(
+            library,
+            library.Run.from_file(str(run), kind="trec"),
+            library.Qrels.from_file(str(qrels), kind="trec"),
+        )
+    return competitors
+
+
+def from_dictionaries(files, libraries):
+    """Name -> function from dictionaries that are there to {measure: mean}."""
+    run, qrels = read_run(files[0]), read_qrels(files[1])
+    competitors = {DICTIONARIES: lambda: _ours(run, qrels)}
+    if "pytrec_eval" in libraries:
+        library = libraries["pytrec_eval"]
+        competitors["pytrec_eval, dictionaries"] = lambda: pytrec_eval_means(library, run, qrels)
+    if "ranx" in libraries:
+        library = libraries["ranx"]
+        competitors["ranx, dictionaries"] = lambda: ranx_means(
+            library, library.Run(run), library.Qrels(qrels)
+        )
+        own = library.Run(run), library.Qrels(qrels)
+        competitors["ranx, its own Run and Qrels given"] = lambda: ranx_means(library, *own)
+    return competitors
+
+
+def _ours(run, qrels):
+    found = score_run(run, qrels, MEASURES).means
+    return {name: found[name] for name in MEASURES}
+
+
+def pytrec_eval_means(library, run, qrels):
+    """Means of pytrec_eval over the judged queries."""
+    evaluator = library.RelevanceEvaluator(qrels, {"map", "ndcg_cut.10", "recall.100"})
+    values = evaluator.evaluate(run)
+    names = {"ap": "map", "ndcg@10": "ndcg_cut_10", "recall@100": "recall_100"}
+    return {name: sum(one[theirs] for one in values.values()) / len(qrels) for name, theirs in names.items()}
+
+
+def ranx_means(library, run, qrels):
+    """Means of ranx; its "ndcg" has linear gains."""
+    found = library.evaluate(qrels, run, ["map", "ndcg@10", "recall@100"])
+    return {name: float(found[theirs]) for name, theirs in zip(MEASURES, ("map", "ndcg@10", "recall@100"))}
+
+
+def read_run(path):
+    """{query: {document: score}} of a TREC run."""
+    found = defaultdict(dict)
+    with path.open() as lines:
+        for line in lines:
+            query, _, document, _, score, _ = line.split()
+            found[query][document] = float(score)
+    return dict(found)
+
+
+def read_qrels(path):
+    """{query: {document: relevance}} of TREC judgements."""
+    found = defaultdict(dict)
+    with path.open() as lines:
+        for line in lines:
+            query, _, document, relevance = line.split()
+            found[query][document] = int(relevance)
+    return dict(found)
+
+
+def by_hand(run, qrels):
+    """Means by loops over sorted lists, as in many evaluation scripts."""
+    totals = dict.fromkeys(MEASURES, 0.0)
+    for query, judged in qrels.items():
+        scored = run.get(query, {})
+        ranking = sorted(scored, key=scored.get, reverse=True)
+        grades = [judged.get(document, 0) for document in ranking]
+        hits, total = 0, 0.0
+        for rank, grade in enumerate(grades, start=1):
+            if grade > 0:
+                hits += 1
+                total += hits / rank
+        relevant = sum(grade > 0 for grade in judged.values())
+        best = sorted((max(grade, 0) for grade in judged.values()), reverse=True)[:10]
+        ideal = sum(grade / math.log2(rank + 1) for rank, grade in enumerate(best, start=1))
+        gained = sum(max(grade, 0) / math.log2(rank + 1) for rank, grade in enumerate(grades[:10], start=1))
+        totals["ap"] += total / relevant if relevant else 0.0
+        totals["ndcg@10"] += gained / ideal if ideal else 0.0
+        totals["recall@100"] += sum(grade > 0 for grade in grades[:100]) / relevant if relevant else 0.0
+    return {name: total / len(qrels) for name, total in totals.items()}
+
+
+def check(competitors):
+    """Raise Disagreement unless all compute the same to 1e-9."""
+    expected = None
+    for name, call in competitors.items():
+        found = call()
+        expected = expected or found
+        for measure in MEASURES:
+            if not abs(found[measure] - expected[measure]) <= 1e-9:
+                raise Disagreement(f"{name}: {measure} is {found[measure]}, not {expected[measure]}")
+
+
+def printed(command):
+    """Run the command; what it printed, as a dictionary."""
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+    return json.loads(done.stdout)

@@ -1,0 +1,315 @@
+"""Runs and judgements: every measure against all orders of tied documents, every form of input, bad lines."""
+
+import csv
+import gzip
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+
+from tiebench import _tokens, score, score_array, score_run
+from tiebench.__main__ import main
+
+MEASURES = (
+    *("ap", "ap@1", "ap@3", "ap@9", "ndcg", "ndcg@2", "ndcg@4", "recall@2", "recall@9", "precision@3"),
+    *("precision@9", "success@1", "success@3", "r_precision", "reciprocal_rank", "reciprocal_rank@2"),
+)
+
+
+def plain(measure, ranking, judged, gains, normaliser, level):
+    """A measure of one ranking without ties, by its definition; judged: document -> relevance."""
+    name, _, cutoff = measure.partition("@")
+    cut = int(cutoff) if cutoff else len(ranking)
+    good = {document for document, relevance in judged.items() if relevance >= level}
+    ranks = [rank for rank, document in enumerate(ranking, start=1) if document in good]
+    hits = [rank for rank in ranks if rank <= cut]
+    if name == "ap":
+        total = sum((place + 1) / rank for place, rank in enumerate(hits))
+        kind = normaliser if cutoff else "relevant"
+        divisor = {"relevant": len(good), "min": min(cut, len(good)), "hits": len(hits)}[kind]
+        return total / divisor if divisor else 0.0
+    if name == "ndcg":
+        gain = {d: (r if gains == "linear" else 2**r - 1) for d, r in judged.items() if r > 0}
+        found = sum(gain.get(d, 0) / math.log2(rank + 1) for rank, d in enumerate(ranking[:cut], start=1))
+        best = sorted(gain.values(), reverse=True)[: cut if cutoff else None]
+        ideal = sum(value / math.log2(rank + 1) for rank, value in enumerate(best, start=1))
+        return found / ideal if ideal else 0.0
+    if name == "recall":
+        return len(hits) / len(good) if good else 0.0
+    if name == "precision":
+        return len(hits) / cut
+    if name == "success":
+        return float(bool(hits))
+    if name == "r_precision":
+        return sum(rank <= len(good) for rank in ranks) / len(good) if good else 0.0
+    return 1 / hits[0] if hits else 0.0
+
+
+def orders(scored):
+    """All rankings of {document: score}, best first, ties in every order."""
+    levels = [[d for d in scored if scored[d] == value] for value in sorted(set(scored.values()))[::-1]]
+    for chosen in itertools.product(*(itertools.permutations(level) for level in levels)):
+        yield list(itertools.chain(*chosen))
+
+
+def tied_run(seed):
+    """A small run with many ties, judgements that reach beyond it, queries missing on both sides."""
+    rng = np.random.default_rng(seed)
+    run, qrels = {}, {}
+    for query in range(int(rng.integers(1, 5))):
+        retrieved = rng.permutation(9)[: rng.integers(1, 6)]
+        run[f"q{query}"] = {f"document-{d}": float(rng.integers(0, 3)) for d in retrieved}
+        if query == 0 or rng.random() < 0.8:
+            judged = rng.permutation(9)[: rng.integers(1, 6)]
+            qrels[f"q{query}"] = {f"document-{d}": int(rng.integers(-1, 4)) for d in judged}
+    if rng.random() < 0.5:
+        qrels["absent"] = {"document-0": 1}
+    return run, qrels
+
+
+@pytest.mark.parametrize(
+    ("gains", "normaliser", "level"),
+    [("linear", "relevant", 1), ("exponential", "min", 2), ("linear", "hits", 1)],
+)
+def test_every_measure_is_the_mean_and_range_over_all_orders(gains, normaliser, level):
+    for seed in range(25):
+        run, qrels = tied_run(seed)
+        settings = {"gains": gains, "ap_at_normaliser": normaliser, "relevant_from": level}
+        found = score_run(run, qrels, MEASURES, **settings)
+        assert found.queries == list(qrels)
+        for measure in MEASURES:
+            for row, (query, judged) in enumerate(qrels.items()):
+                values = [
+                    plain(measure, ranking, judged, gains, normaliser, level)
+                    for ranking in orders(run.get(query, {}))
+                ]
+                expected = np.mean(values), min(values), max(values)
+                seen = [found.per_query[measure + ending][row] for ending in ("", "_min", "_max")]
+                assert seen == pytest.approx(expected, abs=1e-12), (seed, measure, query)
+        for name, values in found.per_query.items():
+            assert found.means[name] == pytest.approx(values.mean())
+
+
+def test_counts_say_what_was_averaged_and_what_is_tied():
+    run = {
+        "a": {"1": 2.0, "2": 2.0, "3": 1.0},  # a tie of a relevant and an irrelevant document
+        "b": {"1": 2.0, "2": 2.0, "3": 2.0},  # a tie of irrelevant ones
+        "unjudged": {"1": 1.0, "2": 1.0},
+    }
+    qrels = {"a": {"2": 1}, "b": {"4": 1}, "empty": {"1": 0}, "missing": {"1": 1}}
+    counts = {
+        "queries": 4,
+        "queries_without_relevant": 1,
+        "queries_missing": 2,
+        "queries_unjudged": 1,
+        "lines": 8,
+        "tied_lines": 5 / 6,
+        "queries_where_order_matters": 1 / 4,
+    }
+    means = score_run(run, qrels, ["ap"]).means
+    assert means == counts | {"ap": 0.75 / 4, "ap_min": 0.5 / 4, "ap_max": 1 / 4}
+    assert score_run(run, qrels, ["ap"], without_relevant="skip").means["ap"] == 0.75 / 3
+    skipped = score_run(run, qrels, ["ap"], missing="skip")
+    assert (skipped.means["ap"], skipped.queries) == (0.75 / 2, ["a", "b"])
+    with pytest.raises(ValueError, match="all queries are skipped"):
+        score_run({"b": {"1": 1.0}}, {"b": {"1": 0}}, without_relevant="skip")
+
+
+def test_scores_that_agree_in_single_precision_are_tied_if_asked_for():
+    run = {"q": {"a": 1.00000001, "b": 1.0}}
+    assert score_run(run, {"q": {"b": 1}}, ["ap"]).means["ap"] == 0.5
+    means = score_run(run, {"q": {"b": 1}}, ["ap"], float32=True).means
+    assert (means["ap_min"], means["ap"], means["ap_max"]) == (0.5, 0.75, 1.0)
+
+
+def test_distances_of_codes_score_as_the_codes_do():
+    """Two ways to the same numbers: joint histograms, and blocks of a matrix of scores."""
+    rng = np.random.default_rng(3)
+    query, database = rng.integers(0, 2, (9, 8)), rng.integers(0, 2, (300, 8))
+    labels = rng.random((309, 4)) < 0.3
+    labels[:9, 0] = labels[9, 0] = True
+    settings = {"ap_at_normaliser": "hits"}
+    expected = score(query, database, labels[:9], labels[9:], at=(7, 100), **settings).per_query
+    distances = (query[:, None] != database).sum(axis=2)
+    affinity = labels[:9].astype(int) @ labels[9:].T.astype(int)
+    measures = [f"{name}@{k}" for name in ("ap", "ndcg", "precision") for k in (7, 100)]
+    measures += ["ap", "ndcg"]
+    found = score_array(-distances, affinity, measures, gains="exponential", **settings).per_query
+    for name, values in found.items():
+        np.testing.assert_allclose(values, expected[name], rtol=1e-12)
+
+
+def written(folder, run, qrels):
+    """The run and its judgements as files: interleaved and unsorted lines, as no program writes them."""
+    lines = [
+        f"{query} Q0\t{document} 0  {value!r} tag\n"
+        for query, documents in run.items()
+        for document, value in documents.items()
+    ]
+    np.random.default_rng(0).shuffle(lines)
+    (folder / "run.txt").write_text("\n".join(lines).replace("\n\n", "\n") + "\n\n")
+    judged = [(q, d, r) for q, documents in qrels.items() for d, r in documents.items()]
+    (folder / "qrels.txt").write_text("".join(f"{q} 0 {d} {r}\r\n" for q, d, r in judged))
+    header = "query-id\tcorpus-id\tscore\n"
+    (folder / "qrels.tsv").write_text(header + "".join(f"{q}\t{d}\t{r}\n" for q, d, r in judged))
+    for name in ("run.txt", "qrels.tsv"):
+        (folder / f"{name}.gz").write_bytes(gzip.compress((folder / name).read_bytes()))
+
+
+def varied_run():
+    """Ids of many lengths, of which some begin alike, with letters beyond ASCII; scores in many notations."""
+    rng = np.random.default_rng(5)
+    ids = [f"{'http://example.org/' * (i % 3)}é{i}" for i in range(40)]
+    values = [0.1, 1e-7, -3.0, 12345678.123456789, 5e22, 0.1, 2.5]
+    run, qrels = {}, {}
+    for query in ids[:20]:
+        chosen = rng.permutation(40)[:15]
+        run[query] = {ids[d]: values[rng.integers(len(values))] for d in chosen}
+        qrels[query] = {ids[d]: int(rng.integers(0, 3)) for d in rng.permutation(40)[:12]}
+    return run, qrels
+
+
+def test_files_dictionaries_and_lists_of_ids_score_the_same(tmp_path, monkeypatch, capsys):
+    run, qrels = varied_run()
+    written(tmp_path, run, qrels)
+    expected = score_run(run, qrels, MEASURES)
+    for first, second in (("run.txt", "qrels.txt"), ("run.txt.gz", "qrels.tsv.gz"), ("run.txt", "qrels.tsv")):
+        found = score_run(tmp_path / first, str(tmp_path / second), MEASURES)
+        assert found.means == expected.means and found.queries == expected.queries
+    assert score_run(tmp_path / "run.txt", qrels, MEASURES).means == expected.means
+    pairs = [(q, d, v) for q, some in run.items() for d, v in some.items()]
+    judged = [(q, d, v) for q, some in qrels.items() for d, v in some.items()]
+    names = ("query", "document", "score", "judged_query", "judged_document", "relevance")
+    arrays = dict(zip(names, (np.array(part) for part in (*zip(*pairs), *zip(*judged)))))
+    np.savez(tmp_path / "lists.npz", **arrays)
+    assert main(["score-run", str(tmp_path / "lists.npz"), "--measures", ",".join(MEASURES)]) == 0
+    assert json.loads(capsys.readouterr().out) == expected.means
+    # A hash under which all documents of a length are equal must not change a thing.
+    hashes = _tokens.hashes
+    monkeypatch.setattr(
+        _tokens, "hashes", lambda t, seed: hashes(t, seed) if seed > 1 else t.length.astype(np.uint64)
+    )
+    monkeypatch.setattr(_tokens, "_BLOCK", 100)
+    assert score_run(tmp_path / "run.txt", tmp_path / "qrels.tsv", MEASURES).means == expected.means
+
+
+def test_the_command_prints_and_writes_what_the_function_returns(tmp_path, capsys):
+    run, qrels = varied_run()
+    written(tmp_path, run, qrels)
+    files = [str(tmp_path / name) for name in ("run.txt", "qrels.txt")]
+    options = ["--measures", "ap@5, ndcg@5", "--gains", "exponential", "--ap-at-normaliser", "min"]
+    options += ["--relevant-from", "2", "--per-query", str(tmp_path / "out.csv")]
+    assert main(["score-run", *files, *options]) == 0
+    settings = {"gains": "exponential", "ap_at_normaliser": "min", "relevant_from": 2}
+    expected = score_run(run, qrels, ["ap@5", "ndcg@5"], **settings)
+    assert json.loads(capsys.readouterr().out) == expected.means
+    with (tmp_path / "out.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["query"] for row in rows] == expected.queries
+    for name, values in expected.per_query.items():
+        assert [float(row[name]) for row in rows] == values.tolist()
+    scores, relevance = np.random.default_rng(0).integers(0, 4, (2, 5, 30))
+    np.savez(tmp_path / "dense.npz", scores=scores.astype(np.float16), relevance=relevance)
+    assert main(["score-run", str(tmp_path / "dense.npz"), "--measures", "ap,ndcg"]) == 0
+    assert json.loads(capsys.readouterr().out) == score_array(scores, relevance, ["ap", "ndcg"]).means
+
+
+GOOD_RUN, GOOD_QRELS = "1 Q0 a 1 2.5 t\n1 Q0 b 2 2.5 t\n", "1 0 a 1\n"
+
+
+@pytest.mark.parametrize(
+    ("run", "qrels", "message"),
+    [
+        ("1 Q0 a 1 2.5 t\n\n1 Q0 b 2 2.5\n", GOOD_QRELS, "run.txt: line 3: 5 columns where 6 are expected"),
+        ("1 Q0 a 1 t\n1 Q0 b 2 2.5 t x\n", GOOD_QRELS, "run.txt: line 1: 5 columns where 6 are expected"),
+        ("1 Q0 a 1 2.5 t\n1 Q0 b 2 2,5 t\n", GOOD_QRELS, "line 2: the score is not a number: '2,5'"),
+        ("1 Q0 a 1 nan t\n", GOOD_QRELS, "run.txt: line 1: the score is not a number: 'nan'"),
+        (f"1 Q0 a 1 {'x' * 99} t\n", GOOD_QRELS, "line 1: the score is not a number: 'xxx"),
+        (GOOD_RUN + "1 Q0 a 3 1 t\n", GOOD_QRELS, "line 3: document 'a' is retrieved twice for query '1'"),
+        ("", GOOD_QRELS, "run.txt: no lines"),
+        ("2 Q0 a 1 2.5 t\n", GOOD_QRELS, "none of its queries (its first is '2') is judged in"),
+        (GOOD_RUN, "1 0 a 1\n1 0 a 2\n", "qrels.txt: line 2: document 'a' is judged twice for query '1'"),
+        (GOOD_RUN, "1 0 a 0.5\n", "qrels.txt: line 1: the relevance is not an integer: '0.5'"),
+        (GOOD_RUN, "1 0 a 1\n1 a 1\n", "qrels.txt: line 2: 3 columns where 4 are expected"),
+        (GOOD_RUN, "\n1 a\n", "qrels.txt: line 2: 2 columns where judgements have 4"),
+        (GOOD_RUN, "query-id\tcorpus-id\tscore\n", "qrels.txt: no lines"),
+        (GOOD_RUN, "", "qrels.txt: no lines"),
+    ],
+)
+def test_a_malformed_line_ends_in_one_line_with_its_number(tmp_path, capsys, run, qrels, message):
+    (tmp_path / "run.txt").write_text(run)
+    (tmp_path / "qrels.txt").write_text(qrels)
+    assert main(["score-run", str(tmp_path / "run.txt"), str(tmp_path / "qrels.txt")]) == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("measure", "message"),
+    [
+        ("map", "it is called 'ap' here"),
+        ("MRR@10", "it is called 'reciprocal_rank@10' here"),
+        ("ndcg_cut_10", "it is called 'ndcg@10' here"),
+        ("P_5", "it is called 'precision@5' here"),
+        ("Rprec", "it is called 'r_precision' here"),
+        ("ndgc@10", "did you mean 'ndcg@K'"),
+        ("recall@0", "K must be a positive integer, as in 'recall@10'"),
+        ("ap@K", "K must be a positive integer, as in 'ap@10'"),
+        ("recall", "it is called 'recall@K' here"),
+    ],
+)
+def test_an_unknown_measure_is_told_what_it_is_called(measure, message):
+    with pytest.raises(ValueError) as caught:
+        score_run({"q": {"a": 1.0}}, {"q": {"a": 1}}, [measure])
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: score_run({"q": {"a": np.nan}}, {"q": {"a": 1}}),
+            "run: query 'q': the score is not a number",
+        ),
+        (lambda: score_run({"q": {"a": "x"}}, {"q": {"a": 1}}), "run: every value must be a number"),
+        (lambda: score_run({"q": [1.0]}, {"q": {"a": 1}}), "query 'q' must map documents to numbers"),
+        (lambda: score_run({"q": {"a": 1}}, {"q": {"a": 1.5}}), "qrels: query 'q': the relevance is not an"),
+        (lambda: score_run({"q": {"a": 1}}, {"q": {"a": 1}}, "ap"), "measures must be a list of names"),
+        (lambda: score_run({"q": {"a": 1}}, {"q": {"a": 1}}, gains="cubic"), "gains must be one of linear"),
+        (lambda: score_run({"q": {"a": 1}}, {"q": {"a": 1}}, relevant_from=0), "relevant_from must be a pos"),
+        (
+            lambda: score_run({"q": {"a": 1}}, {"q": {"a": 2000}}, ["ndcg"], gains="exponential"),
+            "use linear gains",
+        ),
+        (lambda: score_array(np.ones((2, 3)), np.ones((2, 4), int)), "must be matrices"),
+        (lambda: score_array([[0.5, np.nan]], [[1, 0]]), "NaN, as the one of query 0 and item 1"),
+        (lambda: score_array([[0.5, 1.0]], [[1.0, 0.5]]), "relevance must be integers"),
+    ],
+)
+def test_values_that_cannot_be_scored_are_refused_in_one_line(call, message):
+    with pytest.raises(ValueError) as caught:
+        call()
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_wrong_arguments_of_the_command_are_refused(tmp_path, capsys):
+    np.savez(tmp_path / "other.npz", scores=np.ones((2, 2)))
+    (tmp_path / "cut.gz").write_bytes(gzip.compress(GOOD_RUN.encode())[:-9])
+    (tmp_path / "qrels.txt").write_text(GOOD_QRELS)
+    for arguments, message in (
+        (["other.npz"], "it must hold scores and relevance, or query, document"),
+        (["cut.gz", "qrels.txt"], "cut.gz: not a whole gzip file"),
+        (["absent.txt", "qrels.txt"], "No such file"),
+    ):
+        assert main(["score-run", *(str(tmp_path / name) for name in arguments)]) == 1
+        error = capsys.readouterr().err
+        assert message in error and error.count("\n") == 1
+    for arguments, message in ((["run.txt"], "required: QRELS"), (["a.npz", "b.txt"], "give one file")):
+        with pytest.raises(SystemExit):
+            main(["score-run", *arguments])
+        assert message in capsys.readouterr().err.splitlines()[-1]

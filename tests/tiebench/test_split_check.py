@@ -1,0 +1,222 @@
+"""The check of splits: lists with faults put in, counted by hand; equal contents; published lists."""
+
+import hashlib
+import json
+import os
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from datasets.splits import Split
+from tiebench import split_check
+from tiebench.__main__ import main
+
+CLASSES = 4
+
+
+def line(name, *classes):
+    return f"{name} {' '.join('1' if c in classes else '0' for c in range(CLASSES))}\n"
+
+
+def lists(folder, **texts):
+    for name, text in texts.items():
+        (folder / f"{name}.txt").write_text(text)
+    return folder
+
+
+def faulty(folder):
+    """Two queries of five in the database, one of them in the training set too; all other kinds of faults."""
+    query = [
+        line("a/1.jpg", 0),
+        line("a/2.jpg", 1),
+        line("a/3.jpg", 3),
+        line("a/4.jpg"),
+        line("a/5.jpg", 0, 1),
+    ]
+    database = [line("./a/1.jpg", 0), line("b/1.jpg", 0, 2), line("b/2.jpg", 1), line("a\\2.jpg", 2)]
+    training = [line("b/1.jpg", 0, 2), line("a/2.jpg", 1), line("c/1.jpg", 0), line("c/1.jpg", 0)]
+    parts = {"database0": "".join(database[:2]), "database1": "\n" + "".join(database[2:])}
+    return lists(folder, test="".join(query), train="".join(training), **parts)
+
+
+EXPECTED = {
+    "sizes": {"query": 5, "database": 4, "training": 4},
+    "duplicates": {"query": 0, "database": 0, "training": 1},
+    "overlaps": {"query_in_database": 2, "query_in_training": 1, "training_in_database": 2},
+    "same_content": None,
+    "labels": {
+        "classes": {"query": 3, "database": 3, "training": 3},
+        "without_labels": {"query": 1, "database": 0, "training": 0},
+        "contradicting": 1,
+        "missing_classes": {"query": [2], "database": [3], "training": [3]},
+        # Shares of labels: queries 2 2 0 1 of 5, database 2 1 2 0 of 5, training 3 1 1 0 of 5.
+        "distance": {"query": pytest.approx(0.4), "training": pytest.approx(0.2)},
+        "queries_without_relevant": 2,  # the one of class 3, and the one without labels
+    },
+    "examples": {
+        "duplicates.training": ["c/1.jpg"],
+        "query_in_database": ["a/1.jpg", "a/2.jpg"],
+        "query_in_training": ["a/2.jpg"],
+        "training_in_database": ["b/1.jpg", "a/2.jpg"],
+        "without_labels.query": ["a/4.jpg"],
+        "contradicting": ["a/2.jpg"],
+    },
+    "leaks": [
+        "2 of 5 queries are in the database, the first is 'a/1.jpg'",
+        "1 of 5 queries are in the training set, the first is 'a/2.jpg'",
+    ],
+}
+
+
+def test_every_fault_that_was_put_in_is_counted(tmp_path, capsys):
+    faulty(tmp_path)
+    with zipfile.ZipFile(tmp_path / "lists.zip", "w") as archive:
+        for file in tmp_path.glob("*.txt"):
+            archive.write(file, f"data/{file.name}")
+    named = ["--query", "test.txt", "--training", "train.txt", "--database", "database0.txt", "database1.txt"]
+    named = [word if word.startswith("-") else str(tmp_path / word) for word in named]
+    for sources in ([str(tmp_path)], [str(tmp_path / "lists.zip")], named):
+        assert main(["check-split", *sources]) == 1
+        printed = capsys.readouterr()
+        assert json.loads(printed.out) == EXPECTED
+        assert printed.err.splitlines() == [f"leak: {leak}" for leak in EXPECTED["leaks"]]
+
+
+def test_the_text_says_what_the_numbers_say(tmp_path, capsys):
+    assert main(["check-split", str(faulty(tmp_path)), "--text"]) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "5 queries, 4 database items, 4 training items",
+        "by name: 2 queries in the database, 1 queries in the training set, 2 training items in the "
+        "database; duplicates: 0 in the query set, 0 in the database, 1 in the training set",
+        "classes: 3 in the query set, 3 in the database, 3 in the training set",
+        "classes missing in the query set: 2",
+        "classes missing in the database: 3",
+        "classes missing in the training set: 3",
+        "without labels: 1 queries",
+        "items of one name with different labels: 1",
+        "queries without a relevant database item: 2",
+        "distance of label distributions to the database's: queries 0.400, training items 0.200",
+        *(f"leak: {leak}" for leak in EXPECTED["leaks"]),
+    ]
+
+
+def test_equal_images_are_found_under_other_names(tmp_path, capsys):
+    folder = lists(
+        tmp_path,
+        query="root/1.jpg 0\nroot/2.jpg 1\nroot/absent.jpg 1\n",
+        database="other/3.jpg 0\nother/4.jpg 1\nother/5.jpg 1\n",
+    )
+    for name, content in (("1.jpg", b"x"), ("2.jpg", b"y"), ("other/3.jpg", b"y"), ("other/4.jpg", b"z")):
+        (tmp_path / "images" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "images" / name).write_bytes(content)
+    (tmp_path / "images" / "5.jpg").write_bytes(b"z")
+    assert main(["check-split", str(folder)]) == 0
+    assert json.loads(capsys.readouterr().out)["leaks"] == []
+    assert main(["check-split", str(folder), "--images", str(tmp_path / "images")]) == 1
+    report = json.loads(capsys.readouterr().out)
+    assert report["same_content"] == {
+        "duplicates": {"query": 0, "database": 1},
+        "overlaps": {"query_in_database": 1},
+        "not_found": {"query": 1, "database": 0},
+    }
+    assert report["leaks"] == [
+        "1 of 3 queries are in the database with the same content, the first is 'root/2.jpg'"
+    ]
+    assert main(["check-split", str(folder), "--images", str(tmp_path / "images" / "other" / "..")]) == 1
+
+
+def test_lists_that_name_folders_differently_are_compared_by_file_name(tmp_path, capsys):
+    folder = lists(tmp_path, test="/home/one/n01/1.jpg 0\n", database="data/n01/1.jpg 0\ndata/2.jpg 0\n")
+    assert main(["check-split", str(folder)]) == 0
+    capsys.readouterr()
+    assert main(["check-split", str(folder), "--by-file-name"]) == 1
+    assert json.loads(capsys.readouterr().out)["overlaps"] == {"query_in_database": 1}
+
+
+def test_row_numbers_are_checked_and_equal_rows_found(tmp_path, capsys):
+    """A saved split of a protocol is clean; then a row of its items is made equal to another."""
+    rng = np.random.default_rng(0)
+    order = rng.permutation(60)
+    Split(order[:10], order[10:50], order[20:30]).save(tmp_path / "split.npz")
+    items, labels = rng.random((60, 3)), rng.integers(0, 3, 60)
+    np.save(tmp_path / "items.npy", items)
+    np.save(tmp_path / "labels.npy", labels)
+    beside = ["--items", str(tmp_path / "items.npy"), "--labels", str(tmp_path / "labels.npy")]
+    assert main(["check-split", str(tmp_path / "split.npz"), *beside]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["overlaps"] == {"query_in_database": 0, "query_in_training": 0, "training_in_database": 10}
+    assert report["same_content"]["overlaps"] == report["overlaps"]
+    assert report["labels"]["queries_without_relevant"] == 0
+    items[order[3]] = items[order[45]]
+    multi_hot = np.eye(3, dtype=int)[labels]
+    arrays = {"query": order[:10], "database": order[10:50], "items": items, "labels": multi_hot}
+    np.savez(tmp_path / "whole.npz", **arrays)
+    assert main(["check-split", str(tmp_path / "whole.npz")]) == 1
+    again = json.loads(capsys.readouterr().out)
+    assert again["same_content"]["overlaps"] == {"query_in_database": 1}
+    assert again["labels"]["distance"]["query"] == report["labels"]["distance"]["query"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "arguments", "message"),
+    [
+        (
+            {"test": "a 0 1\n", "database": "b 0 2\n"},
+            [],
+            "database.txt: line 1: several labels must be a vector",
+        ),
+        ({"test": "a x\n", "database": "b 0\n"}, [], "test.txt: line 1: after the path there must be labels"),
+        ({"test": "\n", "database": "b 0\n"}, [], "test.txt: no lines"),
+        ({"database": "b 0\n"}, [], "a split has query and database or training, not database"),
+        ({"other": "b 0\n"}, [], "a split has query and database or training, not nothing"),
+        ({"test": "a 0\n", "database": "b 0\n"}, ["--images", "absent"], "none of the 2 images is there"),
+    ],
+)
+def test_lists_that_cannot_be_read_are_refused_in_one_line(tmp_path, capsys, texts, arguments, message):
+    assert main(["check-split", str(lists(tmp_path, **texts)), *arguments]) == 1
+    printed = capsys.readouterr()
+    assert message in printed.err and printed.err.count("\n") == 1 and printed.out == ""
+
+
+def test_a_list_of_unknown_kind_is_refused_and_wrong_arguments_too(tmp_path, capsys):
+    (tmp_path / "list.txt").write_text("a 0\n")
+    assert main(["check-split", str(tmp_path / "list.txt")]) == 1
+    assert "give it as --query, --database or --training" in capsys.readouterr().err
+    np.savez(tmp_path / "rows.npz", query=np.array([0, 7]), database=np.array([1]), labels=np.zeros(5, int))
+    assert main(["check-split", str(tmp_path / "rows.npz")]) == 1
+    assert "query has row numbers outside of the 5 rows of labels" in capsys.readouterr().err
+    for arguments, message in (
+        ([], "SOURCE"),
+        (["a.npz", "b.txt"], "a whole split"),
+        (["a", "--items", "b"], "belong"),
+    ):
+        with pytest.raises(SystemExit):
+            main(["check-split", *arguments])
+        assert message in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_labels_of_another_length_are_refused():
+    parts = {"query": split_check.Part(["a"], [(1,), (2,)]), "training": split_check.Part(["b"])}
+    with pytest.raises(ValueError, match="query has 1 items but 2 labels"):
+        split_check.check(parts)
+
+
+def test_the_published_lists_of_imagenet100_are_clean(capsys):
+    """HashNet's lists: 5,000 queries, 128,503 database images, 13,000 of them for training, 130 a class."""
+    lists = Path(os.environ.get("TIEBENCH_RESOURCES") or "", "imagenet100", "labels.zip")
+    if not lists.is_file():
+        pytest.skip("TIEBENCH_RESOURCES has no imagenet100/labels.zip")
+    assert main(["check-split", str(lists)]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["sizes"] == {"query": 5000, "database": 128503, "training": 13000}
+    assert report["overlaps"] == {
+        "query_in_database": 0,
+        "query_in_training": 0,
+        "training_in_database": 13000,
+    }
+    assert set(report["labels"]["classes"].values()) == {100}
+    with zipfile.ZipFile(lists) as archive:
+        text = archive.read("train.txt")
+    assert len({hashlib.sha256(one).digest() for one in text.splitlines()}) == 13000
