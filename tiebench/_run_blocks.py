@@ -85,6 +85,8 @@ def match(run: Entries, judged: Entries) -> Matched:
         raise ValueError(f"{run.source}: none of its queries{theirs} is judged in {judged.source}{ours}")
     query = renamed[run.query]
     lines = np.flatnonzero(query >= 0)
+    if not len(lines):
+        raise ValueError(f"{run.source}: no document is retrieved for a judged query")
     for seed in range(10):
         try:
             relevance = _relevance(run, judged, query, lines, seed)

@@ -21,6 +21,7 @@ from tiebench._run_blocks import Blocks
 from tiebench.messages import did_you_mean
 
 UNRETRIEVED = ("zero", "skip")
+LISTS = ("query", "document", "score", "judged_query", "judged_document", "relevance")
 DEFAULT_MEASURES = ("ap", "ndcg@10", "recall@100")
 File = str | PathLike[str]
 
@@ -180,9 +181,12 @@ def score_lists(
     """
     wanted = _resolved(measures)
     settings = _checked(gains, ap_at_normaliser, relevant_from, missing, without_relevant, float32)
+    lacking = [name for name in LISTS if name not in lists]
+    if lacking:
+        raise ValueError(f"{source}: there is no {', '.join(lacking)}")
     retrieved, judged = (
         _run_entries.from_arrays(source, *(np.asarray(lists[name]) for name in names))
-        for names in (("query", "document", "score"), ("judged_query", "judged_document", "relevance"))
+        for names in (LISTS[:3], LISTS[3:])
     )
     _run_entries.check_scores(retrieved, 2)
     _run_entries.check_relevance(judged, 2)

@@ -11,6 +11,7 @@ import pytest
 
 from tiebench import _tokens, score, score_array, score_run
 from tiebench.__main__ import main
+from tiebench.runs import LISTS, score_lists
 
 MEASURES = (
     *("ap", "ap@1", "ap@3", "ap@9", "ndcg", "ndcg@2", "ndcg@4", "recall@2", "recall@9", "precision@3"),
@@ -181,8 +182,7 @@ def test_files_dictionaries_and_lists_of_ids_score_the_same(tmp_path, monkeypatc
     assert score_run(tmp_path / "run.txt", qrels, MEASURES).means == expected.means
     pairs = [(q, d, v) for q, some in run.items() for d, v in some.items()]
     judged = [(q, d, v) for q, some in qrels.items() for d, v in some.items()]
-    names = ("query", "document", "score", "judged_query", "judged_document", "relevance")
-    arrays = dict(zip(names, (np.array(part) for part in (*zip(*pairs), *zip(*judged)))))
+    arrays = dict(zip(LISTS, (np.array(part) for part in (*zip(*pairs), *zip(*judged)))))
     np.savez(tmp_path / "lists.npz", **arrays)
     assert main(["score-run", str(tmp_path / "lists.npz"), "--measures", ",".join(MEASURES)]) == 0
     assert json.loads(capsys.readouterr().out) == expected.means
@@ -285,6 +285,10 @@ def test_an_unknown_measure_is_told_what_it_is_called(measure, message):
             lambda: score_run({"q": {"a": 1}}, {"q": {"a": 2000}}, ["ndcg"], gains="exponential"),
             "use linear gains",
         ),
+        (lambda: score_run({"q": {}}, {"q": {"a": 1}}), "run: no document is retrieved for a judged query"),
+        (lambda: score_lists({"query": np.ones(2)}), "arrays: there is no document, score, judged_query"),
+        (lambda: score_lists(dict.fromkeys(LISTS, np.ones(2))), "arrays: ids must be integers or strings"),
+        (lambda: score_lists(dict.fromkeys(LISTS, np.ones((2, 2), int))), "must be (m,) each"),
         (lambda: score_array(np.ones((2, 3)), np.ones((2, 4), int)), "must be matrices"),
         (lambda: score_array([[0.5, np.nan]], [[1, 0]]), "NaN, as the one of query 0 and item 1"),
         (lambda: score_array([[0.5, 1.0]], [[1.0, 0.5]]), "relevance must be integers"),

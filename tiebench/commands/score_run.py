@@ -30,7 +30,6 @@ measures: ap, ap@K, ndcg, ndcg@K, recall@K, precision@K, success@K, r_precision,
           reciprocal_rank@K, with a number for K
 """
 _DENSE = ("scores", "relevance")
-_SPARSE = ("query", "document", "score", "judged_query", "judged_document", "relevance")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -95,15 +94,15 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     if Path(options.run).suffix == ".npz":
         if options.qrels is not None:
             parser.error("an .npz file holds the judgements too: give one file")
-        arrays = files.read_npz(options.run, {*_DENSE, *_SPARSE})
+        arrays = files.read_npz(options.run, {*_DENSE, *runs.LISTS})
         try:
-            if all(name in arrays for name in _SPARSE):
+            if all(name in arrays for name in runs.LISTS):
                 scores = runs.score_lists(arrays, measures, missing=options.missing, **settings)
             elif all(name in arrays for name in _DENSE):
                 scores = runs.score_array(arrays["scores"], arrays["relevance"], measures, **settings)
             else:
                 raise ValueError(
-                    f"it must hold {' and '.join(_DENSE)}, or {', '.join(_SPARSE)}; it holds "
+                    f"it must hold {' and '.join(_DENSE)}, or {', '.join(runs.LISTS)}; it holds "
                     f"{', '.join(arrays) or 'none of them'}"
                 )
         except ValueError as error:
