@@ -99,20 +99,18 @@ def from_files(files, libraries):
         FILES: lambda: _ours(run, qrels),
         PYTHON: lambda: by_hand(read_run(run), read_qrels(qrels)),
     }
-    if "pytrec_eval" in libraries:
-        library = libraries["pytrec_eval"]
+    if trec := libraries.get("pytrec_eval"):
 
         def by_pytrec_eval():
             with run.open() as lines, qrels.open() as judgements:
-                return pytrec_eval_means(library, library.parse_run(lines), library.parse_qrel(judgements))
+                return pytrec_eval_means(trec, trec.parse_run(lines), trec.parse_qrel(judgements))
 
         competitors["pytrec_eval, files"] = by_pytrec_eval
-    if "ranx" in libraries:
-        library = libraries["ranx"]
+    if ranx := libraries.get("ranx"):
         competitors["ranx, files"] = lambda: ranx_means(
-            library,
-            library.Run.from_file(str(run), kind="trec"),
-            library.Qrels.from_file(str(qrels), kind="trec"),
+            ranx,
+            ranx.Run.from_file(str(run), kind="trec"),
+            ranx.Qrels.from_file(str(qrels), kind="trec"),
         )
     return competitors
 
@@ -121,16 +119,12 @@ def from_dictionaries(files, libraries):
     """Name -> function from dictionaries that are there to {measure: mean}."""
     run, qrels = read_run(files[0]), read_qrels(files[1])
     competitors = {DICTIONARIES: lambda: _ours(run, qrels)}
-    if "pytrec_eval" in libraries:
-        library = libraries["pytrec_eval"]
-        competitors["pytrec_eval, dictionaries"] = lambda: pytrec_eval_means(library, run, qrels)
-    if "ranx" in libraries:
-        library = libraries["ranx"]
-        competitors["ranx, dictionaries"] = lambda: ranx_means(
-            library, library.Run(run), library.Qrels(qrels)
-        )
-        own = library.Run(run), library.Qrels(qrels)
-        competitors["ranx, its own Run and Qrels given"] = lambda: ranx_means(library, *own)
+    if trec := libraries.get("pytrec_eval"):
+        competitors["pytrec_eval, dictionaries"] = lambda: pytrec_eval_means(trec, run, qrels)
+    if ranx := libraries.get("ranx"):
+        own = ranx.Run(run), ranx.Qrels(qrels)
+        competitors["ranx, dictionaries"] = lambda: ranx_means(ranx, ranx.Run(run), ranx.Qrels(qrels))
+        competitors["ranx, its own Run and Qrels given"] = lambda: ranx_means(ranx, *own)
     return competitors
 
 
