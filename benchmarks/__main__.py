@@ -9,6 +9,7 @@ from pathlib import Path
 BENCHMARKS = {
     "evaluation": "codes to scores, compared with published libraries, compiled code and the machine's "
     "limits",
+    "metrics": "each metric: its share of the time of a score",
     "losses": "training losses with their gradient, compared with plain autograd and the paper's formulation",
     "methods": "the most expensive training step of each method, compared with its usual implementation",
     "encoding": "items to codes, compared with a matrix product and scikit-learn; images to features",

@@ -203,7 +203,7 @@ def _definition(metric: str) -> dict:
         "description": entry.description.format(value),
         "source": entry.source,
         "has_range": entry.has_range,
-        "without_relevant": f"{entry.without_relevant:g}",
+        "without_relevant": None if entry.without_relevant is None else f"{entry.without_relevant:g}",
     }
 
 

@@ -12,6 +12,8 @@
 * `tiebench.prefixes`: several prefixes of one code, in one pass;
 * `tiebench.rescoring`: asymmetric rankings, and rescoring of the nearest codes, exact under ties;
 * `tiebench.split_check`: queries that are met again, and other faults of a split;
+* `tiebench.radius`: metrics of everything within a Hamming radius;
+* `tiebench.lookup_cost`: buckets and candidates of a lookup in hash tables;
 * `tiebench.parts`: databases too large for one process;
 * `tiebench.on_device`: histograms of codes on a GPU (needs torch).
 
@@ -24,15 +26,15 @@ from typing import Any
 from tiebench._version import __version__
 
 _MODULES = (
-    *("exact", "hamming", "inputs", "metrics", "on_device", "parts"),
-    *("prefixes", "relaxed", "rescoring", "runs", "scoring", "split_check", "ties", "training"),
+    *("exact", "hamming", "inputs", "lookup", "metrics", "on_device", "parts", "prefixes", "radius"),
+    *("relaxed", "rescoring", "runs", "scoring", "split_check", "ties", "training"),
 )
-_FUNCTIONS = {"Scores": "scoring", "score": "scoring"}
+_FUNCTIONS = {"Scores": "scoring", "lookup_cost": "lookup", "score": "scoring"}
 _FUNCTIONS |= dict.fromkeys(("RunScores", "score_array", "score_run"), "runs")
 
-__all__ = ["RunScores", "Scores", "__version__", "exact", "hamming", "metrics", "on_device", "parts",
-           "prefixes", "relaxed", "rescoring", "runs", "score", "score_array", "score_run", "scoring",
-           "split_check", "ties", "training"]  # fmt: skip
+__all__ = ["RunScores", "Scores", "__version__", "exact", "hamming", "lookup", "lookup_cost", "metrics",
+           "on_device", "parts", "prefixes", "radius", "relaxed", "rescoring", "runs", "score",
+           "score_array", "score_run", "scoring", "split_check", "ties", "training"]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -1,10 +1,12 @@
 from tiebench import exact as exact
 from tiebench import hamming as hamming
 from tiebench import inputs as inputs
+from tiebench import lookup as lookup
 from tiebench import metrics as metrics
 from tiebench import on_device as on_device
 from tiebench import parts as parts
 from tiebench import prefixes as prefixes
+from tiebench import radius as radius
 from tiebench import relaxed as relaxed
 from tiebench import rescoring as rescoring
 from tiebench import runs as runs
@@ -13,6 +15,7 @@ from tiebench import split_check as split_check
 from tiebench import ties as ties
 from tiebench import training as training
 from tiebench._version import __version__ as __version__
+from tiebench.lookup import lookup_cost as lookup_cost
 from tiebench.runs import RunScores as RunScores
 from tiebench.runs import score_array as score_array
 from tiebench.runs import score_run as score_run
@@ -25,10 +28,13 @@ __all__ = [
     "__version__",
     "exact",
     "hamming",
+    "lookup",
+    "lookup_cost",
     "metrics",
     "on_device",
     "parts",
     "prefixes",
+    "radius",
     "relaxed",
     "rescoring",
     "runs",

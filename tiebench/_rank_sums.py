@@ -1,7 +1,6 @@
 """Sums over ranks, f(1) + … + f(r), for r up to a billion and more: what the ranks of a tie add up to."""
 
 from collections.abc import Callable
-from functools import lru_cache
 
 import numpy as np
 
@@ -30,7 +29,9 @@ class RankSums:
 
     def at(self, ranks: np.ndarray) -> np.ndarray:
         """Sums of f(1..r) for each r of an integer array, longdouble of its shape; 0 for r = 0."""
-        sums = self._table[np.minimum(ranks, len(self._table) - 1)]
+        if len(self._table) <= _TABLED:  # all ranks are tabled
+            return self._table[ranks]
+        sums = self._table[np.minimum(ranks, _TABLED)]
         far = ranks > _TABLED
         if np.any(far):
             beyond = ranks[far]
@@ -52,14 +53,23 @@ class RankSums:
         return integral + edges + (self._derivative(end) - self._derivative(begin)) / 12
 
 
-@lru_cache(maxsize=4)
 def harmonic(items: int) -> RankSums:
-    """Sums of 1/t."""
-    return RankSums(lambda t: 1 / t, lambda t: -1 / t**2, items)
+    """Sums of 1/t, for ranks up to `items` at least."""
+    return _kept("harmonic", items, lambda t: 1 / t, lambda t: -1 / t**2)
 
 
-@lru_cache(maxsize=4)
 def discounts(items: int) -> RankSums:
-    """Sums of 1/log2(t + 1), the discounts of DCG."""
+    """Sums of 1/log2(t + 1), the discounts of DCG, for ranks up to `items` at least."""
     two = np.log(np.longdouble(2))
-    return RankSums(lambda t: two / np.log1p(t), lambda t: -two / ((1 + t) * np.log1p(t) ** 2), items)
+    return _kept(
+        "discounts", items, lambda t: two / np.log1p(t), lambda t: -two / ((1 + t) * np.log1p(t) ** 2)
+    )
+
+
+_longest: dict[str, tuple[int, RankSums]] = {}  # what is asked for most grows rarely: one of each is enough
+
+
+def _kept(name, items, f, derivative):
+    if name not in _longest or _longest[name][0] < items:
+        _longest[name] = items, RankSums(f, derivative, items)
+    return _longest[name][1]

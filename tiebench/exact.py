@@ -62,17 +62,32 @@ def dcg(histograms: "JointHistograms", at: int | None = None, gain: Gain = expon
     Returns TieRange of (Q,) arrays. Raises ValueError for K < 1 or negative gains.
     """
     counts, gains = _by_gain(histograms.counts, histograms.levels, gain)
-    queries, levels, distances = counts.shape
-    tied = histograms.ties.items
-    mean_gain = divide(np.tensordot(counts, gains, axes=([1], [0])), tied)
-    by_distance = counts.transpose(0, 2, 1)  # (Q, b + 1, V): inside a tie, level after level
-    ascending = by_distance.reshape(queries, distances * levels)
-    descending = by_distance[:, :, ::-1].reshape(queries, distances * levels)
+    mean_gain = divide(np.tensordot(counts, gains, axes=([1], [0])), histograms.ties.items)
+    distances = counts.shape[2]
+    averaged, ascending, descending = _weights_of_orders(histograms, counts, at)
     return TieRange(
-        _dcg_of_runs(tied, mean_gain, at),
-        _dcg_of_runs(ascending, np.tile(gains, distances), at),
-        _dcg_of_runs(descending, np.tile(gains[::-1], distances), at),
+        (averaged * mean_gain).sum(axis=1),
+        (ascending * np.tile(gains, distances)).sum(axis=1),
+        (descending * np.tile(gains[::-1], distances)).sum(axis=1),
     )
+
+
+def _weights_of_orders(histograms, counts, at):
+    """Sums of discounts of the ties, (Q, b + 1), and of their levels in ascending and in descending order.
+
+    Gains that rise with the affinity share the last two, (Q, (b + 1) V): these are kept for the next call.
+    """
+    kept = counts is histograms.counts
+    if kept and histograms.memo.get("cut of weights", 0) == at:
+        return histograms.memo["weights"]
+    by_distance = counts.transpose(0, 2, 1)  # inside a tie, level after level
+    ascending, descending = (
+        order.reshape(len(counts), -1) for order in (by_distance, by_distance[:, :, ::-1])
+    )
+    weights = tuple(_weights(items, at) for items in (histograms.ties.items, ascending, descending))
+    if kept:
+        histograms.memo.update({"cut of weights": at, "weights": weights})
+    return weights
 
 
 def ideal_dcg(
@@ -86,7 +101,7 @@ def ideal_dcg(
     items: int64 (Q, V), how many items have each of the affinities levels (V,); the rest as `ndcg`.
     """
     counts, gains = _by_gain(items, levels, gain)
-    return _dcg_of_runs(counts[:, ::-1], gains[::-1], at)
+    return (_weights(counts[:, ::-1], at) * gains[::-1]).sum(axis=1)
 
 
 def ndcg(histograms: "JointHistograms", at: int | None = None, gain: Gain = exponential_gain) -> TieRange:
@@ -112,10 +127,17 @@ def _by_gain(counts, levels, gain):
     return counts[:, order], gains[order]
 
 
-def _dcg_of_runs(items, gains, at):
-    """DCG of (Q, runs) runs of items one after the other; gains: of their items, (Q, runs) or (runs,)."""
+def _weights(items, at):
+    """Sums of the discounts of (Q, runs) runs of items one after the other, up to rank K: float64."""
     _check_cut(at)
-    return ties.dcg(np.cumsum(items, axis=1) - items, items, gains, at)
+    end = np.cumsum(items, axis=1)
+    longest = max(int(end[:, -1].max()), 1)
+    cut = longest if at is None else min(int(at), longest)
+    begin = end - items
+    taken = (items > 0) & (begin < cut)  # most runs are empty, or beyond a cut
+    weights = np.zeros(items.shape)
+    weights[taken] = _rank_sums.discounts(longest).between(begin[taken], np.minimum(end[taken], cut))
+    return weights
 
 
 def average_cumulative_gain(histograms: "JointHistograms", at: int) -> TieRange:
@@ -161,18 +183,20 @@ def weighted_average_precision(histograms: "JointHistograms") -> TieRange:
     gained_before = np.cumsum(gained, axis=1) - gained
     slope = divide((r - 1) * gained, n * (n - 1.0))
     constant = divide(gained_before * r + gained, n) - slope * (before + 1)
-    expected = slope * n + constant * harmonic.between(before, before + n)
+    expected = slope * n
+    some = r > 0
+    expected[some] += constant[some] * harmonic.between(before[some], (before + n)[some])
 
     def of_order(counts, levels):
-        through = np.cumsum(counts, axis=1)
         gain = counts * levels[:, None]
-        begin = before[:, None] + through - counts
+        begin = before[:, None] + np.cumsum(counts, axis=1) - counts
         cumulated = gained_before[:, None] + np.cumsum(gain, axis=1) - gain
-        relevant = levels > 0
-        begin, counts, gain, cumulated = (a[:, relevant] for a in (begin, counts, gain, cumulated))
-        slopes = levels[relevant][:, None]
-        terms = gain + (cumulated - begin * slopes) * harmonic.between(begin, begin + counts)
-        return terms.sum(axis=(1, 2))
+        some = (counts > 0) & (levels > 0)[:, None]
+        begin, slopes = begin[some], np.broadcast_to(levels[:, None], counts.shape)[some]
+        terms = np.zeros(counts.shape)
+        terms[some] = cumulated[some] - begin * slopes
+        terms[some] *= harmonic.between(begin, begin + counts[some])
+        return (gain + terms).sum(axis=(1, 2))
 
     sums = (expected.sum(axis=1), of_order(counts, levels), of_order(counts[:, ::-1], levels[::-1]))
     return TieRange(*(divide(value, tied.total_relevant) for value in sums))
@@ -221,32 +245,6 @@ def reciprocal_rank(histograms: "JointHistograms", at: int | None = None) -> Tie
     """
     _check_cut(at)
     return ties.reciprocal_rank(histograms.ties, at)
-
-
-def precision_within_radius(histograms: "JointHistograms", radius: int = 2) -> NDArray[np.float64]:
-    """Share of relevant items at Hamming distance <= radius, 0 if no item is so near: float64 (Q,)."""
-    near = slice(0, radius + 1)
-    items = histograms.counts[:, :, near].sum(axis=(1, 2))
-    irrelevant = histograms.counts[:, 0, near].sum(axis=1)
-    return divide(items - irrelevant, items)
-
-
-def precision_recall_curve(
-    histograms: "JointHistograms",
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Precision and recall of retrieving everything within radius 0, 1, ..., b: two float64 (b + 1,) arrays.
-
-    Precision is averaged over the queries that retrieve anything at that radius (NaN where none does), recall
-    over those with something relevant. Whole ties are retrieved, so no order plays a part.
-    """
-    tied = histograms.ties
-    items = tied.items_before + tied.items
-    hits = tied.relevant_before + tied.relevant
-    precision_sum = divide(hits, items).sum(axis=0)
-    answered = tied.total_relevant > 0
-    recalled = divide(hits[answered], tied.total_relevant[answered, None])
-    mean_recall = recalled.mean(axis=0) if answered.any() else np.full(items.shape[1], np.nan)
-    return divide(precision_sum, (items > 0).sum(axis=0), empty=np.nan), mean_recall
 
 
 def precision_at_curve(

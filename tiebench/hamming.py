@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -228,6 +228,11 @@ class JointHistograms:
         """The ties, a distance each; affinity > 0 is relevant. Most metrics start from them."""
         items = self.counts.sum(axis=1)
         return from_counts(items, items - self.counts[:, 0])
+
+    @cached_property
+    def memo(self) -> dict[str, Any]:
+        """What a metric keeps for the next one; of no interest to callers."""
+        return {}
 
 
 def merge(parts: Iterable[JointHistograms]) -> JointHistograms:

@@ -5,18 +5,26 @@ Scoring, tables, figures, configuration checks, help texts and documentation tak
 (docs/add-a-metric.md).
 """
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+<<<<<<< HEAD
 from typing import TYPE_CHECKING, Any, NamedTuple
+=======
+from functools import partial
+from typing import TYPE_CHECKING, Any
+>>>>>>> de318d8 (Metrics of lookups, of several labels and of first hits, in the table; cost of hash tables counted)
 
 import numpy as np
 
-from tiebench import exact
+from tiebench import exact, radius
 from tiebench.messages import did_you_mean
 
 if TYPE_CHECKING:  # loading the kernels takes time, and most readers of the table score nothing
     from tiebench.hamming import JointHistograms
+
+_LARGEST_AFFINITY = 255.0  # `hamming.MAX_AFFINITY`, without loading the kernels
 
 _SYMBOLS = {"cutoff": "K", "radius": "R"}  # how a name writes its parameter: "ap@K"
 
@@ -32,7 +40,9 @@ class Metric:
     `exact.TieRange` if `has_range`, else a float64 (Q,) array. None: see `OF_CODES`.
     has_range: whether the order of tied items matters, so that "_min" and "_max" are reported too.
     radii: for a radius, the values that are always computed.
-    low, high: bounds of every value. without_relevant: value of a query without relevant items.
+    low, high: bounds of every value. without_relevant: value of a query without relevant items, None where
+    it depends on the query.
+    binary: name of the entry that it equals where all affinities are 0 or 1; None if there is none.
     label, subscript: display name, with "{}" for the parameter: "AP@{}". description: one sentence, likewise.
     source: where the metric is defined.
     """
@@ -48,7 +58,8 @@ class Metric:
     high: float = 1.0
     higher_is_better: bool = True
     has_range: bool = True
-    without_relevant: float = 0.0
+    without_relevant: float | None = 0.0
+    binary: str | None = None
     takes_normaliser: bool = False
     radii: tuple[int, ...] = ()
 
@@ -83,6 +94,40 @@ METRICS: dict[str, Metric] = {
             without_relevant=1.0,
         ),
         Metric(
+            name="ndcg_linear",
+            label="NDCG, linear gain",
+            description="Tie-aware normalised discounted cumulative gain over the whole ranking, gain = "
+            "affinity, discount 1/log2(rank + 1).",
+            source="Järvelin and Kekäläinen, TOIS 2002; McSherry and Najork, ECIR 2008",
+            compute=partial(exact.ndcg, gain=exact.linear_gain),
+            binary="ndcg",
+            without_relevant=1.0,
+        ),
+        Metric(
+            name="wap",
+            label="WAP",
+            description="Weighted average precision: mean, over the relevant items, of the mean affinity up "
+            "to their ranks.",
+            source="Zhao et al., CVPR 2015",
+            compute=exact.weighted_average_precision,
+            binary="ap",
+            high=_LARGEST_AFFINITY,
+        ),
+        Metric(
+            name="r_precision",
+            label="R-precision",
+            description="Share of relevant items among the first R, R the number of relevant items.",
+            source="Buckley and Voorhees, SIGIR 2000; McSherry and Najork, ECIR 2008",
+            compute=exact.r_precision,
+        ),
+        Metric(
+            name="reciprocal_rank",
+            label="RR",
+            description="Reciprocal rank of the first relevant item.",
+            source="Voorhees, TREC-8, 1999; McSherry and Najork, ECIR 2008",
+            compute=exact.reciprocal_rank,
+        ),
+        Metric(
             name="ap@K",
             parameter="cutoff",
             label="AP@{}",
@@ -109,14 +154,125 @@ METRICS: dict[str, Metric] = {
             compute=exact.precision,
         ),
         Metric(
+            name="recall@K",
+            parameter="cutoff",
+            label="Recall@{}",
+            description="Share of all relevant items that is among the first {} items.",
+            source="McSherry and Najork, ECIR 2008",
+            compute=exact.recall,
+        ),
+        Metric(
+            name="success@K",
+            parameter="cutoff",
+            label="Success@{}",
+            description="Whether a relevant item is among the first {} items (hit rate).",
+            source="Craswell and Hawking, TREC 2004",
+            compute=exact.success,
+        ),
+        Metric(
+            name="reciprocal_rank@K",
+            parameter="cutoff",
+            label="RR@{}",
+            description="Reciprocal rank of the first relevant item, 0 if none is among the first {} items.",
+            source="Voorhees, TREC-8, 1999; McSherry and Najork, ECIR 2008",
+            compute=exact.reciprocal_rank,
+        ),
+        Metric(
+            name="ndcg_linear@K",
+            parameter="cutoff",
+            label="NDCG@{}, linear gain",
+            description="Tie-aware normalised discounted cumulative gain of the first {} items, "
+            "gain = affinity.",
+            source="Järvelin and Kekäläinen, TOIS 2002; McSherry and Najork, ECIR 2008",
+            compute=partial(exact.ndcg, gain=exact.linear_gain),
+            binary="ndcg@K",
+            without_relevant=1.0,
+        ),
+        Metric(
+            name="acg@K",
+            parameter="cutoff",
+            label="ACG@{}",
+            description="Average cumulative gain: mean affinity of the first {} items.",
+            source="Järvelin and Kekäläinen, SIGIR 2000; Zhao et al., CVPR 2015",
+            compute=exact.average_cumulative_gain,
+            binary="precision@K",
+            high=_LARGEST_AFFINITY,
+        ),
+        Metric(
             name="precision_radius_R",
             parameter="radius",
-            radii=(2,),
+            radii=(0, 1, 2),
             label="Precision within radius {}",
-            description="Share of relevant items among the items within Hamming distance {}.",
+            description="Share of relevant items among the items within Hamming distance {}, 0 without any.",
             source="Liu et al., CVPR 2012 (precision of hash lookup)",
-            compute=exact.precision_within_radius,
+            compute=radius.precision_within_radius,
             has_range=False,
+        ),
+        Metric(
+            name="recall_radius_R",
+            parameter="radius",
+            radii=(0, 1, 2),
+            label="Recall within radius {}",
+            description="Share of all relevant items that is within Hamming distance {}.",
+            source="Salakhutdinov and Hinton, IJAR 2009 (semantic hashing)",
+            compute=radius.recall_within_radius,
+            has_range=False,
+        ),
+        Metric(
+            name="f1_radius_R",
+            parameter="radius",
+            radii=(0, 1, 2),
+            label="F1 within radius {}",
+            description="Harmonic mean of precision and recall within Hamming distance {}.",
+            source="van Rijsbergen, Information Retrieval, 1979",
+            compute=radius.f1_within_radius,
+            has_range=False,
+        ),
+        Metric(
+            name="ap_radius_R",
+            parameter="radius",
+            radii=(0, 1, 2),
+            label="AP within radius {}",
+            description="Tie-aware average precision of the items within Hamming distance {}, divided by the "
+            "relevant ones among them.",
+            source="Cao et al., CVPR 2018 (DCH), without its ranking by real-valued outputs",
+            compute=radius.average_precision_within_radius,
+        ),
+        Metric(
+            name="raap_radius_R",
+            parameter="radius",
+            radii=(2,),
+            label="RAAP to radius {}",
+            description="Radius-aware average precision: mean of the precision within Hamming distances 0 to "
+            "{}, 0 where no item is.",
+            source="Jiang et al., arXiv 1905.10951, after a third-party implementation",
+            compute=radius.radius_aware_average_precision,
+            has_range=False,
+        ),
+        Metric(
+            name="candidates_radius_R",
+            parameter="radius",
+            radii=(0, 1, 2),
+            label="Candidates within radius {}",
+            description="Number of items within Hamming distance {}.",
+            source="Norouzi et al., CVPR 2012 (cost of hash lookup)",
+            compute=radius.candidates_within_radius,
+            high=math.inf,
+            higher_is_better=False,
+            has_range=False,
+            without_relevant=None,
+        ),
+        Metric(
+            name="empty_radius_R",
+            parameter="radius",
+            radii=(0, 1, 2),
+            label="Empty within radius {}",
+            description="Whether no item is within Hamming distance {}; its mean is a share of queries.",
+            source="Norouzi et al., CVPR 2012 (cost of hash lookup)",
+            compute=radius.empty_within_radius,
+            higher_is_better=False,
+            has_range=False,
+            without_relevant=None,
         ),
     )
 }
@@ -247,14 +403,18 @@ def evaluate(
     plain = [(metric, None) for metric in METRICS.values() if metric.parameter is None]
     cut = [(metric, k) for k in at for metric in METRICS.values() if metric.parameter == "cutoff"]
     within = [(metric, r) for metric in METRICS.values() for r in metric.radii]
+    binary = histograms.levels[-1] <= 1
     values: dict[str, np.ndarray] = {}
     for metric, value in (*plain, *cut, *within):
+        name, endings = metric.spell(value), ("", "_min", "_max") if metric.has_range else ("",)
+        if binary and metric.binary is not None:
+            same = METRICS[metric.binary].spell(value)
+            values |= {name + ending: values[same + ending] for ending in endings}
+            continue
         arguments = (histograms,) if value is None else (histograms, value)
         options = {"normaliser": ap_at_normaliser} if metric.takes_normaliser else {}
         assert metric.compute is not None  # of every metric of the table
-        found, name = metric.compute(*arguments, **options), metric.spell(value)
-        if metric.has_range:
-            values |= {name: found.expected, f"{name}_min": found.minimum, f"{name}_max": found.maximum}
-        else:
-            values[name] = found
+        found = metric.compute(*arguments, **options)
+        parts = found if metric.has_range else (found,)
+        values |= {name + ending: part for ending, part in zip(endings, parts)}
     return values

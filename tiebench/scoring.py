@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tiebench import exact, metrics
+from tiebench import exact, metrics, radius
 from tiebench.hamming import Affinity, JointHistograms, joint_histograms
 from tiebench.inputs import as_array, check_shapes, is_tensor, label_affinity, packed_codes
 
@@ -22,8 +22,9 @@ class Scores(NamedTuple):
 
     The counts are "queries", "database", "bits" and "queries_without_relevant".
 
-    Curves over the distances 0..b, (b + 1,): "precision" and "recall" of everything within a radius,
-    "relevant_at" and "irrelevant_at", the shares of such pairs at a distance. Over ranks: "cuts", K, and
+    Curves over the distances 0..b, (b + 1,): of everything within a radius, "precision", "precision_or_0",
+    "recall", "f1", "candidates" and "empty" (`radius.lookup_curves`); "relevant_at" and "irrelevant_at", the
+    shares of such pairs at a distance. Over ranks: "cuts", K, and
     "precision_at", the mean tie-aware precision among the first K.
     """
 
@@ -51,8 +52,9 @@ def score(
     query_labels, database_labels: classes, integers or strings (Q,) and (N,): relevant means equal; or 0/1
     (Q, labels) and (N, labels): relevant means at least one shared label, the affinity that NDCG weighs is
     their number.
-    at: cutoffs K, for "ap@K", "ndcg@K" and "precision@K". ap_at_normaliser: what AP@K divides by, "hits"
-    (relevant items among the first K), "min" (min(K, relevant items)) or "relevant" (all relevant items).
+    at: cutoffs K, for "ap@K", "ndcg@K", "recall@K" and the like. ap_at_normaliser: what AP@K divides by,
+    "hits" (relevant items among the first K), "min" (min(K, relevant items)) or "relevant" (all relevant
+    items).
     threads: threads that share the queries on the CPU; the scores do not depend on it.
     bits: b of packed codes; None for unpacked ones.
 
@@ -131,12 +133,10 @@ def score_histograms(
 
 
 def _curves(histograms, items):
-    precision, recall = exact.precision_recall_curve(histograms)
     relevant, irrelevant = exact.distance_shares(histograms)
     cuts = _cuts(items)
     return {
-        "precision": precision,
-        "recall": recall,
+        **radius.lookup_curves(histograms),
         "relevant_at": relevant,
         "irrelevant_at": irrelevant,
         "cuts": cuts,

@@ -210,8 +210,9 @@ def _per_hit(ties, at, taken, sums):
 
 def _precision_sums(ties, taken):
     """Sum of the precision at the relevant ranks of each tie, its first `taken` items only; (Q, D) each."""
+    some = (ties.relevant > 0) & (taken > 0)  # most blocks are empty, or beyond a cut
     harmonic = _rank_sums.harmonic(_largest(ties))
-    n, r, before, relevant_before = ties[:4]
+    n, r, before, relevant_before, taken = (part[some] for part in (*ties[:4], taken))
     # Expected: eq. (apt), its summand A + B/t with A = (n+ - 1)/(n - 1).
     slope = divide(r - 1, n - 1)
     inverse_ranks = harmonic.between(before, before + taken)
@@ -224,7 +225,10 @@ def _precision_sums(ties, taken):
     maximum = run(before, np.minimum(r, taken))
     minimum = run(before + n - r, np.maximum(taken - (n - r), 0))
     # n - r irrelevant items first may pass the cut: then `run` starts beyond it, with length 0.
-    return TieRange(expected, minimum, maximum)
+    sums = TieRange(*(np.zeros(some.shape) for _ in range(3)))
+    for whole, values in zip(sums, (expected, minimum, maximum)):
+        whole[some] = values
+    return sums
 
 
 def dcg(

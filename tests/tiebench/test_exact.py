@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, ndcg_score
 
-from tiebench import exact
+from tiebench import exact, radius
 from tiebench.hamming import JointHistograms
 
 TOLERANCE = 1e-12
@@ -241,27 +241,33 @@ def test_radius_and_precision_recall_count_whole_ties():
     joint = JointHistograms(
         np.arange(2), np.array([[[0, 1, 1, 4], [0, 2, 0, 2]], [[0, 0, 0, 5], [0, 0, 0, 5]]])
     )
-    assert exact.precision_within_radius(joint, 2) == pytest.approx([0.5, 0.0])
-    assert exact.precision_within_radius(joint) == pytest.approx([0.5, 0.0])  # 2, as the field does
-    assert exact.precision_within_radius(joint, 1) == pytest.approx([2 / 3, 0.0])
+    assert radius.precision_within_radius(joint, 2) == pytest.approx([0.5, 0.0])
+    assert radius.precision_within_radius(joint) == pytest.approx([0.5, 0.0])  # 2, as the field does
+    assert radius.precision_within_radius(joint, 1) == pytest.approx([2 / 3, 0.0])
     at_once = JointHistograms(np.arange(3), np.array([[[3, 0, 9], [1, 0, 0], [1, 0, 0]]]))
-    assert exact.precision_within_radius(at_once, 0) == pytest.approx([2 / 5])
-    assert exact.precision_within_radius(at_once, 1) == pytest.approx([2 / 5])
-    precision, recall = exact.precision_recall_curve(joint)
-    assert np.isnan(precision[0])
-    assert precision[1:] == pytest.approx([2 / 3, 0.5, (0.4 + 0.5) / 2])
-    assert recall == pytest.approx([0, 0.25, 0.25, 1])
+    assert radius.precision_within_radius(at_once, 0) == pytest.approx([2 / 5])
+    assert radius.precision_within_radius(at_once, 1) == pytest.approx([2 / 5])
+    curves = radius.lookup_curves(joint)
+    assert np.isnan(curves["precision"][0])
+    assert curves["precision"][1:] == pytest.approx([2 / 3, 0.5, (0.4 + 0.5) / 2])
+    assert curves["precision_or_0"] == pytest.approx([0, 2 / 6, 0.5 / 2, (0.4 + 0.5) / 2])
+    assert curves["recall"] == pytest.approx([0, 0.25, 0.25, 1])
+    assert curves["f1"] == pytest.approx([0, (2 * 2 / 7) / 2, (2 * 2 / 8) / 2, (8 / 14 + 10 / 15) / 2])
+    assert curves["candidates"] == pytest.approx([0, 1.5, 2, 10])
+    assert curves["empty"] == pytest.approx([1, 0.5, 0.5, 0])
 
 
 def test_precision_and_recall_are_averaged_over_the_queries_that_have_any():
     # Relevant: 4 of the first query, 1 of the second, none of the third.
     counts = np.array([[[0, 2, 0], [0, 1, 3]], [[0, 2, 3], [1, 0, 0]], [[2, 2, 2], [0, 0, 0]]])
-    precision, recall = exact.precision_recall_curve(JointHistograms(np.arange(2), counts))
+    curves = radius.lookup_curves(JointHistograms(np.arange(2), counts))
+    precision, recall = curves["precision"], curves["recall"]
     assert precision == pytest.approx([(1 + 0) / 2, (1 / 3 + 1 / 3 + 0) / 3, (4 / 6 + 1 / 6 + 0) / 3])
     assert recall == pytest.approx([(0 + 1) / 2, (1 / 4 + 1) / 2, 1])
-    precision, recall = exact.precision_recall_curve(JointHistograms(np.arange(2), counts[2:]))
-    assert precision.tolist() == [0, 0, 0]
-    assert recall.shape == (3,) and np.isnan(recall).all()
+    curves = radius.lookup_curves(JointHistograms(np.arange(2), counts[2:]))
+    assert curves["precision"].tolist() == [0, 0, 0]
+    for name in ("recall", "f1"):
+        assert curves[name].shape == (3,) and np.isnan(curves[name]).all()
 
 
 @pytest.mark.parametrize("seed", range(5))

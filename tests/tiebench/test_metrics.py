@@ -9,7 +9,7 @@ import pytest
 
 from tiebench import exact, metrics
 from tiebench.__main__ import main
-from tiebench.hamming import EqualLabels, pack
+from tiebench.hamming import MAX_AFFINITY, AffinityBlocks, EqualLabels, joint_histograms, pack
 from tiebench.metrics import METRICS, Metric
 from tiebench.scoring import score_codes
 
@@ -23,6 +23,10 @@ from tiebench.scoring import score_codes
         ("ndcg@10", "ndcg@K", 10, ("NDCG@10", "")),
         ("precision@1", "precision@K", 1, ("Precision@1", "")),
         ("precision_radius_2", "precision_radius_R", 2, ("Precision within radius 2", "")),
+        ("precision_radius_0", "precision_radius_R", 0, ("Precision within radius 0", "")),
+        ("reciprocal_rank", "reciprocal_rank", None, ("RR", "")),
+        ("reciprocal_rank@10", "reciprocal_rank@K", 10, ("RR@10", "")),
+        ("ndcg_linear@10", "ndcg_linear@K", 10, ("NDCG@10, linear gain", "")),
     ],
 )
 def test_names_resolve_to_entry_parameter_and_label(name, entry, value, label):
@@ -48,7 +52,7 @@ def test_names_resolve_to_entry_parameter_and_label(name, entry, value, label):
         ("ap@", "K must be a positive integer"),
         ("ap@-5", "K must be a positive integer"),
         ("ap@K", "as in 'ap@1000'"),
-        ("ap_min", "no metric 'ap_min'; known: ap, ndcg, ap@K"),
+        ("ap_min", "no metric 'ap_min'; known: ap, ndcg, ndcg_linear, wap"),
         ("ap@1e3", "no metric 'ap@1e3'"),
         ("ap@\u0661", "K must be a positive integer"),
         ("", "no metric ''"),
@@ -83,7 +87,30 @@ def test_scores_hold_what_the_table_says_and_lie_in_its_bounds():
     for name, values in per_query.items():
         metric, _ = metrics.resolve(name.removesuffix("_min").removesuffix("_max"))
         assert metric.low <= values.min() and values.max() <= metric.high
-        assert values[0] == metric.without_relevant
+        assert metric.without_relevant is None or values[0] == metric.without_relevant
+
+
+def test_entries_that_equal_others_on_affinities_0_and_1_are_computed_as_these_say():
+    codes, affinity = codes_and_labels()
+    per_query = score_codes(*codes, 7, affinity, at=(5,)).per_query
+    histograms = joint_histograms(*codes, 7, affinity)
+    named = [metric for metric in METRICS.values() if metric.binary]
+    assert {metric.name for metric in named} == {"wap", "ndcg_linear", "acg@K", "ndcg_linear@K"}
+    for metric in named:
+        value = None if metric.parameter is None else 5
+        found = metric.compute(histograms, *([] if value is None else [value]))
+        for ending, values in zip(("", "_min", "_max"), found):
+            name = metric.spell(value) + ending
+            assert np.array_equal(per_query[name], per_query[METRICS[metric.binary].spell(value) + ending])
+            assert per_query[name] == pytest.approx(values, abs=1e-12)
+
+
+def test_bounds_reach_as_far_as_affinities_do():
+    affinity = AffinityBlocks(lambda begin, end: np.full((end - begin, 3), MAX_AFFINITY), (MAX_AFFINITY,))
+    codes = pack(np.eye(3, dtype=bool))
+    for name in ("wap", "acg@2"):
+        assert score_codes(codes, codes, 3, affinity, at=(2,)).means[name] == MAX_AFFINITY
+        assert metrics.resolve(name)[0].high == MAX_AFFINITY
 
 
 def mean_rank(histograms):
@@ -105,9 +132,9 @@ MEAN_RANK = Metric(
     has_range=False,
 )
 FIRST = Metric(
-    name="success@K",
+    name="answered@K",
     parameter="cutoff",
-    label="Success@{}",
+    label="Answered@{}",
     description="Whether a relevant item is among the first {}.",
     source="this test",
     compute=lambda histograms, at: exact.TieRange(*(v > 0 for v in exact.precision(histograms, at))),
@@ -128,8 +155,8 @@ def test_a_new_entry_is_all_that_a_new_metric_needs(monkeypatch, tmp_path, capsy
         ranks = [np.lexsort((order, distances[q])).argsort() + 1 for order in (index, -index)]
         assert found.per_query["mean_rank"][q] == pytest.approx(np.mean(ranks, axis=0)[relevant[q]].mean())
         best = np.lexsort((~relevant[q], distances[q]))[:4]
-        assert found.per_query["success@4_max"][q] == relevant[q][best].any()
-    assert list(found.per_query)[-1] == "precision_radius_2"
+        assert found.per_query["answered@4_max"][q] == relevant[q][best].any()
+    assert list(found.per_query)[-1] == "empty_radius_2"
 
     np.savez(
         tmp_path / "codes.npz",
@@ -139,8 +166,8 @@ def test_a_new_entry_is_all_that_a_new_metric_needs(monkeypatch, tmp_path, capsy
     assert main(["score", str(tmp_path / "codes.npz"), "--at", "4"]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert printed["mean_rank"] == found.means["mean_rank"]
-    assert printed["success@4_min"] == found.means["success@4_min"]
-    assert metrics.resolve("success@4") == (FIRST, 4)
+    assert printed["answered@4_min"] == found.means["answered@4_min"]
+    assert metrics.resolve("answered@4") == (FIRST, 4)
     assert metrics.label("mean_rank") == ("Mean rank", "")
     with pytest.raises(ValueError, match="did you mean 'mean_rank'"):
         metrics.resolve("mean_ranks")

@@ -7,10 +7,12 @@ from math import comb
 import numpy as np
 import pytest
 
-from tiebench import exact, ties
+from tiebench import exact, radius, ties
 from tiebench.hamming import JointHistograms
+from tiebench.metrics import METRICS
 
 TOLERANCE = 1e-12
+BITS = 4
 
 
 def orders(items):
@@ -20,7 +22,7 @@ def orders(items):
         yield [item for part in parts for item in part]
 
 
-def histogram(items, largest=4):
+def histogram(items, largest=BITS):
     """One query's joint histogram, counted item by item."""
     levels = np.unique([0, *(affinity for _, affinity in items)])
     counts = np.zeros((1, len(levels), largest + 1), np.int64)
@@ -29,40 +31,63 @@ def histogram(items, largest=4):
     return JointHistograms(levels, counts)
 
 
-def first_rank(ranking):
-    return next((rank for rank, (_, affinity) in enumerate(ranking, start=1) if affinity), None)
+def affinities(ranking):
+    return [affinity for _, affinity in ranking]
 
 
-def hits(ranking, at):
+def hits(ranking, at=None):
     return sum(affinity > 0 for _, affinity in ranking[:at])
 
 
-def dcg(affinities, at, gain):
-    return sum(gain(a) / np.log2(rank + 1) for rank, a in enumerate(affinities[:at], start=1))
-
-
-def ndcg(ranking, at, gain):
-    affinities = [affinity for _, affinity in ranking]
-    ideal = dcg(sorted(affinities, key=gain, reverse=True), at, gain)
-    return dcg(affinities, at, gain) / ideal if ideal else 1.0
-
-
-def acg(ranking, at):
-    return np.mean([affinity for _, affinity in ranking[:at]])
-
-
-def wap(ranking):
-    ranks = [rank for rank, (_, affinity) in enumerate(ranking, start=1) if affinity]
-    return np.mean([acg(ranking, rank) for rank in ranks]) if ranks else 0.0
-
-
-def reciprocal(ranking, at=None):
-    rank = first_rank(ranking)
-    return 1 / rank if rank and (at is None or rank <= at) else 0.0
+def hit_ranks(ranking, at=None):
+    return [rank for rank, (_, affinity) in enumerate(ranking[:at], start=1) if affinity]
 
 
 def share(part, whole):
     return part / whole if whole else 0.0
+
+
+def ap(ranking, at=None):  # "hits": the default divisor
+    return share(sum(hits(ranking, rank) / rank for rank in hit_ranks(ranking, at)), hits(ranking, at))
+
+
+def dcg(gains, at):
+    return sum(gain / np.log2(rank + 1) for rank, gain in enumerate(gains[:at], start=1))
+
+
+def ndcg(ranking, at=None, gain=lambda affinity: 2.0**affinity - 1):
+    gains = [gain(affinity) for affinity in affinities(ranking)]
+    ideal = dcg(sorted(gains, reverse=True), at)
+    return dcg(gains, at) / ideal if ideal else 1.0
+
+
+def acg(ranking, at):
+    return np.mean(affinities(ranking[:at]))
+
+
+def wap(ranking):
+    return share(sum(acg(ranking, rank) for rank in hit_ranks(ranking)), hits(ranking))
+
+
+def reciprocal(ranking, at=None):
+    return 1 / hit_ranks(ranking, at)[0] if hits(ranking, at) else 0.0
+
+
+def ball(ranking, radius):
+    return [item for item in ranking if item[0] <= radius]
+
+
+def precision(ranking, radius):
+    return share(hits(ball(ranking, radius)), len(ball(ranking, radius)))
+
+
+def recall(ranking, radius):
+    return share(hits(ball(ranking, radius)), hits(ranking))
+
+
+def f1(ranking, radius):
+    both = precision(ranking, radius), recall(ranking, radius)
+    return share(2 * both[0] * both[1], sum(both))
 
 
 def uneven(affinity):
@@ -70,29 +95,31 @@ def uneven(affinity):
     return np.asarray(affinity) % 3 + (np.asarray(affinity) > 4)
 
 
-# name -> (function of the histograms and K, the same of one ranking and K); names of the table of metrics
+# Of one ranking, [(distance, affinity), ...], and K or the radius: every entry of the table of metrics.
 DEFINITIONS = {
-    "recall@K": (exact.recall, lambda r, k: share(hits(r, k), hits(r, None))),
-    "success@K": (exact.success, lambda r, k: float(hits(r, k) > 0)),
-    "r_precision": (
-        lambda h, _: exact.r_precision(h),
-        lambda r, _: share(hits(r, hits(r, None)), hits(r, None)),
-    ),
-    "reciprocal_rank": (lambda h, _: exact.reciprocal_rank(h), lambda r, _: reciprocal(r)),
-    "reciprocal_rank@K": (exact.reciprocal_rank, reciprocal),
-    "ndcg_linear": (
-        lambda h, _: exact.ndcg(h, gain=exact.linear_gain),
-        lambda r, _: ndcg(r, None, float),
-    ),
-    "ndcg_linear@K": (
-        lambda h, k: exact.ndcg(h, k, exact.linear_gain),
-        lambda r, k: ndcg(r, k, float),
-    ),
-    "ndcg, other gains": (lambda h, k: exact.ndcg(h, k, uneven), lambda r, k: ndcg(r, k, uneven)),
-    "acg@K": (exact.average_cumulative_gain, acg),
-    "wap": (lambda h, _: exact.weighted_average_precision(h), lambda r, _: wap(r)),
+    "ap": ap,
+    "ndcg": ndcg,
+    "ndcg_linear": lambda r: ndcg(r, None, float),
+    "wap": wap,
+    "r_precision": lambda r: share(hits(r, hits(r)), hits(r)),
+    "reciprocal_rank": reciprocal,
+    "ap@K": ap,
+    "ndcg@K": ndcg,
+    "precision@K": lambda r, k: hits(r, k) / min(k, len(r)),
+    "recall@K": lambda r, k: share(hits(r, k), hits(r)),
+    "success@K": lambda r, k: float(hits(r, k) > 0),
+    "reciprocal_rank@K": reciprocal,
+    "ndcg_linear@K": lambda r, k: ndcg(r, k, float),
+    "acg@K": acg,
+    "precision_radius_R": precision,
+    "recall_radius_R": recall,
+    "f1_radius_R": f1,
+    "ap_radius_R": lambda r, radius: ap(ball(r, radius)),
+    "raap_radius_R": lambda r, radius: np.mean([precision(r, near) for near in range(min(radius, BITS) + 1)]),
+    "candidates_radius_R": lambda r, radius: len(ball(r, radius)),
+    "empty_radius_R": lambda r, radius: float(not ball(r, radius)),
 }
-CASES = 250
+CASES = 200
 
 
 @pytest.fixture(scope="module")
@@ -102,23 +129,45 @@ def cases():
     made = []
     for _ in range(CASES):
         size = generator.integers(1, 7)
-        affinities = generator.choice(
-            [[0, 0, 1], [0, 1, 2], [1, 2, 5], [0, 0, 4]][generator.integers(4)], size
-        )
+        levels = [[0, 0, 1], [0, 1, 2], [1, 2, 5], [0, 0, 4]][generator.integers(4)]
+        drawn = generator.choice(levels, size)
         distances = generator.integers(0, generator.integers(1, 4), size) + generator.integers(0, 2)
-        items = list(zip(distances.tolist(), affinities.tolist()))
+        items = list(zip(distances.tolist(), drawn.tolist()))
         made.append((items, int(generator.integers(1, 8)), list(orders(items))))
     return made
 
 
-@pytest.mark.parametrize("name", DEFINITIONS)
-def test_metrics_equal_brute_force_over_all_orders_of_ties(name, cases):
-    compute, define = DEFINITIONS[name]
+def over_orders(rankings, define, *parameter):
+    values = [define(ranking, *parameter) for ranking in rankings]
+    return np.mean(values), min(values), max(values)
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_every_metric_equals_brute_force_over_all_orders_of_ties(name, cases):
+    metric, define = METRICS[name], DEFINITIONS[name]
     for items, at, rankings in cases:
-        values = [define(ranking, at) for ranking in rankings]
-        found = [part[0] for part in compute(histogram(items), at)]
-        expected = [np.mean(values), min(values), max(values)]
-        assert np.allclose(found, expected, rtol=0, atol=TOLERANCE), (items, at, found, expected)
+        value = {None: (), "cutoff": (at,), "radius": (at - 1,)}[metric.parameter]
+        mean, low, high = over_orders(rankings, define, *value)
+        found = metric.compute(histogram(items), *value)
+        assert metric.has_range or high - low < TOLERANCE
+        found = [part[0] for part in found] if metric.has_range else [found[0]] * 3
+        assert np.allclose(found, [mean, low, high], rtol=0, atol=TOLERANCE), (items, value, found)
+
+
+def test_any_gains_give_the_range_of_ndcg(cases):
+    for items, at, rankings in cases:
+        found = [part[0] for part in exact.ndcg(histogram(items), at, uneven)]
+        expected = over_orders(rankings, ndcg, at, uneven)
+        assert np.allclose(found, expected, rtol=0, atol=TOLERANCE), (items, at)
+
+
+def test_raap_per_bucket_weighs_each_radius_by_its_buckets(cases):
+    for items, at, rankings in cases:
+        buckets = [1, 5, 11, 15, 16]  # of 4 bits: sums of 1, 4, 6, 4, 1
+        reach = min(at - 1, BITS)
+        expected = sum(precision(rankings[0], near) / buckets[near] for near in range(reach + 1))
+        found = radius.radius_aware_average_precision(histogram(items), reach, per_bucket=True)[0]
+        assert found == pytest.approx(expected / (reach + 1), abs=TOLERANCE)
 
 
 def test_blocks_of_several_queries_may_differ_in_number_and_leave_relevant_items_out(cases):
@@ -136,23 +185,22 @@ def test_blocks_of_several_queries_may_differ_in_number_and_leave_relevant_items
         "ap": ties.average_precision(tied),
         "ap@4": ties.average_precision(tied, 4, "min"),
     }
+
+    def precisions(ranking, at=None):
+        return sum(hits(ranking, rank) / rank for rank in hit_ranks(ranking, at))
+
     for row, (_, at, rankings) in enumerate(cases):
         everything = relevant[row].sum() + 3
-
-        def precisions(ranking, at):
-            return sum(hits(ranking, p) / p for p, (_, a) in enumerate(ranking[:at], start=1) if a)
-
         plain = {
             "hits": lambda r, k=at: hits(r, k),
             "recall": lambda r, n=everything: hits(r, 4) / n,
             "precision": lambda r: hits(r, 4) / min(4, len(r)),
             "r_precision": lambda r, n=everything: hits(r, n) / n,
-            "ap": lambda r, n=everything: precisions(r, None) / n,
+            "ap": lambda r, n=everything: precisions(r) / n,
             "ap@4": lambda r, n=everything: precisions(r, 4) / min(4, n),
         }
         for name, define in plain.items():
-            values = [define(ranking) for ranking in rankings]
-            expected = [np.mean(values), min(values), max(values)]
+            expected = over_orders(rankings, define)
             assert np.allclose([part[row] for part in found[name]], expected, rtol=0, atol=TOLERANCE), name
     assert np.all(ties.hits(tied, 0).maximum == 0)
 
@@ -204,15 +252,22 @@ def test_constant_codes_have_closed_forms():
     assert exact.reciprocal_rank(alone).expected[0] == pytest.approx(harmonic / 1000, abs=1e-12)
 
 
+RANKED = [name for name, metric in METRICS.items() if metric.parameter != "radius"]
+
+
+def values_at(name, at):
+    return () if METRICS[name].parameter is None else (at,)
+
+
 def test_without_ties_minimum_mean_and_maximum_are_the_value_of_the_ranking():
     generator = np.random.default_rng(9)
-    affinities = generator.choice([0, 0, 0, 1, 2, 3], 64)
-    ranking = list(enumerate(affinities.tolist()))
+    ranking = list(enumerate(generator.choice([0, 0, 0, 1, 2, 3], 64).tolist()))
     joint = histogram(ranking, 63)
-    for compute, define in DEFINITIONS.values():
+    for name in RANKED:
         for at in (1, 5, 64, 100):
-            for value in compute(joint, at):
-                assert value[0] == pytest.approx(define(ranking, at), abs=TOLERANCE)
+            expected = DEFINITIONS[name](ranking, *values_at(name, at))
+            for value in METRICS[name].compute(joint, *values_at(name, at)):
+                assert value[0] == pytest.approx(expected, abs=TOLERANCE), name
 
 
 def test_with_affinities_0_and_1_weighted_metrics_are_the_unweighted_ones():
@@ -229,18 +284,19 @@ def test_with_affinities_0_and_1_weighted_metrics_are_the_unweighted_ones():
 
 def test_random_orders_of_a_large_ranking_average_to_the_expected_values():
     generator = np.random.default_rng(6)
-    affinities = generator.choice([0, 1, 2, 4], 300, p=[0.8, 0.1, 0.06, 0.04])
+    relevances = generator.choice([0, 1, 2, 4], 300, p=[0.8, 0.1, 0.06, 0.04])
     distances = generator.binomial(6, 0.5, 300)
-    joint = histogram(list(zip(distances.tolist(), affinities.tolist())), 6)
-    sample = {name: [] for name in DEFINITIONS}
-    for _ in range(300):
+    joint = histogram(list(zip(distances.tolist(), relevances.tolist())), 6)
+    sample = {name: [] for name in RANKED}
+    for _ in range(100):
         order = np.lexsort((generator.random(300), distances))
-        ranking = list(zip(distances[order].tolist(), affinities[order].tolist()))
-        for name, (_, define) in DEFINITIONS.items():
-            sample[name].append(define(ranking, 40))
-    for name, (compute, _) in DEFINITIONS.items():
-        expected, minimum, maximum = (part[0] for part in compute(joint, 40))
-        error = np.std(sample[name]) / np.sqrt(300)
+        ranking = list(zip(distances[order].tolist(), relevances[order].tolist()))
+        for name in RANKED:
+            sample[name].append(DEFINITIONS[name](ranking, *values_at(name, 40)))
+    for name in RANKED:
+        found = METRICS[name].compute(joint, *values_at(name, 40))
+        expected, minimum, maximum = (part[0] for part in found)
+        error = np.std(sample[name]) / np.sqrt(len(sample[name]))
         assert abs(np.mean(sample[name]) - expected) < 5 * error + TOLERANCE, name
         assert minimum - TOLERANCE <= min(sample[name]) and max(sample[name]) <= maximum + TOLERANCE
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import ndcg_score
 
-from tiebench import exact, scoring
+from tiebench import exact, radius, scoring
 from tiebench.hamming import EqualLabels, SharedLabels, pack
 from tiebench.scoring import score_codes, score_histograms
 
@@ -60,10 +60,27 @@ def test_every_name_is_the_metric_that_it_says(normaliser):
         ranges[f"ap@{at}"] = exact.average_precision(histograms, at, normaliser)
         ranges[f"ndcg@{at}"] = exact.ndcg(histograms, at)
         ranges[f"precision@{at}"] = exact.precision(histograms, at)
+        ranges[f"recall@{at}"] = exact.recall(histograms, at)
+        ranges[f"success@{at}"] = exact.success(histograms, at)
+        ranges[f"reciprocal_rank@{at}"] = exact.reciprocal_rank(histograms, at)
+        ranges[f"ndcg_linear@{at}"] = exact.ndcg(histograms, at, exact.linear_gain)
+        ranges[f"acg@{at}"] = exact.average_cumulative_gain(histograms, at)
+    ranges["ndcg_linear"] = exact.ndcg(histograms, gain=exact.linear_gain)
+    ranges["wap"] = exact.weighted_average_precision(histograms)
+    ranges["r_precision"] = exact.r_precision(histograms)
+    ranges["reciprocal_rank"] = exact.reciprocal_rank(histograms)
+    for near in (0, 1, 2):
+        ranges[f"ap_radius_{near}"] = radius.average_precision_within_radius(histograms, near)
     for name, found in ranges.items():
         for values, which in zip(found, ("", "_min", "_max")):
             assert np.array_equal(per_query.pop(name + which), values)
-    assert list(per_query) == ["precision_radius_2"]
+    for near in (0, 1, 2):
+        for name in ("precision", "recall", "f1", "candidates", "empty"):
+            found = getattr(radius, f"{name}_within_radius")(histograms, near)
+            assert np.array_equal(per_query.pop(f"{name}_radius_{near}"), found)
+    found = radius.radius_aware_average_precision(histograms, 2)
+    assert np.array_equal(per_query.pop("raap_radius_2"), found)
+    assert not per_query
 
 
 def test_ap_at_k_is_divided_by_the_hits_by_default():
@@ -81,15 +98,23 @@ def test_curves_are_those_of_pairs_and_ranks():
     curves = score_codes(*map(pack, codes), 6, EqualLabels(*classes)).curves
     distances = (codes[0][:, None] != codes[1]).sum(axis=2)
     relevant = classes[0][:, None] == classes[1]
-    for radius in range(7):
-        within = distances <= radius
-        found = (within & relevant).sum(axis=1)
-        answered = within.any(axis=1)
-        expected = (found[answered] / within[answered].sum(axis=1)).mean()
-        assert curves["precision"][radius] == pytest.approx(expected)
-        assert curves["recall"][radius] == pytest.approx((found / relevant.sum(axis=1)).mean())
-        assert curves["relevant_at"][radius] == pytest.approx((distances[relevant] == radius).mean())
-        assert curves["irrelevant_at"][radius] == pytest.approx((distances[~relevant] == radius).mean())
+    for near in range(7):
+        within = distances <= near
+        found, items = (within & relevant).sum(axis=1), within.sum(axis=1)
+        precision, recall = found / np.maximum(items, 1), found / relevant.sum(axis=1)
+        f1 = 2 * precision * recall / np.maximum(precision + recall, 1e-300)
+        expected = {
+            "precision": precision[items > 0].mean(),
+            "precision_or_0": precision.mean(),
+            "recall": recall.mean(),
+            "f1": f1.mean(),
+            "candidates": items.mean(),
+            "empty": (items == 0).mean(),
+            "relevant_at": (distances[relevant] == near).mean(),
+            "irrelevant_at": (distances[~relevant] == near).mean(),
+        }
+        for name, value in expected.items():
+            assert curves[name][near] == pytest.approx(value), name
     assert curves["cuts"].tolist() == [1, 2, 3, 5, 7, 10, 15, 22, 32, 40]
     assert curves["precision_at"][-1] == pytest.approx(relevant.mean())
     # A relevant item stands first as often as its tie at the smallest distance has relevant items.

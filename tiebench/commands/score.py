@@ -3,6 +3,7 @@
 import argparse
 import json
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -43,22 +44,22 @@ _SAVE_AS_NPZ = (
 )
 
 
-def read_arrays(file: str) -> dict[str, np.ndarray]:
-    """Name -> array of an .npz file, or, memory-mapped, of a folder of .npy files.
+def read_arrays(file: str, needed: Sequence[str] = NEEDED) -> dict[str, np.ndarray]:
+    """Name -> array of an .npz file, or, memory-mapped, of a folder of .npy files; `needed` must be there.
 
     Raises ValueError for what cannot be scored, OSError for a file that cannot be opened.
     """
-    names = (*NEEDED, "bits")
+    names = (*needed, "bits")
     if Path(file).is_dir():
         arrays = files.read_folder(file, names)
     else:
         if Path(file).is_file() and _is_other_format(file):
             raise ValueError(f"{file} is not an .npz file; {_SAVE_AS_NPZ}")
         arrays = files.read_npz(file, names)
-    missing = [name for name in NEEDED if name not in arrays]
+    missing = [name for name in needed if name not in arrays]
     if missing:
         raise ValueError(f"{file} lacks {', '.join(missing)}; it holds {', '.join(arrays) or 'none of them'}")
-    for name in NEEDED:
+    for name in needed:
         if arrays[name].ndim not in (1, 2):
             raise ValueError(
                 f"{file}: {name} must have one or two dimensions, not shape {arrays[name].shape}"
@@ -105,6 +106,22 @@ def read_codes(file: str, part: int = 1, of: int = 1) -> Codes:
         bits = _bits(arrays["bits"]) if "bits" in arrays else None
         packed = packed_codes(query, database, bits)
         return Codes(*packed, label_affinity(arrays["query_labels"], labels), items)
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}") from error
+
+
+def read_codes_alone(file: str) -> tuple[np.ndarray, np.ndarray, int]:
+    """Packed query and database codes, and bits, of such a file, with labels or without.
+
+    Raises ValueError, one line that names the file.
+    """
+    from tiebench.inputs import check_shapes, packed_codes
+
+    arrays = read_arrays(file, NEEDED[:2])
+    query, database = arrays["query"], arrays["database"]
+    try:
+        check_shapes(query, database, query, database)
+        return packed_codes(query, database, _bits(arrays["bits"]) if "bits" in arrays else None)
     except ValueError as error:
         raise ValueError(f"{file}: {error}") from error
 
