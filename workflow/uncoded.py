@@ -22,7 +22,8 @@ def cosine_scores(features, query, database, affinity, levels, at=(), ap_at_norm
     """
     items = _unit_rows(features[database])
     levels = np.asarray(levels, np.int64)
-    step = max(1, _SIMILARITIES_AT_ONCE // max(1, len(database)))
+    # Metrics of levels hold arrays of all levels of all ties.
+    step = max(1, _SIMILARITIES_AT_ONCE // max(1, len(database) * (len(levels) // 2)))
     blocks: dict[str, list[np.ndarray]] = {}
     for begin in range(0, len(query), step):
         rows = query[begin : begin + step]
