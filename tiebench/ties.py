@@ -8,7 +8,7 @@ returns the exact mean over all orders inside the blocks and the smallest and la
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from tiebench import _rank_sums
 
@@ -252,7 +252,7 @@ def _largest(ties):
     return max(int(ties.total_items.max()), 1)
 
 
-def divide(numerator, denominator, empty=0.0):
+def divide(numerator: ArrayLike, denominator: ArrayLike, empty: float = 0.0) -> NDArray[np.float64]:
     """numerator / denominator, and `empty` where the denominator is 0; float64 of their common shape."""
     out = np.full(np.broadcast(numerator, denominator).shape, empty, np.float64)
     return np.divide(numerator, denominator, out=out, where=np.asarray(denominator) != 0)
