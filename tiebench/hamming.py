@@ -8,7 +8,7 @@ Compiled kernels count where Numba is installed; without it NumPy does, to the s
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -217,6 +217,9 @@ class JointHistograms:
 
     levels: np.ndarray
     counts: np.ndarray
+    memo: dict[str, Any] = field(
+        default_factory=dict, repr=False, compare=False
+    )  # of metrics, for one another
 
     @property
     def bits(self) -> int:
@@ -228,11 +231,6 @@ class JointHistograms:
         """The ties, a distance each; affinity > 0 is relevant. Most metrics start from them."""
         items = self.counts.sum(axis=1)
         return from_counts(items, items - self.counts[:, 0])
-
-    @cached_property
-    def memo(self) -> dict[str, Any]:
-        """What a metric keeps for the next one; of no interest to callers."""
-        return {}
 
 
 def merge(parts: Iterable[JointHistograms]) -> JointHistograms:

@@ -9,12 +9,8 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-<<<<<<< HEAD
-from typing import TYPE_CHECKING, Any, NamedTuple
-=======
 from functools import partial
-from typing import TYPE_CHECKING, Any
->>>>>>> de318d8 (Metrics of lookups, of several labels and of first hits, in the table; cost of hash tables counted)
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
