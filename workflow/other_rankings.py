@@ -7,6 +7,7 @@ from tiebench.hamming import SparseJudgements
 from tiebench.rescoring import asymmetric_similarity, ranked_histograms, rescored
 
 _SIMILARITIES_AT_ONCE = 1 << 21  # of a block of queries with the database: bounds the memory
+_VALUES_KEPT = 1 << 25  # of a database whose rows of unit length are kept: 256 MB
 
 
 def add_rankings(scores, codes, raw, bits, affinity, protocol, settings):
@@ -47,12 +48,15 @@ def _asymmetric(raw, database, bits, affinity, settings):
 
 
 def _rescored(codes, bits, affinity, protocol, settings):
-    split = protocol.split
+    split, width = protocol.split, protocol.items.shape[1]
     queries = _unit_rows(protocol.items[split.query])
     judgements = as_judgements(affinity, len(split.query), len(split.database))
+    few = len(split.database) * width <= _VALUES_KEPT
+    kept = _unit_rows(protocol.items[split.database]) if few else None
 
     def similarity(query, items):
-        return _unit_rows(protocol.items[split.database[items]]) @ queries[query]
+        rows = _unit_rows(protocol.items[split.database[items]]) if kept is None else kept[items]
+        return rows @ queries[query]
 
     found = {}
     for candidates in settings["rescore"]:
