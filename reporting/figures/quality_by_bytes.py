@@ -29,6 +29,7 @@ from reporting.drawing import (
 from reporting.figures import DEFAULT, Options
 from reporting.frames import Group, by_cell, groups, score_of
 from reporting.sheets import Section, label_axes, sheet, sheet_width
+from tiebench.metrics import ranking_of
 
 TITLE = "Quality by bytes"
 CAPTION = (
@@ -100,7 +101,9 @@ def _curves(group: Group, runs: Mapping) -> dict[str, dict[int, tuple[float, flo
 
 
 def _panel(axes: Axes, table: Mapping, group: Group, curves: Mapping) -> None:
-    level = ((table.get("uncoded_scores") or {}).get(group.protocol) or {}).get(group.metric)
+    # The floats have one ranking: other rankings of codes are compared with it too.
+    _, metric = ranking_of(group.metric)
+    level = ((table.get("uncoded_scores") or {}).get(group.protocol) or {}).get(metric)
     values = [value for of in curves.values() for point in of.values() for value in point]
     (low, high), ticks = score_axis([*values, *([] if level is None else [level])])
     lengths = sorted(group.bits)
