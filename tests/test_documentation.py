@@ -112,8 +112,8 @@ def named_sources():
 
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory):
-    """A folder with what the user has to supply, but small: the features file and the archive of images as a
-    dry run reads them, an empty file for every other source that cannot be downloaded.
+    """A folder with what the user has to supply, but small: the features, the embeddings and the archive of images
+    as a dry run reads them, an empty file for every other source that cannot be downloaded.
     """
     folder = tmp_path_factory.mktemp("sources")
     for source in named_sources():
@@ -123,6 +123,8 @@ def sources(tmp_path_factory):
             file.touch()
     y = np.arange(7000) % 10
     np.savez(folder / "cifar10-mobilenetv2.npz", X=np.eye(7000, 1280, dtype=np.float32), y=y)
+    vectors = {"database": np.eye(9, 384), "query": np.eye(2, 384)}
+    np.savez(folder / "scifact-minilm.npz", **vectors, qrels_test=np.array([[0, 3, 1], [1, 4, 1]]))
     picture = io.BytesIO()
     Image.new("RGB", (32, 32)).save(picture, "JPEG")
     names = [
