@@ -112,8 +112,8 @@ def named_sources():
 
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory):
-    """A folder with what the user has to supply, but small: the features, the embeddings and the archive of images
-    as a dry run reads them, an empty file for every other source that cannot be downloaded.
+    """A folder with what the user has to supply, but small: the features, the embeddings and the archive
+    of images as a dry run reads them, an empty file for every other source that cannot be downloaded.
     """
     folder = tmp_path_factory.mktemp("sources")
     for source in named_sources():
