@@ -50,6 +50,9 @@ class ClassifierCodes(ClassifierHashing):
     def codes_of(self, scores):
         return self.codes[scores.argmax(axis=1)]
 
+    def unused_bits(self):
+        return self.bits - _bits_of_number(len(self.codes)) if self.centres == "binary" else 0
+
     def state(self):
         return super().state() | {"codes": self.codes}
 
@@ -61,6 +64,11 @@ def class_codes(kind, classes, bits, generator):
     if classes > 2 ** min(bits, 62):
         raise Refusal(f"{bits} bits cannot number {classes} classes")
     codes = np.zeros((classes, bits), bool)
-    needed = max(1, (classes - 1).bit_length())
+    needed = _bits_of_number(classes)
     codes[:, :needed] = np.arange(classes)[:, None] >> np.arange(needed) & 1
     return codes
+
+
+def _bits_of_number(classes):
+    """Bits that the numbers of so many classes need."""
+    return max(1, (classes - 1).bit_length())

@@ -54,6 +54,9 @@ class OneHot(ClassifierHashing):
             codes[np.arange(len(scores)), scores.argmax(axis=1)] = True
         return codes
 
+    def unused_bits(self):
+        return self.bits - self.coefficients.shape[1]
+
     def state(self):
         return super().state() | {"several": np.array(self.several)}
 

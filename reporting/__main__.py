@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-FORMATS = ("md", "tex", "csv")
+FORMATS = ("md", "tex", "csv", "health")
 EXAMPLES = """examples:
   python -m reporting list
   python -m reporting table quick --format tex --digits 2 --methods lsh,itq,talr_ap
@@ -30,9 +30,14 @@ def parser() -> argparse.ArgumentParser:
     one = commands.add_parser("list", help="tables in a folder of results, their blocks and figures")
     _results(one)
 
-    one = commands.add_parser("table", help="a table as Markdown, LaTeX or CSV")
+    one = commands.add_parser("table", help="a table as Markdown, LaTeX or CSV, or the health of its codes")
     one.add_argument("table", metavar="TABLE", help="name of a table, as in results/TABLE.csv")
-    one.add_argument("--format", choices=FORMATS, default="md", help="md (default), tex or csv")
+    one.add_argument(
+        "--format",
+        choices=FORMATS,
+        default="md",
+        help="md (default), tex, csv, or health: of codes, Markdown",
+    )
     one.add_argument("--digits", type=_digits, default=3, help="decimals of scores in md and tex (default 3)")
     _selection(one)
     one.add_argument("--output", metavar="FILE", help="file to write (default: standard output)")
@@ -125,7 +130,7 @@ def _list(options: argparse.Namespace) -> None:
 
 
 def _table(options: argparse.Namespace) -> None:
-    from reporting import frames, latex, markdown, published
+    from reporting import frames, health, latex, markdown, published
     from tiebench.files import write_text
 
     found = published.read(options.table, options.results)
@@ -133,6 +138,8 @@ def _table(options: argparse.Namespace) -> None:
     table, tidy, compared = published.select(found, options.methods, options.blocks, runs)
     if options.format == "csv":
         text = frames.to_csv(frames.wide(tidy, table))
+    elif options.format == "health":
+        text = health.to_markdown(table, found.health)
     elif options.format == "tex":
         text = latex.to_latex(tidy, table, options.digits, compared=compared)
     else:

@@ -546,10 +546,10 @@ def scaled(figure: Figure, factor: float) -> Figure:
 
 
 def heading(options, title: str, lead: str = "") -> tuple[str, str]:
-    """Title and subtitle of a figure as its options ask for them; "" for none."""
-    if options.title is None:
-        return title, lead
-    return (options.title, lead) if options.title else ("", "")
+    """Title and subtitle of a figure as its options ask for them; "" for none. A note ends the subtitle."""
+    if options.title is not None and not options.title:
+        return "", options.note
+    return options.title or title, " ".join(filter(None, [lead, options.note]))
 
 
 def message(text: str, width: float = COLUMN) -> Figure:

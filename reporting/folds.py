@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from reporting.collapsed import merged_health
+
 SUMS = ("queries", "queries_without_relevant")
 
 
@@ -47,6 +49,7 @@ def merged_record(protocol: str, parts: Sequence[Mapping]) -> dict:
     record["curves"] = merged_curves(
         [part["curves"] for part in parts], [part["metrics"]["queries"] for part in parts]
     )
+    record["health"] = merged_health({part["protocol"]: part.get("health") or {} for part in parts})
     record["run"] = _merged_run([part["run"] for part in parts])
     if "per_query" in parts[0]:
         names = [name for name in parts[0]["per_query"] if all(name in part["per_query"] for part in parts)]

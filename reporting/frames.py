@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import pandas as pd
 from scipy.special import stdtrit
 
+from reporting.collapsed import collapse_of, collapse_sentence
 from reporting.titles import (
     BOUND,
     FAMILIES,
@@ -41,6 +42,7 @@ COLUMNS = (
     "status",
     "reason",
     "sees",
+    "collapsed",
 )
 NUMBERS = ("mean", "std", "ci_low", "ci_high", "published", "difference")
 EN_DASH = "–"
@@ -265,7 +267,8 @@ def tidy(
     (n - 1 in the denominator), ci_low, ci_high (95% Student t interval of the mean), published, difference
     (mean - published), all float and NaN if there is none: everything but published for a hole; std and
     the interval for one seed; status and reason (str; reason is "" when status is "done"); sees (str: what
-    the method's training has access to).
+    the method's training has access to); collapsed (int: how many seeds have collapsed codes, see
+    `tiebench.collapse`; the mean includes them).
 
     status is "done" when every seed of the table has a score, "partial" when some have, "refused" when none
     has and a run was refused, "missing" otherwise. Records outside the table are ignored.
@@ -304,6 +307,7 @@ def tidy(
                     "status": _status([status for _, status, _ in outcomes.values()]),
                     "reason": _reason(outcomes),
                     "sees": sees(table, method, protocol),
+                    "collapsed": sum(bool(collapse_of(here.get(seed))) for seed in table["seeds"]),
                 }
             )
         score = (uncoded or {}).get(group.protocol, {}).get(group.metric)
@@ -318,7 +322,7 @@ def _uncoded_rows(table: Mapping, group: Group, score: float) -> list[dict]:
         )
     plain = dict.fromkeys(COLUMNS, "") | dict.fromkeys(NUMBERS, math.nan)
     plain |= {"table": table["name"], "protocol": group.protocol, "metric": group.metric}
-    plain |= {"method": UNCODED, "seeds": 0, "mean": score, "status": UNCODED}
+    plain |= {"method": UNCODED, "seeds": 0, "collapsed": 0, "mean": score, "status": UNCODED}
     return [plain | {"bits": bits} for bits in group.bits]
 
 
@@ -351,7 +355,7 @@ def _reason(outcomes: Mapping[int, tuple]) -> str:
 
 def _typed(frame: pd.DataFrame) -> pd.DataFrame:
     kinds = dict.fromkeys(COLUMNS, "str")
-    kinds |= dict.fromkeys(NUMBERS, "float64") | {"bits": "int64", "seeds": "int64"}
+    kinds |= dict.fromkeys(NUMBERS, "float64") | dict.fromkeys(("bits", "seeds", "collapsed"), "int64")
     frame["reason"] = frame["reason"].fillna("")
     return frame.astype(kinds)
 
@@ -476,6 +480,7 @@ def legend(tidy_frame: pd.DataFrame, table: Mapping, statistics: str = "") -> st
     words = ["Best in bold, second underlined.", seeds_sentence(tidy_frame)]
     words.append(dagger_sentence(table, tidy_frame.loc[tidy_frame["status"] != UNCODED, "method"]))
     words += [uncoded_sentence(tidy_frame), bounds_sentence(tidy_frame, table)]
+    words.append(collapse_sentence(tidy_frame, table))
     if any(not math.isnan(printed) for *_, printed in cell_values(tidy_frame, table).values()):
         words.append("In parentheses: as published.")
     return " ".join(filter(None, [*words, statistics]))

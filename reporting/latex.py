@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
+from reporting.collapsed import COLLAPSED, collapsed_cells
 from reporting.frames import (
     Panel,
     as_published,
@@ -42,6 +43,7 @@ LATEX_SPECIAL = {
     "×": r"$\times$",
     "…": r"\ldots{}",
     "†": r"\dag{}",
+    "‡": r"\ddag{}",
 }
 
 
@@ -70,7 +72,7 @@ def to_latex(
     mark = marks(tidy_frame, table)
     open_of = {} if compared is None else cell_marks(compared)
     reasons, note_of = notes(tidy_frame, table)
-    values = cell_values(tidy_frame, table)
+    values, collapsed = cell_values(tidy_frame, table), collapsed_cells(tidy_frame)
     crowded = any(not math.isnan(std) and not math.isnan(printed) for _, std, printed in values.values())
     if max_columns is None:
         max_columns = 4 if crowded else 8
@@ -106,7 +108,8 @@ def to_latex(
                 for group in panel.groups:
                     for bits in group.bits:
                         cell = (group.protocol, group.metric, method, bits)
-                        note = open_of.get(cell, "") + note_of.get(cell, "")
+                        note = escape_latex(COLLAPSED) if cell in collapsed else ""
+                        note += open_of.get(cell, "") + note_of.get(cell, "")
                         row.append(_latex_cell(values.get(cell), digits, mark.get(cell), note))
                 lines.append(_latex_row(row, width))
         if uncoded_in(tidy_frame, panel.groups):

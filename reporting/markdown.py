@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import pandas as pd
 
+from reporting.collapsed import COLLAPSED, collapsed_cells
 from reporting.frames import (
     EN_DASH,
     as_published,
@@ -30,12 +31,13 @@ def to_markdown(
     Scores have `digits` decimals, with +- one standard deviation where there are several seeds, and the
     published value in parentheses where the table asks for it; the best of a column is bold, the second
     underlined; a hole is an en dash with a note. compared: of `statistics.comparisons`; with it, marks say
-    what is open between a score and the best of its column.
+    what is open between a score and the best of its column. A double dagger marks a mean that includes
+    collapsed codes.
     """
     mark = marks(tidy_frame, table)
     open_of = {} if compared is None else cell_marks(compared)
     reasons, note_of = notes(tidy_frame, table)
-    values = cell_values(tidy_frame, table)
+    values, collapsed = cell_values(tidy_frame, table), collapsed_cells(tidy_frame)
     lines = [f"# {_markdown(table.get('title') or table['name'])}", ""]
     if table.get("description"):
         lines += [_markdown(" ".join(table["description"].split())), ""]
@@ -57,6 +59,7 @@ def to_markdown(
                     text = {"best": f"**{text}**", "second": f"<ins>{text}</ins>"}.get(mark.get(cell), text)
                     text += "" if math.isnan(std) else f" ± {std:.{digits}f}"
                     text += "" if math.isnan(published) else f" ({as_published(published)})"
+                    text += COLLAPSED if cell in collapsed else ""
                     text += f" {open_of[cell]}" if cell in open_of else ""
                     row.append(text + (f" <sup>{note_of[cell]}</sup>" if cell in note_of else ""))
                 lines.append("| " + " | ".join(row) + " |")

@@ -12,8 +12,9 @@ import jinja2
 import pandas as pd
 from markupsafe import Markup
 
-from reporting import statistics
+from reporting import health, statistics
 from reporting.charts import KINDS, chart_styles, charts
+from reporting.collapsed import COLLAPSED, collapse_sentence, collapsed_methods
 from reporting.embedding import data_url, inline_svg, lighter, packed, swatch
 from reporting.frames import (
     EN_DASH,
@@ -97,6 +98,9 @@ def page(title: str, views: Sequence["TableView"], context: Mapping) -> str:
     methods = _methods(views)
     found = chart_styles(view.table for view in views)
     styles = {method: found[method] for method in methods}
+    for view in views:
+        for method in collapsed_methods(view.table, view.records):
+            styles[method] = found[method] | {"name": found[method]["name"] + COLLAPSED}
     colours = [style["colour"] for style in styles.values()]
     data = {
         "styles": styles,
@@ -112,6 +116,8 @@ def page(title: str, views: Sequence["TableView"], context: Mapping) -> str:
         metrics=metrics,
         definitions=[_definition(metric) for metric in metrics],
         swatch=swatch,
+        health_columns=health.PRINTED,
+        collapsed=COLLAPSED,
         symbols=SYMBOLS,
         run_files=RUN_FILES,
         lighter=lighter(colours),
@@ -150,6 +156,7 @@ def _view(view: "TableView", kinds: Sequence[str], colours: Sequence[str]) -> di
     }
     open_marks = statistics.cell_marks(comparisons) if len(comparisons) else {}
     runs = _runs(table, view.records)
+    codes = health.rows(table, view.health)
     scores = _panels(view, note_of, compared, open_marks)
     return {
         "id": re.sub(r"[^A-Za-z0-9]+", "-", table["name"]),
@@ -167,6 +174,8 @@ def _view(view: "TableView", kinds: Sequence[str], colours: Sequence[str]) -> di
         "remarks": _remarks(table, printed, shown),
         "downloads": [_download(name, text) for name, text in view.files.items()],
         "claims": [_claim(claim) for claim in view.claims],
+        "health": codes,
+        "collapsed": sum(row["collapsed"] != "" for row in codes),
         "figures": _figures(view, kinds, colours),
         "runs": runs,
         "done": sum(run["status"] == "done" for run in runs),
@@ -178,7 +187,7 @@ def _view(view: "TableView", kinds: Sequence[str], colours: Sequence[str]) -> di
 def _legend(table: Mapping, tidy_frame: pd.DataFrame, comparisons: pd.DataFrame) -> str:
     methods = [method for group in groups(table) for method in group.methods]
     words = [dagger_sentence(table, methods), uncoded_sentence(tidy_frame)]
-    words.append(bounds_sentence(tidy_frame, table))
+    words += [bounds_sentence(tidy_frame, table), collapse_sentence(tidy_frame, table)]
     words.append(statistics.marks_legend(comparisons) if len(comparisons) else "")
     return " ".join(filter(None, words))
 
@@ -317,6 +326,8 @@ def _cell(
         words = {"best": ", best of its column", "second": ", second of its column"}.get(mark, "")
         seed_word = "seed" if row["seeds"] == 1 else "seeds"
         about.append(f"Mean {row['mean']:.5f} over {row['seeds']} {seed_word}{words}")
+    if row["collapsed"]:
+        about.append(f"Collapsed codes: {row['collapsed']} of {row['seeds']} runs")
     if not math.isnan(row["std"]):
         each = ", ".join(f"{score:.4f}" for score in seeds.values() if score is not None)
         about.append(f"Seeds {each}; standard deviation {row['std']:.4f}")
@@ -335,6 +346,7 @@ def _cell(
         "open": "" if hole else open_mark or "",
         "open_words": OPEN_WORDS.get(comparison["verdict"], "not decided") if comparison is not None else "",
         "note": note,
+        "collapsed": row["collapsed"] > 0,
         "about": "\n".join(about),
     }
 
@@ -580,7 +592,8 @@ class TableView:
     table: its entry in the settings, with name, families and styles; records: what
     `records.table_records` gives, with "training"; tidy: of `frames.tidy`; published: sources of published
     values; figures: name -> Drawing; statistics: of `statistics.comparisons`, or None; claims: of
-    `claims.judge`; files: name -> text of what the page offers for download.
+    `claims.judge`; files: name -> text of what the page offers for download;
+    health: of `health.frame`, or None.
     """
 
     table: Mapping
@@ -591,3 +604,4 @@ class TableView:
     statistics: pd.DataFrame | None
     claims: list[Mapping]
     files: Mapping[str, str]
+    health: pd.DataFrame | None = None

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from reporting import claims, figures, frames, statistics
+from reporting import claims, figures, frames, health, statistics
 from reporting.records import ALSO, published_settings, table_records, uncoded_scores
 from reporting.table_files import ENDINGS
 from reporting.titles import UNCODED
@@ -17,7 +17,8 @@ class Published:
     """What the workflow wrote of one table.
 
     table: its entry; settings: of `records.published_settings`; tidy: of `frames.tidy`; compared: of
-    `statistics.comparisons`; judged: of `claims.judge`; files: name -> text, for each of ENDINGS.
+    `statistics.comparisons`; judged: of `claims.judge`; health: of `health.frame`; files: name -> text, for
+    each of ENDINGS.
     """
 
     table: Mapping
@@ -25,6 +26,7 @@ class Published:
     tidy: pd.DataFrame
     compared: pd.DataFrame
     judged: list[dict]
+    health: pd.DataFrame
     files: Mapping[str, str]
 
 
@@ -52,6 +54,7 @@ def read(name: str, results: str | Path = "results") -> Published:
         tidy=parsed(".tidy.csv", frames.from_csv),
         compared=parsed(".statistics.csv", statistics.from_csv),
         judged=parsed(".claims.csv", claims.from_csv, settings["claims"]),
+        health=parsed(".health.csv", health.from_csv),
         files={f"{name}{ending}": text for ending, text in texts.items()},
     )
 
@@ -154,6 +157,7 @@ def view(
         figures=drawings,
         statistics=published.compared,
         claims=published.judged,
+        health=published.health,
         files=published.files,
     )
 

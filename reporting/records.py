@@ -45,7 +45,8 @@ def table_records(
 
     settings: {"table": its entry with "name", "refused": [{"protocol", "method", "bits", "reason"}, …]}.
     A record is a dict: protocol, method, bits, seed, status ("done" or "refused"), reason, metrics (name ->
-    mean over queries), curves (name -> list, see tiebench.scoring.Scores), run (run.json). also, some of
+    mean over queries), curves (name -> list, see tiebench.scoring.Scores), health (of the codes, as
+    scores.json holds it), run (run.json). also, some of
     * "training": a list of dicts, the lines of training.jsonl;
     * "per_query": metric -> float64 (Q,), the same queries in the same order for all runs of a protocol, for
       the metrics that the table's blocks ask of the protocol, and "ap".
@@ -67,6 +68,7 @@ def table_records(
             if (protocol, method, bits) in refused:
                 reason = refused[protocol, method, bits]
                 record |= {"status": "refused", "reason": reason, "metrics": {}, "curves": {}, "run": {}}
+                record["health"] = {}
                 record |= {key: [] if key == "training" else {} for key in also}
                 records.append(record)
                 continue
@@ -83,6 +85,7 @@ def _run_record(protocol: Path, of: Mapping, also: Iterable[str], metrics: Itera
     folder = protocol / of["method"] / str(of["bits"]) / str(of["seed"])
     scores = _of_run(folder, "scores.json")
     found = {key: scores[key] for key in ("status", "reason", "metrics", "curves")}
+    found["health"] = scores.get("health") or {}
     found["run"] = _of_run(folder, "run.json")
     if "training" in also:
         found["training"] = _lines(folder / "training.jsonl")

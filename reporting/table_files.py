@@ -6,15 +6,20 @@ import pandas as pd
 
 from reporting import claims, frames, latex, markdown
 
-ENDINGS = (".csv", ".tidy.csv", ".statistics.csv", ".claims.csv", ".md", ".tex")
+ENDINGS = (".csv", ".tidy.csv", ".statistics.csv", ".claims.csv", ".health.csv", ".md", ".tex")
 
 
 def table_files(
-    table: Mapping, tidy: pd.DataFrame, compared: pd.DataFrame, judged: Iterable[Mapping]
+    table: Mapping,
+    tidy: pd.DataFrame,
+    compared: pd.DataFrame,
+    judged: Iterable[Mapping],
+    health: pd.DataFrame,
 ) -> dict[str, str]:
     """Ending -> text for each of ENDINGS.
 
-    tidy: of `frames.tidy`; compared: of `statistics.comparisons`; judged: of `claims.judge`.
+    tidy: of `frames.tidy`; compared: of `statistics.comparisons`; judged: of `claims.judge`; health: of
+    `health.frame`.
     """
     judged = list(judged)
     texts = (
@@ -22,6 +27,7 @@ def table_files(
         frames.to_csv(tidy),
         frames.to_csv(compared),
         frames.to_csv(claims.to_frame(judged)),
+        frames.to_csv(health),
         markdown.to_markdown(tidy, table, compared=compared) + markdown.claims_to_markdown(judged),
         latex.to_latex(tidy, table, compared=compared),
     )

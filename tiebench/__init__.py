@@ -4,6 +4,7 @@
 * `tiebench.training`: the same inside a training loop, batch by batch, on any device (needs torch);
 * `tiebench.relaxed`: differentiable AP, NDCG and mutual information as losses (needs torch);
 * `tiebench.score_run`, `tiebench.score_array`: runs and matrices of scores of any program;
+* `tiebench.health`: codes to what they make of their bits: constant bits, distinct codes, ties;
 * `tiebench.metrics`: the table of all metrics: names, bounds, labels, sources;
 * `tiebench.scoring`: scores of packed codes with any affinity, and of joint histograms;
 * `tiebench.hamming`: packed codes to joint histograms of Hamming distance and affinity;
@@ -14,6 +15,8 @@
 * `tiebench.split_check`: queries that are met again, and other faults of a split;
 * `tiebench.radius`: metrics of everything within a Hamming radius;
 * `tiebench.lookup_cost`: buckets and candidates of a lookup in hash tables;
+* `tiebench.diagnostics`: the health of packed codes;
+* `tiebench.collapse`: when codes count as collapsed;
 * `tiebench.parts`: databases too large for one process;
 * `tiebench.on_device`: histograms of codes on a GPU (needs torch).
 
@@ -26,15 +29,17 @@ from typing import Any
 from tiebench._version import __version__
 
 _MODULES = (
-    *("exact", "hamming", "inputs", "lookup", "metrics", "on_device", "parts", "prefixes", "radius"),
-    *("relaxed", "rescoring", "runs", "scoring", "split_check", "ties", "training"),
+    *("collapse", "diagnostics", "exact", "hamming", "inputs", "lookup", "metrics", "on_device", "parts"),
+    *("prefixes", "radius", "relaxed", "rescoring", "runs", "scoring", "split_check", "ties", "training"),
 )
 _FUNCTIONS = {"Scores": "scoring", "lookup_cost": "lookup", "score": "scoring"}
+_FUNCTIONS |= dict.fromkeys(("Health", "health"), "diagnostics")
 _FUNCTIONS |= dict.fromkeys(("RunScores", "score_array", "score_run"), "runs")
 
-__all__ = ["RunScores", "Scores", "__version__", "exact", "hamming", "lookup", "lookup_cost", "metrics",
-           "on_device", "parts", "prefixes", "radius", "relaxed", "rescoring", "runs", "score",
-           "score_array", "score_run", "scoring", "split_check", "ties", "training"]  # fmt: skip
+__all__ = ["Health", "RunScores", "Scores", "__version__", "collapse", "diagnostics", "exact", "hamming",
+           "health", "lookup", "lookup_cost", "metrics", "on_device", "parts", "prefixes", "radius", "relaxed",
+           "rescoring", "runs", "score", "score_array", "score_run", "scoring", "split_check", "ties",
+           "training"]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -1,3 +1,5 @@
+from tiebench import collapse as collapse
+from tiebench import diagnostics as diagnostics
 from tiebench import exact as exact
 from tiebench import hamming as hamming
 from tiebench import inputs as inputs
@@ -15,6 +17,8 @@ from tiebench import split_check as split_check
 from tiebench import ties as ties
 from tiebench import training as training
 from tiebench._version import __version__ as __version__
+from tiebench.diagnostics import Health as Health
+from tiebench.diagnostics import health as health
 from tiebench.lookup import lookup_cost as lookup_cost
 from tiebench.runs import RunScores as RunScores
 from tiebench.runs import score_array as score_array
@@ -23,11 +27,15 @@ from tiebench.scoring import Scores as Scores
 from tiebench.scoring import score as score
 
 __all__ = [
+    "Health",
     "RunScores",
     "Scores",
     "__version__",
+    "collapse",
+    "diagnostics",
     "exact",
     "hamming",
+    "health",
     "lookup",
     "lookup_cost",
     "metrics",

@@ -30,7 +30,7 @@ DATASET_FILES = ("items.npy", "labels.npy", "given_split.npy", "dataset.json")
 SPLIT_FILES = ("split.npz", "split.json")
 TRAINED = ("codes.npz", "model.npz", "training.jsonl", "run.json")
 SCORED = ("scores.json", "per_query.npz")
-TABLE_ENDINGS = (".csv", ".tidy.csv", ".statistics.csv", ".claims.csv", ".md", ".tex", ".json")
+TABLE_ENDINGS = (".csv", ".tidy.csv", ".statistics.csv", ".claims.csv", ".health.csv", ".md", ".tex", ".json")
 FIGURE_ENDINGS = (".pdf", ".svg", ".png")
 
 NAME = "[a-z0-9_]+"
@@ -536,10 +536,14 @@ class Plan:
 
     def score_code(self, protocol):
         more = ["workflow.transfer"] if self.entry("protocols", protocol)["transfer"] else []
-        code = self.code("tiebench.scoring", "tiebench._popcount", "tiebench._ap_at_k", *more)
+        more += ["tiebench._ap_at_k", "tiebench.diagnostics"]
+        code = self.code("tiebench.scoring", "tiebench._popcount", *more)
         if self._other_rankings(protocol):
             code += self.code("workflow.other_rankings")
         return list(dict.fromkeys([*code, *self.affinity_code(protocol)]))
+
+    def merged_code(self, protocol):
+        return list(dict.fromkeys([*self.score_code(protocol), *self.code("tiebench.parts")]))
 
     def part_code(self, protocol):
         code = self.code("tiebench.parts", "tiebench._popcount")

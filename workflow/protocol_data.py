@@ -60,6 +60,17 @@ class ProtocolData:
         database = self.split.database if database is None else database
         return self.affinity.scoring(self.split.query, database, keep)
 
+    def class_counts(self):
+        """Database items of each class or with each label, int64 (C,), or None where there are no labels.
+
+        Of the classes that methods learn from, unless the database has none of these.
+        """
+        if self.labels is None:
+            return None
+        database, learned = (_count(self.labels, rows) for rows in (self.split.database, self.split.training))
+        both = np.where(learned > 0, database, 0)
+        return both if both.any() else database
+
     def training_set(self, rows=None, **more):
         """What methods learn from: the training items, or the items `rows`. more: `log`, `checkpoint`."""
         rows = self.split.training if rows is None else rows
@@ -100,6 +111,14 @@ class ProtocolData:
 
 def _nothing_to_learn_from(i, j):
     raise Refusal("the affinity of this protocol is of queries with the database: none among training items")
+
+
+def _count(labels, rows):
+    """Items of each class of a dataset, or with each label, among some of its items."""
+    if labels.ndim == 2:
+        return labels[rows].sum(axis=0, dtype=np.int64)
+    classes = np.unique(labels)
+    return np.bincount(np.searchsorted(classes, labels[rows]), minlength=len(classes))
 
 
 class Rows:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from tiebench import diagnostics
 from tiebench.files import filled, read_npz, write_json
 
 
@@ -36,10 +37,29 @@ def read_raw_scores(folder, record, queries):
     return found
 
 
-def write_scores(folder, record, scores):
+def run_health(record, query, database, histograms, means, class_counts):
+    """Health of a run's codes as scores.json holds it: `Health.as_dict`, and how it was judged.
+
+    record: its run.json; query, database, histograms, means: as of `diagnostics.health_of`; class_counts: as
+    of `collapse.collapse_reason`. Besides: "classes"; "unused_bits"; "collapsed", why the codes count as
+    collapsed, or None; "collapsed_epoch", since which epoch of training, where the run's log can tell.
+    """
+    found = diagnostics.health_of(query, database, histograms, means)
+    unused = record.get("unused_bits") or 0
+    reason = found.collapsed(class_counts, unused)
+    return found.as_dict() | {
+        "classes": None if class_counts is None else int(np.count_nonzero(class_counts)),
+        "unused_bits": unused,
+        "collapsed": reason or None,
+        "collapsed_epoch": record.get("collapsed_epoch") if reason else None,
+    }
+
+
+def write_scores(folder, record, scores, health=None):
     """Write scores.json and per_query.npz of a run, and say in a line what they are.
 
-    record: its run.json; scores: `tiebench.scoring.Scores`, or None for a run without codes.
+    record: its run.json; scores: `tiebench.scoring.Scores`, or None for a run without codes; health: of
+    `run_health`.
     """
     identity = {key: record[key] for key in ("protocol", "method", "bits", "seed", "status", "reason")}
     metrics, curves, per_query = {}, {}, {}
@@ -50,10 +70,13 @@ def write_scores(folder, record, scores):
             for kind, values in scores.curves.items()
         }
     with filled(folder) as writing:
-        write_json(writing / "scores.json", identity | {"metrics": metrics, "curves": curves})
+        found = identity | {"metrics": metrics, "curves": curves, "health": health or {}}
+        write_json(writing / "scores.json", found)
         with (writing / "per_query.npz").open("wb") as file:
             np.savez(file, **per_query)
     name = "{protocol}/{method}/{bits} bits/seed {seed}".format(**identity)
     if scores is None:
         return f"{name}: {identity['status']}, {identity['reason']}"
-    return f"{name}: AP_T {metrics['ap']:.4f}, NDCG_T {metrics['ndcg']:.4f}"
+    said = f"{name}: AP_T {metrics['ap']:.4f}, NDCG_T {metrics['ndcg']:.4f}"
+    collapsed = (health or {}).get("collapsed")
+    return f"{said}; its codes collapsed: {collapsed}" if collapsed else said

@@ -164,6 +164,13 @@ class HashingMethod:
         """
         return None
 
+    def unused_bits(self) -> int:
+        """How many bits are constant by design after `fit`, as those of one-hot codes beyond the classes.
+
+        They are no sign of collapsed codes (`tiebench.collapse`).
+        """
+        return 0
+
     # A method defines the following itself; conformance tests call all of it on every method.
 
     def encode_block(self, items: np.ndarray) -> np.ndarray:

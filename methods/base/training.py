@@ -14,6 +14,7 @@ from methods.base import Refusal
 from methods.base.heads import ImageHashing
 from methods.base.optimisation import make_optimiser, scheduled_rate
 from methods.base.quantisers import QUANTISERS
+from methods.base.watch import CodeWatch
 
 LOSS_ARGUMENTS = ("affinity", "indices", "labels", "features", "second")
 
@@ -37,6 +38,7 @@ class Training:
         self.scaler = torch.amp.GradScaler(device.type, enabled=scaled)
         self.reader = ItemReader(training_set.items, device)
         self.rate = method.learning_rate
+        self.watch = CodeWatch(method.bits, training_set.labels)
 
     def run(self):
         """All epochs; the method's network is trained in place. Raises `Refusal` if the loss or a parameter
@@ -60,6 +62,7 @@ class Training:
                 "seconds": time.perf_counter() - started,
                 "learning_rate": self.rate,
             }
+            record |= self.watch.finish()
             if method.backbone is not None:
                 record["images_per_second"] = seen / (time.perf_counter() - begun)
             checkpoint.after(epoch, _means(method.logged) | record)
@@ -74,6 +77,7 @@ class Training:
         method.network.train()
         drawn = method.draw_batches(len(self.training_set), epoch)
         batches = [batch for batch in drawn if len(batch) > 1]
+        self.watch.start([len(batch) for batch in batches])
         for step, (indices, items) in enumerate(self.reader.read(batches)):
             if step == 0 or method.schedule_unit == "iteration":
                 self._set_rate(epoch, step / len(batches))
@@ -95,6 +99,7 @@ class Training:
         """The loss of a batch, its quantiser included. key: seed of the batch, three integers."""
         method, wanted = self.method, self.wanted
         outputs, features = self._forward(items, (*key, 2))
+        self.watch.see(key[2], outputs)
         given = {}
         if "affinity" in wanted:
             given["affinity"] = self._tensor(method.batch_affinity(self.training_set, indices))

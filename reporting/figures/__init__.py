@@ -16,10 +16,11 @@ import functools
 import importlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
-from reporting.titles import is_unseen
+from reporting.collapsed import COLLAPSED, collapsed_methods
+from reporting.titles import is_unseen, method_title
 from tiebench.messages import did_you_mean
 
 FOLDER = Path(__file__).parent
@@ -53,6 +54,8 @@ class Options:
     width: float | None = None
     font_size: float = 8.0
     title: str | bool | None = None
+    # Not for users: what every heading ends in, whatever the title.
+    note: str = field(default="", metadata={"internal": True})
 
     def __post_init__(self):
         for name, (low, high) in (("width", WIDTHS), ("font_size", FONT_SIZES)):
@@ -211,13 +214,20 @@ def draw(
     ValueError, where the records have nothing that the figure shows.
     """
     describe(kind)
-    fields = list(Options.__dataclass_fields__)
+    known = [entry.name for entry in fields(Options) if not entry.metadata.get("internal")]
     for name in options:
-        if name not in fields:
-            end = did_you_mean(name, [*fields, "methods", "blocks"])
+        if name not in known:
+            end = did_you_mean(name, [*known, "methods", "blocks"])
             raise ValueError(f"figure {kind}: unknown option {name!r}{end}")
     chosen = Options(**options)
     drawing = importlib.import_module("reporting.drawing")
     module = importlib.import_module(f"reporting.figures.{kind}")
     part = select({**table, "styles": drawing.method_styles(table)}, methods, blocks)
+    records = list(records)
+    if found := collapsed_methods(part, records):
+        # One place for all figures: the mark is part of the title that they write, the note of their heading.
+        marked = {m: {"title": method_title(part, m) + COLLAPSED} for m in found}
+        part["styles"] = {m: style | marked.get(m, {}) for m, style in part["styles"].items()}
+        cells = (f"{method_title(table, m)} at {', '.join(map(str, bits))} bits" for m, bits in found.items())
+        chosen = replace(chosen, note=f"{COLLAPSED} Collapsed codes: {'; '.join(cells)}.")
     return drawing.draw_scaled(module.draw, part, records, chosen)

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from reporting import __main__ as command
-from reporting import claims, frames, published, statistics
+from reporting import claims, frames, health, published, statistics
 from reporting.records import table_records
 from reporting.table_files import table_files
 
@@ -68,7 +68,7 @@ def results(tmp_path_factory):
     records = table_records(settings, folder / "runs", also=["per_query"])
     tidy, compared = frames.tidy(TABLE, records), statistics.comparisons(TABLE, records)
     judged = claims.judge([file], TABLE, records)
-    for ending, text in table_files(TABLE, tidy, compared, judged).items():
+    for ending, text in table_files(TABLE, tidy, compared, judged, health.frame(TABLE, records)).items():
         (folder / f"small{ending}").write_text(text)
     return folder
 

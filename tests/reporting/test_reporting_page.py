@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 from styles import STYLES
 
-from reporting import drawing, embedding, figures, frames, page, published, statistics, table_files
+from reporting import drawing, embedding, figures, frames, health, page, published, statistics, table_files
 from reporting.figures import tie_ranges
 
 ASSETS = Path(page.__file__).parent / "assets"
@@ -575,7 +575,9 @@ def publish(folder, name, these=None, figure_names=("tie_ranges", "cost", "train
     (folder / f"{name}.json").write_text(json.dumps(settings))
     tidy = frames.tidy(table, these, PUBLISHED)
     judged = [CLAIMS[0] | {"figures": [FIGURE | {"p_adjusted": 0.5}]}]
-    texts = table_files.table_files(table, tidy, statistics.comparisons(table, these), judged)
+    texts = table_files.table_files(
+        table, tidy, statistics.comparisons(table, these), judged, health.frame(table, these)
+    )
     for ending, text in texts.items():
         (folder / f"{name}{ending}").write_text(text, encoding="utf-8")
     for record in these:

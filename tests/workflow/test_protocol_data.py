@@ -1,5 +1,7 @@
 """What adapters read of a protocol."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -42,3 +44,21 @@ def test_distances_are_computed_once_for_the_runs_of_a_job(protocol, monkeypatch
     again = protocol.pair_affinity(rows.copy())
     assert np.array_equal(first(rows, rows), again(rows, rows))
     assert len(asked) == count
+
+
+@pytest.mark.parametrize(
+    ("training", "database", "counts"),
+    [
+        ([0, 1, 2, 3], [4, 5, 6, 7, 8], [2, 2, 1]),  # all classes are learned
+        ([0, 1], [4, 5, 6, 7, 8], [2, 2, 0]),  # the database has a class that nothing was learned of
+        ([2, 3], [4, 5, 6, 7], [2, 2, 0]),  # unseen classes alone: none of those is left out
+    ],
+)
+def test_classes_that_codes_are_to_tell_apart(training, database, counts):
+    made = object.__new__(ProtocolData)
+    labels = np.array([0, 1, 2, 2, 0, 0, 1, 1, 2])
+    made.split = SimpleNamespace(training=np.array(training), database=np.array(database))
+    for made.labels in (labels, np.eye(3, dtype=np.uint8)[labels]):
+        assert made.class_counts().tolist() == counts
+    made.labels = None
+    assert made.class_counts() is None

@@ -671,6 +671,19 @@ def test_constant_codes_score_the_closed_form_of_one_tie(sentinels):
         assert metrics["ap_min"] == pytest.approx(last, abs=1e-12)
 
 
+def test_constant_codes_are_marked_as_collapsed_and_no_others(sentinels):
+    tidy = {row["method"]: row for row in rows(sentinels, "sentinels.tidy.csv") if row["status"] == "done"}
+    collapsed = {method: row["collapsed"] for method, row in tidy.items()}
+    assert collapsed == {"by_label": "0", "constant": "2", "chance": "0", "itq": "0"}
+    codes = rows(sentinels, "sentinels.health.csv")
+    found = {(row["distinct_codes"], row["constant_bits"]) for row in codes if row["method"] == "constant"}
+    assert found == {("1", str(CLASSES))}
+    assert {row["distinct_codes"] for row in codes if row["method"] == "by_label"} == {str(CLASSES)}
+    for ending in ("md", "html"):
+        text = (sentinels.directory / "results" / f"sentinels.{ending}").read_text(encoding="utf-8")
+        assert "‡ Collapsed codes, which the mean includes" in text
+
+
 def test_random_codes_score_what_random_orders_score(sentinels):
     """Codes that know nothing put items into a uniformly random order, ties or not: the same mean."""
     generator = np.random.default_rng(0)

@@ -45,7 +45,9 @@ _SAVE_AS_NPZ = (
 
 
 def read_arrays(file: str, needed: Sequence[str] = NEEDED) -> dict[str, np.ndarray]:
-    """Name -> array of an .npz file, or, memory-mapped, of a folder of .npy files; `needed` must be there.
+    """Name -> array of an .npz file, or, memory-mapped, of a folder of .npy files.
+
+    needed: names of NEEDED that must be there.
 
     Raises ValueError for what cannot be scored, OSError for a file that cannot be opened.
     """
@@ -59,7 +61,7 @@ def read_arrays(file: str, needed: Sequence[str] = NEEDED) -> dict[str, np.ndarr
     missing = [name for name in needed if name not in arrays]
     if missing:
         raise ValueError(f"{file} lacks {', '.join(missing)}; it holds {', '.join(arrays) or 'none of them'}")
-    for name in needed:
+    for name in set(NEEDED) & set(arrays):
         if arrays[name].ndim not in (1, 2):
             raise ValueError(
                 f"{file}: {name} must have one or two dimensions, not shape {arrays[name].shape}"
@@ -103,7 +105,7 @@ def read_codes(file: str, part: int = 1, of: int = 1) -> Codes:
         if of > 1 and items:
             piece = parts.span(part, of, items)
             database, labels = database[piece], labels[piece]
-        bits = _bits(arrays["bits"]) if "bits" in arrays else None
+        bits = read_bits(arrays["bits"]) if "bits" in arrays else None
         packed = packed_codes(query, database, bits)
         return Codes(*packed, label_affinity(arrays["query_labels"], labels), items)
     except ValueError as error:
@@ -121,12 +123,13 @@ def read_codes_alone(file: str) -> tuple[np.ndarray, np.ndarray, int]:
     query, database = arrays["query"], arrays["database"]
     try:
         check_shapes(query, database, query, database)
-        return packed_codes(query, database, _bits(arrays["bits"]) if "bits" in arrays else None)
+        return packed_codes(query, database, read_bits(arrays["bits"]) if "bits" in arrays else None)
     except ValueError as error:
         raise ValueError(f"{file}: {error}") from error
 
 
-def _bits(value):
+def read_bits(value: np.ndarray) -> int:
+    """The number of bits that a file gives. Raises ValueError unless it is one integer."""
     if value.size != 1 or value.dtype.kind not in "iuf" or not float(value.reshape(-1)[0]).is_integer():
         what = value.reshape(-1)[0] if value.size == 1 else f"{value.dtype} of shape {value.shape}"
         raise ValueError(f"bits must be one integer, not {what}")

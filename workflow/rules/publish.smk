@@ -5,7 +5,7 @@ rule collect_table:
     input:
         runs=of(PLAN.table_runs, names=("run.json", "scores.json", "per_query.npz")),
         uncoded=of(PLAN.uncoded_files),
-        code=PLAN.code("reporting.claims", "reporting.table_files"),
+        code=PLAN.code("reporting.claims", "reporting.health", "reporting.table_files"),
     output:
         report(
             "results/{table}.csv",
@@ -19,7 +19,7 @@ rule collect_table:
             category="Tables",
             labels={"table": "{table}", "file": "claims"},
         ),
-        multiext("results/{table}", ".tidy.csv", ".statistics.csv", ".md", ".tex", ".json"),
+        multiext("results/{table}", ".tidy.csv", ".statistics.csv", ".health.csv", ".md", ".tex", ".json"),
     log:
         "results/logs/collect_table/{table}.log",
     group:

@@ -89,9 +89,13 @@ rule count_part:
 
 rule score_parts:
     input:
+        codes="results/runs/{protocol}/{method}/{bits}/{seed}/codes.npz",
         run="results/runs/{protocol}/{method}/{bits}/{seed}/run.json",
         parts=of(PLAN.part_files),
-        code=PLAN.code("tiebench.parts", "tiebench.scoring", "tiebench._ap_at_k"),
+        affinity=of(PLAN.affinity_files),
+        split="resources/protocols/{protocol}/split.npz",
+        labels=of(PLAN.labels),
+        code=of(PLAN.merged_code),
     output:
         "results/runs/{protocol}/{method}/{bits}/{seed}/scores.json",
         "results/runs/{protocol}/{method}/{bits}/{seed}/per_query.npz",
@@ -106,6 +110,8 @@ rule score_parts:
         runtime=resource("minutes", "score"),
     params:
         settings=settings(PLAN.score_settings),
+        dataset=of(PLAN.dataset_folder),
+        protocol=subpath(input.split, parent=True),
         run=subpath(input.run, parent=True),
         # Not compared: the scores do not depend on the number of parts.
         parts=lambda wildcards, output: PLAN.database_parts(wildcards.protocol),
@@ -113,7 +119,8 @@ rule score_parts:
         "{wildcards.protocol}: score {wildcards.method}, {wildcards.bits} bits, seed {wildcards.seed}, from parts"
     shell:
         "exec python -m workflow.scripts.score_parts --log {log:q} --settings {params.settings:q}"
-        " --run {params.run:q} --parts {params.parts}"
+        " --dataset {params.dataset:q} --protocol-folder {params.protocol:q} --run {params.run:q}"
+        " --parts {params.parts}"
 
 
 rule score_uncoded:

@@ -4,7 +4,7 @@ from workflow.scripts import _job
 
 
 def work(options):
-    from reporting import claims, frames, statistics, table_files
+    from reporting import claims, frames, health, statistics, table_files
     from reporting.records import table_records, uncoded_scores
     from tiebench.files import write_json, write_text
 
@@ -14,13 +14,19 @@ def work(options):
     tidy = frames.tidy(table, records, settings["published"], uncoded_scores(settings))
     compared = statistics.comparisons(table, records)
     judged = claims.judge(settings["claims"], table, records)
-    for ending, text in table_files.table_files(table, tidy, compared, judged).items():
+    codes = health.frame(table, records)
+    files = table_files.table_files(table, tidy, compared, judged, codes)
+    for ending, text in files.items():
         write_text(f"{options.stem}{ending}", text)
     write_json(f"{options.stem}.json", settings)
     for row in tidy[~tidy["status"].isin(["done", "uncoded"])].itertuples():
         _job.log.warning(
             "%s/%s/%d bits is %s: %s", row.protocol, row.method, row.bits, row.status, row.reason
         )
+    for row in codes.itertuples():
+        if row.collapsed:
+            run = f"{row.protocol}/{row.method}/{row.bits} bits/seed {row.seed}"
+            _job.log.warning("%s: collapsed codes: %s", run, row.collapsed)
 
 
 if __name__ == "__main__":

@@ -5,30 +5,27 @@ from workflow.scripts import _job
 
 def work(options):
     from tiebench.files import read_json
-    from tiebench.scoring import score_codes
+    from tiebench.hamming import joint_histograms
+    from tiebench.scoring import score_histograms
     from workflow import transfer
     from workflow.protocol_data import ProtocolData
-    from workflow.run_records import read_codes, read_raw_scores, write_scores
+    from workflow.run_records import read_codes, read_raw_scores, run_health, write_scores
 
     settings = options.settings
     protocol = ProtocolData(options.protocol_folder, options.dataset, settings)
     split = protocol.split
     # Distances cost more than scoring: the runs of a job share them.
     affinity = protocol.scoring_affinity(keep=len(options.runs) > 1)
+    class_counts = protocol.class_counts()
     for name in options.runs:
         run = f"{options.folder}/{name}"
         with _job.named(run):
-            record, scores = read_json(f"{run}/run.json"), None
+            record, scores, health = read_json(f"{run}/run.json"), None, None
             if record["status"] == "done":
                 codes = read_codes(run, record, len(split.query), len(split.database))
-                scores = score_codes(
-                    *codes,
-                    record["bits"],
-                    affinity,
-                    at=settings["at"],
-                    ap_at_normaliser=settings["ap_at_normaliser"],
-                    threads=options.threads,
-                )
+                found = joint_histograms(*codes, record["bits"], affinity, threads=options.threads)
+                scores = score_histograms(found, settings["at"], settings["ap_at_normaliser"])
+                health = run_health(record, *codes, found, scores.means, class_counts)
                 if settings.get("transfer"):
                     labels = [protocol.labels[rows] for rows in (split.query, split.database)]
                     right = transfer.of_codes(*codes, record["bits"], *labels)
@@ -39,7 +36,7 @@ def work(options):
 
                     raw = read_raw_scores(run, record, len(split.query))
                     scores = add_rankings(scores, codes, raw, record["bits"], affinity, protocol, settings)
-            _job.log.info("%s", write_scores(run, record, scores))
+            _job.log.info("%s", write_scores(run, record, scores, health))
 
 
 if __name__ == "__main__":

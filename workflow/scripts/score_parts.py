@@ -7,19 +7,27 @@ def work(options):
     from tiebench import parts
     from tiebench.files import read_json
     from tiebench.scoring import score_histograms
-    from workflow.run_records import write_scores
+    from workflow.protocol_data import ProtocolData
+    from workflow.run_records import read_codes, run_health, write_scores
 
     settings = options.settings
     with _job.named(options.run):
-        record, scores = read_json(f"{options.run}/run.json"), None
+        record, scores, health = read_json(f"{options.run}/run.json"), None, None
         if record["status"] == "done":
+            protocol = ProtocolData(options.protocol_folder, options.dataset, settings)
+            split = protocol.split
+            codes = read_codes(options.run, record, len(split.query), len(split.database))
             files = [f"{options.run}/parts/{part}.npz" for part in range(1, options.parts + 1)]
-            scores = score_histograms(parts.load_merged(files), settings["at"], settings["ap_at_normaliser"])
-        _job.log.info("%s", write_scores(options.run, record, scores))
+            found = parts.load_merged(files)
+            scores = score_histograms(found, settings["at"], settings["ap_at_normaliser"])
+            health = run_health(record, *codes, found, scores.means, protocol.class_counts())
+        _job.log.info("%s", write_scores(options.run, record, scores, health))
 
 
 if __name__ == "__main__":
     arguments = _job.parser("score_parts")
+    arguments.add_argument("--protocol-folder", required=True)
+    arguments.add_argument("--dataset", required=True, help="folder of the dataset")
     arguments.add_argument("--run", required=True, help="folder of the run")
     arguments.add_argument("--parts", type=int, required=True, help="how many parts count_part wrote")
     _job.run(work, arguments)

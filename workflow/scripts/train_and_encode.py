@@ -65,11 +65,13 @@ def _run(method, protocol, whole, folder, record, progress, checkpoint, raw=Fals
     codes = {"query": empty, "database": empty}
     _forget_peak_memory()
     with filled(folder) as writing:
+        collapse = _Collapse(progress.title)
         with (writing / "training.jsonl").open("w") as lines:
 
             def report(entry):
                 append_json_line(lines, entry)
                 progress(entry)
+                collapse(entry)
 
             rows = protocol.split.database if whole else protocol.split.training
             training_set = protocol.training_set(rows, log=report, checkpoint=checkpoint)
@@ -94,6 +96,7 @@ def _run(method, protocol, whole, folder, record, progress, checkpoint, raw=Fals
                                 made = check_raw_scores(made, len(rows), method.bits, record["method"])
                                 codes["raw_query"] = made
                     method.save(writing)
+                    record |= {"unused_bits": method.unused_bits(), "collapsed_epoch": collapse.epoch}
             except Refusal as refusal:
                 checkpoint.unlink(missing_ok=True)
                 record |= {"status": "refused", "reason": " ".join(str(refusal).split())}
@@ -109,6 +112,24 @@ def _run(method, protocol, whole, folder, record, progress, checkpoint, raw=Fals
         }
         write_json(writing / "run.json", record)
     return record
+
+
+class _Collapse:
+    """The epoch since which the codes of a training are collapsed, None if they are not; says so at once."""
+
+    def __init__(self, title):
+        self.title, self.epoch = title, None
+
+    def __call__(self, entry):
+        if entry.get("epoch") is None:
+            return
+        reason = entry.get("collapsed")
+        if reason and self.epoch is None:
+            self.epoch = entry["epoch"]
+            _job.log.warning("%s: the codes collapsed in epoch %d: %s", self.title, self.epoch, reason)
+        elif not reason and self.epoch is not None:
+            _job.log.info("%s: the codes recovered in epoch %d", self.title, entry["epoch"])
+            self.epoch = None
 
 
 class _Clock:

@@ -1,0 +1,51 @@
+"""Codes in the course of a training: collapsed ones are noticed in the epoch in which it happens."""
+
+import numpy as np
+import torch
+
+from tiebench.collapse import code_counts, collapse_reason, entropy
+
+MOST_ITEMS = 1 << 16  # whose outputs of an epoch are kept
+_FEWEST_ITEMS = 64  # by chance, few items share many bits
+
+
+class CodeWatch:
+    """The signs of what a network puts out in the second half of an epoch, where what happened in it shows.
+
+    They are those of the last `MOST_ITEMS` items at most.
+    """
+
+    def __init__(self, bits, labels):
+        """bits: of a code; labels: of the training set, (n,) or 0/1 (n, L), or None."""
+        self.bits, self.class_counts = bits, None
+        if labels is not None:
+            several = labels.ndim == 2
+            self.class_counts = labels.sum(axis=0) if several else np.unique(labels, return_counts=True)[1]
+        self.first, self.signs = 0, []
+
+    def start(self, sizes):
+        """An epoch begins, of batches of these sizes."""
+        left = np.cumsum(sizes[::-1])[::-1]
+        self.first = max(len(sizes) // 2, int(np.count_nonzero(left > MOST_ITEMS)))
+        self.signs = []
+
+    def see(self, step, outputs):
+        """Raw scores (M, bits) of batch number `step` of the epoch. Draws nothing, waits for no device."""
+        if step >= self.first:
+            self.signs.append(outputs.detach() > 0)
+
+    def finish(self):
+        """What the epoch's record says: constant_bits, distinct_codes, and, of collapsed codes only,
+        collapsed, why they are."""
+        if not self.signs:
+            return {}
+        signs = torch.cat(self.signs).cpu().numpy()
+        ones, counts = signs.sum(axis=0), code_counts(np.packbits(signs, axis=1))
+        constant = int(np.count_nonzero((ones == 0) | (ones == len(signs))))
+        record = {"constant_bits": constant, "distinct_codes": len(counts)}
+        classes = 0 if self.class_counts is None else len(self.class_counts)
+        if len(signs) >= max(_FEWEST_ITEMS, 10 * classes):
+            measured = self.bits, constant, len(counts), entropy(counts)
+            if reason := collapse_reason(*measured, self.class_counts):
+                record["collapsed"] = reason
+        return record

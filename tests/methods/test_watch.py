@@ -1,0 +1,116 @@
+"""Codes in the course of a training: what an epoch's record says of them, counted by hand."""
+
+import logging
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import torch
+
+from methods._catalogue import load_class
+from methods.base import TrainingSet
+from methods.base import watch as module
+from methods.base.deep import DeepHashing
+from methods.base.watch import CodeWatch
+from workflow.scripts import train_and_encode
+
+ITEMS, BITS = 140, 6
+LABELS = np.arange(ITEMS) % 4
+SEEN = []
+
+
+@dataclass(kw_only=True)
+class Falling(DeepHashing):
+    """Every output falls by and by, so all bits end at 0; keeps what it was given."""
+
+    def loss(self, outputs):
+        SEEN[-1].append(outputs.detach().numpy().copy())
+        return outputs.mean()
+
+    def start_epoch(self, epoch, training_set):
+        super().start_epoch(epoch, training_set)
+        SEEN.append([])
+
+
+def fitted(lines, **more):
+    SEEN.clear()
+    items = np.random.default_rng(0).normal(size=(ITEMS, 5)).astype(np.float32)
+    given = TrainingSet(items, None, labels=LABELS, log=lines.append)
+    settings = {"bits": BITS, "epochs": 12, "batch_size": 16, "learning_rate": 0.3}
+    return Falling(**settings | more).fit(given)
+
+
+def test_an_epoch_says_what_its_second_half_put_out_and_when_it_collapsed():
+    lines = []
+    fitted(lines)
+    assert len(lines) == len(SEEN) == 12
+    for line, batches in zip(lines, SEEN, strict=True):
+        assert len(batches) == 9
+        signs = np.concatenate(batches[4:]) > 0
+        constant = sum(len(set(column)) == 1 for column in signs.T.tolist())
+        codes = len({tuple(row) for row in signs.tolist()})
+        assert (line["constant_bits"], line["distinct_codes"]) == (constant, codes)
+    collapsed = [line["epoch"] for line in lines if "collapsed" in line]
+    assert collapsed[0] > 1 and collapsed == list(range(collapsed[0], 13))
+    assert lines[-1]["collapsed"] == "6 of 6 bits are constant, 1 distinct code of 4 classes"
+    # In batches of 80 the second half has 60 items: too few to tell.
+    few = []
+    fitted(few, batch_size=80, learning_rate=3.0)
+    assert few[-1]["distinct_codes"] == 1 and "collapsed" not in few[-1]
+
+
+def test_a_watch_leaves_the_training_as_it_is(monkeypatch):
+    watched = fitted([]).state()
+    monkeypatch.setattr(CodeWatch, "see", lambda self, step, outputs: None)
+    for name, value in fitted([]).state().items():
+        assert np.array_equal(watched[name], value), name
+
+
+def test_few_items_at_once_and_labels_of_several_kinds(monkeypatch):
+    monkeypatch.setattr(module, "MOST_ITEMS", 100)
+    several = np.eye(4, dtype=np.uint8)[LABELS] | np.eye(4, dtype=np.uint8)[::-1][LABELS]
+    for labels, counts in ((LABELS, [35] * 4), (several, [70] * 4), (None, None)):
+        watch = CodeWatch(2, labels)
+        assert watch.class_counts is None if counts is None else watch.class_counts.tolist() == counts
+        watch.start([40, 40, 40, 40, 40])
+        for step in range(5):
+            watch.see(step, torch.tensor([[1.0, step - 3.5]]).repeat(40, 1))
+        # Of the last 80 items: the first bit is always 1, the second is 0 and then 1.
+        found = watch.finish()
+        assert (found["constant_bits"], found["distinct_codes"]) == (1, 2)
+        # Half of the bits is not more than half; two codes are fewer than four classes.
+        assert found.get("collapsed") == (None if labels is None else "2 distinct codes of 4 classes")
+
+
+def test_a_run_records_since_when_it_is_collapsed_and_says_so(caplog):
+    found = train_and_encode._Collapse("tiny/dtsh/48 bits/seed 0")
+    with caplog.at_level(logging.INFO, logger="tiebench"):
+        for epoch, reason in enumerate([None, "a", None, None, "b", "c"], start=1):
+            found({"epoch": epoch} | ({"collapsed": reason} if reason else {}))
+            found({"objective": 1.0})
+    assert found.epoch == 5
+    assert [r.getMessage().removeprefix("tiny/dtsh/48 bits/seed 0: ") for r in caplog.records] == [
+        "the codes collapsed in epoch 2: a",
+        "the codes recovered in epoch 3",
+        "the codes collapsed in epoch 5: b",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "unused"),
+    [
+        ("onehot", {}, 6),
+        ("classifier_codes", {"centres": "binary"}, 8),
+        ("classifier_codes", {}, 0),
+        ("itq", {"bits": 4}, 0),
+    ],
+)
+def test_bits_that_a_method_leaves_unused_are_constant(name, more, unused):
+    items = np.random.default_rng(0).normal(size=(ITEMS, 5)).astype(np.float32)
+    items[:, :4] += 4 * np.eye(4)[LABELS]
+    settings = {"bits": 10} | more
+    method = load_class(name)(**settings).fit(TrainingSet(items, None, labels=LABELS))
+    codes = method.encode(items)
+    assert method.unused_bits() == unused
+    constant = (codes.all(axis=0) | ~codes.any(axis=0)).sum()
+    assert constant >= unused if "centres" not in more and name != "onehot" else constant == unused

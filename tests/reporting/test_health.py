@@ -1,0 +1,134 @@
+"""Health of codes in tables, pages and figures: values by hand, and marks where a run collapsed."""
+
+import math
+import re
+
+import pytest
+
+from reporting import collapsed, drawing, figures, frames, health, latex, markdown, page
+
+TABLE = {
+    "name": "small",
+    "title": "Small",
+    "seeds": [0, 1],
+    "methods": ["lsh", "dtsh"],
+    "styles": {"lsh": {"title": "LSH"}, "dtsh": {"title": "DTSH"}},
+    "blocks": [
+        {"protocol": "digits", "metric": metric, "bits": [12, 24], "title": "Digits"}
+        for metric in ("ap", "ndcg")
+    ],
+}
+REASON = "12 of 12 bits are constant, 1 distinct code of 10 classes"
+
+
+def record(method, bits, seed, distinct, collapsed=None, epoch=None):
+    found = dict.fromkeys((*health.COUNTS, *health.NUMBERS), 0)
+    found |= {"distinct_codes": distinct, "entropy": math.log2(distinct), "tie@10": 2.5 * (seed + 1)}
+    found |= {"correlation_mean": None, "tie@1000": None, "classes": None, "ones": [0.25, 0.75, 0.5]}
+    found |= {"collapsed": collapsed, "collapsed_epoch": epoch}
+    return {
+        "protocol": "digits",
+        "method": method,
+        "bits": bits,
+        "seed": seed,
+        "status": "done",
+        "reason": None,
+        "metrics": {"ap": 0.5, "ndcg": 0.5, "ap_min": 0.4, "ap_max": 0.6},
+        "curves": {},
+        "run": {},
+        "training": [],
+        "health": found,
+    }
+
+
+RECORDS = [
+    record("lsh", 12, 0, 100),
+    record("lsh", 12, 1, 300),
+    record("dtsh", 12, 0, 64),
+    record("dtsh", 12, 1, 1, REASON, 8),
+    record("dtsh", 24, 0, 2, "x", 3),
+    record("dtsh", 24, 1, 2, "x"),
+    record("lsh", 24, 0, 5) | {"health": {}},
+]
+
+
+def test_one_row_per_run_and_the_same_bits_read_back():
+    frame = health.frame(TABLE, RECORDS)
+    # Two metrics share the runs; a run without health has no row; NaN and <NA> stay apart from 0.
+    assert list(zip(frame["method"], frame["bits"], frame["seed"], strict=True)) == [
+        ("lsh", 12, 0),
+        ("lsh", 12, 1),
+        ("dtsh", 12, 0),
+        ("dtsh", 12, 1),
+        ("dtsh", 24, 0),
+        ("dtsh", 24, 1),
+    ]
+    assert frame["collapsed"].tolist() == ["", "", "", REASON, "x", "x"]
+    assert frame["collapsed_epoch"].isna().tolist() == [True, True, True, False, False, True]
+    assert frame["correlation_mean"].isna().all() and frame["classes"].isna().all()
+    assert set(frame["ones_lowest"]) == {0.25} and set(frame["ones_highest"]) == {0.75}
+    assert health.from_csv(frames.to_csv(frame)).equals(frame)
+    with pytest.raises(ValueError, match="its columns are a"):
+        health.from_csv("a\n1\n")
+
+
+def test_printed_rows_are_means_over_seeds_with_the_seeds_that_collapsed():
+    found = health.rows(TABLE, health.frame(TABLE, RECORDS))
+    by_cell = {(row["name"], row["bits"]): row for row in found}
+    assert list(by_cell) == [("LSH", 12), ("DTSH", 12), ("DTSH", 24)]
+    headings = [name for name, *_ in health.PRINTED]
+    values = dict(zip(headings, by_cell["LSH", 12]["values"], strict=True))
+    assert values["Distinct codes"] == (200.0, "200")
+    assert values["Tie at 10"] == (3.75, "4") and values["Tie at 1,000"] == (None, "–")
+    assert by_cell["LSH", 12]["collapsed"] == ""
+    assert by_cell["DTSH", 12]["collapsed"] == f"seed 1 since epoch 8: {REASON}"
+    assert by_cell["DTSH", 24]["collapsed"] == "seed 0 since epoch 3: x; seed 1: x"
+    lines = health.to_markdown(TABLE, health.frame(TABLE, RECORDS)).splitlines()
+    assert lines[0] == "**Digits**"
+    widths = {len(re.findall(r"(?<!\\)\|", line)) for line in lines if line.startswith("|")}
+    assert widths == {len(health.PRINTED) + 4}
+    assert sum(line.endswith("| no |") for line in lines) == 1
+    part = figures.select(TABLE, methods=["lsh"])
+    assert [row["name"] for row in health.rows(part, health.frame(TABLE, RECORDS))] == ["LSH"]
+
+
+def test_every_table_marks_a_mean_that_includes_collapsed_codes():
+    tidy = frames.tidy(TABLE, RECORDS)
+    of = {(r.metric, r.method, r.bits): r.collapsed for r in tidy.itertuples()}
+    assert of["ap", "dtsh", 12] == 1 and of["ndcg", "dtsh", 24] == 2
+    assert of["ap", "lsh", 12] == of["ap", "lsh", 24] == 0
+    assert frames.from_csv(frames.to_csv(tidy)).equals(tidy)
+    sentence = "‡ Collapsed codes, which the mean includes: DTSH (12 bits, 1 of 2 seeds, 24 bits)."
+    text, tex = markdown.to_markdown(tidy, TABLE), latex.to_latex(tidy, TABLE)
+    assert text.count(sentence) == 1 and text.count("‡") == 5
+    assert all("‡" not in line for line in text.splitlines() if line.startswith("| LSH"))
+    assert tex.count(r"\textsuperscript{\ddag{}}") == 4 and "‡" not in tex
+    plain = frames.tidy(TABLE, [one for one in RECORDS if not collapsed.collapse_of(one)])
+    assert "‡" not in markdown.to_markdown(plain, TABLE)
+
+
+def test_the_page_and_every_figure_mark_the_method():
+    tidy, frame = frames.tidy(TABLE, RECORDS), health.frame(TABLE, RECORDS)
+    view = page.TableView(TABLE, RECORDS, tidy, [], {}, None, [], {}, frame)
+    html = page.page("Small", [view], {})
+    assert "2 of 3 cells have collapsed codes." in html and f"seed 1 since epoch 8: {REASON}" in html
+    assert html.count('<span class="unseen"> collapsed codes</span>') == 4
+    assert "Collapsed codes: 1 of 2 runs" in html and '"name":"DTSH‡"' in html
+    for kind, title in (("metric_by_bits", False), ("tie_ranges", None)):
+        svg = drawing.render(figures.draw(kind, TABLE, RECORDS, title=title), "svg").decode()
+        assert "DTSH‡" in svg and " LSH‡" not in svg and ">LSH‡" not in svg, kind
+        words = " ".join(" ".join(re.findall(r">([^<]+)</", svg)).split())
+        assert "‡ Collapsed codes: DTSH at 12, 24 bits." in words, kind
+    healthy = [one for one in RECORDS if one["method"] == "lsh"]
+    assert "‡" not in drawing.render(figures.draw("tie_ranges", TABLE, healthy), "svg").decode()
+    with pytest.raises(ValueError, match="unknown option 'note'"):
+        figures.draw("tie_ranges", TABLE, RECORDS, note="x")
+
+
+def test_folds_are_averaged_and_the_one_that_collapsed_is_named():
+    parts = {"a": record("lsh", 12, 0, 4)["health"], "b": record("lsh", 12, 1, 7, "x", 6)["health"]}
+    merged = collapsed.merged_health(parts)
+    assert (merged["distinct_codes"], merged["entropy"]) == (6, (2 + math.log2(7)) / 2)
+    assert (merged["collapsed"], merged["collapsed_epoch"], merged["tie@1000"]) == ("b: x", 6, None)
+    assert merged["tie@10"] == 3.75 and merged["ones"] == [0.25, 0.75, 0.5]
+    assert collapsed.merged_health(parts | {"c": {}}) == {}

@@ -1,0 +1,211 @@
+"""Health of codes against brute force, closed forms and other libraries."""
+
+import itertools
+import json
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import tiebench
+from tiebench import collapse, diagnostics
+from tiebench.__main__ import main
+
+
+def brute_force(query, database):
+    """Every field of `Health` but ap_range, from unpacked codes, item by item."""
+    items, bits = database.shape
+    counts = Counter(map(bytes, database))
+    shares = [count / items for count in counts.values()]
+    varying = [k for k in range(bits) if 0 < database[:, k].sum() < items]
+    found = [
+        abs(np.corrcoef(database[:, one], database[:, two])[0, 1])
+        for one, two in itertools.combinations(varying, 2)
+    ]
+    sizes, nearest = {10: [], 100: [], 1000: []}, []
+    for code in query:
+        distances = sorted((code != item).sum() for item in database)
+        nearest.append(distances[0])
+        for rank in sizes:
+            sizes[rank].append(distances.count(distances[rank - 1]) if rank <= items else math.nan)
+    return {
+        "queries": len(query),
+        "database": items,
+        "bits": bits,
+        "ones": database.mean(axis=0).tolist(),
+        "constant_bits": bits - len(varying),
+        "constant_bits_of_queries": sum(len(set(column)) == 1 for column in query.T.tolist()),
+        "correlation_mean": np.mean(found) if found else None,
+        "correlation_max": max(found, default=None),
+        "distinct_codes": len(counts),
+        "entropy": -sum(share * math.log2(share) for share in shares),
+        "effective_bits": -math.log2(sum(share**2 for share in shares)),
+        "largest_bucket": max(counts.values()),
+        **{f"tie@{rank}": None if math.isnan(of[0]) else np.mean(of) for rank, of in sizes.items()},
+        **{f"nearest_radius_{radius}": np.mean([near == radius for near in nearest]) for radius in (0, 1, 2)},
+        "ap_range": None,
+    }
+
+
+@pytest.mark.parametrize("bits", [1, 5, 8, 48, 64, 65, 130])
+@pytest.mark.parametrize("kind", ["random", "few", "constant"])
+def test_health_is_brute_force(bits, kind):
+    generator = np.random.default_rng(bits)
+    database = generator.integers(0, 2, (150, bits)).astype(bool)
+    if kind == "few":  # buckets, constant bits, and bits that are copies of others
+        database = database[generator.integers(0, 7, len(database))]
+        database[:, bits // 2] = database[:, 0]
+        database[:, -1] = True
+    elif kind == "constant":
+        database[:] = database[0]
+    query = database[:6] ^ (generator.random((6, bits)) < 1 / bits)
+    found = tiebench.health(query, database).as_dict()
+    wanted = brute_force(query, database)
+    assert list(found) == list(wanted)
+    for name, value in wanted.items():
+        assert found[name] == pytest.approx(value, abs=1e-12), name
+    packed = tiebench.health(np.packbits(query, axis=1), np.packbits(database, axis=1), bits=bits, threads=2)
+    assert packed.as_dict() == found
+
+
+def test_uniform_codes_have_the_moments_of_the_binomial():
+    items, bits = 200_000, 12
+    database = np.random.default_rng(0).integers(0, 2, (items, bits)).astype(bool)
+    query = np.random.default_rng(1).integers(0, 2, (50, bits)).astype(bool)
+    found = tiebench.health(query, database)
+    assert found.distinct_codes == 2**bits
+    assert found.entropy == pytest.approx(bits, abs=0.02)
+    # A pair of items shares a code with probability 2^-12, or because it is one item.
+    assert found.effective_bits == pytest.approx(-math.log2(2**-bits + (1 - 2**-bits) / items), abs=0.01)
+    # Ranks 10, 100 and 1,000 of 48.8 items at distance 0, 586 at 1, and 3,222 at 2.
+    for rank, distance in ((10, 0), (100, 1), (1000, 2)):
+        assert found.ties[rank] == pytest.approx(items * math.comb(bits, distance) / 2**bits, rel=0.05)
+    assert found.nearest == {0: 1.0, 1: 0.0, 2: 0.0}
+    assert found.correlation_mean == pytest.approx(math.sqrt(2 / (math.pi * items)), rel=0.3)
+
+
+def test_codes_of_classes_have_the_entropy_and_the_ties_of_the_classes():
+    classes = np.repeat(np.arange(8), [10, 20, 30, 40, 50, 60, 70, 120])
+    codes = np.eye(8, dtype=bool)[classes]
+    query = np.arange(8)
+    found = tiebench.health(np.eye(8, dtype=bool), codes, query, classes)
+    assert found.distinct_codes == 8 and found.largest_bucket == 120
+    assert found.entropy == pytest.approx(collapse.entropy(np.bincount(classes)))
+    # The tie of rank 10 is the query's class; rank 100 is in it for the last class alone.
+    assert found.ties[10] == pytest.approx(400 / 8)
+    assert found.ties[100] == pytest.approx(np.mean([*(400 - np.bincount(classes)[:-1]), 120]))
+    assert math.isnan(found.ties[1000]) and found.nearest[0] == 1 and found.ap_range == 0
+    worse = tiebench.score(np.eye(8, dtype=bool), codes[::-1], query, classes).means
+    again = tiebench.health(np.eye(8, dtype=bool), codes[::-1], query, classes)
+    assert again.ap_range == pytest.approx((worse["ap_max"] - worse["ap_min"]) / worse["ap"])
+
+
+def test_different_codes_of_one_hash_are_told_apart(monkeypatch):
+    codes = np.random.default_rng(3).integers(0, 4, (500, 17)).astype(np.uint8)
+    codes[:, 1:16] = 0
+    wanted = sorted(Counter(map(bytes, codes)).values())
+    assert sorted(collapse.code_counts(codes)) == wanted
+    monkeypatch.setattr(collapse, "_ODD", np.uint64(0))  # every code has the hash 0
+    assert sorted(collapse.code_counts(codes)) == wanted
+
+
+def test_blocks_and_a_sample_of_the_items(monkeypatch):
+    generator = np.random.default_rng(4)
+    codes = np.packbits(generator.random((999, 20)) < generator.random(20), axis=1)
+    unpacked = np.unpackbits(codes, axis=1, count=20).astype(np.int64)
+    monkeypatch.setattr(diagnostics, "_ITEMS_AT_ONCE", 100)
+    monkeypatch.setattr(collapse, "_ITEMS_AT_ONCE", 100)
+    np.testing.assert_array_equal(diagnostics.bits_set_together(codes, 20), unpacked.T @ unpacked)
+    wide = np.tile(codes, (1, 5))
+    assert sorted(collapse.code_counts(wide)) == sorted(collapse.code_counts(codes))
+    monkeypatch.setattr(diagnostics, "_MOST_BIT_PAIRS", 20**2 * 334)
+    found = tiebench.health(codes, codes, bits=20)
+    sample = np.abs(np.corrcoef(unpacked[::3].T)[np.triu_indices(20, 1)])
+    assert found.correlation_mean == pytest.approx(sample.mean())
+    np.testing.assert_allclose(found.ones, unpacked.mean(axis=0))
+
+
+COLLAPSES = {
+    "half constant, no classes": ((48, 24, 500, 7.0), {}, ""),
+    "more than half constant": ((48, 25, 500, 7.0), {}, "25 of 48 bits are constant"),
+    "all lost": (
+        (48, 48, 1, 0.0),
+        {"class_counts": [50] * 10},
+        "48 of 48 bits are constant, 1 distinct code",
+    ),
+    "CSQ, ten classes": ((64, 4, 10, 3.3), {"class_counts": [50] * 10}, ""),
+    "one-hot, declared": ((48, 38, 10, 3.3), {"class_counts": [50] * 10, "unused_bits": 38}, ""),
+    "one-hot, undeclared": ((48, 38, 10, 3.3), {"class_counts": [50] * 10}, "38 of 48 bits are constant"),
+    "one class never predicted": (
+        (48, 39, 9, 3.1),
+        {"class_counts": [50] * 10, "unused_bits": 38},
+        "9 distinct codes of 10 classes",
+    ),
+    "two classes, codes half apart": ((48, 36, 2, 1.0), {"class_counts": [50, 50]}, ""),
+    "two classes, too near": ((48, 37, 2, 1.0), {"class_counts": [50, 50]}, "37 of 48 bits are constant"),
+    "classes that are absent": ((48, 0, 3, 1.5), {"class_counts": [50, 0, 50, 0, 50]}, ""),
+    "fewer codes than classes exist": ((3, 0, 8, 3.0), {"class_counts": [5] * 20}, ""),
+    "nearly all items share a code": (
+        (48, 20, 30, 0.4),
+        {"class_counts": [50] * 10},
+        "codes of 0.40 bits of entropy, classes of 3.32",
+    ),
+    "unequal classes": ((48, 20, 2, 0.08), {"class_counts": [990, 10]}, ""),
+}
+
+
+@pytest.mark.parametrize("name", COLLAPSES)
+def test_collapse(name):
+    given, more, reason = COLLAPSES[name]
+    found = collapse.collapse_reason(*given, **more)
+    assert found == reason or (reason and found.startswith(reason))
+
+
+@pytest.mark.parametrize("kind", ["bernoulli", "hadamard"])
+@pytest.mark.parametrize("classes", [2, 3, 10])
+def test_random_codes_of_classes_are_not_collapsed(classes, kind):
+    """The rule's premise: 1,000 draws of class codes, none of which it takes for collapsed."""
+    generator = np.random.default_rng(classes)
+    for _ in range(1000):
+        codes = generator.integers(0, 2, (classes, 48)).astype(bool)
+        if kind == "hadamard":  # balanced rows, any two half apart
+            rows = np.array([[bin(i & j).count("1") % 2 for j in range(64)] for i in (1, 2, 4, 8, 16, 32)])
+            codes = rows[generator.integers(0, 6, classes)] ^ rows[0] if classes > 6 else rows[:classes]
+            codes = codes[:, generator.permutation(64)].astype(bool)
+            if len({bytes(code) for code in codes}) < classes:
+                continue
+        constant = int((codes.all(axis=0) | ~codes.any(axis=0)).sum())
+        assert not collapse.collapse_reason(
+            codes.shape[1], constant, classes, math.log2(classes), [50] * classes
+        )
+
+
+def test_refuses_one_side_of_the_labels_and_codes_that_are_not_binary():
+    codes = np.zeros((3, 8), bool)
+    with pytest.raises(ValueError, match="go together"):
+        tiebench.health(codes, codes, query_labels=[0, 1, 2])
+    with pytest.raises(ValueError, match="unpacked query must all be in"):
+        tiebench.health(codes + 0.5, codes)
+
+
+def test_the_command_prints_what_the_function_returns_and_judges_with_labels_alone(tmp_path, capsys):
+    generator = np.random.default_rng(5)
+    labels = generator.integers(0, 4, 90)
+    codes = np.eye(9, dtype=bool)[labels]  # five of nine bits are unused
+    arrays = {"query": codes[:10], "database": codes[10:]}
+    file = tmp_path / "codes.npz"
+    np.savez(file, **arrays)
+    assert main(["health", str(file)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found == tiebench.health(**arrays).as_dict() | {"collapsed": "5 of 9 bits are constant"}
+    for given in (labels, np.eye(6, dtype=np.uint8)[labels]):
+        both = {"query_labels": given[:10], "database_labels": given[10:]}
+        np.savez(file, **arrays, **both)
+        assert main(["health", str(file), "--unused-bits", "5", "--threads", "2"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert found == tiebench.health(**arrays, **both).as_dict() | {"classes": 4, "collapsed": None}
+        assert found["ap_range"] == 0
+    np.savez(file, query=codes)
+    assert main(["health", str(file)]) == 1
+    assert "lacks database; it holds query" in capsys.readouterr().err

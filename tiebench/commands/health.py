@@ -1,0 +1,59 @@
+"""`tiebench health`: what the codes of a file make of their bits."""
+
+import argparse
+import json
+
+from tiebench.commands import positive, print_text
+from tiebench.commands.score import NEEDED, read_arrays, read_bits
+
+HELP = "diagnose the codes of a file: constant bits, distinct codes, ties"
+DESCRIPTION = """\
+Diagnose binary codes and print one JSON object: the share of ones per bit, constant bits, correlations of
+bits, distinct codes, their entropy in bits, the largest bucket, the mean size of the tie at ranks 10, 100 and
+1000, and the distance of the nearest items.
+
+FILE.npz, or a folder of .npy files, holds query and database as for `tiebench score`. With query_labels and
+database_labels it also prints the share of AP that is left to the order of ties (ap_range), the number of
+classes, and whether the codes count as collapsed: the reason, or null.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("file", metavar="FILE.npz", help="codes, with or without labels")
+    parser.add_argument(
+        "--unused-bits",
+        metavar="N",
+        type=positive,
+        default=0,
+        help="bits that the method leaves constant by design, as one-hot codes do beyond the classes",
+    )
+    parser.add_argument(
+        "--threads", type=positive, default=1, help="threads that share the queries (default 1)"
+    )
+
+
+def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    """Print the health of the codes."""
+    import numpy as np
+
+    from tiebench import diagnostics
+
+    arrays = read_arrays(options.file, needed=("query", "database"))
+    labels = [arrays.get(name) for name in NEEDED[2:]]
+    try:
+        bits = read_bits(arrays["bits"]) if "bits" in arrays else None
+        found = diagnostics.health(
+            arrays["query"], arrays["database"], *labels, bits=bits, threads=options.threads
+        )
+    except ValueError as error:
+        raise ValueError(f"{options.file}: {error}") from error
+    plain, counts = found.as_dict(), None
+    if labels[1] is not None:
+        one_each = labels[1].ndim == 1
+        counts = np.unique(labels[1], return_counts=True)[1] if one_each else labels[1].sum(axis=0)
+        plain["classes"] = int(np.count_nonzero(counts))
+    if options.unused_bits > found.bits:
+        parser.error(f"--unused-bits {options.unused_bits}: the codes have {found.bits} bits")
+    plain["collapsed"] = found.collapsed(counts, options.unused_bits) or None
+    return print_text(json.dumps(plain, indent=2))
