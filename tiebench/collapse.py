@@ -55,6 +55,12 @@ def entropy(counts: ArrayLike) -> float:
     return float((counts / total * np.log2(total / counts)).sum()) if len(counts) else 0.0
 
 
+def varying_bits(codes: np.ndarray) -> int:
+    """How many bits are not the same in all packed codes, uint8 (n, width), n >= 1."""
+    differs = np.bitwise_or.reduce(codes, axis=0) & ~np.bitwise_and.reduce(codes, axis=0)
+    return int(np.bitwise_count(differs).sum())
+
+
 def code_counts(codes: np.ndarray) -> NDArray[np.int64]:
     """How many items have each distinct code: int64 (distinct codes,), in no particular order.
 

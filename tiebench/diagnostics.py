@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tiebench import exact
-from tiebench.collapse import code_counts, collapse_reason, entropy
+from tiebench.collapse import code_counts, collapse_reason, entropy, varying_bits
 from tiebench.hamming import JointHistograms, joint_histograms
 from tiebench.inputs import as_array, check_shapes, label_affinity, packed_codes
 
@@ -130,7 +130,7 @@ def health_of(
         bits=bits,
         ones=ones / items,
         constant_bits=int(np.count_nonzero((ones == 0) | (ones == items))),
-        constant_bits_of_queries=bits - _varying_bits(query),
+        constant_bits_of_queries=bits - varying_bits(query),
         correlation_mean=mean,
         correlation_max=largest,
         distinct_codes=len(counts),
@@ -174,12 +174,6 @@ def _bit_planes(codes, bits):
             packed = np.packbits(columns[bit // 8] & np.uint8(128 >> bit % 8))
             planes[bit, : len(packed)] = packed
         yield planes.view(np.uint64)
-
-
-def _varying_bits(codes):
-    """How many bits are not the same in all packed codes."""
-    differs = np.bitwise_or.reduce(codes, axis=0) & ~np.bitwise_and.reduce(codes, axis=0)
-    return int(np.bitwise_count(differs).sum())
 
 
 def _correlations(codes, bits):

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from tiebench.collapse import code_counts, collapse_reason, entropy
+from tiebench.collapse import code_counts, collapse_reason, entropy, varying_bits
 
 MOST_ITEMS = 1 << 16  # whose outputs of an epoch are kept
 _FEWEST_ITEMS = 64  # by chance, few items share many bits
@@ -39,12 +39,11 @@ class CodeWatch:
         collapsed, why they are."""
         if not self.signs:
             return {}
-        signs = torch.cat(self.signs).cpu().numpy()
-        ones, counts = signs.sum(axis=0), code_counts(np.packbits(signs, axis=1))
-        constant = int(np.count_nonzero((ones == 0) | (ones == len(signs))))
+        codes = np.packbits(torch.cat(self.signs).cpu().numpy(), axis=1)
+        constant, counts = self.bits - varying_bits(codes), code_counts(codes)
         record = {"constant_bits": constant, "distinct_codes": len(counts)}
         classes = 0 if self.class_counts is None else len(self.class_counts)
-        if len(signs) >= max(_FEWEST_ITEMS, 10 * classes):
+        if len(codes) >= max(_FEWEST_ITEMS, 10 * classes):
             measured = self.bits, constant, len(counts), entropy(counts)
             if reason := collapse_reason(*measured, self.class_counts):
                 record["collapsed"] = reason
