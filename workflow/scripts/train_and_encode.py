@@ -96,7 +96,7 @@ def _run(method, protocol, whole, folder, record, progress, checkpoint, raw=Fals
                                 made = check_raw_scores(made, len(rows), method.bits, record["method"])
                                 codes["raw_query"] = made
                     method.save(writing)
-                    record |= {"unused_bits": method.unused_bits(), "collapsed_epoch": collapse.epoch}
+                    record["unused_bits"] = method.unused_bits()
             except Refusal as refusal:
                 checkpoint.unlink(missing_ok=True)
                 record |= {"status": "refused", "reason": " ".join(str(refusal).split())}
@@ -104,6 +104,7 @@ def _run(method, protocol, whole, folder, record, progress, checkpoint, raw=Fals
         with (writing / "codes.npz").open("wb") as file:
             np.savez(file, **codes, bits=method.bits)
         record |= {
+            "collapsed_epoch": collapse.epoch,
             "seconds": sum(clock.seconds.values()),
             "seconds_by_part": clock.seconds,
             "peak_memory_mb": _peak_memory_mb(),
