@@ -37,9 +37,9 @@ _FUNCTIONS |= dict.fromkeys(("Health", "health"), "diagnostics")
 _FUNCTIONS |= dict.fromkeys(("RunScores", "score_array", "score_run"), "runs")
 
 __all__ = ["Health", "RunScores", "Scores", "__version__", "collapse", "diagnostics", "exact", "hamming",
-           "health", "lookup", "lookup_cost", "metrics", "on_device", "parts", "prefixes", "radius", "relaxed",
-           "rescoring", "runs", "score", "score_array", "score_run", "scoring", "split_check", "ties",
-           "training"]  # fmt: skip
+           "health", "lookup", "lookup_cost", "metrics", "on_device", "parts", "prefixes", "radius",
+           "relaxed", "rescoring", "runs", "score", "score_array", "score_run", "scoring", "split_check",
+           "ties", "training"]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -39,7 +39,7 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
     from tiebench import diagnostics
 
-    arrays = read_arrays(options.file, needed=("query", "database"))
+    arrays = read_arrays(options.file, NEEDED[:2], optional=NEEDED[2:])
     labels = [arrays.get(name) for name in NEEDED[2:]]
     try:
         bits = read_bits(arrays["bits"]) if "bits" in arrays else None

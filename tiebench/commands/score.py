@@ -44,14 +44,16 @@ _SAVE_AS_NPZ = (
 )
 
 
-def read_arrays(file: str, needed: Sequence[str] = NEEDED) -> dict[str, np.ndarray]:
+def read_arrays(
+    file: str, needed: Sequence[str] = NEEDED, optional: Sequence[str] = ()
+) -> dict[str, np.ndarray]:
     """Name -> array of an .npz file, or, memory-mapped, of a folder of .npy files.
 
-    needed: names of NEEDED that must be there.
+    needed, optional: names of NEEDED that must be there, and that are read where they are.
 
     Raises ValueError for what cannot be scored, OSError for a file that cannot be opened.
     """
-    names = (*needed, "bits")
+    names = (*needed, *optional, "bits")
     if Path(file).is_dir():
         arrays = files.read_folder(file, names)
     else:
