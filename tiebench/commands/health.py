@@ -40,18 +40,18 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from tiebench import diagnostics
 
     arrays = read_arrays(options.file, NEEDED[:2], optional=NEEDED[2:])
-    labels = [arrays.get(name) for name in NEEDED[2:]]
+    labels, of_queries = arrays.get("database_labels"), arrays.get("query_labels")
     try:
         bits = read_bits(arrays["bits"]) if "bits" in arrays else None
         found = diagnostics.health(
-            arrays["query"], arrays["database"], *labels, bits=bits, threads=options.threads
+            arrays["query"], arrays["database"], of_queries, labels, bits, options.threads
         )
     except ValueError as error:
         raise ValueError(f"{options.file}: {error}") from error
     plain, counts = found.as_dict(), None
-    if labels[1] is not None:
-        one_each = labels[1].ndim == 1
-        counts = np.unique(labels[1], return_counts=True)[1] if one_each else labels[1].sum(axis=0)
+    if labels is not None:
+        one_each = labels.ndim == 1
+        counts = np.unique(labels, return_counts=True)[1] if one_each else labels.sum(axis=0)
         plain["classes"] = int(np.count_nonzero(counts))
     if options.unused_bits > found.bits:
         parser.error(f"--unused-bits {options.unused_bits}: the codes have {found.bits} bits")
