@@ -79,6 +79,23 @@ SPLITS = {
         {"kind": "given", "query": "test", "database": "train", "training": {"split": "extra"}},
         0,
     ),
+    "unseen_classes, folds": (
+        "classes",
+        {"kind": "unseen_classes", "folds": 3, "fold": 2, "query": 5, "training": 20},
+        7,
+    ),
+    "unseen_classes, all": (
+        "classes",
+        {
+            "kind": "unseen_classes",
+            "unseen": [[0, 1], [2, 3], [4, 5, 6]],
+            "fold": 3,
+            "query": 5,
+            "training": "all",
+            "database": "all",
+        },
+        7,
+    ),
 }
 
 # name -> (kind of labels, specification)

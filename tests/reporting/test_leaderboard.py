@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from reporting import frames, leaderboard, statistics, table_files
+from reporting import frames, health, leaderboard, statistics, table_files
 from reporting.__main__ import main
 from reporting.records import table_records, uncoded_scores
 
@@ -49,7 +49,9 @@ def publish_table(folder, table):
     settings = {"table": table, "refused": [], "published": [], "claims": [], "uncoded": ["p"]}
     records = table_records(settings, folder / "runs", also=["per_query"])
     tidy = frames.tidy(table, records, (), uncoded_scores(settings, folder))
-    files = table_files.table_files(table, tidy, statistics.comparisons(table, records), [])
+    files = table_files.table_files(
+        table, tidy, statistics.comparisons(table, records), [], health.frame(table, records)
+    )
     for ending, text in files.items():
         (folder / f"{table['name']}{ending}").write_text(text)
     (folder / f"{table['name']}.json").write_text(json.dumps(settings))

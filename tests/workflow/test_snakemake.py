@@ -770,7 +770,7 @@ def test_tables_that_share_a_group_leave_each_other_s_scores_alone(laboratory, t
 
 def test_a_page_of_tables_with_long_settings_is_made(laboratory, tiny):
     """Their settings together are longer than one argument of a command may be."""
-    table = tiny["tables"]["tiny"] | {"description": "Words. " * 7000}
+    table = tiny["tables"]["tiny"] | {"description": "Words. " * 20_000}
     names = [f"table_{number}" for number in range(3)]
     tiny["tables"] |= {name: table | {"title": f"Number {name}"} for name in names}
     tiny["report"] = names
