@@ -133,6 +133,12 @@ def decoding(source: Path, name: str, formats: Sequence[str]) -> Iterator[None]:
         raise ValueError(f"{source}: image '{printable(name)}' cannot be read: {reason}") from error
 
 
+def rows_by_file_name(names: Sequence[str]) -> Callable[[str], int | None]:
+    """The function that `save_photographs` asks for rows, of files that are known by their names alone."""
+    row_of = {name: row for row, name in enumerate(names)}
+    return lambda member: row_of.get(member.replace("\\", "/").rpartition("/")[2])
+
+
 def save_photographs(
     path: Path,
     sources: Sequence[Path],

@@ -27,6 +27,7 @@ from datasets._image_lists import is_list, read_list
 from datasets._pictures import (
     PHOTOGRAPH_OPTIONS,
     check_photograph_options,
+    rows_by_file_name,
     save_no_photographs,
     save_photographs,
 )
@@ -69,11 +70,10 @@ def load(sources: list[Path], folder: Path, **options) -> Description:
     if description.kind == "vectors":
         save_no_photographs(path, description.items)
     else:
-        row_of = {name: row for row, name in enumerate(plan.names)}
         kept = save_photographs(
             path,
             plan.pictures,
-            lambda member: row_of.get(member.replace("\\", "/").rpartition("/")[2]),
+            rows_by_file_name(plan.names),
             plan.names,
             description.item_shape[:2],
             plan.missing,
