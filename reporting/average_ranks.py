@@ -7,7 +7,8 @@ import numpy as np
 from scipy import stats
 
 from reporting.comparing import LEVEL
-from reporting.frames import competes, tidy
+from reporting.frames import tidy
+from reporting.layout import competes
 from tiebench.metrics import resolve
 
 

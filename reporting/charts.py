@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from reporting.drawing import CONTRAST, SURFACE, contrast, method_style, method_styles
-from reporting.frames import by_cell, groups, score_of
+from reporting.frames import by_cell, score_of
+from reporting.layout import groups
 from reporting.titles import method_title
 from tiebench.metrics import label
 

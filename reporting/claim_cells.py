@@ -4,7 +4,8 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
 from reporting.comparing import Sample, pool, sample
-from reporting.frames import by_cell, competes, groups, score_of
+from reporting.frames import by_cell, score_of
+from reporting.layout import competes, groups
 from reporting.titles import method_title, protocol_title
 from tiebench.metrics import label
 

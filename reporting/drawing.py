@@ -28,7 +28,7 @@ from matplotlib.textpath import TextPath
 from matplotlib.ticker import MaxNLocator
 from scipy.optimize import isotonic_regression
 
-from reporting.frames import family, groups, panels
+from reporting.layout import family, groups, panels
 from reporting.titles import method_title
 from tiebench.files import replaced
 from tiebench.metrics import label

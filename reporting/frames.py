@@ -1,30 +1,16 @@
-"""Records of runs to the frames of a table, tidy and wide, and what its printed forms share.
-
-A *cell* is (protocol, metric, method, bits). A *group* is one block of a table: the columns of one protocol
-and one metric. A *panel* is a row of groups side by side under one header, as in the tables of the paper.
-"""
+"""Records of runs to the frames of a table, tidy and wide, and their CSV files."""
 
 import io
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import pandas as pd
 from scipy.special import stdtrit
 
-from reporting.collapsed import collapse_of, collapse_sentence
-from reporting.titles import (
-    BOUND,
-    FAMILIES,
-    UNCODED,
-    UNCODED_TITLE,
-    dagger_sentence,
-    method_title,
-    protocol_title,
-    sees,
-)
-from tiebench.metrics import resolve
+from reporting.collapsed import collapse_of
+from reporting.layout import Group, cell_words, cells_of, groups, method_order
+from reporting.titles import UNCODED, sees
 
 COLUMNS = (
     "table",
@@ -45,133 +31,7 @@ COLUMNS = (
     "collapsed",
 )
 NUMBERS = ("mean", "std", "ci_low", "ci_high", "published", "difference")
-EN_DASH = "–"
 NO_RECORD = "no run was recorded"
-
-
-@dataclass(frozen=True)
-class Group:
-    """The columns of one block of a table: one protocol, one metric, several bits; `methods` are its rows."""
-
-    protocol: str
-    metric: str
-    title: str
-    bits: tuple[int, ...]
-    methods: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Panel:
-    """Groups side by side, and the methods of at least one of them, in row order."""
-
-    groups: tuple[Group, ...]
-    methods: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Note:
-    """Why cells have no score, or not from every seed: its mark, the cells in words, the reason."""
-
-    mark: str
-    cells: str
-    reason: str
-
-
-# -- the shape of a table -------------------------------------------------------------------------
-
-
-def groups(table: Mapping) -> list[Group]:
-    """The blocks of a table as groups, in its order.
-
-    A block without `methods` takes the table's. Rows are ordered by family where `table["families"]`,
-    method -> one of FAMILIES, is given; within a family in the order of the table's methods.
-
-    Raises ValueError if a cell is in the table twice.
-    """
-    result, seen = [], set()
-    for block in table["blocks"]:
-        methods = block.get("methods") or table["methods"]
-        group = Group(
-            protocol=block["protocol"],
-            metric=block["metric"],
-            title=block.get("title") or protocol_title(table, block["protocol"]),
-            bits=tuple(block["bits"]),
-            methods=tuple(_in_order(table, methods)),
-        )
-        for cell in _cells(group):
-            if cell in seen:
-                raise ValueError(f"table {table['name']}: {_words(cell)} is in the table twice")
-            seen.add(cell)
-        result.append(group)
-    return result
-
-
-def panels(table: Mapping, max_columns: int = 8) -> list[Panel]:
-    """The groups of a table laid out in panels of at most `max_columns` columns of scores.
-
-    Groups keep their order and are never split: a group wider than `max_columns` has a panel to itself.
-    """
-    rows: list[list[Group]] = []
-    for group in groups(table):
-        if rows and sum(len(other.bits) for other in rows[-1]) + len(group.bits) <= max_columns:
-            rows[-1].append(group)
-        else:
-            rows.append([group])
-    return [Panel(tuple(row), tuple(_method_order(table, row))) for row in rows]
-
-
-def _method_order(table: Mapping, of: Iterable[Group]) -> list[str]:
-    return _in_order(table, dict.fromkeys(method for group in of for method in group.methods))
-
-
-def family(table: Mapping, method: str) -> str:
-    """One of FAMILIES, "" where the table names none: it then keeps its own order, ungrouped."""
-    return (table.get("families") or {}).get(method, "")
-
-
-def competes(table: Mapping, method: str) -> bool:
-    """Whether a method takes part in what compares the methods of a table: bounds do not."""
-    return family(table, method) != BOUND
-
-
-def by_family(table: Mapping, methods: Sequence[str]) -> list[tuple[str, list[str]]]:
-    """Rows in printing order, cut where the family changes: [(family, methods), …].
-
-    One piece without a name, ("", methods), where they are all of one family or of none.
-    """
-    pieces: list[tuple[str, list[str]]] = []
-    for method in methods:
-        of = family(table, method)
-        if not pieces or pieces[-1][0] != of:
-            pieces.append((of, []))
-        pieces[-1][1].append(method)
-    return pieces if len(pieces) > 1 else [("", list(methods))]
-
-
-def _in_order(table: Mapping, methods: Iterable[str]) -> list[str]:
-    """Rows of a table: family after family, within one in the order of the table."""
-    order = {method: index for index, method in enumerate(table["methods"])}
-    families = list(FAMILIES)
-
-    def key(method):
-        of = family(table, method)
-        return families.index(of) if of in families else len(families), order.get(method, len(order))
-
-    return sorted(methods, key=key)
-
-
-def _cells(group: Group) -> Iterable[tuple[str, str, str, int]]:
-    for method in group.methods:
-        for bits in group.bits:
-            yield group.protocol, group.metric, method, bits
-
-
-def _words(cell: tuple) -> str:
-    protocol, metric, method, bits = cell
-    return f"{protocol}, {metric}, {method}, {bits} bits"
-
-
-# -- records to frames ----------------------------------------------------------------------------
 
 
 def by_cell(table: Mapping, records: Iterable[Mapping]) -> dict[tuple[str, str, int], dict[int, Mapping]]:
@@ -249,7 +109,7 @@ def published_values(table: Mapping, published: Iterable[Mapping]) -> dict[tuple
         for entry in sources[name]["values"]:
             cell = (entry["protocol"], entry["metric"], entry["method"], entry["bits"])
             if cell in seen:
-                raise ValueError(f"published source {name}: {_words(cell)} is given twice")
+                raise ValueError(f"published source {name}: {cell_words(cell)} is given twice")
             seen.add(cell)
             result.setdefault(cell, (float(entry["value"]), name, entry.get("note") or ""))
     return result
@@ -283,7 +143,7 @@ def tidy(
     printed = published_values(table, published)
     rows = []
     for group in groups(table):
-        for cell in _cells(group):
+        for cell in cells_of(group):
             protocol, metric, method, bits = cell
             here = runs.get((protocol, method, bits), {})
             outcomes = {seed: score_of(here.get(seed), metric) for seed in table["seeds"]}
@@ -366,8 +226,8 @@ def wide(tidy_frame: pd.DataFrame, table: Mapping) -> pd.DataFrame:
     Columns: "method" (str, the id), then one float column per (protocol, metric, bits) named
     "<protocol> <metric> <bits>", in the table's order. Cells without a score and cells of no block are NaN.
     """
-    means = {tuple(cell): mean for *cell, mean in _rows(tidy_frame, "mean")}
-    methods = _method_order(table, groups(table))
+    means = {tuple(cell): mean for *cell, mean in rows_of(tidy_frame, "mean")}
+    methods = method_order(table, groups(table))
     methods += [UNCODED] * uncoded_in(tidy_frame, groups(table))
     columns: dict[str, list] = {"method": methods}
     for group in groups(table):
@@ -378,7 +238,7 @@ def wide(tidy_frame: pd.DataFrame, table: Mapping) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _rows(tidy_frame: pd.DataFrame, *columns: str) -> Iterable[tuple]:
+def rows_of(tidy_frame: pd.DataFrame, *columns: str) -> Iterable[tuple]:
     picked = tidy_frame[["protocol", "metric", "method", "bits", *columns]]
     return picked.itertuples(index=False, name=None)
 
@@ -404,104 +264,3 @@ def from_csv(text: str) -> pd.DataFrame:
     for column in NUMBERS if tidy_columns else frame.columns[1:]:
         frame[column] = [float(value) if value else math.nan for value in frame[column]]
     return _typed(frame) if tidy_columns else frame
-
-
-# -- what the printed tables share ----------------------------------------------------------------
-
-
-def marks(tidy_frame: pd.DataFrame, table: Mapping) -> dict[tuple[str, str, str, int], str]:
-    """Cell -> "best" or "second" within its column (protocol, metric, bits), from unrounded means.
-
-    Higher is better unless the metric says otherwise. Equal means share a mark; the second is the next worse
-    value. A column with fewer than two scores has no marks. Uncoded features and bounds take no part.
-    """
-    result = {}
-    apart = [UNCODED, *(method for method in tidy_frame["method"].unique() if not competes(table, method))]
-    for (protocol, metric, bits), column in tidy_frame.groupby(["protocol", "metric", "bits"], sort=False):
-        scored = column[column["mean"].notna() & ~column["method"].isin(apart)]
-        if len(scored) < 2:
-            continue
-        values = sorted(set(scored["mean"]), reverse=resolve(metric)[0].higher_is_better)[:2]
-        for method, mean in zip(scored["method"], scored["mean"], strict=True):
-            if mean in values:
-                result[protocol, metric, method, bits] = ("best", "second")[values.index(mean)]
-    return result
-
-
-def notes(tidy_frame: pd.DataFrame, table: Mapping) -> tuple[list[Note], dict[tuple, str]]:
-    """Notes for cells whose status is not "done", one per reason, and cell -> mark ("a", "b", ...)."""
-    titles = {(group.protocol, group.metric): group.title for group in groups(table)}
-    cells_of: dict[str, dict[tuple, list[int]]] = {}
-    mark_of = {}
-    for protocol, metric, method, bits, status, reason in _rows(tidy_frame, "status", "reason"):
-        if status not in ("done", UNCODED):
-            mark_of[protocol, metric, method, bits] = reason
-            cells_of.setdefault(reason, {}).setdefault((protocol, metric, method), []).append(bits)
-    letter = {reason: _letters(index) for index, reason in enumerate(cells_of)}
-    result = []
-    for reason, cells in cells_of.items():
-        words = [
-            f"{method_title(table, method)} on {titles[protocol, metric]} ({', '.join(map(str, bits))} bits)"
-            for (protocol, metric, method), bits in cells.items()
-        ]
-        result.append(Note(letter[reason], "; ".join(words), reason))
-    return result, {cell: letter[reason] for cell, reason in mark_of.items()}
-
-
-def _letters(index: int) -> str:
-    text = ""
-    index += 1
-    while index:
-        index, rest = divmod(index - 1, 26)
-        text = chr(ord("a") + rest) + text
-    return text
-
-
-def cell_values(tidy_frame: pd.DataFrame, table: Mapping) -> dict[tuple, tuple[float, float, float]]:
-    """Cell -> (mean, standard deviation over seeds, published value), NaN if there is none.
-
-    Published values are NaN unless the table asks for them in print, `print_published`.
-    """
-    asked = table.get("print_published", False)
-    rows = _rows(tidy_frame, "mean", "std", "published")
-    return {tuple(cell): (mean, std, printed if asked else math.nan) for *cell, mean, std, printed in rows}
-
-
-def as_published(value: float) -> str:
-    """A published value with at least three decimals, more where it has them; "" for NaN."""
-    return "" if math.isnan(value) else f"{value:.{max(3, len(repr(value).partition('.')[2]))}f}"
-
-
-def legend(tidy_frame: pd.DataFrame, table: Mapping, statistics: str = "") -> str:
-    """What marks and small figures of a printed table mean, in sentences.
-
-    statistics: what the marks of `statistics.cell_marks` mean, from `statistics.marks_legend`.
-    """
-    words = ["Best in bold, second underlined.", seeds_sentence(tidy_frame)]
-    words.append(dagger_sentence(table, tidy_frame.loc[tidy_frame["status"] != UNCODED, "method"]))
-    words += [uncoded_sentence(tidy_frame), bounds_sentence(tidy_frame, table)]
-    words.append(collapse_sentence(tidy_frame, table))
-    if any(not math.isnan(printed) for *_, printed in cell_values(tidy_frame, table).values()):
-        words.append("In parentheses: as published.")
-    return " ".join(filter(None, [*words, statistics]))
-
-
-def uncoded_sentence(tidy_frame: pd.DataFrame) -> str:
-    """What the row of the features themselves is; "" for a table without it."""
-    if not (tidy_frame["status"] == UNCODED).any():
-        return ""
-    return f"{UNCODED_TITLE}: ranked by the features themselves, no code; neither best nor second."
-
-
-def bounds_sentence(tidy_frame: pd.DataFrame, table: Mapping) -> str:
-    """What bounds are; "" for a table without any."""
-    if all(competes(table, method) for method in tidy_frame["method"]):
-        return ""
-    return f"{FAMILIES[BOUND]}: what a plain classifier reaches; neither best nor second."
-
-
-def seeds_sentence(tidy_frame: pd.DataFrame) -> str:
-    """What follows a mean, in words; "" where every cell has one seed at most."""
-    if not (tidy_frame["seeds"] > 1).any():
-        return ""
-    return "Mean ± standard deviation over seeds."

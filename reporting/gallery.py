@@ -10,7 +10,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.path import Path
 
 from reporting.drawing import INK, SURFACE, styled, text_width
-from reporting.frames import groups
+from reporting.layout import groups
 from reporting.titles import method_title
 
 TITLE = "What a tie is: the nearest items of a few queries"

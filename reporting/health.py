@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 
 import pandas as pd
 
-from reporting.frames import EN_DASH, by_cell, groups
-from reporting.titles import method_title, protocol_title
+from reporting.frames import by_cell
+from reporting.layout import groups
+from reporting.titles import EN_DASH, method_title, protocol_title
 
 COUNTS = (
     "constant_bits",

@@ -8,17 +8,9 @@ from collections.abc import Mapping
 import pandas as pd
 
 from reporting.collapsed import COLLAPSED, collapsed_cells
-from reporting.frames import (
-    Panel,
-    as_published,
-    by_family,
-    cell_values,
-    legend,
-    marks,
-    notes,
-    panels,
-    uncoded_in,
-)
+from reporting.frames import uncoded_in
+from reporting.layout import Panel, by_family, panels
+from reporting.printing import as_published, cell_values, legend, marks, notes
 from reporting.statistics import cell_marks, marks_legend
 from reporting.titles import UNCODED, UNCODED_TITLE, family_title, row_title
 from tiebench.metrics import label as metric_label

@@ -7,19 +7,11 @@ from collections.abc import Iterable, Mapping
 import pandas as pd
 
 from reporting.collapsed import COLLAPSED, collapsed_cells
-from reporting.frames import (
-    EN_DASH,
-    as_published,
-    by_family,
-    cell_values,
-    groups,
-    legend,
-    marks,
-    notes,
-    uncoded_in,
-)
+from reporting.frames import uncoded_in
+from reporting.layout import by_family, groups
+from reporting.printing import as_published, cell_values, legend, marks, notes
 from reporting.statistics import cell_marks, marks_legend
-from reporting.titles import UNCODED, UNCODED_TITLE, family_title, row_title
+from reporting.titles import EN_DASH, UNCODED, UNCODED_TITLE, family_title, row_title
 from tiebench.metrics import label as metric_label
 
 

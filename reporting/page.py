@@ -16,25 +16,11 @@ from reporting import health, statistics
 from reporting.charts import KINDS, chart_styles, charts
 from reporting.collapsed import COLLAPSED, collapse_sentence, collapsed_methods
 from reporting.embedding import data_url, inline_svg, lighter, packed, swatch
-from reporting.frames import (
-    EN_DASH,
-    NO_RECORD,
-    Group,
-    as_published,
-    bounds_sentence,
-    by_cell,
-    by_family,
-    family,
-    groups,
-    marks,
-    notes,
-    panels,
-    published_values,
-    score_of,
-    uncoded_in,
-    uncoded_sentence,
-)
+from reporting.frames import NO_RECORD, by_cell, published_values, score_of, uncoded_in
+from reporting.layout import Group, by_family, family, groups, panels
+from reporting.printing import as_published, bounds_sentence, marks, notes, uncoded_sentence
 from reporting.titles import (
+    EN_DASH,
     FAMILIES,
     UNCODED,
     UNCODED_TITLE,

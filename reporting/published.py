@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from reporting import claims, figures, frames, health, statistics
+from reporting import claims, figures, frames, health, layout, statistics
 from reporting.records import ALSO, published_settings, table_records, uncoded_scores
 from reporting.table_files import ENDINGS
 from reporting.titles import UNCODED
@@ -73,7 +73,7 @@ def select(
     if methods is None and blocks is None:
         return published.table, published.tidy, published.compared
     table = figures.select(published.table, methods, blocks)
-    groups = frames.groups(table)
+    groups = layout.groups(table)
     cells = {(g.protocol, g.metric, m, b) for g in groups for m in (*g.methods, UNCODED) for b in g.bits}
     kept = [_of(frame, cells) for frame in (published.tidy, published.compared)]
     if methods is not None:

@@ -15,7 +15,8 @@ import pandas as pd
 from scipy import stats
 
 from reporting.comparing import LEVEL, Difference, Sample, difference, holm, pool, sample, seeds_needed
-from reporting.frames import Group, by_cell, competes, groups
+from reporting.frames import by_cell
+from reporting.layout import Group, competes, groups
 from tiebench.metrics import resolve
 
 COLUMNS = (

@@ -22,6 +22,7 @@ BOUND = "bound"
 TRAINING_SET = (
     "training set"  # what a method's training sees, `table["styles"][method]["sees"]`, unless it says more
 )
+EN_DASH = "–"
 DAGGER = "†"
 
 # The row of the features themselves, which no method encoded.

@@ -29,7 +29,8 @@ from reporting.drawing import (
     text_width,
 )
 from reporting.figures import DEFAULT, Options
-from reporting.frames import Group, by_cell, groups, score_of
+from reporting.frames import by_cell, score_of
+from reporting.layout import Group, groups
 from reporting.sheets import Section, label_axes, sheet
 
 TITLE = "Cost"

@@ -23,7 +23,8 @@ from reporting.drawing import (
     wrapped,
 )
 from reporting.figures import DEFAULT, Options, training_sizes
-from reporting.frames import by_cell, groups, score_of
+from reporting.frames import by_cell, score_of
+from reporting.layout import groups
 from reporting.sheets import PITCH, Section, label_axes, names_beside, names_width, sheet
 from reporting.titles import method_title
 

@@ -26,7 +26,8 @@ from reporting.drawing import (
     wrapped,
 )
 from reporting.figures import DEFAULT, Options
-from reporting.frames import Group, by_cell, groups, score_of
+from reporting.frames import by_cell, score_of
+from reporting.layout import Group, groups
 from reporting.sheets import PITCH, Section, label_axes, names_beside, names_width, sheet
 from reporting.titles import method_title
 

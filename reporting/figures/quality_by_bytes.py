@@ -27,7 +27,8 @@ from reporting.drawing import (
     wrapped,
 )
 from reporting.figures import DEFAULT, Options
-from reporting.frames import Group, by_cell, groups, score_of
+from reporting.frames import by_cell, score_of
+from reporting.layout import Group, groups
 from reporting.sheets import Section, label_axes, sheet, sheet_width
 from tiebench.metrics import ranking_of
 

@@ -9,8 +9,7 @@ from matplotlib.figure import Figure
 from reporting.average_ranks import ranks
 from reporting.drawing import INK, SURFACE, NothingToDraw, colour, heading, styled, text_width
 from reporting.figures import DEFAULT, Options
-from reporting.frames import EN_DASH
-from reporting.titles import method_title
+from reporting.titles import EN_DASH, method_title
 
 TITLE = "Average ranks"
 CAPTION = (

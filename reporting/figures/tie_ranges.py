@@ -21,8 +21,9 @@ from reporting.drawing import (
     wrapped,
 )
 from reporting.figures import DEFAULT, Options
-from reporting.frames import EN_DASH, Group, by_cell, groups, score_of
-from reporting.titles import method_title
+from reporting.frames import by_cell, score_of
+from reporting.layout import Group, groups
+from reporting.titles import EN_DASH, method_title
 
 TITLE = "What ties can do to mAP"
 CAPTION = (

@@ -15,7 +15,18 @@ import pandas as pd
 import pytest
 from styles import STYLES
 
-from reporting import drawing, embedding, figures, frames, health, page, published, statistics, table_files
+from reporting import (
+    drawing,
+    embedding,
+    figures,
+    frames,
+    health,
+    page,
+    printing,
+    published,
+    statistics,
+    table_files,
+)
 from reporting.figures import tie_ranges
 
 ASSETS = Path(page.__file__).parent / "assets"
@@ -242,7 +253,7 @@ def test_every_number_is_on_the_page():
 
 def test_best_second_and_holes_in_the_cells():
     text, frame = made()
-    marks = frames.marks(frame, TABLE)
+    marks = printing.marks(frame, TABLE)
     for mark in ("best", "second"):
         values = re.findall(rf'<span class="{mark}">([\d.]+)</span>', text)
         cells = {cell for cell, found in marks.items() if found == mark}

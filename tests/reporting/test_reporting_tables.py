@@ -14,7 +14,7 @@ import pytest
 import yaml
 from scipy import stats
 
-from reporting import average_ranks, frames, latex, markdown, statistics
+from reporting import average_ranks, frames, latex, layout, markdown, printing, statistics
 
 PUBLISHED = Path(__file__).parents[2] / "config" / "published" / "he2018.yaml"
 
@@ -257,7 +257,7 @@ def scored(**scores):
 )
 def test_best_and_second(scores, expected):
     asked = table(seeds=[0], blocks=[{"protocol": "digits", "metric": "ap", "bits": [12]}])
-    found = frames.marks(frames.tidy(asked, scored(**scores)), asked)
+    found = printing.marks(frames.tidy(asked, scored(**scores)), asked)
     assert found == {("digits", "ap", method, 12): mark for method, mark in expected.items()}
 
 
@@ -348,7 +348,7 @@ def test_panels_of_table_1_are_those_of_the_paper():
             ("nus_wide", "ap@5000", [12, 24, 32, 48]),
         ]
     ]
-    laid_out = frames.panels(table(blocks=blocks))
+    laid_out = layout.panels(table(blocks=blocks))
     assert [[group.title for group in panel.groups] for panel in laid_out] == [
         ["CIFAR-10 (S1)", "NUS-WIDE"],
         ["CIFAR-10 (S2)", "NUS-WIDE"],
@@ -549,9 +549,9 @@ def test_uncoded_features_are_a_row_without_marks_notes_or_seeds():
     assert frames.from_csv(frames.to_csv(frame)).equals(frame)
     # It is higher than all, and yet the best is a method.
     methods_alone = frames.tidy(of, records)
-    assert frames.marks(frame, of) == frames.marks(methods_alone, of)
-    assert frames.marks(frame, of)["digits", "ap", "talr_ap", 12] == "best"
-    assert frames.notes(frame, of) == frames.notes(methods_alone, of)
+    assert printing.marks(frame, of) == printing.marks(methods_alone, of)
+    assert printing.marks(frame, of)["digits", "ap", "talr_ap", 12] == "best"
+    assert printing.notes(frame, of) == printing.notes(methods_alone, of)
     wide = frames.wide(frame, of)
     assert wide["method"].tolist() == ["talr_ap", "mihash", "lsh", "uncoded"]
     assert wide.iloc[3, 1:].tolist() == [0.875, 0.875]
@@ -579,7 +579,7 @@ def test_bounds_are_a_group_of_their_own_outside_of_all_comparisons():
     plain = of | {"families": FAMILIES}
     frame, without = frames.tidy(with_bound, records + bound), frames.tidy(plain, records)
     assert frames.wide(frame, with_bound)["method"].tolist()[-1] == "onehot"
-    assert frames.marks(frame, with_bound) == frames.marks(without, plain)  # though it is higher than all
+    assert printing.marks(frame, with_bound) == printing.marks(without, plain)  # though it is higher than all
     compared = statistics.comparisons(with_bound, records + bound, 50)
     alone = statistics.comparisons(plain, records, 50)
     of_bound = compared[compared["method"] == "onehot"]

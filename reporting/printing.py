@@ -1,0 +1,127 @@
+"""What the printed forms of a table share: marks, notes, rounded values, and sentences that explain them."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pandas as pd
+
+from reporting.collapsed import collapse_sentence
+from reporting.frames import rows_of
+from reporting.layout import competes, groups
+from reporting.titles import (
+    BOUND,
+    FAMILIES,
+    UNCODED,
+    UNCODED_TITLE,
+    dagger_sentence,
+    method_title,
+)
+from tiebench.metrics import resolve
+
+
+@dataclass(frozen=True)
+class Note:
+    """Why cells have no score, or not from every seed: its mark, the cells in words, the reason."""
+
+    mark: str
+    cells: str
+    reason: str
+
+
+def marks(tidy_frame: pd.DataFrame, table: Mapping) -> dict[tuple[str, str, str, int], str]:
+    """Cell -> "best" or "second" within its column (protocol, metric, bits), from unrounded means.
+
+    Higher is better unless the metric says otherwise. Equal means share a mark; the second is the next worse
+    value. A column with fewer than two scores has no marks. Uncoded features and bounds take no part.
+    """
+    result = {}
+    apart = [UNCODED, *(method for method in tidy_frame["method"].unique() if not competes(table, method))]
+    for (protocol, metric, bits), column in tidy_frame.groupby(["protocol", "metric", "bits"], sort=False):
+        scored = column[column["mean"].notna() & ~column["method"].isin(apart)]
+        if len(scored) < 2:
+            continue
+        values = sorted(set(scored["mean"]), reverse=resolve(metric)[0].higher_is_better)[:2]
+        for method, mean in zip(scored["method"], scored["mean"], strict=True):
+            if mean in values:
+                result[protocol, metric, method, bits] = ("best", "second")[values.index(mean)]
+    return result
+
+
+def notes(tidy_frame: pd.DataFrame, table: Mapping) -> tuple[list[Note], dict[tuple, str]]:
+    """Notes for cells whose status is not "done", one per reason, and cell -> mark ("a", "b", ...)."""
+    titles = {(group.protocol, group.metric): group.title for group in groups(table)}
+    cells_of: dict[str, dict[tuple, list[int]]] = {}
+    mark_of = {}
+    for protocol, metric, method, bits, status, reason in rows_of(tidy_frame, "status", "reason"):
+        if status not in ("done", UNCODED):
+            mark_of[protocol, metric, method, bits] = reason
+            cells_of.setdefault(reason, {}).setdefault((protocol, metric, method), []).append(bits)
+    letter = {reason: _letters(index) for index, reason in enumerate(cells_of)}
+    result = []
+    for reason, cells in cells_of.items():
+        words = [
+            f"{method_title(table, method)} on {titles[protocol, metric]} ({', '.join(map(str, bits))} bits)"
+            for (protocol, metric, method), bits in cells.items()
+        ]
+        result.append(Note(letter[reason], "; ".join(words), reason))
+    return result, {cell: letter[reason] for cell, reason in mark_of.items()}
+
+
+def _letters(index: int) -> str:
+    text = ""
+    index += 1
+    while index:
+        index, rest = divmod(index - 1, 26)
+        text = chr(ord("a") + rest) + text
+    return text
+
+
+def cell_values(tidy_frame: pd.DataFrame, table: Mapping) -> dict[tuple, tuple[float, float, float]]:
+    """Cell -> (mean, standard deviation over seeds, published value), NaN if there is none.
+
+    Published values are NaN unless the table asks for them in print, `print_published`.
+    """
+    asked = table.get("print_published", False)
+    rows = rows_of(tidy_frame, "mean", "std", "published")
+    return {tuple(cell): (mean, std, printed if asked else math.nan) for *cell, mean, std, printed in rows}
+
+
+def as_published(value: float) -> str:
+    """A published value with at least three decimals, more where it has them; "" for NaN."""
+    return "" if math.isnan(value) else f"{value:.{max(3, len(repr(value).partition('.')[2]))}f}"
+
+
+def legend(tidy_frame: pd.DataFrame, table: Mapping, statistics: str = "") -> str:
+    """What marks and small figures of a printed table mean, in sentences.
+
+    statistics: what the marks of `statistics.cell_marks` mean, from `statistics.marks_legend`.
+    """
+    words = ["Best in bold, second underlined.", seeds_sentence(tidy_frame)]
+    words.append(dagger_sentence(table, tidy_frame.loc[tidy_frame["status"] != UNCODED, "method"]))
+    words += [uncoded_sentence(tidy_frame), bounds_sentence(tidy_frame, table)]
+    words.append(collapse_sentence(tidy_frame, table))
+    if any(not math.isnan(printed) for *_, printed in cell_values(tidy_frame, table).values()):
+        words.append("In parentheses: as published.")
+    return " ".join(filter(None, [*words, statistics]))
+
+
+def uncoded_sentence(tidy_frame: pd.DataFrame) -> str:
+    """What the row of the features themselves is; "" for a table without it."""
+    if not (tidy_frame["status"] == UNCODED).any():
+        return ""
+    return f"{UNCODED_TITLE}: ranked by the features themselves, no code; neither best nor second."
+
+
+def bounds_sentence(tidy_frame: pd.DataFrame, table: Mapping) -> str:
+    """What bounds are; "" for a table without any."""
+    if all(competes(table, method) for method in tidy_frame["method"]):
+        return ""
+    return f"{FAMILIES[BOUND]}: what a plain classifier reaches; neither best nor second."
+
+
+def seeds_sentence(tidy_frame: pd.DataFrame) -> str:
+    """What follows a mean, in words; "" where every cell has one seed at most."""
+    if not (tidy_frame["seeds"] > 1).any():
+        return ""
+    return "Mean ± standard deviation over seeds."
