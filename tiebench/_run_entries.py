@@ -176,7 +176,7 @@ def _kind_of_judgements(path, raw, begin):
     """Columns of a file of judgements, 4 (TREC) or 3 (BEIR), and where its first line of values begins."""
     while True:
         end = raw.find(b"\n", begin)
-        line = raw[begin:end].split()
+        line = _tokens.split(raw[begin:end])
         if line or end >= len(raw) - 9:
             break
         begin = end + 1
@@ -196,5 +196,5 @@ def _shown(entries, rows, column):
         return ""
     raw, start = entries.documents.raw, int(entries.documents.start[int(rows[0])])
     begin = raw.rfind(b"\n", 0, start) + 1
-    words = raw[begin : raw.index(b"\n", begin)].split()
+    words = _tokens.split(raw[begin : raw.index(b"\n", begin)])
     return f": {printable(words[column].decode('utf-8', 'backslashreplace'), 60)!r}"

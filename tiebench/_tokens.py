@@ -12,6 +12,7 @@ _WORD = 8  # bytes compared at a time
 _MASKS = np.array([(1 << 8 * kept) - 1 for kept in range(_WORD + 1)], np.uint64)
 _ODD = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9))  # multipliers of splitmix64
 _BLOCK = 1 << 20  # bytes of text that are split at a time
+_BLANKS = bytes(range(ord(" ") + 1))  # characters that separate words
 _ROWS = 1 << 16  # numbers that are read at a time
 LONGEST_NUMBER = 64
 
@@ -48,6 +49,11 @@ class WrongColumns(ValueError):
 def padded(text: bytes) -> bytes:
     """The text with a line feed and the eight bytes that `Tokens` needs behind it."""
     return text + (b"\n" + bytes(_WORD))
+
+
+def split(line: bytes) -> list[bytes]:
+    """Words of one line, separated as `columns` separates them."""
+    return line.translate(bytes.maketrans(_BLANKS, b" " * len(_BLANKS))).split()
 
 
 def from_words(words: list[bytes]) -> Tokens:

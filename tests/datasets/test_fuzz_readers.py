@@ -8,6 +8,7 @@ ValueError and OSError may come, in one line, soon, and without asking for memor
 import contextlib
 import errno
 import io
+import json
 import os
 import re
 import resource
@@ -25,7 +26,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from datasets import cifar10_binary, features_file, imagenet100, images, labelme_gist, nus_wide
+from datasets import (
+    cifar10_binary,
+    coco,
+    features_file,
+    imagenet100,
+    images,
+    labelme_gist,
+    mirflickr,
+    nus_wide,
+    retrieval_file,
+)
 from networks import _weights, matconvnet
 from networks.vgg_f import VGGF
 from tests.files import damaged, tarred
@@ -34,6 +45,7 @@ pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="li
 
 GENERATOR = np.random.default_rng(0)
 MEGABYTES = 300  # of resident memory that all examples of a format together may add
+NAMED = ("source", "list", "concepts", "database.npy", "query.npy")  # one of them is in every refusal
 SECONDS = 60  # after which an example counts as hanging
 
 
@@ -54,6 +66,12 @@ def zipped(files, compression=zipfile.ZIP_DEFLATED):
 def arrays(save, **values):
     buffer = io.BytesIO()
     save(buffer, **values)
+    return buffer.getvalue()
+
+
+def array_file(values):
+    buffer = io.BytesIO()
+    np.save(buffer, values)
     return buffer.getvalue()
 
 
@@ -116,6 +134,44 @@ NESTED = {
     f"{wnid}.tar": tarred({n: picture("jpeg") for n in OF_CLASS if OF_CLASS[n] == wnid}) for wnid in WNIDS
 }
 NESTED["ILSVRC2012_val_00000001.JPEG"] = picture("jpeg")
+FLICKR = {f"annotations/{name}.txt": b"1\r\n3\r\n5\r\n" for name in mirflickr.CONCEPTS}
+TAGGED = FLICKR | {f"mirflickr/meta/tags/tags{number}.txt": b"sky\nsea\n" for number in range(1, 6)}
+TAGGED |= {"mirflickr/doc/common_tags.txt": b"sky 845\nnikon 5\n"}
+COCO_NAMES = {
+    part: [f"COCO_{part}_{number:012d}.jpg" for number in range(3)] for part in ("train2014", "val2014")
+}
+
+
+def instances(part):
+    """Annotations of three images, with fields that are not read."""
+    pictures = [{"id": 10 + place, "file_name": name} for place, name in enumerate(COCO_NAMES[part])]
+    kinds = [{"id": 1 + place, "name": name} for place, name in enumerate(coco.CATEGORIES)]
+    found = [
+        {"id": place, "image_id": 10 + place % 3, "category_id": 1 + 7 * place, "bbox": [1.5, 2, 3e2, -0.0]}
+        for place in range(9)
+    ]
+    contents = {"info": {"year": 2014}, "images": pictures, "annotations": found, "categories": kinds}
+    return json.dumps(contents).encode()
+
+
+def coco_list(names):
+    return "".join(f"data/{name} 1{' 0' * 78} 1\n" for name in names).encode()
+
+
+COCO_LISTS = {
+    "train.txt": coco_list(COCO_NAMES["train2014"][:2]),
+    "test.txt": coco_list(COCO_NAMES["val2014"][:1]),
+    "database.txt": coco_list([COCO_NAMES["train2014"][2], *COCO_NAMES["val2014"]]),
+}
+EMBEDDED = {
+    "database": GENERATOR.random((7, 3), np.float32),
+    "query": GENERATOR.random((4, 3), np.float32),
+    "database_ids": np.array([f"document {number}" for number in range(7)]),
+    "query_ids": np.arange(4) + 100,
+    "qrels_test": np.array([["100", "document 1", "1"], ["102", "document 6", "2"]]),
+    "qrels_train": np.array([["101", "document 0", "1"], ["101", "document 5", "-1"]]),
+}
+JUDGED = b"query-id\tcorpus-id\tscore\n0\t3\t1\n0\t5\t2\n2\t6\t1\n"
 CHANNELS, WIDTH = (2, 2, 2, 2, 2), 3
 NETWORK = VGGF(CHANNELS, WIDTH)
 
@@ -150,14 +206,15 @@ def loaded(loader, **options):
     return read
 
 
-def beside(read, name, contents):
-    """`read` with a second, whole, source."""
+def beside(read, others):
+    """`read` with further, whole, sources: file name -> contents."""
 
-    def read_both(folder, path):
-        (folder / name).write_bytes(contents)
-        return read(folder, path, folder / name)
+    def read_all(folder, path):
+        for name, contents in others.items():
+            (folder / name).write_bytes(contents)
+        return read(folder, path, *(folder / name for name in others))
 
-    return read_both
+    return read_all
 
 
 def weights(folder, path):
@@ -167,6 +224,14 @@ def weights(folder, path):
 def network(folder, path):
     state = matconvnet.load(path, "vgg_f", channels=CHANNELS, width=WIDTH).state_dict()
     return {name: value.numpy().tobytes() for name, value in state.items()}
+
+
+def embeddings(folder, path):
+    """The file read is database.npy, beside the queries and the judgements."""
+    path.rename(folder / "database.npy")
+    (folder / "query.npy").write_bytes(array_file(EMBEDDED["query"]))
+    (folder / "test.tsv").write_bytes(JUDGED)
+    return loaded(retrieval_file)(folder, *(folder / n for n in ("database.npy", "query.npy", "test.tsv")))
 
 
 SIZED = loaded(images, size=[6, 6])
@@ -196,10 +261,35 @@ FORMATS = {
     "imagenet100, lists": (
         ".zip",
         zipped(LISTS),
-        beside(IMAGENET, "images.tar", tarred(NESTED)),
+        beside(IMAGENET, {"images.tar": tarred(NESTED)}),
         False,
     ),
-    "imagenet100, images": (".tar", tarred(NESTED), beside(IMAGENET, "lists.zip", zipped(LISTS)), False),
+    "imagenet100, images": (".tar", tarred(NESTED), beside(IMAGENET, {"lists.zip": zipped(LISTS)}), False),
+    "mirflickr": (".zip", zipped(FLICKR), loaded(mirflickr, images="none"), False),
+    "mirflickr, tags": (".zip", zipped(TAGGED), loaded(mirflickr, images="none", items="tagged"), False),
+    "coco, annotations": (
+        ".zip",
+        zipped({f"annotations/instances_{part}.json": instances(part) for part in COCO_NAMES}),
+        loaded(coco, images="none"),
+        False,
+    ),
+    "coco, lists": (".zip", zipped(COCO_LISTS), loaded(coco, images="none"), False),
+    "retrieval_file": (".npz", arrays(np.savez, **EMBEDDED), loaded(retrieval_file), True),
+    "retrieval_file, judgements": (
+        ".tsv",
+        JUDGED,
+        beside(
+            loaded(retrieval_file),
+            {f"{side}.npy": array_file(EMBEDDED[side]) for side in ("database", "query")},
+        ),
+        False,
+    ),
+    "retrieval_file, embeddings": (
+        ".npy",
+        array_file(EMBEDDED["database"]),
+        embeddings,
+        False,
+    ),
     "matconvnet": (".mat", network_file("new"), network, False),
     "matconvnet, old form": (".mat", network_file("old"), network, False),
     "weights, npz": (".npz", arrays(np.savez, weight=np.ones((3, 4)), bias=np.zeros(3)), weights, False),
@@ -258,6 +348,9 @@ def small(monkeypatch):
     monkeypatch.setattr(nus_wide, "CONCEPTS", 3)
     monkeypatch.setattr(imagenet100, "CLASSES", 2)
     monkeypatch.setattr(imagenet100, "COUNTS", {"train": 2, "test": 1, "database": 4})
+    monkeypatch.setattr(mirflickr, "IMAGES", 5)
+    monkeypatch.setattr(coco, "IMAGES", dict.fromkeys(COCO_NAMES, 3))
+    monkeypatch.setattr(coco, "COUNTS", {"train": (2,), "test": (1,), "database": (4,)})
     monkeypatch.setattr("os.posix_fallocate", no_room_for_gigabytes)
 
 
@@ -298,7 +391,7 @@ def test_a_damaged_file_is_read_as_it_was_or_refused_in_one_line(name, tmp_path)
                 outcomes["refused"] += 1
                 line = str(error)
                 assert "\n" not in line and 0 < len(line) < 700, ascii(line)
-                assert any(word in line for word in ("source", "list", "concepts")), ascii(line)
+                assert any(word in line for word in NAMED), ascii(line)
                 return
         outcomes["read"] += 1
         spliced = any(kind == "splice" for kind, _, _ in changes)
