@@ -67,6 +67,11 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument(
         "--folder", default="leaderboard", metavar="FOLDER", help="folder to write to (default: leaderboard)"
     )
+    one.add_argument(
+        "--replace",
+        action="store_true",
+        help="drop what the folder has of these protocols, instead of adding",
+    )
     _results(one)
     return top
 
@@ -190,9 +195,9 @@ def _page(options: argparse.Namespace) -> None:
 
 
 def _publish(options: argparse.Namespace) -> None:
-    from reporting import leaderboard
+    from reporting.leaderboard.publishing import publish
 
-    for path in leaderboard.publish(options.tables, options.results, options.folder):
+    for path in publish(options.tables, options.results, options.folder, options.replace):
         print(path)
 
 

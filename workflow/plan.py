@@ -176,12 +176,13 @@ class Plan:
         return split_kinds()[self.entry("protocols", protocol)["split"]["kind"]]
 
     def protocol_settings(self, protocol):
-        """What reporting knows of a protocol: its dataset and split, whether its queries have unseen classes,
-        and the training items per class where the split gives such a number, or None."""
+        """What reporting knows of a protocol: what makes its scores comparable, whether the classes of its
+        queries are unseen, and the training items per class where the split gives such a number, or None."""
         entry, kind = self.entry("protocols", protocol), self.split_kind(protocol)
         size = entry["split"].get("training") if kind.training_per_class else None
         size = size if isinstance(size, int) else None
-        return _pick(entry, "dataset", "split") | {"unseen": kind.unseen, "training_per_class": size}
+        chosen = _pick(entry, "dataset", "split", "affinity", "input", "end_to_end", "ap_at_normaliser")
+        return chosen | {"unseen": kind.unseen, "training_per_class": size}
 
     def split_settings(self, protocol):
         return _pick(self.entry("protocols", protocol), "split", "seed")

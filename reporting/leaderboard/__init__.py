@@ -1,0 +1,263 @@
+"""Scores that ship with the repository, leaderboard/, read back: cells, runs and where they come from.
+
+Three files per protocol:
+
+* `<protocol>.tidy.csv`: a row per cell, in the form of `frames.tidy`. A protocol of several folds has rows of
+  its own, over the queries of all folds, then those of each fold under the fold's name.
+* `<protocol>.runs.csv`: a row per run, of folds one per fold: what it cost, health of its codes, and every
+  mean of its scores.json.
+* `<protocol>.provenance.json`: settings, versions, fingerprints, titles of the methods; sha256 of the others.
+
+`publishing` writes them. Plans of tables read them, so nothing here loads pandas before `Board.tidy`.
+"""
+
+import csv
+import functools
+import hashlib
+import io
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reporting.folds import merged_record
+from reporting.titles import UNCODED
+from tiebench.messages import did_you_mean, shorten
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FOLDER = "leaderboard"
+TIDY, RUNS, PROVENANCE = ".tidy.csv", ".runs.csv", ".provenance.json"
+ENDINGS = (TIDY, RUNS, PROVENANCE)
+# What records of runs that were not made here have as their "source", and the status of their cells.
+LEADERBOARD = "leaderboard"
+
+KEY = ("protocol", "method", "bits", "seed")
+# What a column of runs.csv starts with that holds no metric: of run.json, and of the codes' health.
+OF_RUN, OF_HEALTH = "run.", "health."
+# Settings of a protocol that have to be equal for scores to be comparable; of splits the fingerprints say so.
+SETTINGS = ("affinity", "input", "end_to_end", "ap_at_normaliser")
+TEXTS = ("protocol", "method", "run.device", "run.git_commit", "health.collapsed")
+
+
+@dataclass(frozen=True)
+class Board:
+    """What the leaderboard has of a protocol.
+
+    about: its provenance; cells: rows of tidy.csv, as text; runs: rows of runs.csv, column -> int, float, str
+    or None; text: tidy.csv.
+    """
+
+    protocol: str
+    about: Mapping
+    cells: list[dict[str, str]]
+    runs: list[dict]
+    text: str
+
+    @functools.cached_property
+    def tidy(self) -> "pd.DataFrame":
+        """tidy.csv as the frame of `frames.tidy`."""
+        from reporting import frames
+
+        return frames.from_csv(self.text)
+
+    @property
+    def folds(self) -> list[str]:
+        """Names of the protocol's folds, [] if it has none."""
+        return [name for name in dict.fromkeys(run["protocol"] for run in self.runs) if name != self.protocol]
+
+    @property
+    def members(self) -> list[str]:
+        """The protocol and its folds."""
+        return [self.protocol, *self.folds]
+
+    @property
+    def methods(self) -> list[str]:
+        """Methods in the order of tidy.csv, without the features themselves."""
+        return [name for name in dict.fromkeys(cell["method"] for cell in self.cells) if name != UNCODED]
+
+    @property
+    def bits(self) -> list[int]:
+        """Code lengths of runs, ascending."""
+        return sorted({run["bits"] for run in self.runs})
+
+    def uncoded(self, protocol: str) -> dict[str, float]:
+        """Metric -> score of the features themselves, of the protocol or of one of its folds."""
+        rows = (cell for cell in self.cells if cell["protocol"] == protocol and cell["method"] == UNCODED)
+        return {cell["metric"]: float(cell["mean"]) for cell in rows}
+
+    def records(self) -> list[dict]:
+        """A record per run in the form of `records.table_records`, with "source" LEADERBOARD.
+
+        Of the protocol, and of each fold. Curves are empty. Refused cells have a record of the first seed.
+        """
+        of_runs = [self._record(run) for run in self.runs]
+        merged: dict[tuple, list[dict]] = {}
+        for record in of_runs if self.folds else ():
+            merged.setdefault((record["method"], record["bits"], record["seed"]), []).append(record)
+        together = [merged_record(self.protocol, parts) for parts in merged.values()]
+        return [*together, *of_runs, *self._refused()]
+
+    def _record(self, run: Mapping) -> dict:
+        metrics = {
+            name: value
+            for name, value in run.items()
+            if value is not None and name not in KEY and not name.startswith((OF_RUN, OF_HEALTH))
+        }
+        health = _of(OF_HEALTH, run)
+        if all(value is None for value in health.values()):
+            health = {}
+        else:
+            health["ones"] = [health.pop("ones_lowest"), health.pop("ones_highest")]
+        about = {name: value for name, value in _of(OF_RUN, run).items() if value is not None}
+        parts = {part: about.pop(f"seconds_{part}", None) for part in ("fit", "encode")}
+        about["seconds_by_part"] = {part: seconds for part, seconds in parts.items() if seconds is not None}
+        about["protocol"] = run["protocol"]
+        about["fingerprints"] = self.fingerprints().get(run["protocol"], {})
+        plain = {"status": "done", "reason": "", "source": LEADERBOARD, "curves": {}}
+        return {key: run[key] for key in KEY} | plain | {"metrics": metrics, "health": health, "run": about}
+
+    def _refused(self) -> list[dict]:
+        found = {
+            (cell["protocol"], cell["method"], int(cell["bits"])): cell["reason"]
+            for cell in self.cells
+            if cell["status"] == "refused"
+        }
+        empty = {"status": "refused", "source": LEADERBOARD, "seed": self.about["seeds"][0]}
+        return [
+            empty
+            | {"protocol": protocol, "method": method, "bits": bits, "reason": reason}
+            | {"metrics": {}, "curves": {}, "health": {}, "run": {}}
+            for (protocol, method, bits), reason in found.items()
+        ]
+
+    def fingerprints(self) -> dict[str, dict[str, str]]:
+        """Protocol or fold -> fingerprints of its dataset and split."""
+        return {
+            entry["protocol"]: {key: entry[key] for key in ("dataset", "split") if key in entry}
+            for entry in self.about["fingerprints"]
+        }
+
+
+def other_fingerprint(board: Board, others: Mapping[str, Mapping]) -> str:
+    """What differs between the fingerprints of a board and others of its protocol, in words; "" for nothing.
+
+    others: protocol or fold -> fingerprints, of those that are known.
+    """
+    for name, of in board.fingerprints().items():
+        for what, value in of.items():
+            other = others.get(name, {}).get(what, value)
+            if other != value:
+                return (
+                    f"{name} has another {what} here ({other[:12]}…) than in the leaderboard ({value[:12]}…)"
+                )
+    return ""
+
+
+def other_setting(board: Board, settings: Mapping | None) -> str:
+    """What differs between the settings of a board's protocol and others, in words; "" for nothing.
+
+    Keys that one of them lacks are not compared.
+    """
+    of_board = board.about["settings"] or {}
+    for key in SETTINGS:
+        if key in of_board and key in (settings or {}) and of_board[key] != settings[key]:
+            values = f"{shorten(repr(settings[key]))}, not {shorten(repr(of_board[key]))}"
+            return f"{key} of {board.protocol} is {values} as in the leaderboard"
+    return ""
+
+
+def _of(prefix: str, run: Mapping) -> dict:
+    """Columns that start with a prefix, without it."""
+    return {name.removeprefix(prefix): value for name, value in run.items() if name.startswith(prefix)}
+
+
+# -- files ----------------------------------------------------------------------------------------
+
+
+def protocols(folder: str | Path = FOLDER) -> list[str]:
+    """Names of the protocols that a leaderboard has, sorted."""
+    return sorted(path.name.removesuffix(PROVENANCE) for path in Path(folder).glob(f"*{PROVENANCE}"))
+
+
+def read(protocol: str, folder: str | Path = FOLDER) -> Board:
+    """What the leaderboard has of a protocol.
+
+    Raises ValueError, one line, for an unknown protocol and where the files do not belong together.
+    """
+    path = Path(folder, f"{protocol}{PROVENANCE}")
+    if not path.is_file():
+        known = protocols(folder)
+        raise ValueError(f"{folder} has no protocol {protocol!r}{did_you_mean(protocol, known)}")
+    try:
+        about = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path}: invalid JSON ({error})") from error
+    texts = [_verified(Path(folder, f"{protocol}{ending}"), about).decode() for ending in (TIDY, RUNS)]
+    cells = list(csv.DictReader(io.StringIO(texts[0])))
+    return Board(protocol, about, cells, runs_from_csv(texts[1]), texts[0])
+
+
+def _verified(path: Path, about: Mapping) -> bytes:
+    """A file whose sha256 is that of the provenance."""
+    content = path.read_bytes()
+    if about["sha256"].get(path.name) != hashlib.sha256(content).hexdigest():
+        provenance = path.with_name(f"{about['protocol']}{PROVENANCE}")
+        raise ValueError(f"{path} is not the file that {provenance} describes; publish it again")
+    return content
+
+
+def run_row(record: Mapping) -> dict:
+    """The row of runs.csv that a record of `records.table_records` becomes; `Board.records` turns it back."""
+    row = {key: record[key] for key in KEY}
+    run, health = record["run"], dict(record.get("health") or {})
+    parts = run.get("seconds_by_part") or {}
+    costs = {"seconds": run.get("seconds")}
+    costs |= {f"seconds_{part}": parts.get(part) for part in ("fit", "encode")}
+    costs |= {name: run.get(name) for name in ("peak_memory_mb", "threads", "device", "git_commit")}
+    if ones := health.pop("ones", None):
+        health |= {"ones_lowest": min(ones), "ones_highest": max(ones)}
+    row |= {OF_RUN + name: value for name, value in costs.items()}
+    row |= {OF_HEALTH + name: value for name, value in health.items()}
+    return row | {name: value for name, value in record["metrics"].items() if name not in KEY}
+
+
+def runs_to_csv(runs: Iterable[Mapping]) -> str:
+    """Rows as CSV text: columns in the order in which they first appear; None, and what a row lacks, empty.
+
+    Reading them gives the same bits of every float back.
+    """
+    runs = list(runs)
+    columns = list(dict.fromkeys(name for run in runs for name in run))
+    # Those of runs before those of metrics: rows differ in what they have.
+    first = [*KEY, *(name for prefix in (OF_RUN, OF_HEALTH) for name in columns if name.startswith(prefix))]
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    columns = list(dict.fromkeys([*first, *columns]))
+    writer.writerow(columns)
+    for run in runs:
+        writer.writerow([_text(run.get(name)) for name in columns])
+    return buffer.getvalue()
+
+
+def runs_from_csv(text: str) -> list[dict]:
+    """The rows that `runs_to_csv` wrote."""
+    return [
+        {name: value or None if name in TEXTS else _number(value) for name, value in row.items()}
+        for row in csv.DictReader(io.StringIO(text))
+    ]
+
+
+def _text(value: str | float | None) -> str:
+    return "" if value is None else value if isinstance(value, str) else repr(value)
+
+
+def _number(text: str) -> int | float | None:
+    if not text:
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)

@@ -1,0 +1,268 @@
+"""Tables to the leaderboard: what is written of a protocol, and what is refused."""
+
+import datetime
+import hashlib
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+import tiebench
+from reporting import frames, leaderboard, published
+from reporting.folds import members
+from reporting.leaderboard import LEADERBOARD, PROVENANCE, RUNS, TIDY, Board, run_row, runs_to_csv
+from reporting.records import table_records, uncoded_scores
+from reporting.titles import UNCODED, protocol_title
+from tiebench import metrics
+from tiebench.files import write_json, write_text
+
+# Rows of the tidy file besides the metrics of the tables; all others are in the file of runs.
+ALSO = ("ap", "ap@K", "ndcg", "ndcg@K", "precision@K", "recall@K")
+WITH_RANGE = ("ap", "ap@K")  # and the metrics of the tables
+STYLE = ("title", "family", "colour", "marker", "paper", "sees")
+CELL = ["protocol", "metric", "method", "bits"]
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What a table has of a protocol: the table's rows, further rows, and records of all runs."""
+
+    table: Mapping
+    own: pd.DataFrame
+    more: pd.DataFrame
+    records: list[dict]
+
+
+def publish(
+    tables: Sequence[str],
+    results: str | Path = "results",
+    folder: str | Path = leaderboard.FOLDER,
+    replace: bool = False,
+) -> list[Path]:
+    """Write the files of every protocol of published tables, and return their paths.
+
+    Cells that the files have and the tables do not are kept, unless `replace`; cells that a table itself took
+    from the leaderboard are left as they are. Everything is read and checked before anything is written.
+
+    Raises ValueError for a cell that has no score from some of its seeds, for one that two tables give, for
+    runs of uncommitted code, and where the kept cells were made from another dataset, split or settings;
+    OSError for a file that cannot be read.
+    """
+    parts: dict[str, list[_Part]] = {}
+    for name in tables:
+        found = published.read(name, results)
+        for protocol in dict.fromkeys(block["protocol"] for block in found.table["blocks"]):
+            parts.setdefault(protocol, []).append(_part(found, protocol, Path(results)))
+    made = {}
+    for protocol, entries in parts.items():
+        _check(protocol, entries)
+        old = None
+        if not replace and Path(folder, f"{protocol}{PROVENANCE}").exists():
+            old = leaderboard.read(protocol, folder)
+        made[protocol] = _files(protocol, entries, old, list(tables))
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    paths = []
+    for texts, about in made.values():
+        for name, text in texts.items():
+            write_text(Path(folder, name), text)
+            paths.append(Path(folder, name))
+        paths.append(Path(folder, f"{about['protocol']}{PROVENANCE}"))
+        write_json(paths[-1], about)
+    return paths
+
+
+def _part(found: published.Published, protocol: str, results: Path) -> _Part:
+    own = found.tidy[(found.tidy["protocol"] == protocol) & (found.tidy["status"] != LEADERBOARD)]
+    rows, more, records = [own], [], []
+    folds = members(found.table, protocol)
+    for name in dict.fromkeys((protocol, *folds)):
+        settings = _settings(found, protocol, name)
+        table, uncoded = settings["table"], uncoded_scores(settings, results)
+        of = table_records(settings, results / "runs")
+        if name != protocol:
+            rows.append(frames.tidy(table, of, (), uncoded))
+        further = frames.tidy({**table, "blocks": _more_blocks(table["blocks"], of)}, of, (), uncoded)
+        more.append(further[further["status"].isin(["done", UNCODED])])
+        records += [record for record in of if record["status"] == "done" and name in folds]
+    return _Part(found.table, *(pd.concat(some, ignore_index=True) for some in (rows, more)), records)
+
+
+def _settings(found: published.Published, protocol: str, name: str) -> dict:
+    """The settings of a table narrowed to one protocol, or to one of its folds; without what was filled."""
+    blocks = [
+        {**block, "protocol": name, "methods": block.get("methods") or found.table["methods"]}
+        for block in found.table["blocks"]
+        if block["protocol"] == protocol
+    ]
+    refused = [
+        {**cell, "protocol": name} for cell in found.settings["refused"] if cell["protocol"] == protocol
+    ]
+    folds = {protocol: members(found.table, protocol)} if name == protocol else {}
+    table = {**found.table, "blocks": blocks, "folds": folds}
+    uncoded = [name] if protocol in found.settings["uncoded"] else []
+    return {**found.settings, "table": table, "refused": refused, "uncoded": uncoded}
+
+
+def _more_blocks(blocks: Sequence[Mapping], records: Iterable[Mapping]) -> list[dict]:
+    """Blocks of the metrics of ALSO and of ranges, of each cell of `blocks`, without what these have."""
+    known = dict.fromkeys(name for record in records for name in record["metrics"])
+    found, taken = [], set()
+    for block in blocks:
+        taken |= {(block["metric"], bits, method) for bits in block["bits"] for method in block["methods"]}
+    for block in blocks:
+        named = [name for name in known if _is_shown(name, block["metric"])]
+        for name in named:
+            for bits in block["bits"]:
+                rows = [method for method in block["methods"] if (name, bits, method) not in taken]
+                taken |= {(name, bits, method) for method in rows}
+                if rows:
+                    found.append({**block, "metric": name, "bits": [bits], "methods": rows})
+    return found
+
+
+def _is_shown(name: str, own: str) -> bool:
+    """Whether a score has rows in the tidy file besides those of a table whose block has the metric `own`."""
+    base = name.removesuffix("_min").removesuffix("_max")
+    try:
+        entry = metrics.resolve(base)[0].name
+    except ValueError:  # a count, say of queries
+        return False
+    if base != name:
+        return base == own or entry in WITH_RANGE
+    return entry in ALSO
+
+
+# -- the files of a protocol ----------------------------------------------------------------------
+
+
+def _files(
+    protocol: str, parts: Sequence[_Part], old: Board | None, tables: list[str]
+) -> tuple[dict[str, str], dict]:
+    """Name -> text of the CSV files of a protocol, and its provenance."""
+    about = _provenance(protocol, parts, tables)
+    rows = pd.concat([part.own for part in parts] + [part.more for part in parts], ignore_index=True)
+    rows = rows.drop_duplicates(CELL, ignore_index=True)
+    runs = list({_run(record): run_row(record) for part in parts for record in part.records}.values())
+    if old is not None:
+        _check_alike(old, about)
+        rows, runs, about = _added(old, rows, runs, about)
+    order = {name: place for place, name in enumerate(rows["protocol"].drop_duplicates())}
+    rows = rows.sort_values("protocol", key=lambda names: names.map(order), kind="stable")
+    texts = {f"{protocol}{TIDY}": frames.to_csv(rows), f"{protocol}{RUNS}": runs_to_csv(runs)}
+    about["seeds"], about["runs"] = sorted({run["seed"] for run in runs}), len(runs)
+    about["sha256"] = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}
+    return texts, about
+
+
+def _run(record: Mapping) -> tuple:
+    return tuple(record[key] for key in leaderboard.KEY)
+
+
+def _added(old: Board, rows: pd.DataFrame, runs: list[dict], about: dict) -> tuple:
+    """What the files hold after new rows and runs: of cells that both have, the new ones."""
+    new = set(zip(rows["method"], rows["bits"], strict=True)) - {(UNCODED, bits) for bits in rows["bits"]}
+    kept = [(row.method, row.bits) not in new for row in old.tidy.itertuples()]
+    rows = pd.concat([old.tidy[kept], rows]).drop_duplicates(CELL, keep="last", ignore_index=True)
+    kept_runs = [run for run in old.runs if (run["method"], run["bits"]) not in new]
+    merged = dict(about)
+    for key in ("tables", "git_commits", "versions", "devices", "threads", "published"):
+        merged[key] = _distinct([*old.about[key], *about[key]])
+    cells = {_cell_words(run["method"], run["bits"]) for run in kept_runs}
+    chosen = {cell: given for cell, given in old.about["hyperparameters"].items() if cell in cells}
+    merged["hyperparameters"] = dict(sorted((chosen | about["hyperparameters"]).items()))
+    merged["methods"] = old.about["methods"] | about["methods"]
+    merged["seconds"] = round(old.about["seconds"] + about["seconds"], 1)
+    return rows, [*kept_runs, *runs], merged
+
+
+def _check(protocol: str, parts: Sequence[_Part]) -> None:
+    tidy = pd.concat([part.own for part in parts], ignore_index=True)
+    for row in tidy[tidy["status"].isin(["partial", "missing"])].itertuples():
+        raise ValueError(f"{protocol}: {row.method}, {row.bits} bits is {row.status}: {row.reason}")
+    twice = tidy[tidy[CELL].duplicated() & (tidy["method"] != UNCODED)]
+    for row in twice.itertuples():
+        cell = f"{row.protocol}, {row.metric}, {row.method}, {row.bits} bits"
+        raise ValueError(f"{cell} is in two tables; publish one of them")
+    seeds: dict[tuple, list[int]] = {}
+    for part in parts:
+        for method, bits in {(record["method"], record["bits"]) for record in part.records}:
+            if seeds.setdefault((method, bits), part.table["seeds"]) != part.table["seeds"]:
+                cell = f"{protocol}, {method}, {bits} bits"
+                raise ValueError(f"{cell} has other seeds in another table; publish one of them")
+
+
+def _check_alike(old: Board, about: Mapping) -> None:
+    """Raise ValueError where the scores of a file and new ones are not of the same protocol."""
+    new = {entry["protocol"]: entry for entry in about["fingerprints"]}
+    fault = leaderboard.other_fingerprint(old, new) or leaderboard.other_setting(old, about["settings"])
+    if fault:
+        remedy = "publish with --replace to drop the scores that are there"
+        raise ValueError(f"{old.protocol}: {fault}; {remedy}")
+
+
+def _cell_words(method: str, bits: int) -> str:
+    return f"{method}, {bits} bits"
+
+
+def _provenance(protocol: str, parts: Sequence[_Part], tables: list[str]) -> dict:
+    """What made the scores: settings, code, versions, machines."""
+    table = parts[0].table
+    runs = [record["run"] for part in parts for record in part.records]
+    commits = _distinct(run.get("git_commit") for run in runs)
+    for commit in commits:
+        if commit is None or commit.endswith("+"):
+            made = f"runs were made by code that no commit has ({commit})"
+            raise ValueError(f"{protocol}: {made}; commit it, and run them again")
+    hyperparameters: dict[str, list] = {}
+    for run in runs:
+        of = hyperparameters.setdefault(_cell_words(run["method"], run["bits"]), [])
+        if run["hyperparameters"] not in of:
+            of.append(run["hyperparameters"])
+    styles = {method: style for part in parts for method, style in (part.table.get("styles") or {}).items()}
+    named = dict.fromkeys(method for part in parts for method in part.own["method"])
+    return {
+        "protocol": protocol,
+        "title": protocol_title(table, protocol),
+        "tables": tables,
+        "settings": (table.get("settings") or {}).get(protocol),
+        "methods": {
+            method: {key: styles.get(method, {}).get(key) for key in STYLE}
+            for method in named
+            if method != UNCODED
+        },
+        "git_commits": commits,
+        "versions": _distinct(run.get("versions") for run in runs),
+        "devices": _distinct(run.get("device") for run in runs),
+        "threads": _distinct(run.get("threads") for run in runs),
+        "fingerprints": _distinct({"protocol": run["protocol"]} | run["fingerprints"] for run in runs),
+        "hyperparameters": hyperparameters,
+        "seconds": round(sum(run["seconds"] for run in runs), 1),
+        "published": [
+            {
+                "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+                "tiebench": tiebench.__version__,
+                "processor": _processor(),
+                "tables": tables,
+            }
+        ],
+    }
+
+
+def _distinct(values: Iterable) -> list:
+    found: list = []
+    for value in values:
+        if value not in found:
+            found.append(value)
+    return found
+
+
+def _processor() -> str:
+    """The model of this machine's processor; Linux names it in a file, other systems by `platform`."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return models[0] if models else platform.processor() or platform.machine()
