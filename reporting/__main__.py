@@ -72,6 +72,12 @@ def parser() -> argparse.ArgumentParser:
         action="store_true",
         help="drop what the folder has of these protocols, instead of adding",
     )
+    one.add_argument(
+        "--resources",
+        default="resources",
+        metavar="FOLDER",
+        help="folder of the splits and datasets of the runs (default: resources)",
+    )
     _results(one)
     return top
 
@@ -197,7 +203,7 @@ def _page(options: argparse.Namespace) -> None:
 def _publish(options: argparse.Namespace) -> None:
     from reporting.leaderboard.publishing import publish
 
-    for path in publish(options.tables, options.results, options.folder, options.replace):
+    for path in publish(options.tables, options.results, options.folder, options.replace, options.resources):
         print(path)
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from reporting.folds import members, merged_means, merged_record
-from tiebench.files import read_array, read_json, read_npz
+from reporting.items import Queries
+from tiebench.files import read_json, read_npz
 from tiebench.messages import did_you_mean
 
 ALSO = ("training", "per_query")
@@ -161,7 +162,7 @@ def load_results(
     settings = published_settings(table, results)
     layout = settings["table"]
     refused = {(c["protocol"], c["method"], c["bits"]): c["reason"] for c in settings.get("refused", [])}
-    queries = _Queries(Path(resources))
+    queries = Queries(Path(resources))
     frames = []
     for block in layout["blocks"]:
         for method in block.get("methods") or layout["methods"]:
@@ -217,7 +218,7 @@ def _run(folder: Path, metric: str, refusal: str | None) -> dict:
     return found | {"status": "done", "reason": ""}
 
 
-def _query_rows(row: dict, folders: Mapping[str, Path], queries: "_Queries") -> list[pd.DataFrame]:
+def _query_rows(row: dict, folders: Mapping[str, Path], queries: Queries) -> list[pd.DataFrame]:
     """One row per query of a run; a single row for a run without scores. folders: of its folds."""
     if row["status"] != "done":
         frame = pd.DataFrame([row | {"query": pd.NA, "item": pd.NA, "item_id": ""}])
@@ -239,48 +240,3 @@ def _query_rows(row: dict, folders: Mapping[str, Path], queries: "_Queries") -> 
         frames.append(pd.DataFrame(columns).astype({"query": "Int64", "item": "Int64"}))
         first += count
     return frames
-
-
-class _Queries:
-    """The items that the queries of protocols are, each read once from `resources`."""
-
-    def __init__(self, resources: Path):
-        self.resources = resources
-        self.splits: dict[str, tuple[str | None, np.ndarray | None]] = {}
-        self.ids: dict[str | None, np.ndarray | None] = {}
-
-    def of(self, protocol: str, fingerprints: Mapping, count: int) -> tuple[pd.array, list[str]]:
-        """Item index and id of each query; <NA> and "" where the protocol's files are not there."""
-        fingerprint, items = self._split(protocol)
-        if items is None:
-            return pd.array([pd.NA] * count, dtype="Int64"), [""] * count
-        recorded = fingerprints.get("split")
-        if len(items) != count or (None not in (recorded, fingerprint) and recorded != fingerprint):
-            raise ValueError(
-                f"{self.resources / 'protocols' / protocol / 'split.npz'} is not the split that the runs of "
-                f"{protocol} were made with; run the workflow again"
-            )
-        ids = self._ids(fingerprints.get("dataset"))
-        names = items if ids is None else ids[items]
-        return pd.array(items, dtype="Int64"), [str(name) for name in names.tolist()]
-
-    def _split(self, protocol: str) -> tuple[str | None, np.ndarray | None]:
-        if protocol not in self.splits:
-            folder = self.resources / "protocols" / protocol
-            found: tuple[str | None, np.ndarray | None] = (None, None)
-            if (folder / "split.npz").is_file():
-                items = read_npz(folder / "split.npz", {"query"})["query"]
-                known = (folder / "split.json").is_file()
-                found = read_json(folder / "split.json").get("fingerprint") if known else None, items
-            self.splits[protocol] = found
-        return self.splits[protocol]
-
-    def _ids(self, dataset: str | None) -> np.ndarray | None:
-        """Ids of a dataset's items, found by its fingerprint; None where it has none."""
-        if dataset not in self.ids:
-            self.ids[dataset] = None
-            for file in sorted(self.resources.glob("datasets/*/dataset.json")):
-                ids = file.parent / "ids.npy"
-                if ids.is_file() and read_json(file).get("fingerprint") == dataset:
-                    self.ids[dataset] = read_array(ids)
-        return self.ids[dataset]

@@ -15,6 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from datasets import affinity_kinds, split_kinds
+from datasets.affinity.class_ import SameClass
+from datasets.affinity.shared_label import SharedLabel
+from datasets.affinity.shared_labels import SharedLabels
 from networks import architecture
 from reporting import figures
 from tiebench.files import write_text
@@ -177,12 +180,16 @@ class Plan:
 
     def protocol_settings(self, protocol):
         """What reporting knows of a protocol: what makes its scores comparable, whether the classes of its
-        queries are unseen, and the training items per class where the split gives such a number, or None."""
+        queries are unseen, the training items per class where the split gives such a number, or None; and
+        which labels alone decide its affinity, "equal" classes, the number of "shared" labels or "any" shared
+        label, or None."""
         entry, kind = self.entry("protocols", protocol), self.split_kind(protocol)
         size = entry["split"].get("training") if kind.training_per_class else None
         size = size if isinstance(size, int) else None
         chosen = _pick(entry, "dataset", "split", "affinity", "input", "end_to_end", "ap_at_normaliser")
-        return chosen | {"unseen": kind.unseen, "training_per_class": size}
+        of_labels = {SameClass: "equal", SharedLabels: "shared", SharedLabel: "any"}
+        known = {"unseen": kind.unseen, "training_per_class": size}
+        return chosen | known | {"label_affinity": of_labels.get(self.affinity_kind(protocol))}
 
     def split_settings(self, protocol):
         return _pick(self.entry("protocols", protocol), "split", "seed")

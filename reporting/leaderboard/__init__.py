@@ -1,21 +1,20 @@
 """Scores that ship with the repository, leaderboard/, read back: cells, runs and where they come from.
 
-Three files per protocol:
+Files per protocol:
 
 * `<protocol>.tidy.csv`: a row per cell, in the form of `frames.tidy`. A protocol of several folds has rows of
   its own, over the queries of all folds, then those of each fold under the fold's name.
 * `<protocol>.runs.csv`: a row per run, of folds one per fold: what it cost, health of its codes, and every
   mean of its scores.json.
 * `<protocol>.provenance.json`: settings, versions, fingerprints, titles of the methods; sha256 of the others.
+* `<protocol>.per_query.npz`: scores of each query, see `per_query`.
 
 `publishing` writes them. Plans of tables read them, so nothing here loads pandas before `Board.tidy`.
 """
 
 import csv
 import functools
-import hashlib
 import io
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,14 +22,14 @@ from typing import TYPE_CHECKING
 
 from reporting.folds import merged_record
 from reporting.titles import UNCODED
-from tiebench.messages import did_you_mean, shorten
+from tiebench.leaderboards import PROVENANCE, TIDY, read_provenance, verified
+from tiebench.messages import shorten
 
 if TYPE_CHECKING:
     import pandas as pd
 
 FOLDER = "leaderboard"
-TIDY, RUNS, PROVENANCE = ".tidy.csv", ".runs.csv", ".provenance.json"
-ENDINGS = (TIDY, RUNS, PROVENANCE)
+RUNS = ".runs.csv"
 # What records of runs that were not made here have as their "source", and the status of their cells.
 LEADERBOARD = "leaderboard"
 
@@ -187,26 +186,10 @@ def read(protocol: str, folder: str | Path = FOLDER) -> Board:
 
     Raises ValueError, one line, for an unknown protocol and where the files do not belong together.
     """
-    path = Path(folder, f"{protocol}{PROVENANCE}")
-    if not path.is_file():
-        known = protocols(folder)
-        raise ValueError(f"{folder} has no protocol {protocol!r}{did_you_mean(protocol, known)}")
-    try:
-        about = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path}: invalid JSON ({error})") from error
-    texts = [_verified(Path(folder, f"{protocol}{ending}"), about).decode() for ending in (TIDY, RUNS)]
+    about = read_provenance(protocol, folder)
+    texts = [verified(Path(folder, f"{protocol}{ending}"), about).decode() for ending in (TIDY, RUNS)]
     cells = list(csv.DictReader(io.StringIO(texts[0])))
     return Board(protocol, about, cells, runs_from_csv(texts[1]), texts[0])
-
-
-def _verified(path: Path, about: Mapping) -> bytes:
-    """A file whose sha256 is that of the provenance."""
-    content = path.read_bytes()
-    if about["sha256"].get(path.name) != hashlib.sha256(content).hexdigest():
-        provenance = path.with_name(f"{about['protocol']}{PROVENANCE}")
-        raise ValueError(f"{path} is not the file that {provenance} describes; publish it again")
-    return content
 
 
 def run_row(record: Mapping) -> dict:

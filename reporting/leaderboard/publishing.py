@@ -3,7 +3,7 @@
 import datetime
 import hashlib
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,11 +12,21 @@ import pandas as pd
 import tiebench
 from reporting import frames, leaderboard, published
 from reporting.folds import members
-from reporting.leaderboard import LEADERBOARD, PROVENANCE, RUNS, TIDY, Board, run_row, runs_to_csv
+from reporting.leaderboard import (
+    LEADERBOARD,
+    PROVENANCE,
+    RUNS,
+    TIDY,
+    Board,
+    per_query,
+    run_row,
+    runs_to_csv,
+)
 from reporting.records import table_records, uncoded_scores
 from reporting.titles import UNCODED, protocol_title
 from tiebench import metrics
-from tiebench.files import write_json, write_text
+from tiebench.files import replaced, write_json
+from tiebench.leaderboards import PER_QUERY
 
 # Rows of the tidy file besides the metrics of the tables; all others are in the file of runs.
 ALSO = ("ap", "ap@K", "ndcg", "ndcg@K", "precision@K", "recall@K")
@@ -40,8 +50,12 @@ def publish(
     results: str | Path = "results",
     folder: str | Path = leaderboard.FOLDER,
     replace: bool = False,
+    resources: str | Path = "resources",
+    say: Callable[[str], object] = print,
 ) -> list[Path]:
     """Write the files of every protocol of published tables, and return their paths.
+
+    resources: has the splits and datasets of the runs; say: is given a line on what is not recorded of them.
 
     Cells that the files have and the tables do not are kept, unless `replace`; cells that a table itself took
     from the leaderboard are left as they are. Everything is read and checked before anything is written.
@@ -61,12 +75,20 @@ def publish(
         old = None
         if not replace and Path(folder, f"{protocol}{PROVENANCE}").exists():
             old = leaderboard.read(protocol, folder)
-        made[protocol] = _files(protocol, entries, old, list(tables))
+        texts, about = _files(protocol, entries, old, list(tables))
+        runs = [record for part in entries for record in part.records]
+        kept, missing = per_query.record(about, runs, old, folder, resources)
+        contents = {name: text.encode() for name, text in texts.items()}
+        made[protocol] = contents | ({} if kept is None else {f"{protocol}{PER_QUERY}": kept}), about
+        for line in missing:
+            say(line)
     Path(folder).mkdir(parents=True, exist_ok=True)
     paths = []
-    for texts, about in made.values():
-        for name, text in texts.items():
-            write_text(Path(folder, name), text)
+    for contents, about in made.values():
+        Path(folder, f"{about['protocol']}{PER_QUERY}").unlink(missing_ok=True)  # it may be left out now
+        for name, content in contents.items():
+            with replaced(Path(folder, name)) as temporary:
+                temporary.write_bytes(content)
             paths.append(Path(folder, name))
         paths.append(Path(folder, f"{about['protocol']}{PROVENANCE}"))
         write_json(paths[-1], about)
@@ -80,7 +102,7 @@ def _part(found: published.Published, protocol: str, results: Path) -> _Part:
     for name in dict.fromkeys((protocol, *folds)):
         settings = _settings(found, protocol, name)
         table, uncoded = settings["table"], uncoded_scores(settings, results)
-        of = table_records(settings, results / "runs")
+        of = table_records(settings, results / "runs", also=["per_query"] if name in folds else ())
         if name != protocol:
             rows.append(frames.tidy(table, of, (), uncoded))
         further = frames.tidy({**table, "blocks": _more_blocks(table["blocks"], of)}, of, (), uncoded)

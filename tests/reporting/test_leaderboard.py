@@ -1,6 +1,7 @@
 """Scores that ship: what is written of a published table, what is refused, and the files of this checkout."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -9,12 +10,21 @@ import pytest
 
 from reporting import frames, health, leaderboard, statistics, table_files
 from reporting.__main__ import main
+from reporting.leaderboard import per_query
 from reporting.leaderboard.publishing import publish
 from reporting.records import table_records, uncoded_scores
+from tiebench import leaderboards
+from tiebench.query_identity import describe
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = leaderboard.protocols(ROOT / "leaderboard")
 SIZES = {"p_fold1": 6, "p_fold2": 3}
+ENDINGS = (".tidy.csv", ".runs.csv", ".per_query.npz", ".provenance.json")
+LABELS = np.arange(40) % 3
+SPLITS = {
+    "p_fold1": {"query": np.arange(6), "database": np.arange(10, 40)},
+    "p_fold2": {"query": np.arange(6, 9), "database": np.arange(20, 40)},
+}
 RANGES = ("ap_min", "ap", "ap_max", "ap@2", "wap")
 
 
@@ -25,6 +35,7 @@ def make_run(folder, protocol, method, seed, size, generator):
     values = {name: generator.random(size) for name in RANGES}
     np.savez(place / "per_query.npz", **values)
     means = {name: float(of.mean()) for name, of in values.items()} | {"queries": size, "bits": 8}
+    means["database"] = len(SPLITS[protocol]["database"])
     health = {"ones": [0.25, 0.5, 0.75], "constant_bits": seed, "entropy": 3 + generator.random()}
     health |= {"collapsed": "few codes" if method == "two" and seed else None, "correlation_max": None}
     scores = {"metrics": means, "curves": {}, "health": health, "status": "done", "reason": None}
@@ -37,9 +48,19 @@ def make_run(folder, protocol, method, seed, size, generator):
 
 
 @pytest.fixture
-def results(tmp_path):
-    """A published table whose protocol has two folds, with its runs."""
+def results(tmp_path, monkeypatch):
+    """A published table whose protocol has two folds, with its runs, splits and dataset."""
     generator = np.random.default_rng(0)
+    monkeypatch.chdir(tmp_path)  # the command and `publish` look for resources/ here
+    dataset = tmp_path / "resources" / "datasets" / "d"
+    dataset.mkdir(parents=True)
+    np.save(dataset / "labels.npy", LABELS)
+    (dataset / "dataset.json").write_text(json.dumps({"fingerprint": "d" * 64}))
+    for protocol, split in SPLITS.items():
+        place = tmp_path / "resources" / "protocols" / protocol
+        place.mkdir(parents=True)
+        np.savez(place / "split.npz", training=np.arange(10, 15), **split)
+        (place / "split.json").write_text(json.dumps({"fingerprint": protocol}))
     for protocol, size in SIZES.items():
         for method in ("one", "two", "three"):
             for seed in (0, 1):
@@ -73,7 +94,7 @@ def publish_table(folder, table):
 def test_what_is_written_are_the_table_s_rows_its_folds_and_what_made_them(results, capsys):
     folder = results / "leaderboard"
     assert main(["publish", "t", "--results", str(results), "--folder", str(folder)]) == 0
-    assert capsys.readouterr().out.split() == [str(folder / f"p{e}") for e in leaderboard.ENDINGS]
+    assert capsys.readouterr().out.split() == [str(folder / f"p{e}") for e in ENDINGS]
     board = leaderboard.read("p", folder)
     rows, about = board.tidy, board.about
     own = frames.from_csv((results / "t.tidy.csv").read_text())
@@ -152,6 +173,101 @@ def test_rows_of_other_methods_are_added_and_replace_those_of_the_same_cells(res
     assert sorted(leaderboard.read("p", folder).methods) == ["three", "two"]
 
 
+def mean_per_query(results, method, metric):
+    """Scores of each query of both folds, averaged over the files of the two seeds."""
+    runs = {fold: results.glob(f"runs/{fold}/{method}/8/*/per_query.npz") for fold in SIZES}
+    means = [np.mean([np.load(path)[metric] for path in runs[fold]], axis=0) for fold in SIZES]
+    return np.concatenate(means).astype(np.float32)
+
+
+def test_scores_of_each_query_are_kept_with_what_tells_the_queries_apart(results):
+    folder, said = results / "leaderboard", []
+    paths = publish(["t"], results, folder, say=said.append)
+    assert said == []
+    with np.load(paths[2], allow_pickle=False) as kept:
+        assert set(kept) == {"query", "ap/one/8", "ap/two/8"}
+        np.testing.assert_array_equal(kept["query"], np.arange(9))
+        for method in ("one", "two"):
+            assert kept[f"ap/{method}/8"].dtype == np.float32
+            np.testing.assert_array_equal(kept[f"ap/{method}/8"], mean_per_query(results, method, "ap"))
+    members = {one.pop("protocol"): one for one in json.loads(paths[3].read_text())["members"]}
+    for fold, split in SPLITS.items():
+        assert members[fold] == describe({part: LABELS[rows] for part, rows in split.items()}, split)
+    again = publish(["t"], results, results / "again")
+    assert again[2].read_bytes() == paths[2].read_bytes()
+
+
+def test_a_fold_is_read_with_its_own_queries(results):
+    publish(["t"], results, results / "leaderboard")
+    rows = leaderboard.read("p", results / "leaderboard").tidy
+    whole = leaderboards.load("p", results / "leaderboard")
+    assert whole.folds == tuple(SIZES) and whole.identity == {} and whole.title == "The protocol"
+    for fold, piece in (("p_fold1", slice(0, 6)), ("p_fold2", slice(6, 9))):
+        board = leaderboards.load(fold, results / "leaderboard")
+        assert board.folds == () and board.identity["queries"] == SIZES[fold]
+        np.testing.assert_array_equal(board.queries, SPLITS[fold]["query"])
+        for method in ("one", "two"):
+            expected = mean_per_query(results, method, "ap")[piece]
+            np.testing.assert_array_equal(board.per_query["ap", method, 8], expected)
+        own = rows[rows["protocol"] == fold]
+        assert [row.mean for row in board.rows] == list(own["mean"])
+        assert [row.competes for row in board.rows] == list(own["method"] != "uncoded")
+        np.testing.assert_array_equal([row.low for row in board.rows], own["ci_low"])
+    with pytest.raises(
+        ValueError, match=r"no protocol 'p_fold3'; did you mean 'p_fold2'\? Known: p, p_fold1"
+    ):
+        leaderboards.load("p_fold3", results / "leaderboard")
+
+
+def test_what_cannot_be_recorded_of_queries_is_said(results, monkeypatch):
+    folder, said = results / "leaderboard", []
+    publish(["t"], results, folder, say=said.append)
+    monkeypatch.setattr(per_query, "MOST_BYTES", 100)
+    (results / "resources" / "protocols" / "p_fold2" / "split.npz").unlink()
+    paths = publish(["t"], results, folder, replace=True, say=said.append)
+    assert [path.name for path in paths] == [f"p{e}" for e in ENDINGS if e != ".per_query.npz"]
+    assert not (folder / "p.per_query.npz").exists()  # that of the first time
+    assert len(said) == 2 and said[0].startswith("p_fold2: ") and "p.per_query.npz is left out: " in said[1]
+    one, two = json.loads(paths[-1].read_text())["members"]
+    assert "query_labels" in one and two == {"protocol": "p_fold2", "queries": 3, "database": 20}
+    assert leaderboards.load("p_fold1", folder).per_query == {}
+
+
+def test_scores_of_queries_are_added_as_rows_are(results):
+    """A machine without the dataset adds a method, and an old one's scores of queries stay as they were."""
+    folder, said = results / "leaderboard", []
+    publish(["t"], results, folder)
+    before = json.loads((folder / "p.provenance.json").read_text())["members"]
+    table = json.loads((results / "t.json").read_text())["table"]
+    old = mean_per_query(results, "one", "ap")
+    for path in results.glob("runs/*/*/8/*/per_query.npz"):
+        np.savez(path, **{name: 1 - values for name, values in np.load(path).items()})
+    blocks = [{**table["blocks"][0], "metric": metric} for metric in ("ap", "ap@2")]
+    publish_table(results, table | {"name": "more", "methods": ["two", "three"], "blocks": blocks})
+    shutil.rmtree(results / "resources")
+    paths = publish(["more"], results, folder, say=said.append)
+    assert said == [] and json.loads(paths[-1].read_text())["members"] == before
+    with np.load(paths[2], allow_pickle=False) as kept:
+        cells = {f"{metric}/{method}/8" for metric in ("ap", "ap@2") for method in ("two", "three")}
+        assert set(kept) == {"query", "ap/one/8", *cells}
+        np.testing.assert_array_equal(kept["query"], np.arange(9))
+        np.testing.assert_array_equal(kept["ap/one/8"], old)
+        np.testing.assert_array_equal(kept["ap@2/two/8"], mean_per_query(results, "two", "ap@2"))
+
+
+def test_runs_of_several_splits_are_not_published(results):
+    path = results / "runs" / "p_fold2" / "two" / "8" / "1" / "run.json"
+    written = path.read_text()
+    path.write_text(written.replace('"split": "p_fold2"', '"split": "older"'))
+    with pytest.raises(ValueError, match="p_fold2: runs have different fingerprints"):
+        publish(["t"], results, results / "leaderboard")
+    path.write_text(written)
+    (results / "resources/protocols/p_fold1/split.json").write_text('{"fingerprint": "newer"}')
+    with pytest.raises(ValueError, match=r"split\.npz is not the split that the runs of p_fold1"):
+        publish(["t"], results, results / "leaderboard")
+    assert not (results / "leaderboard").exists()
+
+
 def test_scores_of_another_split_or_affinity_are_not_added(results):
     folder = results / "leaderboard"
     publish(["t"], results, folder)
@@ -166,6 +282,7 @@ def test_scores_of_another_split_or_affinity_are_not_added(results):
     with pytest.raises(ValueError, match="p_fold2 has another split here"):
         publish(["t"], results, folder)
     assert (folder / "p.provenance.json").read_text() == text
+    (results / "resources/protocols/p_fold2/split.json").write_text('{"fingerprint": "drawn anew"}')
     publish(["t"], results, folder, replace=True)
     assert leaderboard.read("p", folder).fingerprints()["p_fold2"]["split"] == "drawn anew"
 

@@ -4,9 +4,12 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from datasets import affinity
 from reporting.table_files import ENDINGS
+from tiebench.hamming import EqualLabels, SharedLabels
 from workflow import targets
 from workflow.configuration import load
 from workflow.errors import ConfigurationError
@@ -380,3 +383,20 @@ def test_what_a_method_sees_is_part_of_its_style(plan, tiny):
         "adsh": "database labels",
         "adsh_symmetric": "database labels",
     }
+
+
+def test_reporting_is_told_how_labels_decide_the_affinity(plan):
+    """By the affinity that scoring is given: of any other kind labels alone decide nothing."""
+    labels = {"classes": np.array([0, 1, 0, 2]), "multi-hot": np.array([[1, 1], [0, 1], [1, 1], [1, 0]])}
+    rows, found = np.arange(4), {}
+    for name in ("digits", "nus_wide", "nus_wide_levels", "labelme"):
+        kind = plan().affinity_kind(name)
+        scored = None
+        if not kind.from_features:
+            made = affinity.make(plan()["protocols"][name]["affinity"], labels[kind.labels[0]])
+            scored = made.scoring(rows, rows)
+        named = {EqualLabels: "equal", SharedLabels: "any" if getattr(scored, "binary", False) else "shared"}
+        found[name] = plan().protocol_settings(name)["label_affinity"]
+        assert found[name] == named.get(type(scored))
+    assert set(found.values()) == {"equal", "any", "shared", None}
+    assert plan().protocol_settings("nus_wide")["ap_at_normaliser"] == "hits"

@@ -1,0 +1,215 @@
+"""Leaderboards: scores of many methods under one protocol, in files that are small enough to keep in git.
+
+`python -m reporting publish` of the suite writes them. What is read here, of each protocol:
+
+    <protocol>.tidy.csv         one row per (protocol, metric, method, bits): the mean over seeds, its spread
+    <protocol>.provenance.json  what made the scores; which queries and which database they are of
+    <protocol>.per_query.npz    scores of each query, where they are small
+"""
+
+import csv
+import hashlib
+import io
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tiebench import files
+from tiebench.messages import did_you_mean
+
+TIDY, PROVENANCE, PER_QUERY = ".tidy.csv", ".provenance.json", ".per_query.npz"
+# Rows of this status are the features themselves, those of this family bounds: neither competes.
+UNCODED, BOUND = "uncoded", "bound"
+_COLUMNS = ("protocol", "metric", "method", "bits", "seeds", "mean", "std", "ci_low", "ci_high", "status")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One cell: a method at a code length. Numbers are NaN where there are none.
+
+    mean, std, low, high: over `seeds` seeds, std with n - 1 in its denominator, low and high the 95% Student
+    interval of the mean; collapsed: of how many seeds the codes collapsed; competes: False for a bound and
+    for the features themselves.
+    """
+
+    metric: str
+    method: str
+    title: str
+    bits: int
+    seeds: int
+    mean: float
+    std: float
+    low: float
+    high: float
+    collapsed: int = 0
+    competes: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Leaderboard:
+    """What is published of one protocol, or of one fold of it.
+
+    protocol, title: its name and how it is written; rows: of scored cells, in the order of the file;
+    settings: of the protocol, as far as the file says; identity: of `query_identity.describe`, {} where
+    nothing is known; per_query: (metric, method, bits) -> float32 (Q,), the mean over seeds for each query;
+    queries: row numbers of the queries in the dataset, int64 (Q,), None if unknown; folds: names, if the
+    protocol has several, each with queries and a database of its own.
+    """
+
+    protocol: str
+    title: str
+    rows: tuple[Row, ...]
+    settings: Mapping = field(default_factory=dict)
+    identity: Mapping = field(default_factory=dict)
+    per_query: Mapping[tuple[str, str, int], np.ndarray] = field(default_factory=dict)
+    queries: np.ndarray | None = None
+    folds: tuple[str, ...] = ()
+
+
+def find(folder: str | Path | None = None) -> Path:
+    """The folder of leaderboards: `folder`, else `leaderboard` here, else that of the checkout.
+
+    Raises ValueError, one line that names the folders, where there is none.
+    """
+    if folder is not None:
+        if not Path(folder).is_dir():
+            raise ValueError(f"{folder} is not a folder; --leaderboard names the folder of *{PROVENANCE}")
+        return Path(folder)
+    places = [Path("leaderboard"), Path(__file__).parents[1] / "leaderboard"]
+    for place in places:
+        if place.is_dir():
+            return place
+    looked = " nor ".join(str(place) for place in places)
+    raise ValueError(f"there is no leaderboard: neither {looked} exists; name one by --leaderboard FOLDER")
+
+
+def cell_key(metric: str, method: str, bits: int) -> str:
+    """The name of the scores of a cell in <protocol>.per_query.npz."""
+    return f"{metric}/{method}/{bits}"
+
+
+def read_provenance(protocol: str, folder: str | Path) -> dict[str, Any]:
+    """The provenance of a protocol. Raises ValueError, one line, for an unknown one or a damaged file."""
+    path = Path(folder, f"{protocol}{PROVENANCE}")
+    if not path.is_file():
+        known = [file.name.removesuffix(PROVENANCE) for file in sorted(Path(folder).glob(f"*{PROVENANCE}"))]
+        raise ValueError(f"{folder} has no protocol {protocol!r}{did_you_mean(protocol, known)}")
+    try:
+        about = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path}: invalid JSON ({error})") from error
+    if not isinstance(about, dict) or not isinstance(about.get("sha256"), dict):
+        raise ValueError(f"{path} is not a provenance of this version; publish it again")
+    return about
+
+
+def verified(path: Path, about: Mapping) -> bytes:
+    """A file whose sha256 is that of its provenance. Raises ValueError for any other."""
+    content = path.read_bytes()
+    if about["sha256"].get(path.name) != hashlib.sha256(content).hexdigest():
+        provenance = path.with_name(f"{about['protocol']}{PROVENANCE}")
+        raise ValueError(f"{path} is not the file that {provenance} describes; publish it again")
+    return content
+
+
+def read_per_query(path: Path, about: Mapping) -> dict[str, np.ndarray]:
+    """Arrays of <protocol>.per_query.npz: `cell_key` -> float32 (Q,), the mean over seeds for each query.
+
+    "query" are the row numbers of the queries in the dataset, int64 (Q,). {} where the provenance says that
+    there is no such file. Raises ValueError for another file than it describes.
+    """
+    if path.name not in about["sha256"]:
+        return {}
+    verified(path, about)
+    return files.read_npz(path)
+
+
+def load(protocol: str, folder: str | Path) -> Leaderboard:
+    """A protocol, or a fold of one, of a folder of leaderboards.
+
+    Raises ValueError, one line, for an unknown protocol (with the nearest name) and for files that do not
+    belong together; OSError for one that cannot be read.
+    """
+    holds = protocols(folder)
+    if protocol not in holds:
+        raise ValueError(f"{folder} has no protocol {protocol!r}{did_you_mean(protocol, sorted(holds))}")
+    stem = holds[protocol]
+    about = read_provenance(stem, folder)
+    tidy = Path(folder, f"{stem}{TIDY}")
+    rows = tuple(_rows(tidy, verified(tidy, about).decode(), protocol, about.get("methods") or {}))
+    members = _members(about)
+    names = [one["protocol"] for one in members]
+    arrays = read_per_query(Path(folder, f"{stem}{PER_QUERY}"), about)
+    if protocol in names and len(names) > 1:  # arrays hold one fold after the other
+        place = names.index(protocol)
+        begin, end = np.cumsum([0, *(one.get("queries", 0) for one in members)])[place : place + 2]
+        arrays = {name: values[begin:end] for name, values in arrays.items()}
+    queries = arrays.pop("query", None)
+    return Leaderboard(
+        protocol=protocol,
+        title=about.get("title") or stem,
+        rows=rows,
+        settings=about.get("settings") or {},
+        identity=members[names.index(protocol)] if protocol in names else {},
+        per_query={_cell(name): values for name, values in arrays.items()},
+        queries=queries,
+        folds=() if protocol in names else tuple(names),
+    )
+
+
+def protocols(folder: str | Path) -> dict[str, str]:
+    """Protocols of a folder of leaderboards, their folds too -> the name of their files."""
+    found: dict[str, str] = {}
+    for path in sorted(Path(folder).glob(f"*{PROVENANCE}")):
+        stem = path.name.removesuffix(PROVENANCE)
+        found[stem] = stem
+        members = _members(read_provenance(stem, folder))
+        found |= {one["protocol"]: stem for one in members}
+    return found
+
+
+def _members(about):
+    """What is known of the protocol, or of each of its folds: of earlier versions' files the names alone."""
+    names = dict.fromkeys(one["protocol"] for one in about.get("fingerprints") or [])
+    return about.get("members") or [{"protocol": name} for name in names]
+
+
+def _cell(name):
+    metric, method, bits = name.split("/")
+    return metric, method, int(bits)
+
+
+def _rows(path, text, protocol, methods):
+    lines = csv.DictReader(io.StringIO(text))
+    missing = [name for name in _COLUMNS if name not in (lines.fieldnames or ())]
+    if missing:
+        raise ValueError(f"{path} lacks the columns {', '.join(missing)}; publish it again")
+    for number, line in enumerate(lines, start=2):
+        if line["protocol"] != protocol or not line["mean"]:
+            continue
+        about, method = methods.get(line["method"]) or {}, line["method"]
+        try:
+            yield Row(
+                metric=line["metric"],
+                method=method,
+                title=about.get("title") or ("Uncoded features" if method == UNCODED else method),
+                bits=int(line["bits"]),
+                seeds=int(line["seeds"]),
+                mean=float(line["mean"]),
+                std=_number(line["std"]),
+                low=_number(line["ci_low"]),
+                high=_number(line["ci_high"]),
+                collapsed=int(line.get("collapsed") or 0),
+                competes=line["status"] != UNCODED and about.get("family") != BOUND,
+            )
+        except ValueError as error:
+            raise ValueError(f"{path}, line {number}: {error}; publish it again") from error
+
+
+def _number(text):
+    return float(text) if text else math.nan
