@@ -865,14 +865,14 @@ def job(rule, folder, *arguments, log=None, settings=None):
 
 @case("results", "full disk, the log of a job", "error: ", "absent.json")
 def full_log(folder):
-    arguments = ["--name", "x", "--output", folder / "out.yaml"]
-    settings = {"tuning": {"protocol": "x"}, "chosen": [str(folder / "absent.json")]}
+    arguments = ["--name", "x", "--stem", folder / "out"]
+    settings = {"searches": [str(folder / "absent.json")]}
     return job("collect_tuning", folder, *arguments, log="/dev/full", settings=settings)
 
 
 @case("results", "a log that cannot be written", "the log cannot be written", "no/such/folder")
 def no_log(folder):
-    arguments = ["--name", "x", "--output", folder / "out.yaml"]
+    arguments = ["--name", "x", "--stem", folder / "out"]
     return job("collect_tuning", folder, *arguments, log=folder / "no/such/folder/x.log", settings={})
 
 
@@ -957,9 +957,8 @@ def interrupted_write(folder):
 def interrupted_job(folder):
     """The job waits for a pipe without a writer."""
     os.mkfifo(folder / "chosen.json")
-    arguments = ["--name", "x", "--output", folder / "out.yaml"]
-    chosen = [str(folder / "chosen.json")]
-    settings = write_settings({"tuning": {"protocol": "x"}, "chosen": chosen}, folder / "settings")
+    arguments = ["--name", "x", "--stem", folder / "out"]
+    settings = write_settings({"searches": [str(folder / "chosen.json")]}, folder / "settings")
     command = [sys.executable, "-m", "workflow.scripts.collect_tuning", "--log", folder / "job.log"]
 
     def run():

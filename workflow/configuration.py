@@ -19,7 +19,7 @@ from workflow.data_sources import Sources
 from workflow.errors import ConfigurationError
 from workflow.yaml_reader import check_plain, read_settings
 
-SECTIONS = ("datasets", "networks", "protocols", "methods")  # config/<section>.yaml
+SECTIONS = ("datasets", "networks", "protocols", "methods", "tuned")  # config/<section>.yaml
 FOLDERS = ("tables", "published", "claims", "tuning")  # config/<folder>/<name>.yaml
 
 # Keys whose value replaces the repository's as a whole: a mixture of two splits would be nonsense.
@@ -30,7 +30,8 @@ def load(root, overrides=None):
     """The configuration of a checkout with the user's on top: a checked `Configuration`.
 
     root: folder that holds config/, methods/ and workflow/. overrides: the values of --configfile and
-    --config, merged key by key; lists and the keys in `REPLACED` replace the repository's value.
+    --config, merged key by key; lists and the keys in `REPLACED` replace the repository's value, and so does
+    an entry of a method in `tuned`.
 
     Raises ConfigurationError, one line that names file, key and what is allowed, for the first mistake.
     """
@@ -54,7 +55,9 @@ def load(root, overrides=None):
             found()  # a file that cannot be imported is named before what uses it is checked
     except ValueError as error:
         raise ConfigurationError(str(error)) from error
-    configuration = Configuration(root, merge(values, overrides), overrides, files)
+    merged = merge(values, overrides)
+    merged["tuned"] = merge_tuned(values["tuned"], overrides.get("tuned", {}))
+    configuration = Configuration(root, merged, overrides, files)
     configuration_checks.check(configuration)
     return configuration
 
@@ -73,6 +76,22 @@ def merge(base, change):
     merged = dict(base)
     for key, value in change.items():
         merged[key] = value if key in REPLACED or key not in base else merge(base[key], value)
+    return merged
+
+
+def merge_tuned(base, change):
+    """`tuned` with that of another file on top; neither is modified.
+
+    What one search chose for a protocol and a method replaces what another chose as a whole: nobody has tried
+    a mixture of both.
+    """
+    if not isinstance(change, dict):
+        return change
+    merged = dict(base)
+    for protocol, methods in change.items():
+        before = merged.get(protocol)
+        whole = not (isinstance(before, dict) and isinstance(methods, dict))
+        merged[protocol] = methods if whole else before | methods
     return merged
 
 
@@ -141,14 +160,6 @@ class Configuration:
         own = {"title": name, "colour": None, "marker": None} if "class" in entry else {}
         own |= {key: entry[key] for key in ("title", "colour", "marker") if key in entry}
         return replace(of_class, name=name, **own)
-
-    def settings_of(self, name):
-        """Entries of config/methods.yaml that apply to a method, the later over the earlier.
-
-        Those of a variant are its class's and its own.
-        """
-        names = dict.fromkeys((self.class_of(name), name))
-        return [self["methods"][one] for one in names if one in self["methods"]]
 
     # -- data ----------------------------------------------------------------------------------------------
 

@@ -17,9 +17,12 @@ from tiebench.messages import did_you_mean, shorten
 from workflow import schema_validation
 from workflow.bounds import add_bounds
 from workflow.data_sources import skipped
+from workflow.hyperparameters import BESIDE
 from workflow.yaml_reader import read_settings
 
-SECTIONS = ("datasets", "networks", "protocols", "methods", "tables", "published", "claims", "tuning")
+SECTIONS = (
+    *("datasets", "networks", "protocols", "methods", "tuned", "tables", "published", "claims", "tuning"),
+)
 SET_ELSEWHERE = ("bits", "seed", "device")  # parameters of methods that come from tables and general settings
 
 
@@ -34,6 +37,7 @@ def check(configuration):
         "networks": _check_network,
         "protocols": _check_protocol,
         "methods": _check_method,
+        "tuned": _check_tuned,
         "published": _check_published,
         "claims": _check_claims,
         "tables": _check_table,
@@ -171,19 +175,30 @@ def _check_method(configuration, name, entry):
     _check_class(configuration, name, entry.get("class"))
     if "marker" in entry and entry["marker"] not in MARKERS:
         _check_known(configuration, ("methods", name, "marker"), entry["marker"], MARKERS, "marker")
-    parameters = _settable(configuration, name)
-    for place, settings in _settings_with_places(configuration, name, entry):
-        for parameter, value in settings.items():
-            if parameter == "by_bits":
+    places = [(("methods", name, "defaults"), entry["defaults"])]
+    for protocol, change in entry["protocols"].items():
+        where = ("methods", name, "protocols", protocol)
+        _check_known(configuration, where, protocol, configuration["protocols"], "protocol")
+        places.append((where, change))
+    for where, settings in places:
+        _check_settings(configuration, where, name, settings)
+
+
+def _check_settings(configuration, where, method, settings):
+    """Hyper-parameters of a method, and their changes `by_bits`."""
+    parameters = _settable(configuration, method)
+    beside = BESIDE if where[0] == "tuned" else ("by_bits",)
+    for place, values in [(where, settings), *_by_bits(configuration, where, settings)]:
+        for parameter, value in values.items():
+            if place == where and parameter in beside:
                 continue
-            where = ("methods", name, *place, parameter)
             if parameter not in parameters:
                 hint = did_you_mean(parameter, parameters)
-                configuration.fail(where, f"{name} has no such hyper-parameter{hint}")
+                configuration.fail((*place, parameter), f"{method} has no such hyper-parameter{hint}")
             if not fits(value, parameters[parameter]):
                 hint = " (YAML reads 5e-4 as text: write 5.0e-4)" if isinstance(value, str) else ""
                 message = f"must be {parameters[parameter]}, not {shorten(repr(value))}{hint}"
-                configuration.fail(where, message)
+                configuration.fail((*place, parameter), message)
 
 
 def _check_class(configuration, name, stem):
@@ -212,26 +227,36 @@ def _settable(configuration, method):
     return {name: parameters[name] for name in parameters if name not in SET_ELSEWHERE}
 
 
-def _settings_with_places(configuration, method, entry):
-    """(keys, settings) of a method's defaults, of its changes for protocols, and of each one's `by_bits`."""
-    places = [(("defaults",), entry["defaults"])]
-    for protocol, change in entry["protocols"].items():
-        where = ("methods", method, "protocols", protocol)
-        _check_known(configuration, where, protocol, configuration["protocols"], "protocol")
-        places.append((("protocols", protocol), change))
-    for place, settings in list(places):
-        lengths = set()
-        for bits, change in settings.get("by_bits", {}).items():
-            where = ("methods", method, *place, "by_bits", bits)
+def _by_bits(configuration, where, settings):
+    """(keys, changes) of each code length of `by_bits`."""
+    found = {}
+    for bits, change in settings.get("by_bits", {}).items():
+        place = (*where, "by_bits", bits)
+        if not re.fullmatch("[1-9][0-9]{0,3}", str(bits)):
+            configuration.fail(place, "must be a number of bits")
+        if int(bits) in found:
+            configuration.fail(place, "is defined twice")
+        if "by_bits" in change:
+            configuration.fail((*place, "by_bits"), "belongs one level higher")
+        found[int(bits)] = place, change
+    return found.values()
+
+
+def _check_tuned(configuration, protocol, methods):
+    """What searches chose for a protocol."""
+    known = configuration["protocols"]
+    _check_known(configuration, ("tuned", protocol), protocol, known, "protocol")
+    for method, settings in methods.items():
+        where = ("tuned", protocol, method)
+        _check_known(configuration, where, method, configuration.methods_known(), "method")
+        if settings is None:
+            continue
+        if not configuration["methods"].get(method, {}).get("tuned", True):
+            configuration.fail(where, f"{method} has `tuned: false`, so nothing uses this")
+        for bits in settings["search"].get("tried", {}):
             if not re.fullmatch("[1-9][0-9]{0,3}", str(bits)):
-                configuration.fail(where, "must be a number of bits")
-            if int(bits) in lengths:
-                configuration.fail(where, "is defined twice")
-            if "by_bits" in change:
-                configuration.fail((*where, "by_bits"), "belongs one level higher")
-            lengths.add(int(bits))
-            places.append(((*place, "by_bits", bits), change))
-    return places
+                configuration.fail((*where, "search", "tried", bits), "must be a number of bits")
+        _check_settings(configuration, where, method, settings)
 
 
 _SIMPLE = {"int": (int,), "float": (int, float), "str": (str,)}
@@ -412,12 +437,11 @@ def _check_tuning(configuration, name, tuning):
     _check_metric(configuration, (*where, "metric"), tuning["metric"])
     for method in tuning["methods"]:
         _check_known(configuration, (*where, "methods"), method, known, "method")
+        if not configuration["methods"].get(method, {}).get("tuned", True):
+            message = f"{method} has `tuned: false`: nothing would use what is chosen"
+            configuration.fail((*where, "methods"), message)
     for parameter, values in tuning.get("space", {}).items():
         _check_space(configuration, (*where, "space", parameter), tuning["methods"], parameter, values)
-    for method in tuning["methods"] if "space" not in tuning else ():
-        if not configuration.metadata(method).space:
-            message = f"is missing, and {method} has no search space of its own"
-            configuration.fail((*where, "space"), message)
     if tuning["shares"]["fit"] + tuning["shares"]["query"] >= 1:
         configuration.fail((*where, "shares"), "fit and query together must leave a database")
 

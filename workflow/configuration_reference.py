@@ -14,6 +14,7 @@ FILES = {  # schema -> the file that it describes
     "tables": "config/tables/<name>.yaml",
     "protocols": "config/protocols.yaml",
     "methods": "config/methods.yaml",
+    "tuned": "config/tuned.yaml",
     "datasets": "config/datasets.yaml",
     "networks": "config/networks.yaml",
     "published": "config/published/<name>.yaml",
@@ -27,10 +28,10 @@ Every key of the files in `config/`, with its type and default. This page is wri
 
 Put your own settings into a file, say `mine.yaml`, and pass it with `--configfile mine.yaml`. A top-level
 key is a general setting or one of the sections `tables`, `protocols`, `methods`, `datasets`, `networks`,
-`published`, `claims` and `tuning`, which map names to entries. Your file is merged with the repository's
-key by key; lists, and the keys `split`, `affinity`, `input`, `blocks`, `sources`, `weights` and `space`,
-replace the repository's value. An unknown key, or a value of the wrong type, ends the run before it starts
-with one line that names file and key.
+`tuned`, `published`, `claims` and `tuning`, which map names to entries. Your file is merged with the
+repository's key by key; lists, the keys `split`, `affinity`, `input`, `blocks`, `sources`, `weights` and
+`space`, and what `tuned` says of a method replace the repository's value. An unknown key, or a value of the
+wrong type, ends the run before it starts with one line that names file and key.
 
 In the tables below `[]` stands for each element of a list, `<name>` for each key of a mapping; keys in
 **bold** are required.
@@ -64,7 +65,7 @@ def _keys(part, schema, prefix=""):
     for key, place in (("items", "[]"), ("additionalProperties", ".<name>")):
         if isinstance(part.get(key), dict):
             inner = _resolved(part[key], schema)
-            yield from _keys(inner, schema, f"{prefix.removesuffix('.')}{place}.")
+            yield from _keys(inner, schema, f"{prefix.removesuffix('.')}{place}.".removeprefix("."))
 
 
 def _resolved(part, schema):

@@ -25,6 +25,7 @@ from tiebench.messages import did_you_mean
 from workflow.code_dependencies import code_files
 from workflow.data_sources import skipped
 from workflow.errors import ConfigurationError
+from workflow.hyperparameters import hyperparameters, search_of
 
 SETTINGS = Path(".snakemake/tiebench/settings")
 LOCK = Path(".snakemake/tiebench/lock")
@@ -494,24 +495,16 @@ class Plan:
         """Protocols whose databases are scored in parts."""
         return [name for name, settings in self["protocols"].items() if settings["database_parts"] > 1]
 
-    def hyperparameters(self, cell):
-        """The method's hyper-parameters for a cell: defaults, then the protocol's, each then by bits.
-
-        A protocol's own go over those of the one that `hyperparameters_of` names, a fold's over its
-        protocol's, and all of a variant's own over all of its class's.
-        """
-        chosen = {}
-        other = self.entry("protocols", cell.protocol)["hyperparameters_of"]
-        protocols = dict.fromkeys((other, self.configuration.family(cell.protocol), cell.protocol))
-        for entry in self.configuration.settings_of(cell.method):
-            for settings in (entry["defaults"], *(entry["protocols"].get(name, {}) for name in protocols)):
-                chosen |= {name: value for name, value in settings.items() if name != "by_bits"}
-                for bits, change in settings.get("by_bits", {}).items():
-                    if int(bits) == cell.bits:
-                        chosen |= change
+    def hyperparameters(self, cell, tuned=True):
+        """The method's hyper-parameters for a cell; tuned: False leaves out what searches chose."""
+        chosen = hyperparameters(self.configuration, cell.protocol, cell.method, cell.bits, tuned)
         if "device" in self.configuration.metadata(cell.method).parameters:
             chosen["device"] = self["device"]
         return chosen
+
+    def search_of(self, cell):
+        """The search that chose a cell's settings, `tried` being its trials at this length, or None."""
+        return search_of(self.configuration, cell.protocol, cell.method, cell.bits)
 
     def end_to_end(self, protocol, method):
         """The network that a method trains end to end on images under a protocol, or None."""
@@ -557,7 +550,7 @@ class Plan:
         code = self.code("tiebench.parts", "tiebench._popcount")
         return list(dict.fromkeys([*code, *self.affinity_code(protocol)]))
 
-    def _learning(self, protocol, method):
+    def learning(self, protocol, method):
         """What training and tuning need to know of a method under a protocol."""
         network = self.end_to_end(protocol, method)
         return {
@@ -575,7 +568,7 @@ class Plan:
         more = {"raw_scores": True} if self.entry("protocols", protocol)["asymmetric"] else {}
         chosen = {length: self.hyperparameters(Cell(protocol, method, length)) for length in lengths}
         hidden = {"database_labels": False} if self.split_kind(protocol).unseen else {}
-        return self._learning(protocol, method) | hidden | more | {"hyperparameters": chosen}
+        return self.learning(protocol, method) | hidden | more | {"hyperparameters": chosen}
 
     def training_priority(self, method, runs, bits=0):
         """All code lengths of a job together, if its method learns from affinities or labels.
@@ -616,54 +609,3 @@ class Plan:
     def part_files(self, protocol, method, bits, seed):
         parts = range(1, self.database_parts(protocol) + 1)
         return [f"results/runs/{protocol}/{method}/{bits}/{seed}/parts/{part}.npz" for part in parts]
-
-    # -- tuning --------------------------------------------------------------------------------------------
-
-    def tuning_protocol(self, tuning):
-        return self.entry("tuning", tuning)["protocol"]
-
-    def tuning_file(self, tuning, name):
-        """A file of the protocol that a tuning is for."""
-        return f"resources/protocols/{self.tuning_protocol(tuning)}/{name}"
-
-    def tuning_dataset(self, tuning):
-        return self.dataset_folder(self.tuning_protocol(tuning))
-
-    def tuning_affinity(self, tuning):
-        return self.affinity_files(self.tuning_protocol(tuning))
-
-    def tuning_items(self, tuning, method):
-        return self.run_items(self.tuning_protocol(tuning), method)
-
-    def tuning_weights(self, tuning, method):
-        return self.run_weights(self.tuning_protocol(tuning), method)
-
-    def tuning_check(self, tuning, method):
-        return self.run_check(self.tuning_protocol(tuning), method)
-
-    def tuning_code(self, tuning, method):
-        return self.run_code(self.tuning_protocol(tuning), method)
-
-    def tuning_settings(self, tuning, method, bits):
-        """The tuning's entry, with the method's own search spaces unless it gives one, and the
-        hyper-parameters that its trials change."""
-        entry = self.entry("tuning", tuning)
-        own = self.configuration.metadata(method).spaces
-        entry = entry | {"spaces": [entry["space"]] if "space" in entry else own}
-        cell = Cell(entry["protocol"], method, int(bits))
-        return self._learning(entry["protocol"], method) | {
-            "tuning": _pick(entry, "metric", "trials", "rungs", "seconds", "seed", "shares", "spaces"),
-            "hyperparameters": self.hyperparameters(cell),
-        }
-
-    def tuning_choices(self, tuning):
-        """What each search of a tuning chose."""
-        entry = self.entry("tuning", tuning)
-        return [
-            f"results/tuning/{tuning}/{method}/{bits}.json"
-            for method in entry["methods"]
-            for bits in entry["bits"]
-        ]
-
-    def collected_tuning(self, tuning):
-        return {"tuning": self.entry("tuning", tuning), "chosen": self.tuning_choices(tuning)}

@@ -50,8 +50,8 @@ def _results(plan):
         rf"galleries/(?P<table>{NAME})\.npz",
         rf"runs/{protocol}/(?P<method>{NAME})/(?P<bits>\d+)/(?P<seed>\d+)/(?:parts/\d+|[a-z_]+)\.[a-z]+",
         rf"uncoded/{protocol.replace('<protocol>', '<features>')}\.json",
-        rf"tuning/(?P<tuning>{NAME})\.yaml",
-        rf"tuning/(?P<tuning>{NAME})/(?P<method>{NAME})/(?P<bits>\d+)\.(?:csv|json)",
+        rf"tuning/(?P<tuning>{NAME})\.(?:yaml|csv)",
+        rf"tuning/(?P<tuning>{NAME})/{protocol}/(?P<method>{NAME})/(?P<bits>\d+)\.json",
     ]
 
 
@@ -66,6 +66,9 @@ def refuse_unknown(plan, unknown):
     parts = unknown.split("/")
     if parts[0] == "runs" and len(parts) > 1:
         plan.entry("protocols", parts[1])
+    if parts[0] == "tuning" and len(parts) > 2:
+        plan.entry("tuning", parts[1])
+        plan.entry("protocols", parts[2])
     if parts[0] == "figures" and len(parts) == 2:
         stem = Path(parts[1]).stem
         if Path(parts[1]).suffix not in FIGURE_ENDINGS:
@@ -140,7 +143,11 @@ def _needs_of_uncoded(plan, protocol):
 def _needs_of_tuning(plan, tuning):
     # As for a run that does not exist: of seed -1.
     return Needs(
-        runs=frozenset((tuning["protocol"], method, tuning["bits"][0], -1) for method in tuning["methods"])
+        runs=frozenset(
+            (protocol, method, tuning["bits"][0], -1)
+            for protocol in plan.configuration.members(tuning["protocol"])
+            for method in tuning["methods"]
+        )
     )
 
 

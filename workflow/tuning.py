@@ -10,14 +10,16 @@ import json
 import math
 import time
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from methods.base import Refusal, check_codes, no_exit
 from tiebench.files import write_text
 from tiebench.hamming import AffinityBlocks
-from tiebench.metrics import resolve
+from tiebench.messages import one_line
 from tiebench.scoring import score_codes
 from workflow.protocol_data import Rows
 
@@ -79,10 +81,10 @@ def partition(items, shares, seed, labels=None):
 
 
 def validation_score(method_class, protocol, bits, hyperparameters, metric, shares, repeat, seconds=None):
-    """Score of one trial on one partition; the worst one possible if the method refuses the trial.
+    """Score of one trial on one partition.
 
-    seconds: most processor seconds that the fit may take (None: any), or it has the worst score, too. It
-    ends at the next line that the method logs.
+    seconds: most processor seconds that the fit may take (None: any). Raises `TooLong` if it takes more, at
+    the next line that the method logs, and `Refusal` if the method refuses the trial.
     """
     rows = protocol.split.training
     labels = None if protocol.labels is None else protocol.labels[rows]
@@ -95,10 +97,7 @@ def validation_score(method_class, protocol, bits, hyperparameters, metric, shar
     method = method_class(bits=bits, seed=repeat, **hyperparameters)
     name = method_class.__module__.rpartition(".")[2]
     with no_exit(name):
-        try:
-            method.fit(training_set)
-        except (Refusal, TooLong):
-            return -np.inf if resolve(metric)[0].higher_is_better else np.inf
+        method.fit(training_set)
         codes = [method.encode(Rows(protocol.items, part)) for part in (query, database)]
     codes = [
         np.packbits(check_codes(made, len(part), bits, name), axis=1)
@@ -117,35 +116,68 @@ def _stop_after(seconds):
 
     def log(record):
         if seconds is not None and time.process_time() - begun > seconds:
-            raise TooLong
+            raise TooLong(f"the fit took more than {seconds:g} seconds of processor time")
 
     return log
 
 
-def search(trials, evaluate, report, rungs, higher_is_better=True):
-    """Successive halving: (index of the best trial, one list of scores per trial).
+@dataclass
+class Trial:
+    """Settings that were tried.
 
-    evaluate(trial, repeat) -> score; rungs: partitions of the training set on which a trial has been scored,
-    rung by rung; higher_is_better: the metric's direction. Trials that survive a rung keep their scores.
+    evaluations: one per partition, as `Evaluated` returns them; the last one may have no score, and is then
+    the last that was made. rung: number of rungs that the trial took part in.
     """
-    sign = -1 if higher_is_better else 1
-    scores = [[] for _ in trials]
+
+    settings: dict[str, Any]
+    evaluations: list[dict[str, Any]] = field(default_factory=list)
+    rung: int = 0
+
+    def evaluate(self, evaluate, repeats):
+        """Score the trial on its first partitions, up to `repeats`, until one has no score."""
+        while len(self.evaluations) < repeats and self.mean is not None:
+            self.evaluations.append(evaluate(self.settings, len(self.evaluations)))
+
+    @property
+    def mean(self):
+        """Mean score; None if the trial was refused or too long, NaN before its first evaluation."""
+        scores = [one["score"] for one in self.evaluations]
+        return None if None in scores else float(np.mean(scores)) if scores else math.nan
+
+
+def search(settings, evaluate, report, rungs, higher_is_better=True):
+    """Successive halving: (index of the best trial, a `Trial` per settings).
+
+    evaluate(settings, repeat) -> {"score": number or None, …}; rungs: partitions of the training set on which
+    a trial has been scored, rung by rung; higher_is_better: the metric's direction. Trials that survive a
+    rung keep their scores. A trial without a score is below all others.
+    """
+    trials = [Trial(one) for one in settings]
     alive = list(range(len(trials)))
-    for rung, repeats in enumerate(rungs):
-        for place, index in enumerate(alive):
-            while len(scores[index]) < repeats:
-                scores[index].append(float(evaluate(trials[index], len(scores[index]))))
-            report({"rung": rung + 1, "trial": f"{place + 1}/{len(alive)}", "score": np.mean(scores[index])})
-        alive.sort(key=lambda index: (sign * np.mean(scores[index]), index))
-        if rung + 1 < len(rungs):
+    for rung, repeats in enumerate(rungs, start=1):
+        for place, index in enumerate(alive, start=1):
+            trials[index].evaluate(evaluate, repeats)
+            trials[index].rung = rung
+            report({"rung": rung, "trial": f"{place}/{len(alive)}", "score": trials[index].mean})
+        alive.sort(key=lambda index: (-worth(trials[index], higher_is_better), index))
+        if rung < len(rungs):
             alive = alive[: max(1, len(alive) // KEEP)]
-    return alive[0], scores
+    return alive[0], trials
+
+
+def worth(trial, higher_is_better):
+    """The mean score of a trial as a number of which more is better; -inf without a score."""
+    return -np.inf if trial.mean is None else trial.mean if higher_is_better else -trial.mean
 
 
 class Evaluated:
-    """evaluate(trial, repeat) -> score, with scores in a file that an interrupted search continues from.
+    """evaluate(trial, repeat) -> the evaluation, kept in a file that an interrupted search continues from.
 
-    path: a .jsonl file, whose name identifies what decides the scores.
+    evaluate: a function that returns a score, or raises `Refusal` or `TooLong`. path: a .jsonl file, whose
+    name identifies what decides the scores.
+
+    An evaluation has `score` (None without one), `seconds` of processor time, `status` ("scored", "refused"
+    or "too long") and `reason`, why there is no score.
     """
 
     def __init__(self, path, evaluate):
@@ -154,25 +186,23 @@ class Evaluated:
         with suppress(OSError, ValueError):  # none was interrupted, or its last line was cut
             for line in self.path.read_text(encoding="utf-8").splitlines():
                 record = json.loads(line)
-                self.known[record["trial"]] = record["score"], record["seconds"]
+                self.known[record.pop("trial")] = record
 
     def __call__(self, trial, repeat):
-        key = _key(trial, repeat)
+        key = json.dumps([trial, repeat], sort_keys=True)
         if key not in self.known:
-            begun = time.process_time()
-            score = self.evaluate(trial, repeat)
-            self.known[key] = score, time.process_time() - begun
-            write_text(self.path, "".join(map(_line, self.known, self.known.values())))
-        return self.known[key][0]
+            self.known[key] = self._evaluation(trial, repeat)
+            lines = [json.dumps({"trial": key} | known) + "\n" for key, known in self.known.items()]
+            write_text(self.path, "".join(lines))
+        return self.known[key]
 
-    def seconds(self, trial, repeats):
-        """Mean processor seconds of a trial's first `repeats` evaluations."""
-        return float(np.mean([self.known[_key(trial, repeat)][1] for repeat in range(repeats)]))
-
-
-def _key(trial, repeat):
-    return json.dumps([trial, repeat], sort_keys=True)
-
-
-def _line(key, values):
-    return json.dumps({"trial": key, "score": values[0], "seconds": values[1]}) + "\n"
+    def _evaluation(self, trial, repeat):
+        begun, score, status, reason = time.process_time(), None, "scored", None
+        try:
+            score = float(self.evaluate(trial, repeat))
+        except Refusal as error:
+            status, reason = "refused", one_line(error)
+        except TooLong as error:
+            status, reason = "too long", one_line(error)
+        seconds = round(time.process_time() - begun, 2)
+        return {"score": score, "seconds": seconds, "status": status, "reason": reason}

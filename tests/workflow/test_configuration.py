@@ -301,9 +301,55 @@ MISTAKES = {
         of_claim(kind="tie_ranges_shrink", where={"metric": "precision_radius_2"}),
         ["claims.mine.claims[0].where.metric", "has no range"],
     ),
-    "tuning without a space of a method that has none": (
-        {"tuning": {"mine": {"protocol": "digits", "methods": ["agh", "lsh"], "bits": [8]}}},
-        ["tuning.mine.space", "lsh has no search space of its own"],
+    "choice for an unknown protocol": (
+        {"tuned": {"digit": {"itq": {"search": {"trials": 2}}}}},
+        ["--configfile: tuned.digit", "did you mean 'digits'"],
+    ),
+    "choice for an unknown method": (
+        {"tuned": {"digits": {"iqt": {"search": {"trials": 2}}}}},
+        ["tuned.digits.iqt", "did you mean 'itq'"],
+    ),
+    "choice of an unknown hyper-parameter": (
+        {"tuned": {"digits": {"itq": {"search": {"trials": 2}, "iteration": 3}}}},
+        ["tuned.digits.itq.iteration", "did you mean 'iterations'"],
+    ),
+    "choice of a value of another type": (
+        {"tuned": {"digits": {"itq": {"search": {"trials": 2}, "by_bits": {8: {"iterations": "x"}}}}}},
+        ["tuned.digits.itq.by_bits.8.iterations", "int", "'x'"],
+    ),
+    "choice of nobody": (
+        {"tuned": {"digits": {"itq": {"iterations": 3}}}},
+        ["tuned.digits.itq", "'search' is missing"],
+    ),
+    "choice after no trial": (
+        {"tuned": {"digits": {"itq": {"search": {"name": "x"}}}}},
+        ["tuned.digits.itq.search", "'trials' is missing"],
+    ),
+    "choice with an unknown key of its search": (
+        {"tuned": {"digits": {"itq": {"search": {"trials": 2, "trails": 2}}}}},
+        ["tuned.digits.itq.search.trails", "did you mean 'trials'"],
+    ),
+    "trials at something that is not a length": (
+        {"tuned": {"digits": {"itq": {"search": {"trials": 2, "tried": {"many": 2}}}}}},
+        ["tuned.digits.itq.search.tried.many", "a number of bits"],
+    ),
+    "choice for a method that takes none": (
+        {
+            "methods": {"plain": {"class": "itq", "tuned": False}},
+            "tuned": {"digits": {"plain": {"search": {"trials": 2}}}},
+        },
+        ["tuned.digits.plain", "has `tuned: false`"],
+    ),
+    "search for a method that takes no choice": (
+        {
+            "methods": {"plain": {"class": "itq", "tuned": False}},
+            "tuning": {"mine": {"protocol": "digits", "methods": ["plain"], "bits": [8]}},
+        },
+        ["tuning.mine.methods", "plain has `tuned: false`"],
+    ),
+    "search of a method's settings, beside what tuned has": (
+        {"methods": {"itq": {"defaults": {"search": {"trials": 2}}}}},
+        ["methods.itq.defaults.search", "no such hyper-parameter"],
     ),
     "tuning by an unknown metric": (
         {

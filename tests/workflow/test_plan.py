@@ -16,6 +16,7 @@ from workflow.errors import ConfigurationError
 from workflow.plan import SCORED, TABLE_ENDINGS, TRAINED, Cell, Plan, runs_of, write_settings
 from workflow.run_groups import run_jobs
 from workflow.targets import Needs
+from workflow.tuning_plan import TuningPlan
 
 from conftest import ROOT, TINY  # isort: skip
 
@@ -226,15 +227,16 @@ def test_a_tuning_without_space_takes_the_one_that_each_method_declares(plan):
     entry = {"protocol": "digits", "methods": ["agh", "mihash"], "bits": [16]}
     given = {"learning_rate": [0.5]}
     of = plan({"tuning": {"own": entry, "given": entry | {"space": given}}})
-    assert of.tuning_settings("own", "agh", "16")["tuning"]["spaces"] == [
+    of = TuningPlan(of)
+    assert of.settings("own", "digits", "agh", "16")["spaces"] == [
         {"anchors": [100, 300, 500], "neighbours": [2, 3, 5]}
     ]
-    spaces = of.tuning_settings("own", "mihash", "16")["tuning"]["spaces"]
+    spaces = of.settings("own", "digits", "mihash", "16")["spaces"]
     kinds = sorted((*space["head"], *space.get("optimiser", ["own"])) for space in spaces)
     assert kinds == [("linear", "adam"), ("linear", "own"), ("mlp", "adam"), ("mlp", "own")]
     rates = {len(space.get("optimiser", [])): max(space["learning_rate"]) for space in spaces}
     assert rates[1] < rates[0] and all("tanh_scale" in space for space in spaces)
-    assert of.tuning_settings("given", "mihash", "16")["tuning"]["spaces"] == [given]
+    assert of.settings("given", "digits", "mihash", "16")["spaces"] == [given]
 
 
 # -- targets -----------------------------------------------------------------------------------------------
@@ -251,7 +253,8 @@ KNOWN = [
     "results/runs/tiny/lsh/8/0/scores.json",
     "results/runs/tiny/lsh/8/0/parts/3.npz",
     "results/tuning/digits_dtsh.yaml",
-    "results/tuning/digits_dtsh/dtsh/16.csv",
+    "results/tuning/digits_dtsh.csv",
+    "results/tuning/digits_dtsh/digits/dtsh/16.json",
 ]
 UNKNOWN = {
     "results/figures/tie_rangs_tiny.pdf": "no figure 'tie_rangs_tiny'; did you mean 'tie_ranges_tiny'",
@@ -259,6 +262,8 @@ UNKNOWN = {
     "results/figures/tie_ranges_tiny.jpg": "are drawn as .pdf, .svg, .png files only",
     "results/tiny.cvs": "no rule makes results/tiny.cvs; did you mean 'tiny.csv'",
     "results/runs/tinny/lsh/8/0/run.json": "no 'tinny' in protocols; did you mean 'tiny'",
+    "results/tuning/digits_dtsh/digts/dtsh/16.json": "no 'digts' in protocols; did you mean 'digits'",
+    "results/tuning/digits_dths/digts/dtsh/16.json": "no 'digits_dths' in tuning; did you mean 'digits_dtsh'",
 }
 
 

@@ -1,6 +1,6 @@
 """Tuning: sees the training set alone, gives every method the same trials, and keeps the best."""
 
-import dataclasses
+from collections import Counter
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,11 +8,16 @@ import pytest
 
 from datasets import affinity
 from methods._catalogue import load_class
-from tiebench import metrics
+from methods.base import Refusal
 from workflow.protocol_data import ProtocolData
-from workflow.tuning import KEEP, Evaluated, draw_trials, partition, search, validation_score
+from workflow.tuning import KEEP, Evaluated, TooLong, draw_trials, partition, search, validation_score
 
 SPACE = {"learning_rate": [0.1, 0.2, 0.4], "bins": [4, 8], "iterations": [5, 10], "unknown_to_all": [1]}
+
+
+def scored(score):
+    """evaluate of a search whose trials all have a score."""
+    return lambda trial, repeat: {"score": score(trial, repeat)}
 
 
 def test_partitions_are_disjoint_and_cover_the_training_set():
@@ -58,18 +63,36 @@ def test_the_best_trial_wins_against_noise_that_repeats_average_out():
     def evaluate(trial, repeat):
         return trial["quality"] + noise[trials.index(trial), repeat]
 
-    best, scores = search(trials, evaluate, lambda record: None, rungs)
-    survivors = [index for index, values in enumerate(scores) if len(values) == rungs[-1]]
+    best, made = search(trials, scored(evaluate), lambda record: None, rungs)
+    survivors = [index for index, trial in enumerate(made) if len(trial.evaluations) == rungs[-1]]
     assert len(survivors) == 32 // KEEP // KEEP
-    assert best == max(survivors, key=lambda index: np.mean(scores[index]))
+    assert best == max(survivors, key=lambda index: made[index].mean)
     assert best >= 27
-    for index, values in enumerate(scores):
+    assert Counter(trial.rung for trial in made) == {1: 24, 2: 6, 3: 2}
+    for index, trial in enumerate(made):
+        values = [one["score"] for one in trial.evaluations]
         assert values == [trials[index]["quality"] + n for n in noise[index, : len(values)]]
 
 
 def test_the_lowest_score_wins_of_a_metric_where_lower_is_better():
-    best, scores = search([3.0, 1.0, 2.0], lambda trial, repeat: trial, lambda record: None, (1, 2), False)
-    assert best == 1 and [len(values) for values in scores] == [1, 2, 1]
+    best, made = search(
+        [3.0, 1.0, 2.0], scored(lambda trial, repeat: trial), lambda record: None, (1, 2), False
+    )
+    assert best == 1 and [len(trial.evaluations) for trial in made] == [1, 2, 1]
+
+
+@pytest.mark.parametrize("higher_is_better", [True, False])
+def test_a_trial_without_a_score_loses_and_is_not_tried_again(higher_is_better):
+    def evaluate(trial, repeat):
+        return {"score": trial[repeat]}
+
+    trials = [[None], [0.9, None], [0.2, 0.1, 0.3, 0.2], [0.4, 0.5, 0.4, 0.5]]
+    best, made = search(trials, evaluate, lambda record: None, (3, 4), higher_is_better)
+    assert best == (3 if higher_is_better else 2)
+    assert [len(trial.evaluations) for trial in made[:2]] == [1, 2]
+    assert [trial.mean for trial in made[:2]] == [None, None]
+    best, made = search(trials[:2], evaluate, lambda record: None, (1, 2), higher_is_better)
+    assert best == 1 and made[best].mean is None  # the script ends with the reason
 
 
 def test_an_interrupted_search_continues_with_the_scores_it_has(tmp_path):
@@ -79,19 +102,32 @@ def test_an_interrupted_search_continues_with_the_scores_it_has(tmp_path):
         if len(made) == 4:
             raise KeyboardInterrupt
         made.append((trial["x"], repeat))
+        if trial["x"] == 2.0:
+            raise Refusal("two is\ntoo much")
         return trial["x"] / (1 + repeat)
 
-    trials = [{"x": 1.0}, {"x": -np.inf}, {"x": 3.0}]
+    trials = [{"x": 1.0}, {"x": 2.0}, {"x": 3.0}]
     path = tmp_path / "deep" / "mark.jsonl"
     with pytest.raises(KeyboardInterrupt):
         search(trials, Evaluated(path, evaluate), lambda record: None, (1, 3))
     path.write_text(path.read_text() + '{"trial": "cut')  # as a full disk leaves it
     before, made[:] = list(made), []
     again = Evaluated(path, evaluate)
-    best, scores = search(trials, again, lambda record: None, (1, 3))
+    best, found = search(trials, again, lambda record: None, (1, 3))
     assert not set(made) & set(before) and len(made) + len(before) == 5
-    assert best == 2 and scores == [[1.0], [-np.inf], [3.0, 1.5, 1.0]]
-    assert again.seconds(trials[2], 3) == np.mean([again.known[key][1] for key in list(again.known)[2:]])
+    scores = [[one["score"] for one in trial.evaluations] for trial in found]
+    assert best == 2 and scores == [[1.0], [None], [3.0, 1.5, 1.0]]
+    refused = found[1].evaluations[0]
+    assert refused.pop("seconds") >= 0
+    assert refused == {"score": None, "status": "refused", "reason": "two is too much"}
+
+
+def test_why_a_trial_has_no_score_is_recorded(tmp_path):
+    def evaluate(trial, repeat):
+        raise TooLong("the fit took more than 5 seconds of processor time")
+
+    found = Evaluated(tmp_path / "x.jsonl", evaluate)({}, 0)
+    assert (found["score"], found["status"]) == (None, "too long") and "5 seconds" in found["reason"]
 
 
 class _Guarded:
@@ -129,20 +165,13 @@ def test_queries_and_database_are_never_read(protocol):
     assert 0 < at <= 1
 
 
-def test_a_trial_that_the_method_refuses_loses(protocol):
+def test_a_trial_that_the_method_refuses_has_no_score(protocol):
     """itq makes at most four bits from four dimensions."""
-    found = validation_score(load_class("itq"), protocol, 5, {}, "ap", {"fit": 0.5, "query": 0.2}, 0)
-    assert found == -np.inf
+    with pytest.raises(Refusal, match="at most 4 bits"):
+        validation_score(load_class("itq"), protocol, 5, {}, "ap", {"fit": 0.5, "query": 0.2}, 0)
 
 
-def test_a_refused_trial_is_the_worst_where_lower_is_better(protocol, monkeypatch):
-    lower = dataclasses.replace(metrics.METRICS["ap"], higher_is_better=False)
-    monkeypatch.setitem(metrics.METRICS, "ap", lower)
-    found = validation_score(load_class("itq"), protocol, 5, {}, "ap", {"fit": 0.5, "query": 0.2}, 0)
-    assert found == np.inf
-
-
-def test_a_trial_that_takes_too_long_loses(protocol, monkeypatch):
+def test_a_trial_that_takes_too_long_ends(protocol, monkeypatch):
     """It ends at the first epoch that begins after its time, and is no error."""
     clock = iter(range(0, 1000, 10))
     monkeypatch.setattr("workflow.tuning.time.process_time", lambda: next(clock))
@@ -154,7 +183,8 @@ def test_a_trial_that_takes_too_long_loses(protocol, monkeypatch):
             super().start_epoch(epoch, training_set)
 
     settings = {"epochs": 9, "tanh_scale": 5.0}
-    assert validation_score(Slow, protocol, 4, settings, "ap", shares, 0, seconds=35) == -np.inf
+    with pytest.raises(TooLong, match="more than 35 seconds"):
+        validation_score(Slow, protocol, 4, settings, "ap", shares, 0, seconds=35)
     assert logged == [0, 1, 2, 3]
     assert validation_score(Slow, protocol, 4, settings, "ap", shares, 0, seconds=1000) > 0
 

@@ -12,12 +12,13 @@ sys.path.insert(0, str(ROOT))
 
 from reporting import figures
 from workflow import targets
-from workflow.configuration import load
+from workflow.configuration import load, merge_tuned
 from workflow.code_dependencies import use_this_python
 from workflow.errors import ConfigurationError
 from workflow.plan import FIGURE_ENDINGS, LOCK, NAME, SCORED, TRAINED
 from workflow.plan import Plan, one_of, runs_of, write_settings
 from workflow.run_groups import run_jobs
+from workflow.tuning_plan import TuningPlan
 from workflow.yaml_reader import read_settings
 
 use_this_python(ROOT)
@@ -36,11 +37,14 @@ def or_exit(function, *arguments, **named):
         refuse(error)
 
 
-# Snakemake has read these already, but of two equal keys it takes the last one silently.
-for file in workflow.overwrite_configfiles:
-    or_exit(read_settings, Path(file))
-CONFIGURATION = or_exit(load, ROOT, config)
+# Snakemake has read these already, but of two equal keys it takes the last one silently, and it would mix what
+# two files say of one method in `tuned`.
+GIVEN = [or_exit(read_settings, Path(file)) for file in workflow.overwrite_configfiles]
+TUNED = [values["tuned"] for values in [*GIVEN, workflow.config_settings.config or {}] if "tuned" in values]
+CHANGED = {"tuned": functools.reduce(merge_tuned, TUNED, {})} if TUNED else {}
+CONFIGURATION = or_exit(load, ROOT, config | CHANGED)
 PLAN = Plan(CONFIGURATION)
+SEARCHES = TuningPlan(PLAN)
 if hint := CONFIGURATION.sources.absent_folders():
     print(f"warning: {hint}", file=sys.stderr)
 

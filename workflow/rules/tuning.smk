@@ -1,19 +1,19 @@
-# Training sets -> hyper-parameters: search on a validation part, results/tuning/<name>.yaml.
+# Training sets -> hyper-parameters: searches on validation parts of them, results/tuning/<name>.yaml.
 
 
 rule tune_method:
     input:
-        seen=of(PLAN.tuning_items),
-        weights=of(PLAN.tuning_weights),
-        checked=of(PLAN.tuning_check),
-        affinity=of(PLAN.tuning_affinity),
-        split=of(PLAN.tuning_file, name="split.npz"),
-        code=of(PLAN.tuning_code),
+        seen=of(PLAN.run_items),
+        weights=of(PLAN.run_weights),
+        checked=of(PLAN.run_check),
+        affinity=of(PLAN.affinity_files),
+        split=of(SEARCHES.split),
+        labels=of(PLAN.labels),
+        code=of(PLAN.run_code),
     output:
-        trials="results/tuning/{tuning}/{method}/{bits}.csv",
-        chosen="results/tuning/{tuning}/{method}/{bits}.json",
+        "results/tuning/{tuning}/{protocol}/{method}/{bits}.json",
     log:
-        "results/logs/tune_method/{tuning}/{method}/{bits}.log",
+        "results/logs/tune_method/{tuning}/{protocol}/{method}/{bits}.log",
     conda:
         "../../environment.yml"
     threads: PLAN["threads"]["train"]
@@ -22,32 +22,34 @@ rule tune_method:
         runtime=resource("minutes", "train"),
         gpu=of(PLAN.gpus),
     params:
-        settings=settings(PLAN.tuning_settings),
-        dataset=of(PLAN.tuning_dataset),
+        settings=settings(SEARCHES.settings),
+        dataset=of(PLAN.dataset_folder),
         folder=subpath(input.split, parent=True),
     message:
-        "Tuning {wildcards.tuning}: {wildcards.method}, {wildcards.bits} bits"
+        "Tuning {wildcards.tuning}: {wildcards.protocol}, {wildcards.method}, {wildcards.bits} bits"
     shell:
         "exec python -m workflow.scripts.tune_method --log {log:q} --threads {threads}"
-        " --settings {params.settings:q} --name {wildcards.tuning} --method {wildcards.method}"
-        " --bits {wildcards.bits} --dataset {params.dataset:q} --protocol-folder {params.folder:q}"
-        " --items {input.seen:q} --weights {input.weights:q}"
-        " --output {output.trials:q} --chosen {output.chosen:q}"
+        " --settings {params.settings:q} --name {wildcards.tuning} --protocol {wildcards.protocol}"
+        " --method {wildcards.method} --bits {wildcards.bits} --dataset {params.dataset:q}"
+        " --protocol-folder {params.folder:q} --items {input.seen:q} --weights {input.weights:q}"
+        " --output {output:q}"
 
 
 rule collect_tuning:
     input:
-        of(PLAN.tuning_choices),
+        of(SEARCHES.choices),
+        code=PLAN.code("workflow.tuning_files"),
     output:
-        "results/tuning/{tuning}.yaml",
+        multiext("results/tuning/{tuning}", ".yaml", ".csv"),
     log:
         "results/logs/collect_tuning/{tuning}.log",
     conda:
         "../../environment.yml"
     params:
-        settings=settings(PLAN.collected_tuning),
+        settings=settings(SEARCHES.collected),
+        stem=subpath(output[0], strip_suffix=".yaml"),
     message:
         "Hyper-parameters of tuning {wildcards.tuning}"
     shell:
         "exec python -m workflow.scripts.collect_tuning --log {log:q} --settings {params.settings:q}"
-        " --name {wildcards.tuning} --output {output:q}"
+        " --name {wildcards.tuning} --stem {params.stem:q}"

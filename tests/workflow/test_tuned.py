@@ -1,0 +1,175 @@
+"""What searches chose: which cells take it, what a search starts from, and what its files say."""
+
+import csv
+import io
+import json
+
+import pytest
+import yaml
+
+from workflow import targets
+from workflow.configuration import load, merge_tuned
+from workflow.errors import ConfigurationError
+from workflow.plan import Cell, Plan
+from workflow.tuning_files import choices, trials
+from workflow.tuning_plan import TuningPlan
+
+from conftest import ROOT  # isort: skip
+
+SEARCH = {"name": "mine", "trials": 8}
+
+
+@pytest.fixture
+def found(tiny):
+    """found(tuned, method, bits, protocol): (hyper-parameters, trials of the search or None)."""
+
+    def of(tuned, method="talr_ap", bits=8, protocol="tiny"):
+        plan = Plan(load(ROOT, tiny | {"tuned": tuned}))
+        cell = Cell(protocol, method, bits)
+        search = plan.search_of(cell)
+        return plan.hyperparameters(cell), search and search["tried"]
+
+    return of
+
+
+def test_a_choice_goes_over_all_other_settings_of_its_method(found, tiny):
+    given, none = found({})
+    assert given["epochs"] == 2 and none is None
+    tuned = {"tiny": {"talr_ap": {"search": SEARCH, "epochs": 5, "by_bits": {8: {"bins": 4}}}}}
+    assert found(tuned) == (given | {"epochs": 5, "bins": 4}, 8)
+    assert found(tuned, bits=9) == (given | {"epochs": 5}, 8)
+    assert found(tuned, protocol="digits")[1] is None
+    tiny["protocols"]["other"] = tiny["protocols"]["tiny"] | {"hyperparameters_of": "tiny"}
+    assert found(tuned, protocol="other") == (given | {"epochs": 5, "bins": 4}, 8)
+    own = {"other": {"talr_ap": {"search": SEARCH | {"trials": 3}, "epochs": 6}}}
+    assert found(tuned | own, protocol="other") == (given | {"epochs": 6, "bins": 4}, 3)
+
+
+def test_a_search_of_several_lengths_chose_for_no_other(found):
+    search = SEARCH | {"tried": {8: 8, 16: 11}}
+    tuned = {"tiny": {"talr_ap": {"search": search, "by_bits": {8: {}, 16: {"epochs": 5}}}}}
+    assert [found(tuned, bits=bits)[1] for bits in (8, 16, 24)] == [8, 11, None]
+    assert found(tuned, bits=24)[0] == found({}, bits=24)[0]
+    at_one = {"tiny": {"talr_ap": {"search": SEARCH | {"tried": {8: 9}}, "epochs": 5}}}
+    assert [found(at_one, bits=bits)[1] for bits in (8, 24)] == [9, 9]
+
+
+def test_a_variant_has_its_class_s_choice_under_its_own_settings(found, tiny):
+    tiny["methods"] |= {
+        "steep": {"class": "talr_ap", "defaults": {"tanh_scale": 40.0}},
+        "published": {"class": "talr_ap", "tuned": False},
+    }
+    tuned = {"tiny": {"talr_ap": {"search": SEARCH, "tanh_scale": 2.0, "epochs": 5}}}
+    values, count = found(tuned, "steep")
+    assert (values["tanh_scale"], values["epochs"], count) == (40.0, 5, 8)
+    assert found(tuned, "published") == found({})
+    tuned["tiny"]["steep"] = {"search": SEARCH | {"trials": 4}, "epochs": 6}
+    values, count = found(tuned, "steep")
+    assert (values["tanh_scale"], values["epochs"], count) == (40.0, 6, 4)
+
+
+def test_a_search_starts_from_the_settings_without_choices(tiny):
+    tiny["tuning"] = {"mine": {"protocol": "tiny", "methods": ["talr_ap"], "bits": [8]}}
+    tuned = {"tiny": {"talr_ap": {"search": SEARCH, "epochs": 99}}}
+    before, after = (
+        TuningPlan(Plan(load(ROOT, tiny | {"tuned": chosen}))).settings("mine", "tiny", "talr_ap", "8")
+        for chosen in ({}, tuned)
+    )
+    assert before == after and before["hyperparameters"]["epochs"] == 2
+
+
+def test_a_choice_replaces_another_as_a_whole():
+    one = {"p": {"a": {"search": {"trials": 2}, "epochs": 3}, "b": {"search": {"trials": 2}}}, "q": {"c": {}}}
+    two = {"p": {"a": {"search": {"trials": 4}}}}
+    merged = {"p": {"a": {"search": {"trials": 4}}, "b": {"search": {"trials": 2}}}, "q": {"c": {}}}
+    assert merge_tuned(one, two) == merged and one["p"]["a"]["epochs"] == 3
+    configuration = load(ROOT, {"tuned": {"digits": {"dtsh": {"search": {"trials": 4}}, "dpsh": None}}})
+    assert configuration["tuned"]["digits"]["dtsh"] == {"search": {"trials": 4}}
+    assert {"machash", "hashnet"} < set(configuration["tuned"]["digits"])
+    plan = Plan(configuration)
+    assert plan.hyperparameters(Cell("digits", "dtsh", 24))["learning_rate"] == 0.5
+    assert plan.search_of(Cell("digits", "dpsh", 24)) is None
+
+
+def test_a_tuning_of_folds_searches_in_each(tiny):
+    tiny["protocols"]["tiny"]["split"] = {"kind": "unseen_classes", "folds": 2, "query": 5, "training": 15}
+    shares = {"fit": 0.5, "query": 0.1, "hold_out": "classes"}
+    tiny["tuning"] = {
+        "mine": {"protocol": "tiny", "methods": ["lsh", "talr_ap"], "bits": [8], "shares": shares}
+    }
+    tiny["methods"]["talr_ap"]["protocols"]["tiny_fold2"] = {"epochs": 7}
+    plan = Plan(load(ROOT, tiny))
+    searches = TuningPlan(plan)
+    assert searches.choices("mine") == [
+        f"results/tuning/mine/tiny_fold{fold}/{method}/8.json"
+        for fold in (1, 2)
+        for method in ("lsh", "talr_ap")
+    ]
+    assert searches.split("mine", "tiny_fold2") == "resources/protocols/tiny_fold2/split.npz"
+    settings = [searches.settings("mine", f"tiny_fold{fold}", "talr_ap", "8") for fold in (1, 2)]
+    assert [one["hyperparameters"]["epochs"] for one in settings] == [2, 7]
+    assert [one["search"]["shares"] for one in settings] == [shares, shares]
+    needed = targets.needs(plan, "results/tuning/mine.yaml").runs
+    assert needed == targets.needs(plan, "results/tuning/mine.csv").runs
+    assert {run[0] for run in needed} == {"tiny_fold1", "tiny_fold2"}
+    with pytest.raises(
+        ConfigurationError, match="not search in protocol tiny, but in tiny_fold1, tiny_fold2"
+    ):
+        searches.split("mine", "tiny")
+
+
+def of_search(method, bits, trials, chosen=0, protocol="tiny", **given):
+    """What `tune_method` writes; trials: [(settings, scores or a reason), ...]."""
+    made = []
+    for settings, scores in trials:
+        scored = [{"score": one, "seconds": 1.5, "status": "scored", "reason": None} for one in scores or ()]
+        lost = [{"score": None, "seconds": 0.5, "status": "refused", "reason": "too, few"}]
+        made.append({"settings": settings, "evaluations": scored or lost, "rung": 1})
+    search = {
+        "name": "mine",
+        "trials": 2,
+        "rungs": [1],
+        "seconds": None,
+        "shares": {"fit": 0.5, "query": 0.1},
+    }
+    found = {"protocol": protocol, "method": method, "bits": bits, "search": search, "given": given}
+    return json.loads(json.dumps(found | {"trials": made, "chosen": chosen}))
+
+
+def test_written_choices_are_a_configuration_that_the_plan_takes(tiny):
+    searches = [
+        of_search("lsh", 8, [({}, [0.5])]),
+        of_search("talr_ap", 8, [({}, [0.5]), ({"epochs": 4, "learning_rate": 0.5}, [0.6])], chosen=1),
+        of_search("itq", 8, [({}, [0.5]), ({"iterations": 4}, [0.4])]),
+        of_search("itq", 16, [({}, [0.5]), ({"iterations": 4}, [0.6]), ({"iterations": 5}, [0.6])], chosen=1),
+    ]
+    text = choices("mine", searches)
+    plan = Plan(load(ROOT, tiny | yaml.safe_load(text)))
+    assert plan.hyperparameters(Cell("tiny", "talr_ap", 99))["epochs"] == 4
+    counts = {
+        ("lsh", 8): 1, ("lsh", 16): 1, ("talr_ap", 8): 2, ("talr_ap", 16): 2, ("itq", 8): 2, ("itq", 16): 3
+    }  # fmt: skip
+    for (method, bits), count in counts.items():
+        assert plan.search_of(Cell("tiny", method, bits))["tried"] == count
+    assert plan.search_of(Cell("tiny", "itq", 24)) is None
+    iterations = [plan.hyperparameters(Cell("tiny", "itq", bits))["iterations"] for bits in (8, 16, 24)]
+    assert iterations == [50, 4, 50]
+    search = plan["tuned"]["tiny"]["lsh"]["search"]
+    rule = {"name": "mine", "trials": 2, "rungs": [1], "shares": {"fit": 0.5, "query": 0.1}}
+    assert search == rule | {"tried": {8: 1}}
+    assert "&" not in text  # an entry can be copied without the others
+
+
+def test_every_trial_is_a_row_with_all_of_its_settings_or_the_reason_why_it_has_no_score():
+    tried = [({}, [0.5, 0.25]), ({"epochs": 4}, None)]
+    rows = list(csv.DictReader(io.StringIO(trials([of_search("talr_ap", 8, tried, epochs=2, bins=8)]))))
+    assert [(row["trial"], row["partition"], row["score"]) for row in rows] == [
+        ("0", "0", "0.5"), ("0", "1", "0.25"), ("1", "0", "")
+    ]  # fmt: skip
+    assert [json.loads(row["settings"]) for row in rows[1:]] == [
+        {"bins": 8, "epochs": 2}, {"bins": 8, "epochs": 4}
+    ]  # fmt: skip
+    assert [(row["status"], row["reason"], row["chosen"]) for row in rows[1:]] == [
+        ("scored", "", "True"), ("refused", "too, few", "False")
+    ]  # fmt: skip
+    assert {(row["protocol"], row["method"], row["bits"]) for row in rows} == {("tiny", "talr_ap", "8")}

@@ -1,0 +1,57 @@
+"""Hyper-parameters of a cell: which entries of the configuration apply, and which search chose them.
+
+An entry holds hyper-parameters and `by_bits`, changes for single code lengths; an entry of `tuned` also
+`search`, what chose it.
+"""
+
+BESIDE = ("by_bits", "search")  # keys of an entry that are not hyper-parameters
+
+
+def hyperparameters(configuration, protocol, method, bits, tuned=True):
+    """Hyper-parameter -> value: defaults, then the protocol's, then what a search chose, each then by bits.
+
+    A protocol's own go over those of the one that `hyperparameters_of` names, a fold's over its protocol's,
+    and all of a variant's own over all of its class's. tuned: False leaves out what searches chose.
+    """
+    chosen = {}
+    for _, settings in _entries(configuration, protocol, method, tuned):
+        chosen |= {name: value for name, value in settings.items() if name not in BESIDE}
+        for length, change in settings.get("by_bits", {}).items():
+            if int(length) == bits:
+                chosen |= change
+    return chosen
+
+
+def search_of(configuration, protocol, method, bits):
+    """The `search` of the entry of `tuned` that applies to a cell, with `tried`, the trials that it made at
+    this length; None if no search chose the cell's settings."""
+    found = None
+    for chosen, settings in _entries(configuration, protocol, method):
+        if chosen and (tried := trials_made(settings["search"], bits)):
+            found = settings["search"] | {"tried": tried}
+    return found
+
+
+def trials_made(search, bits):
+    """Trials that a search made for a code length, or None if it left that length out.
+
+    search: the `search` of an entry of `tuned`; what was chosen at a single length applies to all.
+    """
+    tried = {int(length): count for length, count in search.get("tried", {}).items()}
+    if len(tried) > 1:
+        return tried.get(bits)
+    return next(iter(tried.values()), search["trials"])
+
+
+def _entries(configuration, protocol, method, tuned=True):
+    """(whether a search chose them, settings) of the entries that apply, the later over the earlier."""
+    other = configuration["protocols"][protocol]["hyperparameters_of"]
+    protocols = dict.fromkeys((other, configuration.family(protocol), protocol))
+    tuned = tuned and configuration["methods"].get(method, {}).get("tuned", True)
+    for name in dict.fromkeys((configuration.class_of(method), method)):
+        if entry := configuration["methods"].get(name):
+            yield False, entry["defaults"]
+            yield from ((False, entry["protocols"].get(place, {})) for place in protocols)
+        for place in protocols if tuned else ():
+            if settings := configuration["tuned"].get(place, {}).get(name):
+                yield True, settings

@@ -1,0 +1,84 @@
+"""What searches found, as text: the choices for a configuration, and every trial.
+
+A search is what `tune_method` writes: protocol, method, bits, `search` (its rule), `given` (the values that
+its trials may change, as they are), `trials` (`workflow.tuning.Trial` as dicts) and `chosen`, the best one's
+index.
+"""
+
+import csv
+import io
+import json
+
+import yaml
+
+COLUMNS = (
+    "protocol",
+    "method",
+    "bits",
+    "trial",
+    "partition",
+    "settings",
+    "score",
+    "seconds",
+    "rung",
+    "status",
+    "reason",
+    "chosen",
+)
+
+
+class _Flow(dict):
+    """A mapping that is written on one line."""
+
+
+class _Dumper(yaml.SafeDumper):
+    def ignore_aliases(self, data):
+        return True  # each choice can be copied without the others
+
+
+_Dumper.add_representer(
+    _Flow, lambda dumper, data: dumper.represent_mapping("tag:yaml.org,2002:map", data, flow_style=True)
+)
+
+
+def choices(name, searches):
+    """YAML of what the searches of a tuning chose, as the key `tuned` of a configuration.
+
+    What was chosen at the only code length that was searched applies to all lengths.
+    """
+    tuned = {}
+    for search in searches:
+        of_method = tuned.setdefault(search["protocol"], {}).setdefault(search["method"], _Flow())
+        record = of_method.setdefault("search", _Flow(_without_none(search["search"]), tried=_Flow()))
+        record["tried"][search["bits"]] = len(search["trials"])
+        of_method.setdefault("by_bits", {})[search["bits"]] = search["trials"][search["chosen"]]["settings"]
+    for of_method in (one for methods in tuned.values() for one in methods.values()):
+        by_bits = of_method.pop("by_bits")
+        if len(by_bits) == 1:
+            of_method |= next(iter(by_bits.values()))
+        else:
+            of_method["by_bits"] = {bits: _Flow(chosen) for bits, chosen in by_bits.items()}
+    text = yaml.dump({"tuned": tuned}, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
+    return f"# Chosen by the tuning {name} on parts of the training sets: docs/tuning.md.\n{text}"
+
+
+def trials(searches):
+    """CSV of all trials of searches: one row for each partition of the training set that one was fitted on.
+
+    `settings` are the values of all hyper-parameters that the search may change.
+    """
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for search in searches:
+        for index, trial in enumerate(search["trials"]):
+            for partition, evaluation in enumerate(trial["evaluations"]):
+                row = {key: search[key] for key in ("protocol", "method", "bits")} | evaluation
+                row |= {"trial": index, "partition": partition, "rung": trial["rung"]}
+                row["settings"] = json.dumps(search["given"] | trial["settings"], sort_keys=True)
+                writer.writerow(row | {"chosen": index == search["chosen"]})
+    return text.getvalue()
+
+
+def _without_none(values):
+    return {key: value for key, value in values.items() if value is not None}
