@@ -1,8 +1,8 @@
 """What searches found, as text: the choices for a configuration, and every trial.
 
-A search is what `tune_method` writes: protocol, method, bits, `search` (its rule), `given` (the values that
-its trials may change, as they are), `trials` (`workflow.tuning.Trial` as dicts) and `chosen`, the best one's
-index.
+A search is what `tune_method` writes: protocol, method, bits, `search` (its rule), `unchanged` (the values
+that its trials may change, as the settings have them), `trials` (`workflow.tuning.Trial` as dicts) and
+`chosen`, the index of the best one.
 """
 
 import csv
@@ -11,6 +11,15 @@ import json
 
 import yaml
 
+RULE = (
+    "name",
+    "trials",
+    "rungs",
+    "seconds",
+    "metric",
+    "shares",
+    "seed",
+)  # what of a search its choices repeat
 COLUMNS = (
     "protocol",
     "method",
@@ -49,8 +58,11 @@ def choices(name, searches):
     tuned = {}
     for search in searches:
         of_method = tuned.setdefault(search["protocol"], {}).setdefault(search["method"], _Flow())
-        record = of_method.setdefault("search", _Flow(_without_none(search["search"]), tried=_Flow()))
-        record["tried"][search["bits"]] = len(search["trials"])
+        if "search" not in of_method:
+            rule = {key: search["search"].get(key) for key in RULE}
+            rule = {key: value for key, value in rule.items() if value is not None}
+            of_method["search"] = _Flow(rule, tried=_Flow())
+        of_method["search"]["tried"][search["bits"]] = len(search["trials"])
         of_method.setdefault("by_bits", {})[search["bits"]] = search["trials"][search["chosen"]]["settings"]
     for of_method in (one for methods in tuned.values() for one in methods.values()):
         by_bits = of_method.pop("by_bits")
@@ -75,10 +87,6 @@ def trials(searches):
             for partition, evaluation in enumerate(trial["evaluations"]):
                 row = {key: search[key] for key in ("protocol", "method", "bits")} | evaluation
                 row |= {"trial": index, "partition": partition, "rung": trial["rung"]}
-                row["settings"] = json.dumps(search["given"] | trial["settings"], sort_keys=True)
+                row["settings"] = json.dumps(search["unchanged"] | trial["settings"], sort_keys=True)
                 writer.writerow(row | {"chosen": index == search["chosen"]})
     return text.getvalue()
-
-
-def _without_none(values):
-    return {key: value for key, value in values.items() if value is not None}

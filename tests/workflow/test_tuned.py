@@ -132,7 +132,7 @@ def of_search(method, bits, trials, chosen=0, protocol="tiny", **given):
         "seconds": None,
         "shares": {"fit": 0.5, "query": 0.1},
     }
-    found = {"protocol": protocol, "method": method, "bits": bits, "search": search, "given": given}
+    found = {"protocol": protocol, "method": method, "bits": bits, "search": search, "unchanged": given}
     return json.loads(json.dumps(found | {"trials": made, "chosen": chosen}))
 
 

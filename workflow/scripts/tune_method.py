@@ -42,7 +42,7 @@ def work(options):
         raise ValueError(f"{title}: none of {len(made)} trials has a score; the first: {reason}")
     free = sorted(set(whole) & set().union(*settings["spaces"]))
     found = {"protocol": options.protocol, "method": options.method, "bits": options.bits}
-    found |= {"search": {"name": options.name} | rule, "given": {name: whole[name] for name in free}}
+    found |= {"search": {"name": options.name} | rule, "unchanged": {name: whole[name] for name in free}}
     write_json(options.output, found | {"trials": [asdict(trial) for trial in made], "chosen": best})
     evaluate.path.unlink(missing_ok=True)
     _job.log.info(
