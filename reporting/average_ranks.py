@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from scipy import stats
 
-from reporting.comparing import LEVEL
 from reporting.frames import tidy
 from reporting.layout import competes
 from tiebench.metrics import resolve
+from tiebench.paired import LEVEL
 
 
 def ranks(table: Mapping, records: Iterable[Mapping]) -> dict | None:

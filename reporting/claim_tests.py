@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from reporting.claim_cells import joined
-from reporting.comparing import LEVEL, Difference, Sample, difference, holm
+from reporting.comparing import Difference, Sample, difference
 from tiebench.metrics import resolve
+from tiebench.paired import LEVEL, holm
 
 REPRODUCED, NOT_REPRODUCED, NOT_DECIDABLE = "reproduced", "not reproduced", "not decidable"
 FOR, AGAINST, OPEN = "for", "against", "open"

@@ -1,7 +1,7 @@
-"""Two sets of runs compared: tests over queries, over training seeds, over both, and Holm's correction.
+"""Two sets of runs compared: tests over queries, over training seeds, over both.
 
-Scores vary for two reasons. Other queries would give other means: `query_test`. A method trained from another
-seed would give other codes: `seed_test`. The design is crossed, every run answers the same queries, so the
+Scores vary for two reasons. Other queries would give other means: `paired.query_error`. A method trained from
+another seed would give other codes: `seed_error`. The design is crossed, every run answers the same queries, so the
 variance of a difference is the sum of the two, and `difference` tests and bounds it with both.
 """
 
@@ -11,13 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from scipy.special import ndtri, stdtr, stdtrit
+from scipy.special import ndtri
 
 from reporting.frames import score_of, t_interval
-
-LEVEL = 0.05
-# Degrees of freedom that the mean seed variance of a column is worth beside a method's own: see `pool`.
-POOL_WEIGHT = 4
+from tiebench.paired import LEVEL, p_value, pooled, query_error, t_bounds
 
 
 @dataclass(frozen=True)
@@ -61,44 +58,16 @@ def sample(runs: Mapping[int, Mapping], metric: str) -> Sample:
 
 
 def pool(samples: Mapping[str, Sample]) -> dict[str, Sample]:
-    """Samples of one column, each with its seed variance: its own, shrunk towards the other methods' mean.
-
-    With three seeds a method's own variance has two degrees of freedom, and a test with it finds next to
-    nothing. Methods of one column are scored alike, and their variances are similar: in the quick table, 12
-    columns of 12 methods with 3 seeds, logarithms of variances spread no more than equal variances would. So
-    the mean variance of the column's other methods, weighted by degrees of freedom, counts for POOL_WEIGHT
-    degrees of freedom (fewer where the others have fewer) beside a method's own:
-
-        variance = (w * others + f * own) / (w + f),  w = min(POOL_WEIGHT, D - f)
-
-    with f = seeds - 1 and D the sum of all f. This is the moderated variance of Smyth (2004), "Linear models
-    and empirical Bayes methods", with a fixed weight: estimated from a few methods, the weight itself is
-    mostly noise. Assumptions: seeds are independent, means of runs are roughly normal, and variances of a
-    column are alike. Where standard deviations differ by a factor of three, the noisiest pair of methods is
-    called different in 15 to 20 of 100 columns instead of 5, two quiet ones hardly ever (simulated). The more
-    seeds, the less the pool counts.
-
-    A method whose seeds all have the same score is taken for deterministic: its variance is 0, and it is not
-    part of the pool.
-    """
+    """Samples of one column, each with its seed variance: its own, shrunk as `paired.pooled` does."""
     own: dict[str, tuple[float, int]] = {}
     for name, one in samples.items():
         if len(one.means) > 1:
             own[name] = t_interval(list(one.means.values()))[1] ** 2, len(one.means) - 1
-    random = [(variance, freedom) for variance, freedom in own.values() if variance > 0]
-    total = sum(freedom for _, freedom in random)
-    weighted = math.fsum(variance * freedom for variance, freedom in random)
-    result = dict(samples)
-    for name, (variance, freedom) in own.items():
-        if variance > 0:
-            weight = min(POOL_WEIGHT, total - freedom)
-            others = max(0.0, weighted - variance * freedom) / (total - freedom) if weight else 0.0
-            variance = (weight * others + freedom * variance) / (weight + freedom)
-            freedom += weight
-        result[name] = replace(
-            samples[name], variance=variance, freedom=float(freedom), pool_freedom=float(total)
-        )
-    return result
+    shrunk, total = pooled(own)
+    return dict(samples) | {
+        name: replace(samples[name], variance=variance, freedom=freedom, pool_freedom=total)
+        for name, (variance, freedom) in shrunk.items()
+    }
 
 
 # -- one difference -------------------------------------------------------------------------------
@@ -125,9 +94,9 @@ class Difference:
 def difference(left: Sample, right: Sample, same_runs: bool = False, confidence: float = 0.95) -> Difference:
     """Left minus right, over the seeds that both have.
 
-    * p_queries: `query_test` of the scores per query, averaged over seeds. It needs them for each shared seed
+    * p_queries: the paired t-test of the scores per query, averaged over seeds. It needs them for each shared seed
       of both sides, and equally many, which must be the same queries.
-    * p_seeds: `seed_test` of the means, with the variances that `pool` estimated; with same_runs (the same
+    * p_seeds: Student's test of the means, with the variances that `pool` estimated; with same_runs (the same
       codes, scored in two ways) of the differences of each run. It needs two seeds on each side.
     * p and the interval: Student's, of mean / sqrt(V) with V = V_queries + V_seeds, the squared standard
       errors of the two tests, and Satterthwaite's degrees of freedom
@@ -164,23 +133,6 @@ def difference(left: Sample, right: Sample, same_runs: bool = False, confidence:
     )
 
 
-def query_error(rows: np.ndarray, scale: float = 1.0) -> tuple[float, float] | None:
-    """Squared standard error over queries of a mean difference, and its degrees of freedom, Q - 1.
-
-    rows: float64 (Q,), differences of seed-averaged scores of the same queries: the error is that of the
-    paired t-test. The t-test, because comparisons of tests for information retrieval found it as good as the
-    randomisation test and the bootstrap and better calibrated or stronger than the sign and Wilcoxon tests:
-    Smucker, Allan and Carterette (CIKM 2007) on systems of TREC, Urbano, Lima and Hanjalic (SIGIR 2019) on
-    simulated systems with known differences. None for one query. Differences that rounding alone makes
-    unequal, within 1e-12 of `scale`, have the error 0.
-    """
-    if len(rows) < 2:
-        return None
-    if np.ptp(rows) <= 1e-12 * scale:
-        return 0.0, len(rows) - 1.0
-    return float(rows.var(ddof=1) / len(rows)), len(rows) - 1.0
-
-
 def seed_error(left: Sample, right: Sample, seeds: int) -> tuple[float, float] | None:
     """Squared standard error over seeds of a difference of two means over `seeds` runs, and its freedom.
 
@@ -202,45 +154,6 @@ def seed_error_of_runs(differences: Sequence[float]) -> tuple[float, float] | No
     if len(differences) < 2:
         return None
     return t_interval(differences)[1] ** 2 / len(differences), len(differences) - 1.0
-
-
-def _together(errors: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """The sum of independent squared errors, and Satterthwaite's degrees of freedom."""
-    total = sum(error for error, _ in errors)
-    return total, total**2 / sum(error**2 / freedom for error, freedom in errors) if total else 1.0
-
-
-def p_value(mean: float, errors: Sequence[tuple[float, float]], scale: float = 1.0) -> float:
-    """Two-sided p of a difference with these squared standard errors, (error, freedom) each; NaN for none.
-
-    Without any error p is 1 for a difference of 0, within 1e-12 of `scale`, and 0 for any other.
-    """
-    if not errors:
-        return math.nan
-    total, freedom = _together(errors)
-    if total == 0:
-        return 1.0 if abs(mean) <= 1e-12 * scale else 0.0
-    return float(2 * stdtr(freedom, -abs(mean) / math.sqrt(total)))
-
-
-def t_bounds(
-    mean: float, errors: Sequence[tuple[float, float]], confidence: float = 0.95
-) -> tuple[float, float]:
-    """Student's interval of a difference with these squared standard errors; NaN for none."""
-    if not errors:
-        return math.nan, math.nan
-    total, freedom = _together(errors)
-    half = float(stdtrit(freedom, (1 + confidence) / 2)) * math.sqrt(total)
-    return mean - half, mean + half
-
-
-def holm(p: Sequence[float]) -> np.ndarray:
-    """p values adjusted by the step-down procedure of Holm (1979), float64 (n,); NaN is not counted."""
-    p = np.asarray(p, dtype=np.float64)
-    order = np.argsort(p, kind="stable")[: np.count_nonzero(~np.isnan(p))]
-    result = np.full(len(p), np.nan)
-    result[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(order), 0, -1)), 1.0)
-    return result
 
 
 def seeds_needed(mean: float, variance: float, comparisons: int = 1, power: float = 0.8) -> float:

@@ -4,7 +4,6 @@ See `comparing` for the tests. A mark says what is not known; no mark and no wor
 equal.
 """
 
-import hashlib
 import io
 import math
 import statistics
@@ -12,12 +11,12 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
-from reporting.comparing import LEVEL, Difference, Sample, difference, holm, pool, sample, seeds_needed
+from reporting.comparing import Difference, Sample, difference, pool, sample, seeds_needed
 from reporting.frames import by_cell
 from reporting.layout import Group, competes, groups
 from tiebench.metrics import resolve
+from tiebench.paired import LEVEL, bootstrap_intervals, holm
 
 COLUMNS = (
     "table",
@@ -56,53 +55,6 @@ BEST, WORSE_OVER_QUERIES, WORSE_OVER_SEEDS = "best", "worse over queries", "wors
 MARKS = {WORSE_OVER_QUERIES: "?s", WORSE_OVER_SEEDS: "?q", UNDECIDED: "?"}
 # More seeds than this are not planned: a difference that needs them is as small as the luck of a seed.
 MOST_SEEDS = 30
-# Scores are rounded to multiples of 2^-32 before they are drawn: every sum of up to 2^20 of them is exact, so
-# neither the order of adding, the number of threads nor the machine changes a byte of an interval.
-GRAIN = 2.0**32
-# Resamples at a time: their counts of queries stay in a processor's cache.
-BATCH = 200
-
-
-def intervals(
-    rows: np.ndarray, name: str, resamples: int = 2000, confidence: float = 0.95
-) -> tuple[np.ndarray, np.ndarray]:
-    """Bootstrap intervals over queries of the means of rows, as (low, high), float64 (n,) each.
-
-    rows: float64 (n, Q), the same queries in each; their absolute values are at most 1. The percentile
-    interval of Efron (1979) by scipy.stats.bootstrap. All rows share their resampled queries, which `name`
-    and Q alone decide: other rows change nothing. (The three intervals that SciPy offers cover alike on
-    simulated scores, in 93 to 95 of 100 trials with 100 queries; this one is the quickest, and it is defined
-    where all scores are equal.) NaN for fewer than two queries.
-    """
-    count, queries = rows.shape
-    if count == 0 or queries < 2:
-        return np.full(count, np.nan), np.full(count, np.nan)
-    exact = np.round(rows * GRAIN) / GRAIN
-
-    def means(drawn: np.ndarray, axis: int = -1) -> np.ndarray:
-        # How often each query was drawn, times the scores: one product serves all rows.
-        lists = np.atleast_2d(drawn)
-        places = lists + queries * np.arange(len(lists))[:, None]
-        times = np.bincount(places.ravel(), minlength=queries * len(lists)).reshape(len(lists), queries)
-        result = exact @ times.T.astype(np.float64) / queries
-        return result if drawn.ndim > 1 else result[:, 0]
-
-    found = stats.bootstrap(
-        (np.arange(queries),),
-        means,
-        n_resamples=resamples,
-        batch=BATCH,
-        vectorized=True,
-        confidence_level=confidence,
-        method="percentile",
-        rng=generator(name),
-    ).confidence_interval
-    return found.low, found.high
-
-
-def generator(name: str) -> np.random.Generator:
-    """Random numbers that a name alone decides."""
-    return np.random.default_rng(int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big"))
 
 
 # -- cells against the best of their column -------------------------------------------------------
@@ -117,7 +69,7 @@ def comparisons(
     queries, seeds (int; the last two 0 for a hole); floats, NaN if there is none, and words, "" likewise:
 
     * mean: over seeds and queries. ci_low, ci_high: bootstrap interval over queries of that mean, the seeds
-      as they are (`intervals`; `frames.tidy` has the spread over seeds).
+      as they are (`paired.bootstrap_intervals`; `frames.tidy` has the spread over seeds).
     * best: the method of the best mean in the column (protocol, metric, bits), the highest unless the metric
       says otherwise; of equals the first row.
     * difference: mean minus the best's, over the seeds that both methods have; difference_low,
@@ -180,7 +132,7 @@ def _column(column: tuple, cells: Mapping[str, Sample], resamples: int, confiden
         raise ValueError(f"{name}: runs of one column have {' and '.join(map(str, sorted(sizes)))} queries")
     averages = np.array([scores.average(scores.means) for scores in cells.values()])
     means = {method: statistics.mean(scores.means.values()) for method, scores in cells.items()}
-    low, high = intervals(averages, name, resamples, confidence)
+    low, high = bootstrap_intervals(averages, name, resamples, confidence)
     result = {
         method: {
             "queries": averages.shape[1],

@@ -12,8 +12,9 @@ import pytest
 import yaml
 from scipy import stats
 
-from reporting import claims, comparing, markdown, statistics
+from reporting import claims, markdown, statistics
 from tiebench import metrics
+from tiebench.paired import holm
 
 ROOT = Path(__file__).parents[2]
 HE2018 = yaml.safe_load((ROOT / "config" / "claims" / "he2018.yaml").read_text())
@@ -185,7 +186,7 @@ def test_reproduced_with_the_numbers_of_the_table_of_statistics():
         assert figure["high"] == pytest.approx(-row["difference_low"], abs=1e-15)
         assert figure["p"] == pytest.approx(row["p"], rel=1e-9)
     # Holm's over the claim's comparisons
-    assert [figure["p_adjusted"] for figure in found["figures"]] == comparing.holm(
+    assert [figure["p_adjusted"] for figure in found["figures"]] == holm(
         [figure["p"] for figure in found["figures"]]
     ).tolist()
 

@@ -11,6 +11,7 @@ from scipy import special, stats
 
 from reporting import comparing, frames, statistics
 from tiebench import metrics
+from tiebench.paired import bootstrap_intervals
 
 METHODS = ("talr_ap", "mihash", "lsh")
 
@@ -124,29 +125,6 @@ def test_every_number_of_a_column_is_recomputed_with_scipy():
                 assert row[f"{kind}_adjusted"] == pytest.approx(holm_by_definition(of_pairs)[pair], rel=1e-9)
 
 
-def test_intervals_are_scipys_bootstrap_of_each_row():
-    # Multiples of 1/256 are exact in every sum, so SciPy's own resampling must give the same bits.
-    rows = np.random.default_rng(0).integers(0, 257, (4, 90)) / 256
-    low, high = statistics.intervals(rows, "a name", resamples=300, confidence=0.9)
-    generator = statistics.generator("a name")
-    expected = stats.bootstrap(
-        (rows,), np.mean, axis=1, n_resamples=300, batch=statistics.BATCH, confidence_level=0.9,
-        method="percentile", rng=generator,
-    ).confidence_interval  # fmt: skip
-    assert low.tolist() == expected.low.tolist()
-    assert high.tolist() == expected.high.tolist()
-
-
-def test_a_row_does_not_depend_on_the_others_nor_on_their_number():
-    rows = np.random.default_rng(1).beta(2, 1, (9, 333))
-    low, high = statistics.intervals(rows, "a name")
-    for index, row in enumerate(rows):
-        alone = statistics.intervals(row[None], "a name")
-        assert (alone[0][0], alone[1][0]) == (low[index], high[index])
-    other = statistics.intervals(rows, "another name")
-    assert (other[0] != low).all()
-
-
 def test_the_test_over_queries_is_scipys():
     left, right = np.random.default_rng(2).uniform(size=(2, 40))
     found = comparing.difference(comparing.Sample({0: left.mean()}, {0: left}), one_run(right))
@@ -200,14 +178,6 @@ def test_a_deterministic_method_has_no_seed_variance_and_lends_none():
     pooled = comparing.pool({"fixed": fixed} | others)
     assert pooled["fixed"].variance == 0
     assert pooled["a"] == comparing.pool(others)["a"]
-
-
-def test_holm_by_hand():
-    # Sorted: 0.01 x 4, 0.02 x 3, 0.03 x 2 (raised to 0.06), 0.9 x 1; NaN is not counted.
-    adjusted = comparing.holm([0.03, math.nan, 0.9, 0.01, 0.02])
-    assert adjusted == pytest.approx([0.06, math.nan, 0.9, 0.04, 0.06], nan_ok=True)
-    assert comparing.holm([0.5, 0.6]).tolist() == [1.0, 1.0]
-    assert comparing.holm([]).tolist() == []
 
 
 def test_seeds_needed_find_the_difference_about_as_often_as_planned():
@@ -464,7 +434,7 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say(shape, queries):
     covered = np.zeros(2)
     for start in range(0, trials, block):
         (left, right), (mean, other) = drawn(random, shape, block, queries)
-        low, high = statistics.intervals(np.concatenate([left, right - left]), f"block {start}")
+        low, high = bootstrap_intervals(np.concatenate([left, right - left]), f"block {start}")
         for index, truth in enumerate((mean, other - mean)):
             part = slice(index * block, (index + 1) * block)
             covered[index] += np.count_nonzero((low[part] <= truth) & (truth <= high[part]))
