@@ -1,8 +1,8 @@
 """Two sets of runs compared: tests over queries, over training seeds, over both.
 
 Scores vary for two reasons. Other queries would give other means: `paired.query_error`. A method trained from
-another seed would give other codes: `seed_error`. The design is crossed, every run answers the same queries, so the
-variance of a difference is the sum of the two, and `difference` tests and bounds it with both.
+another seed would give other codes: `seed_error`. The design is crossed, every run answers the same queries,
+so the variance of a difference is the sum of the two, and `difference` tests and bounds it with both.
 """
 
 import math
@@ -94,8 +94,8 @@ class Difference:
 def difference(left: Sample, right: Sample, same_runs: bool = False, confidence: float = 0.95) -> Difference:
     """Left minus right, over the seeds that both have.
 
-    * p_queries: the paired t-test of the scores per query, averaged over seeds. It needs them for each shared seed
-      of both sides, and equally many, which must be the same queries.
+    * p_queries: the paired t-test of the scores per query, averaged over seeds. It needs them for each shared
+      seed of both sides, and equally many, which must be the same queries.
     * p_seeds: Student's test of the means, with the variances that `pool` estimated; with same_runs (the same
       codes, scored in two ways) of the differences of each run. It needs two seeds on each side.
     * p and the interval: Student's, of mean / sqrt(V) with V = V_queries + V_seeds, the squared standard
