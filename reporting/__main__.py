@@ -12,8 +12,10 @@ EXAMPLES = """examples:
   python -m reporting figure quick tie_ranges --width 3.4 --title none --output figure.pdf
   python -m reporting page quick --output quick.html
   python -m reporting publish unseen_classes
+  python -m reporting docs --check
 
-All commands read what the workflow wrote: results/<table>.json, its CSV files and the runs in results/runs.
+All commands but docs read what the workflow wrote: results/<table>.json, its CSV files and the runs in
+results/runs.
 """
 
 
@@ -79,6 +81,16 @@ def parser() -> argparse.ArgumentParser:
         help="folder of the splits and datasets of the runs (default: resources)",
     )
     _results(one)
+
+    one = commands.add_parser(
+        "docs",
+        help="tables and figures of the documentation, between their markers, from the leaderboard",
+    )
+    one.add_argument("pages", metavar="PAGE", nargs="*", help="pages (default: README.md and docs/*.md)")
+    one.add_argument("--check", action="store_true", help="write nothing; fail if something differs")
+    one.add_argument(
+        "--folder", default="leaderboard", metavar="FOLDER", help="folder to read (default: leaderboard)"
+    )
     return top
 
 
@@ -207,7 +219,33 @@ def _publish(options: argparse.Namespace) -> None:
         print(path)
 
 
-COMMANDS = {"list": _list, "table": _table, "figure": _figure, "page": _page, "publish": _publish}
+def _docs(options: argparse.Namespace) -> None:
+    from reporting.leaderboard import pages
+    from reporting.leaderboard.boards import Boards
+
+    paths = [Path(page) for page in options.pages] or pages.find()
+    if not paths:
+        raise ValueError("there is no README.md and no docs/*.md here: run this in the repository")
+    boards = Boards(options.folder)
+    if not options.check:
+        for path in pages.rewrite(paths, boards):
+            print(path)
+        return
+    faults = pages.outdated(paths, boards)
+    for fault in faults:
+        print(fault)
+    if faults:
+        raise ValueError(f"{len(faults)} generated parts are not up to date: run python -m reporting docs")
+
+
+COMMANDS = {
+    "list": _list,
+    "table": _table,
+    "figure": _figure,
+    "page": _page,
+    "publish": _publish,
+    "docs": _docs,
+}
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -574,15 +574,16 @@ def message(text: str, width: float = COLUMN) -> Figure:
 # -- files ----------------------------------------------------------------------------------------
 
 
-def render(figure: Figure, kind: str) -> bytes:
+def render(figure: Figure, kind: str, source: str | None = None) -> bytes:
     """A figure as the bytes of a "pdf", "svg" or "png" (200 dots per inch), without dates or versions.
 
-    Raises ValueError for any other kind.
+    source: what the figure was drawn from, for the metadata of a PNG file. Raises ValueError for any other
+    kind.
     """
     metadata = {
         "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
         "svg": {"Date": None, "Creator": None},
-        "png": {"Software": None},
+        "png": {"Software": None} | ({} if source is None else {"Source": source}),
     }
     if kind not in metadata:
         raise ValueError(f"a figure can be written as .pdf, .svg or .png, not .{kind}")
@@ -601,12 +602,12 @@ def _rounded(content: bytes) -> bytes:
     return re.sub(r'(?<= d=")[^"]+|(?<= [xy]=")[^"]+', shorter, content.decode()).encode()
 
 
-def save(figure: Figure, path: str | Path) -> None:
-    """Write a figure to a .pdf, .svg or .png file, whole or not at all.
+def save(figure: Figure, path: str | Path, source: str | None = None) -> None:
+    """Write a figure to a .pdf, .svg or .png file, whole or not at all; source as of `render`.
 
     Raises ValueError for another ending, OSError where the file cannot be written.
     """
     path = Path(path)
-    content = render(figure, path.suffix.removeprefix(".").lower())
+    content = render(figure, path.suffix.removeprefix(".").lower(), source)
     with replaced(path) as temporary:
         temporary.write_bytes(content)

@@ -10,7 +10,7 @@ from scipy.special import stdtrit
 
 from reporting.collapsed import collapse_of
 from reporting.layout import Group, cell_words, cells_of, groups, method_order
-from reporting.titles import UNCODED, sees
+from reporting.titles import LEADERBOARD, UNCODED, sees
 
 COLUMNS = (
     "table",
@@ -37,7 +37,8 @@ NO_RECORD = "no run was recorded"
 def by_cell(table: Mapping, records: Iterable[Mapping]) -> dict[tuple[str, str, int], dict[int, Mapping]]:
     """Records as (protocol, method, bits) -> {seed: record}, seeds in the table's order.
 
-    Records of seeds that the table does not list are left out.
+    Records of seeds that the table does not list are left out, but those from the leaderboard: they have the
+    seeds that they were made with, ascending.
 
     Raises ValueError for two records of one run and for a status other than "done" or "refused".
     """
@@ -50,7 +51,20 @@ def by_cell(table: Mapping, records: Iterable[Mapping]) -> dict[tuple[str, str, 
         if record["seed"] in found.setdefault(key, {}):
             raise ValueError(f"run {run}: two records of one run")
         found[key][record["seed"]] = record
-    return {key: {seed: runs[seed] for seed in table["seeds"] if seed in runs} for key, runs in found.items()}
+    return {
+        key: {seed: runs[seed] for seed in seeds_of(table, runs) if seed in runs}
+        for key, runs in found.items()
+    }
+
+
+def is_filled(runs: Mapping[int, Mapping]) -> bool:
+    """Whether the records of a cell, by seed, are from the leaderboard."""
+    return any(record.get("source") == LEADERBOARD for record in runs.values())
+
+
+def seeds_of(table: Mapping, runs: Mapping[int, Mapping]) -> list[int]:
+    """The seeds that a cell is to have, given its records: the table's, or those of the leaderboard."""
+    return sorted(runs) if is_filled(runs) else table["seeds"]
 
 
 def score_of(record: Mapping | None, metric: str) -> tuple[float | None, str, str]:
@@ -131,7 +145,8 @@ def tidy(
     `tiebench.collapse`; the mean includes them).
 
     status is "done" when every seed of the table has a score, "partial" when some have, "refused" when none
-    has and a run was refused, "missing" otherwise. Records outside the table are ignored.
+    has and a run was refused, "missing" otherwise; "leaderboard" where the scores are from there, of the
+    seeds that are there. Records outside the table are ignored.
 
     uncoded: protocol -> metric -> score of the ranking by its features themselves. It is the mean of rows of
     the method "uncoded" and status "uncoded", without seeds, one per column and after the methods' rows.
@@ -146,7 +161,7 @@ def tidy(
         for cell in cells_of(group):
             protocol, metric, method, bits = cell
             here = runs.get((protocol, method, bits), {})
-            outcomes = {seed: score_of(here.get(seed), metric) for seed in table["seeds"]}
+            outcomes = {seed: score_of(here.get(seed), metric) for seed in seeds_of(table, here)}
             scores = [score for score, _, _ in outcomes.values() if score is not None]
             mean, std, low, high = t_interval(scores) if scores else (math.nan,) * 4
             value = printed.get(cell, (math.nan,))[0]
@@ -164,10 +179,10 @@ def tidy(
                     "ci_high": high,
                     "published": value,
                     "difference": mean - value,
-                    "status": _status([status for _, status, _ in outcomes.values()]),
+                    "status": _status([status for _, status, _ in outcomes.values()], is_filled(here)),
                     "reason": _reason(outcomes),
                     "sees": sees(table, method, protocol),
-                    "collapsed": sum(bool(collapse_of(here.get(seed))) for seed in table["seeds"]),
+                    "collapsed": sum(bool(collapse_of(record)) for record in here.values()),
                 }
             )
         score = (uncoded or {}).get(group.protocol, {}).get(group.metric)
@@ -193,9 +208,10 @@ def uncoded_in(tidy_frame: pd.DataFrame, of: Iterable[Group]) -> bool:
     return not asked.isdisjoint(zip(rows["protocol"], rows["metric"], strict=True))
 
 
-def _status(of_seeds: Sequence[str]) -> str:
+def _status(of_seeds: Sequence[str], filled: bool) -> str:
     if "done" in of_seeds:
-        return "done" if set(of_seeds) == {"done"} else "partial"
+        whole = LEADERBOARD if filled else "done"
+        return whole if set(of_seeds) == {"done"} else "partial"
     return "refused" if "refused" in of_seeds else "missing"
 
 

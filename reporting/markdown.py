@@ -9,7 +9,7 @@ import pandas as pd
 from reporting.collapsed import COLLAPSED, collapsed_cells
 from reporting.frames import uncoded_in
 from reporting.layout import by_family, groups
-from reporting.printing import as_published, cell_values, legend, marks, notes
+from reporting.printing import Note, as_published, cell_values, legend, marks, notes
 from reporting.statistics import cell_marks, marks_legend
 from reporting.titles import EN_DASH, UNCODED, UNCODED_TITLE, family_title, row_title
 from tiebench.metrics import label as metric_label
@@ -30,20 +30,20 @@ def to_markdown(
     open_of = {} if compared is None else cell_marks(compared)
     reasons, note_of = notes(tidy_frame, table)
     values, collapsed = cell_values(tidy_frame, table), collapsed_cells(tidy_frame)
-    lines = [f"# {_markdown(table.get('title') or table['name'])}", ""]
+    lines = [f"# {escape_markdown(table.get('title') or table['name'])}", ""]
     if table.get("description"):
-        lines += [_markdown(" ".join(table["description"].split())), ""]
+        lines += [escape_markdown(" ".join(table["description"].split())), ""]
     for group in groups(table):
         name, subscript = metric_label(group.metric)
         subscript = f"<sub>{subscript}</sub>" if subscript else ""
-        lines += [f"## {_markdown(group.title)}, {_markdown(name)}{subscript}", ""]
+        lines += [f"## {escape_markdown(group.title)}, {escape_markdown(name)}{subscript}", ""]
         lines += ["| Method | " + " | ".join(f"{bits} bits" for bits in group.bits) + " |"]
         lines += ["|:---|" + "---:|" * len(group.bits)]
         for family, methods in by_family(table, group.methods):
             if family:
                 lines.append(f"| *{family_title(family)}* |" + " |" * len(group.bits))
             for method in methods:
-                row = [_markdown(row_title(table, method))]
+                row = [escape_markdown(row_title(table, method))]
                 for bits in group.bits:
                     cell = (group.protocol, group.metric, method, bits)
                     mean, std, published = values.get(cell, (math.nan,) * 3)
@@ -62,21 +62,26 @@ def to_markdown(
         lines.append("")
     lines += [legend(tidy_frame, table, "" if compared is None else marks_legend(compared)), ""]
     for note in reasons:
-        lines += [f"<sup>{note.mark}</sup> {_markdown(note.cells)} – {_markdown(note.reason)}", ""]
+        lines += [note_line(note), ""]
     return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def note_line(note: Note) -> str:
+    """A note below a table, after its mark."""
+    return f"<sup>{note.mark}</sup> {escape_markdown(f'{note.cells} {EN_DASH} {note.reason}')}"
 
 
 def claims_to_markdown(judged: Iterable[Mapping]) -> str:
     """A section with the verdict on each claim, from what `claims.judge` returned; "" if there is none."""
     lines = []
     for judgement in judged:
-        elsewhere = f" ({_markdown(judgement['elsewhere'])})" if judgement["elsewhere"] else ""
-        lines.append(
-            f"- **{judgement['verdict']}**: {_markdown(judgement['claim'])} *{_markdown(judgement['of'])}*"
-            f"{elsewhere} – {_markdown(judgement['summary'])}"
-        )
+        said = {key: escape_markdown(judgement[key]) for key in ("claim", "of", "elsewhere", "summary")}
+        elsewhere = f" ({said['elsewhere']})" if said["elsewhere"] else ""
+        claim = f"{said['claim']} *{said['of']}*{elsewhere}"
+        lines.append(f"- **{judgement['verdict']}**: {claim} {EN_DASH} {said['summary']}")
     return "\n".join(["", "## Claims", "", *lines]) + "\n" if lines else ""
 
 
-def _markdown(text: str) -> str:
+def escape_markdown(text: str) -> str:
+    """Text in which no character has a meaning to Markdown."""
     return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", text)

@@ -12,12 +12,16 @@ from reporting.layout import competes, groups
 from reporting.titles import (
     BOUND,
     FAMILIES,
+    LEADERBOARD,
     UNCODED,
     UNCODED_TITLE,
     dagger_sentence,
     method_title,
 )
 from tiebench.metrics import resolve
+
+# Of rows that take no part in what is best and second.
+NOT_RANKED = "; neither best nor second"
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,7 @@ def notes(tidy_frame: pd.DataFrame, table: Mapping) -> tuple[list[Note], dict[tu
     cells_of: dict[str, dict[tuple, list[int]]] = {}
     mark_of = {}
     for protocol, metric, method, bits, status, reason in rows_of(tidy_frame, "status", "reason"):
-        if status not in ("done", UNCODED):
+        if status not in ("done", UNCODED, LEADERBOARD):
             mark_of[protocol, metric, method, bits] = reason
             cells_of.setdefault(reason, {}).setdefault((protocol, metric, method), []).append(bits)
     letter = {reason: _letters(index) for index, reason in enumerate(cells_of)}
@@ -106,18 +110,18 @@ def legend(tidy_frame: pd.DataFrame, table: Mapping, statistics: str = "") -> st
     return " ".join(filter(None, [*words, statistics]))
 
 
-def uncoded_sentence(tidy_frame: pd.DataFrame) -> str:
+def uncoded_sentence(tidy_frame: pd.DataFrame, ranked: str = NOT_RANKED) -> str:
     """What the row of the features themselves is; "" for a table without it."""
     if not (tidy_frame["status"] == UNCODED).any():
         return ""
-    return f"{UNCODED_TITLE}: ranked by the features themselves, no code; neither best nor second."
+    return f"{UNCODED_TITLE}: ranked by the features themselves, no code{ranked}."
 
 
-def bounds_sentence(tidy_frame: pd.DataFrame, table: Mapping) -> str:
+def bounds_sentence(tidy_frame: pd.DataFrame, table: Mapping, ranked: str = NOT_RANKED) -> str:
     """What bounds are; "" for a table without any."""
     if all(competes(table, method) for method in tidy_frame["method"]):
         return ""
-    return f"{FAMILIES[BOUND]}: what a plain classifier reaches; neither best nor second."
+    return f"{FAMILIES[BOUND]}: what a plain classifier reaches{ranked}."
 
 
 def seeds_sentence(tidy_frame: pd.DataFrame) -> str:

@@ -29,6 +29,9 @@ DAGGER = "†"
 UNCODED = "uncoded"
 UNCODED_TITLE = "Uncoded features (cosine)"
 
+# What records of runs that were not made here have as their "source", and the status of their cells.
+LEADERBOARD = "leaderboard"
+
 
 def method_title(table: Mapping, method: str) -> str:
     """The title that a table gives a method, `table["styles"][method]["title"]`; else the method's name."""

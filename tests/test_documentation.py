@@ -19,6 +19,8 @@ import yaml
 from files import tarred
 from PIL import Image
 
+from reporting.leaderboard import pages
+from reporting.leaderboard.boards import Boards
 from workflow import downloads
 
 ROOT = Path(__file__).parents[1]
@@ -252,6 +254,15 @@ def test_readme_lists_every_page():
         "CHANGELOG.md",
     ]
     assert [page for page in pages if f"| [{page}]({page}) |" not in text] == []
+
+
+# -- tables and figures from the leaderboard ------------------------------------------------------------
+
+
+def test_generated_parts_are_what_the_leaderboard_has():
+    found = pages.find(ROOT)
+    assert ROOT / "docs" / "results.md" in found
+    assert pages.outdated(found, Boards(ROOT / "leaderboard")) == [], "run: python -m reporting docs"
 
 
 # -- the workflow of the hosting service ---------------------------------------------------------------

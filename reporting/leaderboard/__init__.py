@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reporting.folds import merged_record
-from reporting.titles import UNCODED
+from reporting.titles import LEADERBOARD, UNCODED
 from tiebench.leaderboards import PROVENANCE, TIDY, read_provenance, verified
 from tiebench.messages import shorten
 
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 FOLDER = "leaderboard"
 RUNS = ".runs.csv"
-# What records of runs that were not made here have as their "source", and the status of their cells.
-LEADERBOARD = "leaderboard"
 
 KEY = ("protocol", "method", "bits", "seed")
 # What a column of runs.csv starts with that holds no metric: of run.json, and of the codes' health.

@@ -12,18 +12,9 @@ import pandas as pd
 import tiebench
 from reporting import frames, leaderboard, published
 from reporting.folds import members
-from reporting.leaderboard import (
-    LEADERBOARD,
-    PROVENANCE,
-    RUNS,
-    TIDY,
-    Board,
-    per_query,
-    run_row,
-    runs_to_csv,
-)
+from reporting.leaderboard import PROVENANCE, RUNS, TIDY, Board, per_query, run_row, runs_to_csv
 from reporting.records import table_records, uncoded_scores
-from reporting.titles import UNCODED, protocol_title
+from reporting.titles import LEADERBOARD, UNCODED, protocol_title
 from tiebench import metrics
 from tiebench.files import replaced, write_json
 from tiebench.leaderboards import PER_QUERY

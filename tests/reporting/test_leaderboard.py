@@ -7,12 +7,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from leaderboards import COMMIT, make_run, make_uncoded, publish_table, random_scores
 
-from reporting import frames, health, leaderboard, statistics, table_files
+from reporting import frames, leaderboard
 from reporting.__main__ import main
 from reporting.leaderboard import per_query
 from reporting.leaderboard.publishing import publish
-from reporting.records import table_records, uncoded_scores
+from reporting.records import table_records
 from tiebench import leaderboards
 from tiebench.query_identity import describe
 
@@ -25,26 +26,6 @@ SPLITS = {
     "p_fold1": {"query": np.arange(6), "database": np.arange(10, 40)},
     "p_fold2": {"query": np.arange(6, 9), "database": np.arange(20, 40)},
 }
-RANGES = ("ap_min", "ap", "ap_max", "ap@2", "wap")
-
-
-def make_run(folder, protocol, method, seed, size, generator):
-    """A run of 8 bits with random scores, as the workflow writes it."""
-    place = folder / "runs" / protocol / method / "8" / str(seed)
-    place.mkdir(parents=True)
-    values = {name: generator.random(size) for name in RANGES}
-    np.savez(place / "per_query.npz", **values)
-    means = {name: float(of.mean()) for name, of in values.items()} | {"queries": size, "bits": 8}
-    means["database"] = len(SPLITS[protocol]["database"])
-    health = {"ones": [0.25, 0.5, 0.75], "constant_bits": seed, "entropy": 3 + generator.random()}
-    health |= {"collapsed": "few codes" if method == "two" and seed else None, "correlation_max": None}
-    scores = {"metrics": means, "curves": {}, "health": health, "status": "done", "reason": None}
-    (place / "scores.json").write_text(json.dumps(scores))
-    run = {"protocol": protocol, "method": method, "bits": 8, "seed": seed, "peak_memory_mb": 100.0 * size}
-    run |= {"seconds": 1.5, "seconds_by_part": {"fit": 1.0 + generator.random(), "encode": 0.25}}
-    run |= {"git_commit": "a" * 40, "versions": {"numpy": "2"}, "device": "cpu", "threads": 1}
-    run |= {"fingerprints": {"dataset": "d" * 64, "split": protocol}, "hyperparameters": {"epochs": 3}}
-    (place / "run.json").write_text(json.dumps(run))
 
 
 @pytest.fixture
@@ -64,10 +45,11 @@ def results(tmp_path, monkeypatch):
     for protocol, size in SIZES.items():
         for method in ("one", "two", "three"):
             for seed in (0, 1):
-                make_run(tmp_path, protocol, method, seed, size, generator)
-        (tmp_path / "uncoded").mkdir(exist_ok=True)
-        uncoded = {"metrics": {"ap": size / 10, "queries": size}}
-        (tmp_path / "uncoded" / f"{protocol}.json").write_text(json.dumps(uncoded))
+                run = {"seconds_by_part": {"fit": 1.0 + generator.random(), "encode": 0.25}}
+                run |= {"collapsed": "few codes" if method == "two" and seed else None}
+                run |= {"database": len(SPLITS[protocol]["database"])}
+                make_run(tmp_path, protocol, method, 8, seed, random_scores(generator, size), **run)
+        make_uncoded(tmp_path, protocol, ap=size / 10, queries=size)
     styles = {method: {"title": method.upper(), "family": "listwise"} for method in ("one", "two", "three")}
     table = {
         "name": "t", "methods": ["one", "two"], "seeds": [0, 1], "folds": {"p": list(SIZES)},
@@ -75,20 +57,8 @@ def results(tmp_path, monkeypatch):
         "settings": {"p": {"affinity": {"kind": "class"}}},
         "blocks": [{"protocol": "p", "metric": "ap", "bits": [8]}],
     }  # fmt: skip
-    publish_table(tmp_path, table)
+    publish_table(tmp_path, table, ["p"])
     return tmp_path
-
-
-def publish_table(folder, table):
-    settings = {"table": table, "refused": [], "published": [], "claims": [], "uncoded": ["p"]}
-    records = table_records(settings, folder / "runs", also=["per_query"])
-    tidy = frames.tidy(table, records, (), uncoded_scores(settings, folder))
-    files = table_files.table_files(
-        table, tidy, statistics.comparisons(table, records), [], health.frame(table, records)
-    )
-    for ending, text in files.items():
-        (folder / f"{table['name']}{ending}").write_text(text)
-    (folder / f"{table['name']}.json").write_text(json.dumps(settings))
 
 
 def test_what_is_written_are_the_table_s_rows_its_folds_and_what_made_them(results, capsys):
@@ -112,7 +82,7 @@ def test_what_is_written_are_the_table_s_rows_its_folds_and_what_made_them(resul
     uncoded = rows[rows["method"] == "uncoded"].set_index("protocol")["mean"]
     assert dict(uncoded) == pytest.approx({"p": 0.5, "p_fold1": 0.6, "p_fold2": 0.3})
     assert board.uncoded("p_fold2") == {"ap": 0.3}
-    assert about["git_commits"] == ["a" * 40] and about["runs"] == 8 and about["seconds"] == 12.0
+    assert about["git_commits"] == [COMMIT] and about["runs"] == 8 and about["seconds"] == 12.0
     assert about["hyperparameters"] == {"one, 8 bits": [{"epochs": 3}], "two, 8 bits": [{"epochs": 3}]}
     assert [one["split"] for one in about["fingerprints"]] == list(SIZES)
     assert about["methods"]["two"]["title"] == "TWO" and "three" not in about["methods"]
@@ -154,7 +124,7 @@ def test_rows_of_other_methods_are_added_and_replace_those_of_the_same_cells(res
     scores = json.loads(path.read_text())
     scores["metrics"]["ap"] = 0.75
     path.write_text(json.dumps(scores))
-    publish_table(results, table | {"name": "more", "methods": ["two", "three"]})
+    publish_table(results, table | {"name": "more", "methods": ["two", "three"]}, ["p"])
     publish(["more"], results, folder)
     board = leaderboard.read("p", folder)
     assert board.methods == ["one", "two", "three"]
@@ -243,7 +213,7 @@ def test_scores_of_queries_are_added_as_rows_are(results):
     for path in results.glob("runs/*/*/8/*/per_query.npz"):
         np.savez(path, **{name: 1 - values for name, values in np.load(path).items()})
     blocks = [{**table["blocks"][0], "metric": metric} for metric in ("ap", "ap@2")]
-    publish_table(results, table | {"name": "more", "methods": ["two", "three"], "blocks": blocks})
+    publish_table(results, table | {"name": "more", "methods": ["two", "three"], "blocks": blocks}, ["p"])
     shutil.rmtree(results / "resources")
     paths = publish(["more"], results, folder, say=said.append)
     assert said == [] and json.loads(paths[-1].read_text())["members"] == before
@@ -274,7 +244,7 @@ def test_scores_of_another_split_or_affinity_are_not_added(results):
     text = (folder / "p.provenance.json").read_text()
     table = json.loads((results / "t.json").read_text())["table"]
     settings = {"p": {"affinity": {"kind": "labels"}}}
-    publish_table(results, table | {"name": "levels", "settings": settings})
+    publish_table(results, table | {"name": "levels", "settings": settings}, ["p"])
     with pytest.raises(ValueError, match=r"affinity of p is .*labels.*, not .*class.*--replace"):
         publish(["levels"], results, folder)
     for path in results.glob("runs/p_fold2/*/*/*/run.json"):
@@ -289,18 +259,20 @@ def test_scores_of_another_split_or_affinity_are_not_added(results):
 
 def test_what_cannot_be_vouched_for_is_not_written(results):
     table = json.loads((results / "t.json").read_text())["table"]
-    publish_table(results, table | {"name": "again"})
+    publish_table(results, table | {"name": "again"}, ["p"])
     with pytest.raises(ValueError, match="p, ap, one, 8 bits is in two tables"):
         publish(["t", "again"], results, results / "leaderboard")
     blocks = [{**table["blocks"][0], "metric": "ap@2"}]
-    publish_table(results, table | {"name": "one_seed", "blocks": blocks, "seeds": [1]})
+    publish_table(results, table | {"name": "one_seed", "blocks": blocks, "seeds": [1]}, ["p"])
     with pytest.raises(ValueError, match="8 bits has other seeds in another table"):
         publish(["t", "one_seed"], results, results / "leaderboard")
     path = results / "runs" / "p_fold2" / "two" / "8" / "1" / "run.json"
-    path.write_text(path.read_text().replace("a" * 40, "b" * 40 + "+"))
+    path.write_text(path.read_text().replace(COMMIT, "b" * 40 + "+"))
     with pytest.raises(ValueError, match="code that no commit has"):
         publish(["t"], results, results / "leaderboard")
-    publish_table(results, table | {"name": "holes", "blocks": [{**table["blocks"][0], "metric": "ndcg"}]})
+    publish_table(
+        results, table | {"name": "holes", "blocks": [{**table["blocks"][0], "metric": "ndcg"}]}, ["p"]
+    )
     with pytest.raises(ValueError, match="p: one, 8 bits is missing: the run has no score named ndcg"):
         publish(["holes"], results, results / "leaderboard")
     assert not (results / "leaderboard").exists()

@@ -1,0 +1,100 @@
+"""Boards of several protocols as one table with its records, for what is printed and drawn of them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from reporting import leaderboard
+from reporting.layout import in_order
+from reporting.leaderboard import RUNS, TIDY, Board
+from tiebench import metrics
+from tiebench.messages import did_you_mean
+
+
+class Boards:
+    """The boards of a folder, each read once and when it is asked for."""
+
+    def __init__(self, folder: str | Path = leaderboard.FOLDER):
+        self.folder = Path(folder)
+        self._read: dict[str, Board] = {}
+
+    def __getitem__(self, protocol: str) -> Board:
+        """Raises ValueError, one line with the nearest name, for an unknown protocol."""
+        if protocol not in self._read:
+            self._read[protocol] = leaderboard.read(protocol, self.folder)
+        return self._read[protocol]
+
+    def check(self, protocol: str, metric: str, bits: Iterable[int]) -> None:
+        """Raise ValueError, one line with the known names, for scores that no run of a protocol has."""
+        board = self[protocol]
+        metrics.resolve(metric)
+        known = scored(board)
+        if metric not in known:
+            raise ValueError(f"the leaderboard of {protocol} has no {metric}{did_you_mean(metric, known)}")
+        for length in bits:
+            if length not in board.bits:
+                listed = ", ".join(map(str, board.bits))
+                words = f"codes of {length} bits; it has: {listed}"
+                raise ValueError(f"the leaderboard of {protocol} has no {words}")
+
+    def sha256(self, protocols: Iterable[str]) -> dict[str, str]:
+        """File -> sha256 of what the boards of protocols are read from."""
+        found = {}
+        for protocol in protocols:
+            known = self[protocol].about["sha256"]
+            found |= {name: known[name] for name in (f"{protocol}{TIDY}", f"{protocol}{RUNS}")}
+        return found
+
+
+def scored(board: Board) -> list[str]:
+    """Metrics that runs of a board have scores of, without their ranges and counts."""
+    found = []
+    for name in dict.fromkeys(name for run in board.runs for name in run):
+        try:
+            metrics.resolve(name)
+        except ValueError:
+            continue
+        found.append(name)
+    return found
+
+
+def as_table(
+    boards: Sequence[Board], blocks: Sequence[Mapping], methods: Sequence[str] | None = None
+) -> dict:
+    """A table in the form of the workflow's settings, with the titles and styles of the boards.
+
+    blocks: protocol or fold, metric and bits of each. methods: the rows; None: all, family after family,
+    otherwise in the order of the boards. Raises ValueError for a method that no board has.
+    """
+    styles = {name: style for board in reversed(boards) for name, style in board.about["methods"].items()}
+    families = {name: style["family"] for name, style in styles.items()}
+    known = list(dict.fromkeys(name for board in boards for name in board.methods))
+    for method in methods or ():
+        if method not in known:
+            raise ValueError(f"the leaderboard has no method {method!r} there{did_you_mean(method, known)}")
+    if methods is None:
+        methods = in_order({"methods": known, "families": families}, known)
+    members = [(board, name) for board in boards for name in board.members]
+    titles = {name: fold_title(board, name) for board, name in members if name != board.protocol}
+    return {
+        "name": "leaderboard",
+        "methods": list(methods),
+        "seeds": sorted({seed for board in boards for seed in board.about["seeds"]}),
+        "styles": styles,
+        "families": families,
+        "protocols": {board.protocol: board.about["title"] for board in boards} | titles,
+        "settings": {name: board.about["settings"] or {} for board, name in members},
+        "blocks": [{"methods": list(methods), **block} for block in blocks],
+        "uncoded_scores": {name: board.uncoded(name) for board, name in members},
+    }
+
+
+def records_of(boards: Iterable[Board]) -> list[dict]:
+    """The records of all runs of boards, as `Board.records`."""
+    return [record for board in boards for record in board.records()]
+
+
+def fold_title(board: Board, fold: str) -> str:
+    """The title of a fold: its unseen classes where the split lists them, "{0, 1, 2}", else its number."""
+    index = board.folds.index(fold)
+    unseen = ((board.about["settings"] or {}).get("split") or {}).get("unseen")
+    return f"{{{', '.join(map(str, unseen[index]))}}}" if unseen else f"fold {index + 1}"

@@ -1,0 +1,181 @@
+"""Columns of a generated table: what a marker asks for, checked, with defaults."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reporting.leaderboard import Board
+from reporting.leaderboard.boards import Boards, fold_title
+from tiebench.messages import did_you_mean, shorten
+from tiebench.metrics import label
+
+# What a column shows, and its decimals by default; None: those of the table.
+SHOWN = {
+    "score": None,
+    "range": None,
+    "folds": None,
+    "mean_of_folds": None,
+    "fit_seconds": 1,
+    "encode_seconds": 1,
+    "peak_memory": 0,
+    "health": 1,
+    "family": None,
+    "sees": None,
+    "seeds": None,
+    "trials": None,
+}
+SCORES = ("score", "range", "folds", "mean_of_folds")
+OF_METHODS = ("family", "sees")
+# How the code lengths of an entry are laid out: a column each, in one column, or the highest of them.
+LAYOUTS = ("columns", "joined", "highest")
+KEYS = {
+    "show": str,
+    "protocol": str,
+    "metric": str,
+    "bits": (int, list),
+    "layout": str,
+    "heading": str,
+    "decimals": int,
+    "spread": bool,
+    "of": str,
+}
+HEADINGS = {
+    "range": "range {bits}",
+    "mean_of_folds": "mean of folds",
+    "fit_seconds": "fit s",
+    "encode_seconds": "encode s",
+    "peak_memory": "peak MB",
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A printed column.
+
+    show: one of SHOWN, a single fold as "score"; protocol: or fold; board: the protocol that it belongs to;
+    bits: one, or several that stand in one cell; highest: whether the largest value stands for all of them;
+    of: which value of the codes' health; folds: those whose mean is shown.
+    """
+
+    show: str
+    board: str
+    protocol: str
+    metric: str
+    bits: tuple[int, ...]
+    heading: str
+    decimals: int
+    spread: bool = True
+    highest: bool = False
+    of: str = ""
+    folds: tuple[str, ...] = ()
+
+
+def parse(given: Any, defaults: Mapping, boards: Boards) -> list[Column]:
+    """The columns that a marker's `columns` ask for.
+
+    defaults: the marker's protocol, metric, bits and decimals. Raises ValueError, one line with the nearest
+    name, for what is unknown or has another form.
+    """
+    if not isinstance(given, list) or not given:
+        raise ValueError("columns must be a list")
+    entries = [_entry(one, defaults, boards) for one in given]
+    kinds = {(entry["protocol"], entry["metric"]) for entry in entries if entry["show"] == "score"}
+    found = []
+    for entry in entries:
+        found += _expanded(entry, boards[entry["protocol"]], kinds)
+    return found
+
+
+def _entry(given: Any, defaults: Mapping, boards: Boards) -> dict:
+    entry = {"show": given} if isinstance(given, str) else given
+    check_keys(entry, KEYS, "a column")
+    entry = {"show": "score", "layout": "columns", "spread": True, "of": "", **defaults, **entry}
+    for key, known in (("show", SHOWN), ("layout", LAYOUTS)):
+        if entry[key] not in known:
+            raise ValueError(f"unknown {key} {entry[key]!r} of a column{did_you_mean(entry[key], known)}")
+    if entry.get("protocol") is None:
+        raise ValueError("a column needs a protocol: give it, or one for all columns")
+    board = boards[entry["protocol"]]
+    entry["bits"] = as_bits(entry.get("bits") or board.bits)
+    if entry["show"] in SCORES:
+        boards.check(entry["protocol"], entry["metric"], entry["bits"])
+    if entry["show"] == "health":
+        known = [name.removeprefix("health.") for name in board.runs[0] if name.startswith("health.")]
+        if entry["of"] not in known:
+            raise ValueError(f"unknown health {entry['of']!r}: `of` is{did_you_mean(entry['of'], known)[1:]}")
+    if entry["show"] in ("folds", "mean_of_folds") and not board.folds:
+        raise ValueError(f"{board.protocol} has no folds")
+    entry["decimals"] = (
+        given["decimals"]
+        if isinstance(given, dict) and "decimals" in given
+        else defaults["decimals"]
+        if SHOWN[entry["show"]] is None
+        else SHOWN[entry["show"]]
+    )
+    return entry
+
+
+def _expanded(entry: Mapping, board: Board, kinds: Iterable[tuple[str, str]]) -> list[Column]:
+    """The printed columns of an entry: one for each code length and fold, unless they are joined."""
+    plain = {key: entry[key] for key in ("metric", "decimals", "spread", "of")} | {"board": board.protocol}
+    if entry["show"] in OF_METHODS:
+        heading = entry.get("heading") or entry["show"]
+        return [Column(entry["show"], protocol=board.protocol, bits=(), heading=heading, **plain)]
+    lengths = [(bits,) for bits in entry["bits"]] if entry["layout"] == "columns" else [tuple(entry["bits"])]
+    plain |= {"highest": entry["layout"] == "highest"}
+    plain |= {"folds": tuple(board.folds) if entry["show"] == "mean_of_folds" else ()}
+    found = []
+    for bits in lengths:
+        for protocol in board.folds if entry["show"] == "folds" else [board.protocol]:
+            show = "score" if entry["show"] == "folds" else entry["show"]
+            heading = entry.get("heading") or _heading(entry, board, protocol, kinds)
+            heading = heading.replace("{bits}", " / ".join(map(str, bits)))
+            found.append(Column(show, protocol=protocol, bits=bits, heading=heading, **plain))
+    return found
+
+
+def _heading(entry: Mapping, board: Board, protocol: str, kinds: Iterable[tuple[str, str]]) -> str:
+    """What a column is called by default: what distinguishes it from the other columns of scores."""
+    show, several = entry["show"], len(entry["bits"]) > 1
+    if show == "folds":
+        return fold_title(board, protocol) + (", {bits} bits" if several else "")
+    if show == "health":
+        return entry["of"].replace("_", " ")
+    if show != "score":
+        return HEADINGS.get(show, show)
+    name = metric_name(entry["metric"])
+    if entry["layout"] == "joined":
+        return f"{name} {{bits}}"
+    words = [board.about["title"]] if len({protocol for protocol, _ in kinds}) > 1 else []
+    words += [name] if len({metric for _, metric in kinds}) > 1 else []
+    return ", ".join([*words, "{bits} bits"])
+
+
+def metric_name(metric: str) -> str:
+    """The display name of a metric in Markdown."""
+    name, subscript = label(metric)
+    return f"{name}<sub>{subscript}</sub>" if subscript else name
+
+
+# -- checks that tables and figures share ---------------------------------------------------------
+
+
+def check_keys(given: Any, known: Mapping, what: str) -> None:
+    """Raise ValueError for settings that are no mapping, an unknown key, or a value of another type."""
+    if not isinstance(given, dict):
+        raise ValueError(f"{what} must be a mapping, not {shorten(repr(given))}")
+    for key, value in given.items():
+        if key not in known:
+            raise ValueError(f"unknown key {key!r} of {what}{did_you_mean(key, known)}")
+        kinds = known[key] if isinstance(known[key], tuple) else (known[key],)
+        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+            names = " or ".join(kind.__name__ for kind in kinds)
+            raise ValueError(f"{key} of {what} must be of type {names}, not {shorten(repr(value))}")
+
+
+def as_bits(value: int | Sequence) -> list[int]:
+    """Code lengths from one number or a list."""
+    bits = value if isinstance(value, list) else [value]
+    if not bits or not all(isinstance(one, int) and not isinstance(one, bool) for one in bits):
+        raise ValueError(f"bits must be a number or a list of numbers, not {shorten(repr(value))}")
+    return bits

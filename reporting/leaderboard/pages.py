@@ -1,0 +1,140 @@
+"""Generated parts of Markdown pages: between a marker and its end stands what the leaderboard has.
+
+    <!-- leaderboard:
+    protocol: cifar10_seen
+    columns: [score]
+    -->
+
+    the table, or the figure, that these settings ask for
+
+    <!-- end -->
+
+The settings are YAML; leaderboard/README.md describes them. Markers in blocks of code are not read.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from reporting.leaderboard import pictures, tables
+from reporting.leaderboard.boards import Boards
+from tiebench.files import write_text
+
+MARKER = re.compile(r"^<!-- leaderboard:(.*?)-->[ \t]*$", re.DOTALL | re.MULTILINE)
+END = re.compile(r"^<!-- end -->[ \t]*$", re.MULTILINE)
+FENCED = re.compile(r"^(```+|~~~+).*?^\1[`~]*[ \t]*$", re.DOTALL | re.MULTILINE)
+PAGES = ("README.md", "docs/*.md")
+
+
+@dataclass(frozen=True)
+class Region:
+    """A generated part of a page: the line of its marker, its settings, and the place of what they make."""
+
+    line: int
+    settings: dict
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page as it is and as it should be. regions: (region, text now, text as it should be)."""
+
+    path: Path
+    regions: Sequence[tuple[Region, str, str]]
+    pictures: Sequence[tuple[Region, "pictures.Picture"]]
+    text: str
+
+
+def find(root: str | Path = ".") -> list[Path]:
+    """README.md and the pages of docs/."""
+    return [path for pattern in PAGES for path in sorted(Path(root).glob(pattern))]
+
+
+def regions(text: str) -> list[Region]:
+    """The generated parts of a page. Raises ValueError, naming the line, for a marker without end or YAML."""
+    plain = FENCED.sub(lambda block: re.sub(r"[^\n]", " ", block[0]), text)
+    found, place = [], 0
+    while marker := MARKER.search(plain, place):
+        line = text.count("\n", 0, marker.start()) + 1
+        end = END.search(plain, marker.end())
+        following = MARKER.search(plain, marker.end())
+        if end is None or (following is not None and following.start() < end.start()):
+            raise ValueError(f"line {line}: there is no <!-- end --> after the marker")
+        found.append(Region(line, _settings(marker[1], line), marker.end() + 1, end.start()))
+        place = end.end()
+    return found
+
+
+def _settings(text: str, line: int) -> dict:
+    try:
+        settings = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ValueError(f"line {line}: the marker is not YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(settings, dict):
+        example = "<!-- leaderboard: {protocol: digits} -->"
+        raise ValueError(f"line {line}: the marker must hold settings, as in {example}")
+    return settings
+
+
+def read(path: Path, boards: Boards) -> Page:
+    """A page with what its regions should be.
+
+    Raises ValueError, one line that names page and line, for a marker that does not make anything.
+    """
+    text, place, pieces = path.read_text(encoding="utf-8"), 0, []
+    made: list[tuple[Region, str, str]] = []
+    drawn: list[tuple[Region, pictures.Picture]] = []
+    try:
+        found = regions(text)
+    except ValueError as error:
+        raise ValueError(f"{path}, {error}") from error
+    link = os.path.relpath(boards.folder, path.parent) + "/"
+    for region in found:
+        try:
+            if "figure" in region.settings:
+                picture = pictures.parse(region.settings, path.parent, boards)
+                drawn.append((region, picture))
+                content = picture.link
+            else:
+                content = tables.render(region.settings, boards, link)
+        except ValueError as error:
+            raise ValueError(f"{path}, line {region.line}: {error}") from error
+        content = f"\n{content}\n\n"
+        made.append((region, text[region.start : region.end], content))
+        pieces += [text[place : region.start], content]
+        place = region.end
+    return Page(path, made, drawn, "".join([*pieces, text[place:]]))
+
+
+def outdated(paths: Iterable[Path], boards: Boards) -> list[str]:
+    """What differs from the leaderboard, a line for each region and figure; pages are read, not written."""
+    lines = []
+    for path in paths:
+        page = read(path, boards)
+        for region, now, wanted in page.regions:
+            lines += [f"{path}, line {region.line}: the text differs from the leaderboard"] * (now != wanted)
+        for region, picture in page.pictures:
+            lines += [f"{path}, line {region.line}: {fault}" for fault in [picture.fault()] if fault]
+    return lines
+
+
+def rewrite(paths: Iterable[Path], boards: Boards) -> list[Path]:
+    """Write the pages and the figures that differ from the leaderboard; the paths of what was written.
+
+    All pages are read before anything is written.
+    """
+    written = []
+    for page in [read(path, boards) for path in paths]:
+        for _, picture in page.pictures:
+            if picture.fault():
+                picture.write()
+                written.append(picture.path)
+        if any(now != wanted for _, now, wanted in page.regions):
+            write_text(page.path, page.text)
+            written.append(page.path)
+    return written

@@ -1,0 +1,113 @@
+"""Figures of the leaderboard as PNG files of the documentation, which say what they were drawn from."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from reporting import figures
+from reporting.leaderboard.boards import Boards, as_table, records_of
+from reporting.leaderboard.columns import as_bits, check_keys
+from reporting.markdown import escape_markdown
+
+KEYS = {
+    "figure": str,
+    "image": str,
+    "alt": str,
+    "protocol": (str, list),
+    "metric": (str, list),
+    "bits": (int, list),
+    "methods": list,
+    "reference_lines": list,
+    "width": (int, float),
+    "font_size": (int, float),
+    "title": (str, bool),
+}
+OPTIONS = ("width", "font_size", "title")
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure of a page. link: its Markdown; source: what it is drawn from, as its file has it."""
+
+    path: Path
+    link: str
+    kind: str
+    table: Mapping
+    records: list[dict]
+    options: Mapping[str, Any]
+    source: str
+
+    def fault(self) -> str:
+        """Why the file is not the figure that its page asks for; "" if it is. Pixels are not compared."""
+        if not self.path.is_file():
+            return f"{self.path} does not exist"
+        if recorded(self.path) != self.source:
+            return f"{self.path} was drawn from other scores or with other settings"
+        return ""
+
+    def write(self) -> None:
+        """Draw the figure. Raises ValueError where there is nothing to draw."""
+        from reporting import drawing
+
+        figure = figures.draw(self.kind, self.table, self.records, **self.options)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        drawing.save(figure, self.path, source=self.source)
+
+
+def parse(settings: Mapping, folder: Path, boards: Boards) -> Picture:
+    """The figure that a marker asks for. folder: of its page.
+
+    Raises ValueError, one line with the nearest name, for settings that are unknown or do not fit.
+    """
+    check_keys(settings, KEYS, "a figure")
+    for key in ("image", "protocol"):
+        if key not in settings:
+            raise ValueError(f"a figure needs the key {key}")
+    if not settings["image"].endswith(".png"):
+        raise ValueError(f"image must be a .png file, not {settings['image']!r}")
+    described = figures.describe(settings["figure"])
+    if described.needs:
+        lacking = f"{' and '.join(described.needs)} of runs, which the leaderboard does not have"
+        raise ValueError(f"figure {described.name} needs {lacking}")
+    protocols, metrics = _listed(settings["protocol"]), _listed(settings.get("metric", "ap"))
+    blocks = []
+    for protocol in protocols:
+        bits = as_bits(settings.get("bits") or boards[protocol].bits)
+        for metric in metrics:
+            boards.check(protocol, metric, bits)
+            blocks.append({"protocol": protocol, "metric": metric, "bits": bits})
+    used = [boards[protocol] for protocol in protocols]
+    table = as_table(used, blocks, settings.get("methods"))
+    table["reference_lines"] = settings.get("reference_lines", [])
+    options = {key: settings[key] for key in OPTIONS if key in settings}
+    source = {"settings": dict(settings), "sha256": boards.sha256(protocols)}
+    alt = escape_markdown(settings.get("alt", described.title))
+    return Picture(
+        path=folder / settings["image"],
+        link=f"![{alt}]({settings['image']})",
+        kind=described.name,
+        table=table,
+        records=records_of(used),
+        options=options,
+        source=json.dumps(source, sort_keys=True),
+    )
+
+
+def recorded(path: Path) -> str | None:
+    """What a PNG file says that it was drawn from; None if it does not.
+
+    Raises ValueError, one line, for a file that is no PNG.
+    """
+    from PIL import Image
+
+    try:
+        with Image.open(path) as image:
+            return getattr(image, "text", {}).get("Source")
+    except OSError as error:
+        raise ValueError(f"{path} is not a PNG file; delete it, and it is drawn again") from error
+
+
+def _listed(value: str | list) -> list:
+    return value if isinstance(value, list) else [value]

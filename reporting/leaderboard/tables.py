@@ -1,0 +1,301 @@
+"""A table of the leaderboard as GitHub Markdown, from the settings of a marker."""
+
+import math
+import statistics
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from reporting import frames
+from reporting.collapsed import COLLAPSED, collapse_sentence
+from reporting.layout import by_family
+from reporting.leaderboard import TIDY, Board
+from reporting.leaderboard.boards import Boards, as_table, records_of
+from reporting.leaderboard.columns import SCORES, Column, as_bits, check_keys, parse
+from reporting.markdown import escape_markdown, note_line
+from reporting.printing import bounds_sentence, marks, notes, uncoded_sentence
+from reporting.titles import (
+    EN_DASH,
+    TRAINING_SET,
+    UNCODED,
+    UNCODED_TITLE,
+    dagger_sentence,
+    family_title,
+    row_title,
+    sees,
+)
+from tiebench.messages import did_you_mean
+from tiebench.metrics import resolve
+
+KEYS = {
+    "protocol": str,
+    "metric": str,
+    "bits": (int, list),
+    "methods": list,
+    "columns": list,
+    "sort": dict,
+    "families": bool,
+    "uncoded": (str, bool),
+    "decimals": int,
+    "best": bool,
+    "legend": bool,
+}
+SORT_KEYS = {"protocol": str, "metric": str, "bits": int}
+DEFAULTS = {"metric": "ap", "decimals": 3, "uncoded": "last", "best": True, "legend": True}
+PLACES = ("first", "last", False)
+# Of a paragraph in the source of a page.
+WIDTH = 120
+COSTS = {"fit_seconds": "fit", "encode_seconds": "encode"}
+
+
+@dataclass(frozen=True)
+class _Data:
+    """What the cells of a table are taken from.
+
+    table: of `boards.as_table`; cells: (protocol, metric, method, bits) -> row of `frames.tidy`; runs: of
+    `frames.by_cell`; trials: (protocol, method, bits) -> trials of its tuning; best: cells in bold; note_of:
+    cell -> letter of its note.
+    """
+
+    table: Mapping
+    cells: Mapping[tuple, Mapping]
+    runs: Mapping[tuple, Mapping[int, Mapping]]
+    trials: Mapping[tuple, float]
+    best: frozenset
+    note_of: Mapping[tuple, str]
+
+
+def render(settings: Mapping, boards: Boards, link: str = "") -> str:
+    """The table that a marker asks for, with sentences on its marks.
+
+    settings: of the marker, see leaderboard/README.md. link: from the page to the folder of the boards.
+    Raises ValueError, one line with the nearest name, for settings that are unknown or do not fit.
+    """
+    check_keys(settings, KEYS, "a table")
+    given = {**DEFAULTS, **settings}
+    if given["uncoded"] not in PLACES:
+        raise ValueError(f"uncoded must be first, last or false, not {given['uncoded']!r}")
+    defaults = {key: given.get(key) for key in ("protocol", "metric", "bits", "decimals")}
+    columns = parse(given.get("columns", ["score"]), defaults, boards)
+    used = [boards[name] for name in dict.fromkeys(column.board for column in columns)]
+    table = as_table(used, _blocks(columns), given.get("methods"))
+    data, frame, reasons = _data(table, used, given)
+    methods = _rows(given, data, boards)
+    lines = ["| Method | " + " | ".join(escape_heading(column.heading) for column in columns) + " |"]
+    lines.append("|:---|" + "".join(_rule(column) for column in columns))
+    uncoded = [_line(f"*{UNCODED_TITLE}*", [_cell(data, column, UNCODED) for column in columns])]
+    uncoded *= any((c.protocol, c.metric, UNCODED, bits) in data.cells for c in columns for bits in c.bits)
+    lines += uncoded if given["uncoded"] == "first" else []
+    plain = any(column.show == "family" for column in columns)
+    by_rows = given.get("families", not (plain or given.get("methods") or given.get("sort")))
+    for family, members in by_family(table, methods) if by_rows else [("", methods)]:
+        if family:
+            lines.append(_line(f"*{family_title(family)}*", [""] * len(columns)))
+        for method in members:
+            name = escape_markdown(row_title(table, method))
+            lines.append(_line(name, [_cell(data, column, method) for column in columns]))
+    lines += uncoded if given["uncoded"] == "last" else []
+    if given["legend"]:
+        lines += ["", _legend(data, frame, columns, bool(given["best"] and data.best), used, link)]
+        for note in reasons:
+            lines += ["", note_line(note)]
+    return "\n".join(lines)
+
+
+def _line(name: str, cells: Sequence[str]) -> str:
+    return "| " + " | ".join([name, *cells]) + " |"
+
+
+def _rule(column: Column) -> str:
+    return ":---|" if column.show in ("family", "sees") else "---:|"
+
+
+def escape_heading(text: str) -> str:
+    """A heading may hold Markdown and HTML, but no end of its cell."""
+    return text.replace("|", "\\|")
+
+
+# -- what the cells are taken from ----------------------------------------------------------------
+
+
+def _blocks(columns: Iterable[Column]) -> list[dict]:
+    """Blocks of all scores that columns are made of, ranges among them."""
+    bits_of: dict[tuple[str, str], dict[int, None]] = {}
+    for column in columns:
+        if column.show not in SCORES:
+            continue
+        names = {"range": [f"{column.metric}_min", f"{column.metric}_max"]}.get(column.show, [column.metric])
+        for protocol in column.folds or [column.protocol]:
+            for name in names:
+                bits_of.setdefault((protocol, name), {}).update(dict.fromkeys(column.bits))
+    return [
+        {"protocol": protocol, "metric": metric, "bits": list(bits)}
+        for (protocol, metric), bits in bits_of.items()
+    ]
+
+
+def _data(table: Mapping, used: Sequence[Board], given: Mapping) -> tuple[_Data, pd.DataFrame, list]:
+    """The cells, the frame of those that are no ends of ranges, and the notes of holes."""
+    records = records_of(used)
+    trials = {
+        (cell["protocol"], cell["method"], int(cell["bits"])): float(cell["trials"])
+        for board in used
+        for cell in board.cells
+        if cell.get("trials")
+    }
+    tidy = frames.tidy(table, records, (), table["uncoded_scores"])
+    cells = {
+        (row["protocol"], row["metric"], row["method"], row["bits"]): row
+        for row in tidy.to_dict(orient="records")
+    }
+    shown = tidy[~tidy["metric"].str.endswith(("_min", "_max"))].reset_index(drop=True)
+    blocks = [block for block in table["blocks"] if not block["metric"].endswith(("_min", "_max"))]
+    plain = {**table, "blocks": blocks}
+    reasons, note_of = notes(shown, plain)
+    best = {cell for cell, mark in marks(shown, plain).items() if mark == "best"} if given["best"] else set()
+    runs = frames.by_cell(table, records)
+    return _Data(table, cells, runs, trials, frozenset(best), note_of), shown, reasons
+
+
+def _rows(given: Mapping, data: _Data, boards: Boards) -> list[str]:
+    """The methods in the order of the rows."""
+    methods = list(data.table["methods"])
+    if "sort" not in given:
+        return methods
+    check_keys(given["sort"], SORT_KEYS, "sort")
+    by = {"protocol": given.get("protocol"), "metric": given["metric"], **given["sort"]}
+    if by["protocol"] is None:
+        raise ValueError("sort needs a protocol")
+    if "bits" not in by:
+        by["bits"] = as_bits(given.get("bits") or boards[by["protocol"]].bits)[-1]
+    keys = [(by["protocol"], by["metric"], method, by["bits"]) for method in methods]
+    if not any(key in data.cells for key in keys):
+        words = "{protocol}, {metric}, {bits} bits".format(**by)
+        known = dict.fromkeys(f"{p}, {m}, {b} bits" for p, m, _, b in data.cells)
+        raise ValueError(f"no column of scores is sorted by: {words}{did_you_mean(words, known)}")
+    means = {key[2]: data.cells[key]["mean"] if key in data.cells else math.nan for key in keys}
+    sign = -1 if resolve(by["metric"])[0].higher_is_better else 1
+    return sorted(methods, key=lambda name: (math.isnan(means[name]), sign * means[name]))
+
+
+# -- cells ----------------------------------------------------------------------------------------
+
+
+def _cell(data: _Data, column: Column, method: str) -> str:
+    """The text of a cell; "" for what uncoded features do not have."""
+    if column.show in ("family", "sees"):
+        return _about(data, column, method)
+    if method == UNCODED and column.show not in ("score", "mean_of_folds"):
+        return ""
+    if column.highest:
+        numbers = [_number(data, column, method, bits) for bits in column.bits]
+        known = [number for number in numbers if number is not None]
+        return f"{max(known):.{column.decimals}f}" if known else EN_DASH
+    return " / ".join(_text(data, column, method, bits) for bits in column.bits)
+
+
+def _about(data: _Data, column: Column, method: str) -> str:
+    if method == UNCODED:
+        return ""
+    if column.show == "family":
+        return family_title(data.table["families"][method])
+    return sees(data.table, method, column.protocol).replace(TRAINING_SET, "")
+
+
+def _text(data: _Data, column: Column, method: str, bits: int) -> str:
+    if column.show == "score":
+        return _score(data, column, method, bits)
+    if column.show == "range":
+        ends = (data.cells[column.protocol, f"{column.metric}_{end}", method, bits] for end in ("min", "max"))
+        low, high = (end["mean"] for end in ends)
+        known = not math.isnan(low + high)
+        return f"{low:.{column.decimals}f}{EN_DASH}{high:.{column.decimals}f}" if known else EN_DASH
+    number = _number(data, column, method, bits)
+    if number is None:
+        return EN_DASH
+    whole = column.show in ("seeds", "trials")
+    return f"{number:.0f}" if whole else f"{number:.{column.decimals}f}"
+
+
+def _score(data: _Data, column: Column, method: str, bits: int) -> str:
+    cell = (column.protocol, column.metric, method, bits)
+    row = data.cells.get(cell)
+    if row is None or math.isnan(row["mean"]):
+        note = data.note_of.get(cell)
+        return EN_DASH + (f" <sup>{note}</sup>" if note else "")
+    text = f"{row['mean']:.{column.decimals}f}"
+    text = f"**{text}**" if cell in data.best else text
+    if column.spread and not math.isnan(row["std"]):
+        text += f" ± {row['std']:.{column.decimals}f}"
+    return text + (COLLAPSED if row["collapsed"] else "")
+
+
+def _number(data: _Data, column: Column, method: str, bits: int) -> float | None:
+    """The number of a cell; None where it is not known."""
+    if column.show == "score":
+        return _mean(data, column.protocol, column.metric, method, bits)
+    if column.show == "mean_of_folds":
+        means = [_mean(data, fold, column.metric, method, bits) for fold in column.folds]
+        return None if None in means else statistics.fmean(means)
+    records = list(data.runs.get((column.protocol, method, bits), {}).values())
+    done = [record for record in records if record["status"] == "done"]
+    if column.show == "seeds":
+        return len(done)
+    if column.show == "trials":
+        return data.trials.get((column.protocol, method, bits))
+    if column.show == "peak_memory":
+        peaks = [record["run"].get("peak_memory_mb") for record in done]
+        return max((peak for peak in peaks if peak is not None), default=None)
+    if column.show == "health":
+        values = [(record["health"] or {}).get(column.of) for record in done]
+    else:
+        values = [record["run"]["seconds_by_part"].get(COSTS[column.show]) for record in done]
+    return statistics.fmean(values) if values and None not in values else None
+
+
+def _mean(data: _Data, protocol: str, metric: str, method: str, bits: int) -> float | None:
+    row = data.cells.get((protocol, metric, method, bits))
+    return None if row is None or math.isnan(row["mean"]) else row["mean"]
+
+
+# -- sentences ------------------------------------------------------------------------------------
+
+
+def _legend(
+    data: _Data, frame: pd.DataFrame, columns: Sequence[Column], bold: bool, used: Sequence[Board], link: str
+) -> str:
+    """What the marks and the small figures of a table mean, and which files it is made of."""
+    words = ["Best of a column in bold."] * bold
+    words.append(_seeds(frame, columns))
+    methods = [method for method in frame["method"].unique() if method != UNCODED]
+    ranked = ", not marked as best" if bold else ""
+    words += [dagger_sentence(data.table, methods), uncoded_sentence(frame, ranked)]
+    words += [bounds_sentence(frame, data.table, ranked), collapse_sentence(frame, data.table)]
+    if any(column.show in COSTS for column in columns):
+        words.append(_machines(data))
+    files = (f"[{board.protocol}]({link}{board.protocol}{TIDY})" for board in used)
+    words.append(f"Data: {', '.join(files)}.")
+    return textwrap.fill(" ".join(filter(None, words)), WIDTH, break_long_words=False, break_on_hyphens=False)
+
+
+def _seeds(frame: pd.DataFrame, columns: Iterable[Column]) -> str:
+    """How many seeds a score is the mean of."""
+    counts = sorted(set(frame.loc[frame["seeds"] > 0, "seeds"]))
+    if counts == [1]:
+        return "One seed."
+    spread = any(column.show == "score" and column.spread for column in columns)
+    words = "Mean ± standard deviation" if spread else "Mean"
+    return f"{words} over {' to '.join(str(count) for count in (counts[:1] + counts[1:][-1:]))} seeds."
+
+
+def _machines(data: _Data) -> str:
+    """What the seconds are of."""
+    records = [record for runs in data.runs.values() for record in runs.values()]
+    records = [record for record in records if record["run"].get("seconds_by_part")]
+    threads = sorted({record["run"]["threads"] for record in records if "threads" in record["run"]})
+    devices = sorted({record["run"]["device"] for record in records if "device" in record["run"]})
+    plural = "" if threads == [1] else "s"
+    of = f"{', '.join(map(str, threads))} thread{plural} of {' and '.join(devices)}"
+    return f"Seconds on {of}, means over seeds." if threads and devices else ""

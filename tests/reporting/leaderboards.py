@@ -1,0 +1,62 @@
+"""Runs and published tables written by hand, for tests of the leaderboard."""
+
+import json
+
+import numpy as np
+
+from reporting import frames, health, statistics, table_files
+from reporting.records import table_records, uncoded_scores
+
+METRICS = ("ap_min", "ap", "ap_max", "ap@2", "wap")
+COMMIT = "a" * 40
+
+
+def make_run(folder, protocol, method, bits, seed, per_query, **run):
+    """A run as the workflow writes it. per_query: metric -> scores of the queries; run: more of run.json, and
+    "collapsed" and "database" of scores.json."""
+    place = folder / "runs" / protocol / method / str(bits) / str(seed)
+    place.mkdir(parents=True)
+    np.savez(place / "per_query.npz", **per_query)
+    queries = len(next(iter(per_query.values())))
+    means = {name: float(np.mean(of)) for name, of in per_query.items()} | {"queries": queries, "bits": bits}
+    means |= {"database": run.pop("database")} if "database" in run else {}
+    health = {"ones": [0.25, 0.5, 0.75], "constant_bits": seed, "entropy": 3.0 + seed / 7}
+    health |= {"collapsed": run.pop("collapsed", None), "correlation_max": None}
+    scores = {"metrics": means, "curves": {}, "health": health, "status": "done", "reason": None}
+    (place / "scores.json").write_text(json.dumps(scores))
+    of_run = {"protocol": protocol, "method": method, "bits": bits, "seed": seed, "peak_memory_mb": 100.0}
+    of_run |= {
+        "seconds": 1.5,
+        "seconds_by_part": {"fit": 1.25, "encode": 0.25},
+        "device": "cpu",
+        "threads": 1,
+    }
+    of_run |= {"git_commit": COMMIT, "versions": {"numpy": "2"}, "hyperparameters": {"epochs": 3}}
+    of_run |= {"fingerprints": {"dataset": "d" * 64, "split": protocol}}
+    (place / "run.json").write_text(json.dumps(of_run | run))
+
+
+def random_scores(generator, size):
+    """Scores of METRICS per query, the ends of the range below and above."""
+    found = {name: generator.random(size) for name in METRICS}
+    found |= {"ap_min": found["ap"] / 2, "ap_max": (found["ap"] + 1) / 2}
+    return found
+
+
+def make_uncoded(folder, protocol, **metrics):
+    (folder / "uncoded").mkdir(exist_ok=True)
+    (folder / "uncoded" / f"{protocol}.json").write_text(json.dumps({"metrics": metrics}))
+
+
+def publish_table(folder, table, uncoded=(), refused=()):
+    """The files of a table in a folder of results, from its runs."""
+    settings = {"table": table, "refused": list(refused), "published": [], "claims": []}
+    settings["uncoded"] = list(uncoded)
+    records = table_records(settings, folder / "runs", also=["per_query"])
+    tidy = frames.tidy(table, records, (), uncoded_scores(settings, folder))
+    files = table_files.table_files(
+        table, tidy, statistics.comparisons(table, records), [], health.frame(table, records)
+    )
+    for ending, text in files.items():
+        (folder / f"{table['name']}{ending}").write_text(text)
+    (folder / f"{table['name']}.json").write_text(json.dumps(settings))

@@ -1,0 +1,318 @@
+"""Tables and figures of pages, made from the leaderboard: numbers, marks, errors, what `--check` notices."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from leaderboards import make_run, make_uncoded, publish_table
+from PIL import Image
+
+from reporting.__main__ import main
+from reporting.leaderboard import columns, pages, pictures, tables
+from reporting.leaderboard.boards import Boards
+from reporting.leaderboard.publishing import publish
+from reporting.leaderboard.tables import render
+
+ROOT = Path(__file__).parents[2]
+# Of two seeds, by method and bits: AP, AP@2, seconds of fitting, peak memory.
+AP = {
+    ("lsh", 8): (0.25, 0.375), ("lsh", 16): (0.375, 0.375),
+    ("talr", 8): (0.5, 0.75), ("talr", 16): (0.75, 0.75),
+    ("wide", 8): (0.5, 0.5), ("wide", 16): (0.625, 0.875),
+    ("onehot", 8): (0.875, 0.875), ("onehot", 16): (0.875, 0.875),
+}  # fmt: skip
+STYLES = {
+    "lsh": {"title": "LSH", "family": "unsupervised"},
+    "talr": {"title": "TALR_AP", "family": "listwise"},
+    "wide": {"title": "Wide", "family": "pointwise", "sees": "database labels"},
+    "onehot": {"title": "One-hot", "family": "bound"},
+}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A leaderboard of protocol p, with methods above, and of q, with two folds and LSH and TALR alone."""
+    for (method, bits), scores in AP.items():
+        for seed, ap in enumerate(scores):
+            values = {
+                "ap": [ap, ap],
+                "ap_min": [ap / 2] * 2,
+                "ap_max": [ap + 0.125] * 2,
+                "ap@2": [ap / 4] * 2,
+            }
+            cost = {"fit": bits + seed, "encode": 1.0}
+            more = {"seconds_by_part": cost, "seconds": sum(cost.values()), "peak_memory_mb": 100.0 * bits}
+            more["collapsed"] = "few codes" if (method, bits, seed) == ("talr", 8, 1) else None
+            make_run(tmp_path, "p", method, bits, seed, values, **more)
+    for fold, size in (("q_fold1", 1), ("q_fold2", 3)):
+        for method, ap in (("lsh", 0.25), ("talr", 0.5)):
+            make_run(
+                tmp_path, fold, method, 8, 0, {"ap": [ap / size] * size, "transfer_accuracy": [ap] * size}
+            )
+        make_uncoded(tmp_path, fold, ap=0.5, queries=size)
+    make_uncoded(tmp_path, "p", ap=0.3125, queries=2)
+    table = {
+        "name": "t", "methods": list(STYLES), "seeds": [0, 1], "styles": STYLES,
+        "families": {name: style["family"] for name, style in STYLES.items()},
+        "protocols": {"p": "Protocol P"}, "settings": {"p": {"split": {"kind": "random"}}},
+        "blocks": [{"protocol": "p", "metric": "ap", "bits": [8, 16]}],
+    }  # fmt: skip
+    publish_table(tmp_path, table, ["p"])
+    split = {"kind": "unseen_classes", "unseen": [[0, 1], [2]]}
+    more = {"name": "u", "methods": ["lsh", "talr"], "seeds": [0], "folds": {"q": ["q_fold1", "q_fold2"]}}
+    more |= {"protocols": {"q": "Protocol Q"}, "settings": {"q": {"split": split, "unseen": True}}}
+    more["blocks"] = [{"protocol": "q", "metric": m, "bits": [8]} for m in ("ap", "transfer_accuracy")]
+    publish_table(tmp_path, table | more, ["q"])
+    publish(["t", "u"], tmp_path, tmp_path / "leaderboard")
+    return tmp_path / "leaderboard"
+
+
+def rendered(folder, settings):
+    return render(yaml.safe_load(settings), Boards(folder), "../leaderboard/")
+
+
+LEGEND = (
+    "Best of a column in bold. Mean ± standard deviation over 2 seeds. † Learns from database labels "
+    "besides the training set. Uncoded features (cosine): ranked by the features themselves, no code, not "
+    "marked as best. Bounds: what a plain classifier reaches, not marked as best. ‡ Collapsed codes, which "
+    "the mean includes: TALR_AP (8 bits, 1 of 2 seeds). Data: [p](../leaderboard/p.tidy.csv)."
+)
+
+
+def test_a_table_by_default_has_families_best_marks_and_a_legend(folder):
+    lines = rendered(folder, "protocol: p").splitlines()
+    assert lines[:12] == [
+        "| Method | 8 bits | 16 bits |",
+        "|:---|---:|---:|",
+        "| *Unsupervised* |  |  |",
+        "| LSH | 0.312 ± 0.088 | 0.375 ± 0.000 |",
+        "| *Pointwise (pairs)* |  |  |",
+        "| Wide† | 0.500 ± 0.000 | **0.750** ± 0.177 |",
+        "| *Listwise* |  |  |",
+        r"| TALR\_AP | **0.625** ± 0.177‡ | **0.750** ± 0.000 |",
+        "| *Bounds* |  |  |",
+        "| One-hot | 0.875 ± 0.000 | 0.875 ± 0.000 |",
+        "| *Uncoded features (cosine)* | 0.312 | 0.312 |",
+        "",
+    ]
+    assert " ".join(lines[12:]) == LEGEND and max(map(len, lines[12:])) <= 120
+
+
+def test_every_kind_of_column(folder):
+    settings = """
+        protocol: p
+        methods: [talr, lsh]
+        uncoded: false
+        best: false
+        legend: false
+        columns:
+          - family
+          - {metric: ap, spread: false, decimals: 2}
+          - range
+          - {metric: ap@2, layout: joined, spread: false}
+          - {show: fit_seconds, layout: joined}
+          - {show: encode_seconds, bits: 16, decimals: 0}
+          - {show: peak_memory, layout: highest}
+          - {show: seeds, bits: 8, heading: "runs of {bits} bits"}
+          - {show: health, of: constant_bits, bits: 8}
+          - {show: trials, bits: 8}
+    """
+    heading, _, talr, lsh = rendered(folder, settings).splitlines()
+    assert heading == (
+        "| Method | family | AP<sub>T</sub>, 8 bits | AP<sub>T</sub>, 16 bits | range 8 | range 16 "
+        "| AP@2 8 / 16 | fit s | encode s | peak MB | runs of 8 bits | constant bits | trials |"
+    )
+    assert talr == (
+        r"| TALR\_AP | Listwise | 0.62‡ | 0.75 | 0.312–0.750 | 0.375–0.875 | 0.156‡ / 0.188 "
+        "| 8.5 / 16.5 | 1 | 1600 | 2 | 0.5 | – |"
+    )
+    assert lsh == (
+        "| LSH | Unsupervised | 0.31 | 0.38 | 0.156–0.438 | 0.188–0.500 | 0.078 / 0.094 "
+        "| 8.5 / 16.5 | 1 | 1600 | 2 | 0.5 | – |"
+    )
+
+
+def test_folds_other_protocols_and_holes(folder):
+    settings = """
+        sort: {protocol: p, bits: 8}
+        bits: 8
+        uncoded: first
+        columns:
+          - {protocol: q, show: folds}
+          - {protocol: q, show: mean_of_folds}
+          - {protocol: q, heading: all}
+          - {protocol: q, metric: transfer_accuracy}
+          - {protocol: p}
+    """
+    heading, _, uncoded, *rows = rendered(folder, settings).splitlines()
+    assert heading == (
+        "| Method | {0, 1} | {2} | mean of folds | all | Protocol Q, Transfer accuracy, 8 bits "
+        "| Protocol P, AP<sub>T</sub>, 8 bits |"
+    )
+    assert uncoded == "| *Uncoded features (cosine)* | 0.500 | 0.500 | 0.500 | 0.500 | – | 0.312 |"
+    hole = "– <sup>a</sup>"
+    # Folds of 1 and 3 queries: over all queries TALR has (0.5 + 3 * 0.1667) / 4, LSH (0.25 + 3 * 0.0833) / 4.
+    assert rows[:4] == [
+        f"| One-hot | {hole} | {hole} | – | {hole} | {hole} | 0.875 ± 0.000 |",
+        r"| TALR\_AP | **0.500** | **0.167** | 0.333 | **0.250** | **0.500** | **0.625** ± 0.177‡ |",
+        f"| Wide† | {hole} | {hole} | – | {hole} | {hole} | 0.500 ± 0.000 |",
+        "| LSH | 0.250 | 0.083 | 0.167 | 0.125 | 0.250 | 0.312 ± 0.088 |",
+    ]
+    assert rows[-1].startswith(
+        "<sup>a</sup> Wide on {0, 1} (8 bits); One-hot on {0, 1} (8 bits); Wide on {2}"
+    )
+    assert rows[-1].endswith("no run was recorded")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ("protocol: pp", "has no protocol 'pp'; did you mean 'p'? Known: p, q"),
+        ("{protocol: p, metric: app}", "there is no metric 'app'; did you mean 'ap'?"),
+        ("{protocol: p, metric: ap@3}", "the leaderboard of p has no ap@3; did you mean 'ap@2'?"),
+        ("{protocol: p, bits: 12}", "the leaderboard of p has no codes of 12 bits; it has: 8, 16"),
+        ("{protocol: p, methods: [lhs]}", "no method 'lhs' there; did you mean 'lsh'?"),
+        ("{protocol: p, colums: [score]}", "unknown key 'colums' of a table; did you mean 'columns'?"),
+        ("{protocol: p, columns: [scores]}", "unknown show 'scores' of a column; did you mean 'score'?"),
+        ("{protocol: p, columns: [{layuot: joined}]}", "unknown key 'layuot' of a column; did you mean 'lay"),
+        ("{protocol: p, columns: [{layout: join}]}", "unknown layout 'join' of a column; did you mean 'j"),
+        ("{protocol: p, columns: [folds]}", "p has no folds"),
+        ("{protocol: p, columns: [{show: health, of: entropi}]}", "did you mean 'entropy'?"),
+        ("{protocol: p, bits: eight}", "bits of a table must be of type int or list, not 'eight'"),
+        ("{protocol: p, best: 1}", "best of a table must be of type bool, not 1"),
+        ("{protocol: p, uncoded: middle}", "uncoded must be first, last or false, not 'middle'"),
+        ("{protocol: p, sort: {metric: ap@2}}", "no column of scores is sorted by: p, ap@2, 16 bits"),
+        ("columns: [score]", "a column needs a protocol"),
+        ("{figure: tie_range, image: x.png, protocol: p}", "no figure is named 'tie_range'; did you mean"),
+        ("{figure: tie_ranges, image: x.png}", "a figure needs the key protocol"),
+        ("{figure: tie_ranges, image: x.svg, protocol: p}", "image must be a .png file, not 'x.svg'"),
+        ("{figure: training, image: x.png, protocol: p}", "training of runs, which the leaderboard does not"),
+        ("{figure: tie_ranges, image: x.png, protocol: p, width: wide}", "width of a figure must be"),
+        ("[protocol, p]", "the marker must hold settings"),
+        ("protocol: [p", "the marker is not YAML"),
+    ],
+)  # fmt: skip
+def test_each_mistake_is_one_line_that_names_page_and_line(folder, tmp_path, capsys, settings, message):
+    page = tmp_path / "page.md"
+    page.write_text(f"# Title\n\n<!-- leaderboard: {settings} -->\n<!-- end -->\n")
+    assert main(["docs", str(page), "--folder", str(folder)]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: {page}, line 3: ") and said.count("\n") == 1
+    assert message in said
+    assert page.read_text().endswith("-->\n<!-- end -->\n")
+
+
+PAGE = """# Title
+
+<!-- leaderboard: {protocol: p, legend: false, families: false, uncoded: false, methods: [lsh], bits: 8} -->
+old
+<!-- end -->
+
+```markdown
+<!-- leaderboard: {protocol: nowhere} -->
+<!-- end -->
+```
+
+    <!-- leaderboard: {protocol: nowhere} -->
+
+<!-- leaderboard:
+figure: tie_ranges
+image: images/ranges.png
+alt: Ranges_of AP
+protocol: p
+width: 5
+-->
+<!-- end -->
+The end.
+"""
+
+
+def test_a_page_is_rewritten_between_its_markers_and_nowhere_else(folder, tmp_path, capsys):
+    page = tmp_path / "docs" / "page.md"
+    page.parent.mkdir()
+    page.write_text(PAGE)
+    command = ["docs", str(page), "--folder", str(folder)]
+    assert main([*command, "--check"]) == 1
+    said = capsys.readouterr()
+    assert [line.partition(": ")[0] for line in said.out.splitlines()] == [
+        f"{page}, line 3",
+        *[f"{page}, line 14"] * 2,
+    ]
+    assert "3 generated parts are not up to date: run python -m reporting docs" in said.err
+    assert page.read_text() == PAGE
+    assert main(command) == 0
+    image = tmp_path / "docs" / "images" / "ranges.png"
+    assert capsys.readouterr().out.split() == [str(image), str(page)]
+    table = "\n| Method | 8 bits |\n|:---|---:|\n| LSH | 0.312 ± 0.088 |\n\n"
+    written = PAGE.replace("old\n", table).replace("-->\n<!-- end -->\nThe", "-->\nFIGURE<!-- end -->\nThe")
+    assert page.read_text() == written.replace("FIGURE", "\n![Ranges\\_of AP](images/ranges.png)\n\n")
+    assert main([*command, "--check"]) == 0
+    assert main(command) == 0  # nothing left to write
+    assert capsys.readouterr().out == ""
+
+
+def test_a_figure_says_what_it_was_drawn_from_and_is_drawn_again_when_that_changes(folder, tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(PAGE.replace("images/", ""))
+    image = tmp_path / "ranges.png"
+    pages.rewrite([page], Boards(folder))
+    about = json.loads((folder / "p.provenance.json").read_text())
+    source = json.loads(pictures.recorded(image))
+    files = ("p.tidy.csv", "p.runs.csv")
+    assert source["sha256"] == {name: about["sha256"][name] for name in files}
+    assert source["settings"]["width"] == 5
+    assert Image.open(image).size[0] == 1000  # 5 inches of 200 dots
+    drawn = image.read_bytes()
+    page.write_text(page.read_text().replace("width: 5", "width: 6"))
+    (fault,) = pages.outdated([page], Boards(folder))
+    assert fault.endswith("ranges.png was drawn from other scores or with other settings")
+    pages.rewrite([page], Boards(folder))
+    assert Image.open(image).size[0] == 1200
+    page.write_text(page.read_text().replace("width: 6", "width: 5"))
+    pages.rewrite([page], Boards(folder))
+    assert image.read_bytes() == drawn
+    # Scores of another run: the table and the figure are out of date.
+    make_run(tmp_path, "p", "lsh", 32, 0, {"ap": [0.5], "ap_min": [0.25], "ap_max": [1.0], "ap@2": [0.5]})
+    table = json.loads((tmp_path / "t.json").read_text())["table"]
+    blocks = [{"protocol": "p", "metric": "ap", "bits": [32]}]
+    publish_table(
+        tmp_path, table | {"name": "new", "methods": ["lsh"], "seeds": [0], "blocks": blocks}, ["p"]
+    )
+    publish(["new"], tmp_path, folder)
+    assert len(pages.outdated([page], Boards(folder))) == 1
+    image.write_bytes(b"no picture")
+    with pytest.raises(ValueError, match=r"ranges\.png is not a PNG file"):
+        pages.outdated([page], Boards(folder))
+
+
+def test_the_dots_of_a_figure_are_the_means_of_the_leaderboard(folder, tmp_path):
+    settings = {"figure": "tie_ranges", "image": "x.png", "protocol": "p"}
+    picture = pictures.parse(settings, tmp_path, Boards(folder))
+    from reporting import figures
+
+    drawn = figures.draw(picture.kind, picture.table, picture.records)
+    for (method, bits), scores in AP.items():
+        (dot,) = drawn.findobj(lambda artist, gid=f"dot-p-{bits}-{method}": artist.get_gid() == gid)
+        assert dot.get_xdata()[0] == pytest.approx(np.mean(scores))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["<!-- leaderboard: {} -->\n", "<!-- leaderboard: {} -->\n\n<!-- leaderboard: {} -->\n<!-- end -->\n"],
+)
+def test_a_marker_without_end_is_refused(text):
+    with pytest.raises(ValueError, match="line 2: there is no <!-- end -->"):
+        pages.regions("\n" + text)
+
+
+def test_the_documentation_has_every_key():
+    text = (ROOT / "leaderboard" / "README.md").read_text(encoding="utf-8")
+    for section, names in {
+        "Tables": [*tables.KEYS, *columns.KEYS, *columns.SHOWN, *columns.LAYOUTS],
+        "Figures": pictures.KEYS,
+    }.items():
+        words = re.search(rf"^### {section}\n(.*?)(?=^##|\Z)", text, re.DOTALL | re.MULTILINE)[1]
+        assert [name for name in names if f"`{name}`" not in words] == []
