@@ -159,9 +159,19 @@ def _problem_of_space(attribute, space, parameters):
     for name, choices in space.items():
         if name not in parameters:
             return f"{attribute} names an unknown hyper-parameter {name!r}{did_you_mean(name, parameters)}"
-        if not isinstance(choices, list) or not choices:
+        if not isinstance(choices, dict) and (not isinstance(choices, list) or not choices):
             return f"{attribute}: {name} must be a list of values, not {choices!r}"
+        if isinstance(choices, dict) and not _is_range(choices):
+            return (
+                f'{attribute}: {name} must be {{"log_uniform": [low, high]}}, 0 < low < high, not {choices!r}'
+            )
     return None
+
+
+def _is_range(axis):
+    ends = axis.get("log_uniform")
+    whole = len(axis) == 1 and isinstance(ends, list) and len(ends) == 2
+    return whole and all(type(end) in (int, float) for end in ends) and 0 < ends[0] < ends[1]
 
 
 def _parsed(path):

@@ -129,6 +129,12 @@ class Configuration:
         message = shorten(message, 320)
         raise ConfigurationError(f"{file}: {key}: {message}" if key else f"{file}: {message}")
 
+    def check_known(self, where, name, known, what):
+        """Fail at a place that names something unknown; what: "protocol", …, what is named there."""
+        if name not in known:
+            message = f"unknown {what} {shorten(repr(name))}{did_you_mean(name, sorted(known))}"
+            self.fail(where, message)
+
     def title(self, section, name):
         """Display name of an entry: its `title`, else its name."""
         return self[section][name].get("title") or name

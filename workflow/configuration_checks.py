@@ -4,7 +4,6 @@ The schemas of workflow/schemas say what a key may hold. The functions below com
 with the files of methods/, datasets/ and networks/, and with the table of metrics.
 """
 
-import ast
 import itertools
 import re
 
@@ -13,17 +12,15 @@ from methods._catalogue import MARKERS
 from networks import architecture, check_options
 from reporting import figures
 from tiebench import metrics
-from tiebench.messages import did_you_mean, shorten
-from workflow import schema_validation
+from tiebench.messages import did_you_mean
+from workflow import hyperparameter_checks, schema_validation
 from workflow.bounds import add_bounds
 from workflow.data_sources import skipped
-from workflow.hyperparameters import BESIDE
 from workflow.yaml_reader import read_settings
 
 SECTIONS = (
     *("datasets", "networks", "protocols", "methods", "tuned", "tables", "published", "claims", "tuning"),
 )
-SET_ELSEWHERE = ("bits", "seed", "device")  # parameters of methods that come from tables and general settings
 
 
 def check(configuration):
@@ -37,11 +34,11 @@ def check(configuration):
         "networks": _check_network,
         "protocols": _check_protocol,
         "methods": _check_method,
-        "tuned": _check_tuned,
+        "tuned": hyperparameter_checks.check_tuned,
         "published": _check_published,
         "claims": _check_claims,
         "tables": _check_table,
-        "tuning": _check_tuning,
+        "tuning": hyperparameter_checks.check_tuning,
     }
     for section, check_entry in of_section.items():
         for name, entry in configuration[section].items():
@@ -77,12 +74,6 @@ def _check_schema(configuration, where, value, schema):
     schema_validation.fill_defaults(value, schema)
 
 
-def _check_known(configuration, where, name, known, what):
-    if name not in known:
-        message = f"unknown {what} {shorten(repr(name))}{did_you_mean(name, sorted(known))}"
-        configuration.fail(where, message)
-
-
 def _check_metric(configuration, where, name):
     """The metric of a name and its parameter, as `metrics.resolve`."""
     try:
@@ -100,16 +91,16 @@ def _listed(value):
 
 def _check_general(configuration):
     for name in configuration["report"]:
-        _check_known(configuration, ("report",), name, configuration["tables"], "table")
+        configuration.check_known(("report",), name, configuration["tables"], "table")
     known = {**configuration["datasets"], **configuration["protocols"]}
     for name in skipped(configuration.values):
-        _check_known(configuration, ("skip",), name, known, "dataset or protocol")
+        configuration.check_known(("skip",), name, known, "dataset or protocol")
 
 
 def _check_dataset(configuration, name, entry):
     where, loader = ("datasets", name), entry["loader"]
     known = loaders()
-    _check_known(configuration, (*where, "loader"), loader, known, "loader")
+    configuration.check_known((*where, "loader"), loader, known, "loader")
     allowed = known[loader].options
     for option in entry["options"]:
         if option not in allowed:
@@ -130,13 +121,13 @@ def _check_network(configuration, name, entry):
 
 def _check_protocol(configuration, name, entry):
     where = ("protocols", name)
-    _check_known(configuration, (*where, "dataset"), entry["dataset"], configuration["datasets"], "dataset")
+    configuration.check_known((*where, "dataset"), entry["dataset"], configuration["datasets"], "dataset")
     named = {("input", "network"): entry["input"].get("network"), ("end_to_end",): entry["end_to_end"]}
     if entry["input"]["kind"] != "network" and "network" in entry["input"]:
         configuration.fail((*where, "input", "network"), "applies to kind 'network' only")
     for keys, network in named.items():
         if network is not None or (keys[0] == "input" and entry["input"]["kind"] == "network"):
-            _check_known(configuration, (*where, *keys), network, configuration["networks"], "network")
+            configuration.check_known((*where, *keys), network, configuration["networks"], "network")
     if entry["end_to_end"] is not None:
         found, _ = architecture(configuration["networks"][entry["end_to_end"]]["architecture"])
         if not found.trainable:
@@ -160,7 +151,7 @@ def _check_hyperparameters_of(configuration, name, other):
     where, protocols = ("protocols", name, "hyperparameters_of"), configuration["protocols"]
     if other is None:
         return
-    _check_known(configuration, where, other, protocols, "protocol")
+    configuration.check_known(where, other, protocols, "protocol")
     if other == name:
         configuration.fail(where, "names the protocol itself")
     further = protocols[other]["hyperparameters_of"]
@@ -174,31 +165,14 @@ def _check_hyperparameters_of(configuration, name, other):
 def _check_method(configuration, name, entry):
     _check_class(configuration, name, entry.get("class"))
     if "marker" in entry and entry["marker"] not in MARKERS:
-        _check_known(configuration, ("methods", name, "marker"), entry["marker"], MARKERS, "marker")
+        configuration.check_known(("methods", name, "marker"), entry["marker"], MARKERS, "marker")
     places = [(("methods", name, "defaults"), entry["defaults"])]
     for protocol, change in entry["protocols"].items():
         where = ("methods", name, "protocols", protocol)
-        _check_known(configuration, where, protocol, configuration["protocols"], "protocol")
+        configuration.check_known(where, protocol, configuration["protocols"], "protocol")
         places.append((where, change))
     for where, settings in places:
-        _check_settings(configuration, where, name, settings)
-
-
-def _check_settings(configuration, where, method, settings):
-    """Hyper-parameters of a method, and their changes `by_bits`."""
-    parameters = _settable(configuration, method)
-    beside = BESIDE if where[0] == "tuned" else ("by_bits",)
-    for place, values in [(where, settings), *_by_bits(configuration, where, settings)]:
-        for parameter, value in values.items():
-            if place == where and parameter in beside:
-                continue
-            if parameter not in parameters:
-                hint = did_you_mean(parameter, parameters)
-                configuration.fail((*place, parameter), f"{method} has no such hyper-parameter{hint}")
-            if not fits(value, parameters[parameter]):
-                hint = " (YAML reads 5e-4 as text: write 5.0e-4)" if isinstance(value, str) else ""
-                message = f"must be {parameters[parameter]}, not {shorten(repr(value))}{hint}"
-                configuration.fail((*place, parameter), message)
+        hyperparameter_checks.check_settings(configuration, where, name, settings)
 
 
 def _check_class(configuration, name, stem):
@@ -218,86 +192,7 @@ def _check_class(configuration, name, stem):
         known = configuration["methods"][stem]["class"]
         message = f"{stem} is itself a variant: name its class, {known}, and repeat its settings"
         configuration.fail(where, message)
-    _check_known(configuration, where, stem, files, "method")
-
-
-def _settable(configuration, method):
-    """Hyper-parameter -> annotation, for those that config/methods.yaml and tunings may set."""
-    parameters = configuration.metadata(method).parameters
-    return {name: parameters[name] for name in parameters if name not in SET_ELSEWHERE}
-
-
-def _by_bits(configuration, where, settings):
-    """(keys, changes) of each code length of `by_bits`."""
-    found = {}
-    for bits, change in settings.get("by_bits", {}).items():
-        place = (*where, "by_bits", bits)
-        if not re.fullmatch("[1-9][0-9]{0,3}", str(bits)):
-            configuration.fail(place, "must be a number of bits")
-        if int(bits) in found:
-            configuration.fail(place, "is defined twice")
-        if "by_bits" in change:
-            configuration.fail((*place, "by_bits"), "belongs one level higher")
-        found[int(bits)] = place, change
-    return found.values()
-
-
-def _check_tuned(configuration, protocol, methods):
-    """What searches chose for a protocol."""
-    known = configuration["protocols"]
-    _check_known(configuration, ("tuned", protocol), protocol, known, "protocol")
-    for method, settings in methods.items():
-        where = ("tuned", protocol, method)
-        _check_known(configuration, where, method, configuration.methods_known(), "method")
-        if settings is None:
-            continue
-        if not configuration["methods"].get(method, {}).get("tuned", True):
-            configuration.fail(where, f"{method} has `tuned: false`, so nothing uses this")
-        for bits in settings["search"].get("tried", {}):
-            if not re.fullmatch("[1-9][0-9]{0,3}", str(bits)):
-                configuration.fail((*where, "search", "tried", bits), "must be a number of bits")
-        _check_settings(configuration, where, method, settings)
-
-
-_SIMPLE = {"int": (int,), "float": (int, float), "str": (str,)}
-
-
-def fits(value, annotation):
-    """Whether a value from YAML fits a field's annotation, which is text.
-
-    Understood are int, float, bool, str, None, list[…], tuple[…], Literal[…] and their unions; anything else
-    accepts every value.
-    """
-    try:
-        return _fits(value, ast.parse(annotation, mode="eval").body)
-    except SyntaxError:
-        return True
-
-
-def _fits(value, node):
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-        return _fits(value, node.left) or _fits(value, node.right)
-    if isinstance(node, ast.Constant) and node.value is None:
-        return value is None
-    if isinstance(node, ast.Name) and node.id == "bool":
-        return isinstance(value, bool)
-    if isinstance(node, ast.Name) and node.id in _SIMPLE:
-        # Python counts booleans among the integers.
-        return isinstance(value, _SIMPLE[node.id]) and not isinstance(value, bool)
-    if isinstance(node, ast.Name) and node.id in ("list", "tuple"):
-        return isinstance(value, list)
-    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
-        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        if node.value.id == "Literal" and all(isinstance(part, ast.Constant) for part in parts):
-            return any(type(value) is type(part.value) and value == part.value for part in parts)
-        if node.value.id in ("list", "tuple"):
-            if not isinstance(value, list):
-                return False
-            repeated = isinstance(parts[-1], ast.Constant) and parts[-1].value is Ellipsis
-            if node.value.id == "list" or repeated:
-                return all(_fits(one, parts[0]) for one in value)
-            return len(value) == len(parts) and all(map(_fits, value, parts))
-    return True
+    configuration.check_known(where, stem, files, "method")
 
 
 # -- published scores and claims ---------------------------------------------------------------------------
@@ -317,7 +212,7 @@ def _check_published(configuration, name, entry):
     for index, value in enumerate(entry["values"]):
         where = ("published", name, f"values[{index}]")
         protocols = configuration["protocols"]
-        _check_known(configuration, (*where, "protocol"), value["protocol"], protocols, "protocol")
+        configuration.check_known((*where, "protocol"), value["protocol"], protocols, "protocol")
         if value["method"] not in methods:
             hint = did_you_mean(value["method"], sorted(methods))
             remedy = "list a method that exists in the paper only under `methods`, with its title"
@@ -358,7 +253,7 @@ def _check_claims(configuration, name, entry):
                         configuration.fail((*where, *keys), f"{one} has no range: ties do not affect it")
                 else:
                     known = methods if what == "method" else configuration["protocols"]
-                    _check_known(configuration, (*where, *keys), one, known, what)
+                    configuration.check_known((*where, *keys), one, known, what)
 
 
 def _names_in(claim):
@@ -372,7 +267,7 @@ def _names_in(claim):
             yield (key, what), what, _listed(claim.get(key, {}).get(what, []))
 
 
-# -- tables and tuning -------------------------------------------------------------------------------------
+# -- tables ------------------------------------------------------------------------------------------------
 
 
 def _check_table(configuration, name, table):
@@ -381,13 +276,13 @@ def _check_table(configuration, name, table):
         configuration.fail(where, "is the name of the page of several tables: choose another")
     for method in table["methods"]:
         known = configuration.methods_known()
-        _check_known(configuration, (*where, "methods"), method, known, "method")
+        configuration.check_known((*where, "methods"), method, known, "method")
     for method in table["reference_lines"]:
         listed = table["methods"]
-        _check_known(configuration, (*where, "reference_lines"), method, listed, "method of the table")
+        configuration.check_known((*where, "reference_lines"), method, listed, "method of the table")
     for folder in ("published", "claims"):
         for source in table[folder]:
-            _check_known(configuration, (*where, folder), source, configuration[folder], "source")
+            configuration.check_known((*where, folder), source, configuration[folder], "source")
     for index, block in enumerate(table["blocks"]):
         _check_block(configuration, (*where, f"blocks[{index}]"), table, block)
     add_bounds(configuration, table)
@@ -408,9 +303,9 @@ def _check_table(configuration, name, table):
 
 def _check_block(configuration, where, table, block):
     protocol = block["protocol"]
-    _check_known(configuration, (*where, "protocol"), protocol, configuration["protocols"], "protocol")
+    configuration.check_known((*where, "protocol"), protocol, configuration["protocols"], "protocol")
     for method in block.get("methods", ()):
-        _check_known(configuration, (*where, "methods"), method, table["methods"], "method of the table")
+        configuration.check_known((*where, "methods"), method, table["methods"], "method of the table")
     metric, value = _check_metric(configuration, (*where, "metric"), block["metric"])
     at = configuration["protocols"][protocol]["at"]
     ranking, _ = metrics.ranking_of(block["metric"])
@@ -428,31 +323,3 @@ def _check_block(configuration, where, table, block):
     if metric.name == "transfer_accuracy" and not configuration["protocols"][protocol]["transfer"]:
         message = f"{metric.name} is not scored: add `transfer: true` to protocol {protocol}"
         configuration.fail((*where, "metric"), message)
-
-
-def _check_tuning(configuration, name, tuning):
-    where = ("tuning", name)
-    protocols, known = configuration["protocols"], configuration.methods_known()
-    _check_known(configuration, (*where, "protocol"), tuning["protocol"], protocols, "protocol")
-    _check_metric(configuration, (*where, "metric"), tuning["metric"])
-    for method in tuning["methods"]:
-        _check_known(configuration, (*where, "methods"), method, known, "method")
-        if not configuration["methods"].get(method, {}).get("tuned", True):
-            message = f"{method} has `tuned: false`: nothing would use what is chosen"
-            configuration.fail((*where, "methods"), message)
-    for parameter, values in tuning.get("space", {}).items():
-        _check_space(configuration, (*where, "space", parameter), tuning["methods"], parameter, values)
-    if tuning["shares"]["fit"] + tuning["shares"]["query"] >= 1:
-        configuration.fail((*where, "shares"), "fit and query together must leave a database")
-
-
-def _check_space(configuration, where, methods, parameter, values):
-    of_method = {method: _settable(configuration, method) for method in methods}
-    having = {method: known[parameter] for method, known in of_method.items() if parameter in known}
-    if not having:
-        known = sorted({name for known in of_method.values() for name in known})
-        hint = did_you_mean(parameter, known)
-        configuration.fail(where, f"none of the methods has such a hyper-parameter{hint}")
-    for (method, annotation), value in itertools.product(having.items(), values):
-        if not fits(value, annotation):
-            configuration.fail(where, f"of {method} must be {annotation}, not {shorten(repr(value))}")

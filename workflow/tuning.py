@@ -3,16 +3,14 @@
 Random search by successive halving, the same number of trials for every method: each trial is fitted on a
 part of the training set and scored with validation queries against a validation database, both held out from
 it; the best quarter of the trials continues with more partitions and seeds, until the last rung. The first
-trial is the settings as they are, so that a search does not end below them on the validation parts.
+trial is the settings as they are, so that a search does not end below them on the validation parts. A best
+trial at an end of an axis is then followed beyond it, by a bounded number of further trials.
 """
 
 import json
-import math
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -22,39 +20,13 @@ from tiebench.hamming import AffinityBlocks
 from tiebench.messages import one_line
 from tiebench.scoring import score_codes
 from workflow.protocol_data import Rows
+from workflow.search_spaces import Trial, beyond
 
 KEEP = 4  # one in four trials survives a rung
 
 
 class TooLong(Exception):
     """A fit has used more processor seconds than a trial may."""
-
-
-def draw_trials(spaces, parameters, trials, seed):
-    """Distinct settings, drawn at random: a list of dicts, the first of them empty (nothing changed).
-
-    spaces: list of spaces, each hyper-parameter -> list of values; trials take them in turn. Hyper-parameters
-    that the method does not have are ignored. All methods draw from the same stream, so that methods with
-    the same spaces get the same trials. Fewer than `trials` where the spaces hold fewer.
-    """
-    spaces = [{name: space[name] for name in sorted(space) if name in parameters} for space in spaces]
-    drawn = [_settings(space, trials, (seed, place)) for place, space in enumerate(spaces)]
-    chosen = [{}]
-    for step in range(trials):
-        for settings in drawn:
-            if step < len(settings) and settings[step] not in chosen and len(chosen) < trials:
-                chosen.append(settings[step])
-    return chosen
-
-
-def _settings(space, number, key):
-    """Up to `number` distinct settings of one space, in random order."""
-    shape = tuple(len(values) for values in space.values())
-    places = np.random.default_rng(key).permutation(math.prod(shape))[:number]
-    return [
-        {name: values[place] for (name, values), place in zip(space.items(), np.unravel_index(index, shape))}
-        for index in places
-    ]
 
 
 def partition(items, shares, seed, labels=None):
@@ -121,51 +93,61 @@ def _stop_after(seconds):
     return log
 
 
-@dataclass
-class Trial:
-    """Settings that were tried.
-
-    evaluations: one per partition, as `Evaluated` returns them; the last one may have no score, and is then
-    the last that was made. rung: number of rungs that the trial took part in.
-    """
-
-    settings: dict[str, Any]
-    evaluations: list[dict[str, Any]] = field(default_factory=list)
-    rung: int = 0
-
-    def evaluate(self, evaluate, repeats):
-        """Score the trial on its first partitions, up to `repeats`, until one has no score."""
-        while len(self.evaluations) < repeats and self.mean is not None:
-            self.evaluations.append(evaluate(self.settings, len(self.evaluations)))
-
-    @property
-    def mean(self):
-        """Mean score; None if the trial was refused or too long, NaN before its first evaluation."""
-        scores = [one["score"] for one in self.evaluations]
-        return None if None in scores else float(np.mean(scores)) if scores else math.nan
-
-
-def search(settings, evaluate, report, rungs, higher_is_better=True):
-    """Successive halving: (index of the best trial, a `Trial` per settings).
+def search(trials, evaluate, report, rungs, higher_is_better=True):
+    """Successive halving: the index of the best of some `Trial`, which keep what they scored.
 
     evaluate(settings, repeat) -> {"score": number or None, …}; rungs: partitions of the training set on which
-    a trial has been scored, rung by rung; higher_is_better: the metric's direction. Trials that survive a
-    rung keep their scores. A trial without a score is below all others.
+    a trial has been scored, rung by rung; higher_is_better: the metric's direction. A trial without a score
+    is below all others.
     """
-    trials = [Trial(one) for one in settings]
     alive = list(range(len(trials)))
     for rung, repeats in enumerate(rungs, start=1):
         for place, index in enumerate(alive, start=1):
             trials[index].evaluate(evaluate, repeats)
             trials[index].rung = rung
             report({"rung": rung, "trial": f"{place}/{len(alive)}", "score": trials[index].mean})
-        alive.sort(key=lambda index: (-worth(trials[index], higher_is_better), index))
+        alive.sort(key=lambda index: (-_worth(trials[index], higher_is_better), index))
         if rung < len(rungs):
             alive = alive[: max(1, len(alive) // KEEP)]
-    return alive[0], trials
+    return alive[0]
 
 
-def worth(trial, higher_is_better):
+def widen(trials, best, spaces, values, most, evaluate, report, rungs, higher_is_better=True):
+    """Continue the axes at whose ends the best trial lies, and return the index of the best one then.
+
+    Each of at most `most` further trials, which are added to `trials`, is the best one with the next number
+    beyond an end of one ordered axis of its space, scored on as many partitions as a finalist. Where several
+    axes end, they take turns. It ends once the best trial is inside all axes. values: the hyper-parameters
+    as they are, of which `settings` are changes.
+
+    A method states its limits by `Refusal` or another ValueError: what it does not take is a trial without a
+    score, and the end of its axis.
+    """
+
+    def within_limits(settings, repeat):
+        return evaluate(settings, repeat, limits=True)
+
+    reached = {}
+    while most and trials[best].mean is not None:
+        space, settings = spaces[trials[best].space], values | trials[best].settings
+        ends = {name: beyond(space[name], settings[name], reached.get(name, ())) for name in space}
+        open_ends = [name for name, value in ends.items() if value is not None]
+        if not open_ends:
+            break
+        name = min(open_ends, key=lambda name: (len(reached.get(name, ())), name))
+        changed = trials[best].settings | {name: ends[name]}
+        trial = Trial(changed, trials[best].space, f"beyond {name}", rung=len(rungs))
+        trial.evaluate(within_limits, rungs[-1])
+        trials.append(trial)
+        reached.setdefault(name, []).append(ends[name])
+        report({"trial": trial.origin, "value": ends[name], "score": trial.mean})
+        if _worth(trial, higher_is_better) > _worth(trials[best], higher_is_better):
+            best = len(trials) - 1
+        most -= 1
+    return best
+
+
+def _worth(trial, higher_is_better):
     """The mean score of a trial as a number of which more is better; -inf without a score."""
     return -np.inf if trial.mean is None else trial.mean if higher_is_better else -trial.mean
 
@@ -174,7 +156,7 @@ class Evaluated:
     """evaluate(trial, repeat) -> the evaluation, kept in a file that an interrupted search continues from.
 
     evaluate: a function that returns a score, or raises `Refusal` or `TooLong`. path: a .jsonl file, whose
-    name identifies what decides the scores.
+    name identifies what decides the scores. limits: whether any other ValueError is a refusal, too.
 
     An evaluation has `score` (None without one), `seconds` of processor time, `status` ("scored", "refused"
     or "too long") and `reason`, why there is no score.
@@ -188,21 +170,23 @@ class Evaluated:
                 record = json.loads(line)
                 self.known[record.pop("trial")] = record
 
-    def __call__(self, trial, repeat):
-        key = json.dumps([trial, repeat], sort_keys=True)
+    def __call__(self, settings, repeat, limits=False):
+        key = json.dumps([settings, repeat], sort_keys=True)
         if key not in self.known:
-            self.known[key] = self._evaluation(trial, repeat)
+            self.known[key] = self._evaluation(settings, repeat, limits)
             lines = [json.dumps({"trial": key} | known) + "\n" for key, known in self.known.items()]
             write_text(self.path, "".join(lines))
         return self.known[key]
 
-    def _evaluation(self, trial, repeat):
+    def _evaluation(self, settings, repeat, limits):
         begun, score, status, reason = time.process_time(), None, "scored", None
         try:
-            score = float(self.evaluate(trial, repeat))
-        except Refusal as error:
-            status, reason = "refused", one_line(error)
+            score = float(self.evaluate(settings, repeat))
         except TooLong as error:
             status, reason = "too long", one_line(error)
+        except ValueError as error:
+            if not (limits or isinstance(error, Refusal)):
+                raise
+            status, reason = "refused", one_line(error)
         seconds = round(time.process_time() - begun, 2)
         return {"score": score, "seconds": seconds, "status": status, "reason": reason}

@@ -1,7 +1,7 @@
 """What searches found, as text: the choices for a configuration, and every trial.
 
 A search is what `tune_method` writes: protocol, method, bits, `search` (its rule), `unchanged` (the values
-that its trials may change, as the settings have them), `trials` (`workflow.tuning.Trial` as dicts) and
+that its trials may change, as the settings have them), `trials` (`workflow.search_spaces.Trial` as dicts) and
 `chosen`, the index of the best one.
 """
 
@@ -11,20 +11,13 @@ import json
 
 import yaml
 
-RULE = (
-    "name",
-    "trials",
-    "rungs",
-    "seconds",
-    "metric",
-    "shares",
-    "seed",
-)  # what of a search its choices repeat
+RULE = ("trials", "widen", "rungs", "seconds", "metric", "shares", "seed")  # keys of a tuning
 COLUMNS = (
     "protocol",
     "method",
     "bits",
     "trial",
+    "origin",
     "partition",
     "settings",
     "score",
@@ -59,7 +52,7 @@ def choices(name, searches):
     for search in searches:
         of_method = tuned.setdefault(search["protocol"], {}).setdefault(search["method"], _Flow())
         if "search" not in of_method:
-            rule = {key: search["search"].get(key) for key in RULE}
+            rule = {key: search["search"].get(key) for key in ("name", *RULE)}
             rule = {key: value for key, value in rule.items() if value is not None}
             of_method["search"] = _Flow(rule, tried=_Flow())
         of_method["search"]["tried"][search["bits"]] = len(search["trials"])
@@ -86,7 +79,8 @@ def trials(searches):
         for index, trial in enumerate(search["trials"]):
             for partition, evaluation in enumerate(trial["evaluations"]):
                 row = {key: search[key] for key in ("protocol", "method", "bits")} | evaluation
-                row |= {"trial": index, "partition": partition, "rung": trial["rung"]}
+                row |= {"trial": index, "partition": partition}
+                row |= {key: trial[key] for key in ("origin", "rung")}
                 row["settings"] = json.dumps(search["unchanged"] | trial["settings"], sort_keys=True)
                 writer.writerow(row | {"chosen": index == search["chosen"]})
     return text.getvalue()

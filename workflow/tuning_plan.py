@@ -6,15 +6,7 @@ are those that another one searches among.
 
 from workflow.errors import ConfigurationError
 from workflow.plan import Cell
-
-BUDGET = (
-    "metric",
-    "trials",
-    "rungs",
-    "seconds",
-    "seed",
-    "shares",
-)  # keys of a tuning that its choices repeat
+from workflow.tuning_files import RULE
 
 
 class TuningPlan:
@@ -44,7 +36,7 @@ class TuningPlan:
         given = self.plan.hyperparameters(Cell(protocol, method, int(bits)), tuned=False)
         return self.plan.learning(protocol, method) | {
             "spaces": [entry["space"]] if "space" in entry else own,
-            "search": {key: entry[key] for key in BUDGET},
+            "search": {key: entry[key] for key in RULE},
             "hyperparameters": given,
         }
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import yaml
 
-from workflow import configuration_checks, run_groups
+from workflow import hyperparameter_checks, run_groups
 from workflow.code_dependencies import code_files
 from workflow.configuration import load
 from workflow.errors import ConfigurationError
@@ -732,8 +732,8 @@ def test_published_scores_of_a_method_that_the_suite_has_not_need_its_title():
     ],
 )
 def test_a_value_fits_the_annotation_of_its_field(annotation, accepted, refused):
-    assert all(configuration_checks.fits(value, annotation) for value in accepted)
-    assert not any(configuration_checks.fits(value, annotation) for value in refused)
+    assert all(hyperparameter_checks.fits(value, annotation) for value in accepted)
+    assert not any(hyperparameter_checks.fits(value, annotation) for value in refused)
 
 
 VARIANTS = {

@@ -124,7 +124,7 @@ def of_search(method, bits, trials, chosen=0, protocol="tiny", **given):
     for settings, scores in trials:
         scored = [{"score": one, "seconds": 1.5, "status": "scored", "reason": None} for one in scores or ()]
         lost = [{"score": None, "seconds": 0.5, "status": "refused", "reason": "too, few"}]
-        made.append({"settings": settings, "evaluations": scored or lost, "rung": 1})
+        made.append({"settings": settings, "origin": "drawn", "evaluations": scored or lost, "rung": 1})
     search = {
         "name": "mine",
         "trials": 2,

@@ -10,9 +10,8 @@ from datasets import affinity
 from methods._catalogue import load_class
 from methods.base import Refusal
 from workflow.protocol_data import ProtocolData
-from workflow.tuning import KEEP, Evaluated, TooLong, draw_trials, partition, search, validation_score
-
-SPACE = {"learning_rate": [0.1, 0.2, 0.4], "bins": [4, 8], "iterations": [5, 10], "unknown_to_all": [1]}
+from workflow.search_spaces import Trial
+from workflow.tuning import KEEP, Evaluated, TooLong, partition, search, validation_score, widen
 
 
 def scored(score):
@@ -27,33 +26,6 @@ def test_partitions_are_disjoint_and_cover_the_training_set():
     assert not np.array_equal(parts[0], partition(100, {"fit": 0.6, "query": 0.1}, 4)[0])
 
 
-def test_methods_with_the_same_parameters_get_the_same_distinct_trials():
-    deep = draw_trials([SPACE], {"learning_rate", "bins", "tanh_scale"}, 5, 0)
-    assert deep == draw_trials([SPACE], {"bins", "learning_rate"}, 5, 0)
-    assert len({tuple(sorted(trial.items())) for trial in deep}) == 5
-    assert deep[0] == {}  # the settings as they are
-    assert all(set(trial) == {"learning_rate", "bins"} for trial in deep[1:])
-    assert len(draw_trials([SPACE], {"iterations"}, 64, 0)) == 3  # no more than there are
-    assert draw_trials([SPACE], {"tanh_scale"}, 64, 0) == [{}]
-
-
-def test_all_settings_of_a_space_are_drawn_once():
-    drawn = draw_trials([SPACE], {"learning_rate", "bins"}, 64, 7)[1:]
-    expected = [{"bins": b, "learning_rate": r} for b in (4, 8) for r in (0.1, 0.2, 0.4)]
-    assert sorted(drawn, key=str) == sorted(expected, key=str)
-
-
-def test_trials_take_the_spaces_in_turn():
-    """Each optimiser has its own rates: no trial mixes them."""
-    spaces = [{"learning_rate": [1.0, 2.0, 3.0]}, {"optimiser": ["adam"], "learning_rate": [0.1, 0.2]}]
-    drawn = draw_trials(spaces, {"learning_rate", "optimiser"}, 5, 0)
-    assert [trial.get("optimiser") for trial in drawn[1:]] == [None, "adam", None, "adam"]
-    for trial in drawn[1:]:
-        assert (trial["learning_rate"] < 1) == ("optimiser" in trial)
-    everything = draw_trials(spaces, {"learning_rate", "optimiser"}, 64, 0)
-    assert len(everything) == 1 + 3 + 2
-
-
 def test_the_best_trial_wins_against_noise_that_repeats_average_out():
     rng = np.random.default_rng(0)
     rungs = (1, 3, 8)
@@ -63,7 +35,8 @@ def test_the_best_trial_wins_against_noise_that_repeats_average_out():
     def evaluate(trial, repeat):
         return trial["quality"] + noise[trials.index(trial), repeat]
 
-    best, made = search(trials, scored(evaluate), lambda record: None, rungs)
+    made = list(map(Trial, trials))
+    best = search(made, scored(evaluate), lambda record: None, rungs)
     survivors = [index for index, trial in enumerate(made) if len(trial.evaluations) == rungs[-1]]
     assert len(survivors) == 32 // KEEP // KEEP
     assert best == max(survivors, key=lambda index: made[index].mean)
@@ -75,9 +48,8 @@ def test_the_best_trial_wins_against_noise_that_repeats_average_out():
 
 
 def test_the_lowest_score_wins_of_a_metric_where_lower_is_better():
-    best, made = search(
-        [3.0, 1.0, 2.0], scored(lambda trial, repeat: trial), lambda record: None, (1, 2), False
-    )
+    made = list(map(Trial, (3.0, 1.0, 2.0)))
+    best = search(made, scored(lambda trial, repeat: trial), lambda record: None, (1, 2), False)
     assert best == 1 and [len(trial.evaluations) for trial in made] == [1, 2, 1]
 
 
@@ -87,11 +59,13 @@ def test_a_trial_without_a_score_loses_and_is_not_tried_again(higher_is_better):
         return {"score": trial[repeat]}
 
     trials = [[None], [0.9, None], [0.2, 0.1, 0.3, 0.2], [0.4, 0.5, 0.4, 0.5]]
-    best, made = search(trials, evaluate, lambda record: None, (3, 4), higher_is_better)
+    made = list(map(Trial, trials))
+    best = search(made, evaluate, lambda record: None, (3, 4), higher_is_better)
     assert best == (3 if higher_is_better else 2)
     assert [len(trial.evaluations) for trial in made[:2]] == [1, 2]
     assert [trial.mean for trial in made[:2]] == [None, None]
-    best, made = search(trials[:2], evaluate, lambda record: None, (1, 2), higher_is_better)
+    made = list(map(Trial, trials[:2]))
+    best = search(made, evaluate, lambda record: None, (1, 2), higher_is_better)
     assert best == 1 and made[best].mean is None  # the script ends with the reason
 
 
@@ -109,11 +83,12 @@ def test_an_interrupted_search_continues_with_the_scores_it_has(tmp_path):
     trials = [{"x": 1.0}, {"x": 2.0}, {"x": 3.0}]
     path = tmp_path / "deep" / "mark.jsonl"
     with pytest.raises(KeyboardInterrupt):
-        search(trials, Evaluated(path, evaluate), lambda record: None, (1, 3))
+        search(list(map(Trial, trials)), Evaluated(path, evaluate), lambda record: None, (1, 3))
     path.write_text(path.read_text() + '{"trial": "cut')  # as a full disk leaves it
     before, made[:] = list(made), []
     again = Evaluated(path, evaluate)
-    best, found = search(trials, again, lambda record: None, (1, 3))
+    found = list(map(Trial, trials))
+    best = search(found, again, lambda record: None, (1, 3))
     assert not set(made) & set(before) and len(made) + len(before) == 5
     scores = [[one["score"] for one in trial.evaluations] for trial in found]
     assert best == 2 and scores == [[1.0], [None], [3.0, 1.5, 1.0]]
@@ -128,6 +103,96 @@ def test_why_a_trial_has_no_score_is_recorded(tmp_path):
 
     found = Evaluated(tmp_path / "x.jsonl", evaluate)({}, 0)
     assert (found["score"], found["status"]) == (None, "too long") and "5 seconds" in found["reason"]
+
+
+# -- beyond the ends of axes -------------------------------------------------------------------------------
+
+AXES = {"rate": [0.1, 0.3, 1.0, 3.0], "depth": [2, 4, 6], "kind": ["a", "b"]}
+
+
+def widened(score, settings, most, space=AXES, values=None, higher_is_better=True):
+    """(best settings, settings of the further trials, how often each was scored) of a search that `settings`
+    has won, whose score is score(**settings)."""
+    trials = [Trial({"rate": 0.3, "depth": 4, "kind": "a"}), Trial(settings)]
+    asked = Counter()
+
+    def evaluate(chosen, repeat, limits=False):
+        asked[str(chosen)] += 1
+        assert limits == (len(trials[1].evaluations) == 2)
+        return {"score": score(**(values or {}) | chosen)}
+
+    for trial in trials:
+        trial.evaluate(evaluate, 2)
+    best = widen(
+        trials, 1, [space], values or {}, most, evaluate, lambda record: None, [1, 2], higher_is_better
+    )
+    return trials[best].settings, [trial.settings for trial in trials[2:]], asked
+
+
+def test_a_best_trial_at_an_end_is_followed_beyond_it_until_it_is_inside():
+    won = {"rate": 3.0, "depth": 4, "kind": "b"}
+
+    def score(rate, depth, kind):
+        return -abs(np.log(rate / 27))  # the best one of 3, 9, 27, 81
+
+    best, further, asked = widened(score, won, 9)
+    assert [settings["rate"] for settings in further] == [9.0, 27.0, 81.0]
+    assert best == won | {"rate": 27.0} and set(asked.values()) == {2}
+    best, further, _ = widened(lambda **settings: -score(**settings), won, 9, higher_is_better=False)
+    assert best == won | {"rate": 27.0} and len(further) == 3
+    best, further, _ = widened(score, won, 1)
+    assert best == won | {"rate": 9.0} and len(further) == 1
+    assert widened(score, won, 0)[1] == []
+    assert widened(score, won | {"rate": 1.0}, 9)[1] == []  # inside
+
+
+def test_axes_take_turns_and_end_where_nothing_is_gained():
+    won = {"rate": 3.0, "depth": 6, "kind": "b"}
+    best, further, _ = widened(lambda rate, depth, kind: rate, won, 5)
+    assert [(one["rate"], one["depth"]) for one in further] == [
+        (3.0, 8),
+        (9.0, 6),
+        (27.0, 6),
+        (81.0, 6),
+        (243.0, 6),
+    ]
+    assert best["rate"] == 243.0 and best["depth"] == 6
+    best, further, _ = widened(lambda rate, depth, kind: rate + depth, won, 4)
+    assert [(one["rate"], one["depth"]) for one in further] == [(3.0, 8), (9.0, 8), (9.0, 10), (27.0, 10)]
+
+
+def test_what_a_method_refuses_is_the_end_of_its_axis():
+    def score(rate, depth, kind):
+        return None if rate > 10 else rate
+
+    best, further, asked = widened(score, {"rate": 3.0, "depth": 4, "kind": "a"}, 9)
+    assert best["rate"] == 9.0 and [one["rate"] for one in further] == [9.0, 27.0]
+    assert asked[str(further[1])] == 1
+
+
+def test_the_settings_as_they_are_are_followed_from_their_own_values():
+    """They may lie beyond the axis, and name less than the space does."""
+    values = {"rate": 5.0, "depth": 4, "kind": "c"}
+    best, further, _ = widened(lambda rate, depth, kind: -abs(np.log(rate / 45)), {}, 9, values=values)
+    assert further == [{"rate": 15.0}, {"rate": 45.0}, {"rate": 135.0}] and best == {"rate": 45.0}
+
+
+def test_a_search_without_any_score_is_not_continued():
+    assert widened(lambda **settings: None, {"rate": 3.0, "depth": 6, "kind": "b"}, 9)[1] == []
+
+
+def test_only_beyond_an_axis_any_error_of_a_value_is_a_limit(tmp_path):
+    def evaluate(settings, repeat):
+        raise ValueError("momentum must be below 1")
+
+    evaluated = Evaluated(tmp_path / "x.jsonl", evaluate)
+    with pytest.raises(ValueError, match="below 1"):
+        evaluated({"momentum": 1.8}, 0)
+    found = evaluated({"momentum": 1.8}, 0, limits=True)
+    assert (found["score"], found["status"], found["reason"]) == (None, "refused", "momentum must be below 1")
+
+
+# -- one trial ---------------------------------------------------------------------------------------------
 
 
 class _Guarded:

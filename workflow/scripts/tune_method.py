@@ -12,7 +12,8 @@ def work(options):
     from tiebench.metrics import resolve
     from workflow.checkpoints import checkpoint_path, decided_by
     from workflow.protocol_data import ProtocolData
-    from workflow.tuning import Evaluated, draw_trials, search, validation_score
+    from workflow.search_spaces import draw_trials, restricted
+    from workflow.tuning import Evaluated, search, validation_score, widen
 
     rule, given = settings["search"], settings["hyperparameters"]
     method_class = load_class(settings["class"])
@@ -23,7 +24,8 @@ def work(options):
     weights = options.weights[0] if options.weights else None
     protocol = ProtocolData(options.protocol_folder, options.dataset, settings, options.items, weights)
     whole = method_class(bits=options.bits, **given).hyperparameters()
-    trials = draw_trials(settings["spaces"], whole, rule["trials"], rule["seed"])
+    spaces = restricted(settings["spaces"], whole)
+    trials = draw_trials(spaces, whole, rule["trials"], rule["seed"])
     title = f"{options.name}/{options.protocol}/{options.method}/{options.bits} bits"
 
     def score(trial, repeat):
@@ -36,17 +38,19 @@ def work(options):
     place = f"tuning/{options.name}/{options.protocol}/{options.method}/{options.bits}"
     evaluate = Evaluated(checkpoint_path(place, decisive, "jsonl"), score)
     higher_is_better = resolve(rule["metric"])[0].higher_is_better
-    best, made = search(trials, evaluate, _job.Progress(title), rule["rungs"], higher_is_better)
-    if made[best].mean is None:
-        reason = made[best].evaluations[-1]["reason"]
-        raise ValueError(f"{title}: none of {len(made)} trials has a score; the first: {reason}")
-    free = sorted(set(whole) & set().union(*settings["spaces"]))
+    report, rungs = _job.Progress(title), rule["rungs"]
+    best = search(trials, evaluate, report, rungs, higher_is_better)
+    best = widen(trials, best, spaces, whole, rule["widen"], evaluate, report, rungs, higher_is_better)
+    if trials[best].mean is None:
+        reason = trials[best].evaluations[-1]["reason"]
+        raise ValueError(f"{title}: none of {len(trials)} trials has a score; the first: {reason}")
     found = {"protocol": options.protocol, "method": options.method, "bits": options.bits}
-    found |= {"search": {"name": options.name} | rule, "unchanged": {name: whole[name] for name in free}}
-    write_json(options.output, found | {"trials": [asdict(trial) for trial in made], "chosen": best})
+    found |= {"search": {"name": options.name} | rule}
+    found |= {"unchanged": {name: whole[name] for name in sorted(set().union(*spaces))}}
+    write_json(options.output, found | {"trials": [asdict(trial) for trial in trials], "chosen": best})
     evaluate.path.unlink(missing_ok=True)
     _job.log.info(
-        "%s: %.4f with %s", title, made[best].mean, made[best].settings or "the settings as they are"
+        "%s: %.4f with %s", title, trials[best].mean, trials[best].settings or "the settings as they are"
     )
 
 
