@@ -86,6 +86,8 @@ def test_metadata_are_read_from_the_source(write):
     assert (metadata.colour, metadata.marker) == ("#12aBef", "P")
     assert metadata.sees == "database labels"
     assert metadata.space == {"strength": [0.1, 1.0], "seed": [1, 2]}
+    continuous = catalogue(write(good=FULL.replace("[0.1, 1.0]", '{"log_uniform": [0.1, 1]}')))["good"]
+    assert continuous.space == {"strength": {"log_uniform": [0.1, 1]}, "seed": [1, 2]}
 
 
 def test_metadata_that_a_class_does_not_give_are_those_of_the_base_class(write):
@@ -163,6 +165,12 @@ BAD = {
         "trainers names an unknown hyper-parameter 'sed'",
     ),
     "no trainers": (FULL.replace("    supervision", "    trainers = []\n    supervision"), "list of spaces"),
+    "continuous axis of another kind": (
+        FULL.replace("[0.1, 1.0]", '{"uniform": [0.1, 1.0]}'),
+        'strength must be {"log_uniform": [low, high]}, 0 < low < high',
+    ),
+    "continuous axis from 0": (FULL.replace("[0.1, 1.0]", '{"log_uniform": [0, 1.0]}'), "0 < low < high"),
+    "continuous axis upside down": (FULL.replace("[0.1, 1.0]", '{"log_uniform": [2, 1]}'), "0 < low < high"),
     "empty list in space": (FULL.replace("[0.1, 1.0]", "[]"), "strength must be a list of values, not []"),
     "not Python": (GOOD.replace("class Good", "clas Good"), "line 9"),
 }

@@ -45,6 +45,12 @@ def of_published(methods=None, **changes):
     return {"published": {"mine": {"source": "mine", "values": [value], **methods}}}
 
 
+def space_of(axis, name="learning_rate"):
+    """A tuning with one axis."""
+    entry = {"protocol": "digits", "methods": ["talr_ap"], "bits": [8], "space": {name: axis}}
+    return {"tuning": {"mine": entry}}
+
+
 def of_claim(**changes):
     """A file of claims with one claim."""
     claim = {"id": "a", "claim": "b", "of": "c", "stated_for": ["digits"], "kind": "best", "method": "lsh"}
@@ -300,6 +306,26 @@ MISTAKES = {
     "tie range of a metric that has none": (
         of_claim(kind="tie_ranges_shrink", where={"metric": "precision_radius_2"}),
         ["claims.mine.claims[0].where.metric", "has no range"],
+    ),
+    "continuous axis of another kind": (
+        space_of({"uniform": [0.1, 1.0]}),
+        ["tuning.mine.space.learning_rate", "'log_uniform' is missing"],
+    ),
+    "continuous axis from 0": (
+        space_of({"log_uniform": [0, 1.0]}),
+        ["tuning.mine.space.learning_rate.log_uniform[0]", "minimum of 0"],
+    ),
+    "continuous axis upside down": (
+        space_of({"log_uniform": [1.0, 0.1]}),
+        ["tuning.mine.space.learning_rate.log_uniform", "a lower and a higher number"],
+    ),
+    "continuous axis of a number that must be whole": (
+        space_of({"log_uniform": [0.5, 8]}, "epochs"),
+        ["tuning.mine.space.epochs", "talr_ap must be int, not 0.5"],
+    ),
+    "fewer further trials than none": (
+        {"tuning": {"mine": {"protocol": "digits", "methods": ["itq"], "bits": [8], "widen": -1}}},
+        ["tuning.mine.widen", "minimum of 0"],
     ),
     "choice for an unknown protocol": (
         {"tuned": {"digit": {"itq": {"search": {"trials": 2}}}}},
