@@ -174,7 +174,8 @@ def _table(options: argparse.Namespace) -> None:
 
 
 def _figure(options: argparse.Namespace) -> None:
-    from reporting import drawing, figures, published
+    from reporting import figures, published
+    from tiebench import figure_style
     from tiebench.messages import did_you_mean
 
     figures.describe(options.kind)  # an unknown kind, before anything is read
@@ -192,7 +193,7 @@ def _figure(options: argparse.Namespace) -> None:
         given["title"] = False
     drawn = published.figure(found, options.kind, Path(options.results, "runs"), **given)
     target.parent.mkdir(parents=True, exist_ok=True)
-    drawing.save(drawn, target)
+    figure_style.save(drawn, target)
     print(target)
 
 

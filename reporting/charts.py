@@ -9,10 +9,11 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from reporting.drawing import CONTRAST, SURFACE, contrast, method_style, method_styles
+from reporting.drawing import CONTRAST, contrast, method_style, method_styles
 from reporting.frames import by_cell, score_of
 from reporting.layout import groups
 from reporting.titles import method_title
+from tiebench.figure_style import SURFACE
 from tiebench.metrics import label
 
 MAX_POINTS = 60

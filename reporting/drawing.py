@@ -3,20 +3,16 @@
 import colorsys
 import functools
 import hashlib
-import io
 import itertools
 import math
 import re
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import matplotlib
 import matplotlib.style
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import Collection
 from matplotlib.figure import Figure
@@ -24,14 +20,24 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.text import Annotation, Text
-from matplotlib.textpath import TextPath
-from matplotlib.ticker import MaxNLocator
 from scipy.optimize import isotonic_regression
 
 from reporting.layout import family, groups, panels
 from reporting.titles import method_title
-from tiebench.files import replaced
-from tiebench.metrics import label
+from tiebench.figure_style import (
+    COLUMN,
+    MARGIN,
+    MUTED,
+    STYLE,
+    SURFACE,
+    TEXT_SIZE,
+    TICK_SIZE,
+    styled,
+    text_width,
+    tick_text,
+    ticks_between,
+    wrapped,
+)
 
 # Markers that are distinguishable when small, in the order in which methods without one get them.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">", "p", "h")
@@ -81,31 +87,12 @@ PALETTE = (
 APART, WELL_APART = 0.075, 0.16
 # What WCAG 2.2, 1.4.11, asks of graphics.
 CONTRAST = 3.0
-STYLE = {
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial", "sans-serif"],
-    "font.size": 8.0,
-    "axes.linewidth": 0.6,
-    "text.parse_math": False,
-    "pdf.fonttype": 42,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "tiebench",
-}
-INK = "#000000"
-MUTED = "#767676"
-GRID = "#D0D0D0"
-SURFACE = "#FFFFFF"
-# Widths of a figure in inches: a column, or a page of a paper.
-COLUMN, PAGE = 3.3, 7.0
-MARGIN = 0.08
 # Space in inches for the label of a y axis.
 LABEL = 0.30
 MAX_COLUMNS = 4
 # Length in inches of a line in a legend, and how wide lines are.
 HANDLE = 0.27
 LINE = {"linewidth": 1.1}
-# Sizes of text in points.
-TITLE_SIZE, HEADING_SIZE, TEXT_SIZE, TICK_SIZE = 10.0, 9.0, 8.0, 7.0
 # Marks the text of a figure without anything else.
 NOTHING = "nothing-to-draw"
 # Behind text, so that no grid line crosses it.
@@ -295,48 +282,7 @@ def shades(count: int) -> list[str]:
     return [matplotlib.colors.to_hex(viridis(step)).upper() for step in steps]
 
 
-def styled() -> AbstractContextManager:
-    """The style of all figures, whatever the settings of matplotlib are: for use with `with`."""
-    return matplotlib.style.context(["default", STYLE])
-
-
 # -- text -----------------------------------------------------------------------------------------
-
-
-@functools.lru_cache(maxsize=10_000)
-def text_width(text: str, size: float, weight: str = "normal") -> float:
-    """Width of text in inches, from the outlines of the font that matplotlib brings along."""
-    font = FontProperties(family="DejaVu Sans", size=size, weight=weight)
-    return TextPath((0, 0), text, prop=font).get_extents().width / 72 if text.strip() else 0.0
-
-
-def shortened(text: str, width: float, size: float, weight: str = "normal") -> str:
-    """Text that is at most `width` inches wide, cut with "…" where it has to be."""
-    if text_width(text, size, weight) <= width:
-        return text
-    kept = text
-    while kept and text_width(kept.rstrip() + "…", size, weight) > width:
-        kept = kept[:-1]
-    return kept.rstrip() + "…"
-
-
-def wrapped(text: str, width: float, size: float, weight: str = "normal") -> list[str]:
-    """Text as lines of whole words, each at most `width` inches wide; a longer word is cut with "…"."""
-    lines: list[str] = []
-    for word in text.split():
-        if lines and text_width(f"{lines[-1]} {word}", size, weight) <= width:
-            lines[-1] += f" {word}"
-        else:
-            lines.append(shortened(word, width, size, weight))
-    return lines
-
-
-def metric_text(metric: str) -> dict:
-    """Name of a metric as arguments of a text, AP_T and NDCG_T with a subscript."""
-    text, subscript = label(metric)
-    if not subscript:
-        return {"text": text}
-    return {"text": rf"$\mathregular{{{text}_{{{subscript}}}}}$", "parse_math": True}
 
 
 # -- what is drawn of a table ---------------------------------------------------------------------
@@ -406,14 +352,6 @@ def method_legend(table: Mapping, methods: Iterable[str]) -> list[tuple[str, lis
     return result
 
 
-def ticks_between(low: float, high: float, most: int = 4, whole: bool = False) -> list[float]:
-    """Round numbers from `low` to `high`, about `most` of them; `whole` ones where that is asked for."""
-    locator = MaxNLocator(nbins=most, steps=[1, 2, 5, 10] if whole else [1, 2, 2.5, 5, 10], integer=whole)
-    found = locator.tick_values(low, high)
-    slack = 1e-9 * (high - low)
-    return [float(tick) for tick in found if low - slack <= tick <= high + slack]
-
-
 def log_ticks(low: float, high: float, most: int = 6) -> list[float]:
     """Ticks of a logarithmic axis: powers of ten, fewer where they are many, 1-2-5 where they are few."""
     first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
@@ -421,15 +359,6 @@ def log_ticks(low: float, high: float, most: int = 6) -> list[float]:
         return [10.0**power for power in range(first, last + 1, 1 + (last - first) // most)]
     fine = [step * 10.0**power for power in range(first - 1, last + 1) for step in (1, 2, 5)]
     return [tick for tick in fine if low <= tick * (1 + 1e-9) and tick <= high * (1 + 1e-9)]
-
-
-def tick_text(value: float) -> str:
-    """A tick in few characters: 0.5, 20, 10k, 2M."""
-    value = float(f"{value:.9g}")
-    for unit, name in ((1e6, "M"), (1e3, "k")):
-        if abs(value) >= unit and value % (unit / 10) == 0:
-            return f"{value / unit:g}{name}".replace("-", "−")
-    return f"{value:g}".replace("-", "−")
 
 
 def room_for(ticks: Iterable[float]) -> float:
@@ -453,19 +382,6 @@ def score_axis(
         low, high = min(low, bottom), max(high, bottom + least)
     margin = 0.06 * (high - low)
     return (low - margin, high + margin), ticks_between(low - margin, high + margin, 6)
-
-
-def style_axes(axes: Axes, x_ticks: Sequence[float], y_ticks: Sequence[float]) -> None:
-    """Ticks with their numbers, a light grid and two spines."""
-    axes.set_facecolor("none")
-    for axis, ticks in ((axes.xaxis, x_ticks), (axes.yaxis, y_ticks)):
-        axis.set_ticks([], minor=True)
-        axis.set_ticks(list(ticks), [tick_text(tick) for tick in ticks])
-    axes.tick_params(length=2.5, width=0.6, pad=2, colors=INK, labelsize=TICK_SIZE)
-    axes.grid(color=GRID, linewidth=0.5)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["bottom", "left"]].set_color(INK)
 
 
 def spread_out(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
@@ -572,42 +488,3 @@ def message(text: str, width: float = COLUMN) -> Figure:
 
 
 # -- files ----------------------------------------------------------------------------------------
-
-
-def render(figure: Figure, kind: str, source: str | None = None) -> bytes:
-    """A figure as the bytes of a "pdf", "svg" or "png" (200 dots per inch), without dates or versions.
-
-    source: what the figure was drawn from, for the metadata of a PNG file. Raises ValueError for any other
-    kind.
-    """
-    metadata = {
-        "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
-        "svg": {"Date": None, "Creator": None},
-        "png": {"Software": None} | ({} if source is None else {"Source": source}),
-    }
-    if kind not in metadata:
-        raise ValueError(f"a figure can be written as .pdf, .svg or .png, not .{kind}")
-    buffer = io.BytesIO()
-    with styled():
-        figure.savefig(buffer, format=kind, dpi=200 if kind == "png" else 72, metadata=metadata[kind])
-    return _rounded(buffer.getvalue()) if kind == "svg" else buffer.getvalue()
-
-
-def _rounded(content: bytes) -> bytes:
-    """An SVG with its coordinates to a hundredth of a point: a third less of it, and nothing to be seen."""
-
-    def shorter(found):
-        return re.sub(r"-?\d+\.\d{3,}", lambda digits: f"{float(digits[0]):.2f}", found[0])
-
-    return re.sub(r'(?<= d=")[^"]+|(?<= [xy]=")[^"]+', shorter, content.decode()).encode()
-
-
-def save(figure: Figure, path: str | Path, source: str | None = None) -> None:
-    """Write a figure to a .pdf, .svg or .png file, whole or not at all; source as of `render`.
-
-    Raises ValueError for another ending, OSError where the file cannot be written.
-    """
-    path = Path(path)
-    content = render(figure, path.suffix.removeprefix(".").lower(), source)
-    with replaced(path) as temporary:
-        temporary.write_bytes(content)

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from PIL import Image
 
 from reporting.charts import on_dark
-from reporting.drawing import GRID, INK, MUTED, SURFACE
+from tiebench.figure_style import GRID, INK, MUTED, SURFACE
 
 MEDIA = {".csv": "text/csv", ".md": "text/markdown", ".svg": "image/svg+xml", ".tex": "application/x-tex"}
 # Characters that may stand as they are in a data: URL inside a quoted attribute.

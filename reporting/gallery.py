@@ -9,9 +9,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.path import Path
 
-from reporting.drawing import INK, SURFACE, styled, text_width
 from reporting.layout import groups
 from reporting.titles import method_title
+from tiebench.figure_style import INK, SURFACE, styled, text_width
 
 TITLE = "What a tie is: the nearest items of a few queries"
 CAPTION = (

@@ -165,6 +165,7 @@ def view(
 def _draw_all(table: Mapping, records: Sequence[Mapping]) -> dict[str, str]:
     """The figures that a table has something to draw for: name -> text of an SVG file."""
     from reporting import drawing
+    from tiebench import figure_style
 
     texts = {}
     for name in figures.applicable(table):
@@ -172,5 +173,5 @@ def _draw_all(table: Mapping, records: Sequence[Mapping]) -> dict[str, str]:
             drawn = figures.draw(name, table, records, **figure_options(table, name))
         except drawing.NothingToDraw:  # say because all cells are refused
             continue
-        texts[name] = drawing.render(drawn, "svg").decode()
+        texts[name] = figure_style.render(drawn, "svg").decode()
     return texts

@@ -9,19 +9,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from reporting.drawing import (
-    COLUMN,
     HANDLE,
-    HEADING_SIZE,
-    INK,
     LINE,
-    MARGIN,
     MAX_COLUMNS,
-    MUTED,
-    PAGE,
-    SURFACE,
-    TEXT_SIZE,
-    TICK_SIZE,
-    TITLE_SIZE,
     NothingToDraw,
     View,
     heading,
@@ -29,18 +19,30 @@ from reporting.drawing import (
     mean_curve,
     method_legend,
     method_style,
-    shortened,
     spread_out,
-    style_axes,
-    styled,
-    text_width,
-    ticks_between,
     views,
-    wrapped,
 )
 from reporting.figures import Options
 from reporting.frames import by_cell
 from reporting.titles import method_title
+from tiebench.figure_style import (
+    COLUMN,
+    HEADING_SIZE,
+    INK,
+    MARGIN,
+    MUTED,
+    PAGE,
+    SURFACE,
+    TEXT_SIZE,
+    TICK_SIZE,
+    TITLE_SIZE,
+    shortened,
+    style_axes,
+    styled,
+    text_width,
+    ticks_between,
+    wrapped,
+)
 
 # In inches: from one name beside a panel to the next, of the widest name, and from the panel to the names.
 PITCH, NAME, LEADER = 0.135, 1.5, 0.16

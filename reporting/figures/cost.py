@@ -9,29 +9,22 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from reporting.drawing import (
-    INK,
     LABEL,
     LINE,
-    MUTED,
-    PAGE,
-    TICK_SIZE,
     NothingToDraw,
     heading,
     log_ticks,
     method_legend,
     method_style,
-    metric_text,
     number,
     room_for,
     score_axis,
-    style_axes,
-    styled,
-    text_width,
 )
 from reporting.figures import DEFAULT, Options
 from reporting.frames import by_cell, score_of
 from reporting.layout import Group, groups
 from reporting.sheets import Section, label_axes, sheet
+from tiebench.figure_style import INK, MUTED, PAGE, TICK_SIZE, metric_text, style_axes, styled, text_width
 
 TITLE = "Cost"
 CAPTION = (

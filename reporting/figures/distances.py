@@ -5,26 +5,12 @@ from collections.abc import Iterable, Mapping
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from reporting.drawing import (
-    BEHIND,
-    INK,
-    TEXT_SIZE,
-    TICK_SIZE,
-    NothingToDraw,
-    View,
-    colour,
-    heading,
-    mean_curve,
-    shortened,
-    style_axes,
-    styled,
-    ticks_between,
-    views,
-)
+from reporting.drawing import BEHIND, NothingToDraw, View, colour, heading, mean_curve, views
 from reporting.figures import DEFAULT, Options
 from reporting.frames import by_cell
 from reporting.sheets import Section, label_axes, sheet, sheet_width
 from reporting.titles import method_title
+from tiebench.figure_style import INK, TEXT_SIZE, TICK_SIZE, shortened, style_axes, styled, ticks_between
 
 TITLE = "Distances of relevant and irrelevant pairs"
 CAPTION = (

@@ -6,27 +6,13 @@ from collections.abc import Iterable, Mapping
 
 from matplotlib.figure import Figure
 
-from reporting.drawing import (
-    COLUMN,
-    INK,
-    LABEL,
-    LINE,
-    TEXT_SIZE,
-    NothingToDraw,
-    heading,
-    method_style,
-    metric_text,
-    room_for,
-    score_axis,
-    style_axes,
-    styled,
-    wrapped,
-)
+from reporting.drawing import LABEL, LINE, NothingToDraw, heading, method_style, room_for, score_axis
 from reporting.figures import DEFAULT, Options, training_sizes
 from reporting.frames import by_cell, score_of
 from reporting.layout import groups
 from reporting.sheets import PITCH, Section, label_axes, names_beside, names_width, sheet
 from reporting.titles import method_title
+from tiebench.figure_style import COLUMN, INK, TEXT_SIZE, metric_text, style_axes, styled, wrapped
 
 TITLE = "Few labels"
 CAPTION = (

@@ -6,30 +6,24 @@ from collections.abc import Iterable, Mapping
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from reporting.drawing import (
-    COLUMN,
-    INK,
-    LABEL,
-    LINE,
-    PAGE,
-    TEXT_SIZE,
-    TICK_SIZE,
-    NothingToDraw,
-    heading,
-    method_style,
-    metric_text,
-    room_for,
-    score_axis,
-    style_axes,
-    styled,
-    text_width,
-    wrapped,
-)
+from reporting.drawing import LABEL, LINE, NothingToDraw, heading, method_style, room_for, score_axis
 from reporting.figures import DEFAULT, Options
 from reporting.frames import by_cell, score_of
 from reporting.layout import Group, groups
 from reporting.sheets import PITCH, Section, label_axes, names_beside, names_width, sheet
 from reporting.titles import method_title
+from tiebench.figure_style import (
+    COLUMN,
+    INK,
+    PAGE,
+    TEXT_SIZE,
+    TICK_SIZE,
+    metric_text,
+    style_axes,
+    styled,
+    text_width,
+    wrapped,
+)
 
 TITLE = "Score by code length"
 CAPTION = (

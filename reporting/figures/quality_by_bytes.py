@@ -8,28 +8,30 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from reporting.drawing import (
-    INK,
     LINE,
-    MUTED,
-    TEXT_SIZE,
-    TICK_SIZE,
     NothingToDraw,
     colour,
     heading,
     method_legend,
     method_style,
-    metric_text,
     number,
     score_axis,
-    style_axes,
-    styled,
-    tick_text,
-    wrapped,
 )
 from reporting.figures import DEFAULT, Options
 from reporting.frames import by_cell, score_of
 from reporting.layout import Group, groups
 from reporting.sheets import Section, label_axes, sheet, sheet_width
+from tiebench.figure_style import (
+    INK,
+    MUTED,
+    TEXT_SIZE,
+    TICK_SIZE,
+    metric_text,
+    style_axes,
+    styled,
+    tick_text,
+    wrapped,
+)
 from tiebench.metrics import ranking_of
 
 TITLE = "Quality by bytes"

@@ -7,9 +7,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from reporting.average_ranks import ranks
-from reporting.drawing import INK, SURFACE, NothingToDraw, colour, heading, styled, text_width
+from reporting.drawing import NothingToDraw, colour, heading
 from reporting.figures import DEFAULT, Options
 from reporting.titles import EN_DASH, method_title
+from tiebench.figure_style import INK, SURFACE, styled, text_width
 
 TITLE = "Average ranks"
 CAPTION = (

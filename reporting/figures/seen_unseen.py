@@ -6,29 +6,23 @@ from collections.abc import Iterable, Mapping
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from reporting.drawing import (
-    COLUMN,
-    INK,
-    LABEL,
-    LINE,
-    MUTED,
-    TEXT_SIZE,
-    TICK_SIZE,
-    NothingToDraw,
-    heading,
-    method_style,
-    metric_text,
-    room_for,
-    score_axis,
-    style_axes,
-    styled,
-    wrapped,
-)
+from reporting.drawing import LABEL, LINE, NothingToDraw, heading, method_style, room_for, score_axis
 from reporting.figures import DEFAULT, Options
 from reporting.frames import by_cell, score_of
 from reporting.layout import Group, groups
 from reporting.sheets import PITCH, Section, label_axes, names_beside, names_width, sheet
 from reporting.titles import UNCODED, UNCODED_TITLE, is_unseen, method_title
+from tiebench.figure_style import (
+    COLUMN,
+    INK,
+    MUTED,
+    TEXT_SIZE,
+    TICK_SIZE,
+    metric_text,
+    style_axes,
+    styled,
+    wrapped,
+)
 
 TITLE = "Seen against unseen classes"
 CAPTION = (

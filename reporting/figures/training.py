@@ -7,26 +7,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from reporting.drawing import (
-    INK,
-    LABEL,
-    TEXT_SIZE,
-    NothingToDraw,
-    View,
-    heading,
-    number,
-    room_for,
-    shades,
-    shortened,
-    style_axes,
-    styled,
-    ticks_between,
-    views,
-)
+from reporting.drawing import LABEL, NothingToDraw, View, heading, number, room_for, shades, views
 from reporting.figures import DEFAULT, Options
 from reporting.frames import by_cell
 from reporting.sheets import Section, label_axes, sheet, sheet_width
 from reporting.titles import method_title
+from tiebench.figure_style import INK, TEXT_SIZE, shortened, style_axes, styled, ticks_between
 
 TITLE = "Training"
 CAPTION = (

@@ -49,11 +49,11 @@ class Picture:
 
     def write(self) -> None:
         """Draw the figure. Raises ValueError where there is nothing to draw."""
-        from reporting import drawing
+        from tiebench import figure_style
 
         figure = figures.draw(self.kind, self.table, self.records, **self.options)
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        drawing.save(figure, self.path, source=self.source)
+        figure_style.save(figure, self.path, source=self.source)
 
 
 def parse(settings: Mapping, folder: Path, boards: Boards) -> Picture:

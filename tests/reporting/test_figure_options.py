@@ -10,6 +10,7 @@ import pytest
 from test_reporting_curves import artists, records, table
 
 from reporting import drawing, figures
+from tiebench import figure_style
 
 ROOT = Path(__file__).parents[2]
 BLOCKS = [
@@ -142,7 +143,9 @@ def test_an_unknown_figure_is_named():
 def test_a_figure_without_anything_is_a_message_that_pages_recognise():
     with pytest.raises(drawing.NothingToDraw, match="no run has a score"):
         figures.draw("metric_by_bits", TWO, [])
-    svg = drawing.render(drawing.message("table x: no run has a score, so nothing to draw"), "svg").decode()
+    svg = figure_style.render(
+        drawing.message("table x: no run has a score, so nothing to draw"), "svg"
+    ).decode()
     assert f'id="{drawing.NOTHING}"' in svg and "no run has a score" in svg
 
 
@@ -162,9 +165,9 @@ def test_the_example_of_the_documentation_is_a_figure(tmp_path, monkeypatch):
         assert (bar.get_y(), bar.get_y() + bar.get_height()) == pytest.approx((min(scores), max(scores)))
         for kind in ("pdf", "svg", "png"):
             again = figures.draw("spread", TWO, records(TWO)[::-1])
-            assert drawing.render(figures.draw("spread", TWO, records(TWO)), kind) == drawing.render(
-                again, kind
-            )
+            assert figure_style.render(
+                figures.draw("spread", TWO, records(TWO)), kind
+            ) == figure_style.render(again, kind)
         with pytest.raises(drawing.NothingToDraw, match="no run has two seeds"):
             figures.draw("spread", TWO, [])
     finally:

@@ -5,7 +5,8 @@ import re
 
 import pytest
 
-from reporting import collapsed, drawing, figures, frames, health, latex, markdown, page
+from reporting import collapsed, figures, frames, health, latex, markdown, page
+from tiebench import figure_style
 
 TABLE = {
     "name": "small",
@@ -115,12 +116,12 @@ def test_the_page_and_every_figure_mark_the_method():
     assert html.count('<span class="unseen"> collapsed codes</span>') == 4
     assert "Collapsed codes: 1 of 2 runs" in html and '"name":"DTSH‡"' in html
     for kind, title in (("metric_by_bits", False), ("tie_ranges", None)):
-        svg = drawing.render(figures.draw(kind, TABLE, RECORDS, title=title), "svg").decode()
+        svg = figure_style.render(figures.draw(kind, TABLE, RECORDS, title=title), "svg").decode()
         assert "DTSH‡" in svg and " LSH‡" not in svg and ">LSH‡" not in svg, kind
         words = " ".join(" ".join(re.findall(r">([^<]+)</", svg)).split())
         assert "‡ Collapsed codes: DTSH at 12, 24 bits." in words, kind
     healthy = [one for one in RECORDS if one["method"] == "lsh"]
-    assert "‡" not in drawing.render(figures.draw("tie_ranges", TABLE, healthy), "svg").decode()
+    assert "‡" not in figure_style.render(figures.draw("tie_ranges", TABLE, healthy), "svg").decode()
     with pytest.raises(ValueError, match="unknown option 'note'"):
         figures.draw("tie_ranges", TABLE, RECORDS, note="x")
 

@@ -175,6 +175,7 @@ def test_a_fold_is_read_with_its_own_queries(results):
     for fold, piece in (("p_fold1", slice(0, 6)), ("p_fold2", slice(6, 9))):
         board = leaderboards.load(fold, results / "leaderboard")
         assert board.folds == () and board.identity["queries"] == SIZES[fold]
+        assert board.title == f"The protocol, fold {fold[-1]}"
         np.testing.assert_array_equal(board.queries, SPLITS[fold]["query"])
         for method in ("one", "two"):
             expected = mean_per_query(results, method, "ap")[piece]

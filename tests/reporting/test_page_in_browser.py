@@ -15,6 +15,7 @@ from styles import STYLES
 
 from reporting import drawing, frames, page
 from reporting.figures import tie_ranges
+from tiebench import figure_style
 
 playwright = pytest.importorskip(
     "playwright.sync_api", reason="the browser tests need playwright: pip install --group browser"
@@ -158,7 +159,7 @@ def view_of(table, these):
     compared["difference_low"], compared["difference_high"] = -0.2, 0.1
     compared["verdict"], compared["over_queries"] = "worse over queries", "worse"
     compared["over_seeds"], compared["seeds_needed"] = "too few seeds", 5.0
-    drawn = drawing.render(tie_ranges.draw(table, these), "svg").decode()
+    drawn = figure_style.render(tie_ranges.draw(table, these), "svg").decode()
     return page.TableView(
         table,
         list(these),

@@ -5,8 +5,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from reporting import drawing
 from reporting.figures import cost
+from tiebench import figure_style
 
 METHODS = ("lsh", "mihash", "talr_ap")
 BITS = (12, 24, 48)
@@ -153,7 +153,7 @@ def test_seconds_that_no_logarithmic_axis_holds_are_left_out(bad):
     only = next(r for r in some if (r["method"], r["bits"], r["seed"]) == ("mihash", 12, 1))
     first = found["line-fit-digits-ap-mihash"].get_xydata()[0].tolist()
     assert first == [only["run"]["seconds_by_part"]["fit"], only["metrics"]["ap"]]
-    assert drawing.render(cost.draw(table(), some), "png").startswith(b"\x89PNG")
+    assert figure_style.render(cost.draw(table(), some), "png").startswith(b"\x89PNG")
 
 
 def test_a_part_without_seconds_says_so():
@@ -163,7 +163,7 @@ def test_a_part_without_seconds_says_so():
     figure = cost.draw(table(), some)
     assert [text.get_text() for text in figure.axes[1].texts] == ["no seconds"]
     assert not [name for name in artists(figure) if "encode" in name]
-    assert drawing.render(figure, "svg")
+    assert figure_style.render(figure, "svg")
 
 
 def test_one_point_has_an_axis():

@@ -23,6 +23,7 @@ from reporting.figures import (
     precision_recall,
     training,
 )
+from tiebench import figure_style
 
 NAMES = ("metric_by_bits", "precision_recall", "precision_at", "training", "cost", "distances")
 METHODS = ("lsh", "itq", "mihash", "talr_ap")
@@ -329,7 +330,7 @@ def test_long_logs_are_thinned_to_the_bound_and_keep_their_ends():
     points = sum(len(line.get_xdata()) for line in lines)
     assert 0.9 * training.POINTS <= points <= training.POINTS + 2 * len(lines)
     assert {(line.get_xdata()[0], line.get_xdata()[-1]) for line in lines} == {(1, 1000)}
-    assert len(drawing.render(figure, "svg")) < 150_000
+    assert len(figure_style.render(figure, "svg")) < 150_000
 
 
 # -- what all of them share -----------------------------------------------------------------------
@@ -351,7 +352,7 @@ def test_a_module_has_what_the_contract_asks_for(name):
 @pytest.mark.parametrize("size", TABLES)
 def test_text_is_large_enough_inside_the_figure_and_apart(name, size):
     figure = import_module(f"reporting.figures.{name}").draw(TABLES[size], records(TABLES[size]))
-    assert figure.get_figwidth() in (drawing.COLUMN, drawing.PAGE)
+    assert figure.get_figwidth() in (figure_style.COLUMN, figure_style.PAGE)
     renderer = figure.canvas.get_renderer()
     figure.draw(renderer)
     boxes = []
@@ -389,7 +390,7 @@ def test_holes_are_left_out(name):
         some.append(run)
     whole = [r for r in some if r["status"] == "done" and r["metrics"].get("ap") is not None]
     figure = module.draw(table(), some)
-    assert drawing.render(figure, "svg") == drawing.render(module.draw(table(), whole), "svg")
+    assert figure_style.render(figure, "svg") == figure_style.render(module.draw(table(), whole), "svg")
     names = list(artists(figure))
     assert names and not [n for n in names if "itq" in n]
     assert not [n for n in names if "24-mihash" in n]
@@ -410,7 +411,7 @@ def test_nothing_to_draw_is_said_in_one_line(name, kind):
 
 @functools.cache
 def rendered(name, kind):
-    return drawing.render(import_module(f"reporting.figures.{name}").draw(table(), records()), kind)
+    return figure_style.render(import_module(f"reporting.figures.{name}").draw(table(), records()), kind)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -419,7 +420,7 @@ def test_bytes_do_not_depend_on_the_order_of_records_or_on_settings(name):
     for kind in ("pdf", "svg", "png"):
         first = rendered(name, kind)
         with matplotlib.rc_context({"font.size": 20, "lines.linewidth": 9, "axes.grid": True}):
-            assert drawing.render(module.draw(table(), records()[::-1]), kind) == first
+            assert figure_style.render(module.draw(table(), records()[::-1]), kind) == first
 
 
 def test_bytes_repeat_in_another_process():

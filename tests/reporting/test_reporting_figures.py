@@ -18,6 +18,7 @@ from styles import STYLES
 
 from reporting import drawing, figures
 from reporting.figures import tie_ranges
+from tiebench import figure_style
 
 BITS = (12, 24, 32, 48)
 METHODS = ("talr_ap", "mihash", "lsh")
@@ -133,7 +134,7 @@ def test_a_hole_is_said_and_partial_seeds_are_used():
 def test_nothing_scored_at_all_still_draws():
     figure = tie_ranges.draw(table(), [])
     assert [text.get_text() for text in figure.axes[0].texts] == ["– no scores"] * 3
-    assert drawing.render(figure, "png").startswith(b"\x89PNG")
+    assert figure_style.render(figure, "png").startswith(b"\x89PNG")
 
 
 def test_a_table_without_ap_is_refused():
@@ -294,38 +295,38 @@ def test_names_are_spread_out_by_least_squares(seed):
 
 
 def test_ticks_by_hand():
-    assert drawing.ticks_between(0, 1, 5) == pytest.approx([0, 0.2, 0.4, 0.6, 0.8, 1])
-    assert drawing.ticks_between(1, 3, 4, whole=True) == [1, 2, 3]
+    assert figure_style.ticks_between(0, 1, 5) == pytest.approx([0, 0.2, 0.4, 0.6, 0.8, 1])
+    assert figure_style.ticks_between(1, 3, 4, whole=True) == [1, 2, 3]
     assert drawing.log_ticks(0.9, 59000) == [1, 10, 100, 1000, 10000]
     assert drawing.log_ticks(1e-6, 1e6, 6) == pytest.approx([1e-6, 1e-3, 1, 1e3, 1e6])
     assert drawing.log_ticks(0.15, 9) == pytest.approx([0.2, 0.5, 1, 2, 5])
-    texts = [drawing.tick_text(value) for value in (0, 0.25, -0.5, 999, 1000, 12500, 2e6, 0.1 + 0.2)]
+    texts = [figure_style.tick_text(value) for value in (0, 0.25, -0.5, 999, 1000, 12500, 2e6, 0.1 + 0.2)]
     assert texts == ["0", "0.25", "−0.5", "999", "1k", "12.5k", "2M", "0.3"]
 
 
 def test_text_is_cut_or_wrapped_to_a_width():
     whole = "one two three four"
-    wide = drawing.text_width(whole, 8)
-    assert drawing.shortened(whole, wide, 8) == whole
-    cut = drawing.shortened(whole, 0.6 * wide, 8)
+    wide = figure_style.text_width(whole, 8)
+    assert figure_style.shortened(whole, wide, 8) == whole
+    cut = figure_style.shortened(whole, 0.6 * wide, 8)
     assert cut.endswith("…") and whole.startswith(cut[:-1])
-    assert 0.4 * wide < drawing.text_width(cut, 8) <= 0.6 * wide
-    lines = drawing.wrapped(whole, 0.6 * wide, 8)
+    assert 0.4 * wide < figure_style.text_width(cut, 8) <= 0.6 * wide
+    lines = figure_style.wrapped(whole, 0.6 * wide, 8)
     assert len(lines) == 2 and " ".join(lines) == whole
-    assert all(drawing.text_width(line, 8) <= 0.6 * wide for line in lines)
-    assert drawing.wrapped("", 1.0, 8) == []
+    assert all(figure_style.text_width(line, 8) <= 0.6 * wide for line in lines)
+    assert figure_style.wrapped("", 1.0, 8) == []
 
 
 def test_metrics_are_named_with_a_subscript():
-    assert drawing.metric_text("ndcg") == {"text": r"$\mathregular{NDCG_{T}}$", "parse_math": True}
-    assert drawing.metric_text("ap@1000") == {"text": "AP@1000"}
+    assert figure_style.metric_text("ndcg") == {"text": r"$\mathregular{NDCG_{T}}$", "parse_math": True}
+    assert figure_style.metric_text("ap@1000") == {"text": "AP@1000"}
 
 
 def test_coordinates_of_an_svg_are_short_and_right():
     figure = tie_ranges.draw(table(), records())
-    text = drawing.render(figure, "svg").decode()
+    text = figure_style.render(figure, "svg").decode()
     whole = drawing.io.BytesIO()
-    with drawing.styled():
+    with figure_style.styled():
         figure.savefig(whole, format="svg", dpi=72, metadata={"Date": None, "Creator": None})
     paths = [re.findall(r' d="([^"]+)"', svg) for svg in (text, whole.getvalue().decode())]
     numbers = [[float(n) for d in of for n in re.findall(r"-?[\d.]+", d)] for of in paths]
@@ -338,9 +339,9 @@ def test_coordinates_of_an_svg_are_short_and_right():
 @pytest.mark.parametrize("kind", ["pdf", "svg", "png"])
 def test_bytes_repeat_and_carry_no_date(kind, tmp_path):
     first, second = tmp_path / f"first.{kind}", tmp_path / f"second.{kind}"
-    drawing.save(tie_ranges.draw(table(), records()), first)
+    figure_style.save(tie_ranges.draw(table(), records()), first)
     with matplotlib.rc_context({"font.size": 20, "svg.fonttype": "path", "axes.facecolor": "red"}):
-        drawing.save(tie_ranges.draw(table(), records()[::-1]), second)
+        figure_style.save(tie_ranges.draw(table(), records()[::-1]), second)
     assert first.read_bytes() == second.read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == [first.name, second.name]
     for word in (b"CreationDate", b"dc:date", b"Matplotlib v", matplotlib.__version__.encode()):
@@ -353,7 +354,7 @@ def test_bytes_repeat_in_another_process():
         "from test_reporting_figures import drawing, records, table, tie_ranges\n"
         "figure = tie_ranges.draw(table(), records())\n"
         "for kind in ('pdf', 'svg', 'png'):\n"
-        "    print(hashlib.sha256(drawing.render(figure, kind)).hexdigest())\n"
+        "    print(hashlib.sha256(figure_style.render(figure, kind)).hexdigest())\n"
     )
     here = Path(__file__).parent
     other = subprocess.run(
@@ -365,19 +366,19 @@ def test_bytes_repeat_in_another_process():
     )
     # The hashes of this process have a random seed, and its time zone is that of the machine.
     figure = tie_ranges.draw(table(), records())
-    own = [hashlib.sha256(drawing.render(figure, kind)).hexdigest() for kind in ("pdf", "svg", "png")]
+    own = [hashlib.sha256(figure_style.render(figure, kind)).hexdigest() for kind in ("pdf", "svg", "png")]
     assert other.stdout.split() == own
 
 
 def test_text_stays_text():
     figure = tie_ranges.draw(table(), records())
-    root = ElementTree.fromstring(drawing.render(figure, "svg"))
+    root = ElementTree.fromstring(figure_style.render(figure, "svg"))
     words = ["".join(node.itertext()) for node in root.iter("{http://www.w3.org/2000/svg}text")]
     assert {"TALR-AP", "12 bits", "mAP over all orders of tied items (● tie-aware AP_T)"} <= set(words)
-    assert b"/FontFile2" in drawing.render(figure, "pdf")  # TrueType, as type 42 is; type 3 has none
+    assert b"/FontFile2" in figure_style.render(figure, "pdf")  # TrueType, as type 42 is; type 3 has none
 
 
 def test_another_ending_is_refused(tmp_path):
     with pytest.raises(ValueError, match=r"\.pdf, \.svg or \.png, not \.jpg"):
-        drawing.save(tie_ranges.draw(table(), records()), tmp_path / "figure.jpg")
+        figure_style.save(tie_ranges.draw(table(), records()), tmp_path / "figure.jpg")
     assert not list(tmp_path.iterdir())

@@ -28,6 +28,7 @@ from reporting import (
     table_files,
 )
 from reporting.figures import tie_ranges
+from tiebench import figure_style
 
 ASSETS = Path(page.__file__).parent / "assets"
 
@@ -199,7 +200,7 @@ class Parsed(HTMLParser):
 
 def view_of(table, these, sources=(), **changes):
     frame = frames.tidy(table, these, sources)
-    drawn = drawing.render(tie_ranges.draw(table, these), "svg").decode()
+    drawn = figure_style.render(tie_ranges.draw(table, these), "svg").decode()
     drawings = {
         "tie_ranges": page.Drawing(tie_ranges.TITLE, tie_ranges.CAPTION, drawn),
         "another one": page.Drawing("Another <one>", "Of AP_T & more", drawn),
@@ -604,9 +605,9 @@ def publish(folder, name, these=None, figure_names=("tie_ranges", "cost", "train
     for figure in figure_names:
         drawn[figure] = folder / "figures" / f"{figure}_{name}.svg"
         try:
-            drawing.save(figures.draw(figure, table, these), drawn[figure])
+            figure_style.save(figures.draw(figure, table, these), drawn[figure])
         except drawing.NothingToDraw as error:
-            drawing.save(drawing.message(str(error)), drawn[figure])
+            figure_style.save(drawing.message(str(error)), drawn[figure])
     return drawn
 
 
@@ -650,14 +651,14 @@ def test_a_page_holds_ten_tables(tmp_path):
 
 def test_a_gallery_is_the_smaller_of_its_files(tmp_path):
     figure = tie_ranges.draw(TABLE, records())
-    plain = drawing.render(figure, "svg").decode()
-    assert embedding.smallest_svg(plain, drawing.render(figure, "png")) == plain
+    plain = figure_style.render(figure, "svg").decode()
+    assert embedding.smallest_svg(plain, figure_style.render(figure, "png")) == plain
     large = plain.replace("</svg>", f"<!--{'x' * 1_000_000}--></svg>")
-    small = embedding.smallest_svg(large, drawing.render(figure, "png"))
+    small = embedding.smallest_svg(large, figure_style.render(figure, "png"))
     assert small.startswith("<svg ") and "data:image/webp;base64," in small and len(small) < 300_000
     drawn = publish(tmp_path, "small", figure_names=[])
     for kind in ("svg", "png"):
-        drawing.save(figure, tmp_path / f"gallery_small.{kind}")
+        figure_style.save(figure, tmp_path / f"gallery_small.{kind}")
     view = published.view(
         published.read("small", tmp_path), tmp_path / "runs", drawn, tmp_path / "gallery_small.svg"
     )

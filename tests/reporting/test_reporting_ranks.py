@@ -9,6 +9,7 @@ from styles import STYLES
 
 from reporting import average_ranks, drawing, figures
 from reporting.figures import ranks
+from tiebench import figure_style
 
 KNOWN = list(STYLES)
 
@@ -163,9 +164,9 @@ def test_what_cannot_be_ranked_is_refused():
 @pytest.mark.parametrize("kind", ["pdf", "svg", "png"])
 def test_bytes_repeat_and_text_stays_text(kind):
     scores = spread(8, 4)
-    first = drawing.render(ranks.draw(table(scores), records(scores)), kind)
+    first = figure_style.render(ranks.draw(table(scores), records(scores)), kind)
     with matplotlib.rc_context({"font.size": 20, "svg.fonttype": "path"}):
-        again = drawing.render(ranks.draw(table(scores), records(scores)[::-1]), kind)
+        again = figure_style.render(ranks.draw(table(scores), records(scores)[::-1]), kind)
     assert again == first
     if kind == "svg":
         assert b"A small table" in first and b"MIHash" in first

@@ -10,8 +10,9 @@ import pytest
 from matplotlib.colors import to_hex
 from PIL import Image
 
-from reporting import drawing, embedding
+from reporting import embedding
 from reporting import gallery as drawn
+from tiebench import figure_style
 from workflow import gallery_data
 
 PROTOCOL = "small"
@@ -122,7 +123,7 @@ def test_ties_are_boxed_and_every_item_is_marked_once(collected):
     # Boxes lie behind the pictures, and all pictures are there.
     assert max(p.get_zorder() for p in axes.patches) < min(i.get_zorder() for i in axes.images)
     assert len(axes.images) == 3 * (1 + 2 * 12)
-    assert drawing.render(figure, "svg") == drawing.render(drawn.draw(table(), found), "svg")
+    assert figure_style.render(figure, "svg") == figure_style.render(drawn.draw(table(), found), "svg")
 
 
 def test_a_table_without_pictures_is_told(collected):
@@ -133,8 +134,8 @@ def test_a_table_without_pictures_is_told(collected):
 
 def test_photographs_are_compressed_for_a_page_and_drawings_are_not(collected):
     figure = drawn.draw(table(), collected[0])  # its pictures are noise
-    plain = drawing.render(figure, "svg").decode()
-    smallest = embedding.smallest_svg(plain, drawing.render(figure, "png"))
+    plain = figure_style.render(figure, "svg").decode()
+    smallest = embedding.smallest_svg(plain, figure_style.render(figure, "png"))
     assert len(smallest) < 0.6 * len(plain)
     root = ElementTree.fromstring(smallest)
     (image,) = root
@@ -142,7 +143,7 @@ def test_photographs_are_compressed_for_a_page_and_drawings_are_not(collected):
     assert kind == "data:image/webp;base64"
     with (
         Image.open(io.BytesIO(base64.b64decode(content))) as shown,
-        Image.open(io.BytesIO(drawing.render(figure, "png"))) as whole,
+        Image.open(io.BytesIO(figure_style.render(figure, "png"))) as whole,
     ):
         assert shown.size == whole.size
         assert root.get("viewBox") == f"0 0 {whole.width} {whole.height}"
@@ -151,5 +152,5 @@ def test_photographs_are_compressed_for_a_page_and_drawings_are_not(collected):
     for axes in figure.axes:
         for picture in list(axes.images):
             picture.remove()
-    plain = drawing.render(figure, "svg").decode()
-    assert embedding.smallest_svg(plain, drawing.render(figure, "png")) == plain
+    plain = figure_style.render(figure, "svg").decode()
+    assert embedding.smallest_svg(plain, figure_style.render(figure, "png")) == plain

@@ -9,6 +9,7 @@ def work(options):
     from reporting import drawing, figures
     from reporting.published import figure_options
     from reporting.records import table_records, uncoded_scores
+    from tiebench import figure_style
 
     settings = options.settings
     settings["table"]["uncoded_scores"] = uncoded_scores(settings)
@@ -21,7 +22,7 @@ def work(options):
         figure = drawing.message(str(error))
     Path(options.stem).parent.mkdir(parents=True, exist_ok=True)
     for kind in ("pdf", "svg", "png"):
-        drawing.save(figure, f"{options.stem}.{kind}")
+        figure_style.save(figure, f"{options.stem}.{kind}")
 
 
 if __name__ == "__main__":

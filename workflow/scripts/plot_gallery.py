@@ -8,13 +8,14 @@ def work(options):
 
     import numpy as np
 
-    from reporting import drawing, gallery
+    from reporting import gallery
+    from tiebench import figure_style
 
     with np.load(options.gallery, allow_pickle=False) as found:
         figure = gallery.draw(options.settings["table"], dict(found))
     Path(options.stem).parent.mkdir(parents=True, exist_ok=True)
     for kind in ("pdf", "svg", "png"):
-        drawing.save(figure, f"{options.stem}.{kind}")
+        figure_style.save(figure, f"{options.stem}.{kind}")
 
 
 if __name__ == "__main__":
