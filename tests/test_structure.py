@@ -100,6 +100,16 @@ def test_only_modules_on_tensors_import_torch_in_the_library():
     assert with_torch == {"tiebench.relaxed", "tiebench.on_device", "tiebench.training"}
 
 
+def test_only_modules_of_figures_import_matplotlib_in_the_library():
+    drawing = {
+        name
+        for name in SOURCES
+        if name.startswith("tiebench")
+        and "matplotlib" in {i.split(".")[0] for i in imports(name, SOURCES[name])}
+    }
+    assert drawing == {"tiebench.figure_style", "tiebench.forest"}
+
+
 def test_scoring_and_the_configuration_load_no_torch():
     program = "import sys, {}; print('torch' in sys.modules)"
     for modules in ("tiebench.scoring, tiebench.__main__", "workflow.configuration"):

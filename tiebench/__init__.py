@@ -17,6 +17,7 @@
 * `tiebench.lookup_cost`: buckets and candidates of a lookup in hash tables;
 * `tiebench.diagnostics`: the health of packed codes;
 * `tiebench.collapse`: when codes count as collapsed;
+* `tiebench.leaderboards`, `tiebench.comparison`: codes beside the methods of a leaderboard;
 * `tiebench.parts`: databases too large for one process;
 * `tiebench.on_device`: histograms of codes on a GPU (needs torch).
 
@@ -29,17 +30,18 @@ from typing import Any
 from tiebench._version import __version__
 
 _MODULES = (
-    *("collapse", "diagnostics", "exact", "hamming", "inputs", "lookup", "metrics", "on_device", "parts"),
-    *("prefixes", "radius", "relaxed", "rescoring", "runs", "scoring", "split_check", "ties", "training"),
+    *("collapse", "comparison", "diagnostics", "exact", "hamming", "inputs", "leaderboards", "lookup"),
+    *("metrics", "on_device", "parts", "prefixes", "radius", "relaxed", "rescoring", "runs", "scoring"),
+    *("split_check", "ties", "training"),
 )
 _FUNCTIONS = {"Scores": "scoring", "lookup_cost": "lookup", "score": "scoring"}
 _FUNCTIONS |= dict.fromkeys(("Health", "health"), "diagnostics")
 _FUNCTIONS |= dict.fromkeys(("RunScores", "score_array", "score_run"), "runs")
 
-__all__ = ["Health", "RunScores", "Scores", "__version__", "collapse", "diagnostics", "exact", "hamming",
-           "health", "lookup", "lookup_cost", "metrics", "on_device", "parts", "prefixes", "radius",
-           "relaxed", "rescoring", "runs", "score", "score_array", "score_run", "scoring", "split_check",
-           "ties", "training"]  # fmt: skip
+__all__ = ["Health", "RunScores", "Scores", "__version__", "collapse", "comparison", "diagnostics", "exact",
+           "hamming", "health", "leaderboards", "lookup", "lookup_cost", "metrics", "on_device", "parts",
+           "prefixes", "radius", "relaxed", "rescoring", "runs", "score", "score_array", "score_run",
+           "scoring", "split_check", "ties", "training"]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -1,8 +1,10 @@
 from tiebench import collapse as collapse
+from tiebench import comparison as comparison
 from tiebench import diagnostics as diagnostics
 from tiebench import exact as exact
 from tiebench import hamming as hamming
 from tiebench import inputs as inputs
+from tiebench import leaderboards as leaderboards
 from tiebench import lookup as lookup
 from tiebench import metrics as metrics
 from tiebench import on_device as on_device
@@ -32,10 +34,12 @@ __all__ = [
     "Scores",
     "__version__",
     "collapse",
+    "comparison",
     "diagnostics",
     "exact",
     "hamming",
     "health",
+    "leaderboards",
     "lookup",
     "lookup_cost",
     "metrics",

@@ -145,14 +145,16 @@ def load(protocol: str, folder: str | Path) -> Leaderboard:
     members = _members(about)
     names = [one["protocol"] for one in members]
     arrays = read_per_query(Path(folder, f"{stem}{PER_QUERY}"), about)
+    title = about.get("title") or stem
     if protocol in names and len(names) > 1:  # arrays hold one fold after the other
         place = names.index(protocol)
+        title = f"{title}, fold {place + 1}"
         begin, end = np.cumsum([0, *(one.get("queries", 0) for one in members)])[place : place + 2]
         arrays = {name: values[begin:end] for name, values in arrays.items()}
     queries = arrays.pop("query", None)
     return Leaderboard(
         protocol=protocol,
-        title=about.get("title") or stem,
+        title=title,
         rows=rows,
         settings=about.get("settings") or {},
         identity=members[names.index(protocol)] if protocol in names else {},

@@ -96,6 +96,8 @@ def _plain_labels(query, database):
     query, database = np.asarray(query), np.asarray(database)
     if query.ndim == 2 and all((part.sum(axis=1) == 1).all() for part in (query, database)):
         query, database = query.argmax(axis=1), database.argmax(axis=1)
+    if query.dtype.kind in "biu" and database.dtype.kind in "biu":  # uint64 beside int64 would become float
+        query, database = query.astype(np.int64), database.astype(np.int64)
     together = np.concatenate([query, database])
     if together.ndim == 1:
         # Classes are numbered in the order in which they first appear.

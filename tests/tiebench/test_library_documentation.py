@@ -4,10 +4,12 @@ import ast
 import doctest
 import importlib.util
 import json
+import os
 import re
 import shlex
 from pathlib import Path
 
+import forked
 import pytest
 
 from tiebench.__main__ import main
@@ -35,11 +37,12 @@ def as_program(page):
 @pytest.mark.parametrize(
     ("page", "commands"),
     [
-        ("use-the-library.md", 10),
+        ("use-the-library.md", 11),
         ("add-a-metric.md", 0),
         ("text-embeddings.md", 0),
         ("score-rankings.md", 2),
         ("check-a-split.md", 2),
+        ("compare-your-codes.md", 5),
     ],
 )
 def test_every_block_of_a_page_runs(page, commands, tmp_path, monkeypatch, capsys):
@@ -55,6 +58,15 @@ def test_every_block_of_a_page_runs(page, commands, tmp_path, monkeypatch, capsy
         ran.append(words)
         if words[:2] == ["pip", "install"]:
             return  # test_packaging.py builds the wheel and checks its extras
+        if words[0] == "snakemake":
+            made = forked.run(
+                ["-m", "snakemake", "--snakefile", ROOT / "Snakefile", *words[1:]],
+                cwd=tmp_path,
+                env=os.environ,
+                timeout=600,
+            )
+            assert made.returncode == 0, made.stdout + made.stderr
+            return
         assert words[0] == "tiebench"
         capsys.readouterr()
         assert main(words[1:]) == (words[1] == "check-split")  # 1: the split shown has a leak

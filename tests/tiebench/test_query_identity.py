@@ -28,6 +28,7 @@ def test_neither_names_nor_types_of_classes_count():
         same,
         {part: labels.astype(object) for part, labels in same.items()},
         {part: labels.astype(np.int32) + 100 for part, labels in CLASSES.items()},
+        {"query": QUERY.astype(np.uint64) + 2**60, "database": DATABASE + 2**60},
         {part: one_hot(labels) for part, labels in CLASSES.items()},
         {part: one_hot(labels)[:, ::-1].astype(bool) for part, labels in CLASSES.items()},
     ):

@@ -3,6 +3,8 @@
 import argparse
 import json
 
+import numpy as np
+
 from tiebench.commands import positive, print_text
 from tiebench.commands.score import NEEDED, read_arrays, read_bits
 
@@ -33,10 +35,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def class_counts(labels: np.ndarray) -> np.ndarray:
+    """Items of each class of labels (n,), or with each label of 0/1 (n, labels): int (C,)."""
+    return np.unique(labels, return_counts=True)[1] if labels.ndim == 1 else labels.sum(axis=0)
+
+
 def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     """Print the health of the codes."""
-    import numpy as np
-
     from tiebench import diagnostics
 
     arrays = read_arrays(options.file, NEEDED[:2], optional=NEEDED[2:])
@@ -50,8 +55,7 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         raise ValueError(f"{options.file}: {error}") from error
     plain, counts = found.as_dict(), None
     if labels is not None:
-        one_each = labels.ndim == 1
-        counts = np.unique(labels, return_counts=True)[1] if one_each else labels.sum(axis=0)
+        counts = class_counts(labels)
         plain["classes"] = int(np.count_nonzero(counts))
     if options.unused_bits > found.bits:
         parser.error(f"--unused-bits {options.unused_bits}: the codes have {found.bits} bits")

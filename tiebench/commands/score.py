@@ -3,7 +3,7 @@
 import argparse
 import json
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -49,7 +49,7 @@ def read_arrays(
 ) -> dict[str, np.ndarray]:
     """Name -> array of an .npz file, or, memory-mapped, of a folder of .npy files.
 
-    needed, optional: names of NEEDED that must be there, and that are read where they are.
+    needed: names of NEEDED that must be there; optional: names that are read where they are.
 
     Raises ValueError for what cannot be scored, OSError for a file that cannot be opened.
     """
@@ -96,10 +96,14 @@ def read_codes(file: str, part: int = 1, of: int = 1) -> Codes:
 
     part, of: which part of the database alone. Raises ValueError, one line that names the file.
     """
+    return to_codes(file, read_arrays(file), part, of)
+
+
+def to_codes(file: str, arrays: Mapping[str, np.ndarray], part: int = 1, of: int = 1) -> Codes:
+    """`read_codes` of arrays that `read_arrays` has read from `file`."""
     from tiebench import parts
     from tiebench.inputs import check_shapes, label_affinity, packed_codes
 
-    arrays = read_arrays(file)
     query, database, labels = arrays["query"], arrays["database"], arrays["database_labels"]
     items = len(database)
     try:

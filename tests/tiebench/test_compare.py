@@ -1,0 +1,489 @@
+"""tiebench compare: leaderboards made by hand, SciPy's intervals and tests, and errors of one line."""
+
+import hashlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import tiebench
+from tiebench import leaderboards, paired
+from tiebench.__main__ import main
+from tiebench.comparison import compare
+from tiebench.hamming import SharedLabels, pack
+from tiebench.query_identity import describe
+from tiebench.scoring import score_codes
+
+ROOT = Path(__file__).parents[2]
+COLUMNS = ("protocol", "metric", "method", "bits", "seeds", "mean", "std", "ci_low", "ci_high")
+COLUMNS += ("status", "collapsed")
+QUERIES, ITEMS, BITS = 60, 300, 12
+
+
+@pytest.fixture
+def arrays():
+    """Codes that say something of their classes."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 4, QUERIES + ITEMS)
+    codes = rng.normal(size=(4, BITS))[labels] + rng.normal(size=(len(labels), BITS)) > 0
+    return {
+        "query": codes[:QUERIES],
+        "database": codes[QUERIES:],
+        "query_labels": labels[:QUERIES],
+        "database_labels": labels[QUERIES:],
+    }
+
+
+@pytest.fixture
+def place(tmp_path, arrays, monkeypatch):
+    """A folder with codes.npz, and its folder leaderboard/, empty."""
+    monkeypatch.chdir(tmp_path)
+    np.savez("codes.npz", **arrays)
+    Path("leaderboard").mkdir()
+    return tmp_path
+
+
+def cell(method, mean, metric="ap", bits=BITS, scores=(), protocol="p", **more):
+    """A row of a tidy file; scores: of its seeds, for spread and interval."""
+    row = {"protocol": protocol, "metric": metric, "method": method, "bits": bits, "status": "done"}
+    row |= {"seeds": max(len(scores), 1), "mean": float(mean), "collapsed": 0}
+    if len(scores) > 1:
+        half = stats.t.ppf(0.975, len(scores) - 1) * stats.sem(scores)
+        low, high = np.mean(scores) - half, np.mean(scores) + half
+        row |= {"mean": np.mean(scores), "std": np.std(scores, ddof=1), "ci_low": low, "ci_high": high}
+    return row | more
+
+
+def make_board(cells, per_query=None, members=None, protocol="p", **about):
+    """The files of a protocol in leaderboard/. about: further keys of the provenance."""
+    lines = [",".join(COLUMNS)]
+    for row in cells:
+        values = (row.get(name, "") for name in COLUMNS)
+        lines.append(",".join(repr(float(v)) if isinstance(v, float) else str(v) for v in values))
+    contents = {f"{protocol}.tidy.csv": ("\n".join(lines) + "\n").encode()}
+    if per_query is not None:
+        np.savez(f"leaderboard/{protocol}.per_query.npz", **per_query)
+        contents[f"{protocol}.per_query.npz"] = Path(f"leaderboard/{protocol}.per_query.npz").read_bytes()
+    for name, content in contents.items():
+        Path("leaderboard", name).write_bytes(content)
+    known = {"protocol": protocol, "title": "The protocol", "members": members or []}
+    known |= {"sha256": {name: hashlib.sha256(of).hexdigest() for name, of in contents.items()}}
+    known |= {"settings": {"label_affinity": "equal", "ap_at_normaliser": "hits"}, **about}
+    Path(f"leaderboard/{protocol}.provenance.json").write_text(json.dumps(known))
+
+
+def member(arrays, items=None):
+    labels = {part: arrays[f"{part}_labels"] for part in ("query", "database")}
+    return {"protocol": "p"} | describe(labels, items)
+
+
+def compared(capsys, *options):
+    assert main(["compare", "codes.npz", "--protocol", "p", "--json", *options]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def refused(capsys, *options, protocol="p"):
+    """The one line that a comparison ends in."""
+    assert main(["compare", "codes.npz", "--protocol", protocol, *options]) == 1
+    printed = capsys.readouterr()
+    assert printed.out == "" and printed.err.startswith("error: ") and printed.err.count("\n") == 1
+    return printed.err.removeprefix("error: ").strip()
+
+
+def scores_of(arrays, **options):
+    return tiebench.score(**arrays, **options)
+
+
+# -- what is compared -------------------------------------------------------------------------------------
+
+
+def test_ranks_and_differences_of_a_leaderboard_made_by_hand(place, arrays, capsys):
+    ap = scores_of(arrays).means["ap"]
+    rows = [cell("worse", ap - 0.1), cell("best", ap + 0.2), cell("better", ap + 0.1), cell("equal", ap)]
+    bounds = [cell("bound", ap + 0.25), cell("uncoded", ap + 0.3, status="uncoded", seeds=0)]
+    other = [cell("best", 0.99, bits=16), cell("better", 0.9, metric="ndcg")]
+    styles = {"best": {"title": "The Best"}, "bound": {"title": "A bound", "family": "bound"}}
+    make_board([*rows, *bounds, *other], members=[member(arrays)], methods=styles)
+    found = compared(capsys)
+    assert (found["metric"], found["bits"], found["queries"], found["database"]) == ("ap", 12, 60, 300)
+    assert found["score"] == ap and (found["rank"], found["competitors"]) == (3, 4)
+    lines = [(one["title"], one["rank"], round(one["difference"], 12)) for one in found["lines"]]
+    assert lines == [
+        ("Uncoded features", None, -0.3),
+        ("A bound", None, -0.25),
+        ("The Best", 1, -0.2),
+        ("better", 2, -0.1),
+        ("equal", 3, 0.0),
+        ("worse", 5, 0.1),
+    ]
+    # One seed and no scores of queries: nothing can be said.
+    assert {one["verdict"] for one in found["lines"]} == {"cannot tell"}
+    assert {(one["over"], one["low"], one["p"]) for one in found["lines"]} == {("", None, None)}
+    some = compared(capsys, "--methods", "worse,best")
+    assert [one["method"] for one in some["lines"]] == ["best", "worse"]
+    assert (some["rank"], some["competitors"]) == (3, 4)  # among all
+
+
+def test_a_metric_of_which_less_is_better_ranks_the_other_way(place, arrays, capsys):
+    value = scores_of(arrays).means["candidates_radius_2"]
+    name = "candidates_radius_2"
+    make_board([cell("few", value - 1, name), cell("many", value + 1, name), cell("most", value + 2, name)])
+    found = compared(capsys)
+    assert found["metric"] == name and found["rank"] == 2
+    assert [(one["method"], one["rank"]) for one in found["lines"]] == [("few", 1), ("many", 3), ("most", 4)]
+
+
+def per_query_of(arrays, **shifted):
+    """Scores of queries of methods that differ from the codes by some amounts, as leaderboards hold them."""
+    ap = scores_of(arrays).per_query["ap"]
+    return {f"ap/{name}/{BITS}": (ap - shift).astype(np.float32) for name, shift in shifted.items()}
+
+
+def test_intervals_over_queries_are_scipys_paired_bootstrap_and_p_values_those_of_its_t_test(
+    place, arrays, capsys
+):
+    rng, ap = np.random.default_rng(5), scores_of(arrays).per_query["ap"]
+    shifts = {name: rng.normal(gap, 0.2, QUERIES) for name, gap in zip("abcd", (0.3, 0.06, 0.001, -0.2))}
+    per_query = per_query_of(arrays, **shifts)
+    rows = [cell(name, per_query[f"ap/{name}/{BITS}"].mean(dtype=float)) for name in shifts]
+    make_board(rows, per_query, [member(arrays)])
+    found = {one["method"]: one for one in compared(capsys)["lines"]}
+    p = {}
+    for name, one in found.items():
+        theirs = per_query[f"ap/{name}/{BITS}"].astype(np.float64)
+        rounded = np.round((ap.astype(np.float32).astype(np.float64) - theirs) * 2**32) / 2**32
+        expected = stats.bootstrap(
+            (rounded,), np.mean, n_resamples=2000, batch=paired.BATCH, method="percentile",
+            rng=paired.generator(f"p, ap, {BITS} bits"),
+        ).confidence_interval  # fmt: skip
+        assert one["over"] == "queries"
+        assert (one["low"], one["high"]) == pytest.approx(tuple(expected), abs=1e-14)
+        p[name] = stats.ttest_rel(ap, theirs).pvalue
+        assert one["p"] == pytest.approx(p[name], rel=1e-4)  # theirs are rounded to single precision
+    expected = holm_by_hand(p)
+    for name, one in found.items():
+        assert one["p_adjusted"] == pytest.approx(expected[name], rel=1e-4)
+        sign = "higher" if one["difference"] > 0 else "lower"
+        assert one["verdict"] == (sign if expected[name] < 0.05 else "cannot tell")
+    assert [found[name]["verdict"] for name in "acd"] == ["higher", "cannot tell", "lower"]
+
+
+def holm_by_hand(p):
+    result, largest = {}, 0.0
+    for place, name in enumerate(sorted(p, key=p.get)):
+        largest = max(largest, p[name] * (len(p) - place))
+        result[name] = min(largest, 1.0)
+    return result
+
+
+def test_without_scores_of_queries_the_interval_is_that_of_the_methods_seeds(place, arrays, capsys):
+    ap = scores_of(arrays).means["ap"]
+    of_seeds = {"near": ap + np.array([0.01, -0.02, 0.02]), "far": ap + np.array([0.2, 0.21, 0.19, 0.2])}
+    still = cell("still", 0, scores=[ap + 0.1] * 3)
+    make_board([cell(name, 0, scores=values) for name, values in of_seeds.items()] + [still])
+    found = {one["method"]: one for one in compared(capsys)["lines"]}
+    for name, values in of_seeds.items():
+        low, high = stats.t.interval(0.95, len(values) - 1, np.mean(values), stats.sem(values))
+        assert (found[name]["low"], found[name]["high"]) == pytest.approx((ap - high, ap - low))
+        assert found[name]["p"] == pytest.approx(stats.ttest_1samp(values, ap).pvalue) and (
+            found[name]["over"] == "seeds"
+        )
+    assert [found[name]["verdict"] for name in of_seeds] == ["cannot tell", "lower"]
+    # Seeds that are all equal show no error: nothing follows from them.
+    assert (found["still"]["over"], found["still"]["verdict"]) == ("", "cannot tell")
+
+
+def test_a_published_run_compared_with_itself_has_no_difference_on_any_query(place, arrays, capsys):
+    scores = scores_of(arrays, at=(50,))
+    metrics = ("ap", "ap@50", "ndcg")
+    per_query = {f"{name}/self/{BITS}": scores.per_query[name].astype(np.float32) for name in metrics}
+    make_board([cell("self", scores.means[name], name) for name in metrics], per_query, [member(arrays)])
+    for name in metrics:
+        (line,) = compared(capsys, "--metric", name)["lines"]
+        assert line["difference"] == line["low"] == line["high"] == 0.0
+        assert (line["p"], line["verdict"], line["over"]) == (1.0, "cannot tell", "queries")
+
+
+def test_what_other_seeds_would_bring_about_is_said(place, arrays, capsys):
+    """By the mean variance of the column's seeds for the codes, by the method's own, shrunk, for its mean."""
+    ap = scores_of(arrays).means["ap"]
+    near, far = ap + np.array([0.02, 0.04, 0.03]), ap + np.array([0.19, 0.2, 0.24])
+    per_query = per_query_of(arrays, near=-0.03, far=-0.21, once=0.3)
+    rows = [cell("near", 0, scores=near), cell("far", 0, scores=far), cell("once", ap - 0.3)]
+    make_board(rows, per_query, [member(arrays)])
+    found = {one["method"]: one for one in compared(capsys)["lines"]}
+    variances = [np.var(values, ddof=1) for values in (near, far)]
+    mean = np.mean(variances)  # the pool: four degrees of freedom, and so shrunk variances are the mean
+    half = stats.t.ppf(0.975, (mean + mean / 3) ** 2 / (mean**2 / 4 + (mean / 3) ** 2 / 4)) * np.sqrt(
+        mean * 4 / 3
+    )
+    for name, one in found.items():
+        assert one["within_seeds"] == (abs(one["difference"]) <= half) or name == "once"
+    assert [found[name]["within_seeds"] for name in ("near", "far", "once")] == [True, False, False]
+    assert {one["verdict"] for one in found.values()} == {"lower", "higher"}
+    assert main(["compare", "codes.npz", "--protocol", "p"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.endswith("lower ?s") for line in lines if " near " in line] == [True]
+    assert [line.endswith("lower") for line in lines if " far " in line] == [True]
+
+
+def test_codes_of_another_length_are_shown_beside_the_nearest_ones(place, arrays, capsys):
+    rows = [cell(name, mean, bits=bits) for bits, name, mean in (
+        (4, "a", 0.1), (8, "a", 0.4), (8, "b", 0.5), (16, "a", 0.6), (32, "a", 0.7),
+    )]  # fmt: skip
+    make_board(rows, members=[member(arrays)])
+    found = compared(capsys)
+    assert found["rank"] is None and found["lines"] == [] and found["lengths"] == [4, 8, 16, 32]
+    assert {bits: [one["method"] for one in of] for bits, of in found["neighbours"].items()} == {
+        "8": ["b", "a"],
+        "16": ["a"],
+    }
+    assert main(["compare", "codes.npz", "--protocol", "p"]) == 0
+    printed = capsys.readouterr().out
+    assert "no AP of 12 bits; it has 4, 8, 16, 32 bits" in printed and "0.5000" in printed
+
+
+def test_relevance_is_that_of_the_protocol(place, capsys):
+    """Any shared label: NDCG does not weigh their number, as it does where codes are scored by themselves."""
+    rng = np.random.default_rng(1)
+    arrays = {"query": rng.random((20, 8)) < 0.5, "database": rng.random((90, 8)) < 0.5}
+    arrays |= {f"{part}_labels": rng.random((len(arrays[part]), 5)) < 0.4 for part in ("query", "database")}
+    np.savez("codes.npz", **arrays)
+    labels = arrays["query_labels"], arrays["database_labels"]
+    for how, binary in (("any", True), ("shared", False)):
+        make_board([cell("a", 0.5, "ndcg", 8)], settings={"label_affinity": how}, members=[member(arrays)])
+        codes = pack(arrays["query"]), pack(arrays["database"])
+        expected = score_codes(*codes, 8, SharedLabels(*labels, binary)).means["ndcg"]
+        assert compared(capsys)["score"] == expected
+    make_board([cell("a", 0.5, "ndcg", 8)], settings={"label_affinity": None})
+    assert "p has affinities that do not follow from labels" in refused(capsys)
+
+
+def test_the_normaliser_of_ap_at_k_is_the_protocols(place, arrays, capsys):
+    for normaliser in ("min", "hits"):
+        settings = {"label_affinity": "equal", "ap_at_normaliser": normaliser}
+        make_board([cell("a", 0.5, "ap@10"), cell("a", 0.5, "transfer_accuracy")], settings=settings)
+        expected = scores_of(arrays, at=(10,), ap_at_normaliser=normaliser).means["ap@10"]
+        assert compared(capsys)["score"] == expected
+    assert "transfer_accuracy does not follow from codes and labels alone; metrics that do: ap@10" in refused(
+        capsys, "--metric", "transfer_accuracy"
+    )
+
+
+def test_codes_that_collapsed_and_orders_of_ties_that_decide_are_noted(place, arrays, capsys):
+    half = arrays | {part: arrays[part] & (np.arange(BITS) == 0) for part in ("query", "database")}
+    np.savez("codes.npz", **half)
+    means = scores_of(half).means
+    between = (means["ap"] + means["ap_max"]) / 2
+    make_board([cell("a", between), cell("b", means["ap_min"] - 0.01, collapsed=1)], members=[member(arrays)])
+    found = compared(capsys)
+    assert (found["rank"], found["rank_low"], found["rank_high"]) == (2, 2, 1)
+    assert (found["low"], found["high"]) == (means["ap_min"], means["ap_max"])
+    notes = " ".join(found["notes"])
+    assert "Your codes count as collapsed: 11 of 12 bits are constant" in notes
+    assert "The order of tied items alone decides between rank 2" in notes
+    assert "The codes of some seeds collapsed: b (1 of 1)" in notes
+
+
+# -- whether the codes are of the protocol ----------------------------------------------------------------
+
+
+ROWS = {"query": np.arange(QUERIES), "database": np.arange(QUERIES, QUERIES + ITEMS)}
+
+
+@pytest.fixture
+def known(place, arrays):
+    """A protocol whose queries are known, and codes that say which rows they are of."""
+    make_board(
+        [cell("a", 0.5)],
+        per_query_of(arrays, a=0.1) | {"query": ROWS["query"]},
+        [member(arrays, ROWS)],
+    )
+    np.savez("codes.npz", **arrays, query_items=ROWS["query"], database_items=ROWS["database"])
+    np.savez("split.npz", **ROWS, training=np.arange(3))
+    return arrays
+
+
+def test_codes_of_the_protocol_are_accepted_with_and_without_row_numbers(known, capsys):
+    with_items = compared(capsys, "--split", "split.npz")
+    np.savez("codes.npz", **known)
+    assert compared(capsys) == with_items
+    assert not any("record" in note for note in with_items["notes"])
+
+
+def test_shuffled_queries_are_noticed(known, capsys):
+    order = np.random.default_rng(0).permutation(QUERIES)
+    shuffled = known | {name: known[name][order] for name in ("query", "query_labels")}
+    np.savez("codes.npz", **shuffled)
+    assert "codes.npz: the query labels are not those of protocol p in its order" in refused(capsys)
+    # Within a class only row numbers can tell.
+    same = np.flatnonzero(known["query_labels"] == 2)
+    order = np.arange(QUERIES)
+    order[same] = np.roll(same, 1)
+    np.savez("codes.npz", **known | {"query": known["query"][order]}, query_items=ROWS["query"][order])
+    assert "query_items are not `query` of the split of protocol p" in refused(capsys)
+    # The split that the codes were made with tells, too, where the leaderboard knows labels alone.
+    make_board([cell("a", 0.5)], members=[member(known)])
+    message = refused(capsys, "--split", "split.npz")
+    assert message == "codes.npz: query_items are not `query` of split.npz, in its order"
+
+
+def test_another_database_or_split_is_refused_with_its_numbers(known, capsys):
+    fewer = known | {name: known[name][:-1] for name in ("database", "database_labels")}
+    np.savez("codes.npz", **fewer)
+    message = refused(capsys)
+    assert message == (
+        "codes.npz: the codes are of 60 queries and 299 database items, "
+        "protocol p has 60 queries and 300 database items"
+    )
+    other = known["database_labels"].copy()
+    other[:20] = 3
+    np.savez("codes.npz", **known | {"database_labels": other})
+    assert "codes.npz: the database labels are not those of protocol p: classes of" in refused(capsys)
+    np.savez("codes.npz", **known)
+    np.savez("split.npz", query=ROWS["query"] + 1, database=ROWS["database"])
+    assert "split.npz: query_items are not `query`" in refused(capsys, "--split", "split.npz")
+    np.savez("split.npz", query=ROWS["query"], database=ROWS["database"][:-1])
+    assert "codes.npz has 300 database codes, split.npz has 299" in refused(capsys, "--split", "split.npz")
+    np.savez("split.npz", query=ROWS["query"])
+    assert "split.npz lacks database" in refused(capsys, "--split", "split.npz")
+
+
+def test_a_leaderboard_that_records_no_queries_is_used_and_the_codes_are_not_vouched_for(
+    place, arrays, capsys
+):
+    make_board([cell("a", 0.5)], members=[{"protocol": "p", "queries": QUERIES, "database": ITEMS}])
+    assert any("of your codes sizes could be checked" in note for note in compared(capsys)["notes"])
+    make_board([cell("a", 0.5)], settings={})
+    notes = compared(capsys)["notes"]
+    assert any("of your codes nothing could be checked" in note for note in notes)
+    assert any("how labels decide relevance" in note for note in notes)
+
+
+# -- the figure -------------------------------------------------------------------------------------------
+
+
+def test_the_figure_has_each_difference_with_its_interval_in_the_order_of_the_table(place, arrays, capsys):
+    pytest.importorskip("matplotlib")
+    from tiebench import forest
+
+    ap, rng = scores_of(arrays).means["ap"], np.random.default_rng(2)
+    shifts = {name: rng.normal(gap, 0.1, QUERIES) for name, gap in (("low", 0.3), ("high", -0.3))}
+    rows = [cell("low", ap - 0.3), cell("high", ap + 0.3), cell("once", ap + 0.01)]
+    rows.append(cell("seeds", 0, scores=ap + np.array([0.1, -0.1])))
+    make_board(rows, per_query_of(arrays, **shifts), [member(arrays)])
+    scores = scores_of(arrays)
+    found = compare(leaderboards.load("p", "leaderboard"), scores.means, scores.per_query, "ap")
+    assert [line.verdict for line in found.lines] == ["lower", "cannot tell", "cannot tell", "higher"]
+    axes = forest.forest(found, "mine").axes[0]
+    drawn = {artist.get_gid(): artist for artist in axes.get_lines() if artist.get_gid()}
+    assert len(drawn) == 4 + 3
+    for row, line in enumerate(found.lines):
+        dot = drawn[f"difference-{line.method}"]
+        assert dot.get_data()[0][0] == line.difference and dot.get_data()[1][0] == row
+        assert dot.get_color() == forest.COLOURS[line.verdict]
+        if line.over:
+            assert list(drawn[f"interval-{line.method}"].get_data()[0]) == [line.low, line.high]
+        else:
+            assert f"interval-{line.method}" not in drawn
+    assert [text.get_text() for text in axes.get_yticklabels()] == [line.title for line in found.lines]
+    low, _ = axes.get_xlim()
+    assert low < min(line.low for line in found.lines if line.over) < 0
+    for file, start in (("a.png", b"\x89PNG"), ("a.pdf", b"%PDF"), ("a.svg", b"<?xml")):
+        compared(capsys, "--figure", file)
+        content = Path(file).read_bytes()
+        assert content.startswith(start)
+        compared(capsys, "--figure", file)
+        assert Path(file).read_bytes() == content
+
+
+def test_a_figure_of_nothing_or_of_another_kind_is_refused(place, arrays, capsys):
+    make_board([cell("a", 0.5, bits=16)], members=[member(arrays)])
+    assert refused(capsys, "--figure", "a.pdf") == "a.pdf: p has no ap of 12 bits to draw"
+    with pytest.raises(SystemExit):
+        main(["compare", "codes.npz", "--protocol", "p", "--figure", "a.jpg"])
+    assert "a.jpg: the file must end in .png, .pdf or .svg" in capsys.readouterr().err
+
+
+# -- names and files --------------------------------------------------------------------------------------
+
+
+def test_names_have_the_nearest_one(place, arrays, capsys):
+    make_board([cell("itq", 0.5), cell("itq", 0.5, "ap@10")], members=[member(arrays)])
+    assert "no protocol 'pp'; did you mean 'p'? Known: p" in refused(capsys, protocol="pp")
+    assert "p has no metric 'ap@11'; did you mean 'ap@10'?" in refused(capsys, "--metric", "ap@11")
+    assert "p has no method 'iqt'; did you mean 'itq'?" in refused(capsys, "--methods", "iqt")
+
+
+def test_folds_are_compared_one_at_a_time(place, arrays, capsys):
+    """Each has its own queries; the arrays of scores hold one fold after the other."""
+    scores, rows = scores_of(arrays), []
+    other = {"protocol": "p_fold1", "queries": 7, "database": 20}
+    own = member(arrays) | {"protocol": "p_fold2"}
+    rows = [cell("a", 0.5, protocol=name) for name in ("p", "p_fold1")]
+    rows.append(cell("a", scores.means["ap"], protocol="p_fold2"))
+    values = np.append(np.zeros(7), scores.per_query["ap"]).astype(np.float32)
+    make_board(rows, {f"ap/a/{BITS}": values}, [other, own])
+    assert refused(capsys) == (
+        "p has 2 folds, each with queries and a database of its own; compare codes of one of them: "
+        "--protocol p_fold1, p_fold2"
+    )
+    found = compared(capsys, "--protocol", "p_fold2")
+    assert (found["lines"][0]["low"], found["lines"][0]["high"]) == (0.0, 0.0)
+    assert "60 queries and 300 database items, protocol p_fold1 has 7" in refused(capsys, protocol="p_fold1")
+
+
+def test_the_leaderboard_is_looked_for_here_and_beside_the_library(place, arrays, capsys, monkeypatch):
+    make_board([cell("a", 0.5)], members=[member(arrays)])
+    assert leaderboards.find() == Path("leaderboard")
+    Path("leaderboard").rename("elsewhere")
+    assert leaderboards.find() == ROOT / "leaderboard"
+    assert compared(capsys, "--leaderboard", "elsewhere")["lines"][0]["method"] == "a"
+    monkeypatch.setattr(leaderboards, "__file__", str(place / "lib" / "tiebench" / "leaderboards.py"))
+    message = refused(capsys)
+    assert f"neither leaderboard nor {place / 'lib' / 'leaderboard'} exists" in message
+    assert "--leaderboard" in message
+    assert "nowhere is not a folder" in refused(capsys, "--leaderboard", "nowhere")
+
+
+def test_files_that_do_not_belong_together_are_refused(place, arrays, capsys):
+    make_board([cell("a", 0.5)], per_query_of(arrays, a=0.1), [member(arrays)])
+    for name in ("p.tidy.csv", "p.per_query.npz"):
+        content = Path("leaderboard", name).read_bytes()
+        Path("leaderboard", name).write_bytes(content[:-1] + b"x")
+        assert f"{name} is not the file that" in refused(capsys)
+        Path("leaderboard", name).write_bytes(content)
+    make_board([cell("a", 0.5)], {f"ap/a/{BITS}": np.zeros(9, np.float32)}, [member(arrays)])
+    assert "p has 9 queries, the codes have 60" in refused(capsys)
+
+
+def test_comparing_loads_neither_torch_nor_pandas_nor_matplotlib(place, arrays):
+    make_board([cell("a", 0.5)], per_query_of(arrays, a=0.1), [member(arrays)])
+    program = (
+        "import sys; from tiebench.__main__ import main; "
+        "main(['compare', 'codes.npz', '--protocol', 'p']); "
+        "print(sorted({'torch', 'pandas', 'matplotlib', 'scipy.stats', 'reporting'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True,
+        env={"PYTHONPATH": str(ROOT), "PATH": ""},
+    )  # fmt: skip
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_missing_packages_are_named(place, arrays, capsys, monkeypatch):
+    make_board([cell("a", 0.5)], members=[member(arrays)])
+    monkeypatch.setitem(sys.modules, "scipy.special", None)
+    assert refused(capsys) == "tiebench compare needs SciPy: pip install 'tiebench[compare]'"
+
+
+def test_the_function_is_what_the_command_prints(place, arrays, capsys):
+    make_board([cell("a", 0.5)], per_query_of(arrays, a=0.1), [member(arrays)])
+    scores = scores_of(arrays)
+    found = compare(leaderboards.load("p", "leaderboard"), scores.means, scores.per_query, "ap")
+    printed = compared(capsys)
+    assert {name: printed[name] for name in found.as_dict()} == json.loads(json.dumps(found.as_dict()))

@@ -1,0 +1,271 @@
+"""Codes compared with a leaderboard: their rank, differences from each method with intervals, verdicts."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from tiebench import metrics
+from tiebench.leaderboards import Leaderboard, Row
+from tiebench.messages import did_you_mean
+from tiebench.paired import LEVEL, bootstrap_intervals, holm, p_value, pooled, query_error, t_bounds
+
+HIGHER, LOWER, OPEN = "higher", "lower", "cannot tell"
+# What an interval is over: the queries, or the leaderboard's seeds.
+QUERIES, SEEDS = "queries", "seeds"
+
+
+@dataclass(frozen=True)
+class Line:
+    """Codes beside one method of a leaderboard; numbers are NaN where there are none.
+
+    rank: of the method, None for what does not compete; score: its mean over `seeds` seeds. difference: of
+    the codes, minus this score; low, high: its 95% interval; over: what the interval and the p value are
+    over, "queries", "seeds", or "" for none; p_adjusted: by Holm's procedure over all lines; verdict:
+    "higher" or "lower" where p_adjusted < 0.05, else "cannot tell". within_seeds: whether the difference is
+    one that other seeds of both sides would often bring about, None if no method of the column has two seeds;
+    collapsed: of how many seeds the codes collapsed.
+    """
+
+    method: str
+    title: str
+    rank: int | None
+    score: float
+    seeds: int
+    difference: float
+    low: float
+    high: float
+    over: str
+    p: float
+    p_adjusted: float
+    verdict: str
+    within_seeds: bool | None
+    collapsed: int
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What `compare` finds.
+
+    score: of the codes; low, high: its means in the worst and in the best order of tied items, both the score
+    for a metric without a range. rank: among `competitors` + 1 methods of this code length, the codes
+    included, None where the leaderboard lacks this length; rank_low, rank_high: with `low` and with `high`.
+    lines: best score first. lengths: code lengths of the leaderboard, ascending; neighbours: where it lacks
+    this one, the nearest of them, at most one shorter and one longer -> rows, best first.
+    """
+
+    protocol: str
+    title: str
+    metric: str
+    bits: int
+    queries: int
+    database: int
+    score: float
+    low: float
+    high: float
+    rank: int | None
+    rank_low: int | None
+    rank_high: int | None
+    competitors: int
+    lines: tuple[Line, ...]
+    lengths: tuple[int, ...]
+    neighbours: Mapping[int, tuple[Row, ...]]
+    higher_is_better: bool = True
+
+    @property
+    def comparisons(self) -> int:
+        """How many p values there are, over which they are adjusted."""
+        return sum(not math.isnan(line.p) for line in self.lines)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON, None instead of NaN."""
+        plain = asdict(self) | {
+            "lines": [_plain(asdict(line)) for line in self.lines],
+            "neighbours": {
+                str(bits): [{"method": row.method, "title": row.title, "score": row.mean} for row in rows]
+                for bits, rows in self.neighbours.items()
+            },
+        }
+        return _plain(plain)
+
+
+def default_metric(board: Leaderboard) -> str:
+    """The metric of the protocol's tables: of the first row that joint histograms determine."""
+    for row in board.rows:
+        if _cutoffs(row.metric) is not None:
+            return row.metric
+    raise ValueError(f"{board.protocol} has no metric that follows from codes and labels")
+
+
+def cutoffs(board: Leaderboard, metric: str) -> tuple[int, ...]:
+    """The cutoffs K that scoring needs for a metric: (1000,) of "ap@1000", () of "ap".
+
+    Raises ValueError, one line with the nearest name, for a metric that the leaderboard does not have, and
+    for one that does not follow from codes and labels.
+    """
+    known = list(dict.fromkeys(row.metric for row in board.rows))
+    if metric not in known:
+        raise ValueError(f"{board.protocol} has no metric {metric!r}{did_you_mean(metric, known)}")
+    found = _cutoffs(metric)
+    if found is None:
+        usable = ", ".join(name for name in known if _cutoffs(name) is not None) or "none"
+        raise ValueError(f"{metric} does not follow from codes and labels alone; metrics that do: {usable}")
+    return found
+
+
+def base_metric(name: str) -> str:
+    """The metric that a score in the worst or the best order of ties is of: "ap" of "ap_min"."""
+    return name.removesuffix("_min").removesuffix("_max")
+
+
+def _cutoffs(name):
+    """Cutoffs of a metric of `tiebench.score`, also of the worst and best order; None for any other."""
+    base = base_metric(name)
+    if base in metrics.OF_CODES or metrics.ranking_of(base)[0] is not None:
+        return None
+    found, value = metrics.resolve(base)
+    return (value,) if found.parameter == "cutoff" else ()
+
+
+def compare(
+    board: Leaderboard,
+    means: Mapping[str, float],
+    per_query: Mapping[str, np.ndarray],
+    metric: str,
+    methods: Sequence[str] | None = None,
+) -> Comparison:
+    """Compare the scores of codes with those of a leaderboard's methods of the same code length.
+
+    means, per_query: of `scoring.Scores`, for the queries of the protocol in its order; methods: names, None
+    for all (ranks count all methods either way).
+
+    The interval of a difference is over the queries where the leaderboard has the scores of each: a paired
+    bootstrap (`paired.bootstrap_intervals`), with the p value of the paired t-test. It holds for these codes
+    and the runs of the leaderboard; how much other seeds would change is said by `Line.within_seeds`: whether
+    the difference lies in the 95% interval of one between a run with the mean seed variance of the methods
+    and a mean over so many seeds as the method has. Otherwise the interval is over the method's seeds, that
+    of its mean, and holds for these queries. Raises ValueError for an unknown method, and for scores of other
+    queries than the protocol has.
+    """
+    bits, mine = int(means["bits"]), float(means[metric])
+    every = [row for row in board.rows if row.metric == metric]
+    if methods is not None:
+        known = list(dict.fromkeys(row.method for row in every))
+        for name in methods:
+            if name not in known:
+                raise ValueError(f"{board.protocol} has no method {name!r}{did_you_mean(name, known)}")
+    column = [row for row in every if row.bits == bits]
+    higher = _higher_is_better(metric)
+    chosen = _sorted((row for row in column if methods is None or row.method in methods), higher)
+    found = [_difference(board, row, mine, per_query[metric]) for row in chosen]
+    adjusted = holm([p for *_, p in found])
+    spread = _seed_variances(column)
+    competing = [row.mean for row in column if row.competes]
+    lines = [
+        Line(
+            method=row.method,
+            title=row.title,
+            rank=_rank(row.mean, [*competing, mine], higher) if row.competes else None,
+            score=row.mean,
+            seeds=row.seeds,
+            difference=mine - row.mean,
+            low=low,
+            high=high,
+            over=over,
+            p=p,
+            p_adjusted=float(p_adjusted),
+            verdict=_verdict(mine - row.mean, p_adjusted),
+            within_seeds=_within_seeds(mine - row.mean, row, spread),
+            collapsed=row.collapsed,
+        )
+        for row, (low, high, over, p), p_adjusted in zip(chosen, found, adjusted)
+    ]
+    worst, best = (means.get(f"{metric}_{end}", mine) for end in ("min", "max"))
+    lengths = sorted({row.bits for row in every})
+    near = [] if column else [*[b for b in lengths if b < bits][-1:], *[b for b in lengths if b > bits][:1]]
+    return Comparison(
+        protocol=board.protocol,
+        title=board.title,
+        metric=metric,
+        bits=bits,
+        queries=int(means["queries"]),
+        database=int(means["database"]),
+        score=mine,
+        low=worst,
+        high=best,
+        rank=_rank(mine, competing, higher) if column else None,
+        rank_low=_rank(worst, competing, higher) if column else None,
+        rank_high=_rank(best, competing, higher) if column else None,
+        competitors=len(competing),
+        lines=tuple(lines),
+        lengths=tuple(lengths),
+        neighbours={b: tuple(_sorted((row for row in every if row.bits == b), higher)) for b in near},
+        higher_is_better=higher,
+    )
+
+
+def _difference(board, row, mine, scores):
+    """Interval of a difference, what it is over, and its p value."""
+    theirs = board.per_query.get((row.metric, row.method, row.bits))
+    if theirs is not None:
+        if len(theirs) != len(scores):
+            raise ValueError(f"{board.protocol} has {len(theirs):,} queries, the codes have {len(scores):,}")
+        # Rounded as the leaderboard's: the same codes then have no difference on any query.
+        rows = scores.astype(theirs.dtype).astype(np.float64) - theirs
+        if (error := query_error(rows)) is not None:
+            name = f"{board.protocol}, {row.metric}, {row.bits} bits"
+            low, high = bootstrap_intervals(rows[None], name)
+            return float(low[0]), float(high[0]), QUERIES, p_value(mine - row.mean, [error])
+    if row.seeds > 1 and row.std > 0:  # equal scores of all seeds say nothing of anything
+        error = row.std**2 / row.seeds, row.seeds - 1.0
+        return mine - row.high, mine - row.low, SEEDS, p_value(mine - row.mean, [error])
+    return math.nan, math.nan, "", math.nan
+
+
+def _verdict(difference, p):
+    if math.isnan(p) or p >= LEVEL or difference == 0:
+        return OPEN
+    return HIGHER if difference > 0 else LOWER
+
+
+def _seed_variances(column):
+    """Method -> its seed variance, shrunk, and degrees of freedom; under None the mean of all that vary."""
+    own = {row.method: (row.std**2, row.seeds - 1) for row in column if row.seeds > 1}
+    varying = [(variance, freedom) for variance, freedom in own.values() if variance > 0]
+    shrunk, total = pooled(own)
+    if not total:
+        return {}
+    mean = math.fsum(variance * freedom for variance, freedom in varying) / total
+    return shrunk | {None: (mean, total)}
+
+
+def _within_seeds(difference, row, spread):
+    """Whether other seeds would often bring a difference about; None if nothing is known of seeds."""
+    if not spread:
+        return None
+    mean, freedom = spread[None]
+    variance, own = spread.get(row.method, spread[None])
+    errors = [(mean, freedom), (variance / max(row.seeds, 1), own)] if row.seeds else [(mean, freedom)]
+    return abs(difference) <= t_bounds(0.0, errors)[1]
+
+
+def _sorted(rows, higher):
+    return sorted(rows, key=lambda row: -row.mean if higher else row.mean)
+
+
+def _rank(score, others, higher):
+    """1 + the number of scores that are better."""
+    return 1 + sum(other > score if higher else other < score for other in others)
+
+
+def _higher_is_better(metric):
+    return metrics.resolve(base_metric(metric))[0].higher_is_better
+
+
+def _plain(values):
+    return {
+        name: None if isinstance(value, float) and math.isnan(value) else value
+        for name, value in values.items()
+    }
