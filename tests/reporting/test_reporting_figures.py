@@ -2,6 +2,7 @@
 
 import colorsys
 import hashlib
+import io
 import itertools
 import re
 import statistics
@@ -325,7 +326,7 @@ def test_metrics_are_named_with_a_subscript():
 def test_coordinates_of_an_svg_are_short_and_right():
     figure = tie_ranges.draw(table(), records())
     text = figure_style.render(figure, "svg").decode()
-    whole = drawing.io.BytesIO()
+    whole = io.BytesIO()
     with figure_style.styled():
         figure.savefig(whole, format="svg", dpi=72, metadata={"Date": None, "Creator": None})
     paths = [re.findall(r' d="([^"]+)"', svg) for svg in (text, whole.getvalue().decode())]
@@ -351,7 +352,7 @@ def test_bytes_repeat_and_carry_no_date(kind, tmp_path):
 def test_bytes_repeat_in_another_process():
     program = (
         "import sys, hashlib; sys.path[:0] = sys.argv[1:]\n"
-        "from test_reporting_figures import drawing, records, table, tie_ranges\n"
+        "from test_reporting_figures import figure_style, records, table, tie_ranges\n"
         "figure = tie_ranges.draw(table(), records())\n"
         "for kind in ('pdf', 'svg', 'png'):\n"
         "    print(hashlib.sha256(figure_style.render(figure, kind)).hexdigest())\n"
