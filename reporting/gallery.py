@@ -40,17 +40,31 @@ def draw(table: Mapping, gallery: Mapping[str, np.ndarray]) -> Figure:
     Artists can be found by their gid: "tie-<protocol>-<query>-<method>-<distance>" for the box of a tie,
     "right-<protocol>-<query>-<method>" and "wrong-…" for the frames of relevant and of other items.
 
-    Raises ValueError where the gallery has no protocol of the table.
+    Where no run has codes, one line says so. Raises ValueError where the gallery has no protocol of the
+    table.
     """
     shown = []
     for group in groups(table):
         known = [method for method in group.methods if f"{group.protocol}/{method}/neighbours" in gallery]
         if known and group.protocol not in [protocol for protocol, _, _ in shown]:
             shown.append((group.protocol, group.title, known))
+    with styled():
+        if not shown and any(f"{block['protocol']}/queries" in gallery for block in table["blocks"]):
+            return _nothing()
     if not shown:
         raise ValueError(f"table {table['name']}: no protocol has pictures, so there is no gallery to draw")
     with styled():
         return _draw(table, shown, gallery)
+
+
+def _nothing() -> Figure:
+    """A figure of one line, for a table whose runs were all refused."""
+    figure = Figure(figsize=(WIDTH, HEAD), facecolor=SURFACE)
+    FigureCanvasAgg(figure)
+    figure.text(
+        EDGE / WIDTH, 0.5, "No run of these methods has codes to show.", size=8, va="center", color=INK
+    )
+    return figure
 
 
 def _draw(table: Mapping, shown: list, gallery: Mapping) -> Figure:

@@ -21,7 +21,8 @@ def collect(cells, dataset_of, settings_of, seed, queries, runs="results/runs"):
     places among the pictures, "/run" int64 (2,): bits and seed. For each method, all (G, K):
     "<protocol>/<method>/neighbours", places among the pictures, nearest first, items of one distance in the
     order of the database; "/distances"; "/relevant", bool; "/tied", how many items of the database are at
-    that distance. Raises ValueError where vectors have not as many values as their picture has pixels.
+    that distance. A method whose run was refused has no codes and no arrays. Raises ValueError where vectors
+    have not as many values as their picture has pixels.
     """
     found = {}
     for protocol in dict.fromkeys(protocol for protocol, _, _ in cells):
@@ -38,7 +39,10 @@ def collect(cells, dataset_of, settings_of, seed, queries, runs="results/runs"):
         found[f"{protocol}/queries"] = place(split.query[chosen])
         for _, method, bits in (cell for cell in cells if cell[0] == protocol):
             with np.load(Path(runs, protocol, method, str(bits), str(seed), "codes.npz")) as codes:
-                distances = _distances(codes["query"][chosen], codes["database"])
+                query, database = codes["query"], codes["database"]
+            if not len(query):  # the run was refused, or its loss was not finite
+                continue
+            distances = _distances(query[chosen], database)
             found[f"{protocol}/run"] = np.array([bits, seed])
             nearest = np.argsort(distances, axis=1, kind="stable")[:, :NEIGHBOURS]
             near = np.take_along_axis(distances, nearest, axis=1)

@@ -46,6 +46,12 @@ def collected(tmp_path, monkeypatch):
         codes[method] = bits
     cells = [(PROTOCOL, method, 6) for method in codes]
     settings = {PROTOCOL: {"affinity": {"kind": "class"}, "picture": None}}
+    folder = tmp_path / f"results/runs/{PROTOCOL}/refused/6/0"
+    folder.mkdir(parents=True)
+    np.savez(
+        folder / "codes.npz", query=np.zeros((0, 1), np.uint8), database=np.zeros((0, 1), np.uint8), bits=6
+    )
+    cells.append((PROTOCOL, "refused", 6))
     found = gallery_data.collect(cells, {PROTOCOL: str(dataset)}, settings, seed=0, queries=3)
     return found, (items, labels, query, database, codes)
 
@@ -124,6 +130,18 @@ def test_ties_are_boxed_and_every_item_is_marked_once(collected):
     assert max(p.get_zorder() for p in axes.patches) < min(i.get_zorder() for i in axes.images)
     assert len(axes.images) == 3 * (1 + 2 * 12)
     assert figure_style.render(figure, "svg") == figure_style.render(drawn.draw(table(), found), "svg")
+
+
+def test_a_refused_run_has_no_rows_and_a_table_of_refused_runs_says_so(collected):
+    found, _ = collected
+    assert not [name for name in found if "/refused/" in name]
+    methods = ("lsh", "itq", "refused")
+    assert drawing.render(drawn.draw(table(methods=methods), found), "svg") == drawing.render(
+        drawn.draw(table(), found), "svg"
+    )
+    alone = {name: value for name, value in found.items() if name.count("/") == 1}
+    (line,) = drawn.draw(table(methods=("refused",)), alone).texts
+    assert line.get_text() == "No run of these methods has codes to show."
 
 
 def test_a_table_without_pictures_is_told(collected):
