@@ -136,7 +136,7 @@ def test_a_refused_run_has_no_rows_and_a_table_of_refused_runs_says_so(collected
     found, _ = collected
     assert not [name for name in found if "/refused/" in name]
     methods = ("lsh", "itq", "refused")
-    assert drawing.render(drawn.draw(table(methods=methods), found), "svg") == drawing.render(
+    assert figure_style.render(drawn.draw(table(methods=methods), found), "svg") == figure_style.render(
         drawn.draw(table(), found), "svg"
     )
     alone = {name: value for name, value in found.items() if name.count("/") == 1}
