@@ -9,6 +9,7 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from reporting.collapsed import collapse_of
+from reporting.filled import filled_marks, is_filled
 from reporting.layout import Group, cell_words, cells_of, groups, method_order
 from reporting.titles import LEADERBOARD, UNCODED, sees
 
@@ -31,7 +32,11 @@ COLUMNS = (
     "collapsed",
 )
 NUMBERS = ("mean", "std", "ci_low", "ci_high", "published", "difference")
+# The column of the wide frame that is not a score.
+FROM_LEADERBOARD = "from_leaderboard"
 NO_RECORD = "no run was recorded"
+# Of a record: cells of the leaderboard may be missing there.
+STATUSES = ("done", "refused", "missing")
 
 
 def by_cell(table: Mapping, records: Iterable[Mapping]) -> dict[tuple[str, str, int], dict[int, Mapping]]:
@@ -40,14 +45,15 @@ def by_cell(table: Mapping, records: Iterable[Mapping]) -> dict[tuple[str, str, 
     Records of seeds that the table does not list are left out, but those from the leaderboard: they have the
     seeds that they were made with, ascending.
 
-    Raises ValueError for two records of one run and for a status other than "done" or "refused".
+    Raises ValueError for two records of one run and for a status other than those of STATUSES.
     """
     found: dict[tuple[str, str, int], dict[int, Mapping]] = {}
     for record in records:
         key = (record["protocol"], record["method"], record["bits"])
         run = "/".join(str(record[part]) for part in ("protocol", "method", "bits", "seed"))
-        if record["status"] not in ("done", "refused"):
-            raise ValueError(f"run {run}: status is {record['status']!r}, it must be 'done' or 'refused'")
+        if record["status"] not in STATUSES:
+            known = ", ".join(STATUSES)
+            raise ValueError(f"run {run}: status is {record['status']!r}, it must be one of: {known}")
         if record["seed"] in found.setdefault(key, {}):
             raise ValueError(f"run {run}: two records of one run")
         found[key][record["seed"]] = record
@@ -57,14 +63,9 @@ def by_cell(table: Mapping, records: Iterable[Mapping]) -> dict[tuple[str, str, 
     }
 
 
-def is_filled(runs: Mapping[int, Mapping]) -> bool:
-    """Whether the records of a cell, by seed, are from the leaderboard."""
-    return any(record.get("source") == LEADERBOARD for record in runs.values())
-
-
 def seeds_of(table: Mapping, runs: Mapping[int, Mapping]) -> list[int]:
     """The seeds that a cell is to have, given its records: the table's, or those of the leaderboard."""
-    return sorted(runs) if is_filled(runs) else table["seeds"]
+    return sorted(runs) if any(map(is_filled, runs.values())) else table["seeds"]
 
 
 def score_of(record: Mapping | None, metric: str) -> tuple[float | None, str, str]:
@@ -77,8 +78,8 @@ def score_of(record: Mapping | None, metric: str) -> tuple[float | None, str, st
     """
     if record is None:
         return None, "missing", NO_RECORD
-    if record["status"] == "refused":
-        return None, "refused", record.get("reason") or "refused without a reason"
+    if record["status"] != "done":
+        return None, record["status"], record.get("reason") or f"{record['status']} without a reason"
     score = (record.get("metrics") or {}).get(metric)
     if score is None:
         return None, "missing", f"the run has no score named {metric}"
@@ -179,7 +180,7 @@ def tidy(
                     "ci_high": high,
                     "published": value,
                     "difference": mean - value,
-                    "status": _status([status for _, status, _ in outcomes.values()], is_filled(here)),
+                    "status": _status([status for _, status, _ in outcomes.values()], here),
                     "reason": _reason(outcomes),
                     "sees": sees(table, method, protocol),
                     "collapsed": sum(bool(collapse_of(record)) for record in here.values()),
@@ -208,9 +209,9 @@ def uncoded_in(tidy_frame: pd.DataFrame, of: Iterable[Group]) -> bool:
     return not asked.isdisjoint(zip(rows["protocol"], rows["metric"], strict=True))
 
 
-def _status(of_seeds: Sequence[str], filled: bool) -> str:
+def _status(of_seeds: Sequence[str], runs: Mapping[int, Mapping]) -> str:
     if "done" in of_seeds:
-        whole = LEADERBOARD if filled else "done"
+        whole = LEADERBOARD if any(map(is_filled, runs.values())) else "done"
         return whole if set(of_seeds) == {"done"} else "partial"
     return "refused" if "refused" in of_seeds else "missing"
 
@@ -241,6 +242,8 @@ def wide(tidy_frame: pd.DataFrame, table: Mapping) -> pd.DataFrame:
 
     Columns: "method" (str, the id), then one float column per (protocol, metric, bits) named
     "<protocol> <metric> <bits>", in the table's order. Cells without a score and cells of no block are NaN.
+    Where some cells are from the leaderboard, a last column "from_leaderboard" (str) tells which of each row:
+    "" for none, "all", or the names of their columns.
     """
     means = {tuple(cell): mean for *cell, mean in rows_of(tidy_frame, "mean")}
     methods = method_order(table, groups(table))
@@ -251,6 +254,12 @@ def wide(tidy_frame: pd.DataFrame, table: Mapping) -> pd.DataFrame:
             columns[f"{group.protocol} {group.metric} {bits}"] = [
                 means.get((group.protocol, group.metric, method, bits), math.nan) for method in methods
             ]
+    whole, cells = filled_marks(tidy_frame)
+    if whole or cells:
+        named: dict[str, list[str]] = {method: ["all"] for method in whole}
+        for protocol, metric, method, bits in sorted(cells):
+            named.setdefault(method, []).append(f"{protocol} {metric} {bits}")
+        columns[FROM_LEADERBOARD] = ["; ".join(named.get(method, ())) for method in methods]
     return pd.DataFrame(columns)
 
 
@@ -277,6 +286,6 @@ def from_csv(text: str) -> pd.DataFrame:
     if not tidy_columns and list(frame.columns[:1]) != ["method"]:
         raise ValueError(f"its columns are {', '.join(frame.columns)}")
     # Python's float rounds correctly; that of read_csv does so in some versions only.
-    for column in NUMBERS if tidy_columns else frame.columns[1:]:
+    for column in NUMBERS if tidy_columns else frame.columns[1:].drop(FROM_LEADERBOARD, errors="ignore"):
         frame[column] = [float(value) if value else math.nan for value in frame[column]]
     return _typed(frame) if tidy_columns else frame

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import pandas as pd
 
+from reporting.filled import is_filled
 from reporting.frames import by_cell
 from reporting.layout import groups
 from reporting.titles import EN_DASH, method_title, protocol_title
@@ -60,7 +61,7 @@ def frame(table: Mapping, records: Iterable[Mapping]) -> pd.DataFrame:
     collapsed, "" if they do not); collapsed_epoch (since which epoch of training, <NA> if not
     known) and the counts of COUNTS (Int64, <NA> if there is none); NUMBERS (float, NaN if undefined), among
     them ones_lowest and ones_highest, the shares of items whose bit is 1 of the two extreme bits; the rest as
-    of `tiebench.diagnostics.Health`. Runs without health are left out.
+    of `tiebench.diagnostics.Health`. Runs without health, and those from the leaderboard, are left out.
     """
     found = by_cell(table, records)
     cells = {
@@ -73,7 +74,7 @@ def frame(table: Mapping, records: Iterable[Mapping]) -> pd.DataFrame:
     for protocol, method, bits in cells:
         for seed, record in found.get((protocol, method, bits), {}).items():
             health = record.get("health")
-            if not health:
+            if not health or is_filled(record):
                 continue
             row = dict(zip(KEY, (table["name"], protocol, method, bits, seed), strict=True))
             row |= {name: health.get(name) for name in (*INTEGERS, *NUMBERS)}

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from reporting.collapsed import COLLAPSED, collapsed_cells
+from reporting.filled import FILLED, filled_marks
 from reporting.frames import uncoded_in
 from reporting.layout import Panel, by_family, panels
 from reporting.printing import as_published, cell_values, legend, marks, notes
@@ -36,6 +37,7 @@ LATEX_SPECIAL = {
     "…": r"\ldots{}",
     "†": r"\dag{}",
     "‡": r"\ddag{}",
+    "§": r"\S{}",
 }
 
 
@@ -65,6 +67,7 @@ def to_latex(
     open_of = {} if compared is None else cell_marks(compared)
     reasons, note_of = notes(tidy_frame, table)
     values, collapsed = cell_values(tidy_frame, table), collapsed_cells(tidy_frame)
+    whole, filled = filled_marks(tidy_frame)
     crowded = any(not math.isnan(std) and not math.isnan(printed) for _, std, printed in values.values())
     if max_columns is None:
         max_columns = 4 if crowded else 8
@@ -96,11 +99,11 @@ def to_latex(
                 lines += [r"\addlinespace"] * (number > 0)
                 lines.append(f"\\multicolumn{{{width + 1}}}{{l}}{{\\emph{{{family_title(family)}}}}} \\\\")
             for method in methods:
-                row = [escape_latex(row_title(table, method))]
+                row = [escape_latex(row_title(table, method) + FILLED * (method in whole))]
                 for group in panel.groups:
                     for bits in group.bits:
                         cell = (group.protocol, group.metric, method, bits)
-                        note = escape_latex(COLLAPSED) if cell in collapsed else ""
+                        note = escape_latex(COLLAPSED * (cell in collapsed) + FILLED * (cell in filled))
                         note += open_of.get(cell, "") + note_of.get(cell, "")
                         row.append(_latex_cell(values.get(cell), digits, mark.get(cell), note))
                 lines.append(_latex_row(row, width))

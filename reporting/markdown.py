@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 import pandas as pd
 
 from reporting.collapsed import COLLAPSED, collapsed_cells
+from reporting.filled import FILLED, filled_marks
 from reporting.frames import uncoded_in
 from reporting.layout import by_family, groups
 from reporting.printing import Note, as_published, cell_values, legend, marks, notes
@@ -24,12 +25,13 @@ def to_markdown(
     published value in parentheses where the table asks for it; the best of a column is bold, the second
     underlined; a hole is an en dash with a note. compared: of `statistics.comparisons`; with it, marks say
     what is open between a score and the best of its column. A double dagger marks a mean that includes
-    collapsed codes.
+    collapsed codes, a section sign what is from the leaderboard.
     """
     mark = marks(tidy_frame, table)
     open_of = {} if compared is None else cell_marks(compared)
     reasons, note_of = notes(tidy_frame, table)
     values, collapsed = cell_values(tidy_frame, table), collapsed_cells(tidy_frame)
+    whole, filled = filled_marks(tidy_frame)
     lines = [f"# {escape_markdown(table.get('title') or table['name'])}", ""]
     if table.get("description"):
         lines += [escape_markdown(" ".join(table["description"].split())), ""]
@@ -43,7 +45,7 @@ def to_markdown(
             if family:
                 lines.append(f"| *{family_title(family)}* |" + " |" * len(group.bits))
             for method in methods:
-                row = [escape_markdown(row_title(table, method))]
+                row = [escape_markdown(row_title(table, method)) + FILLED * (method in whole)]
                 for bits in group.bits:
                     cell = (group.protocol, group.metric, method, bits)
                     mean, std, published = values.get(cell, (math.nan,) * 3)
@@ -51,7 +53,7 @@ def to_markdown(
                     text = {"best": f"**{text}**", "second": f"<ins>{text}</ins>"}.get(mark.get(cell), text)
                     text += "" if math.isnan(std) else f" ± {std:.{digits}f}"
                     text += "" if math.isnan(published) else f" ({as_published(published)})"
-                    text += COLLAPSED if cell in collapsed else ""
+                    text += COLLAPSED * (cell in collapsed) + FILLED * (cell in filled)
                     text += f" {open_of[cell]}" if cell in open_of else ""
                     row.append(text + (f" <sup>{note_of[cell]}</sup>" if cell in note_of else ""))
                 lines.append("| " + " | ".join(row) + " |")

@@ -16,12 +16,14 @@ from reporting import health, statistics
 from reporting.charts import KINDS, chart_styles, charts
 from reporting.collapsed import COLLAPSED, collapse_sentence, collapsed_methods
 from reporting.embedding import data_url, inline_svg, lighter, packed, swatch
-from reporting.frames import NO_RECORD, by_cell, published_values, score_of, uncoded_in
+from reporting.filled import FILLED, filled_marks, filled_methods, filled_sentence, is_filled
+from reporting.frames import NO_RECORD, by_cell, published_values, score_of, seeds_of, uncoded_in
 from reporting.layout import Group, by_family, family, groups, panels
 from reporting.printing import as_published, bounds_sentence, marks, notes, uncoded_sentence
 from reporting.titles import (
     EN_DASH,
     FAMILIES,
+    LEADERBOARD,
     UNCODED,
     UNCODED_TITLE,
     dagger_sentence,
@@ -85,8 +87,11 @@ def page(title: str, views: Sequence["TableView"], context: Mapping) -> str:
     found = chart_styles(view.table for view in views)
     styles = {method: found[method] for method in methods}
     for view in views:
-        for method in collapsed_methods(view.table, view.records):
-            styles[method] = found[method] | {"name": found[method]["name"] + COLLAPSED}
+        for mark, of in (
+            (COLLAPSED, collapsed_methods(view.table, view.records)),
+            (FILLED, filled_methods(view.table, view.records)),
+        ):
+            styles |= {method: styles[method] | {"name": styles[method]["name"] + mark} for method in of}
     colours = [style["colour"] for style in styles.values()]
     data = {
         "styles": styles,
@@ -104,6 +109,7 @@ def page(title: str, views: Sequence["TableView"], context: Mapping) -> str:
         swatch=swatch,
         health_columns=health.PRINTED,
         collapsed=COLLAPSED,
+        filled=FILLED,
         symbols=SYMBOLS,
         run_files=RUN_FILES,
         lighter=lighter(colours),
@@ -174,6 +180,7 @@ def _legend(table: Mapping, tidy_frame: pd.DataFrame, comparisons: pd.DataFrame)
     methods = [method for group in groups(table) for method in group.methods]
     words = [dagger_sentence(table, methods), uncoded_sentence(tidy_frame)]
     words += [bounds_sentence(tidy_frame, table), collapse_sentence(tidy_frame, table)]
+    words.append(filled_sentence(tidy_frame))
     words.append(statistics.marks_legend(comparisons) if len(comparisons) else "")
     return " ".join(filter(None, words))
 
@@ -247,6 +254,7 @@ def _panels(view: "TableView", note_of: Mapping, compared: Mapping, open_marks: 
         for row in tidy_frame.to_dict(orient="records")
     }
     mark = marks(tidy_frame, table)
+    whole, marked = filled_marks(tidy_frame)
     found = by_cell(table, view.records)
     result = []
     for panel in panels(table):
@@ -267,9 +275,10 @@ def _panels(view: "TableView", note_of: Mapping, compared: Mapping, open_marks: 
                         compared.get(cell),
                         open_marks.get(cell),
                     )
-                    row.append(_cell(table, cells.get(cell), seeds, *about))
+                    row.append(_cell(table, cells.get(cell), seeds, *about, filled=cell in marked))
                 index = panel.methods.index(method)
-                rows.append({"index": index, "name": row_title(table, method), "id": method, "cells": row})
+                name = row_title(table, method) + FILLED * (method in whole)
+                rows.append({"index": index, "name": name, "id": method, "cells": row})
             title = (family_title(of) or "Other") if len(pieces) > 1 else ""
             families.append({"title": title, "rows": rows})
         if uncoded_in(tidy_frame, panel.groups):
@@ -300,6 +309,7 @@ def _cell(
     note: str,
     comparison: Mapping | None,
     open_mark: str | None,
+    filled: bool = False,
 ) -> dict | None:
     """A cell of scores for the template; `about` has what is known of it, a line for each thing."""
     if row is None:
@@ -312,6 +322,8 @@ def _cell(
         words = {"best": ", best of its column", "second": ", second of its column"}.get(mark, "")
         seed_word = "seed" if row["seeds"] == 1 else "seeds"
         about.append(f"Mean {row['mean']:.5f} over {row['seeds']} {seed_word}{words}")
+    if row["status"] == LEADERBOARD:
+        about.append("From the leaderboard, not run here")
     if row["collapsed"]:
         about.append(f"Collapsed codes: {row['collapsed']} of {row['seeds']} runs")
     if not math.isnan(row["std"]):
@@ -333,6 +345,7 @@ def _cell(
         "open_words": OPEN_WORDS.get(comparison["verdict"], "not decided") if comparison is not None else "",
         "note": note,
         "collapsed": row["collapsed"] > 0,
+        "filled": filled,
         "about": "\n".join(about),
     }
 
@@ -435,11 +448,15 @@ def _runs(table: Mapping, records: Iterable[Mapping]) -> list[dict]:
                 wanted.setdefault((group.protocol, method, bits), []).append(group)
     result = []
     for (protocol, method, bits), asking in wanted.items():
-        for seed in table["seeds"]:
-            record = found.get((protocol, method, bits), {}).get(seed)
+        of_cell = found.get((protocol, method, bits), {})
+        for seed in seeds_of(table, of_cell):
+            record = of_cell.get(seed)
             run = (record or {}).get("run") or {}
             parts = run.get("seconds_by_part") or {}
             status = "missing" if record is None else record["status"]
+            reason = NO_RECORD if record is None else record.get("reason") or ""
+            if is_filled(record) and status == "done":
+                status, reason = LEADERBOARD, "not run here"
             scores = [
                 (metric, score)
                 for metric in dict.fromkeys(group.metric for group in asking)
@@ -454,7 +471,7 @@ def _runs(table: Mapping, records: Iterable[Mapping]) -> list[dict]:
                     "bits": bits,
                     "seed": seed,
                     "status": status,
-                    "reason": NO_RECORD if record is None else record.get("reason") or "",
+                    "reason": reason,
                     "scores": scores,
                     "numbers": [
                         _number(parts.get("fit"), 2),

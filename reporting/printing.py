@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from reporting.collapsed import collapse_sentence
+from reporting.filled import filled_sentence
 from reporting.frames import rows_of
 from reporting.layout import competes, groups
 from reporting.titles import (
@@ -104,7 +105,7 @@ def legend(tidy_frame: pd.DataFrame, table: Mapping, statistics: str = "") -> st
     words = ["Best in bold, second underlined.", seeds_sentence(tidy_frame)]
     words.append(dagger_sentence(table, tidy_frame.loc[tidy_frame["status"] != UNCODED, "method"]))
     words += [uncoded_sentence(tidy_frame), bounds_sentence(tidy_frame, table)]
-    words.append(collapse_sentence(tidy_frame, table))
+    words += [collapse_sentence(tidy_frame, table), filled_sentence(tidy_frame)]
     if any(not math.isnan(printed) for *_, printed in cell_values(tidy_frame, table).values()):
         words.append("In parentheses: as published.")
     return " ".join(filter(None, [*words, statistics]))

@@ -8,14 +8,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from reporting.filled import check_fingerprints, filled_records
 from reporting.folds import members, merged_means, merged_record
 from reporting.items import Queries
+from reporting.titles import LEADERBOARD
 from tiebench.files import read_json, read_npz
 from tiebench.messages import did_you_mean
 
 ALSO = ("training", "per_query")
 RUN_COLUMNS = ("table", "protocol", "metric", "method", "bits", "seed")
 SCORE_COLUMNS = ("score", "min", "max")
+NUMBERS = (*SCORE_COLUMNS, "seconds", "memory")
 
 
 def published_settings(table: str, results: str | Path = "results") -> dict:
@@ -44,16 +47,18 @@ def table_records(
 ) -> list[dict]:
     """One record per run of a table, from the folders that its cells name and no others.
 
-    settings: {"table": its entry with "name", "refused": [{"protocol", "method", "bits", "reason"}, …]}.
+    settings: {"table": its entry with "name", "refused": [{"protocol", "method", "bits", "reason"}, …]}; if
+    cells are from the leaderboard, "filled" has their records, which say so by their "source".
     A record is a dict: protocol, method, bits, seed, status ("done" or "refused"), reason, metrics (name ->
     mean over queries), curves (name -> list, see tiebench.scoring.Scores), health (of the codes, as
     scores.json holds it), run (run.json). also, some of
     * "training": a list of dicts, the lines of training.jsonl;
     * "per_query": metric -> float64 (Q,), the same queries in the same order for all runs of a protocol, for
       the metrics that the table's blocks ask of the protocol, and "ap".
-    A refused run has these empty.
+    A refused run has these empty, and so has one from the leaderboard.
 
-    Raises ValueError for a damaged file, OSError for one that cannot be read; both name the file.
+    Raises ValueError for a damaged file, and for runs of other data than the leaderboard's; OSError for a
+    file that cannot be read. Each names the file or the protocol.
     """
     table = settings["table"]
     refused = {(c["protocol"], c["method"], c["bits"]): c["reason"] for c in settings["refused"]}
@@ -62,8 +67,11 @@ def table_records(
         metrics.setdefault(block["protocol"], {"ap"}).add(block["metric"])
         for method in block.get("methods") or table["methods"]:
             cells |= {(block["protocol"], method, bits) for bits in block["bits"]}
-    records = []
+    records, filled = [], filled_records(settings, also)
     for protocol, method, bits in sorted(cells):
+        if (protocol, method, bits) in filled:
+            records += filled[protocol, method, bits]
+            continue
         for seed in table["seeds"]:
             record = {"protocol": protocol, "method": method, "bits": bits, "seed": seed}
             if (protocol, method, bits) in refused:
@@ -77,6 +85,8 @@ def table_records(
                 record | {"protocol": fold} | _run_record(Path(runs, fold), record, also, metrics[protocol])
                 for fold in members(table, protocol)
             ]
+            for one in of_folds:
+                check_fingerprints(settings, one["protocol"], one["run"])
             records.append(of_folds[0] if len(of_folds) == 1 else merged_record(protocol, of_folds))
     return records
 
@@ -147,14 +157,15 @@ def load_results(
     * score: the mean over queries; min, max: the means over queries of the worst and the best order of tied
       items, NaN for a metric without a range (float64);
     * seconds: wall-clock time of training and encoding; memory: peak memory of the process in MB (float64);
-    * status: "done", "refused" (the method cannot serve the protocol) or "missing" (no such file or score);
-      reason: why there is no score (str). Numbers of a run without scores are NaN.
+    * status: "done", "leaderboard" (of a run that is published there, not made here), "refused" (the method
+      cannot serve the protocol) or "missing" (no such file or score); reason: why there is no score (str).
+      Numbers of a run without scores are NaN.
 
     With per_query, one row per query instead: score, min and max are those of the query; `query` is its
     position in the run's arrays, `item` the index of the item in the dataset, and `item_id` the dataset's own
     id of it (`ids.npy` of the dataset; the index as text where the dataset has no ids). They are read from
-    `resources`; without the protocol's files there, `item` is <NA> and `item_id` "". A run without scores has
-    one row, with `query` <NA>.
+    `resources`; without the protocol's files there, `item` is <NA> and `item_id` "". A run without scores per
+    query has one row, with `query` <NA>.
 
     Raises ValueError for an unknown table, for damaged files, and where the protocol's split is not the one
     that the runs were made with; each message names the file.
@@ -162,19 +173,24 @@ def load_results(
     settings = published_settings(table, results)
     layout = settings["table"]
     refused = {(c["protocol"], c["method"], c["bits"]): c["reason"] for c in settings.get("refused", [])}
-    queries = Queries(Path(resources))
+    queries, filled = Queries(Path(resources)), filled_records(settings)
     frames = []
     for block in layout["blocks"]:
+        names = members(layout, block["protocol"])
         for method in block.get("methods") or layout["methods"]:
             for bits in block["bits"]:
-                for seed in layout["seeds"]:
-                    names = members(layout, block["protocol"])
+                cell = (block["protocol"], method, bits)
+                given = {record["seed"]: record for record in filled.get(cell, ())}
+                for seed in given or layout["seeds"]:
                     folders = {
                         name: Path(results, "runs", name, method, str(bits), str(seed)) for name in names
                     }
+                    if seed in given:
+                        found = _filled(given[seed], block["metric"])
+                    else:
+                        reason = refused.get(cell)
+                        found = _merged([_run(one, block["metric"], reason) for one in folders.values()])
                     key = (table, block["protocol"], block["metric"], method, bits, seed)
-                    reason = refused.get((block["protocol"], method, bits))
-                    found = _merged([_run(one, block["metric"], reason) for one in folders.values()])
                     row = dict(zip(RUN_COLUMNS, key, strict=True)) | found
                     frames += _query_rows(row, folders, queries) if per_query else [row]
     if per_query:
@@ -200,7 +216,7 @@ def _merged(rows: list[dict]) -> dict:
 
 def _run(folder: Path, metric: str, refusal: str | None) -> dict:
     """The columns of one run: its scores, costs and status, and how many queries it has."""
-    found = dict.fromkeys((*SCORE_COLUMNS, "seconds", "memory"), math.nan) | {"queries": 0}
+    found = dict.fromkeys(NUMBERS, math.nan) | {"queries": 0}
     if refusal is not None:
         return found | {"status": "refused", "reason": refusal}
     if not (folder / "scores.json").is_file():
@@ -210,12 +226,25 @@ def _run(folder: Path, metric: str, refusal: str | None) -> dict:
         return found | {"status": scores["status"], "reason": scores["reason"] or ""}
     if metric not in scores["metrics"]:
         return found | {"status": "missing", "reason": f"the run has no score named {metric}"}
-    names = dict(zip(SCORE_COLUMNS, (metric, f"{metric}_min", f"{metric}_max"), strict=True))
-    found |= {column: scores["metrics"].get(name, math.nan) for column, name in names.items()}
     found["queries"] = scores["metrics"].get("queries", 0)
     run = read_json(folder / "run.json") if (folder / "run.json").is_file() else {}
-    found |= {"seconds": run.get("seconds", math.nan), "memory": run.get("peak_memory_mb", math.nan)}
-    return found | {"status": "done", "reason": ""}
+    return found | _numbers(scores["metrics"], run, metric) | {"status": "done", "reason": ""}
+
+
+def _filled(record: Mapping, metric: str) -> dict:
+    """The columns of a run from the leaderboard."""
+    if record["status"] != "done":
+        return dict.fromkeys(NUMBERS, math.nan) | {"status": record["status"], "reason": record["reason"]}
+    found = _numbers(record["metrics"], record["run"], metric)
+    if math.isnan(found["score"]):
+        return found | {"status": "missing", "reason": f"the run has no score named {metric}"}
+    return found | {"status": LEADERBOARD, "reason": ""}
+
+
+def _numbers(metrics: Mapping, run: Mapping, metric: str) -> dict[str, float]:
+    names = dict(zip(SCORE_COLUMNS, (metric, f"{metric}_min", f"{metric}_max"), strict=True))
+    found = {column: metrics.get(name, math.nan) for column, name in names.items()}
+    return found | {"seconds": run.get("seconds", math.nan), "memory": run.get("peak_memory_mb", math.nan)}
 
 
 def _query_rows(row: dict, folders: Mapping[str, Path], queries: Queries) -> list[pd.DataFrame]:

@@ -10,7 +10,8 @@ def add_bounds(configuration, table):
     block that has a supervised method; decide on `uncoded` where the entry does not.
 
     Blocks whose affinity comes from distances or lists have no labels to classify, and get none. Methods that
-    the table lists itself stay where they are. The names of methods and protocols have been checked.
+    the table lists itself stay where they are, and bounds that are filled from the leaderboard are not added.
+    The names of methods and protocols have been checked.
     """
     supervised = [block for block in table["blocks"] if _is_supervised(configuration, table, block)]
     table.setdefault("uncoded", table["supervised_bounds"] and bool(supervised))
@@ -18,7 +19,11 @@ def add_bounds(configuration, table):
         return
     bounds = [name for name, about in configuration.files.items() if about.family == FAMILY]
     listed = table["methods"]
-    taken = {cell for block in table["blocks"] for cell in _cells(block, block.get("methods", listed))}
+    taken = {
+        cell
+        for block in table["blocks"]
+        for cell in _cells(block, [*block.get("methods", listed), *block.get("filled", ())])
+    }
     for block in table["blocks"]:
         own = block.setdefault("methods", listed)
         if block not in supervised or not _has_labels(configuration, block):

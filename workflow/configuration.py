@@ -13,6 +13,8 @@ from typing import NoReturn
 from datasets import affinity_kinds, loaders, split_kinds, splits
 from methods._catalogue import catalogue
 from networks import architectures
+from reporting import leaderboard
+from reporting.leaderboard.boards import Boards
 from tiebench.messages import did_you_mean, shorten
 from workflow import configuration_checks, dataset_checks
 from workflow.data_sources import Sources
@@ -104,6 +106,7 @@ class Configuration:
         self.overrides = overrides
         self.files = files
         self.sources = Sources(values)
+        self.boards = Boards(root / leaderboard.FOLDER)
         self.folds: dict[str, tuple[str, ...]] = {}  # protocol of several folds -> the protocols of its folds
 
     def __getitem__(self, key):

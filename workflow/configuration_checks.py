@@ -13,7 +13,7 @@ from networks import architecture, check_options
 from reporting import figures
 from tiebench import metrics
 from tiebench.messages import did_you_mean
-from workflow import hyperparameter_checks, schema_validation
+from workflow import hyperparameter_checks, leaderboard_rows, schema_validation
 from workflow.bounds import add_bounds
 from workflow.data_sources import skipped
 from workflow.yaml_reader import read_settings
@@ -277,15 +277,17 @@ def _check_table(configuration, name, table):
     for method in table["methods"]:
         known = configuration.methods_known()
         configuration.check_known((*where, "methods"), method, known, "method")
-    for method in table["reference_lines"]:
-        listed = table["methods"]
-        configuration.check_known((*where, "reference_lines"), method, listed, "method of the table")
     for folder in ("published", "claims"):
         for source in table[folder]:
             configuration.check_known((*where, folder), source, configuration[folder], "source")
     for index, block in enumerate(table["blocks"]):
         _check_block(configuration, (*where, f"blocks[{index}]"), table, block)
+    leaderboard_rows.add_rows(configuration, where, table)
     add_bounds(configuration, table)
+    shown = leaderboard_rows.with_rows(table)
+    for method in table["reference_lines"]:
+        listed = shown["methods"]
+        configuration.check_known((*where, "reference_lines"), method, listed, "method of the table")
     for index, block in enumerate(table["blocks"]):
         for cell in itertools.product(block.get("methods", table["methods"]), block["bits"]):
             cell = (block["protocol"], block["metric"], *cell)
@@ -296,7 +298,7 @@ def _check_table(configuration, name, table):
     for kind, options in table["figures"].items():
         try:
             figures.describe(kind)
-            figures.select({**table, "name": name}, options.get("methods"), options.get("blocks"))
+            figures.select({**shown, "name": name}, options.get("methods"), options.get("blocks"))
         except ValueError as error:
             configuration.fail((*where, "figures", kind), str(error))
 

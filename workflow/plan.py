@@ -19,9 +19,10 @@ from datasets.affinity.class_ import SameClass
 from datasets.affinity.shared_label import SharedLabel
 from datasets.affinity.shared_labels import SharedLabels
 from networks import architecture
-from reporting import figures
+from reporting import figures, leaderboard
 from tiebench.files import write_text
 from tiebench.messages import did_you_mean
+from workflow import leaderboard_rows
 from workflow.code_dependencies import code_files
 from workflow.data_sources import skipped
 from workflow.errors import ConfigurationError
@@ -187,7 +188,7 @@ class Plan:
         entry, kind = self.entry("protocols", protocol), self.split_kind(protocol)
         size = entry["split"].get("training") if kind.training_per_class else None
         size = size if isinstance(size, int) else None
-        chosen = _pick(entry, "dataset", "split", "affinity", "input", "end_to_end", "ap_at_normaliser")
+        chosen = _pick(entry, "dataset", "split", *leaderboard.SETTINGS)
         of_labels = {SameClass: "equal", SharedLabels: "shared", SharedLabel: "any"}
         known = {"unseen": kind.unseen, "training_per_class": size}
         return chosen | known | {"label_affinity": of_labels.get(self.affinity_kind(protocol))}
@@ -305,18 +306,18 @@ class Plan:
 
     def table_settings(self, table):
         """What reporting is given of a table: its entry, styles of its methods, titles, published figures,
-        claims, and the cells that are refused."""
-        entry = dict(self.entry("tables", table), name=table)
+        claims, the cells that are refused, and those that it takes from the leaderboard."""
+        given = self.entry("tables", table)
+        entry = dict(leaderboard_rows.with_rows(given), name=table)
         titles = {name: settings.get("title", name) for name, settings in self["protocols"].items()}
         entry["blocks"] = [{"title": titles[block["protocol"]]} | block for block in entry["blocks"]]
-        metadata = {method: self.configuration.metadata(method) for method in entry["methods"]}
-        entry["families"] = {method: about.family for method, about in metadata.items()}
+        metadata = {method: self.configuration.metadata(method) for method in given["methods"]}
         entry["styles"] = {
-            method: {
-                key: getattr(about, key) for key in ("title", "family", "colour", "marker", "paper", "sees")
-            }
+            method: {key: getattr(about, key) for key in leaderboard.STYLE}
             for method, about in metadata.items()
         }
+        entry["styles"] |= leaderboard_rows.styles(self.configuration, given)
+        entry["families"] = {method: style["family"] for method, style in entry["styles"].items()}
         claims = [self["claims"][source] for source in entry["claims"]]
         named = {block["protocol"] for block in entry["blocks"]} | _strings(claims)
         entry["protocols"] = {name: title for name, title in titles.items() if name in named}
@@ -332,6 +333,8 @@ class Plan:
         ]
         published = [self["published"][source] for source in entry["published"]]
         settings = {"table": entry, "published": published, "refused": refused, "claims": claims}
+        filled = leaderboard_rows.filled(self.configuration, given)
+        settings |= {} if filled is None else {"filled": filled}
         return settings | {"uncoded": self.uncoded_protocols(table)}
 
     # -- features without codes ----------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 from reporting.collapsed import COLLAPSED, collapsed_methods
+from reporting.filled import FILLED, filled_methods
 from reporting.titles import is_unseen, method_title
 from tiebench.messages import did_you_mean
 
@@ -230,4 +231,8 @@ def draw(
         part["styles"] = {m: style | marked.get(m, {}) for m, style in part["styles"].items()}
         cells = (f"{method_title(table, m)} at {', '.join(map(str, bits))} bits" for m, bits in found.items())
         chosen = replace(chosen, note=f"{COLLAPSED} Collapsed codes: {'; '.join(cells)}.")
+    if filled := filled_methods(part, records):
+        marked = {method: {"title": method_title(part, method) + FILLED} for method in filled}
+        part["styles"] = {method: style | marked.get(method, {}) for method, style in part["styles"].items()}
+        chosen = replace(chosen, note=f"{chosen.note} {FILLED} From the leaderboard.".strip())
     return drawing.draw_scaled(module.draw, part, records, chosen)

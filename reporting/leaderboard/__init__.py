@@ -34,8 +34,10 @@ RUNS = ".runs.csv"
 KEY = ("protocol", "method", "bits", "seed")
 # What a column of runs.csv starts with that holds no metric: of run.json, and of the codes' health.
 OF_RUN, OF_HEALTH = "run.", "health."
-# Settings of a protocol that have to be equal for scores to be comparable; of splits the fingerprints say so.
-SETTINGS = ("affinity", "input", "end_to_end", "ap_at_normaliser")
+# Settings of a protocol that have to be equal for scores to be comparable.
+SETTINGS = ("affinity", "input", "end_to_end", "ap_at_normaliser", "seed")
+# What it keeps of a method's style.
+STYLE = ("title", "family", "colour", "marker", "paper", "sees")
 TEXTS = ("protocol", "method", "run.device", "run.git_commit", "health.collapsed")
 
 
@@ -156,14 +158,21 @@ def other_fingerprint(board: Board, others: Mapping[str, Mapping]) -> str:
 def other_setting(board: Board, settings: Mapping | None) -> str:
     """What differs between the settings of a board's protocol and others, in words; "" for nothing.
 
-    Keys that one of them lacks are not compared.
+    Keys that one of them lacks are not compared: of splits the fingerprints have the last word.
     """
-    of_board = board.about["settings"] or {}
-    for key in SETTINGS:
-        if key in of_board and key in (settings or {}) and of_board[key] != settings[key]:
+    of_board, settings = _flat(board.about["settings"]), _flat(settings)
+    for key in of_board:
+        if key in settings and of_board[key] != settings[key]:
             values = f"{shorten(repr(settings[key]))}, not {shorten(repr(of_board[key]))}"
             return f"{key} of {board.protocol} is {values} as in the leaderboard"
     return ""
+
+
+def _flat(settings: Mapping | None) -> dict:
+    """Those of SETTINGS, and the keys of the split."""
+    settings = settings or {}
+    found = {key: settings[key] for key in SETTINGS if key in settings}
+    return found | {f"split.{key}": value for key, value in (settings.get("split") or {}).items()}
 
 
 def _of(prefix: str, run: Mapping) -> dict:

@@ -11,10 +11,11 @@ import pandas as pd
 
 import tiebench
 from reporting import frames, leaderboard, published
+from reporting.filled import filled_records
 from reporting.folds import members
 from reporting.leaderboard import PROVENANCE, RUNS, TIDY, Board, per_query, run_row, runs_to_csv
 from reporting.records import table_records, uncoded_scores
-from reporting.titles import LEADERBOARD, UNCODED, protocol_title
+from reporting.titles import UNCODED, protocol_title
 from tiebench import metrics
 from tiebench.files import replaced, write_json
 from tiebench.leaderboards import PER_QUERY
@@ -22,7 +23,6 @@ from tiebench.leaderboards import PER_QUERY
 # Rows of the tidy file besides the metrics of the tables; all others are in the file of runs.
 ALSO = ("ap", "ap@K", "ndcg", "ndcg@K", "precision@K", "recall@K")
 WITH_RANGE = ("ap", "ap@K")  # and the metrics of the tables
-STYLE = ("title", "family", "colour", "marker", "paper", "sees")
 CELL = ["protocol", "metric", "method", "bits"]
 
 
@@ -87,7 +87,8 @@ def publish(
 
 
 def _part(found: published.Published, protocol: str, results: Path) -> _Part:
-    own = found.tidy[(found.tidy["protocol"] == protocol) & (found.tidy["status"] != LEADERBOARD)]
+    filled, own = filled_records(found.settings), found.tidy[found.tidy["protocol"] == protocol]
+    own = own[[(row.protocol, row.method, row.bits) not in filled for row in own.itertuples()]]
     rows, more, records = [own], [], []
     folds = members(found.table, protocol)
     for name in dict.fromkeys((protocol, *folds)):
@@ -104,11 +105,14 @@ def _part(found: published.Published, protocol: str, results: Path) -> _Part:
 
 def _settings(found: published.Published, protocol: str, name: str) -> dict:
     """The settings of a table narrowed to one protocol, or to one of its folds; without what was filled."""
-    blocks = [
-        {**block, "protocol": name, "methods": block.get("methods") or found.table["methods"]}
-        for block in found.table["blocks"]
-        if block["protocol"] == protocol
-    ]
+    filled = filled_records(found.settings)
+    blocks = []
+    for block in found.table["blocks"]:
+        methods = block.get("methods") or found.table["methods"]
+        first = block["bits"][0]  # of a block, all code lengths of a method are run here, or none
+        methods = [method for method in methods if (block["protocol"], method, first) not in filled]
+        if block["protocol"] == protocol and methods:
+            blocks.append({**block, "protocol": name, "methods": methods})
     refused = [
         {**cell, "protocol": name} for cell in found.settings["refused"] if cell["protocol"] == protocol
     ]
@@ -241,7 +245,7 @@ def _provenance(protocol: str, parts: Sequence[_Part], tables: list[str]) -> dic
         "tables": tables,
         "settings": (table.get("settings") or {}).get(protocol),
         "methods": {
-            method: {key: styles.get(method, {}).get(key) for key in STYLE}
+            method: {key: styles.get(method, {}).get(key) for key in leaderboard.STYLE}
             for method in named
             if method != UNCODED
         },

@@ -1,0 +1,235 @@
+"""Tables that take rows from the leaderboard: what is run, what is filled and marked, what is refused."""
+
+import csv
+import json
+import re
+import shutil
+
+import numpy as np
+import pytest
+import yaml
+
+from reporting import leaderboard, load_results
+from reporting.leaderboard.publishing import publish
+from workflow.bounds import FAMILY
+from workflow.configuration import load
+from workflow.errors import ConfigurationError
+from workflow.plan import Cell, Plan
+
+from conftest import ROOT  # isort: skip
+
+COMMIT = "c" * 40
+
+
+@pytest.fixture
+def published(empty_laboratory, prepared, tmp_path):
+    """A laboratory without results, whose checkout has a leaderboard of the prepared run: LSH and TALR-AP."""
+    results = tmp_path / "elsewhere" / "results"
+    shutil.copytree(prepared.directory / "results", results)
+    for path in results.glob("runs/*/*/*/*/run.json"):  # the prepared checkout is no clone
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"git_commit": COMMIT}))
+    publish(
+        ["tiny"],
+        results,
+        empty_laboratory.checkout / "leaderboard",
+        resources=prepared.directory / "resources",
+    )
+    return empty_laboratory
+
+
+@pytest.fixture
+def mine(tiny):
+    """The tiny configuration with a table of one method, filled from the leaderboard."""
+    blocks = [{"protocol": "tiny", "metric": "ap", "bits": [8, 11]}]
+    tiny["tables"]["mine"] = {"methods": ["itq"], "seeds": [3], "compare": "leaderboard", "blocks": blocks}
+    return tiny
+
+
+def rows(path):
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_one_method_is_run_and_the_others_are_filled_and_marked(published, mine):
+    ranges = "results/figures/tie_ranges_mine.svg"
+    published.made("results/mine.csv", "results/mine.html", ranges, config=mine)
+    results = published.directory / "results"
+    runs = sorted(str(path.parent.relative_to(results)) for path in results.glob("runs/**/run.json"))
+    assert runs == ["runs/tiny/itq/11/3", "runs/tiny/itq/8/3"]
+    known = {
+        (row["method"], row["bits"]): row
+        for row in rows(published.checkout / "leaderboard" / "tiny.tidy.csv")
+        if row["metric"] == "ap"
+    }
+    found = {(row["method"], row["bits"]): row for row in rows(results / "mine.tidy.csv")}
+    assert {method for method, _ in found} == {"itq", "lsh", "talr_ap"}
+    for (method, bits), row in found.items():
+        if method == "itq":
+            assert (row["status"], row["seeds"], row["std"]) == ("done", "1", "")
+            scores = json.loads((results / f"runs/tiny/itq/{bits}/3/scores.json").read_text())
+            assert float(row["mean"]) == scores["metrics"]["ap"]
+        else:
+            assert (row["status"], row["seeds"]) == ("leaderboard", "2")
+            for column in ("mean", "std", "ci_low", "ci_high"):
+                assert row[column] == known[method, bits][column]  # to the last bit
+    wide = {row["method"]: row for row in rows(results / "mine.csv")}
+    assert {method: row["from_leaderboard"] for method, row in wide.items()} == {
+        "itq": "", "lsh": "all", "talr_ap": "all"
+    }  # fmt: skip
+    markdown = (results / "mine.md").read_text()
+    assert "| LSH§ |" in markdown and "| TALR-AP§ |" in markdown and "| ITQ |" in markdown
+    assert "§ From the leaderboard, of 2 seeds, not run here and not part of tests." in markdown
+    latex = (results / "mine.tex").read_text()
+    assert r"LSH\S{} &" in latex and "ITQ &" in latex and r"\S{} From the leaderboard" in latex
+    page = (results / "mine.html").read_text()
+    assert ">LSH§</th>" in page and ">ITQ</th>" in page and "leaderboard: not run here" in page
+    figure = (published.directory / ranges).read_text()
+    assert "LSH§" in figure and "ITQ§" not in figure and "§ From the leaderboard." in figure
+    # Nothing is tested against what has no scores per query here, and no health is known of its codes.
+    tests = {(row["method"], row["bits"]): row for row in rows(results / "mine.statistics.csv")}
+    for (method, _), row in tests.items():
+        assert (row["seeds"], row["verdict"]) == ("1" if method == "itq" else "0", "")
+    assert {row["method"] for row in rows(results / "mine.health.csv")} == {"itq"}
+    frame = load_results("mine", results).set_index(["method", "bits", "seed"])
+    assert set(frame.loc["lsh"]["status"]) == {"leaderboard"} and len(frame) == 2 + 2 * 2 * 2
+    assert np.mean(frame.loc[("lsh", 8), "score"]) == float(known["lsh", "8"]["mean"])
+    assert set(frame.loc["itq"]["status"]) == {"done"}
+
+
+def test_a_list_narrows_the_rows_and_a_table_that_is_published_gives_its_own_alone(published, mine):
+    mine["tables"]["mine"]["compare"] = {"leaderboard": ["lsh"]}
+    published.made("results/mine.csv", config=mine)
+    results = published.directory / "results"
+    assert {row["method"] for row in rows(results / "mine.tidy.csv")} == {"itq", "lsh"}
+    for path in results.glob("runs/*/*/*/*/run.json"):
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"git_commit": COMMIT}))
+    folder = published.checkout / "leaderboard"
+    before = leaderboard.read("tiny", folder)
+    publish(["mine"], results, folder, resources=published.directory / "resources")
+    after = leaderboard.read("tiny", folder)
+    assert after.methods == ["lsh", "talr_ap", "itq"]
+    of = [run for run in after.runs if run["method"] != "itq"]
+    assert of == before.runs and len(after.runs) == len(of) + 2
+
+
+def test_scores_of_other_data_are_refused_in_one_line(published, mine):
+    with np.load(published.sources / "tiny.npz") as arrays:
+        X, y = arrays["X"], arrays["y"]
+    np.savez(published.sources / "tiny.npz", X=X + 1, y=y)
+    done = published.run("results/mine.csv", config=mine)
+    assert done.returncode
+    said = re.findall(r"error: (table mine: .*)", done.stdout + done.stderr)
+    (line,) = set(said)
+    assert "table mine: tiny has another dataset here (" in line and "leave out `compare`" in line
+    assert not (published.directory / "results" / "mine.csv").exists()
+
+
+def test_what_the_leaderboard_has_is_no_row_that_is_run(published, mine):
+    plan = Plan(load(published.checkout, mine))
+    assert plan.cells("mine") == (Cell("tiny", "itq", 8), Cell("tiny", "itq", 11))
+    table = plan.table_settings("mine")["table"]
+    assert table["methods"] == ["itq", "lsh", "talr_ap"]
+    assert table["styles"]["talr_ap"]["title"] == "TALR-AP" and table["families"]["lsh"] == "unsupervised"
+    # A length that is not there is a hole of the row. LSH is run for one block, and no row of the other.
+    table = mine["tables"]["mine"]
+    table["blocks"] = [
+        {"protocol": "tiny", "metric": "ap", "bits": [8, 16]},
+        {"protocol": "tiny", "metric": "ndcg", "bits": [11], "methods": ["lsh"]},
+    ]
+    table["methods"] = ["itq", "lsh"]
+    settings = Plan(load(published.checkout, mine)).table_settings("mine")
+    assert [block["methods"] for block in settings["table"]["blocks"]] == [
+        ["itq", "lsh", "talr_ap"],
+        ["lsh", "talr_ap"],
+    ]
+    records = settings["filled"]["records"]
+    assert {(record["method"], record["bits"], record["status"]) for record in records} == {
+        ("talr_ap", 8, "done"), ("talr_ap", 11, "done"), ("talr_ap", 16, "missing")
+    }  # fmt: skip
+
+
+def unseen_classes():
+    example = (ROOT / "docs" / "examples" / "unseen_classes.yaml").read_text(encoding="utf-8")
+    return yaml.safe_load(example)
+
+
+def test_bounds_are_filled_where_the_leaderboard_has_them():
+    example, board = unseen_classes(), leaderboard.read("cifar10_unseen", ROOT / "leaderboard").tidy
+    table = {"methods": ["talr_ap"], "compare": {"leaderboard": ["itq"]}}
+    table["blocks"] = [{"protocol": "cifar10_unseen", "metric": "ap", "bits": [32]}]
+    example["tables"] = {"mine": table}
+    configuration = load(ROOT, example)
+    plan = Plan(configuration)
+    assert {cell.method for cell in plan.cells("mine")} == {"talr_ap"}
+    bounds = {name for name, about in configuration.files.items() if about.family == FAMILY}
+    settings = plan.table_settings("mine")
+    assert set(settings["table"]["methods"]) == {"talr_ap", "itq", *bounds}
+    means = {record["method"]: record["metrics"]["ap"] for record in settings["filled"]["records"]}
+    board = board[(board["protocol"] == "cifar10_unseen") & (board["metric"] == "ap")]
+    of_board = board.set_index("method")["mean"]
+    assert means == {name: of_board[name] for name in ("itq", *bounds)}
+    assert settings["uncoded"] == ["cifar10_unseen"]  # it needs no training
+
+
+def test_the_example_of_the_documentation_runs_its_own_method_alone():
+    page = (ROOT / "docs" / "add-a-method.md").read_text(encoding="utf-8")
+    variant, table = (yaml.safe_load(text) for text in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL))
+    plan = Plan(load(ROOT, unseen_classes() | {"methods": variant["methods"]} | table))
+    assert plan.cells("mine") == (Cell("cifar10_seen", "talr_ap_wide", 32),)
+    board = leaderboard.read("cifar10_seen", ROOT / "leaderboard")
+    assert set(plan.table_settings("mine")["table"]["methods"]) == {"talr_ap_wide", *board.methods}
+
+
+def compared(*methods):
+    return {"compare": {"leaderboard": list(methods)}}
+
+
+def block(**change):
+    return {"blocks": [{"protocol": "tiny", "metric": "ap", "bits": [8]} | change]}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"compare": "leaderbord"}, "'leaderbord' is not allowed; did you mean 'leaderboard'?"),
+        (compared("talr_pa"), "unknown method of the leaderboard 'talr_pa'; did you mean"),
+        ({"compare": {"leaderboards": ["lsh"]}}, "unknown key; did you mean 'leaderboard'?"),
+        ({"compare": ["lsh"]}, "is not of type"),
+        ({"methods": ["lsh", "talr_ap"]}, "the leaderboard has no rows besides those that the table"),
+        (block(bits=[9]), "has no codes of 9 bits; it has: 8, 11"),
+        (block(protocol="digits"), "has no protocol 'digits'; known: tiny"),
+        (block(metric="ap@20"), "has no ap@20; did you mean 'ap@10'?"),
+        ({"reference_lines": ["lhs"]}, "unknown method of the table 'lhs'; did you mean 'lsh'?"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_one_line_that_names_the_key(published, mine, change, message):
+    mine["protocols"]["tiny"]["at"] = [10, 20]
+    mine["tables"]["mine"] |= change
+    with pytest.raises(ConfigurationError) as caught:
+        load(published.checkout, mine)
+    assert str(caught.value).startswith("--configfile: tables.mine.") and "\n" not in str(caught.value)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"input": {"kind": "features", "centre": False}}, "input of tiny is"),
+        ({"ap_at_normaliser": "min"}, "ap_at_normaliser of tiny is 'min', not 'hits' as in the leaderboard"),
+        ({"split": {"kind": "per_class", "query": 4, "training": 15}}, "split.query of tiny is 4, not 5"),
+        ({"seed": 1}, "seed of tiny is 1, not 0 as in the leaderboard, so their scores do not compare"),
+    ],
+)
+def test_another_protocol_of_the_same_name_is_refused_before_anything_runs(published, mine, change, message):
+    mine["protocols"]["tiny"] |= change
+    with pytest.raises(ConfigurationError, match=r"tables\.mine\.compare") as caught:
+        load(published.checkout, mine)
+    assert message in str(caught.value)
+
+
+def test_figures_may_name_filled_methods(published, mine):
+    mine["tables"]["mine"] |= {
+        "reference_lines": ["lsh"],
+        "figures": {"tie_ranges": {"methods": ["itq", "lsh"]}},
+    }
+    assert load(published.checkout, mine)["tables"]["mine"]["reference_lines"] == ["lsh"]

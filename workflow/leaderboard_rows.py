@@ -1,0 +1,126 @@
+"""Rows that a table takes from the leaderboard, `compare`: which they are, and what reporting is given."""
+
+from reporting import leaderboard
+from reporting.titles import LEADERBOARD
+from tiebench.messages import did_you_mean, shorten
+from workflow.bounds import FAMILY
+
+ABSENT = "the leaderboard has no run of it"
+
+
+def add_rows(configuration, where, table):
+    """Give each block of a table with `compare` its `filled`: the methods whose cells the leaderboard has.
+
+    A cell that the table runs is never filled. A list narrows the methods, but for bounds, which every table
+    has. Raises ConfigurationError for unknown names and for scores that the leaderboard does not have.
+    """
+    asked = table.get("compare")
+    if asked is None:
+        return
+    where = (*where, "compare")
+    if isinstance(asked, str) and asked != leaderboard.FOLDER:
+        configuration.fail(
+            where, f"{shorten(repr(asked))} is not allowed{did_you_mean(asked, ['leaderboard'])}"
+        )
+    named = asked["leaderboard"] if isinstance(asked, dict) else None
+    boards = {}
+    for block in table["blocks"]:
+        try:
+            configuration.boards.check(block["protocol"], block["metric"], ())
+            board = boards[block["protocol"]] = configuration.boards[block["protocol"]]
+        except (ValueError, OSError) as error:
+            configuration.fail(where, str(error))
+        if not set(board.bits) & set(block["bits"]):
+            ours, theirs = (", ".join(map(str, bits)) for bits in (block["bits"], board.bits))
+            words = f"has no codes of {ours} bits; it has: {theirs}"
+            configuration.fail(where, f"the leaderboard of {block['protocol']} {words}")
+        if fault := leaderboard.other_setting(board, configuration["protocols"][block["protocol"]]):
+            configuration.fail(where, f"{fault}, so their scores do not compare")
+    known = list(dict.fromkeys(method for board in boards.values() for method in board.methods))
+    for method in named or ():
+        configuration.check_known(where, method, known, "method of the leaderboard")
+    runs = {
+        (block["protocol"], method, bits)
+        for block in table["blocks"]
+        for method in block.get("methods", table["methods"])
+        for bits in block["bits"]
+    }
+    taken = set()
+    for block in table["blocks"]:
+        board = boards[block["protocol"]]
+        block["filled"] = []
+        for method in board.methods:
+            cells = {(block["protocol"], method, bits) for bits in block["bits"]}
+            scores = {(*cell, block["metric"]) for cell in cells}
+            chosen = named is None or method in named or family(board, method) == FAMILY
+            if chosen and not cells & runs and not scores & taken and _has(board, method, block):
+                block["filled"].append(method)
+                taken |= scores
+    if not any(block["filled"] for block in table["blocks"]):
+        configuration.fail(where, "the leaderboard has no rows besides those that the table runs")
+
+
+def family(board, method):
+    return board.about["methods"][method]["family"]
+
+
+def _has(board, method, block):
+    """Whether a board has a score of a method for one of the columns of a block."""
+    return any(
+        run["method"] == method and run["bits"] in block["bits"] and run.get(block["metric"]) is not None
+        for run in board.runs
+    )
+
+
+def with_rows(table):
+    """The entry of a table with its filled methods among its methods and those of its blocks."""
+    if "compare" not in table:
+        return table
+    blocks = []
+    for block in table["blocks"]:
+        plain = {key: value for key, value in block.items() if key != "filled"}
+        blocks.append(plain | {"methods": [*block.get("methods", table["methods"]), *block["filled"]]})
+    methods = dict.fromkeys([*table["methods"], *(name for block in blocks for name in block["methods"])])
+    return {**table, "blocks": blocks, "methods": list(methods)}
+
+
+def styles(configuration, table):
+    """Method -> style of the methods that a table has from the leaderboard alone."""
+    found = {}
+    for block in table["blocks"]:
+        for method in block.get("filled", ()):
+            if method not in table["methods"]:
+                of_board = configuration.boards[block["protocol"]].about["methods"][method]
+                found.setdefault(method, {key: of_board.get(key) for key in leaderboard.STYLE})
+    return found
+
+
+def filled(configuration, table):
+    """What reporting is given of the filled cells: records of their runs, and fingerprints of their data.
+
+    None for a table that runs all of its cells.
+    """
+    cells = {}
+    for block in table["blocks"]:
+        for method in block.get("filled", ()):
+            cells |= {(block["protocol"], method, bits): None for bits in block["bits"]}
+    if not cells:
+        return None
+    records, fingerprints = [], {}
+    for protocol in dict.fromkeys(protocol for protocol, _, _ in cells):
+        board = configuration.boards[protocol]
+        fingerprints |= board.fingerprints()
+        of = {}
+        for record in board.records():
+            if record["protocol"] == protocol:
+                of.setdefault((protocol, record["method"], record["bits"]), []).append(record)
+        for cell in cells:
+            if cell[0] == protocol:
+                records += of.get(cell) or [_absent(board, cell)]
+    return {"records": records, "fingerprints": fingerprints}
+
+
+def _absent(board, cell):
+    record = dict(zip(("protocol", "method", "bits"), cell)) | {"seed": board.about["seeds"][0]}
+    record |= {"status": "missing", "reason": ABSENT, "source": LEADERBOARD}
+    return record | {"metrics": {}, "curves": {}, "health": {}, "run": {}}
