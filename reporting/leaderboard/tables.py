@@ -268,7 +268,7 @@ def _legend(
 ) -> str:
     """What the marks and the small figures of a table mean, and which files it is made of."""
     words = ["Best of a column in bold."] * bold
-    words.append(_seeds(frame, columns))
+    words.append(_seeds(data, frame, columns))
     methods = [method for method in frame["method"].unique() if method != UNCODED]
     ranked = ", not marked as best" if bold else ""
     words += [dagger_sentence(data.table, methods), uncoded_sentence(frame, ranked)]
@@ -280,9 +280,9 @@ def _legend(
     return textwrap.fill(" ".join(filter(None, words)), WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
-def _seeds(frame: pd.DataFrame, columns: Iterable[Column]) -> str:
-    """How many seeds a score is the mean of."""
-    counts = sorted(set(frame.loc[frame["seeds"] > 0, "seeds"]))
+def _seeds(data: _Data, frame: pd.DataFrame, columns: Iterable[Column]) -> str:
+    """How many seeds a score is the mean of, or a value of the runs where there are no scores."""
+    counts = sorted(set(frame.loc[frame["seeds"] > 0, "seeds"]) or {len(runs) for runs in data.runs.values()})
     if counts == [1]:
         return "One seed."
     spread = any(column.show == "score" and column.spread for column in columns)

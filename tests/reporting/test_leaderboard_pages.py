@@ -135,6 +135,11 @@ def test_every_kind_of_column(folder):
     )
 
 
+def test_a_table_without_scores_counts_the_seeds_of_its_runs(folder):
+    settings = "{protocol: p, best: false, columns: [{show: health, of: constant_bits, bits: 8}]}"
+    assert "Mean over 2 seeds." in " ".join(rendered(folder, settings).splitlines())
+
+
 def test_folds_other_protocols_and_holes(folder):
     settings = """
         sort: {protocol: p, bits: 8}
