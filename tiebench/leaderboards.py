@@ -103,15 +103,19 @@ def read_provenance(protocol: str, folder: str | Path) -> dict[str, Any]:
         about = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(f"{path}: invalid JSON ({error})") from error
-    if not isinstance(about, dict) or not isinstance(about.get("sha256"), dict):
-        raise ValueError(f"{path} is not a provenance of this version; publish it again")
+    plain = isinstance(about, dict) and about.get("protocol") == protocol
+    kinds = {"sha256": dict, "settings": dict, "methods": dict, "members": list, "fingerprints": list}
+    plain = plain and all(isinstance(about.get(key) or kind(), kind) for key, kind in kinds.items())
+    listed = [*(about.get("members") or []), *(about.get("fingerprints") or [])] if plain else [None]
+    if not all(isinstance(one, dict) and isinstance(one.get("protocol"), str) for one in listed):
+        raise ValueError(f"{path} is not the provenance of {protocol}; publish it again")
     return about
 
 
 def verified(path: Path, about: Mapping) -> bytes:
     """A file whose sha256 is that of its provenance. Raises ValueError for any other."""
     content = path.read_bytes()
-    if about["sha256"].get(path.name) != hashlib.sha256(content).hexdigest():
+    if (about.get("sha256") or {}).get(path.name) != hashlib.sha256(content).hexdigest():
         provenance = path.with_name(f"{about['protocol']}{PROVENANCE}")
         raise ValueError(f"{path} is not the file that {provenance} describes; publish it again")
     return content
@@ -123,7 +127,7 @@ def read_per_query(path: Path, about: Mapping) -> dict[str, np.ndarray]:
     "query" are the row numbers of the queries in the dataset, int64 (Q,). {} where the provenance says that
     there is no such file. Raises ValueError for another file than it describes.
     """
-    if path.name not in about["sha256"]:
+    if path.name not in (about.get("sha256") or {}):
         return {}
     verified(path, about)
     return files.read_npz(path)

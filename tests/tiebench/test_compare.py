@@ -123,6 +123,16 @@ def test_ranks_and_differences_of_a_leaderboard_made_by_hand(place, arrays, caps
     # One seed and no scores of queries: nothing can be said.
     assert {one["verdict"] for one in found["lines"]} == {"cannot tell"}
     assert {(one["over"], one["low"], one["p"]) for one in found["lines"]} == {("", None, None)}
+    assert main(["compare", "codes.npz", "--protocol", "p"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "p (The protocol): 60 queries, 300 database items"
+    assert lines[1].startswith(f"12 bits, AP {ap:.4f}, rank 3 of 5; ")
+    assert lines[3].split() == ["rank", "method", "seeds", "score", "difference", "verdict"]
+    words = [line.split() for line in lines[4:11]]
+    assert [line[0] for line in words] == ["-", "-", "1", "2", "3", "3", "5"]
+    assert words[5] == ["3", "YOURS", "1", f"{ap:.4f}"] and words[6][1:] == [
+        *("worse", "1", f"{ap - 0.1:.4f}", "+0.1000", "cannot", "tell")
+    ]
     some = compared(capsys, "--methods", "worse,best")
     assert [one["method"] for one in some["lines"]] == ["best", "worse"]
     assert (some["rank"], some["competitors"]) == (3, 4)  # among all
@@ -459,6 +469,23 @@ def test_files_that_do_not_belong_together_are_refused(place, arrays, capsys):
         Path("leaderboard", name).write_bytes(content)
     make_board([cell("a", 0.5)], {f"ap/a/{BITS}": np.zeros(9, np.float32)}, [member(arrays)])
     assert "p has 9 queries, the codes have 60" in refused(capsys)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *({"protocol": "q"}, {"sha256": "0" * 64}, {"members": {"p": 1}}, {"members": [3]}),
+        *({"fingerprints": [{"split": "x"}]}, {"settings": [1]}, {"methods": ["a"]}),
+    ],
+)
+def test_a_provenance_of_another_shape_is_refused(place, arrays, capsys, change):
+    make_board([cell("a", 0.5)], members=[member(arrays)])
+    path = Path("leaderboard/p.provenance.json")
+    whole = json.loads(path.read_text())
+    path.write_text(json.dumps(whole | change))
+    assert "p.provenance.json is not the provenance of p; publish it again" in refused(capsys)
+    path.write_text(json.dumps(whole)[:-9])
+    assert "p.provenance.json: invalid JSON" in refused(capsys)
 
 
 def test_comparing_loads_neither_torch_nor_pandas_nor_matplotlib(place, arrays):

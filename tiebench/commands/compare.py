@@ -274,7 +274,10 @@ def _table(found):
     place = sum(sign * line.score >= sign * found.score for line in found.lines)
     rank = "" if found.rank is None else str(found.rank)
     rows.insert(place, (rank, "YOURS", "1", f"{found.score:.4f}", "", "", "", "", ""))
-    return _aligned([header, *rows], left={1, 6, 8})
+    # Without any interval there are no columns for one.
+    kept = [place for place, column in enumerate(zip(*rows)) if any(column)]
+    left = {kept.index(place) for place in (1, 6, 8) if place in kept}
+    return _aligned([[row[place] for place in kept] for row in (header, *rows)], left)
 
 
 def _cells(line):
