@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from reporting.health import PRINTED
 from reporting.leaderboard import Board
 from reporting.leaderboard.boards import Boards, fold_title
 from tiebench.messages import did_you_mean, shorten
@@ -18,12 +19,14 @@ SHOWN = {
     "fit_seconds": 1,
     "encode_seconds": 1,
     "peak_memory": 0,
-    "health": 1,
+    "health": None,
     "family": None,
     "sees": None,
     "seeds": None,
     "trials": None,
 }
+# Of the health of codes that printed tables show: heading and decimals.
+HEALTH = {column: (heading, decimals) for heading, _, column, decimals in PRINTED}
 SCORES = ("score", "range", "folds", "mean_of_folds")
 OF_METHODS = ("family", "sees")
 # How the code lengths of an entry are laid out: a column each, in one column, or the highest of them.
@@ -105,13 +108,9 @@ def _entry(given: Any, defaults: Mapping, boards: Boards) -> dict:
             raise ValueError(f"unknown health {entry['of']!r}: `of` is{did_you_mean(entry['of'], known)[1:]}")
     if entry["show"] in ("folds", "mean_of_folds") and not board.folds:
         raise ValueError(f"{board.protocol} has no folds")
-    entry["decimals"] = (
-        given["decimals"]
-        if isinstance(given, dict) and "decimals" in given
-        else defaults["decimals"]
-        if SHOWN[entry["show"]] is None
-        else SHOWN[entry["show"]]
-    )
+    own = HEALTH.get(entry["of"], ("", 1))[1] if entry["show"] == "health" else SHOWN[entry["show"]]
+    if own is not None and not (isinstance(given, dict) and "decimals" in given):
+        entry["decimals"] = own
     return entry
 
 
@@ -140,7 +139,7 @@ def _heading(entry: Mapping, board: Board, protocol: str, kinds: Iterable[tuple[
     if show == "folds":
         return fold_title(board, protocol) + (", {bits} bits" if several else "")
     if show == "health":
-        return entry["of"].replace("_", " ")
+        return HEALTH.get(entry["of"], (entry["of"].replace("_", " "), 1))[0]
     if show != "score":
         return HEADINGS.get(show, show)
     name = metric_name(entry["metric"])

@@ -216,6 +216,8 @@ def _text(data: _Data, column: Column, method: str, bits: int) -> str:
     if number is None:
         return EN_DASH
     whole = column.show in ("seeds", "trials")
+    if column.show == "health":
+        return f"{number:,.{column.decimals}f}"
     return f"{number:.0f}" if whole else f"{number:.{column.decimals}f}"
 
 

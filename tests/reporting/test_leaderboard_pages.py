@@ -117,21 +117,22 @@ def test_every_kind_of_column(folder):
           - {show: encode_seconds, bits: 16, decimals: 0}
           - {show: peak_memory, layout: highest}
           - {show: seeds, bits: 8, heading: "runs of {bits} bits"}
-          - {show: health, of: constant_bits, bits: 8}
+          - {show: health, of: constant_bits, bits: 8, decimals: 1}
+          - {show: health, of: entropy, bits: 8}
           - {show: trials, bits: 8}
     """
     heading, _, talr, lsh = rendered(folder, settings).splitlines()
     assert heading == (
         "| Method | family | AP<sub>T</sub>, 8 bits | AP<sub>T</sub>, 16 bits | range 8 | range 16 "
-        "| AP@2 8 / 16 | fit s | encode s | peak MB | runs of 8 bits | constant bits | trials |"
+        "| AP@2 8 / 16 | fit s | encode s | peak MB | runs of 8 bits | Constant bits | Entropy | trials |"
     )
     assert talr == (
         r"| TALR\_AP | Listwise | 0.62‡ | 0.75 | 0.312–0.750 | 0.375–0.875 | 0.156‡ / 0.188 "
-        "| 8.5 / 16.5 | 1 | 1600 | 2 | 0.5 | – |"
+        "| 8.5 / 16.5 | 1 | 1600 | 2 | 0.5 | 3.1 | – |"
     )
     assert lsh == (
         "| LSH | Unsupervised | 0.31 | 0.38 | 0.156–0.438 | 0.188–0.500 | 0.078 / 0.094 "
-        "| 8.5 / 16.5 | 1 | 1600 | 2 | 0.5 | – |"
+        "| 8.5 / 16.5 | 1 | 1600 | 2 | 0.5 | 3.1 | – |"
     )
 
 
