@@ -17,7 +17,8 @@ def ranks(table: Mapping, records: Iterable[Mapping]) -> dict | None:
 
     A column is a (protocol, metric, bits); the best mean of it has rank 1, equal means share the mean of
     their ranks. A method without a score in some column of the table is left out, and the others are ranked
-    among themselves; bounds are left out without a word. A dict:
+    among themselves; bounds and methods that see more than the training set are left out without a word. A
+    dict:
 
     * methods: ids, the lowest average rank first, equal ones in row order; average_rank: id -> float;
     * columns: how many columns were ranked;

@@ -26,7 +26,7 @@ class ClaimCells:
         named = {name for key in ("method", "methods", "others") for name in as_list(claim.get(key, ()))}
         named.update(as_list(where.get("methods", ())))
         for group in groups(table):
-            compared = [one for one in group.methods if one in named or competes(table, one)]
+            compared = [one for one in group.methods if one in named or competes(table, one, group.protocol)]
             for bits, method in itertools.product(group.bits, compared):
                 self.everything[group.protocol, group.metric, bits, method] = None
         self.cells = [

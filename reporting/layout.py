@@ -7,7 +7,7 @@ and one metric. A *panel* is a row of groups side by side under one header, as i
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from reporting.titles import BOUND, FAMILIES, protocol_title
+from reporting.titles import BOUND, FAMILIES, TRAINING_SET, protocol_title, sees
 
 
 @dataclass(frozen=True)
@@ -78,9 +78,12 @@ def family(table: Mapping, method: str) -> str:
     return (table.get("families") or {}).get(method, "")
 
 
-def competes(table: Mapping, method: str) -> bool:
-    """Whether a method takes part in what compares the methods of a table: bounds do not."""
-    return family(table, method) != BOUND
+def competes(table: Mapping, method: str, protocol: str | None = None) -> bool:
+    """Whether a method takes part in what compares the methods of a table.
+
+    Bounds do not, and neither do methods that see more than the training set; protocol: None for any.
+    """
+    return family(table, method) != BOUND and sees(table, method, protocol) == TRAINING_SET
 
 
 def by_family(table: Mapping, methods: Sequence[str]) -> list[tuple[str, list[str]]]:

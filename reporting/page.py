@@ -19,7 +19,7 @@ from reporting.embedding import data_url, inline_svg, lighter, packed, swatch
 from reporting.filled import FILLED, filled_marks, filled_methods, filled_sentence, is_filled
 from reporting.frames import NO_RECORD, by_cell, published_values, score_of, seeds_of, uncoded_in
 from reporting.layout import Group, by_family, family, groups, panels
-from reporting.printing import as_published, bounds_sentence, marks, notes, uncoded_sentence
+from reporting.printing import NOT_RANKED, as_published, bounds_sentence, marks, notes, uncoded_sentence
 from reporting.titles import (
     EN_DASH,
     FAMILIES,
@@ -178,7 +178,7 @@ def _view(view: "TableView", kinds: Sequence[str], colours: Sequence[str]) -> di
 
 def _legend(table: Mapping, tidy_frame: pd.DataFrame, comparisons: pd.DataFrame) -> str:
     methods = [method for group in groups(table) for method in group.methods]
-    words = [dagger_sentence(table, methods), uncoded_sentence(tidy_frame)]
+    words = [dagger_sentence(table, methods, NOT_RANKED), uncoded_sentence(tidy_frame)]
     words += [bounds_sentence(tidy_frame, table), collapse_sentence(tidy_frame, table)]
     words.append(filled_sentence(tidy_frame))
     words.append(statistics.marks_legend(comparisons) if len(comparisons) else "")

@@ -9,7 +9,7 @@ import pandas as pd
 from reporting.collapsed import collapse_sentence
 from reporting.filled import filled_sentence
 from reporting.frames import rows_of
-from reporting.layout import competes, groups
+from reporting.layout import competes, family, groups
 from reporting.titles import (
     BOUND,
     FAMILIES,
@@ -38,11 +38,13 @@ def marks(tidy_frame: pd.DataFrame, table: Mapping) -> dict[tuple[str, str, str,
     """Cell -> "best" or "second" within its column (protocol, metric, bits), from unrounded means.
 
     Higher is better unless the metric says otherwise. Equal means share a mark; the second is the next worse
-    value. A column with fewer than two scores has no marks. Uncoded features and bounds take no part.
+    value. A column with fewer than two scores has no marks. Uncoded features, bounds and methods that see
+    more than the training set take no part.
     """
     result = {}
-    apart = [UNCODED, *(method for method in tidy_frame["method"].unique() if not competes(table, method))]
+    methods = tidy_frame["method"].unique()
     for (protocol, metric, bits), column in tidy_frame.groupby(["protocol", "metric", "bits"], sort=False):
+        apart = [UNCODED, *(method for method in methods if not competes(table, method, protocol))]
         scored = column[column["mean"].notna() & ~column["method"].isin(apart)]
         if len(scored) < 2:
             continue
@@ -103,7 +105,9 @@ def legend(tidy_frame: pd.DataFrame, table: Mapping, statistics: str = "") -> st
     statistics: what the marks of `statistics.cell_marks` mean, from `statistics.marks_legend`.
     """
     words = ["Best in bold, second underlined.", seeds_sentence(tidy_frame)]
-    words.append(dagger_sentence(table, tidy_frame.loc[tidy_frame["status"] != UNCODED, "method"]))
+    words.append(
+        dagger_sentence(table, tidy_frame.loc[tidy_frame["status"] != UNCODED, "method"], NOT_RANKED)
+    )
     words += [uncoded_sentence(tidy_frame), bounds_sentence(tidy_frame, table)]
     words += [collapse_sentence(tidy_frame, table), filled_sentence(tidy_frame)]
     if any(not math.isnan(printed) for *_, printed in cell_values(tidy_frame, table).values()):
@@ -120,7 +124,7 @@ def uncoded_sentence(tidy_frame: pd.DataFrame, ranked: str = NOT_RANKED) -> str:
 
 def bounds_sentence(tidy_frame: pd.DataFrame, table: Mapping, ranked: str = NOT_RANKED) -> str:
     """What bounds are; "" for a table without any."""
-    if all(competes(table, method) for method in tidy_frame["method"]):
+    if all(family(table, method) != BOUND for method in tidy_frame["method"]):
         return ""
     return f"{FAMILIES[BOUND]}: what a plain classifier reaches{ranked}."
 

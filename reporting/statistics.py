@@ -87,7 +87,8 @@ def comparisons(
       "worse over queries" or "worse over seeds" where only these say so; else "undecided"; "" for a hole and
       in a column with fewer than two scored methods. None of them says that two methods are equal.
 
-    Bounds are compared with nothing: their rows end with the interval. A run without scores per query of the
+    Bounds and methods that see more than the training set are compared with nothing: their rows end with the
+    interval. A run without scores per query of the
     metric counts as missing, and so does one from the leaderboard. Raises ValueError as `frames.tidy` does,
     and for runs of one column with different numbers of queries.
     """
@@ -99,7 +100,7 @@ def comparisons(
         columns.setdefault((group.protocol, group.metric, bits), {})[method] = Sample(kept, scores.per_query)
     found: dict[tuple, dict[str, dict]] = {}
     for column, cells in columns.items():
-        apart = [method for method in cells if not competes(table, method)]
+        apart = [method for method in cells if not competes(table, method, column[0])]
         for some in (set(cells) - set(apart), *({method} for method in apart)):
             chosen = {method: scores for method, scores in cells.items() if method in some}
             found.setdefault(column, {}).update(_column(column, chosen, resamples, confidence))

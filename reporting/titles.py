@@ -58,13 +58,16 @@ def row_title(table: Mapping, method: str) -> str:
     return method_title(table, method) + (DAGGER if sees(table, method) != TRAINING_SET else "")
 
 
-def dagger_sentence(table: Mapping, methods: Iterable[str]) -> str:
-    """What the dagger means, one sentence; "" where none of the methods has one."""
+def dagger_sentence(table: Mapping, methods: Iterable[str], ranked: str = "") -> str:
+    """What the dagger means, one sentence; "" where none of the methods has one.
+
+    ranked: what follows on how the methods are marked, as "; neither best nor second".
+    """
     more = sorted({sees(table, method) for method in methods} - {TRAINING_SET})
     settings = table.get("settings") or {}
     hidden = ", ".join(protocol_title(table, name) for name in settings if is_unseen(table, name))
     but = f" (not under {hidden})" if hidden else ""
-    return f"{DAGGER} Learns from {' or '.join(more)} besides the training set{but}." if more else ""
+    return f"{DAGGER} Learns from {' or '.join(more)} besides the training set{but}{ranked}." if more else ""
 
 
 def protocol_title(table: Mapping, protocol: str) -> str:

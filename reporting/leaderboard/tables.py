@@ -273,7 +273,7 @@ def _legend(
     words.append(_seeds(data, frame, columns))
     methods = [method for method in frame["method"].unique() if method != UNCODED]
     ranked = ", not marked as best" if bold else ""
-    words += [dagger_sentence(data.table, methods), uncoded_sentence(frame, ranked)]
+    words += [dagger_sentence(data.table, methods, ranked), uncoded_sentence(frame, ranked)]
     words += [bounds_sentence(frame, data.table, ranked), collapse_sentence(frame, data.table)]
     if any(column.show in COSTS for column in columns):
         words.append(_machines(data))

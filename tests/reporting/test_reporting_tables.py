@@ -518,7 +518,8 @@ def test_a_dagger_marks_methods_that_see_more_than_the_training_set():
     styles = {name: style | {"sees": "training set"} for name, style in STYLES.items()}
     styles["mihash"]["sees"] = "database labels"
     of = table(styles=styles, seeds=[0])
-    frame = frames.tidy(of, [record(method=name) for name in of["methods"]])
+    scores = {"mihash": 0.9, "talr_ap": 0.6, "lsh": 0.3}
+    frame = frames.tidy(of, [record(method=name, score=scores[name]) for name in of["methods"]])
     assert dict(zip(frame["method"], frame["sees"], strict=True)) == {
         "talr_ap": "training set",
         "mihash": "database labels",
@@ -526,8 +527,8 @@ def test_a_dagger_marks_methods_that_see_more_than_the_training_set():
     }
     assert frames.from_csv(frames.to_csv(frame)).equals(frame)
     text, tex = markdown.to_markdown(frame, of), latex.to_latex(frame, of)
-    assert "| MIHash† |" in text and "| LSH |" in text
-    assert text.count("† Learns from database labels besides the training set.") == 1
+    assert "| MIHash† | 0.900 |" in text and "| LSH | <ins>0.300</ins> |" in text and "**0.600**" in text
+    assert text.count("† Learns from database labels besides the training set; neither best nor second.") == 1
     assert r"MIHash\dag{} &" in tex and tex.count(r"\dag{} Learns from database labels") == 1
     plain = table(seeds=[0])
     text = markdown.to_markdown(frames.tidy(plain, [record()]), plain)
