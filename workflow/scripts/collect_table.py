@@ -6,6 +6,7 @@ from workflow.scripts import _job
 def work(options):
     from reporting import claims, frames, health, statistics, table_files
     from reporting.records import table_records, uncoded_scores
+    from reporting.titles import LEADERBOARD, UNCODED
     from tiebench.files import write_json, write_text
 
     settings = options.settings
@@ -19,7 +20,7 @@ def work(options):
     for ending, text in files.items():
         write_text(f"{options.stem}{ending}", text)
     write_json(f"{options.stem}.json", settings)
-    for row in tidy[~tidy["status"].isin(["done", "uncoded"])].itertuples():
+    for row in tidy[~tidy["status"].isin(["done", UNCODED, LEADERBOARD])].itertuples():
         _job.log.warning(
             "%s/%s/%d bits is %s: %s", row.protocol, row.method, row.bits, row.status, row.reason
         )
