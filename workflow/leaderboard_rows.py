@@ -106,6 +106,8 @@ def filled(configuration, table):
             cells |= {(block["protocol"], method, bits): None for bits in block["bits"]}
     if not cells:
         return None
+    metrics = {"ap", *(block["metric"] for block in table["blocks"])}
+    shown = {"queries", *(f"{metric}{end}" for metric in metrics for end in ("", "_min", "_max"))}
     records, fingerprints = [], {}
     for protocol in dict.fromkeys(protocol for protocol, _, _ in cells):
         board = configuration.boards[protocol]
@@ -113,11 +115,19 @@ def filled(configuration, table):
         of = {}
         for record in board.records():
             if record["protocol"] == protocol:
-                of.setdefault((protocol, record["method"], record["bits"]), []).append(record)
+                part = _part(record, shown)
+                of.setdefault((protocol, record["method"], record["bits"]), []).append(part)
         for cell in cells:
             if cell[0] == protocol:
                 records += of.get(cell) or [_absent(board, cell)]
     return {"records": records, "fingerprints": fingerprints}
+
+
+def _part(record, metrics):
+    """A record with what tables and figures show: some of its metrics, and whether its codes collapsed."""
+    scores = {name: value for name, value in record["metrics"].items() if name in metrics}
+    collapsed = {name: value for name, value in record["health"].items() if name == "collapsed"}
+    return {**record, "metrics": scores, "health": collapsed}
 
 
 def _absent(board, cell):

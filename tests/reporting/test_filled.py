@@ -1,0 +1,124 @@
+"""Cells from the leaderboard beside cells that were run: marks of both, tests of neither, equal data."""
+
+import numpy as np
+import pytest
+
+from reporting import claims, figures, filled, frames, latex, markdown, page, printing, statistics
+from reporting.records import table_records
+
+# LSH was run at 8 bits and is filled at 16, ITQ is filled, TALR was run; TALR at 16 bits is missing there.
+TABLE = {
+    "name": "t",
+    "seeds": [0, 1],
+    "methods": ["lsh", "itq", "talr"],
+    "styles": {name: {"title": name.upper()} for name in ("lsh", "itq", "talr")},
+    "blocks": [
+        {"protocol": "p", "metric": "ap", "bits": [8], "title": "P"},
+        {"protocol": "p", "metric": "ap", "bits": [16], "title": "P"},
+    ],
+}
+CLAIM = {"id": "c", "claim": "ITQ is above LSH.", "of": "x", "stated_for": ["p"], "kind": "above"}
+CLAIM |= {"where": {"metric": "ap"}, "methods": ["itq"], "others": ["lsh"]}
+
+
+def record(method, bits, seed, ap, **more):
+    run = {"protocol": "p", "method": method, "bits": bits, "seed": seed, "status": "done", "reason": ""}
+    run |= {"metrics": {"ap": ap, "ap_min": ap - 0.05, "ap_max": ap + 0.05}, "curves": {}, "health": {}}
+    per_query = {"ap": ap + 0.01 * np.sin(np.arange(50))}
+    return run | {"run": {}, "training": [], "per_query": {} if "source" in more else per_query} | more
+
+
+LEADERBOARD = {"source": "leaderboard"}
+RECORDS = [
+    *(record("lsh", 8, seed, 0.25 + seed / 50) for seed in (0, 1)),
+    *(record("talr", 8, seed, 0.5 + seed / 50) for seed in (0, 1)),
+    *(record("itq", 8, seed, 0.75 + seed / 50, **LEADERBOARD) for seed in (0, 1, 7)),
+    *(record("lsh", 16, seed, 0.25 + seed / 50, **LEADERBOARD) for seed in (3, 4, 5)),
+    record("itq", 16, 3, 0.75, **LEADERBOARD),
+    record("talr", 16, 0, 0, status="missing", reason="not there", metrics={}, **LEADERBOARD),
+]
+
+
+@pytest.fixture
+def tidy():
+    return frames.tidy(TABLE, RECORDS)
+
+
+def test_a_cell_from_the_leaderboard_has_its_own_seeds_and_its_status(tidy):
+    cells = tidy.set_index(["method", "bits"])
+    assert dict(cells["status"]) == {
+        ("lsh", 8): "done", ("itq", 8): "leaderboard", ("talr", 8): "done",
+        ("lsh", 16): "leaderboard", ("itq", 16): "leaderboard", ("talr", 16): "missing",
+    }  # fmt: skip
+    assert dict(cells["seeds"]) == {
+        ("lsh", 8): 2, ("itq", 8): 3, ("talr", 8): 2, ("lsh", 16): 3, ("itq", 16): 1, ("talr", 16): 0
+    }  # fmt: skip
+    assert cells.loc[("itq", 8), "mean"] == pytest.approx(np.mean([0.75, 0.77, 0.89]))
+    assert cells.loc[("talr", 16), "reason"] == "not there"
+    assert frames.from_csv(frames.to_csv(tidy)).equals(tidy)
+
+
+def test_rows_are_marked_where_all_is_from_the_leaderboard_and_cells_elsewhere(tidy):
+    assert filled.filled_marks(tidy) == ({"itq"}, {("p", "ap", "lsh", 16)})
+    wide = frames.wide(tidy, TABLE)
+    assert list(wide["from_leaderboard"]) == ["p ap 16", "all", ""]
+    assert frames.from_csv(frames.to_csv(wide)).equals(wide)
+    text = markdown.to_markdown(tidy, TABLE)
+    assert "| ITQ§ | **0.803** ± 0.076 |" in text and "| ITQ§ | **0.750** |" in text
+    assert "| LSH | 0.260 ± 0.014 |" in text and "| LSH | <ins>0.330</ins> ± 0.020§ |" in text
+    assert "| TALR | <ins>0.510</ins> ± 0.014 |" in text and "| TALR | – <sup>a</sup> |" in text
+    assert "§ From the leaderboard, of 1 to 3 seeds, not run here and not part of tests." in text
+    text = latex.to_latex(tidy, TABLE)
+    assert r"ITQ\S{} &" in text and r"\textsuperscript{\S{}}" in text and text.count(r"\S{}") == 3
+    view = page.TableView(TABLE, RECORDS, tidy, [], {}, statistics.comparisons(TABLE, RECORDS), [], {})
+    text = page.page("Title", [view], {})
+    assert ">ITQ§</th>" in text and ">LSH</th>" in text and ">TALR</th>" in text
+    assert text.count('<span class="unseen"> from the leaderboard</span>') == 1
+    assert text.count('<td class="reason">leaderboard: not run here</td>') == 7
+
+
+def test_figures_mark_methods_that_have_cells_from_there():
+    drawn = figures.draw("tie_ranges", TABLE, RECORDS)
+    words = " ".join(text.get_text() for text in drawn.findobj(lambda artist: hasattr(artist, "get_text")))
+    assert "ITQ§" in words and "LSH§" in words and "TALR§" not in words and "§ From the leaderboard." in words
+
+
+def test_nothing_is_marked_where_everything_is_from_there():
+    records = [one for one in RECORDS if "source" in one]
+    tidy = frames.tidy(TABLE | {"methods": ["itq"]}, records)
+    assert set(tidy["status"]) == {"leaderboard"} and filled.filled_sentence(tidy) == ""
+    assert "from_leaderboard" not in frames.wide(tidy, TABLE | {"methods": ["itq"]})
+    assert filled.filled_methods(TABLE, records) == []
+
+
+def test_statistics_and_claims_are_about_the_runs_of_the_table(tidy):
+    compared = statistics.comparisons(TABLE, RECORDS).set_index(["method", "bits"])
+    alone = [one for one in RECORDS if "source" not in one]
+    expected = statistics.comparisons(TABLE, alone).set_index(["method", "bits"])
+    assert compared.equals(expected) and compared.loc[("talr", 8), "verdict"] == "best"
+    assert dict(printing.marks(tidy, TABLE))["p", "ap", "itq", 8] == "best"
+    (judged,) = claims.judge([{"source": "s", "claims": [CLAIM]}], TABLE, RECORDS)
+    assert judged["verdict"] == "not decidable"
+    assert "not tested" in " ".join(figure["reason"] for figure in judged["figures"])
+
+
+def test_runs_of_other_data_than_the_leaderboard_s_are_refused(tmp_path):
+    folder = tmp_path / "p" / "lsh" / "8" / "0"
+    folder.mkdir(parents=True)
+    (folder / "scores.json").write_text(
+        '{"status": "done", "reason": null, "metrics": {"ap": 1}, "curves": {}}'
+    )
+    (folder / "run.json").write_text('{"fingerprints": {"dataset": "same", "split": "other"}}')
+    table = TABLE | {"seeds": [0], "methods": ["lsh", "itq"], "blocks": TABLE["blocks"][:1]}
+    settings = {"table": table, "refused": []}
+    settings["filled"] = {
+        "records": [one for one in RECORDS if one["method"] == "itq"],
+        "fingerprints": {"p": {"dataset": "same", "split": "theirs"}},
+    }
+    with pytest.raises(ValueError, match=r"table t: p has another split here \(other…\).* \(theirs…\)"):
+        table_records(settings, tmp_path)
+    settings["filled"]["fingerprints"]["p"]["split"] = "other"
+    found = table_records(settings, tmp_path)
+    assert [(one["method"], one["bits"], one["seed"]) for one in found] == [
+        ("itq", 8, 0), ("itq", 8, 1), ("itq", 8, 7), ("lsh", 8, 0)
+    ]  # fmt: skip
