@@ -51,16 +51,16 @@ class MethodMetadata:
     supervision: str
     family: str
     end_to_end: bool
-    space: Mapping[str, list[Any]]
-    common_space: Mapping[str, list[Any]]
-    trainers: list[Mapping[str, list[Any]]]
+    space: Mapping[str, Any]
+    common_space: Mapping[str, Any]
+    trainers: list[Mapping[str, Any]]
     sees: str
     several_labels: bool
     parameters: Mapping[str, str]
     summary: str
 
     @property
-    def spaces(self) -> list[dict[str, list[Any]]]:
+    def spaces(self) -> list[dict[str, Any]]:
         """What tuning chooses from: a space for each of `trainers`, whose own values replace the method's."""
         return [{**self.common_space, **self.space, **trainer} for trainer in self.trainers]
 

@@ -36,8 +36,7 @@ class ADSH(DeepHashing):
     family = "pointwise"
     sees = "database labels"
     space = {
-        "learning_rate": [1e-2, 3e-2, 1e-1, 3e-1, 1.0, 3.0],
-        "weight_decay": [0.0, 1e-5, 1e-4, 5e-4],
+        "learning_rate": {"log_uniform": [1e-2, 3.0]},
         "gamma": [2.0, 20.0, 200.0],
         "epochs": [60, 150],
         "batch_size": [64, 128],

@@ -49,8 +49,7 @@ class BiHalf(DeepHashing):
     supervision = "none"
     family = "unsupervised"
     space = {
-        "learning_rate": [1e-2, 3e-2, 1e-1, 3e-1, 1.0, 3.0],
-        "weight_decay": [0.0, 1e-5, 1e-4, 5e-4],
+        "learning_rate": {"log_uniform": [1e-2, 3.0]},
         "gamma": [0.6, 3.0, 6.0, 30.0],
     }
 

@@ -38,7 +38,7 @@ class CIBHash(DeepHashing):
     supervision = "none"
     family = "unsupervised"
     space = {
-        "learning_rate": [1e-4, 3e-4, 1e-3, 3e-3, 1e-2],
+        "learning_rate": {"log_uniform": [1e-4, 1e-2]},
         "temperature": [0.1, 0.2, 0.3, 0.5],
         "view_dropout": [0.1, 0.2, 0.4],
         "view_noise": [0.0, 0.1, 0.3, 0.6],

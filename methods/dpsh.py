@@ -38,8 +38,7 @@ class DPSH(DeepHashing):
     supervision = "binary"
     family = "pointwise"
     space = {
-        "learning_rate": [0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0],
-        "weight_decay": [0.0, 1.0e-6, 1.0e-5, 1.0e-4, 1.0e-3],
+        "learning_rate": {"log_uniform": [0.1, 100.0]},
         "momentum": [0.0, 0.9],
         "eta": [0.01, 0.1, 1.0, 10.0, 100.0],
     }

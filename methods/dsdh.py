@@ -35,8 +35,7 @@ class DSDH(DeepHashing):
     supervision = "labels"
     family = "pointwise"
     space = {
-        "learning_rate": [3e-4, 1e-3, 3e-3, 1e-2, 3e-2],
-        "weight_decay": [0.0, 1e-6, 1e-5, 1e-4],
+        "learning_rate": {"log_uniform": [3e-4, 3e-2]},
         "mu": [1e-3, 1e-2, 1e-1, 1.0],
         "eta": [1e-3, 1e-2, 1e-1, 1.0],
     }

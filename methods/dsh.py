@@ -30,8 +30,7 @@ class DSH(DeepHashing):
     supervision = "binary"
     family = "pointwise"
     space = {
-        "learning_rate": [3e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0, 3.0],
-        "weight_decay": [0.0, 1e-5, 1e-4, 1e-3],
+        "learning_rate": {"log_uniform": [3e-3, 3.0]},
         "margin": [0.5, 1.0, 2.0, 4.0],
         "regularisation": [1e-3, 1e-2, 1e-1],
     }

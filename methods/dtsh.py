@@ -49,8 +49,7 @@ class DTSH(DeepHashing):
     supervision = "graded"
     family = "pairwise"
     space = {
-        "learning_rate": [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0],
-        "weight_decay": [0.0, 1.0e-6, 1.0e-5, 1.0e-4, 1.0e-3],
+        "learning_rate": {"log_uniform": [0.01, 10.0]},
         "momentum": [0.0, 0.9],
         "eta": [1.0, 10.0, 100.0, 1000.0],
         "margin": [2.0, 6.0, 12.0, 24.0],

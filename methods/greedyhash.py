@@ -31,8 +31,7 @@ class GreedyHash(DeepHashing):
     supervision = "labels"
     family = "classwise"
     space = {
-        "learning_rate": [3e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0],
-        "weight_decay": [0.0, 1e-5, 1e-4, 5e-4, 1e-3],
+        "learning_rate": {"log_uniform": [3e-3, 1.0]},
         "penalty": [1e-3, 1e-2, 1e-1, 1.0],
         "batch_size": [32, 64, 128],
     }

@@ -46,8 +46,7 @@ class HyP2(DeepHashing):
     supervision = "labels"
     family = "classwise"
     space = {
-        "learning_rate": [3e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0, 3.0],
-        "weight_decay": [0.0, 1e-5, 1e-4, 5e-4, 1e-3],
+        "learning_rate": {"log_uniform": [3e-3, 3.0]},
         "proxy_lr_multiplier": [0.02, 0.1, 1.0],
         "pairs": [0.0, 0.5, 1.0],
     }

@@ -44,8 +44,7 @@ class MDSH(DeepHashing):
     supervision = "labels"
     family = "classwise"
     space = {
-        "learning_rate": [1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2],
-        "weight_decay": [0.0, 1e-5, 1e-4, 1e-3],
+        "learning_rate": {"log_uniform": [1e-4, 3e-2]},
         "pairs": [0.0, 0.1, 1.0],
         "quantisation": [1e-4, 1e-3, 1e-2, 1e-1],
     }

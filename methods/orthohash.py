@@ -34,8 +34,7 @@ class OrthoHash(DeepHashing):
     supervision = "labels"
     family = "classwise"
     space = {
-        "learning_rate": [1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1],
-        "weight_decay": [0.0, 1e-5, 1e-4, 5e-4, 1e-3],
+        "learning_rate": {"log_uniform": [1e-4, 1e-1]},
         "margin": [0.0, 0.1, 0.2, 0.3, 0.4, 0.5],
         "codes": ["bernoulli", "spread_hadamard", "separated"],
     }

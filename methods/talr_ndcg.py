@@ -19,8 +19,7 @@ class TalrNDCG(ListwiseHashing):
     marker = "s"
     supervision = "graded"
     space = {
-        "learning_rate": [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0],
-        "weight_decay": [0.0, 1.0e-6, 1.0e-5, 1.0e-4, 1.0e-3],
+        "learning_rate": {"log_uniform": [0.01, 10.0]},
         "tanh_scale": [0.5, 1.0, 2.0, 5.0, 10.0, 20.0],
         "bins": [8, 16, 32],
     }

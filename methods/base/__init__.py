@@ -108,7 +108,8 @@ class HashingMethod:
       item and its class), "unsupervised" (no labels) and "bound" (what hashing has to beat: a row of every
       table with a supervised method, which takes no part in its comparisons);
     * `end_to_end`: True if it can learn from images, through a network;
-    * `space`: what tuning chooses from, hyper-parameter -> list of values (empty: nothing to tune);
+    * `space`: what tuning chooses from, hyper-parameter -> list of values, or {"log_uniform": [low, high]}
+      (empty: nothing to tune);
     * `common_space`: the same for hyper-parameters that a base class gives to all of its methods;
     * `trainers`: list of spaces, of which a trial takes one: its values replace those of `space`, as a
       learning rate must where another optimiser is chosen;
@@ -125,9 +126,9 @@ class HashingMethod:
     supervision: ClassVar[str] = "binary"
     family: ClassVar[str] = "unsupervised"
     end_to_end: ClassVar[bool] = False
-    space: ClassVar[dict[str, list[Any]]] = {}
-    common_space: ClassVar[dict[str, list[Any]]] = {}
-    trainers: ClassVar[list[dict[str, list[Any]]]] = [{}]
+    space: ClassVar[dict[str, Any]] = {}
+    common_space: ClassVar[dict[str, Any]] = {}
+    trainers: ClassVar[list[dict[str, Any]]] = [{}]
     sees: ClassVar[str] = "training set"
     several_labels: ClassVar[bool] = True
 

@@ -68,6 +68,7 @@ class DeepHashing(HashingMethod):
         "schedule": ["step", "cosine"],
         "epochs": [60, 120],
         "batch_size": [64, 128, 256],
+        "weight_decay": {"log_uniform": [1e-6, 1e-3]},
     }
     # Both heads and two optimisers in turn, so that few trials try them all. Adam's steps do not depend on
     # the scale of the loss: one range of rates serves every method.
@@ -77,7 +78,7 @@ class DeepHashing(HashingMethod):
             "head_width": [256],
             "optimiser": ["adam"],
             "momentum": [0.9],
-            "learning_rate": [3e-4, 1e-3, 3e-3, 1e-2],
+            "learning_rate": {"log_uniform": [3e-4, 1e-2]},
         },
         {"head": ["linear"]},
         {"head": ["mlp"], "head_width": [256]},
@@ -85,7 +86,7 @@ class DeepHashing(HashingMethod):
             "head": ["linear"],
             "optimiser": ["adam"],
             "momentum": [0.9],
-            "learning_rate": [3e-4, 1e-3, 3e-3, 1e-2],
+            "learning_rate": {"log_uniform": [3e-4, 1e-2]},
         },
     ]
 
@@ -275,8 +276,12 @@ class DeepHashing(HashingMethod):
                 raise Refusal(f"{name} must be at least {least}, not {getattr(self, name)}")
         if self.initial_deviation is not None and self.initial_deviation <= 0:
             raise Refusal(f"initial_deviation must be positive, not {self.initial_deviation}")
-        if not 0 <= self.head_dropout < 1:
-            raise Refusal(f"head_dropout must be at least 0 and below 1, not {self.head_dropout}")
+        for name in ("head_dropout", "momentum"):
+            if not 0 <= getattr(self, name) < 1:
+                raise Refusal(f"{name} must be at least 0 and below 1, not {getattr(self, name)}")
+        for name in ("learning_rate", "weight_decay"):
+            if getattr(self, name) < 0:
+                raise Refusal(f"{name} must be at least 0, not {getattr(self, name)}")
 
     # -- encoding and files --------------------------------------------------------------------------------
 

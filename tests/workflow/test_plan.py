@@ -234,7 +234,7 @@ def test_a_tuning_without_space_takes_the_one_that_each_method_declares(plan):
     spaces = of.settings("own", "digits", "mihash", "16")["spaces"]
     kinds = sorted((*space["head"], *space.get("optimiser", ["own"])) for space in spaces)
     assert kinds == [("linear", "adam"), ("linear", "own"), ("mlp", "adam"), ("mlp", "own")]
-    rates = {len(space.get("optimiser", [])): max(space["learning_rate"]) for space in spaces}
+    rates = {len(space.get("optimiser", [])): space["learning_rate"]["log_uniform"][1] for space in spaces}
     assert rates[1] < rates[0] and all("tanh_scale" in space for space in spaces)
     assert of.settings("given", "digits", "mihash", "16")["spaces"] == [given]
 
