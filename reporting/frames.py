@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import pandas as pd
 from scipy.special import stdtrit
 
+from reporting import budgets
 from reporting.collapsed import collapse_of
 from reporting.filled import filled_marks, is_filled
 from reporting.layout import Group, cell_words, cells_of, groups, method_order
@@ -30,7 +31,10 @@ COLUMNS = (
     "reason",
     "sees",
     "collapsed",
+    "trials",
+    "budget",
 )
+COUNTS = ("bits", "seeds", "collapsed", "trials")
 NUMBERS = ("mean", "std", "ci_low", "ci_high", "published", "difference")
 # The column of the wide frame that is not a score.
 FROM_LEADERBOARD = "from_leaderboard"
@@ -143,7 +147,8 @@ def tidy(
     (mean - published), all float and NaN if there is none: everything but published for a hole; std and
     the interval for one seed; status and reason (str; reason is "" when status is "done"); sees (str: what
     the method's training has access to); collapsed (int: how many seeds have collapsed codes, see
-    `tiebench.collapse`; the mean includes them).
+    `tiebench.collapse`; the mean includes them); trials (int: how many settings were tried to choose the
+    cell's, 1 if they are as given) and budget (str: what the choice was allowed, see `reporting.budgets`).
 
     status is "done" when every seed of the table has a score, "partial" when some have, "refused" when none
     has and a run was refused, "missing" otherwise; "leaderboard" where the scores are from there, of the
@@ -156,7 +161,7 @@ def tidy(
     finite, or a cell that is in the table twice.
     """
     runs = by_cell(table, records)
-    printed = published_values(table, published)
+    printed, tuned = published_values(table, published), budgets.tunings(table)
     rows = []
     for group in groups(table):
         for cell in cells_of(group):
@@ -184,6 +189,7 @@ def tidy(
                     "reason": _reason(outcomes),
                     "sees": sees(table, method, protocol),
                     "collapsed": sum(bool(collapse_of(record)) for record in here.values()),
+                    **budgets.tuning_of(tuned.get((protocol, method, bits)), here.values()),
                 }
             )
         score = (uncoded or {}).get(group.protocol, {}).get(group.metric)
@@ -198,7 +204,7 @@ def _uncoded_rows(table: Mapping, group: Group, score: float) -> list[dict]:
         )
     plain = dict.fromkeys(COLUMNS, "") | dict.fromkeys(NUMBERS, math.nan)
     plain |= {"table": table["name"], "protocol": group.protocol, "metric": group.metric}
-    plain |= {"method": UNCODED, "seeds": 0, "collapsed": 0, "mean": score, "status": UNCODED}
+    plain |= {"method": UNCODED, "mean": score, "status": UNCODED} | dict.fromkeys(COUNTS[1:], 0)
     return [plain | {"bits": bits} for bits in group.bits]
 
 
@@ -232,7 +238,7 @@ def _reason(outcomes: Mapping[int, tuple]) -> str:
 
 def _typed(frame: pd.DataFrame) -> pd.DataFrame:
     kinds = dict.fromkeys(COLUMNS, "str")
-    kinds |= dict.fromkeys(NUMBERS, "float64") | dict.fromkeys(("bits", "seeds", "collapsed"), "int64")
+    kinds |= dict.fromkeys(NUMBERS, "float64") | dict.fromkeys(COUNTS, "int64")
     frame["reason"] = frame["reason"].fillna("")
     return frame.astype(kinds)
 

@@ -13,6 +13,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from reporting import health, statistics
+from reporting.budgets import AS_GIVEN, budget_sentence
 from reporting.charts import KINDS, chart_styles, charts
 from reporting.collapsed import COLLAPSED, collapse_sentence, collapsed_methods
 from reporting.embedding import data_url, inline_svg, lighter, packed, swatch
@@ -180,7 +181,7 @@ def _legend(table: Mapping, tidy_frame: pd.DataFrame, comparisons: pd.DataFrame)
     methods = [method for group in groups(table) for method in group.methods]
     words = [dagger_sentence(table, methods, NOT_RANKED), uncoded_sentence(tidy_frame)]
     words += [bounds_sentence(tidy_frame, table), collapse_sentence(tidy_frame, table)]
-    words.append(filled_sentence(tidy_frame))
+    words += [filled_sentence(tidy_frame), budget_sentence(tidy_frame, table)]
     words.append(statistics.marks_legend(comparisons) if len(comparisons) else "")
     return " ".join(filter(None, words))
 
@@ -333,6 +334,10 @@ def _cell(
     about += _comparison_words(table, comparison)
     if not math.isnan(row["difference"]):
         about.append(f"{_signed(row['difference'])} from the published value")
+    if not hole and row["trials"] > 1:
+        about.append(f"Hyper-parameters: the best of {row['trials']} trials ({row['budget']})")
+    elif not hole and row["budget"] == AS_GIVEN:
+        about.append("Hyper-parameters as given")
     if row["reason"]:
         about.append(row["reason"])
     return {

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from reporting.budgets import budget_sentence
 from reporting.collapsed import collapse_sentence
 from reporting.filled import filled_sentence
 from reporting.frames import rows_of
@@ -110,6 +111,7 @@ def legend(tidy_frame: pd.DataFrame, table: Mapping, statistics: str = "") -> st
     )
     words += [uncoded_sentence(tidy_frame), bounds_sentence(tidy_frame, table)]
     words += [collapse_sentence(tidy_frame, table), filled_sentence(tidy_frame)]
+    words.append(budget_sentence(tidy_frame, table))
     if any(not math.isnan(printed) for *_, printed in cell_values(tidy_frame, table).values()):
         words.append("In parentheses: as published.")
     return " ".join(filter(None, [*words, statistics]))

@@ -43,6 +43,16 @@ def trials_made(search, bits):
     return next(iter(tried.values()), search["trials"])
 
 
+def budget_words(search):
+    """What a search was allowed, in words."""
+    words = f"{search['trials']} trials"
+    if search.get("widen"):
+        words += f" and up to {search['widen']} more"
+    if rungs := search.get("rungs"):
+        words += f", on {'/'.join(map(str, rungs))} part{'s' if rungs[-1] > 1 else ''}"
+    return words + (f", {search['seconds']:g} s" if search.get("seconds") else "")
+
+
 def _entries(configuration, protocol, method, tuned=True):
     """(whether a search chose them, settings) of the entries that apply, the later over the earlier."""
     other = configuration["protocols"][protocol]["hyperparameters_of"]

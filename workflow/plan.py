@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from datasets import affinity_kinds, split_kinds
@@ -20,13 +20,14 @@ from datasets.affinity.shared_label import SharedLabel
 from datasets.affinity.shared_labels import SharedLabels
 from networks import architecture
 from reporting import figures, leaderboard
+from reporting.budgets import AS_GIVEN, NOTHING_TO_CHOOSE
 from tiebench.files import write_text
 from tiebench.messages import did_you_mean
 from workflow import leaderboard_rows
 from workflow.code_dependencies import code_files
 from workflow.data_sources import skipped
 from workflow.errors import ConfigurationError
-from workflow.hyperparameters import hyperparameters, search_of
+from workflow.hyperparameters import budget_words, hyperparameters, search_of
 
 SETTINGS = Path(".snakemake/tiebench/settings")
 LOCK = Path(".snakemake/tiebench/lock")
@@ -326,6 +327,12 @@ class Plan:
             name: self.configuration.folds[name] for name in asked if name in self.configuration.folds
         }
         entry["settings"] = {name: self.protocol_settings(name) for name in asked}
+        entry["budgets"] = [
+            {"protocol": name, "method": cell.method, "bits": cell.bits}
+            | self.budget(replace(cell, protocol=name))
+            for cell in self.cells(table)
+            for name in dict.fromkeys((cell.protocol, *self.configuration.members(cell.protocol)))
+        ]
         refused = [
             {"protocol": cell.protocol, "method": cell.method, "bits": cell.bits, "reason": reason}
             for cell in self.cells(table)
@@ -508,6 +515,17 @@ class Plan:
     def search_of(self, cell):
         """The search that chose a cell's settings, `tried` being its trials at this length, or None."""
         return search_of(self.configuration, cell.protocol, cell.method, cell.bits)
+
+    def budget(self, cell):
+        """The trials that a cell's settings had, and what the search was allowed in words. Of a protocol of
+        several folds: of the fold with the most trials, and of each."""
+        names = self.configuration.members(cell.protocol)
+        searches = [self.search_of(replace(cell, protocol=name)) for name in names]
+        words = dict.fromkeys(AS_GIVEN if search is None else budget_words(search) for search in searches)
+        if not any(self.configuration.metadata(cell.method).spaces):
+            words = [NOTHING_TO_CHOOSE]
+        trials = max(1 if search is None else search["tried"] for search in searches)
+        return {"trials": trials, "budget": "; ".join(words)}
 
     def end_to_end(self, protocol, method):
         """The network that a method trains end to end on images under a protocol, or None."""

@@ -97,7 +97,17 @@ class Board:
         for record in of_runs if self.folds else ():
             merged.setdefault((record["method"], record["bits"], record["seed"]), []).append(record)
         together = [merged_record(self.protocol, parts) for parts in merged.values()]
-        return [*together, *of_runs, *self._refused()]
+        tuned = {
+            (cell["protocol"], cell["method"], int(cell["bits"])): {
+                "trials": int(cell["trials"]),
+                "budget": cell["budget"],
+            }
+            for cell in self.cells
+        }
+        return [
+            record | {"tuning": tuned[record["protocol"], record["method"], record["bits"]]}
+            for record in (*together, *of_runs, *self._refused())
+        ]
 
     def _record(self, run: Mapping) -> dict:
         metrics = {

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from reporting import frames
+from reporting.budgets import budget_sentence
 from reporting.collapsed import COLLAPSED, collapse_sentence
 from reporting.layout import by_family
 from reporting.leaderboard import TIDY, Board
@@ -143,7 +144,6 @@ def _data(table: Mapping, used: Sequence[Board], given: Mapping) -> tuple[_Data,
         (cell["protocol"], cell["method"], int(cell["bits"])): float(cell["trials"])
         for board in used
         for cell in board.cells
-        if cell.get("trials")
     }
     tidy = frames.tidy(table, records, (), table["uncoded_scores"])
     cells = {
@@ -275,6 +275,7 @@ def _legend(
     ranked = ", not marked as best" if bold else ""
     words += [dagger_sentence(data.table, methods, ranked), uncoded_sentence(frame, ranked)]
     words += [bounds_sentence(frame, data.table, ranked), collapse_sentence(frame, data.table)]
+    words.append(budget_sentence(frame, data.table))
     if any(column.show in COSTS for column in columns):
         words.append(_machines(data))
     files = (f"[{board.protocol}]({link}{board.protocol}{TIDY})" for board in used)

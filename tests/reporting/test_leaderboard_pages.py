@@ -59,6 +59,14 @@ def folder(tmp_path):
         "families": {name: style["family"] for name, style in STYLES.items()},
         "protocols": {"p": "Protocol P"}, "settings": {"p": {"split": {"kind": "random"}}},
         "blocks": [{"protocol": "p", "metric": "ap", "bits": [8, 16]}],
+        "budgets": [
+            {"protocol": "p", "method": method, "bits": bits, "trials": trials, "budget": budget}
+            for method, trials, budget in (
+                ("lsh", 1, "nothing to choose"), ("onehot", 7, "8 trials"), ("talr", 9, "8 trials"),
+                ("wide", 8, "8 trials"),
+            )
+            for bits in (8, 16)
+        ],
     }  # fmt: skip
     publish_table(tmp_path, table, ["p"])
     split = {"kind": "unseen_classes", "unseen": [[0, 1], [2]]}
@@ -129,11 +137,11 @@ def test_every_kind_of_column(folder):
     )
     assert talr == (
         r"| TALR\_AP | Listwise | 0.62‡ | 0.75 | 0.312–0.750 | 0.375–0.875 | 0.156‡ / 0.188 "
-        "| 8.5 / 16.5 | 1 | 1600 | 2 | 0.5 | 3.1 | – |"
+        "| 8.5 / 16.5 | 1 | 1600 | 2 | 0.5 | 3.1 | 9 |"
     )
     assert lsh == (
         "| LSH | Unsupervised | 0.31 | 0.38 | 0.156–0.438 | 0.188–0.500 | 0.078 / 0.094 "
-        "| 8.5 / 16.5 | 1 | 1600 | 2 | 0.5 | 3.1 | – |"
+        "| 8.5 / 16.5 | 1 | 1600 | 2 | 0.5 | 3.1 | 1 |"
     )
 
 

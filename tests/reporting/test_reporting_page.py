@@ -292,6 +292,7 @@ def test_a_cell_tells_its_seeds_and_intervals():
         "Seeds 0.8640, 0.8852; standard deviation 0.0150",
         "95% Student interval over seeds 0.7394 to 1.0098",
         "\u22120.0254 from the published value",
+        "Hyper-parameters as given",
     ]
     assert cells(made()[0])["lsh", 1] == ("\u2013 a pub. 0.5892", "it <cannot> & will not")
 
@@ -302,13 +303,15 @@ def test_statistics_stand_with_their_cells():
     found = cells(text)
     words, about = found["mihash", 0]
     mean = 0.9 - 0.21 - 12 / 333 + 1 / 94
-    assert words == "0.665 \u00b1 0.015 ?s too few seeds to tell from the best" and about.split("\n")[3:] == [
+    assert words == "0.665 \u00b1 0.015 ?s too few seeds to tell from the best" and about.split("\n")[
+        3:-1
+    ] == [
         f"95% bootstrap interval over queries {mean - 0.011:.4f} to {mean + 0.012:.4f}",
         "\u22120.2100 from the best (TALR-AP), adjusted p = 0.250: worse over queries",
         "Too few seeds to decide over seeds: about 5 would decide",
     ]
     words, about = found["lsh", 0]
-    assert words.startswith("0.455") and about.split("\n")[-1] == (
+    assert words.startswith("0.455") and about.split("\n")[-2] == (
         "\u22120.4200 from the best (TALR-AP), interval \u22120.4330 to \u22120.4000, "
         "adjusted p < 0.001: worse"
     )
@@ -319,6 +322,25 @@ def test_statistics_stand_with_their_cells():
     assert made(statistics=other)[0] == made()[0]
     hole = statistics_of(frame).assign(verdict="", ci_low=math.nan, over_queries="", over_seeds="")
     assert cells(made(statistics=hole)[0]) == cells(made()[0])
+
+
+def test_a_cell_and_the_legend_tell_the_budget_of_hyper_parameters():
+    budgets = [
+        {
+            "protocol": "digits",
+            "method": "talr_ap",
+            "bits": bits,
+            "trials": 9,
+            "budget": "8 trials & <4> more",
+        }
+        for bits in (12, 24)
+    ]
+    text = page.page("One", [view_of(TABLE | {"budgets": budgets}, records(), PUBLISHED)], {})
+    assert "Hyper-parameters: the best of 9 trials (8 trials & <4> more)" in cells(text)["talr_ap", 0][1]
+    said = Parsed(text).text
+    line = "as given: LSH on Digits, MIHash on Digits; 8 trials & <4> more: TALR-AP on Digits."
+    assert f"Unequal budgets of hyper-parameters: {line}" in said
+    assert "Unequal budgets" not in Parsed(made()[0]).text
 
 
 def test_claims_are_told_with_word_and_symbol():

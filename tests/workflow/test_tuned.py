@@ -173,3 +173,35 @@ def test_every_trial_is_a_row_with_all_of_its_settings_or_the_reason_why_it_has_
         ("scored", "", "True"), ("refused", "too, few", "False")
     ]  # fmt: skip
     assert {(row["protocol"], row["method"], row["bits"]) for row in rows} == {("tiny", "talr_ap", "8")}
+
+
+def test_settings_of_a_table_tell_the_budget_of_each_cell(tiny):
+    rule = {"name": "mine", "trials": 8, "widen": 4, "rungs": [3, 8], "seconds": 60}
+    tiny["protocols"]["tiny"]["split"] = {"kind": "unseen_classes", "folds": 2, "query": 5, "training": 15}
+    tiny["methods"]["published"] = {"class": "talr_ap", "tuned": False}
+    tiny["tables"]["tiny"]["methods"] = ["lsh", "talr_ap", "published"]
+    tiny["tuned"] = {
+        "tiny_fold1": {"talr_ap": {"search": rule | {"tried": {8: 9}}}},
+        "tiny_fold2": {"talr_ap": {"search": rule | {"tried": {8: 12}}}},
+    }
+
+    def budgets():
+        found = Plan(load(ROOT, tiny)).table_settings("tiny")["table"]["budgets"]
+        return {
+            (one["protocol"], one["method"]): (one["trials"], one["budget"])
+            for one in found
+            if one["bits"] == 8
+        }
+
+    words = "8 trials and up to 4 more, on 3/8 parts, 60 s"
+    assert budgets() == {
+        **{(protocol, "lsh"): (1, "nothing to choose") for protocol in ("tiny", "tiny_fold1", "tiny_fold2")},
+        **{(protocol, "published"): (1, "as given") for protocol in ("tiny", "tiny_fold1", "tiny_fold2")},
+        ("tiny", "talr_ap"): (12, words),
+        ("tiny_fold1", "talr_ap"): (9, words),
+        ("tiny_fold2", "talr_ap"): (12, words),
+    }
+    del tiny["tuned"]["tiny_fold2"]
+    assert budgets()["tiny", "talr_ap"] == (9, f"{words}; as given")
+    tiny["tuned"]["tiny"] = {"talr_ap": {"search": {"trials": 2, "rungs": [1]}}}
+    assert budgets()["tiny", "talr_ap"] == (9, f"{words}; 2 trials, on 1 part")

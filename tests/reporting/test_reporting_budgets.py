@@ -1,0 +1,123 @@
+"""Budgets of hyper-parameters in tables: trials of each cell, and a line where rows had unequal budgets."""
+
+import pandas as pd
+import pytest
+
+from reporting import frames, leaderboard
+from reporting.budgets import budget_sentence
+from reporting.latex import to_latex
+from reporting.leaderboard.publishing import publish
+from reporting.markdown import to_markdown
+
+from leaderboards import make_run, publish_table  # isort: skip
+
+STYLES = {name: {"title": name.upper()} for name in ("lsh", "a", "b", "c", "d", "e", "f")}
+BLOCKS = [{"protocol": "p", "metric": "ap", "bits": [8, 16]}, {"protocol": "q", "metric": "ap", "bits": [8]}]
+RULE, LONGER = "8 trials and up to 4 more, on 3/8 parts", "24 trials, on 1 part"
+
+
+def table(*tuned, methods=tuple(STYLES), blocks=BLOCKS):
+    """A table in which cells (protocol, method, bits, trials, budget) were tuned."""
+    keys = ("protocol", "method", "bits", "trials", "budget")
+    budgets = [dict(zip(keys, cell)) for cell in tuned]
+    lsh = [("p", 8), ("p", 16), ("q", 8)]
+    budgets += [dict(zip(keys, (p, "lsh", bits, 1, "nothing to choose"))) for p, bits in lsh]
+    plain = {"name": "t", "seeds": [0], "styles": STYLES}
+    return plain | {"methods": list(methods), "blocks": blocks, "budgets": budgets}
+
+
+def tidy(made):
+    records = [
+        {"protocol": block["protocol"], "method": method, "bits": bits, "seed": 0, "status": "done"}
+        | {"metrics": {"ap": 0.5}}
+        for block in made["blocks"]
+        for method in made["methods"]
+        for bits in block["bits"]
+    ]
+    return frames.tidy(made, records)
+
+
+def sentence(*tuned, **changes):
+    made = table(*tuned, **changes)
+    return budget_sentence(tidy(made), made)
+
+
+def all_of(protocol, budget, methods=("a", "b", "c", "d", "e", "f"), trials=8):
+    return [
+        (protocol, method, bits, trials, budget)
+        for method in methods
+        for bits in ((8, 16) if protocol == "p" else (8,))
+    ]
+
+
+def test_a_cell_has_the_trials_of_its_search_or_one():
+    made = table(("p", "a", 8, 9, RULE), ("p", "a", 16, 12, RULE))
+    frame = tidy(made)
+    of = {(row.protocol, row.method, row.bits): (row.trials, row.budget) for row in frame.itertuples()}
+    assert of["p", "a", 8] == (9, RULE) and of["p", "a", 16] == (12, RULE)
+    assert of["q", "a", 8] == of["p", "b", 8] == (1, "as given")
+    assert of["p", "lsh", 8] == (1, "nothing to choose")
+    again = frames.from_csv(frames.to_csv(frame))
+    pd.testing.assert_frame_equal(again, frame)
+
+
+def test_uncoded_features_have_no_trials():
+    made = table(methods=("lsh",))
+    row = frames.tidy(made, [], (), {"p": {"ap": 0.25}}).query("method == 'uncoded'").iloc[0]
+    assert (row["trials"], row["budget"]) == (0, "")
+
+
+def test_equal_budgets_need_no_word_whatever_was_tried():
+    assert sentence() == ""
+    assert sentence(*all_of("p", RULE)) == ""  # q: all as given
+    assert sentence(*all_of("p", RULE, trials=12)[:4], *all_of("p", RULE)[4:]) == ""
+    assert sentence(*all_of("p", RULE), *all_of("q", LONGER)) == ""  # rows of a column are compared
+
+
+@pytest.mark.parametrize(
+    ("tuned", "expected"),
+    [
+        (all_of("p", RULE, "ab"), f"{RULE}: A on p, B on p; as given: C on p, D on p, E on p, F on p"),
+        (all_of("p", RULE, "a"), f"{RULE}: A on p; as given: all others"),
+        ([*all_of("p", RULE, "abcde"), *all_of("p", LONGER, "f")], f"{RULE}: all others; {LONGER}: F on p"),
+        (
+            [*all_of("p", RULE, "abcdef")[:-1], ("p", "f", 16, 24, LONGER)],
+            f"{RULE}: all others; {LONGER}: F on p (16 bits)",
+        ),
+    ],
+)
+def test_unequal_budgets_are_named(tuned, expected):
+    assert sentence(*tuned) == f"Unequal budgets of hyper-parameters: {expected}."
+
+
+def test_one_protocol_is_not_named():
+    found = sentence(*all_of("p", RULE, "a"), methods=("lsh", "a", "b"), blocks=BLOCKS[:1])
+    assert found == f"Unequal budgets of hyper-parameters: {RULE}: A; as given: B."
+
+
+def test_a_row_without_a_score_is_not_compared():
+    made = table(*all_of("p", RULE, "a"), methods=("a", "b"), blocks=BLOCKS[:1])
+    frame = tidy(made)
+    frame.loc[frame["method"] == "b", "mean"] = float("nan")
+    assert budget_sentence(frame, made) == ""
+
+
+def test_the_line_is_under_every_printed_form():
+    made = table(*all_of("p", RULE, "a"))
+    line = f"Unequal budgets of hyper-parameters: {RULE}: A on p; as given: all others."
+    assert line in to_markdown(tidy(made), made) and line in to_latex(tidy(made), made)
+
+
+def test_the_leaderboard_keeps_trials_and_budgets(tmp_path):
+    made = table(*all_of("p", RULE, "a", trials=11), methods=("lsh", "a", "b"), blocks=BLOCKS[:1])
+    for method in made["methods"]:
+        for bits in (8, 16):
+            make_run(tmp_path, "p", method, bits, 0, {"ap": [0.5, 0.25], "ndcg": [0.5, 0.75]})
+    publish_table(tmp_path, made)
+    publish(["t"], tmp_path, tmp_path / "leaderboard", say=lambda line: None)
+    board = leaderboard.read("p", tmp_path / "leaderboard")
+    of = {(cell["metric"], cell["method"]): (cell["trials"], cell["budget"]) for cell in board.cells}
+    assert of["ap", "a"] == of["ndcg", "a"] == ("11", RULE)
+    assert of["ap", "b"] == ("1", "as given") and of["ap", "lsh"] == ("1", "nothing to choose")
+    filled = frames.tidy({**made, "budgets": []}, board.records())  # a table that takes its rows from there
+    assert budget_sentence(filled, made) == f"Unequal budgets of hyper-parameters: {RULE}: A; as given: B."
