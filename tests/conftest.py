@@ -42,6 +42,7 @@ LONG = (
     "workflow/test_configuration.py",
     "workflow/test_real_layouts.py",
     "workflow/test_database_labels.py",
+    "workflow/test_tuning_run.py",
     "workflow/test_variants.py",
     "workflow/test_uncoded.py",
     "workflow/test_codes_of_methods.py",

@@ -48,20 +48,21 @@ def restricted(spaces, parameters):
 
 
 def draw_trials(spaces, values, trials, seed):
-    """Distinct settings, drawn at random: a list of `Trial`, the first of which changes nothing.
+    """Different settings, drawn at random: a list of `Trial`, the first of which changes nothing.
 
     spaces: as `restricted` returns them; trials take them in turn. values: the hyper-parameters as they are.
     All methods draw from the same streams, so that methods with the same spaces get the same trials, and more
     trials begin with the same ones. Fewer than `trials` where the spaces hold fewer.
     """
-    enough = 2 * trials  # rounded numbers may be drawn twice
+    enough = 2 * trials  # some may be drawn twice, or be the settings as they are
     drawn = [_settings(space, enough, (seed, place)) for place, space in enumerate(spaces)]
     chosen = [Trial({}, _space_of(values, spaces), "as given")]
     for step in range(enough):
         for place, settings in enumerate(drawn):
-            known = step >= len(settings) or any(settings[step] == trial.settings for trial in chosen)
-            if not known and len(chosen) < trials:
-                chosen.append(Trial(settings[step], place))
+            if step < len(settings) and len(chosen) < trials:
+                whole = values | settings[step]
+                if all(whole != values | trial.settings for trial in chosen):
+                    chosen.append(Trial(settings[step], place))
     return chosen
 
 

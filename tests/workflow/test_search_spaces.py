@@ -8,7 +8,7 @@ from methods._catalogue import catalogue, load_class
 from workflow.search_spaces import beyond, draw_trials, restricted
 
 SPACE = {"learning_rate": [0.1, 0.2, 0.4], "bins": [4, 8], "iterations": [5, 10], "unknown_to_all": [1]}
-VALUES = {"learning_rate": 0.1, "bins": 4, "iterations": 5, "tanh_scale": 1.0, "optimiser": "sgd"}
+VALUES = {"learning_rate": 0.7, "bins": 5, "iterations": 6, "tanh_scale": 1.0, "optimiser": "sgd"}
 
 
 def drawn(spaces, parameters, trials, seed=0):
@@ -31,6 +31,15 @@ def test_all_settings_of_a_space_are_drawn_once():
     found = drawn([SPACE], {"learning_rate", "bins"}, 64, 7)[1:]
     expected = [{"bins": b, "learning_rate": r} for b in (4, 8) for r in (0.1, 0.2, 0.4)]
     assert sorted(found, key=str) == sorted(expected, key=str)
+
+
+def test_the_settings_as_they_are_are_not_drawn_again():
+    values = {"learning_rate": 0.2, "bins": 8, "iterations": 50}
+    spaces = restricted([{"learning_rate": [0.1, 0.2], "bins": [8, 16]}, {"bins": [16]}], values)
+    for seed in range(20):
+        found = [values | trial.settings for trial in draw_trials(spaces, values, 9, seed)]
+        assert len(found) == 4 and found[0] == values  # {bins: 16} is in both spaces
+        assert len({tuple(settings.items()) for settings in found}) == 4
 
 
 def test_trials_take_the_spaces_in_turn():
@@ -136,7 +145,7 @@ def test_the_settings_as_they_are_belong_to_the_space_of_their_words():
 
     assert [place("mlp", "adam"), place("linear", "sgd"), place("mlp", "sgd")] == [0, 1, 2]
     assert place("linear", "adam") == 1 and place("linear", "sgd", "other") == 1
-    trials = draw_trials(spaces, {"head": "mlp", "optimiser": "sgd", "kind": "a", "momentum": 0.5}, 9, 0)
+    trials = draw_trials(spaces, {"head": "none", "optimiser": "sgd", "kind": "a", "momentum": 0.5}, 9, 0)
     assert [trial.space for trial in trials[1:5]] == [0, 1, 2, 3]
     assert [trial.origin for trial in trials[:2]] == ["as given", "drawn"]
 

@@ -1,0 +1,85 @@
+"""A tuning through the real Snakefile: its files, and a table that runs with what it chose."""
+
+import csv
+import json
+from collections import defaultdict
+
+import numpy as np
+import pytest
+import yaml
+
+from forked import run as run_forked  # isort: skip
+
+TUNING = {
+    "protocol": "tiny",
+    "methods": ["lsh", "talr_ap"],
+    "bits": [8],
+    "trials": 4,
+    "rungs": [1, 2],
+    "widen": 2,
+    "shares": {"fit": 0.5, "query": 0.2},
+    "space": {"learning_rate": {"log_uniform": [0.01, 1.0]}, "epochs": [1, 2, 3]},
+}
+
+
+@pytest.fixture
+def tuned(laboratory, tiny):
+    """The configuration of a laboratory in which the tuning was made; a stale choice stands in it."""
+    tiny["tuning"] = {"mine": TUNING}
+    tiny["methods"]["published"] = {"class": "talr_ap", "tuned": False}
+    tiny["tables"]["tiny"] |= {"methods": ["lsh", "talr_ap", "published"], "seeds": [0]}
+    tiny["tuned"] = {"tiny": {"talr_ap": {"search": {"trials": 2}, "momentum": 0.5}}}
+    laboratory.made("results/tuning/mine.yaml", config=tiny)
+    return tiny
+
+
+def with_choices(laboratory, target, config):
+    """Run a target with the tuning's choices as a second configuration file."""
+    command = laboratory.command(target, config=config)
+    command.insert(command.index("--"), str(laboratory.directory / "results/tuning/mine.yaml"))
+    done = run_forked(command[1:], cwd=laboratory.place, env=laboratory.variables(), timeout=900)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+def read(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_table_runs_with_what_a_tuning_chose(laboratory, tuned):
+    results = laboratory.directory / "results"
+    trials = defaultdict(list)
+    for row in read(results / "tuning/mine.csv"):
+        trials[row["method"], int(row["trial"])].append(row)
+    assert [len(trials["lsh", 0])] == [2] and ("lsh", 1) not in trials
+    made = [trials["talr_ap", number] for number in range(len(trials) - 1)]
+    origins = [rows[0]["origin"] for rows in made]
+    assert origins[:4] == ["as given", "drawn", "drawn", "drawn"] and len(made) <= 6
+    assert all(origin.startswith("beyond ") for origin in origins[4:])
+    means = [np.mean([float(row["score"]) for row in rows]) if len(rows) == 2 else -1 for rows in made]
+    (chosen,) = (number for number, rows in enumerate(made) if rows[0]["chosen"] == "True")
+    assert means[chosen] == max(means)
+    # The stale choice was no part of the start; drawn settings stand in the file of choices.
+    settings = json.loads(made[chosen][0]["settings"])
+    assert json.loads(made[0][0]["settings"]) == {"epochs": 2, "learning_rate": 0.1}
+    entry = yaml.safe_load((results / "tuning/mine.yaml").read_text())["tuned"]["tiny"]["talr_ap"]
+    assert entry.pop("search")["tried"] == {8: len(made)}
+    assert entry == ({} if chosen == 0 else settings)
+
+    with_choices(laboratory, "results/tiny.csv", tuned)
+    of_runs = {
+        method: json.loads((results / f"runs/tiny/{method}/8/0/run.json").read_text())["hyperparameters"]
+        for method in ("talr_ap", "published")
+    }
+    assert of_runs["talr_ap"] == of_runs["published"] | settings
+    assert of_runs["talr_ap"]["momentum"] == 0.9  # the stale choice is gone, not mixed
+    counts = {row["method"]: row["trials"] for row in read(results / "tiny.tidy.csv")}
+    assert counts == {"lsh": "1", "talr_ap": str(len(made)), "published": "1"}
+    line = "4 trials and up to 2 more, on 1/2 parts: talr_ap; as given: published"
+    title = (results / "tiny.md").read_text().replace("TALR-AP", "talr_ap").replace("\\", "")
+    assert f"Unequal budgets of hyper-parameters: {line}." in title
+
+    before = laboratory.stamps("results/tuning/**/*")
+    with_choices(laboratory, "results/tuning/mine.yaml", tuned)
+    assert laboratory.stamps("results/tuning/**/*") == before  # searching again would change nothing
