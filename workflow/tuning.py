@@ -56,7 +56,7 @@ def validation_score(method_class, protocol, bits, hyperparameters, metric, shar
     """Score of one trial on one partition.
 
     seconds: most processor seconds that the fit may take (None: any). Raises `TooLong` if it takes more, at
-    the next line that the method logs, and `Refusal` if the method refuses the trial.
+    the next line that the method logs or at its end, and `Refusal` if the method refuses the trial.
     """
     rows = protocol.split.training
     labels = None if protocol.labels is None else protocol.labels[rows]
@@ -65,11 +65,13 @@ def validation_score(method_class, protocol, bits, hyperparameters, metric, shar
     # A method that is given the whole database in runs is given the part `fit` here, as every other: what it
     # would see of the validation database are its scores' labels. `learned_codes` are of the items of `fit`,
     # so that the validation database is encoded by `encode`, as the queries.
-    training_set = protocol.training_set(fit, log=_stop_after(seconds))
+    stop = _stop_after(seconds)
+    training_set = protocol.training_set(fit, log=stop)
     method = method_class(bits=bits, seed=repeat, **hyperparameters)
     name = method_class.__module__.rpartition(".")[2]
     with no_exit(name):
         method.fit(training_set)
+        stop({})  # of a method that logs little
         codes = [method.encode(Rows(protocol.items, part)) for part in (query, database)]
     codes = [
         np.packbits(check_codes(made, len(part), bits, name), axis=1)

@@ -251,6 +251,8 @@ def test_a_trial_that_takes_too_long_ends(protocol, monkeypatch):
     with pytest.raises(TooLong, match="more than 35 seconds"):
         validation_score(Slow, protocol, 4, settings, "ap", shares, 0, seconds=35)
     assert logged == [0, 1, 2, 3]
+    with pytest.raises(TooLong, match="more than 5 seconds"):  # it logs nothing
+        validation_score(load_class("lsh"), protocol, 4, {}, "ap", shares, 0, seconds=5)
     assert validation_score(Slow, protocol, 4, settings, "ap", shares, 0, seconds=1000) > 0
 
 
