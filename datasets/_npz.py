@@ -1,6 +1,7 @@
 """Arrays of .npz files, read as streams; whatever is damaged becomes a ValueError that names the file."""
 
 import contextlib
+import os
 import struct
 import zipfile
 import zlib
@@ -28,6 +29,8 @@ DAMAGED_ERRORS = (
 )
 NUMBERS, TEXT = "biuf", "US"
 LONGEST_NAME = 1000  # characters
+_END_OF_DIRECTORY = 22  # bytes of the record at a zip file's end, before its comment
+_UNTOLD = 0xFFFF  # members, of an archive whose number stands elsewhere
 
 
 @contextlib.contextmanager
@@ -42,6 +45,7 @@ def opened(path: Path) -> Iterator[zipfile.ZipFile]:
         raise ValueError(f"{path}: cut short, damaged or not a .npz file ({_text(error)})") from error
     try:
         with archive:
+            _check_directory(path, archive)
             yield archive
     except DAMAGED_ERRORS as error:
         raise ValueError(f"{path}: cut short, damaged or not a .npz file ({_text(error)})") from error
@@ -50,6 +54,21 @@ def opened(path: Path) -> Iterator[zipfile.ZipFile]:
         raise ValueError(
             f"{path}: cannot be read ({_text(error)}); write it with numpy.savez_compressed"
         ) from error
+
+
+def _check_directory(path: Path, archive: zipfile.ZipFile) -> None:
+    """Raise ValueError where the directory has fewer members than its end says, which zipfile accepts.
+
+    A damaged length in one entry can swallow those after it, and the file would be read without these arrays.
+    """
+    with path.open("rb") as file:
+        file.seek(-_END_OF_DIRECTORY - len(archive.comment), os.SEEK_END)
+        members = int.from_bytes(file.read(_END_OF_DIRECTORY)[10:12], "little")
+    listed = len(archive.infolist())
+    if members not in (listed, _UNTOLD):
+        raise ValueError(
+            f"{path}: cut short, damaged or not a .npz file (it lists {listed} of its {members} arrays)"
+        )
 
 
 def _text(error: Exception) -> str:
