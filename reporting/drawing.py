@@ -282,9 +282,6 @@ def shades(count: int) -> list[str]:
     return [matplotlib.colors.to_hex(viridis(step)).upper() for step in steps]
 
 
-# -- text -----------------------------------------------------------------------------------------
-
-
 # -- what is drawn of a table ---------------------------------------------------------------------
 
 
@@ -485,6 +482,3 @@ def message(text: str, width: float = COLUMN) -> Figure:
             gid=NOTHING,
         )
     return figure
-
-
-# -- files ----------------------------------------------------------------------------------------
