@@ -14,8 +14,8 @@ def make_optimiser(
     momentum: of "sgd" and "rmsprop", beta_1 of "adam" and "adamw" (beta_2 is 0.999). weight_decay: times the
     parameters it is added to the gradient; of "adamw" it is decoupled from it (Loshchilov, Hutter, 2019).
     """
-    # Adam fused: one pass over the parameters instead of ten, a tenth of the time on a CPU. SGD gains little, and unfused
-    # it is bit for bit what people write themselves.
+    # Adam fused: one pass over the parameters instead of ten, a tenth of the time on a CPU. SGD gains little,
+    # and unfused it is bit for bit what people write themselves.
     if name == "sgd":
         return torch.optim.SGD(groups, learning_rate, momentum, weight_decay=weight_decay)
     if name == "rmsprop":
