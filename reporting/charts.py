@@ -9,9 +9,9 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from reporting.drawing import CONTRAST, contrast, method_style, method_styles
 from reporting.frames import by_cell, score_of
 from reporting.layout import groups
+from reporting.method_styles import CONTRAST, contrast, method_style, method_styles
 from reporting.titles import method_title
 from tiebench.figure_style import SURFACE
 from tiebench.metrics import label
@@ -119,7 +119,7 @@ KINDS = (
 
 
 def chart_styles(tables: Iterable[Mapping]) -> dict[str, dict]:
-    """How each method of the tables is drawn, as in the figures (`drawing.method_style`), for Chart.js.
+    """How each method of the tables is drawn, as in the figures (`method_styles.method_style`), for Chart.js.
 
     {method: {"name", "colour", "dark", "marker", "rotation", "fill", "dash"}}: `dark` stands for the colour
     on the dark page; marker is a point style, rotation in degrees, fill "filled", "hollow" or "stroke"; dash

@@ -123,14 +123,14 @@ def view(
     drawn: Mapping[str, str | Path] | None = None,
     gallery_file: str | Path | None = None,
 ):
-    """Everything of a published table that is shown on a page, as `page.TableView`; computes no number again.
+    """Everything of a published table that is shown on a page (`table_view.TableView`); computes nothing again.
 
     drawn: figure -> its SVG file; one that says that there is nothing to draw is left out. None: the figures
     are drawn from the runs. gallery_file: the SVG file of the gallery, its PNG file beside it, or None.
 
     Raises ValueError or OSError, naming the file, for one that is missing or damaged.
     """
-    from reporting import drawing, embedding, gallery, page
+    from reporting import drawing, embedding, gallery, table_view
 
     table = published.table
     records = table_records(published.settings, runs, also=ALSO if drawn is None else ["training"])
@@ -142,14 +142,14 @@ def view(
     for name, svg in texts.items():
         if f'id="{drawing.NOTHING}"' not in svg:
             described = figures.describe(name)
-            drawings[name] = page.Drawing(described.title, described.caption, svg)
+            drawings[name] = table_view.Drawing(described.title, described.caption, svg)
     if gallery_file is not None:
         plain = Path(gallery_file)
         svg = embedding.smallest_svg(
             plain.read_text(encoding="utf-8"), plain.with_suffix(".png").read_bytes()
         )
-        drawings["gallery"] = page.Drawing(gallery.TITLE, gallery.CAPTION, svg)
-    return page.TableView(
+        drawings["gallery"] = table_view.Drawing(gallery.TITLE, gallery.CAPTION, svg)
+    return table_view.TableView(
         table=table,
         records=records,
         tidy=published.tidy,

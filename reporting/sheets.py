@@ -18,12 +18,12 @@ from reporting.drawing import (
     log_ticks,
     mean_curve,
     method_legend,
-    method_style,
     spread_out,
     views,
 )
 from reporting.figures import Options
 from reporting.frames import by_cell
+from reporting.method_styles import method_style
 from reporting.titles import method_title
 from tiebench.figure_style import (
     COLUMN,

@@ -222,8 +222,9 @@ def draw(
             raise ValueError(f"figure {kind}: unknown option {name!r}{end}")
     chosen = Options(**options)
     drawing = importlib.import_module("reporting.drawing")
+    styles = importlib.import_module("reporting.method_styles")
     module = importlib.import_module(f"reporting.figures.{kind}")
-    part = select({**table, "styles": drawing.method_styles(table)}, methods, blocks)
+    part = select({**table, "styles": styles.method_styles(table)}, methods, blocks)
     records = list(records)
     if found := collapsed_methods(part, records):
         # One place for all figures: the mark is part of the title that they write, the note of their heading.

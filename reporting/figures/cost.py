@@ -15,7 +15,6 @@ from reporting.drawing import (
     heading,
     log_ticks,
     method_legend,
-    method_style,
     number,
     room_for,
     score_axis,
@@ -23,6 +22,7 @@ from reporting.drawing import (
 from reporting.figures import DEFAULT, Options
 from reporting.frames import by_cell, score_of
 from reporting.layout import Group, groups
+from reporting.method_styles import method_style
 from reporting.sheets import Section, label_axes, sheet
 from tiebench.figure_style import INK, MUTED, PAGE, TICK_SIZE, metric_text, style_axes, styled, text_width
 

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Mapping
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from reporting.drawing import BEHIND, NothingToDraw, View, colour, heading, mean_curve, views
+from reporting.drawing import BEHIND, NothingToDraw, View, heading, mean_curve, views
 from reporting.figures import DEFAULT, Options
 from reporting.frames import by_cell
+from reporting.method_styles import colour
 from reporting.sheets import Section, label_axes, sheet, sheet_width
 from reporting.titles import method_title
 from tiebench.figure_style import INK, TEXT_SIZE, TICK_SIZE, shortened, style_axes, styled, ticks_between

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from reporting.drawing import LABEL, LINE, NothingToDraw, heading, method_style, room_for, score_axis
+from reporting.drawing import LABEL, LINE, NothingToDraw, heading, room_for, score_axis
 from reporting.figures import DEFAULT, Options
 from reporting.frames import by_cell, score_of
 from reporting.layout import Group, groups
+from reporting.method_styles import method_style
 from reporting.sheets import PITCH, Section, label_axes, names_beside, names_width, sheet
 from reporting.titles import method_title
 from tiebench.figure_style import (

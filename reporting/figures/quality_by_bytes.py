@@ -7,19 +7,11 @@ from collections.abc import Iterable, Mapping
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from reporting.drawing import (
-    LINE,
-    NothingToDraw,
-    colour,
-    heading,
-    method_legend,
-    method_style,
-    number,
-    score_axis,
-)
+from reporting.drawing import LINE, NothingToDraw, heading, method_legend, number, score_axis
 from reporting.figures import DEFAULT, Options
 from reporting.frames import by_cell, score_of
 from reporting.layout import Group, groups
+from reporting.method_styles import colour, method_style
 from reporting.sheets import Section, label_axes, sheet, sheet_width
 from tiebench.figure_style import (
     INK,

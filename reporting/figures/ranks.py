@@ -7,8 +7,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from reporting.average_ranks import ranks
-from reporting.drawing import NothingToDraw, colour, heading
+from reporting.drawing import NothingToDraw, heading
 from reporting.figures import DEFAULT, Options
+from reporting.method_styles import colour
 from reporting.titles import EN_DASH, method_title
 from tiebench.figure_style import INK, SURFACE, styled, text_width
 

@@ -7,10 +7,11 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from reporting.drawing import BEHIND, NothingToDraw, colour, heading
+from reporting.drawing import BEHIND, NothingToDraw, heading
 from reporting.figures import DEFAULT, Options
 from reporting.frames import by_cell, score_of
 from reporting.layout import Group, groups
+from reporting.method_styles import colour
 from reporting.titles import EN_DASH, method_title
 from tiebench.figure_style import GRID, INK, MUTED, SURFACE, styled, text_width, wrapped
 

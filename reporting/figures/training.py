@@ -7,9 +7,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from reporting.drawing import LABEL, NothingToDraw, View, heading, number, room_for, shades, views
+from reporting.drawing import LABEL, NothingToDraw, View, heading, number, room_for, views
 from reporting.figures import DEFAULT, Options
 from reporting.frames import by_cell
+from reporting.method_styles import shades
 from reporting.sheets import Section, label_axes, sheet, sheet_width
 from reporting.titles import method_title
 from tiebench.figure_style import INK, TEXT_SIZE, shortened, style_axes, styled, ticks_between

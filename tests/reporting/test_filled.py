@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from reporting import claims, figures, filled, frames, latex, markdown, page, printing, statistics
+from reporting import claims, figures, filled, frames, latex, markdown, page, printing, statistics, table_view
 from reporting.records import table_records
 
 # LSH was run at 8 bits and is filled at 16, ITQ is filled, TALR was run; TALR at 16 bits is missing there.
@@ -70,7 +70,7 @@ def test_rows_are_marked_where_all_is_from_the_leaderboard_and_cells_elsewhere(t
     assert "§ From the leaderboard, of 1 to 3 seeds, not run here and not part of tests." in text
     text = latex.to_latex(tidy, TABLE)
     assert r"ITQ\S{} &" in text and r"\textsuperscript{\S{}}" in text and text.count(r"\S{}") == 3
-    view = page.TableView(TABLE, RECORDS, tidy, [], {}, statistics.comparisons(TABLE, RECORDS), [], {})
+    view = table_view.TableView(TABLE, RECORDS, tidy, [], {}, statistics.comparisons(TABLE, RECORDS), [], {})
     text = page.page("Title", [view], {})
     assert ">ITQ§</th>" in text and ">LSH</th>" in text and ">TALR</th>" in text
     assert text.count('<span class="unseen"> from the leaderboard</span>') == 1

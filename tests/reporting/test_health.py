@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from reporting import collapsed, figures, frames, health, latex, markdown, page
+from reporting import collapsed, figures, frames, health, latex, markdown, page, table_view
 from tiebench import figure_style
 
 TABLE = {
@@ -110,7 +110,7 @@ def test_every_table_marks_a_mean_that_includes_collapsed_codes():
 
 def test_the_page_and_every_figure_mark_the_method():
     tidy, frame = frames.tidy(TABLE, RECORDS), health.frame(TABLE, RECORDS)
-    view = page.TableView(TABLE, RECORDS, tidy, [], {}, None, [], {}, frame)
+    view = table_view.TableView(TABLE, RECORDS, tidy, [], {}, None, [], {}, frame)
     html = page.page("Small", [view], {})
     assert "2 of 3 cells have collapsed codes." in html and f"seed 1 since epoch 8: {REASON}" in html
     assert html.count('<span class="unseen"> collapsed codes</span>') == 4

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from styles import STYLES
 
-from reporting import drawing, frames, page
+from reporting import frames, method_styles, page, table_view
 from reporting.figures import tie_ranges
 from tiebench import figure_style
 
@@ -160,12 +160,12 @@ def view_of(table, these):
     compared["verdict"], compared["over_queries"] = "worse over queries", "worse"
     compared["over_seeds"], compared["seeds_needed"] = "too few seeds", 5.0
     drawn = figure_style.render(tie_ranges.draw(table, these), "svg").decode()
-    return page.TableView(
+    return table_view.TableView(
         table,
         list(these),
         tidy,
         PUBLISHED,
-        {"tie_ranges": page.Drawing(tie_ranges.TITLE, tie_ranges.CAPTION, drawn)},
+        {"tie_ranges": table_view.Drawing(tie_ranges.TITLE, tie_ranges.CAPTION, drawn)},
         compared,
         CLAIMS,
         {"quick.csv": frames.to_csv(frames.wide(tidy, table)), "odd ± name.md": "# ±\n\n|a|%20  \n"},
@@ -202,7 +202,7 @@ def files(tmp_path_factory):
         "holes": page.page("Holes", [view_of(TABLE | {"name": "holes"}, [])], {}),
         "bare": page.page(
             "Bare",
-            [page.TableView(strange, few, frames.tidy(strange, few), [], {}, None, [], {})],
+            [table_view.TableView(strange, few, frames.tidy(strange, few), [], {}, None, [], {})],
             {},
         ),
     }
@@ -596,7 +596,9 @@ def test_the_colours_follow_the_scheme(opened):
     shown.emulate_media(color_scheme="light")
     shown.wait_for_timeout(100)
     assert shown.evaluate(surface) == "rgb(255, 255, 255)"
-    assert dict(shown.evaluate(colours)) == {method: drawing.colour(TABLE, method) for method in METHODS}
+    assert dict(shown.evaluate(colours)) == {
+        method: method_styles.colour(TABLE, method) for method in METHODS
+    }
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

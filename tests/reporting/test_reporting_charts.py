@@ -8,7 +8,7 @@ import statistics
 import pytest
 from styles import STYLES
 
-from reporting import charts, drawing
+from reporting import charts, method_styles
 
 TABLE = {
     "name": "small",
@@ -195,7 +195,7 @@ def test_contrast_is_that_of_wcag():
 def test_every_method_can_be_seen_in_the_dark_and_keeps_its_colour_in_the_light():
     own = TABLE | {"methods": [f"method {number}" for number in range(60)], "styles": STYLES}
     look = charts.chart_styles([own])
-    styles = drawing.method_styles(own)
+    styles = method_styles.method_styles(own)
     assert {method: entry["colour"] for method, entry in look.items()} == {
         method: style["colour"] for method, style in styles.items()
     }
@@ -206,7 +206,7 @@ def test_every_method_can_be_seen_in_the_dark_and_keeps_its_colour_in_the_light(
 
 
 def test_markers_and_dashes_are_those_of_the_figures():
-    # shapes of drawing.DASHES by hand; dashes are in line widths there, in pixels here, 1.6 to a line
+    # shapes of method_styles.DASHES by hand; dashes are in line widths there, in pixels here, 1.6 to a line
     look = charts.chart_styles([TABLE | {"methods": list(STYLES), "styles": STYLES}])
     shapes = {method: [e["marker"], e["rotation"], e["fill"], e["dash"]] for method, e in look.items()}
     assert shapes["talr_ap"] == ["circle", 0, "filled", []]

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from styles import STYLES
 
-from reporting import drawing, figures
+from reporting import figures, method_styles
 from reporting.figures import (
     cost,
     distances,
@@ -450,7 +450,7 @@ def test_a_method_looks_alike_everywhere(module):
     own = table(methods=["my_method", "talr_ap"])
     found = artists(module.draw(own, records(own)))
     for method in own["methods"]:
-        style = drawing.method_style(own, method)
+        style = method_styles.method_style(own, method)
         lines = [
             artist for name, artist in found.items() if name.startswith("line") and name.endswith(method)
         ]

@@ -17,7 +17,7 @@ import pytest
 from scipy.optimize import minimize
 from styles import STYLES
 
-from reporting import drawing, figures
+from reporting import drawing, figures, method_styles
 from reporting.figures import tie_ranges
 from tiebench import figure_style
 
@@ -77,7 +77,9 @@ def test_bars_end_at_the_means_of_ap_min_and_ap_max_and_dots_stand_at_ap():
             assert bar.get_x() + bar.get_width() == pytest.approx(high, abs=1e-15)
             assert list(dot.get_xdata()) == [middle]
             assert bar.get_y() < dot.get_ydata()[0] < bar.get_y() + bar.get_height()
-            assert matplotlib.colors.to_hex(bar.get_facecolor()).upper() == drawing.colour(table(), method)
+            assert matplotlib.colors.to_hex(bar.get_facecolor()).upper() == method_styles.colour(
+                table(), method
+            )
             assert matplotlib.colors.to_hex(dot.get_markerfacecolor()) == "#000000"
             assert f"{middle:.3f}" in [text.get_text() for text in dot.axes.texts]
 
@@ -144,11 +146,11 @@ def test_a_table_without_ap_is_refused():
 
 
 def test_styles_are_those_of_the_table():
-    styles = drawing.method_styles(table())
+    styles = method_styles.method_styles(table())
     assert {m: (s["title"], s["colour"], s["marker"]) for m, s in styles.items()} == {
         m: (s["title"], s["colour"], s["marker"]) for m, s in STYLES.items()
     }
-    assert drawing.method_styles({**table(), "styles": styles}) == styles
+    assert method_styles.method_styles({**table(), "styles": styles}) == styles
 
 
 def shapes(styles):
@@ -162,8 +164,8 @@ def shapes(styles):
 def test_methods_without_a_style_share_no_colour_and_no_marker(unknown, styled):
     given = {m: s for m, s in STYLES.items() if m not in unknown} if styled else {}
     own = table(methods=[*unknown, "talr_ap"], styles=given)
-    styles = drawing.method_styles(own)
-    assert styles == drawing.method_styles(own)
+    styles = method_styles.method_styles(own)
+    assert styles == method_styles.method_styles(own)
     assert len(set(shapes(styles))) == len(styles)
     seen = {method: lab(linear(style["colour"])) for method, style in styles.items()}
     for one, other in itertools.combinations(seen, 2):
@@ -177,7 +179,7 @@ def test_methods_without_a_style_share_no_colour_and_no_marker(unknown, styled):
 def test_variants_have_shades_of_the_colour_of_their_class_and_markers_of_their_own():
     names = ["talr_ap", "talr_ap_4", "talr_ap_40", "mihash"]
     given = {name: STYLES["talr_ap"] | {"title": name} for name in names[:3]} | {"mihash": STYLES["mihash"]}
-    styles = drawing.method_styles(table(methods=names, styles=given))
+    styles = method_styles.method_styles(table(methods=names, styles=given))
     assert styles["talr_ap"]["colour"] == STYLES["talr_ap"]["colour"]
     assert len({style["colour"] for style in styles.values()}) == 4
     hues = [colorsys.rgb_to_hls(*matplotlib.colors.to_rgb(styles[name]["colour"]))[0] for name in names]
@@ -189,15 +191,15 @@ def test_variants_have_shades_of_the_colour_of_their_class_and_markers_of_their_
 @pytest.mark.parametrize("wrong", [{"colour": "red"}, {"colour": 3}, {"marker": "?"}, {"marker": None}, None])
 def test_a_style_that_cannot_be_drawn_is_replaced(wrong):
     own = table(styles=STYLES | {"lsh": wrong and STYLES["lsh"] | wrong})
-    style = drawing.method_style(own, "lsh")
-    assert re.fullmatch("#[0-9A-F]{6}", style["color"]) and style["marker"] in drawing.MARKERS
+    style = method_styles.method_style(own, "lsh")
+    assert re.fullmatch("#[0-9A-F]{6}", style["color"]) and style["marker"] in method_styles.MARKERS
 
 
 def test_a_selection_keeps_the_styles_of_the_whole_table():
     own = table(methods=["a", "b", "talr_ap"], styles={})
-    whole = drawing.method_styles(own)
+    whole = method_styles.method_styles(own)
     part = figures.select({**own, "styles": whole}, methods=["b"])
-    assert drawing.method_style(part, "b") == drawing.method_style(own, "b")
+    assert method_styles.method_style(part, "b") == method_styles.method_style(own, "b")
 
 
 @pytest.mark.parametrize(
@@ -266,11 +268,11 @@ def test_thin_lines_can_be_seen_on_white():
 
 
 def test_methods_stay_apart_without_colour():
-    styles = drawing.method_styles(table())
+    styles = method_styles.method_styles(table())
     assert len(set(shapes(styles))) == len(STYLES)
     for method in STYLES:
-        style = drawing.method_style(table(), method)
-        assert style["color"] == drawing.colour(table(), method) == STYLES[method]["colour"]
+        style = method_styles.method_style(table(), method)
+        assert style["color"] == method_styles.colour(table(), method) == STYLES[method]["colour"]
 
 
 @pytest.mark.parametrize("seed", range(8))

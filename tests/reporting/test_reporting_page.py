@@ -26,6 +26,7 @@ from reporting import (
     published,
     statistics,
     table_files,
+    table_view,
 )
 from reporting.figures import tie_ranges
 from tiebench import figure_style
@@ -202,8 +203,8 @@ def view_of(table, these, sources=(), **changes):
     frame = frames.tidy(table, these, sources)
     drawn = figure_style.render(tie_ranges.draw(table, these), "svg").decode()
     drawings = {
-        "tie_ranges": page.Drawing(tie_ranges.TITLE, tie_ranges.CAPTION, drawn),
-        "another one": page.Drawing("Another <one>", "Of AP_T & more", drawn),
+        "tie_ranges": table_view.Drawing(tie_ranges.TITLE, tie_ranges.CAPTION, drawn),
+        "another one": table_view.Drawing("Another <one>", "Of AP_T & more", drawn),
     }
     arguments = {
         "figures": drawings,
@@ -214,7 +215,7 @@ def view_of(table, these, sources=(), **changes):
             "notes & all.txt": "a  \n<b>%20\u00b1 'c' \"d\"  ",
         },
     }
-    return page.TableView(table, list(these), frame, list(sources), **(arguments | changes))
+    return table_view.TableView(table, list(these), frame, list(sources), **(arguments | changes))
 
 
 def made(these=None, context=None, **changes):

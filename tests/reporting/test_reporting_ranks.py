@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from styles import STYLES
 
-from reporting import average_ranks, drawing, figures
+from reporting import average_ranks, figures, method_styles
 from reporting.figures import ranks
 from tiebench import figure_style
 
@@ -57,7 +57,7 @@ def test_leaders_start_at_the_ranks_and_end_at_the_names():
     for index, (method, rank) in enumerate(found["average_rank"].items()):
         leader = parts[f"leader-{method}"]
         assert leader.get_xdata()[0] == pytest.approx(axis[0] + step * (rank - 1))
-        assert leader.get_color() == drawing.colour(asked, method)
+        assert leader.get_color() == method_styles.colour(asked, method)
         name = words[f"{STYLES[method]['title']}  {rank:.2f}"]
         assert name.get_position()[1] == leader.get_ydata()[-1]
         # the better half at the left, the best in the upper line; the worst in the upper line at the right

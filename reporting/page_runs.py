@@ -1,0 +1,111 @@
+"""What the page shows of runs: each with its settings and costs, versions, fingerprints."""
+
+from collections.abc import Iterable, Mapping
+from urllib.parse import quote
+
+from reporting.filled import is_filled
+from reporting.frames import NO_RECORD, by_cell, score_of, seeds_of
+from reporting.layout import Group, groups
+from reporting.page_words import plain
+from reporting.titles import LEADERBOARD, method_title
+
+
+def run_rows(table: Mapping, records: Iterable[Mapping]) -> list[dict]:
+    """Every run that the table asks for, once, in its order; one without a record is missing."""
+    found = by_cell(table, records)
+    wanted: dict[tuple, list[Group]] = {}
+    for group in groups(table):
+        for method in group.methods:
+            for bits in group.bits:
+                wanted.setdefault((group.protocol, method, bits), []).append(group)
+    result = []
+    for (protocol, method, bits), asking in wanted.items():
+        of_cell = found.get((protocol, method, bits), {})
+        for seed in seeds_of(table, of_cell):
+            record = of_cell.get(seed)
+            run = (record or {}).get("run") or {}
+            parts = run.get("seconds_by_part") or {}
+            status = "missing" if record is None else record["status"]
+            reason = NO_RECORD if record is None else record.get("reason") or ""
+            if is_filled(record) and status == "done":
+                status, reason = LEADERBOARD, "not run here"
+            scores = [
+                (metric, score)
+                for metric in dict.fromkeys(group.metric for group in asking)
+                if (score := score_of(record, metric)[0]) is not None
+            ]
+            result.append(
+                {
+                    "protocol": protocol,
+                    "title": asking[0].title,
+                    "method": method,
+                    "name": method_title(table, method),
+                    "bits": bits,
+                    "seed": seed,
+                    "status": status,
+                    "reason": reason,
+                    "scores": scores,
+                    "numbers": [
+                        _number(parts.get("fit"), 2),
+                        _number(parts.get("encode"), 2),
+                        _number(run.get("peak_memory_mb"), 0),
+                    ],
+                    "hyperparameters": sorted(
+                        (name, plain(value)) for name, value in (run.get("hyperparameters") or {}).items()
+                    ),
+                    "folder": "/".join(
+                        quote(str(part), safe="") for part in ("runs", protocol, method, bits, seed)
+                    )
+                    if status == "done" and "folds" not in run  # whose runs are in folders of their own
+                    else "",
+                    "log": quote(str(run.get("log") or "").removeprefix("results/")),
+                    "run": run,
+                }
+            )
+    return result
+
+
+def _number(value: float | None, decimals: int) -> dict | None:
+    return None if value is None else {"value": repr(value), "text": f"{value:,.{decimals}f}"}
+
+
+def made_with(runs: Iterable[Mapping]) -> list[dict]:
+    """Distinct (git commit, device, versions) of the runs that are done, with how many used each."""
+    counts: dict[tuple, int] = {}
+    for run in runs:
+        if run["status"] == "done":
+            made = run["run"]
+            versions = tuple(
+                sorted((name, plain(text)) for name, text in (made.get("versions") or {}).items())
+            )
+            key = (
+                plain(made.get("git_commit") or "unknown"),
+                plain(made.get("device") or "unknown"),
+                versions,
+            )
+            counts[key] = counts.get(key, 0) + 1
+    return [
+        {"commit": commit, "device": device, "versions": versions, "runs": count}
+        for (commit, device, versions), count in counts.items()
+    ]
+
+
+def fingerprints(runs: Iterable[Mapping]) -> list[dict]:
+    """Distinct fingerprints by protocol: [{protocol, title, dataset, split, seeds}]."""
+    seeds_of: dict[tuple, dict[int, None]] = {}
+    for run in runs:
+        if run["status"] == "done":
+            prints = run["run"].get("fingerprints") or {}
+            key = (run["protocol"], run["title"])
+            key += tuple(plain(prints.get(name) or "unknown") for name in ("dataset", "split"))
+            seeds_of.setdefault(key, {})[run["seed"]] = None
+    return [
+        {
+            "protocol": protocol,
+            "title": title,
+            "dataset": dataset,
+            "split": split,
+            "seeds": ", ".join(map(str, sorted(seeds))),
+        }
+        for (protocol, title, dataset, split), seeds in seeds_of.items()
+    ]
