@@ -123,7 +123,7 @@ def view(
     drawn: Mapping[str, str | Path] | None = None,
     gallery_file: str | Path | None = None,
 ):
-    """Everything of a published table that is shown on a page (`table_view.TableView`); computes nothing again.
+    """What a page shows of a published table, a `table_view.TableView`; computes no number again.
 
     drawn: figure -> its SVG file; one that says that there is nothing to draw is left out. None: the figures
     are drawn from the runs. gallery_file: the SVG file of the gallery, its PNG file beside it, or None.
