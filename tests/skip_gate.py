@@ -72,6 +72,19 @@ ALLOWED = [
         r"torchvision is not installed",
         "the release of torchvision that goes with the installed torch",
     ),
+    Allowed(
+        "postgresql",
+        "tests/tiebench/test_export_sql.py",
+        r"no PostgreSQL: install",
+        "PostgreSQL 14 or later: Debian's postgresql, or pgserver from PyPI",
+    ),
+    Allowed(
+        "pgvector",
+        "tests/tiebench/test_export_sql.py::test_the_operator_of_pgvector_*",
+        r"no PostgreSQL",
+        "PostgreSQL with pgvector 0.7 or later",
+    ),
+    Allowed("ranx", "tests/tiebench/test_export.py::*", r"ranx is not installed", "ranx from PyPI"),
     Allowed("linux", "tests/*", r"Linux|/proc", "Linux"),
 ]
 

@@ -15,6 +15,7 @@ def compile_kernels() -> None:
     if not NUMBA:
         return
     from tiebench.hamming import AffinityBlocks, EqualLabels, SharedLabels, SparseJudgements, pack
+    from tiebench.neighbours import nearest
     from tiebench.prefixes import prefix_histograms
     from tiebench.rescoring import rescored
     from tiebench.scoring import score_codes
@@ -32,6 +33,7 @@ def compile_kernels() -> None:
         score_codes(codes, codes, 12, affinity, at=(5,))
     score_codes(long_codes, long_codes, 80, SharedLabels(labels, labels), at=(5,))
     prefix_histograms(long_codes, long_codes, 80, SharedLabels(labels, labels), (70, 80))
+    list(nearest(codes, codes, 12, 3))
     rows, columns = np.nonzero(affinities)
     judged = SparseJudgements(rows, columns, affinities[rows, columns], (20, 20))
     rescored(codes, codes, 12, judged, lambda q, items: items, 5, (3,))

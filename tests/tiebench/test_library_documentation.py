@@ -43,6 +43,7 @@ def as_program(page):
         ("score-rankings.md", 2),
         ("check-a-split.md", 2),
         ("compare-your-codes.md", 5),
+        ("use-codes-elsewhere.md", 12),
     ],
 )
 def test_every_block_of_a_page_runs(page, commands, tmp_path, monkeypatch, capsys):

@@ -1,0 +1,244 @@
+"""`tiebench export`: the codes of a file for other programs."""
+
+import argparse
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from tiebench import files
+from tiebench.commands import positive, print_text
+from tiebench.commands.score import NEEDED, read_arrays, read_bits
+
+HELP = "write the codes of a file for FAISS, PostgreSQL, TREC tools or ranx"
+DESCRIPTION = """\
+Write the codes of a file in the form of another program, and print one JSON object of what was written.
+
+  --to faiss  the database as a FAISS index, IndexBinaryFlat            codes.faiss
+  --to sql    both as bit strings, a script for psql                    codes.sql
+  --to trec   the neighbours of each query, scored minus the distance   run.txt
+  --to ranx   the same as JSON                                          run.json
+
+FILE.npz, or a folder of .npy files, holds query and database codes as for `tiebench score`, with labels or
+without. Items are called by query_ids and database_ids, integers or strings, if the file has them, else by
+query_items and database_items, row numbers of a dataset, else by their row in the file.
+"""
+EPILOG = """\
+A run lists all items of every query unless --neighbours or --radius says less. The tie at place K is listed
+whole, so that metrics of the first K items are exact; with --ties cut, its first items in the order of the
+file are listed, K in all.
+
+  tiebench export codes.npz --to trec --output run.txt --qrels qrels.txt
+  tiebench score-run run.txt qrels.txt --measures ap,ndcg --gains exponential
+"""
+FORMS = ("faiss", "sql", "trec", "ranx")
+PARTS = ("query", "database")
+OPTIONAL = tuple(f"{part}_{kind}" for kind in ("labels", "ids", "items") for part in PARTS)
+
+
+class NamedCodes(NamedTuple):
+    """What a file holds: packed codes, bits, names and labels (None without) of both parts, and where the
+    names are from: "ids", "items" or "rows".
+    """
+
+    query: np.ndarray
+    database: np.ndarray
+    bits: int
+    ids: dict[str, np.ndarray]
+    labels: dict[str, np.ndarray] | None
+    named_by: str
+
+
+def read_named(file: str, split: str | None = None, labels: str | None = None) -> NamedCodes:
+    """Codes of a file with names and labels of their items.
+
+    split: an .npz file with `query` and `database`, the row numbers of the items in their dataset; labels: an
+    .npy file of the labels of that dataset. Raises ValueError, one line that names the file.
+    """
+    from tiebench.export import check_ids
+    from tiebench.inputs import check_shapes, packed_codes
+
+    arrays = read_arrays(file, NEEDED[:2], optional=OPTIONAL)
+    if split is not None:
+        arrays |= _rows_of(split, labels, {part: len(arrays[part]) for part in PARTS})
+    query, database = (arrays[part] for part in PARTS)
+    try:
+        check_shapes(query, database, *(arrays.get(f"{part}_labels", arrays[part]) for part in PARTS))
+        codes = packed_codes(query, database, read_bits(arrays["bits"]) if "bits" in arrays else None)
+        given = {
+            kind: [arrays.get(f"{part}_{kind}") for part in PARTS] for kind in ("labels", "ids", "items")
+        }
+        for kind, both in given.items():
+            if sum(one is None for one in both) == 1:
+                lacking = PARTS[both[0] is not None]
+                raise ValueError(f"it lacks {lacking}_{kind}: give both parts, or none")
+        named_by = next((kind for kind in ("ids", "items") if given[kind][0] is not None), "rows")
+        names = given.get(named_by, (None, None))
+        ids = {
+            part: check_ids(its, len(arrays[part]), f"{part}_{named_by}") for part, its in zip(PARTS, names)
+        }
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}") from error
+    found = {part: arrays[f"{part}_labels"] for part in PARTS} if given["labels"][0] is not None else None
+    return NamedCodes(*codes, ids, found, named_by)
+
+
+def _rows_of(split, labels, sizes):
+    """query_items, database_items of a split, and the labels of these rows."""
+    rows = files.read_npz(split, PARTS)
+    for part, size in sizes.items():
+        if part not in rows or rows[part].ndim != 1 or rows[part].dtype.kind not in "iu":
+            raise ValueError(f"{split} lacks `{part}`, row numbers (n,)")
+        if len(rows[part]) != size:
+            raise ValueError(f"{split} has {len(rows[part])} rows of `{part}`, the codes are of {size}")
+    found = {f"{part}_items": rows[part] for part in sizes}
+    if labels is not None:
+        of_all = files.read_array(labels)
+        for part in sizes:
+            if of_all.ndim == 0 or not 0 <= rows[part].min() <= rows[part].max() < len(of_all):
+                raise ValueError(f"{labels} of shape {of_all.shape} does not have all rows of {split}")
+            found[f"{part}_labels"] = of_all[rows[part]]
+    return found
+
+
+def add_naming(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `read_named`."""
+    parser.add_argument(
+        "--split",
+        metavar="split.npz",
+        help="row numbers of the items in their dataset, query and database: what items are called, as in "
+        "resources/protocols/<protocol>/split.npz of the suite",
+    )
+    parser.add_argument(
+        "--labels",
+        metavar="labels.npy",
+        help="with --split: the labels of the dataset, as in resources/datasets/<dataset>/labels.npy",
+    )
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("file", metavar="FILE.npz", help="codes, with or without labels")
+    parser.add_argument("--to", choices=FORMS, required=True, help="the form")
+    parser.add_argument(
+        "--output", metavar="OUT", required=True, help="the file to write; .gz compresses text"
+    )
+    add_naming(parser)
+    parser.add_argument("--table", metavar="NAME", help="sql: name of the table (default codes)")
+    parser.add_argument(
+        "--inserts", action="store_true", help="sql: INSERT statements, for any client, instead of COPY"
+    )
+    parser.add_argument(
+        "--neighbours", metavar="K", type=positive, help="trec, ranx: the K nearest items of each query"
+    )
+    parser.add_argument(
+        "--radius", metavar="R", type=radius, help="trec, ranx: the items within this Hamming distance"
+    )
+    parser.add_argument(
+        "--ties",
+        choices=("whole", "cut"),
+        help="with --neighbours: list the tie at place K whole (the default), or cut it",
+    )
+    parser.add_argument(
+        "--qrels", metavar="OUT", help="trec, ranx: also write the judgements that the labels make"
+    )
+    parser.add_argument("--tag", metavar="WORD", help="trec: last column of the run (default tiebench)")
+
+
+def radius(text: str) -> int:
+    """A radius from the command line."""
+    return 0 if text == "0" else positive(text)
+
+
+def check_reach(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
+    """Refuse options of neighbours that exclude each other, and --labels without --split."""
+    if options.neighbours is not None and options.radius is not None:
+        parser.error("--neighbours and --radius exclude each other")
+    if options.ties is not None and options.neighbours is None:
+        parser.error("--ties goes with --neighbours")
+    if options.labels is not None and options.split is None:
+        parser.error("--labels goes with --split")
+
+
+def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    """Write the file and print what it holds."""
+    check_reach(options, parser)
+    runs = ("trec", "ranx")
+    for name, forms in (
+        ("table", ("sql",)),
+        ("inserts", ("sql",)),
+        ("neighbours", runs),
+        ("radius", runs),
+        ("qrels", runs),
+        ("tag", ("trec",)),
+    ):
+        if getattr(options, name) not in (None, False) and options.to not in forms:
+            parser.error(f"--{name} does not go with --to {options.to}")
+    codes = read_named(options.file, options.split, options.labels)
+    if options.qrels and codes.labels is None:
+        parser.error(f"--qrels: {options.file} has no labels")
+    if options.qrels and Path(options.qrels).absolute() == Path(options.output).absolute():
+        parser.error("--qrels and --output are the same file")
+    found = {
+        "file": options.output,
+        "form": options.to,
+        "bits": codes.bits,
+        "queries": len(codes.query),
+        "database": len(codes.database),
+        "ids": codes.named_by,
+    }
+    try:
+        found |= _written(options, codes)
+    except ValueError as error:
+        raise ValueError(f"{options.file}: {error}") from error
+    return print_text(json.dumps(found, indent=2))
+
+
+def _written(options, codes):
+    """Write the file; what else there is to say of it."""
+    from tiebench import export
+
+    if options.to == "faiss":
+        ids = None if codes.named_by == "rows" else codes.ids["database"]
+        export.write_faiss(options.output, codes.database, codes.bits, ids)
+        return {"index_bits": codes.database.shape[1] * 8}
+    if options.to == "sql":
+        table = options.table or "codes"
+        named = {f"{part}_ids": codes.ids[part] for part in PARTS}
+        named |= {f"{part}_labels": its for part, its in (codes.labels or {}).items()}
+        given = codes.query, codes.database, codes.bits
+        export.write_sql(options.output, *given, **named, table=table, inserts=options.inserts)
+        return {"tables": [table, f"{table}_query"], "labels": codes.labels is not None}
+    return _run_written(options, codes)
+
+
+def _run_written(options, codes):
+    from tiebench import export
+    from tiebench.inputs import label_affinity
+    from tiebench.neighbours import nearest, within
+
+    given = codes.query, codes.database, codes.bits
+    if options.radius is not None:
+        found = within(*given, options.radius)
+    else:
+        most = options.neighbours or len(codes.database)
+        found = nearest(*given, most, whole_ties=options.ties != "cut")
+    counted = {"lines": 0, "ties_cut": 0, "queries_without_items": 0}
+
+    def counting():
+        for one in found:
+            counted["lines"] += len(one.items)
+            counted["ties_cut"] += one.left_out > 0
+            counted["queries_without_items"] += len(one.items) == 0
+            yield one
+
+    names = codes.ids["query"], codes.ids["database"]
+    if options.to == "ranx":
+        export.write_ranx(options.output, counting(), *names)
+    else:
+        export.write_trec(options.output, counting(), *names, options.tag or "tiebench")
+    if options.qrels:
+        affinity = label_affinity(codes.labels["query"], codes.labels["database"])
+        export.write_qrels(options.qrels, affinity, *names, as_json=options.to == "ranx")
+    return counted
