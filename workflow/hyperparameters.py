@@ -4,6 +4,8 @@ An entry holds hyper-parameters and `by_bits`, changes for single code lengths; 
 `search`, what chose it.
 """
 
+import math
+
 BESIDE = ("by_bits", "search")  # keys of an entry that are not hyper-parameters
 
 
@@ -16,31 +18,35 @@ def hyperparameters(configuration, protocol, method, bits, tuned=True):
     chosen = {}
     for _, settings in _entries(configuration, protocol, method, tuned):
         chosen |= {name: value for name, value in settings.items() if name not in BESIDE}
+        wanted = searched_length(settings.get("search", {}), bits)
         for length, change in settings.get("by_bits", {}).items():
-            if int(length) == bits:
+            if int(length) == wanted:
                 chosen |= change
     return chosen
 
 
 def search_of(configuration, protocol, method, bits):
     """The `search` of the entry of `tuned` that applies to a cell, with `tried`, the trials that it made at
-    this length; None if no search chose the cell's settings."""
+    the length whose choice the cell has; None if no search chose the cell's settings."""
     found = None
     for chosen, settings in _entries(configuration, protocol, method):
-        if chosen and (tried := trials_made(settings["search"], bits)):
-            found = settings["search"] | {"tried": tried}
+        if chosen:
+            found = settings["search"]
+            found = found | {"tried": _tried(found).get(searched_length(found, bits), found["trials"])}
     return found
 
 
-def trials_made(search, bits):
-    """Trials that a search made for a code length, or None if it left that length out.
+def searched_length(search, bits):
+    """The code length whose choice applies to `bits`: of those that were searched the nearest by ratio, of two
+    as near the shorter one.
 
-    search: the `search` of an entry of `tuned`; what was chosen at a single length applies to all.
+    search: the `search` of an entry, which may say nothing of lengths.
     """
-    tried = {int(length): count for length, count in search.get("tried", {}).items()}
-    if len(tried) > 1:
-        return tried.get(bits)
-    return next(iter(tried.values()), search["trials"])
+    return min(_tried(search), key=lambda length: (abs(math.log2(length / bits)), length), default=bits)
+
+
+def _tried(search):
+    return {int(length): count for length, count in search.get("tried", {}).items()}
 
 
 def budget_words(search):

@@ -45,11 +45,12 @@ def test_a_choice_goes_over_all_other_settings_of_its_method(found, tiny):
     assert found(tuned | own, protocol="other") == (given | {"epochs": 6, "bins": 4}, 3)
 
 
-def test_a_search_of_several_lengths_chose_for_no_other(found):
-    search = SEARCH | {"tried": {8: 8, 16: 11}}
-    tuned = {"tiny": {"talr_ap": {"search": search, "by_bits": {8: {}, 16: {"epochs": 5}}}}}
-    assert [found(tuned, bits=bits)[1] for bits in (8, 16, 24)] == [8, 11, None]
-    assert found(tuned, bits=24)[0] == found({}, bits=24)[0]
+def test_a_length_that_was_not_searched_has_the_choice_of_the_nearest(found):
+    search = SEARCH | {"tried": {8: 8, "32": 11}}
+    tuned = {"tiny": {"talr_ap": {"search": search, "by_bits": {8: {}, "32": {"epochs": 5}}}}}
+    lengths = (4, 8, 15, 16, 17, 32, 48)  # 16 is as near to 8 as to 32
+    assert [found(tuned, bits=bits)[1] for bits in lengths] == [8, 8, 8, 8, 11, 11, 11]
+    assert [found(tuned, bits=bits)[0]["epochs"] for bits in lengths] == [2, 2, 2, 2, 5, 5, 5]
     at_one = {"tiny": {"talr_ap": {"search": SEARCH | {"tried": {8: 9}}, "epochs": 5}}}
     assert [found(at_one, bits=bits)[1] for bits in (8, 24)] == [9, 9]
 
@@ -151,9 +152,9 @@ def test_written_choices_are_a_configuration_that_the_plan_takes(tiny):
     }  # fmt: skip
     for (method, bits), count in counts.items():
         assert plan.search_of(Cell("tiny", method, bits))["tried"] == count
-    assert plan.search_of(Cell("tiny", "itq", 24)) is None
+    assert plan.search_of(Cell("tiny", "itq", 24))["tried"] == 3
     iterations = [plan.hyperparameters(Cell("tiny", "itq", bits))["iterations"] for bits in (8, 16, 24)]
-    assert iterations == [50, 4, 50]
+    assert iterations == [50, 4, 4]
     search = plan["tuned"]["tiny"]["lsh"]["search"]
     rule = {"name": "mine", "trials": 2, "rungs": [1], "shares": {"fit": 0.5, "query": 0.1}}
     assert search == rule | {"tried": {8: 1}}
