@@ -37,8 +37,8 @@ def search_of(configuration, protocol, method, bits):
 
 
 def searched_length(search, bits):
-    """The code length whose choice applies to `bits`: of those that were searched the nearest by ratio, of two
-    as near the shorter one.
+    """The code length whose choice applies to `bits`: of those searched the nearest by ratio, of two the
+    shorter.
 
     search: the `search` of an entry, which may say nothing of lengths.
     """
