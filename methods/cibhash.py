@@ -65,8 +65,10 @@ class CIBHash(DeepHashing):
     def augment(self, items, generator):
         if self.backbone is not None:
             return super().augment(items, generator)
-        kept = torch.from_numpy(generator.random(tuple(items.shape)) >= self.view_dropout).to(items.device)
-        noise = torch.from_numpy(generator.standard_normal(tuple(items.shape)).astype("float32"))
+        # Drawn in float32: drawing takes longer than the network's step.
+        shape = tuple(items.shape)
+        kept = torch.from_numpy(generator.random(shape, "float32") >= self.view_dropout).to(items.device)
+        noise = torch.from_numpy(generator.standard_normal(shape, "float32"))
         scale = self.view_noise * items.square().mean().sqrt()
         return items * kept / (1 - self.view_dropout) + scale * noise.to(items.device)
 
