@@ -5,11 +5,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+DOCS_VENV := .venv-docs
+DOCS_READY := $(DOCS_VENV)/.ready
 UV_VERSION := 0.13.8
 # uv does not read pip's setting for folders of wheels.
 export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)
 
-.PHONY: help setup quick test lint format lock bench clean
+.PHONY: help setup quick test lint format lock bench docs clean
 
 help:
 	@echo "make quick   create the quick report, results/report.html"
@@ -18,9 +20,10 @@ help:
 	@echo "make lint    check style, types and rules: ruff, mypy, snakefmt, snakemake --lint"
 	@echo "make format  rewrite the sources with ruff and snakefmt"
 	@echo "make bench   compare speed and memory with other libraries on this machine"
-	@echo "make lock    update requirements.lock and environment.yml after editing pyproject.toml"
-	@echo "make clean   delete $(VENV)"
-	@echo "quick, test, lint, format, bench and lock run setup first where it is needed."
+	@echo "make docs    build the documentation site, site/index.html"
+	@echo "make lock    update the lock files and environment.yml after editing pyproject.toml"
+	@echo "make clean   delete $(VENV), $(DOCS_VENV) and site/"
+	@echo "quick, test, lint, format, bench and lock run setup first where it is needed; docs needs no setup."
 
 setup: $(READY)
 
@@ -61,13 +64,28 @@ format: $(READY)
 bench: $(READY)
 	$(BIN)/python -m benchmarks
 
+# The site has an environment of its own, so that `make setup` installs nothing for it.
+$(DOCS_READY): requirements-docs.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "error: Python 3.11 or newer is required; name one: make PYTHON=python3.12 docs" >&2; exit 1; }
+	$(PYTHON) -m venv --clear $(DOCS_VENV)
+	$(DOCS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps \
+	  -r requirements-docs.lock
+	@touch $@
+
+docs: $(DOCS_READY)
+	$(DOCS_VENV)/bin/python -m workflow.documentation site
+	@echo "$(CURDIR)/site/index.html"
+
 # torch is installed from requirements-torch.txt: the lock must bring neither torch nor the CUDA libraries that its
 # default build depends on, whichever package asks for it. In pyproject.toml such an override would also keep
 # `uv pip install ".[torch]"` from installing torch.
 lock: $(READY)
 	echo "torch ; python_version < '0'" | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	  --generate-hashes --group suite --group dev --override - --no-header pyproject.toml -o requirements.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --group docs \
+	  --constraint requirements.lock --no-header pyproject.toml -o requirements-docs.lock
 	$(BIN)/python -m workflow.environment
 
 clean:
-	rm -rf $(VENV)
+	rm -rf $(VENV) $(DOCS_VENV) site

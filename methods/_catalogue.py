@@ -38,8 +38,10 @@ _COLOUR = re.compile(r"#[0-9A-Fa-f]{6}")
 class MethodMetadata:
     """What the source of a method says about it; `methods.base.HashingMethod` describes the attributes.
 
-    parameters: hyper-parameter -> annotation, including inherited ones; title: the method's name if its class
-    gives none; summary: first line of the module's docstring.
+    parameters: hyper-parameter -> annotation, including inherited ones; defaults: hyper-parameter -> source
+    of its default, where it has one; title: the method's name if its class gives none; summary: first line of
+    the module's docstring; reference: the rest of it, on the papers; classes: the method's class, then its
+    bases, nearest first -> (docstring, hyper-parameters that it declares).
     """
 
     name: str
@@ -57,7 +59,15 @@ class MethodMetadata:
     sees: str
     several_labels: bool
     parameters: Mapping[str, str]
+    defaults: Mapping[str, str]
     summary: str
+    reference: str
+    classes: Mapping[str, tuple[str, tuple[str, ...]]]
+
+    @property
+    def description(self) -> str:
+        """The docstring of the method's class, "" if it has none."""
+        return next(iter(self.classes.values()))[0]
 
     @property
     def spaces(self) -> list[dict[str, Any]]:
@@ -67,12 +77,14 @@ class MethodMetadata:
 
 @dataclass
 class _Class:
-    """A class statement: names of its bases, literal attributes, annotated fields, and attributes that are
-    not literals."""
+    """A class statement: names of its bases, its docstring, literal attributes, annotated fields with the
+    sources of their defaults, and attributes that are not literals."""
 
     bases: list[str]
+    docstring: str = ""
     attributes: dict[str, Any] = field(default_factory=dict)
     parameters: dict[str, str] = field(default_factory=dict)
+    defaults: dict[str, str] = field(default_factory=dict)
     computed: set[str] = field(default_factory=set)
 
 
@@ -122,11 +134,17 @@ def _metadata(path, shared):
     problem = _problem(values, merged.parameters)
     if problem:
         raise ValueError(f"{path}: {problem}")
+    summary, _, reference = (ast.get_docstring(tree) or "").strip().partition("\n")
     return MethodMetadata(
         name=path.stem,
         path=path,
         parameters=merged.parameters,
-        summary=(ast.get_docstring(tree) or "").strip().split("\n")[0],
+        defaults=merged.defaults,
+        summary=summary,
+        reference=reference.strip(),
+        classes={
+            one: (known[one].docstring, tuple(known[one].parameters)) for one in _line(chosen[0], known)
+        },
         **{name: values[name] for name in METADATA} | {"title": values["title"] or path.stem},
     )
 
@@ -195,7 +213,11 @@ def _classes(path):
         if not isinstance(node, ast.ClassDef):
             continue
         found = _Class(
-            [base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "") for base in node.bases]
+            [
+                base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "")
+                for base in node.bases
+            ],
+            ast.get_docstring(node) or "",
         )
         for statement in node.body:
             if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
@@ -206,6 +228,8 @@ def _classes(path):
                     raise ValueError(f"{path}: {name} must be a plain class attribute, without annotation")
                 else:
                     found.parameters[name] = annotation
+                    if statement.value is not None:
+                        found.defaults[name] = ast.unparse(statement.value)
             elif isinstance(statement, ast.Assign):
                 for target in statement.targets:
                     if isinstance(target, ast.Name):
@@ -227,6 +251,13 @@ def _is_method(name, known):
     )
 
 
+def _line(name, known):
+    """Names of a class and of its known bases, nearest first."""
+    if name not in known:
+        return []
+    return list(dict.fromkeys([name, *(one for base in known[name].bases for one in _line(base, known))]))
+
+
 def _inherit(name, known):
     """Attributes, fields and computed attributes of a class with those of its bases, nearer ones first."""
     merged = _Class([])
@@ -235,5 +266,6 @@ def _inherit(name, known):
         for part in [*(_inherit(base, known) for base in reversed(own.bases)), own]:
             merged.attributes |= part.attributes
             merged.parameters |= part.parameters
+            merged.defaults |= part.defaults
             merged.computed = (merged.computed - part.attributes.keys()) | part.computed
     return merged

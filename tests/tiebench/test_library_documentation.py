@@ -37,6 +37,8 @@ def as_program(page):
 @pytest.mark.parametrize(
     ("page", "commands"),
     [
+        ("index.md", 0),
+        ("quick-start.md", 4),
         ("use-the-library.md", 11),
         ("add-a-metric.md", 0),
         ("text-embeddings.md", 0),

@@ -17,10 +17,10 @@ ROOT = Path(__file__).parents[2]
 HASH = re.compile(r"--hash=sha256:[0-9a-f]{64}$")
 
 
-def locked():
-    """(requirement, number of hashes) of every entry of requirements.lock, read on its own account."""
+def locked(name="requirements.lock"):
+    """(requirement, number of hashes) of every entry of a lock file, read on its own account."""
     found = []
-    for line in (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines():
+    for line in (ROOT / name).read_text(encoding="utf-8").splitlines():
         text = line.strip().removesuffix("\\").strip()
         if not text or text.startswith("#"):
             continue
@@ -33,6 +33,7 @@ def locked():
 
 
 LOCKED = locked()
+LOCKED_FOR_DOCS = locked("requirements-docs.lock")
 TORCH = [
     Requirement(line)
     for line in (ROOT / "requirements-torch.txt").read_text(encoding="utf-8").splitlines()
@@ -47,8 +48,8 @@ def here(requirement):
 
 
 def test_every_lock_entry_is_an_exact_pin_with_hashes():
-    assert len(LOCKED) > 50
-    for requirement, hashes in LOCKED:
+    assert len(LOCKED) > 50 and len(LOCKED_FOR_DOCS) > 20
+    for requirement, hashes in [*LOCKED, *LOCKED_FOR_DOCS]:
         (pin,) = requirement.specifier
         assert pin.operator == "==", str(requirement)
         assert hashes > 0, str(requirement)
@@ -78,8 +79,10 @@ def test_environment_yml_holds_the_pins_of_the_lock_files_and_no_others():
 
 
 def direct():
-    """Requirements that pyproject.toml names: the suite's, and those of every dependency group."""
-    groups = [entry for group in PROJECT["dependency-groups"].values() for entry in group]
+    """Requirements that pyproject.toml names: the suite's, and those of every dependency group but `docs`."""
+    groups = [
+        entry for name, group in PROJECT["dependency-groups"].items() if name != "docs" for entry in group
+    ]
     return [*PROJECT["project"]["dependencies"], *(entry for entry in groups if isinstance(entry, str))]
 
 
@@ -90,6 +93,21 @@ def test_every_direct_requirement_is_locked_to_a_version_that_it_allows(requirem
     assert len(pins) == 1
     (pin,) = pins[0].specifier
     assert wanted.specifier.contains(pin.version)
+
+
+@pytest.mark.parametrize("requirement", PROJECT["dependency-groups"]["docs"])
+def test_every_requirement_of_the_site_is_locked_apart(requirement):
+    wanted = Requirement(requirement)
+    name = canonicalize_name(wanted.name)
+    (pin,) = [r.specifier for r, _ in LOCKED_FOR_DOCS if canonicalize_name(r.name) == name and here(r)]
+    (version,) = pin
+    assert wanted.specifier.contains(version.version)
+
+
+def test_both_lock_files_have_the_same_versions():
+    suite, site = ({str(r) for r, _ in lock if here(r)} for lock in (LOCKED, LOCKED_FOR_DOCS))
+    names = [canonicalize_name(Requirement(text).name) for text in suite | site]
+    assert suite & site and len(names) == len(set(names))
 
 
 @pytest.mark.parametrize("requirement", [r for r, _ in LOCKED if here(r)], ids=lambda r: r.name)
@@ -150,14 +168,15 @@ def test_every_third_party_import_of_the_code_is_asked_for():
     import sys
 
     own = {path.name for path in ROOT.iterdir() if path.is_dir()} | {"conftest"}
-    imported = set()
+    imported, of_the_site = set(), set()
     for package in ("datasets", "networks", "tiebench", "reporting", "methods", "workflow"):
         for path in (ROOT / package).rglob("*.py"):
+            found = of_the_site if path.parent == ROOT / "workflow" / "documentation" else imported
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.Import):
-                    imported |= {alias.name.split(".")[0] for alias in node.names}
+                    found |= {alias.name.split(".")[0] for alias in node.names}
                 elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                    imported.add(node.module.split(".")[0])
+                    found.add(node.module.split(".")[0])
     distributions = metadata.packages_distributions()
     asked = {canonicalize_name(Requirement(text).name) for text in PROJECT["dependency-groups"]["suite"]}
     for name in tuple(asked):
@@ -171,3 +190,5 @@ def test_every_third_party_import_of_the_code_is_asked_for():
         if not asked & {canonicalize_name(d) for d in distributions.get(name, [name])}
     }
     assert missing == set()
+    foreign = {canonicalize_name(name) for name in of_the_site - set(sys.stdlib_module_names) - own}
+    assert {"sphinx", "latex2mathml"} <= foreign <= {canonicalize_name(r.name) for r, _ in LOCKED_FOR_DOCS}

@@ -1,0 +1,252 @@
+"""Pages of the site that are made from code: they say what the code, the settings and the scores say."""
+
+import ast
+import csv
+import importlib
+import inspect
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from methods._catalogue import catalogue, load_class
+from workflow.documentation import api_pages, links, method_pages, navigation, prose, sources
+
+ROOT = Path(__file__).parents[2]
+CATALOGUE = catalogue()
+PAGES, FILES = sources.pages(ROOT)
+KINDS = {
+    inspect.Parameter.KEYWORD_ONLY: "keyword",
+    inspect.Parameter.VAR_POSITIONAL: "*",
+    inspect.Parameter.VAR_KEYWORD: "**",
+}
+PARTS = ("Paper", "Formula", "What differs from the paper", "Hyper-parameters", "Leaderboard")
+
+
+def section(page, title):
+    return re.search(rf"^## {title}\n(.*?)(?=^## |\Z)", page, re.DOTALL | re.MULTILINE)[1].strip()
+
+
+# -- docstrings ------------------------------------------------------------------------------------------
+
+
+def test_parameters_become_a_list_where_they_are_described():
+    text = (
+        "Score codes.\n\nquery (Q, b), database (N, b): codes, or\n"
+        "tensors. bits: of the codes; at: cutoffs K.\nnote: no parameter.\n\nReturns `Scores`."
+    )
+    assert prose.as_markdown(text, {"query", "database", "bits", "at"}, {"Scores": "t.Scores"}) == (
+        "Score codes.\n\n"
+        "- **`query`** (Q, b), **`database`** (N, b): codes, or\n  tensors.\n"
+        "- **`bits`**: of the codes\n"
+        "- **`at`**: cutoffs K.\n  note: no parameter.\n\n"
+        "Returns {py:obj}`Scores <t.Scores>`."
+    )
+
+
+def test_examples_formulas_and_code_are_kept():
+    text = "Text a < b.\n\n$$a < b \\\\ c$$\n\n    code < code\n\n>>> 1 < 2\nTrue"
+    assert prose.as_markdown(text) == (
+        "Text a &lt; b.\n\n$$a < b \\\\ c$$\n\n    code < code\n\n```pycon\n>>> 1 < 2\nTrue\n```"
+    )
+
+
+def test_only_names_outside_of_code_and_links_lead_to_the_reference():
+    text = "`a.b` and [`a.b`](x.md), `` `a.b` ``\n\n    `a.b`\n\n# `a.b`\n\n`a.c`\n"
+    assert prose.linked(text, {"a.b": "a.x.b"}) == text.replace("`a.b`", "{py:obj}`a.b <a.x.b>`", 1)
+
+
+# -- links -----------------------------------------------------------------------------------------------
+
+
+def test_links_of_the_repository_become_links_of_the_site():
+    text = (
+        "<!-- a comment -->\n[docs/results.md](docs/results.md#x) [y](https://y.org) [z](#z)\n"
+        "[scores](leaderboard/digits.tidy.csv) [code](methods/lsh.py)\n```\n[a](docs/b.md)\n```\n"
+    )
+    changed, files = links.rewritten(text, "CHANGELOG.md", "changelog.md", ROOT, {"results.md": "Results"})
+    assert changed == (
+        "[Results](results.md#x) [y](https://y.org) [z](#z)\n"
+        "[scores](leaderboard/digits.tidy.csv) [code](source/methods-lsh.py.md)\n```\n[a](docs/b.md)\n```\n"
+    )
+    assert files == {"leaderboard/digits.tidy.csv", "methods/lsh.py"}
+
+
+def test_a_link_that_leads_nowhere_is_refused_with_its_page():
+    with pytest.raises(ValueError, match=r"^docs/a\.md: the link to b\.md leads to no file$"):
+        links.rewritten("[b](b.md)", "docs/a.md", "a.md", ROOT, {})
+
+
+def test_every_link_of_every_page_has_a_target():
+    """As Sphinx's own check, without Sphinx: pages, files, pictures and headings."""
+    headings = {
+        page: {
+            re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+            for title in re.findall(r"^#+ (.+?)\s*$", links.outside_code(text, str), re.MULTILINE)
+        }
+        for page, text in PAGES.items()
+    }
+    broken, seen = [], 0
+    for page, text in PAGES.items():
+        if page.startswith(links.SOURCES):
+            continue
+        plain = re.sub(r"^([ \t]*)(`{3,}).*?^\1\2", "", text, flags=re.DOTALL | re.MULTILINE)
+        for link in re.findall(r"\]\(([^)\s]+)\)", plain):
+            seen += 1
+            target, _, anchor = link.partition("#")
+            if re.match(r"[a-z]+:", target):
+                continue
+            place = os.path.normpath(os.path.join(os.path.dirname(page), target)) if target else page  # noqa: PTH118, PTH120
+            found = place in PAGES or place in FILES or (ROOT / "docs" / place).is_file()
+            if not found or (anchor and anchor not in headings[place]):
+                broken.append(f"{page}: {link}")
+    assert broken == [] and seen > 500
+
+
+# -- the navigation --------------------------------------------------------------------------------------
+
+
+def test_every_page_stands_in_one_tree_only():
+    listed = ["index.md"]
+    for page, text in PAGES.items():
+        for tree in re.findall(r"^```\{toctree\}\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
+            entries = [line for line in tree.splitlines() if line and not line.startswith(":")]
+            for entry in entries:
+                target = re.sub(r"^.*<(.*)>$", r"\1", entry)
+                listed.append(os.path.normpath(os.path.join(os.path.dirname(page), target)))  # noqa: PTH118, PTH120
+    assert sorted(listed) == sorted(page for page in PAGES if not page.startswith(links.SOURCES))
+
+
+def test_every_page_of_a_section_is_described_by_the_readme():
+    for page, (_, _, listed) in navigation.SECTIONS.items():
+        assert len(re.findall(r"^- \[[^\]]+\]\([^)]+\): \S", PAGES[page], re.MULTILINE)) == len(listed), page
+
+
+# -- methods ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_every_method_has_a_page_with_all_of_its_parts(name):
+    about, page = CATALOGUE[name], PAGES[f"methods/{name}.md"]
+    assert page.startswith(f"# {about.title}\n")
+    assert all(section(page, part) for part in PARTS)
+    assert about.paper in section(page, "Paper")
+    assert re.search(r"\d{4}", section(page, "Paper")), "the year of the paper"
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_hyperparameters_have_the_defaults_of_the_class(name):
+    method = load_class(name)()
+    rows = re.findall(r"^\| `(\w+)` \| `.+?` \| `(.+?)` \|", PAGES[f"methods/{name}.md"], re.MULTILINE)
+    for parameter, default in rows:
+        assert str(getattr(method, parameter)).strip("'") == default.strip("'"), parameter
+    own = set(vars(type(method)).get("__annotations__", ())) - {"bits", "seed"}
+    assert own <= {parameter for parameter, _ in rows}
+
+
+def scores_of(protocol, method):
+    with (ROOT / "leaderboard" / f"{protocol}.tidy.csv").open(encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["metric"] == "ap" and row["protocol"] == protocol]
+    return [row for row in rows if row["method"] == method], rows
+
+
+@pytest.mark.parametrize("protocol", ["cifar10_features", "digits", "cifar10_unseen"])
+@pytest.mark.parametrize("name", ["talr_ap", "itq", "onehot", "adsh"])
+def test_rows_of_the_leaderboard_are_those_of_its_files(name, protocol):
+    page = section(PAGES[f"methods/{name}.md"], "Leaderboard")
+    shown = re.findall(
+        rf"^\| \[[^\]]+\]\(\S*{protocol}\.tidy\.csv\) \| {re.escape(CATALOGUE[name].title)} \| (\d+) \| "
+        r"([\d.]+)[^|]*\|[^|]*\|[^|]*\| (\S+)",
+        page,
+        re.MULTILINE,
+    )
+    own, every = scores_of(protocol, name)
+    assert [(bits, f"{float(mean):.3f}") for bits, mean, _ in shown] == [
+        (row["bits"], f"{float(row['mean']):.3f}") for row in sorted(own, key=lambda row: int(row["bits"]))
+    ]
+    outside = {"uncoded", "onehot", "classifier_codes", "adsh", "adsh_symmetric"}
+    for bits, mean, place in shown:
+        others = [float(r["mean"]) for r in every if r["bits"] == bits and r["method"] not in outside]
+        above = [
+            other for other in others if other > next(float(r["mean"]) for r in own if r["bits"] == bits)
+        ]
+        assert place == ("–" if name in outside else str(len(above) + 1)), mean
+
+
+def test_rows_of_differences_go_to_the_methods_that_they_name():
+    text = (
+        "## Objectives of `talr_ap`\n\n| here | paper | effect |\n|---|---|---|\n| a | b | c |\n\n"
+        "## Others\n\n| here | paper | effect |\n|---|---|---|\n| x | y | z |\n\n"
+        "| method | here | paper | effect |\n|---|---|---|---|\n"
+        "| `talr_*`, `itq` | d | e | f |\n| | g | h | i |\n| `lsh` | j | k \\| k | l |\n"
+    )
+    assert method_pages.differences(text, ["talr_ap", "itq", "lsh"]) == {
+        "talr_ap": [("a", "b", "c"), ("d", "e", "f"), ("g", "h", "i")],
+        "itq": [("d", "e", "f"), ("g", "h", "i")],
+        "lsh": [("j", "k \\| k", "l")],
+    }
+
+
+def test_every_row_of_differences_that_names_a_method_is_on_its_page():
+    text = (ROOT / "docs" / "differences.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \| ([^|]+) \|", text, re.MULTILINE)
+    pairs = [(name, here) for named, here in rows for name in re.findall(r"\w+", named) if name in CATALOGUE]
+    assert len(pairs) > 40
+    assert [pair for pair in pairs if f"| {pair[1]} |" not in PAGES[f"methods/{pair[0]}.md"]] == []
+
+
+# -- the reference ---------------------------------------------------------------------------------------
+
+
+def described(module):
+    """Name -> signature of every function, class and method on the page of a module."""
+    page, found, owner = PAGES[f"api/{module}.md"], {}, ""
+    for fence, kind, signature in re.findall(r"^(`+)\{py:(\w+)\} (.+)$", page, re.MULTILINE):
+        name = re.match(r"\w+", signature)[0]
+        owner = name if len(fence) == 7 else owner
+        found[f"{owner}.{name}" if kind in ("method", "property") else name] = signature
+    return found
+
+
+@pytest.mark.parametrize("module", [*api_pages.modules(ROOT), *api_pages.BASES])
+def test_the_reference_has_every_public_object_with_its_real_signature(module):
+    found, code = described(module), importlib.import_module(module)
+    public = {
+        name: value
+        for name, value in vars(code).items()
+        if not name.startswith("_") and getattr(value, "__module__", None) == module
+        and (inspect.isfunction(value) or inspect.isclass(value))
+    }  # fmt: skip
+    assert public.keys() <= found.keys()
+    functions = {name: value for name, value in public.items() if inspect.isfunction(value)}
+    for name, value in public.items():
+        if inspect.isclass(value):
+            own = {key: method for key, method in vars(value).items() if inspect.isfunction(method)}
+            functions |= {f"{name}.{key}": m for key, m in own.items() if m.__qualname__ == f"{name}.{key}"}
+    compared = 0
+    for name, value in functions.items():
+        if name.rpartition(".")[2].startswith("_"):
+            continue
+        shown = ast.parse(f"def {found[name]}: pass").body[0].args  # the page's own text
+        real = list(inspect.signature(value).parameters.values())[("." in name) :]
+        wanted = [(one.name, KINDS.get(one.kind, "")) for one in real]
+        given = [(one.arg, "") for one in (*shown.posonlyargs, *shown.args)]
+        given += [(shown.vararg.arg, "*")] if shown.vararg else []
+        given += [(one.arg, "keyword") for one in shown.kwonlyargs]
+        given += [(shown.kwarg.arg, "**")] if shown.kwarg else []
+        assert given == wanted, name
+        defaults = [*shown.defaults, *(one for one in shown.kw_defaults if one is not None)]
+        assert len(defaults) == sum(one.default is not one.empty for one in real), name
+        compared += 1
+    assert compared == len([name for name in functions if not name.rpartition(".")[2].startswith("_")])
+
+
+def test_the_reference_shows_the_examples_that_are_run():
+    assert "```pycon\n>>> import tiebench\n" in PAGES["api/tiebench.scoring.md"]
+
+
+def test_every_command_has_its_help():
+    page = PAGES[api_pages.COMMANDS]
+    for name in ("score", "score-run", "compare", "check-split", "health", "lookup", "metrics"):
+        assert f"## tiebench {name}\n" in page and f"usage: tiebench {name}" in page

@@ -1,0 +1,122 @@
+"""The built site: every link and anchor resolves, nothing comes from the network, formulas are rendered.
+
+Built once, strictly, with the environment that `make docs` creates; without it these tests are skipped.
+"""
+
+import importlib.util
+import json
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from methods._catalogue import catalogue
+
+ROOT = Path(__file__).parents[2]
+
+
+class Page(HTMLParser):
+    """ids: anchors; links: addresses of <a>; loads: of what a browser fetches by itself; words: its text."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.ids, self.links, self.loads, self.words = set(), [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        self.ids |= {given["id"]} if given.get("id") else set()
+        if tag == "a" and given.get("href"):
+            self.links.append(given["href"])
+        elif tag == "link" and given.get("rel") not in ("search", "next", "prev", "index", "canonical"):
+            self.loads.append(given["href"])
+        elif tag in ("script", "img", "iframe", "source", "video") and given.get("src"):
+            self.loads.append(given["src"])
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+def interpreter():
+    """A Python that has Sphinx and the theme, or None."""
+    own = ROOT / ".venv-docs" / "bin" / "python"
+    if own.exists():
+        return str(own)
+    return sys.executable if importlib.util.find_spec("pydata_sphinx_theme") else None
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    python = interpreter()
+    if python is None:
+        pytest.skip("the packages of `make docs` are not installed")
+    folder = tmp_path_factory.mktemp("site")
+    words = [python, "-m", "workflow.documentation", str(folder)]
+    made = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stdout + made.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pages(site):
+    return {path: Page(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html"))
+            if "_static" not in path.parts}  # fmt: skip
+
+
+def test_every_internal_link_and_anchor_resolves(site, pages):
+    broken, seen = [], 0
+    for path, page in pages.items():
+        for link in {*page.links, *page.loads}:
+            parts = urlsplit(link)
+            if parts.scheme or parts.netloc:
+                continue
+            seen += 1
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            if not target.is_file():
+                broken.append(f"{path.relative_to(site)}: {link}")
+            elif parts.fragment and target in pages and unquote(parts.fragment) not in pages[target].ids:
+                broken.append(f"{path.relative_to(site)}: {link} (no such anchor)")
+    assert broken == [] and seen > 5000
+
+
+def test_nothing_is_loaded_from_the_network(site, pages):
+    loads = {(path.name, load) for path, page in pages.items() for load in page.loads}
+    assert [pair for pair in loads if urlsplit(pair[1]).scheme or pair[1].startswith("//")] == []
+    for sheet in site.rglob("*.css"):
+        assert not re.search(r"(url\(|@import)\s*[\"']?(https?:)?//", sheet.read_text(encoding="utf-8")), (
+            sheet
+        )
+
+
+def test_formulas_are_rendered_and_none_is_left(site, pages):
+    methods = {path: page for path, page in pages.items() if path.parent.name == "methods"}
+    assert len(methods) == len(catalogue())
+    for path, page in pages.items():
+        if path.parent.name != "source":
+            assert "$$" not in "".join(page.words), path.name
+
+
+def test_every_method_has_a_page_and_stands_in_the_list(site, pages):
+    listed = set(pages[site / "methods.html"].links)
+    assert {f"methods/{name}.html" for name in catalogue()} <= listed
+
+
+def test_the_search_knows_methods_functions_and_words(site):
+    text = (site / "searchindex.js").read_text(encoding="utf-8")
+    index = json.loads(text[text.index("{") : text.rindex("}") + 1])
+    assert {about.title for about in catalogue().values()} <= set(index["titles"])
+    assert any(
+        name.endswith("score_histograms") for one in index["objects"].values() for _, _, _, _, name in one
+    )
+    assert "rescor" in index["terms"]  # stemmed
+    sources = {place for place, name in enumerate(index["docnames"]) if name.startswith("source/")}
+    found = {
+        place
+        for places in index["terms"].values()
+        for place in ([places] if isinstance(places, int) else places)
+    }
+    assert sources and not sources & found  # code is not searched

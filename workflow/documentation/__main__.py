@@ -1,0 +1,39 @@
+"""The command `python -m workflow.documentation`: builds the site. Warnings are errors."""
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from workflow.documentation import sources
+
+ROOT = Path(__file__).parents[2]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Build the site; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m workflow.documentation",
+        description="Build the documentation site from docs/, the code and the leaderboards.",
+    )
+    parser.add_argument("output", nargs="?", default="site", type=Path, help="folder of the site")
+    parser.add_argument("--sources", type=Path, help="write the pages that Sphinx reads there, and stop")
+    options = parser.parse_args(arguments)
+    if options.sources:
+        sources.write(options.sources, ROOT)
+        return 0
+    try:
+        from sphinx.cmd.build import main as sphinx
+    except ModuleNotFoundError as error:
+        parser.exit(1, f"error: {error.name} is not installed: run `make docs`\n")
+    with tempfile.TemporaryDirectory() as folder:
+        pages, doctrees = Path(folder, "pages"), Path(folder, "doctrees")
+        sources.write(pages, ROOT)
+        settings = ["-b", "html", "-c", str(Path(__file__).parent), "-d", str(doctrees)]
+        strict = ["--fail-on-warning", "--keep-going", "--fresh-env", "--quiet"]
+        return sphinx([*settings, *strict, str(pages), str(options.output)])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,46 @@
+"""Settings of Sphinx for the documentation site."""
+
+from tiebench import __version__
+
+project = "TieBench"
+author = "The TieBench authors"
+copyright = "the TieBench authors, MIT licence"
+version = release = __version__
+
+extensions = ["myst_parser", "sphinx_copybutton", "workflow.documentation.formulas"]
+myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 4
+nitpicky = True
+# Annotations name types of other libraries, and aliases that have no page.
+nitpick_ignore_regex = [("py:class", ".*")]
+smartquotes = False  # quotation marks of code are kept
+highlight_language = "shell"  # of blocks that name none: commands
+copybutton_exclude = ".linenos, .gp, .go"
+toc_object_entries = False
+python_maximum_signature_line_length = 88
+add_module_names = False
+
+html_theme = "pydata_sphinx_theme"
+html_title = "TieBench"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_favicon = "static/favicon.svg"
+html_copy_source = False
+html_show_sourcelink = False
+html_last_updated_fmt = None
+html_sidebars = {"index": [], "quick-start": [], "faq": []}
+html_theme_options = {
+    "logo": {"text": f"TieBench {version}"},
+    "header_links_before_dropdown": 8,
+    "navbar_align": "left",
+    "navbar_end": ["theme-switcher"],
+    "navigation_with_keys": False,
+    "show_nav_level": 1,
+    "show_toc_level": 2,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "back_to_top_button": False,
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+}

@@ -1,0 +1,296 @@
+"""One page a method, made from its file, its settings, docs/differences.md and the leaderboards."""
+
+import fnmatch
+import math
+import re
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from methods._catalogue import MethodMetadata
+from methods.base import TRAINING_SET
+from tiebench import leaderboards
+from workflow.documentation.prose import as_markdown, reference
+from workflow.yaml_reader import read_settings
+
+LEARNS_FROM = {
+    "none": "no labels",
+    "binary": "affinity above 0 or not",
+    "graded": "values of the affinity",
+    "labels": "labels",
+}
+LOOKS_AT = {
+    "classwise": "classwise: an item and its class",
+    "pointwise": "pointwise: pairs of items",
+    "pairwise": "pairwise: triplets of items",
+    "listwise": "listwise: rankings",
+    "unsupervised": "unsupervised: no labels",
+    "bound": "a bound: what hashing has to beat",
+}
+# Bases that have a page of their own in the API reference: their hyper-parameters are described there.
+DESCRIBED = {
+    "HashingMethod": "methods.base.HashingMethod",
+    "DeepHashing": "methods.base.deep.DeepHashing",
+}
+_MISSING = "–"
+
+
+def place(name: str) -> str:
+    """A method's page, path among the site's sources."""
+    return f"methods/{name}.md"
+
+
+def page(
+    about: MethodMetadata,
+    variants: Mapping[str, Mapping],
+    settings: Mapping,
+    differences: Iterable[tuple[str, str, str]],
+    boards: Iterable[leaderboards.Leaderboard],
+    sees: Mapping[str, str],
+) -> str:
+    """The text of a method's page.
+
+    variants: names of the methods that are this one with other settings -> their entries of
+    config/methods.yaml; settings: its own entry; differences: (here, published, effect) of its rows in
+    docs/differences.md; sees: method or variant -> what its training has access to, for all of them.
+    """
+    parts = [
+        f"# {about.title}",
+        _sentence(about.summary.partition(": ")[2] or about.summary),
+        _properties(about),
+        "## Paper",
+        _paper(about),
+        "## Formula",
+        _description(about),
+        "## What differs from the paper",
+        _differences(differences),
+        "## Hyper-parameters",
+        _hyperparameters(about, settings),
+        *_variants(variants),
+        "## Leaderboard",
+        _rows(about, variants, boards, sees),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _sentence(text: str) -> str:
+    return as_markdown(text[:1].upper() + text[1:].rstrip(".") + ".")
+
+
+def _properties(about: MethodMetadata) -> str:
+    rows = [
+        ("Name in tables", f"`{about.name}`"),
+        ("Its loss looks at", LOOKS_AT[about.family]),
+        ("Learns from", LEARNS_FROM[about.supervision]),
+        ("Training sees", about.sees),
+        ("Trains networks on images", "yes, end to end" if about.end_to_end else "no: learns on features"),
+    ]
+    if about.supervision == "labels":
+        rows.append(("Items with several labels", "yes" if about.several_labels else "refused"))
+    rows.append(("File", f"[methods/{about.path.name}](../../methods/{about.path.name})"))
+    return "\n".join(["| | |", "|:---|:---|", *(f"| {name} | {value} |" for name, value in rows)])
+
+
+def _paper(about: MethodMetadata) -> str:
+    link = f"\n\n[Read the paper]({about.paper})" if about.paper else ""
+    return as_markdown(about.reference) + link
+
+
+def _description(about: MethodMetadata) -> str:
+    """The docstring of the class; one without a formula, and what its bases add to it."""
+    texts = [as_markdown(about.description, about.parameters)] if about.description else []
+    for name, (docstring, _) in list(about.classes.items())[1:]:
+        if name not in DESCRIBED and docstring:
+            texts.append(as_markdown(docstring, about.parameters))
+    return "\n\n".join(texts)
+
+
+def _differences(rows: Iterable[tuple[str, str, str]]) -> str:
+    found = [f"| {here} | {published} | {effect} |" for here, published, effect in rows]
+    if not found:
+        return "No difference from the paper is known. [All differences](../differences.md)"
+    head = ["| here | published | reason and effect |", "|:---|:---|:---|"]
+    return "\n".join([*head, *found]) + "\n\n[All differences](../differences.md)"
+
+
+def _hyperparameters(about: MethodMetadata, settings: Mapping) -> str:
+    known = {name for base in DESCRIBED for name in about.classes.get(base, ("", ()))[1]}
+    # A class may declare a hyper-parameter of its base again, with another default.
+    own = [name for name in about.parameters if name not in known]
+    own += [name for name in about.parameters if name in known and _changed(about, name, settings)]
+    text = []
+    if own:
+        text += [_table(about, own, settings)]
+    bases = [reference(base, DESCRIBED[base]) for base in DESCRIBED if base in about.classes]
+    text.append(
+        f"Common to many methods, and described there: the hyper-parameters of {' and '.join(bases)}."
+    )
+    if source := settings.get("source"):
+        text.append(f"Source of the settings: {as_markdown(str(source))}.")
+    if settings.get("protocols"):
+        named = ", ".join(f"`{name}`" for name in settings["protocols"])
+        text.append(
+            f"[config/methods.yaml](../../config/methods.yaml) has other settings for the protocols {named}."
+        )
+    if not own:
+        text.insert(0, "None of its own.")
+    return "\n\n".join(text)
+
+
+def _changed(about, name, settings):
+    declared = [cls for cls, (_, names) in about.classes.items() if name in names]
+    return declared[0] not in DESCRIBED or name in (settings.get("defaults") or {})
+
+
+def _table(about, names, settings):
+    space: dict[str, Any] = {**about.common_space, **about.space}
+    chosen = settings.get("defaults") or {}
+    rows = [
+        "| hyper-parameter | type | default | setting | a search chooses from |",
+        "|:---|:---|:---|:---|:---|",
+    ]
+    for name in names:
+        cells = [
+            f"`{name}`",
+            f"`{about.parameters[name]}`".replace("|", "\\|"),
+            f"`{about.defaults[name]}`" if name in about.defaults else "",
+            f"`{chosen[name]!r}`" if name in chosen and name != "by_bits" else "",
+            _choices(space.get(name)),
+        ]
+        rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def _choices(choices):
+    if isinstance(choices, dict):
+        low, high = choices["log_uniform"]
+        return f"{low:g} to {high:g}, log-uniformly"
+    return ", ".join(f"`{choice!r}`" for choice in choices or ())
+
+
+def _variants(variants: Mapping[str, Mapping]) -> list[str]:
+    if not variants:
+        return []
+    rows = ["| variant | title | settings | source |", "|:---|:---|:---|:---|"]
+    for name, entry in variants.items():
+        set_ = ", ".join(f"`{key}: {value!r}`" for key, value in (entry.get("defaults") or {}).items())
+        rows.append(f"| `{name}` | {entry.get('title', name)} | {set_} | {entry.get('source', '')} |")
+    return ["## Variants", "The same class with other settings, as rows of their own.", "\n".join(rows)]
+
+
+def _rows(about, variants, boards, sees):
+    """Its rows of the leaderboards: AP with its range, NDCG, and its place among the methods."""
+    names = {about.name: about.title} | {name: entry.get("title", name) for name, entry in variants.items()}
+    rows = []
+    for board in boards:
+        scores = {(row.metric, row.method, row.bits): row for row in board.rows}
+        for name, title in names.items():
+            for bits in sorted({row.bits for row in board.rows if row.method == name and row.metric == "ap"}):
+                cells = [
+                    f"[{board.title}](../../leaderboard/{board.protocol}.tidy.csv)",
+                    title,
+                    str(bits),
+                    _mean(scores[("ap", name, bits)]),
+                    _range(scores.get(("ap_min", name, bits)), scores.get(("ap_max", name, bits))),
+                    _mean(scores.get(("ndcg", name, bits))),
+                    _place(board, scores[("ap", name, bits)], sees),
+                ]
+                rows.append(f"| {' | '.join(cells)} |")
+    if not rows:
+        return "No leaderboard has a row of it yet."
+    head = [
+        "| protocol | row | bits | AP<sub>T</sub> | range | NDCG<sub>T</sub> | place |",
+        "|:---|:---|---:|---:|---:|---:|---:|",
+    ]
+    note = (
+        "Mean ± standard deviation over seeds. *Range*: AP in the worst and in the best order of tied items. "
+        "*Place*: by AP<sub>T</sub> among the methods that learn from the training set alone; bounds and "
+        "uncoded features have none. A few thousandths do not rank methods, nor do rows whose settings were "
+        "not searched alike, as those of the digits: see [results](../results.md)."
+    )
+    return "\n".join([*head, *rows]) + f"\n\n{note}"
+
+
+def _mean(row):
+    if row is None or math.isnan(row.mean):
+        return _MISSING
+    spread = "" if math.isnan(row.std) else f" ± {row.std:.3f}"
+    return f"{row.mean:.3f}{spread}" + (" ‡" if row.collapsed else "")
+
+
+def _range(low, high):
+    return _MISSING if low is None or high is None else f"{low.mean:.3f}–{high.mean:.3f}"
+
+
+def _place(board, row, sees):
+    """ "3 of 36": by AP, among the methods that learn from the training set alone."""
+    among = [
+        other.mean
+        for other in board.rows
+        if (other.metric, other.bits) == (row.metric, row.bits) and _competes(other, sees)
+    ]
+    if not _competes(row, sees):
+        return _MISSING
+    return f"{1 + sum(mean > row.mean for mean in among)} of {len(among)}"
+
+
+def _competes(row, sees):
+    return row.competes and sees.get(row.method, TRAINING_SET) == TRAINING_SET
+
+
+# -- what the pages are made from -----------------------------------------------------------------------
+
+
+def differences(text: str, names: Collection[str]) -> dict[str, list[tuple[str, str, str]]]:
+    """Method -> (here, published, reason and effect) of its rows in docs/differences.md.
+
+    A row is of the methods that its first cell names, in backquotes, with * for any characters; of those of
+    the row above where that cell is empty; and, in a table without a column of methods, of those that the
+    heading above names.
+    """
+    found: dict[str, list[tuple[str, str, str]]] = {name: [] for name in names}
+    heading: list[str] = []
+    columns, named = 0, []
+    for line in text.splitlines():
+        if line.startswith("#"):
+            heading, columns = _named(line, names), 0
+        elif not line.startswith("|"):
+            columns = 0
+        elif not columns:
+            first = _cells(line)
+            columns, named = len(first), heading if first[0] == "here" else []
+            by_row = first[0] == "method"
+        elif not set(line) <= set("|-: "):
+            cells = _cells(line)
+            if by_row and cells[0]:
+                named = _named(cells[0], names)
+            for name in named:
+                found[name].append(tuple(cells[-3:]))
+    return found
+
+
+def _cells(line):
+    return [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip().strip("|"))]
+
+
+def _named(text, names):
+    patterns = re.findall(r"`([\w*]+)`", text)
+    return [name for name in names if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)]
+
+
+def pages(catalogue: Mapping[str, MethodMetadata], root: Path) -> dict[str, str]:
+    """Path among the site's sources -> text, of every method's page."""
+    settings = read_settings(root / "config" / "methods.yaml")
+    rows = differences((root / "docs" / "differences.md").read_text(encoding="utf-8"), catalogue)
+    folder = root / "leaderboard"
+    stems = [name for name, stem in leaderboards.protocols(folder).items() if name == stem]
+    boards = [leaderboards.load(name, folder) for name in stems]
+    sees = {name: about.sees for name, about in catalogue.items()}
+    for name, entry in settings.items():
+        if "class" in entry:
+            sees[name] = catalogue[entry["class"]].sees
+    made = {}
+    for name, about in catalogue.items():
+        variants = {other: entry for other, entry in settings.items() if entry.get("class") == name}
+        made[place(name)] = page(about, variants, settings.get(name) or {}, rows[name], boards, sees)
+    return made
