@@ -120,7 +120,17 @@ def test_every_page_stands_in_one_tree_only():
 
 def test_every_page_of_a_section_is_described_by_the_readme():
     for page, (_, _, listed) in navigation.SECTIONS.items():
-        assert len(re.findall(r"^- \[[^\]]+\]\([^)]+\): \S", PAGES[page], re.MULTILINE)) == len(listed), page
+        lines = re.findall(r"^- \[[^\]]+\]\(([^)]+)\)(?:: \S)", PAGES[page], re.MULTILINE)
+        assert set(listed) <= set(lines), page
+        assert len(lines) == len(re.findall(r"^- ", PAGES[page], re.MULTILINE)), page
+
+
+def test_a_new_page_of_docs_stands_in_the_first_section():
+    texts = {one: "# Title\n" for _, _, listed in navigation.SECTIONS.values() for one in listed}
+    made = navigation.section_pages(texts | {"new.md": "# New\n"}, {"new.md": "what it has"})
+    first, *others = made.values()
+    assert "- [New](new.md): what it has\n" in first and "\nnew.md\n" in first
+    assert not any("new.md" in text for text in others)
 
 
 # -- methods ---------------------------------------------------------------------------------------------

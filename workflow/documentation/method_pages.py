@@ -285,12 +285,19 @@ def pages(catalogue: Mapping[str, MethodMetadata], root: Path) -> dict[str, str]
     folder = root / "leaderboard"
     stems = [name for name, stem in leaderboards.protocols(folder).items() if name == stem]
     boards = [leaderboards.load(name, folder) for name in stems]
+    variants = _all_variants(settings, root)
     sees = {name: about.sees for name, about in catalogue.items()}
-    for name, entry in settings.items():
-        if "class" in entry:
-            sees[name] = catalogue[entry["class"]].sees
+    sees |= {name: catalogue[entry["class"]].sees for name, entry in variants.items()}
     made = {}
     for name, about in catalogue.items():
-        variants = {other: entry for other, entry in settings.items() if entry.get("class") == name}
-        made[place(name)] = page(about, variants, settings.get(name) or {}, rows[name], boards, sees)
+        own = {other: entry for other, entry in variants.items() if entry["class"] == name}
+        made[place(name)] = page(about, own, settings.get(name) or {}, rows[name], boards, sees)
     return made
+
+
+def _all_variants(settings, root):
+    """Name -> entry of every variant, of config/methods.yaml and of the examples."""
+    entries = dict(settings)
+    for path in sorted((root / "docs" / "examples").glob("*.yaml")):
+        entries |= (read_settings(path) or {}).get("methods") or {}
+    return {name: entry for name, entry in entries.items() if "class" in entry}

@@ -1,4 +1,4 @@
-"""Which page stands where in the site. Methods and modules are found by themselves, family after family."""
+"""Which page stands where in the site. Methods, modules and other pages of docs/ are found by themselves."""
 
 import re
 from collections.abc import Mapping
@@ -9,6 +9,7 @@ from workflow.documentation import api_pages, method_pages
 from workflow.documentation.api_pages import toctree
 
 # Pages that introduce a section and list its pages: path among the site's sources -> title, text, pages.
+# Other pages of docs/ stand at the end of the first.
 SECTIONS: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "guide.md": (
         "User guide",
@@ -60,7 +61,10 @@ def descriptions(readme: str) -> dict[str, str]:
 def section_pages(texts: Mapping[str, str], described: Mapping[str, str]) -> dict[str, str]:
     """The pages that introduce sections. texts: page -> text, for titles; described: page -> one line."""
     made = {}
+    placed = {METHODS, "index.md", *TOP, *(one for _, _, listed in SECTIONS.values() for one in listed)}
+    others = tuple(sorted(set(texts) - placed))
     for page, (title, text, listed) in SECTIONS.items():
+        listed, others = listed + others, ()
         lines = [f"- [{heading(texts[one])}]({one}){_colon(described.get(one))}" for one in listed]
         made[page] = "\n\n".join([f"# {title}", text, "\n".join(lines), toctree(listed, hidden=True)]) + "\n"
     return made
