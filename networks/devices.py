@@ -1,4 +1,4 @@
-"""Which device to compute on."""
+"""Which device to compute on, and in which arithmetic."""
 
 
 def resolve_device(name):
@@ -20,3 +20,18 @@ def resolve_device(name):
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise ValueError(f"device is {name}, but there are {torch.cuda.device_count()} CUDA devices")
     return device
+
+
+def fast_half(device, on_cpu):
+    """The 16-bit `torch.dtype` that a device computes fast in, or None.
+
+    On CUDA bfloat16 where it is supported, else float16. On a CPU bfloat16 where the processor multiplies it
+    in hardware and `on_cpu` says that a network gains by it there.
+    """
+    import torch
+
+    if device.type == "cuda":
+        return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16
+    able = torch.cpu.get_capabilities()
+    multiplies = able.get("avx512_bf16") or able.get("amx_bf16")
+    return torch.bfloat16 if device.type == "cpu" and on_cpu and multiplies else None

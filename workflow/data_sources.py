@@ -36,14 +36,28 @@ class Sources:
         for name, entry in self._values["datasets"].items():
             for index, source in enumerate(entry["sources"]):
                 yield ("datasets", name, f"sources[{index}]"), source
+        for name in self._values["networks"]:
+            if (source := self.weights(name)) is not None:
+                yield ("networks", name, "weights"), source
+
+    def weights(self, network):
+        """The source of a network's pretrained weights, or None: the first of the file and its alternatives
+        that is on this machine, or else the file."""
+        source = self._values["networks"][network]["weights"]
+        if source is None:
+            return None
+        files = [source, *source.get("alternatives", ())]
+        return next((one for one in files if any(place.exists() for place in self._places(one))), source)
+
+    def _alternatives(self):
         for name, entry in self._values["networks"].items():
-            if entry["weights"] is not None:
-                yield ("networks", name, "weights"), entry["weights"]
+            for index, source in enumerate((entry["weights"] or {}).get("alternatives", ())):
+                yield ("networks", name, "weights", f"alternatives[{index}]"), source
 
     def check(self, fail):
         """Check file names and URLs, and that entries for the same file agree. fail(keys, message) raises."""
         known = {}
-        for where, source in self.all():
+        for where, source in (*self.all(), *self._alternatives()):
             file = source["file"]
             if not (downloads.is_plain(file) or (Path(file).is_absolute() and downloads.can_be_name(file))):
                 what = "must be a file name, a path relative to the search folders, or an absolute path"

@@ -201,7 +201,8 @@ class Plan:
 
     def network_weights(self, network):
         """The file of a network's pretrained weights, in a list that is empty if it has none."""
-        weights = self.entry("networks", network)["weights"]
+        self.entry("networks", network)
+        weights = self.sources.weights(network)
         return [] if weights is None else [self.sources.locate(weights).path]
 
     def network_check(self, network):
@@ -209,7 +210,8 @@ class Plan:
         return [f"resources/networks/{network}.json"] if self.entry("networks", network)["weights"] else []
 
     def weights_settings(self, network):
-        return _pick(self.entry("networks", network)["weights"] or {}, "file", "sha256", "md5", "bytes")
+        self.entry("networks", network)
+        return _pick(self.sources.weights(network) or {}, "file", "sha256", "md5", "bytes")
 
     def network_code(self, network):
         return self.code("networks.features", *self._network_modules(network))

@@ -21,7 +21,7 @@ from methods.base import ENCODE_ROWS, HashingMethod, Refusal, TrainingSet, refus
 from methods.base.augmentation import mirror, shift
 from methods.base.heads import ImageHashing, hash_layer, make_head
 from methods.base.training import Training, seeded
-from networks.devices import resolve_device
+from networks.devices import fast_half, resolve_device
 
 _IMAGES_ENCODED = 256  # at once: the activations of a network are much larger than its images
 
@@ -59,8 +59,9 @@ class DeepHashing(HashingMethod):
 
     Of images only: backbone_lr_multiplier multiplies the learning rate of the network under the hash head;
     horizontal_flip: mirror each training image with probability 1/2; random_crop: shift it by up to so many
-    pixels in both directions, filled by reflection; mixed_precision: compute in 16 bits where a CUDA device
-    does so fast (the weights, the loss and its gradient by the scores stay in 32).
+    pixels in both directions, filled by reflection; mixed_precision: compute in 16 bits where the device does
+    so fast, a CUDA device or a processor that multiplies bfloat16 under a network that gains by it (the
+    weights, the loss and its gradient by the scores stay in 32).
     """
 
     end_to_end = True
@@ -320,9 +321,11 @@ class DeepHashing(HashingMethod):
 
     def half_precision(self, device):
         """The 16-bit type to compute in, or None."""
-        if not self.mixed_precision or self.backbone is None or device.type != "cuda":
+        if not self.mixed_precision or self.backbone is None:
             return None
-        return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16
+        # Networks of a method's own say nothing of their arithmetic on a CPU.
+        network = getattr(self.network, "backbone", None)
+        return fast_half(device, getattr(network, "bfloat16_on_cpu", False))
 
     def precision(self, device):
         """The context in which the network computes."""

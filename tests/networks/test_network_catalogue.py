@@ -74,7 +74,9 @@ def test_other_images_are_refused(images):
         catalogue.make("small").preprocess(images)
 
 
-@pytest.mark.parametrize("name", ["vgg_f", "caffe_alexnet", "small", "mobilenet_v2_keras"])
+@pytest.mark.parametrize(
+    "name", ["vgg_f", "caffe_alexnet", "small", "mobilenet_v2_keras", "efficientnet_lite0"]
+)
 def test_random_weights_are_those_of_the_seed(name):
     options = TINY if name in matconvnet.NETWORKS else {}
     state = torch.random.get_rng_state()
@@ -211,7 +213,7 @@ WRONG_CALLS = {
     "far name": (
         ("resnet50",),
         {},
-        ["unknown architecture", "caffe_alexnet, gist, mobilenet", "torchvision/<model>"],
+        ["unknown architecture", "caffe_alexnet, efficientnet_lite0, gist, mobilenet", "torchvision/<model>"],
     ),
     "close option": (("vgg_f",), {"chanels": (8,) * 5}, ["no option 'chanels'", "did you mean 'channels'?"]),
     "far option": (("small",), {"layers": 3}, ["no option 'layers'", "known: width"]),

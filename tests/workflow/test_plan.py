@@ -140,6 +140,39 @@ def test_a_network_without_weights_needs_no_file_and_no_check(plan):
     assert plan({}).network_weights("gist") == plan({}).network_check("gist") == []
 
 
+def test_of_files_with_the_same_weights_the_first_that_is_found_counts(plan):
+    name, file, other = (
+        "efficientnet_lite0",
+        "efficientnet-lite0-57934424.pth",
+        "efficientnet-lite0-imagenet.npz",
+    )
+
+    def chosen():
+        of = plan({})
+        ((path,), settings) = of.network_weights(name), of.weights_settings(name)
+        assert Path(path).name == settings["file"]
+        return settings["file"], settings["sha256"][:8], of.sources.locate(of.sources.weights(name)).state
+
+    assert chosen() == (file, "57934424", "missing")
+    (line,) = (line for (path, *_), (line, _) in plan({}).sources.missing().items() if path.endswith(".pth"))
+    assert f"network {name} needs {file}" in line and "pip download" in line
+    place(f"sources/{other}")
+    assert chosen() == (other, "f46693b0", "here")
+    assert not any("efficientnet" in path for path, *_ in plan({}).sources.missing())
+    place(f"sources/{file}")
+    assert chosen() == (file, "57934424", "here")
+
+
+def test_alternatives_agree_with_other_entries_for_the_same_file(plan):
+    weights = {
+        "file": "a.pth",
+        "alternatives": [{"file": "efficientnet-lite0-imagenet.npz", "sha256": "0" * 64}],
+    }
+    config = {"networks": {"mine": {"architecture": "small", "weights": weights}}}
+    with pytest.raises(ConfigurationError, match=r"networks.mine.weights.alternatives\[0\].sha256"):
+        plan(config)
+
+
 def test_another_network_changes_the_settings_of_features(plan):
     config = {"protocols": {"mine": {"dataset": "cifar10", "affinity": {"kind": "class"}}}}
     config["protocols"]["mine"]["split"] = {"kind": "random", "query": 5, "training": 9}
