@@ -17,6 +17,7 @@ import numpy as np
 from PIL import Image, UnidentifiedImageError
 
 from datasets._archives import DamagedArchiveError, members
+from datasets._description import Description
 from datasets._files import creating_items
 from datasets._specification import positive
 from tiebench.messages import did_you_mean, printable
@@ -137,6 +138,34 @@ def rows_by_file_name(names: Sequence[str]) -> Callable[[str], int | None]:
     """The function that `save_photographs` asks for rows, of files that are known by their names alone."""
     row_of = {name: row for row, name in enumerate(names)}
     return lambda member: row_of.get(member.replace("\\", "/").rpartition("/")[2])
+
+
+def save_listed(
+    folder: Path,
+    description: Description,
+    sources: Sequence[Path],
+    names: Sequence[str],
+    missing: str,
+    nested: Collection[str] = (),
+) -> Description:
+    """Write items.npy and the files of the description of photographs that lists name into `folder`.
+
+    description: of all; items that are vectors stand for photographs that are not wanted
+    names:       file name of each row
+    sources, missing, nested, errors: of `save_photographs`
+
+    Returns the description of what was kept.
+    """
+    path = folder / "items.npy"
+    if description.kind == "vectors":
+        save_no_photographs(path, description.items)
+    else:
+        size = description.item_shape[:2]
+        kept = save_photographs(path, sources, rows_by_file_name(names), names, size, missing, nested)
+        if not kept.all():
+            description = description.without(~kept)
+    description.write(folder)
+    return description
 
 
 def save_photographs(

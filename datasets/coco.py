@@ -30,13 +30,7 @@ from datasets._archives import existing, is_zip, streams
 from datasets._description import Description
 from datasets._image_lists import as_matrix, is_list, merged, numbered, read_list
 from datasets._json_arrays import array_elements
-from datasets._pictures import (
-    PHOTOGRAPH_OPTIONS,
-    check_photograph_options,
-    rows_by_file_name,
-    save_no_photographs,
-    save_photographs,
-)
+from datasets._pictures import PHOTOGRAPH_OPTIONS, check_photograph_options, save_listed
 from datasets._specification import refuse_unknown_options
 from datasets._texts import shown, texts_among
 from tiebench.messages import did_you_mean
@@ -82,23 +76,8 @@ def load(sources: list[Path], folder: Path, **options) -> Description:
     With `images: none` items are float32 (n, 1), all 0, see `datasets._pictures.save_no_photographs`.
     Raises as `describe`, and ValueError for images that are missing or damaged, unless `missing` is "skip".
     """
-    plan, folder = _Plan(sources, **options), Path(folder)
-    path, description = folder / "items.npy", plan.description
-    if description.kind == "vectors":
-        save_no_photographs(path, description.items)
-    else:
-        kept = save_photographs(
-            path,
-            plan.pictures,
-            rows_by_file_name(plan.names),
-            plan.names,
-            description.item_shape[:2],
-            plan.missing,
-        )
-        if not kept.all():
-            description = description.without(~kept)
-    description.write(folder)
-    return description
+    plan = _Plan(sources, **options)
+    return save_listed(Path(folder), plan.description, plan.pictures, plan.names, plan.missing)
 
 
 class _Plan:
