@@ -75,6 +75,13 @@ def parser() -> argparse.ArgumentParser:
         help="drop what the folder has of these protocols, instead of adding",
     )
     one.add_argument(
+        "--tuning",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="publish the trials of this search too, RESULTS/tuning/NAME.csv; may be given several times",
+    )
+    one.add_argument(
         "--resources",
         default="resources",
         metavar="FOLDER",
@@ -216,7 +223,8 @@ def _page(options: argparse.Namespace) -> None:
 def _publish(options: argparse.Namespace) -> None:
     from reporting.leaderboard.publishing import publish
 
-    for path in publish(options.tables, options.results, options.folder, options.replace, options.resources):
+    places = (options.results, options.folder, options.replace, options.resources)
+    for path in publish(options.tables, *places, tunings=options.tuning):
         print(path)
 
 

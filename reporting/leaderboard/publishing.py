@@ -13,7 +13,8 @@ import tiebench
 from reporting import frames, leaderboard, published
 from reporting.filled import filled_records
 from reporting.folds import members
-from reporting.leaderboard import PROVENANCE, RUNS, TIDY, Board, per_query, run_row, runs_to_csv
+from reporting.leaderboard import PROVENANCE, RUNS, TIDY, Board, per_query, run_row, runs_to_csv, trials
+from reporting.leaderboard.trials import TRIALS
 from reporting.records import table_records, uncoded_scores
 from reporting.titles import UNCODED, protocol_title
 from tiebench import metrics
@@ -43,17 +44,20 @@ def publish(
     replace: bool = False,
     resources: str | Path = "resources",
     say: Callable[[str], object] = print,
+    tunings: Sequence[str] = (),
 ) -> list[Path]:
     """Write the files of every protocol of published tables, and return their paths.
 
     resources: has the splits and datasets of the runs; say: is given a line on what is not recorded of them.
+    tunings: names of searches whose trials are published too, results/tuning/<name>.csv.
 
     Cells that the files have and the tables do not are kept, unless `replace`; cells that a table itself took
     from the leaderboard are left as they are. Everything is read and checked before anything is written.
 
     Raises ValueError for a cell that has no score from some of its seeds, for one that two tables give, for
-    runs of uncommitted code, and where the kept cells were made from another dataset, split or settings;
-    OSError for a file that cannot be read.
+    runs of uncommitted code, where the kept cells were made from another dataset, split or settings, and
+    where runs have other hyper-parameters than a search chose for them; OSError for a file that cannot be
+    read.
     """
     parts: dict[str, list[_Part]] = {}
     for name in tables:
@@ -61,6 +65,7 @@ def publish(
         for protocol in dict.fromkeys(block["protocol"] for block in found.table["blocks"]):
             parts.setdefault(protocol, []).append(_part(found, protocol, Path(results)))
     made = {}
+    tried = trials.read(tunings, results)
     for protocol, entries in parts.items():
         _check(protocol, entries)
         old = None
@@ -69,6 +74,8 @@ def publish(
         texts, about = _files(protocol, entries, old, list(tables))
         runs = [record for part in entries for record in part.records]
         kept, missing = per_query.record(about, runs, old, folder, resources)
+        if text := trials.record(about, tried, runs, old, folder):
+            texts[f"{protocol}{TRIALS}"] = text
         contents = {name: text.encode() for name, text in texts.items()}
         made[protocol] = contents | ({} if kept is None else {f"{protocol}{PER_QUERY}": kept}), about
         for line in missing:
@@ -76,7 +83,8 @@ def publish(
     Path(folder).mkdir(parents=True, exist_ok=True)
     paths = []
     for contents, about in made.values():
-        Path(folder, f"{about['protocol']}{PER_QUERY}").unlink(missing_ok=True)  # it may be left out now
+        for ending in (PER_QUERY, TRIALS):  # they may be left out now
+            Path(folder, f"{about['protocol']}{ending}").unlink(missing_ok=True)
         for name, content in contents.items():
             with replaced(Path(folder, name)) as temporary:
                 temporary.write_bytes(content)

@@ -1,5 +1,6 @@
 """Scores that ship: what is written of a published table, what is refused, and the files of this checkout."""
 
+import csv
 import json
 import shutil
 from pathlib import Path
@@ -141,6 +142,62 @@ def test_rows_of_other_methods_are_added_and_replace_those_of_the_same_cells(res
     assert changed == pytest.approx((one + 0.75) / 2)
     publish(["more"], results, folder, replace=True)
     assert sorted(leaderboard.read("p", folder).methods) == ["three", "two"]
+
+
+def write_trials(results, name, *searches):
+    """results/tuning/<name>.csv; searches: (protocol, method, epochs tried, the chosen ones last)."""
+    (results / "tuning").mkdir(exist_ok=True)
+    with (results / "tuning" / f"{name}.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["protocol", "method", "bits", "trial", "settings", "score", "chosen"])
+        for protocol, method, tried in searches:
+            for number, epochs in enumerate(tried):
+                settings = json.dumps({"epochs": epochs, "other": None})
+                writer.writerow(
+                    [protocol, method, 8, number, settings, number / 10, number == len(tried) - 1]
+                )
+
+
+def test_every_trial_of_a_search_is_published_beside_the_scores_it_chose(results, capsys):
+    folder = results / "leaderboard"
+    of_folds = [(fold, method, [1, 3]) for fold in SIZES for method in ("one", "two")]
+    write_trials(results, "short", *of_folds, ("elsewhere", "one", [9]))
+    command = ["publish", "t", "--results", str(results), "--folder", str(folder)]
+    assert main([*command, "--tuning", "short"]) == 0
+    assert str(folder / "p.trials.csv") in capsys.readouterr().out.split()
+
+    def searches():
+        rows = list(csv.DictReader((folder / "p.trials.csv").open()))
+        found = [(row["tuning"], row["protocol"], row["method"]) for row in rows]
+        assert all(json.loads(row["settings"])["epochs"] == 3 for row in rows if row["chosen"] == "True")
+        return found
+
+    short = [("short", *search[:2]) for search in of_folds for _ in search[2]]
+    assert searches() == short
+    leaderboard.read("p", folder)
+    publish(["t"], results, folder)  # without naming them they stay
+    assert searches() == short
+    write_trials(results, "long", ("p_fold1", "two", [1, 2, 3]))
+    write_trials(results, "short", ("p_fold2", "two", [3]))
+    publish(["t"], results, folder, tunings=["long", "short"])
+    kept = [row for row in short if row[1:] != ("p_fold2", "two")]
+    assert searches() == kept + [("long", "p_fold1", "two")] * 3 + [("short", "p_fold2", "two")]
+    publish(["t"], results, folder, replace=True)
+    assert not (folder / "p.trials.csv").exists()
+
+
+def test_trials_are_not_published_of_a_search_that_chose_other_settings(results, capsys):
+    folder = results / "leaderboard"
+    write_trials(results, "short", ("p_fold1", "one", [3, 4]))
+    with pytest.raises(ValueError, match=r"p_fold1, one, 8 bits: tuning short chose epochs 4, .* have 3"):
+        publish(["t"], results, folder, tunings=["short"])
+    command = ["publish", "t", "--results", str(results), "--folder", str(folder), "--tuning"]
+    assert main([*command, "missing"]) != 0
+    assert "missing.csv: no such file" in capsys.readouterr().err
+    (results / "tuning" / "empty.csv").write_text("protocol\n")
+    assert main([*command, "empty"]) != 0
+    assert "empty.csv: must have rows" in capsys.readouterr().err
+    assert not folder.exists()
 
 
 def mean_per_query(results, method, metric):

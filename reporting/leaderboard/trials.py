@@ -1,0 +1,94 @@
+"""What a leaderboard keeps of searches: every trial that was made to choose hyper-parameters.
+
+`<protocol>.trials.csv` has the rows of results/tuning/<name>.csv that are of the protocol or of its folds,
+after a column `tuning` with the name of the search.
+"""
+
+import csv
+import hashlib
+import io
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from reporting.leaderboard import Board
+from tiebench.leaderboards import verified
+
+TRIALS = ".trials.csv"
+# What a search is of, and what two versions of it have in common.
+SEARCH = ("tuning", "protocol", "method", "bits")
+
+
+def read(names: Iterable[str], results: str | Path) -> list[dict[str, str]]:
+    """Rows of the searches of tunings, one per trial and part of the training set.
+
+    Raises FileNotFoundError for a tuning that was not made, ValueError for a file that is none.
+    """
+    rows = []
+    for name in names:
+        path = Path(results, "tuning", f"{name}.csv")
+        if not path.is_file():
+            raise FileNotFoundError(f"{path}: no such file; make it with: snakemake -- {path}")
+        of_tuning = [{"tuning": name} | row for row in csv.DictReader(io.StringIO(path.read_text("utf-8")))]
+        if not of_tuning or not {*SEARCH, "settings", "chosen"} <= set(of_tuning[0]):
+            raise ValueError(
+                f"{path}: must have rows with columns protocol, method, bits, settings and chosen"
+            )
+        rows += of_tuning
+    return rows
+
+
+def record(
+    about: dict,
+    rows: Sequence[Mapping[str, str]],
+    runs: Iterable[Mapping],
+    old: Board | None,
+    folder: str | Path,
+) -> str | None:
+    """The text of <protocol>.trials.csv, None if there are no trials.
+
+    about: the provenance, which gets the file's sha256; rows: of `read`, those of other protocols included;
+    runs: records of all runs; old: what the folder has of the protocol, whose other searches are kept.
+    Raises ValueError where runs have other settings than a search chose for them.
+    """
+    protocol, runs = about["protocol"], list(runs)
+    names = {protocol, *(one["protocol"] for one in runs)}
+    own = [dict(row) for row in rows if row["protocol"] in names]
+    _check(own, runs)
+    name = f"{protocol}{TRIALS}"
+    if old is not None and name in old.about["sha256"]:
+        before = csv.DictReader(io.StringIO(verified(Path(folder, name), old.about).decode()))
+        new = {_search(row) for row in own}
+        own = [row for row in before if _search(row) not in new] + own
+    if not own:
+        return None
+    buffer = io.StringIO()
+    columns = list(dict.fromkeys(key for row in own for key in row))
+    writer = csv.DictWriter(buffer, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(own)
+    about["sha256"][name] = hashlib.sha256(buffer.getvalue().encode()).hexdigest()
+    return buffer.getvalue()
+
+
+def _search(row: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(row[key] for key in SEARCH)
+
+
+def _check(rows: Iterable[Mapping[str, str]], runs: Iterable[Mapping]) -> None:
+    of_runs: dict[tuple, list[Mapping]] = {}
+    for run in runs:
+        cell = (run["protocol"], run["method"], str(run["bits"]))
+        of_runs.setdefault(cell, []).append(run["run"]["hyperparameters"])
+    for row in rows:
+        if row["chosen"] != "True":
+            continue
+        chosen = json.loads(row["settings"])
+        for settings in of_runs.get((row["protocol"], row["method"], row["bits"]), ()):
+            for key in settings.keys() & chosen.keys():
+                if settings[key] != chosen[key]:
+                    cell = f"{row['protocol']}, {row['method']}, {row['bits']} bits"
+                    raise ValueError(
+                        f"{cell}: tuning {row['tuning']} chose {key} {chosen[key]!r}, but the runs have "
+                        f"{settings[key]!r}; run the table with what was chosen"
+                    )
