@@ -1,0 +1,225 @@
+"""Make the paper's Table 1 at full size with stand-ins for what this machine lacks, and kill it on the way.
+
+    python tests/workflow/rehearse_table1.py --images cifar10-jpeg.tar.xz --folder rehearsal
+
+Not a test of every day: it takes hours on a CPU. The stand-ins are CIFAR-10's images, packed as the
+published binary archive is (six files of 10,000 records; the JPEG files of --images show the same), and a
+VGG-F with random weights in MatConvNet's layout. A server on this machine offers both over HTTP, and a
+configuration puts its address and the checksums in place of the published ones. In a fresh clone of HEAD the
+command `snakemake --cores 2 --configfile stand-ins.yaml -- results/table1.csv` then goes from download to
+table, on CIFAR-10 setting 1 alone and with few epochs. As often as --kills says, all of its processes are
+killed at once, in turn while features are extracted and while a network trains, and the command is given
+again.
+
+Scores say nothing: the weights are random. What is printed says what Table 1 costs: seconds, the largest
+memory and the disk of every stage. The folder is kept; given again, the rehearsal goes on with what it holds.
+"""
+
+import argparse
+import contextlib
+import functools
+import hashlib
+import http.server
+import io
+import os
+import signal
+import subprocess
+import sys
+import tarfile
+import threading
+import time
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+import yaml
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+ARCHIVE, WEIGHTS = "cifar-10-binary.tar.gz", "imagenet-vgg-f.mat"
+NAMES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+DEEP = ("dpsh", "dtsh", "mihash", "talr_ap")
+STAGES = ("extract_features", "train_and_encode")  # in which it is killed, in turn
+SECONDS_BETWEEN_LOOKS = 0.5
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--images", type=Path, required=True, help="tar with {train,test}/<class>/*.jpg")
+    parser.add_argument("--folder", type=Path, required=True, help="where everything is made")
+    parser.add_argument("--epochs", type=int, default=1, help="of each deep training (default 1)")
+    parser.add_argument("--bits", type=int, nargs="+", default=[12, 24, 32, 48])
+    parser.add_argument("--cores", type=int, default=2)
+    parser.add_argument("--kills", type=int, default=2)
+    parser.add_argument("--after", type=float, default=60, help="seconds of a stage before it is killed")
+    options = parser.parse_args()
+    served, checkout = options.folder / "served", options.folder / "checkout"
+    served.mkdir(parents=True, exist_ok=True)
+    sources = [
+        stand_in(served / ARCHIVE, functools.partial(write_archive, options.images)),
+        stand_in(served / WEIGHTS, write_weights),
+    ]
+    if not checkout.exists():
+        subprocess.run(["git", "clone", "--quiet", ROOT, checkout], check=True)
+    with server(served) as address:
+        config = options.folder.absolute() / "stand-ins.yaml"
+        config.write_text(yaml.safe_dump(configuration(address, sources, options), sort_keys=False))
+        return rehearse(checkout, config, options)
+
+
+def stand_in(path, write):
+    """What a configuration says of a file, which is written unless it is there."""
+    if not path.exists():
+        print(f"writing {path}", flush=True)
+        temporary = path.with_name(f".{path.name}")
+        write(temporary)
+        temporary.rename(path)
+    with path.open("rb") as file:
+        return {
+            "file": path.name,
+            "bytes": path.stat().st_size,
+            "sha256": hashlib.file_digest(file, "sha256").hexdigest(),
+        }
+
+
+def write_archive(images, path):
+    """CIFAR-10's binary version of 60,000 JPEG files: the order of the training images is random."""
+    from datasets import images as loader
+
+    folder = path.with_suffix(".items")
+    folder.mkdir(exist_ok=True)
+    found = loader.load([images], folder, paths="*/{split}/{class}/{name}")
+    if tuple(found.class_names) != NAMES or found.split_names != ["test", "train"]:
+        raise SystemExit(f"{images}: must hold train/ and test/ with CIFAR-10's classes")
+    pixels = np.load(folder / "items.npy", mmap_mode="r")
+    # A record: the label, then the planes of red, green and blue.
+    records = np.empty((len(pixels), 1 + 3 * 32 * 32), np.uint8)
+    records[:, 0] = found.labels
+    records[:, 1:] = pixels.transpose(0, 3, 1, 2).reshape(len(pixels), -1)
+    (train,) = np.nonzero(found.given_split == found.split_names.index("train"))
+    (test,) = np.nonzero(found.given_split == found.split_names.index("test"))
+    order = np.random.default_rng(0).permutation(train)
+    files = {f"data_batch_{number + 1}.bin": part for number, part in enumerate(np.split(order, 5))}
+    with tarfile.open(path, "w:gz", compresslevel=1) as archive:
+        contents = {"batches.meta.txt": "\n".join(NAMES).encode()}
+        files |= {"test_batch.bin": test}
+        contents |= {name: records[rows].tobytes() for name, rows in files.items()}
+        for name, content in contents.items():
+            info = tarfile.TarInfo(f"cifar-10-batches-bin/{name}")
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+    for file in folder.iterdir():
+        file.unlink()
+    folder.rmdir()
+
+
+def write_weights(path):
+    from networks import catalogue, matconvnet
+
+    matconvnet.save(catalogue.make("vgg_f", seed=0), path)
+
+
+class Silent(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *arguments):
+        pass
+
+
+@contextlib.contextmanager
+def server(folder):
+    """The address of a server of a folder's files."""
+    offered = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Silent, directory=folder))
+    threading.Thread(target=offered.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{offered.server_port}"
+    finally:
+        offered.shutdown()
+
+
+def configuration(address, sources, options):
+    """Stand-ins in place of the published files; of Table 1 the blocks that they serve."""
+    archive, weights = ({**source, "urls": [f"{address}/{source['file']}"]} for source in sources)
+    few = {"protocols": {"cifar10_s1": {"epochs": options.epochs}}}
+    return {
+        "datasets": {"cifar10": {"sources": [archive]}},
+        "networks": {"vgg_f": {"weights": weights}},
+        "methods": dict.fromkeys(DEEP, few),
+        "tables": {"table1": {"blocks": [{"protocol": "cifar10_s1", "metric": "ap", "bits": options.bits}]}},
+    }
+
+
+def rehearse(checkout, config, options):
+    """Run the command until it ends by itself; returns its exit status."""
+    kills, seconds, memory = 0, defaultdict(float), defaultdict(int)
+    begin = time.monotonic()
+    while True:
+        killed = False
+        stage = STAGES[kills % len(STAGES)] if kills < options.kills else None
+        running = start(checkout, config, options.cores)
+        spent = defaultdict(float)
+        try:
+            while running.poll() is None:
+                time.sleep(SECONDS_BETWEEN_LOOKS)
+                for name, bytes_now in jobs(running.pid):
+                    spent[name] += SECONDS_BETWEEN_LOOKS
+                    memory[name] = max(memory[name], bytes_now)
+                if stage and spent[stage] > options.after:
+                    killed = True
+                    break
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(running.pid, signal.SIGKILL)
+            running.wait()
+        for name, its in spent.items():
+            seconds[name] += its
+        if not killed:
+            break
+        kills += 1
+        print(f"killed in {stage}, after {time.monotonic() - begin:.0f} s", flush=True)
+        if kills > options.kills:
+            break
+    report(checkout, seconds, memory, kills, time.monotonic() - begin)
+    return running.returncode
+
+
+def start(checkout, config, cores):
+    """The command that a user gives, in a process group of its own."""
+    return subprocess.Popen(
+        [
+            *(sys.executable, "-m", "snakemake", "--cores", str(cores)),
+            *("--configfile", str(config), "--", "results/table1.csv"),
+        ],
+        cwd=checkout,
+        start_new_session=True,
+        env={key: value for key, value in os.environ.items() if key != "TIEBENCH_RESOURCES"},
+    )
+
+
+def jobs(group):
+    """(stage, resident bytes) of each job of a process group, from /proc."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (folder / "cmdline").read_bytes().decode().split("\0")
+            place = words.index("-m")
+            if os.getpgid(int(folder.name)) == group and words[place + 1].startswith("workflow.scripts."):
+                pages = int((folder / "statm").read_text().split()[1])
+                yield words[place + 1].rpartition(".")[2], pages * os.sysconf("SC_PAGE_SIZE")
+        except (OSError, ValueError, IndexError):
+            continue  # it has ended, or is none
+
+
+def report(checkout, seconds, memory, kills, total):
+    print(f"\n{kills} kills, {total:.0f} s in all\n")
+    print("| stage | seconds of its jobs | largest job, MB |\n|---|---:|---:|")
+    for name in sorted(seconds, key=seconds.get, reverse=True):
+        print(f"| {name} | {seconds[name]:.0f} | {memory[name] / 1e6:.0f} |")
+    print("\n| folder | MB |\n|---|---:|")
+    for name in ("resources/downloads", "resources/datasets", "resources/features", "results"):
+        files = (path for path in (checkout / name).rglob("*") if path.is_file())
+        print(f"| {name} | {sum(path.stat().st_size for path in files) / 1e6:.0f} |")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
