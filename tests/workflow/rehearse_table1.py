@@ -56,6 +56,7 @@ def main():
     parser.add_argument("--kills", type=int, default=2)
     parser.add_argument("--after", type=float, default=60, help="seconds of a stage before it is killed")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the command is ended too
     served, checkout = options.folder / "served", options.folder / "checkout"
     served.mkdir(parents=True, exist_ok=True)
     sources = [
