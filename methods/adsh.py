@@ -18,9 +18,15 @@ _COLUMNS = 8192  # items whose affinities with a sample are held at once
 
 @dataclass(kw_only=True)
 class ADSH(DeepHashing):
-    """Minimises sum over a sample i and all items j of (tanh(u_i)' v_j - bits S_ij)^2 plus `gamma` times
-    sum_i |v_i - tanh(u_i)|^2 over the network and V in {-1, +1}; S_ij is 1 for similar pairs and -r for
-    others, r the number of similar pairs of the sample over that of dissimilar ones.
+    r"""Minimises, over the network and the codes $v_j \in \{-1, +1\}^b$ of the database,
+
+    $$
+    \sum_{i \in \Omega} \sum_j \left(\tanh(u_i)^\top v_j - b S_{ij}\right)^2
+    + \gamma \sum_{i \in \Omega} \|v_i - \tanh(u_i)\|^2
+    $$
+
+    over a sample $\Omega$ and all items j; $S_{ij}$ is 1 for similar pairs and $-r$ for others, r the number
+    of similar pairs of the sample over that of dissimilar ones.
 
     In rounds: draw `samples` items, train the network on them for `epochs_per_round` epochs, then set V bit
     by bit. The training set is the whole database, with its labels: tables mark that. With `asymmetric` the

@@ -16,12 +16,16 @@ _ROWS = 8192  # items whose neighbours are found at once
 
 @dataclass(kw_only=True)
 class AnchorGraphHashing(HashingMethod):
-    """Bit k is [z(x) w_k > 0]: z(x) are the Gaussian weights of the `neighbours` nearest of `anchors` k-means
-    centres, normalised to a sum of one, and w_k the k-th eigenvector of the anchor graph, after the constant
-    one, extended to all items (Nystrom).
+    r"""Bit k of x is $[z(x)^\top w_k > 0]$: z(x) are the Gaussian weights of the `neighbours` nearest of
+    `anchors` k-means centres, normalised to a sum of one, and $w_k$ the k-th eigenvector of the anchor graph,
+    after the constant one, extended to all items (Nystrom):
 
-    With Z (n, m) of the training items, Lambda = diag(Z'1): M = Lambda^-1/2 Z'Z Lambda^-1/2 = V Sigma V',
-    W = sqrt(n) Lambda^-1/2 V Sigma^-1/2. The kernel's width is the mean distance of an item to its
+    $$
+    W = \sqrt{n} \, \Lambda^{-1/2} V \Sigma^{-1/2}, \qquad
+    \Lambda^{-1/2} Z^\top Z \Lambda^{-1/2} = V \Sigma V^\top, \qquad \Lambda = \mathrm{diag}(Z^\top 1)
+    $$
+
+    with Z (n, m) the weights of the training items. The kernel's width is the mean distance of an item to its
     `neighbours`-th anchor. Eigenvalue 1, of the constant eigenvector, is left out.
     """
 

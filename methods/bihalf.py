@@ -33,8 +33,12 @@ class BiHalfLayer(torch.autograd.Function):
 
 @dataclass(kw_only=True)
 class BiHalf(DeepHashing):
-    """Minimises the mean of (cos(b_i, b_j) - cos(x_i, x_j))^2 over pairs of the two halves of a batch; b by
-    `BiHalfLayer`, x what the hash head is given. Items are encoded by the plain sign.
+    r"""Minimises
+
+    $$\frac{2}{M} \sum_{i=1}^{M/2} \left(\cos(b_i, b_{i+M/2}) - \cos(x_i, x_{i+M/2})\right)^2$$
+
+    over pairs of the two halves of a batch of M items: $b_i$ by `BiHalfLayer`, $x_i$ what the hash head is
+    given. Items are encoded by the plain sign.
 
     gamma: weight of the pull of scores towards their codes. The authors train a linear layer on the fc7
     features of VGG-16, with dropout active on the features, SGD at 1e-4, batches of 32, 300 epochs, a tenth

@@ -2,13 +2,9 @@
 
 Kulis, Darrell. Learning to Hash with Binary Reconstructive Embeddings. NIPS 2009.
 
-Bit p of an item x is [f_p(x) > 0] with f_p(x) = sum_q W_pq K(x, a_pq); the anchors a_pq are training items
-drawn at random for each bit. Training minimises F = 1/2 sum (h_ij/b - d_ij)^2 over sampled ordered pairs of
-training items, h_ij their Hamming distance and d_ij its target, by coordinate descent on the weights W with
-an exact line search.
-
-Targets are rounded to a fraction of a bit (affinities of up to 1024 levels are not changed by that), so that
-the descent is done in integers: sums over pairs round nothing, F never rises, and equal F are equal.
+The objective is minimised by coordinate descent on the weights, with an exact line search. Targets are
+rounded to a fraction of a bit (affinities of up to 1024 levels are not changed by that), so that the descent
+is done in integers: sums over pairs round nothing, F never rises, and equal F are equal.
 """
 
 import time
@@ -29,7 +25,12 @@ _NOTHING = (
 
 @dataclass(kw_only=True)
 class BRE(HashingMethod):
-    """Hash functions on `anchors` training items per bit.
+    r"""Bit p of x is $[\sum_q W_{pq} K(x, a_{pq}) > 0]$, with `anchors` training items $a_{pq}$ drawn at
+    random for each bit. Minimises, over W,
+
+    $$F = \frac{1}{2} \sum_{(i, j)} \left(\frac{h_{ij}}{b} - d_{ij}\right)^2$$
+
+    over sampled ordered pairs, $h_{ij}$ their Hamming distance and $d_{ij}$ its target.
 
     kernel: "linear", x.y of items as they are given (they should be centred), or "rbf", exp(-|x - y|^2 / 2m)
     less its mean over training items x, m the mean squared distance of training items.

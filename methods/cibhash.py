@@ -19,10 +19,18 @@ _LEAST = 1e-8
 
 @dataclass(kw_only=True)
 class CIBHash(DeepHashing):
-    """Minimises the NT-Xent loss of the codes of two random views of each item of a batch (cosine
-    similarities over `temperature`, the other 2 (M - 1) codes as negatives), plus `bottleneck` times the mean
-    symmetric Kullback-Leibler divergence of their bits' probabilities p = sigmoid(u), each against the other
-    held fixed. Codes are sgn(u), straight through.
+    r"""Minimises the NT-Xent loss of the codes $b_1, \ldots, b_{2M}$ of two random views of each item of a
+    batch, plus a divergence of their bits' probabilities:
+
+    $$
+    -\frac{1}{2M} \sum_{i=1}^{2M} \log \, \frac{\exp(\cos(b_i, b_{\bar{i}}) / \tau)}
+    {\sum_{j \neq i} \exp(\cos(b_i, b_j) / \tau)}
+    + \frac{\beta}{2M} \sum_{i=1}^{M}
+    \left(\mathrm{KL}(p_i \| p_{\bar{i}}) + \mathrm{KL}(p_{\bar{i}} \| p_i)\right)
+    $$
+
+    $\bar{i}$ is the other view of i, $\tau$ the `temperature`, $\beta$ the `bottleneck`, and $p = \sigma(u)$
+    the probabilities of the bits, each against the other held fixed. Codes are sgn(u), straight through.
 
     Views of vectors: each value is dropped with probability `view_dropout`, the others are scaled up, and
     normal noise of `view_noise` times the root mean square of the batch's values is added. Views of images

@@ -16,7 +16,11 @@ from methods.base import Refusal
 
 @dataclass(kw_only=True)
 class ClassifierCodes(ClassifierHashing):
-    """The code of an item is the code of the class with the largest score.
+    r"""The code of an item is that of the class with the largest score:
+
+    $$b(x) = t_{\hat{c}}, \qquad \hat{c} = \underset{c}{\mathrm{arg\,max}} \; w_c^\top x + \beta_c$$
+
+    with w and $\beta$ of a logistic regression and $t_c$ the code of class c.
 
     centres: the codes of the classes: "spread_hadamard", "hadamard", "random", "bernoulli"
     (methods/_centres.py), or "binary": the number of the class in binary, in as many bits as it needs.

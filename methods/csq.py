@@ -16,9 +16,15 @@ from methods.base.deep import DeepHashing
 
 @dataclass(kw_only=True)
 class CSQ(DeepHashing):
-    """Minimises the binary cross-entropy of (g + 1) / 2 with (h + 1) / 2, mean over items and bits, plus
-    `quantisation` times the mean of (|g| - 1)^2; g = tanh(u), h the centre of the item's class. Of several
-    labels h is the majority of their centres, filled up by one random code.
+    r"""Minimises, averaged over items and bits,
+
+    $$
+    -\frac{1 + h}{2} \log \, \frac{1 + g}{2} - \frac{1 - h}{2} \log \, \frac{1 - g}{2}
+    + \lambda (\left| g \right| - 1)^2, \qquad g = \tanh(u)
+    $$
+
+    with $\lambda$ the `quantisation` and h the bit of the centre of the item's class. Of several labels h is
+    the majority of their centres, filled up by one random code.
 
     centres: "published" (Sylvester's rows where bits are a power of two and classes at most twice as many,
     else random balanced codes), or another kind of methods/_centres.py: "spread_hadamard" has the same

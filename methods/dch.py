@@ -17,9 +17,16 @@ _LEAST = 1e-3  # distances are at least this
 
 @dataclass(kw_only=True)
 class DCH(DeepHashing):
-    """Minimises the mean over pairs of w log(1 + d / gamma) for similar items and w log(1 + gamma / d) for
-    others, d = bits / 2 (1 - cos(z_i, z_j)), z = tanh(u), plus `quantisation` times the mean over items of
-    log(1 + d(|z|, 1) / gamma). w: all pairs over the similar ones, or over the others.
+    r"""Minimises the mean over pairs, plus a mean over items,
+
+    $$
+    \frac{1}{M^2} \sum_{i,j} w_{ij} \left[ s_{ij} \, \log\left(1 + \frac{d(z_i, z_j)}{\gamma}\right)
+    + (1 - s_{ij}) \, \log\left(1 + \frac{\gamma}{d(z_i, z_j)}\right) \right]
+    + \frac{\lambda}{M} \sum_i \log\left(1 + \frac{d(\left| z_i \right|, 1)}{\gamma}\right)
+    $$
+
+    with $d(x, y) = \frac{b}{2} (1 - \cos(x, y))$, $z = \tanh(u)$, and $\lambda$ the `quantisation`.
+    $w_{ij}$ is the number of all pairs over that of similar ones, or of the others.
 
     released: as the released code, which differs: d = |u_i - u_j|^2 + 0.001, pairs of an item with itself are
     left out, only similar pairs are weighted, and the quantisation loss is the mean of (|u| - 1)^2 (with a

@@ -20,8 +20,15 @@ _MOST = 15.0  # theta of the released code is clipped to this
 
 @dataclass(kw_only=True)
 class DHN(DeepHashing):
-    """Minimises the mean over pairs of ln(1 + e^theta) - s theta, theta = <z_i, z_j> / 2, z = tanh(u), plus
-    `quantisation` times the mean of log cosh(|z| - 1).
+    r"""Minimises
+
+    $$
+    \frac{1}{M^2} \sum_{i,j} \left[\ln(1 + e^{\theta_{ij}}) - s_{ij} \theta_{ij}\right]
+    + \frac{\lambda}{M b} \sum_{i,k} \log \, \cosh(\left| z_{ik} \right| - 1),
+    \qquad \theta_{ij} = \frac{1}{2} z_i^\top z_j
+    $$
+
+    with $z = \tanh(u)$ and $\lambda$ the `quantisation`.
 
     released: as the released code, which differs: theta = <u_i, u_j> / 2, clipped to +-15, similar pairs are
     weighted by the number of pairs over that of similar ones, and the quantisation loss is the mean of

@@ -17,8 +17,11 @@ from methods.base.heads import hash_layer
 
 @dataclass(kw_only=True)
 class DPN(DeepHashing):
-    """Minimises the mean over items of sum_k max(0, margin - u_k t_k), t the code of the item's class; of
-    several labels, the sum of it over their codes.
+    r"""Minimises
+
+    $$\frac{1}{M} \sum_i \sum_{c \in Y_i} \sum_k \max(0, m - u_{ik} t_{ck})$$
+
+    with m the `margin`, $Y_i$ the labels of item i and $t_c$ the code of class c.
 
     codes: a kind of methods/_centres.py. update_every: every so many epochs (0: never) each class takes for
     its code the sign of the mean code of its `update_share` best items, those of the smallest loss. The

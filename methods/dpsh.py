@@ -19,8 +19,14 @@ _ITEMS_AT_ONCE = 1024  # so that what is computed about a batch and them stays i
 
 @dataclass(kw_only=True)
 class DPSH(DeepHashing):
-    """Minimises J = sum_ij [ln(1 + e^theta_ij) - s_ij theta_ij] + eta sum_i ||sgn(u_i) - u_i||^2 over all
-    ordered pairs of training items, theta_ij = <u_i, u_j> / 2, u the network's raw scores.
+    r"""Minimises
+
+    $$
+    J = \sum_{i,j} \left[\ln(1 + e^{\theta_{ij}}) - s_{ij} \theta_{ij}\right]
+    + \eta \sum_i \|\mathrm{sgn}(u_i) - u_i\|^2, \qquad \theta_{ij} = \frac{1}{2} u_i^\top u_j
+    $$
+
+    over all ordered pairs of training items, u the network's raw scores.
 
     A table keeps every item's latest scores, zeros at first; the pairs of a step are those of its batch with
     the whole table. Scores are not squashed.

@@ -19,9 +19,17 @@ from methods.base.deep import DeepHashing
 
 @dataclass(kw_only=True)
 class DSDH(DeepHashing):
-    """Minimises the mean over pairs of ln(1 + e^theta) - s theta, theta = <u_i, u_j> / 2, of a batch with the
-    latest scores U of all training items, plus eta times the mean of (B - U)^2; and, over B in {-1, +1} and
-    W, mu |Y - B W|^2 + nu |W|^2 + eta |B - U|^2.
+    r"""Minimises two objectives in turn: the mean of the first over pairs of a batch with the latest scores U
+    of all training items, plus $\eta$ times the mean of $(B - U)^2$, and the second over codes B and W:
+
+    $$
+    \ln(1 + e^{\theta_{ij}}) - s_{ij} \theta_{ij}, \qquad \theta_{ij} = \frac{1}{2} u_i^\top u_j
+    $$
+
+    $$
+    \underset{B \in \{-1, +1\}^{n \times b}, \, W}{\min} \;
+    \mu \|Y - B W\|^2 + \nu \|W\|^2 + \eta \|B - U\|^2
+    $$
 
     In turn, once an epoch: the network by gradients; W by ridge regression; B bit by bit (`sweeps` times at
     most). The code read here: mu 0.01, nu 1, eta 0.01, RMSprop at 1e-5, batches of 128, 150 epochs, a cosine

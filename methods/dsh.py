@@ -12,9 +12,15 @@ from methods.base.deep import DeepHashing
 
 @dataclass(kw_only=True)
 class DSH(DeepHashing):
-    """Minimises the mean over all ordered pairs of a batch of |u_i - u_j|^2 / 2 for similar items and
-    max(0, m - |u_i - u_j|^2) / 2 for others, plus 2 `regularisation` times the mean over items of
-    sum_k ||u_k| - 1|; m = margin times bits.
+    r"""Minimises, over all ordered pairs of a batch,
+
+    $$
+    \frac{1}{2M^2} \sum_{i,j} \left[ s_{ij} \|u_i - u_j\|^2
+    + (1 - s_{ij}) \max(0, m - \|u_i - u_j\|^2) \right]
+    + \frac{2 \alpha}{M} \sum_i \sum_k \left| \left| u_{ik} \right| - 1 \right|
+    $$
+
+    with m = margin times bits and $\alpha$ the `regularisation`.
 
     The authors train a small network with m = 2 bits and regularisation 0.01; the code read here uses Adam at
     1e-3, weight decay 4e-3, batches of 256, 500 epochs.

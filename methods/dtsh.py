@@ -21,9 +21,14 @@ _STEP = 2 * _TRIPLETS / 5_000  # see DTSH.loss
 
 @dataclass(kw_only=True)
 class DTSH(DeepHashing):
-    """Minimises J = -sum ln sigmoid(T) + eta sum_q ||u_q - sgn(u_q)||^2 over triplets (q, p, n) with
-    T = theta_qp - theta_qn - margin, theta_ij = <u_i, u_j> / 2, u the network's raw scores. margin None:
-    bits / 2.
+    r"""Minimises, over triplets (q, p, n),
+
+    $$
+    J = -\sum_{(q, p, n)} \ln \, \sigma(\theta_{qp} - \theta_{qn} - m)
+    + \eta \sum_q \|u_q - \mathrm{sgn}(u_q)\|^2, \qquad \theta_{ij} = \frac{1}{2} u_i^\top u_j
+    $$
+
+    with u the network's raw scores and m the `margin`. margin None: bits / 2.
 
     A table keeps every item's latest scores, zeros at first. Anchors q are the items of a batch; their
     positives and negatives come from outside of it and move only when they are anchors themselves. With

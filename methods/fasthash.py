@@ -22,7 +22,16 @@ LOSSES = ("hinge", "ksh", "bre")
 
 @dataclass(kw_only=True)
 class FastHash(TreeHashing):
-    """loss: what a pair costs at m mismatches of r bits, "hinge", "ksh" or "bre" (see `pair_loss`).
+    r"""Bit r is chosen for the training items, $z_i \in \{-1, +1\}$, and then learned by boosted trees:
+
+    $$
+    \underset{z}{\min} \sum_{(i, j)} a_{ij} z_i z_j, \qquad a_{ij} = \ell_r(m_{ij}) - \ell_r(m_{ij} + 1)
+    $$
+
+    $m_{ij}$ is the number of earlier bits in which the trees part a pair; of the hinge loss
+    $\ell_r(m) = (m / r)^2$ for similar pairs and $\max(0, \frac{1}{2} - m / r)^2$ for others.
+
+    loss: what a pair costs at m mismatches of r bits, "hinge", "ksh" or "bre" (see `pair_loss`).
     similar, dissimilar: pairs drawn per training item; passes over the blocks per bit.
     """
 

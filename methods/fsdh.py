@@ -17,8 +17,14 @@ from methods.base import Refusal
 
 @dataclass(kw_only=True)
 class FSDH(KernelHashing):
-    """P = (phi'phi + ridge I)^-1 phi'B, phi Gaussian kernel values at `anchors` items, row i of B the code of
-    item i's class; no iterations, no initial value.
+    r"""In closed form, without iterations or an initial value,
+
+    $$
+    b(x) = \mathrm{sgn}(P^\top \varphi(x)), \qquad P = (\Phi^\top \Phi + \lambda I)^{-1} \Phi^\top B
+    $$
+
+    with $\varphi(x)$ Gaussian kernel values at `anchors` items, row i of $\Phi$ those of item i, row i of B
+    the code of its class, and $\lambda$ the `ridge`.
 
     centres: "spread_hadamard" (rows of a Hadamard matrix whose columns all differ), "hadamard" (its first
     rows, as published: bits a power of two), "random" or "bernoulli" (methods/_centres.py). The first rows of

@@ -16,8 +16,15 @@ from methods.base.deep import DeepHashing
 
 @dataclass(kw_only=True)
 class GreedyHash(DeepHashing):
-    """Minimises the cross-entropy of a linear classifier without bias on b = sgn(u), plus `penalty` times the
-    mean of ||u| - 1|^3. The gradient by u is that by b, plus the penalty's.
+    r"""Minimises the cross-entropy of a linear classifier without bias on the codes, plus a penalty:
+
+    $$
+    -\frac{1}{M} \sum_i \sum_c \frac{y_{ic}}{\left| y_i \right|}
+    \log \, \frac{\exp(w_c^\top b_i)}{\sum_a \exp(w_a^\top b_i)}
+    + \frac{\alpha}{M b} \sum_{i,k} \left| \left| u_{ik} \right| - 1 \right|^3, \qquad b_i = \mathrm{sgn}(u_i)
+    $$
+
+    with $\alpha$ the `penalty`. The gradient by u is that by the codes, plus the penalty's.
 
     Of several labels the target is their uniform distribution; the released code knows one label only. The
     authors fine-tune with SGD at 1e-3 (momentum 0.9, weight decay 5e-4), batches of 32, 50 epochs, a tenth of

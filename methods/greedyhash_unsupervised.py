@@ -12,8 +12,15 @@ from methods.base.deep import DeepHashing
 
 @dataclass(kw_only=True)
 class GreedyHashUnsupervised(DeepHashing):
-    """Minimises the mean of (cos(b_i, b_j) - cos(x_i, x_j))^2 over pairs of the two halves of a batch, plus
-    `penalty` times the mean of ||u| - 1|^3; b = sgn(u), straight through; x what the hash head is given.
+    r"""Minimises
+
+    $$
+    \frac{2}{M} \sum_{i=1}^{M/2} \left(\cos(b_i, b_{i+M/2}) - \cos(x_i, x_{i+M/2})\right)^2
+    + \frac{\alpha}{M b} \sum_{i,k} \left| \left| u_{ik} \right| - 1 \right|^3
+    $$
+
+    over pairs of the two halves of a batch: b = sgn(u), straight through, x what the hash head is given, and
+    $\alpha$ the `penalty`.
 
     The authors train a linear layer on the fc7 features of VGG-16, with dropout active on the features, SGD
     at 1e-4, batches of 32, 60 epochs (16 bits: 300). Here features have no dropout. Of images, the network

@@ -17,18 +17,24 @@ from methods.base.deep import DeepHashing, shuffled_batches
 
 @dataclass(kw_only=True)
 class HashNet(DeepHashing):
-    """Minimises the mean of w_ij [ln(1 + e^theta_ij) - s_ij theta_ij] with theta_ij = similarity_scale
-    <g_i, g_j>, g = tanh(beta z), z the network's raw scores, over the pairs of two batches of batch_size
-    items, one from each of two independently shuffled streams. An item in both makes a pair with itself.
+    r"""Minimises
 
-    w_ij = c_ij |S|/|S_1| for similar pairs, |S|/|S_0| for others: total, similar and dissimilar pairs of the
-    training set; c_ij, with multi-hot labels, is the labels in common over the labels of either (else 1).
-    similarity_scale (alpha in the paper) None: 10 / bits.
+    $$
+    \frac{1}{M^2} \sum_{i,j} w_{ij} \left[\ln(1 + e^{\theta_{ij}}) - s_{ij} \theta_{ij}\right], \qquad
+    \theta_{ij} = \alpha \, g_i^\top g_j, \qquad g = \tanh(\beta z)
+    $$
 
-    beta = tanh_scale (1 + growth iteration)^growth_power, refreshed every `growth_every` iterations; how many
-    there are follows from epochs and batches (the authors' 10,000 end at 7.1).
+    with z the network's raw scores, over the pairs of two batches of M = batch_size items, one from each of
+    two independently shuffled streams. An item in both makes a pair with itself.
 
-    released_gradient: step as the released Caffe code does. Weights are |S|/|S_1| and 1 over their sum, and
+    $w_{ij}$ is $c_{ij} N / N_1$ for similar pairs and $N / N_0$ for others, N, $N_1$ and $N_0$ being the
+    numbers of all, of similar and of dissimilar pairs of the training set; $c_{ij}$, with multi-hot labels,
+    is the labels in common over the labels of either (else 1). similarity_scale ($\alpha$) None: 10 / bits.
+
+    $\beta$ = tanh_scale (1 + growth iteration)^growth_power, refreshed every `growth_every` iterations; how
+    many there are follows from epochs and batches (the authors' 10,000 end at 7.1).
+
+    released_gradient: step as the released Caffe code does. Weights are N / N_1 and 1 over their sum, and
     the gradient, but not the loss, has twice that and 4 c_ij on every pair, with c_ij = m^2 / (l_i l_j) for m
     labels in common of l_i and l_j, and 1/4 for pairs without any (so similar pairs of single labels count 4
     times); it lacks the factor similarity_scale but for the first batch_size numbers of each stream.

@@ -28,10 +28,16 @@ BEST_DISTANCES = {
 
 @dataclass(kw_only=True)
 class HyP2(DeepHashing):
-    """Minimises the mean of 1 - cos(u_i, p_c) over the labels c of items, plus the mean of
-    max(0, cos(u_i, p_c) - zeta) over the other labels, plus `pairs` times the mean of
-    max(0, cos(u_i, u_j) - zeta) over pairs of items with several labels each that share none. p_c: proxies,
-    which are learned.
+    r"""Minimises the sum of three means,
+
+    $$
+    \underset{i, \, c \in Y_i}{\mathrm{mean}} \, (1 - \cos(u_i, p_c))
+    + \underset{i, \, c \notin Y_i}{\mathrm{mean}} \, \max(0, \cos(u_i, p_c) - \zeta)
+    + \lambda \underset{(i, j)}{\mathrm{mean}} \, \max(0, \cos(u_i, u_j) - \zeta)
+    $$
+
+    with $Y_i$ the labels of item i and $p_c$ proxies, which are learned; the last mean, times $\lambda$ =
+    `pairs`, is over pairs of items with several labels each that share none.
 
     zeta None: 1 - 2 d / bits, d the largest known minimum distance of a binary linear code of ceil(log2
     labels) dimensions (`separation`). With single labels the third term is empty. The authors fine-tune with

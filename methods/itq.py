@@ -13,7 +13,13 @@ from methods._linear import LinearProjections, principal_components
 
 @dataclass(kw_only=True)
 class ITQ(LinearProjections):
-    """iterations: alternations of B = sign(V R) and the orthogonal Procrustes problem for R."""
+    r"""Minimises, over codes B in $\{-1, +1\}$ and rotations R,
+
+    $$\|B - V R\|^2$$
+
+    with V (n, b) the centred items on their leading principal components. Codes are sgn(V R).
+
+    iterations: alternations of B = sign(V R) and the orthogonal Procrustes problem for R."""
 
     title = "ITQ"
     paper = "https://doi.org/10.1109/CVPR.2011.5995432"

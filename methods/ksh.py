@@ -21,8 +21,12 @@ _MOST_HALVINGS = 50
 
 @dataclass(kw_only=True)
 class KSH(KernelHashing):
-    """min over B = sgn(K A) of |bits S - B B'|^2, S = +-1 over all pairs of the labelled items, K the centred
-    Gaussian kernel values at `anchors` items (variance: the mean squared distance of items and anchors).
+    r"""Minimises, over A,
+
+    $$\|b S - B B^\top\|^2, \qquad B = \mathrm{sgn}(K A)$$
+
+    with S = +-1 over all pairs of the labelled items and K the centred Gaussian kernel values at `anchors`
+    items (variance: the mean squared distance of items and anchors).
 
     Greedy, bit by bit, on the residual R = bits S - sum h h': first the leading generalised eigenvector of
     (K'RK, K'K), then Nesterov's accelerated gradient on the smooth form phi' R phi, phi = 2 sigmoid(K a) - 1,

@@ -12,6 +12,13 @@ from methods._linear import LinearProjections
 
 @dataclass(kw_only=True)
 class LSH(LinearProjections):
+    r"""Bit k of x is
+
+    $$[w_k^\top (x - \bar{x}) > 0], \qquad w_k \sim N(0, I)$$
+
+    with $\bar{x}$ the mean of the training items.
+    """
+
     title = "LSH"
     paper = "https://doi.org/10.1145/509907.509965"
     colour = "#777777"

@@ -19,9 +19,14 @@ from tiebench._compiled import compiled
 
 @dataclass(kw_only=True)
 class MACHash(HashingMethod):
-    """With Z (n, b) the auxiliary codes, h linear SVMs, y = +-1 and v the mean number of partners of an item:
+    r"""Minimises, with the KSH loss,
 
-        min over Z, h of  1/v sum_(n, m) (z_n . z_m - b y_nm)^2 + mu sum_n ||z_n - h(x_n)||^2      (KSH loss)
+    $$
+    \frac{1}{v} \sum_{(n, m)} \left(z_n^\top z_m - b y_{nm}\right)^2 + \mu \sum_n \|z_n - h(x_n)\|^2
+    $$
+
+    over auxiliary codes Z (n, b) and linear SVMs h, $y_{nm}$ = +-1 and v the mean number of partners of an
+    item;
 
     in turn over Z (block graph cuts, bit after bit) and h, while mu grows: 0 at first, then `mu`, and
     `mu_factor` times as much in every further iteration, until Z = h(X).

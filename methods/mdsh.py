@@ -25,11 +25,18 @@ _LEAST = 1e-6  # probabilities stay this far from 1, whose complement's logarith
 
 @dataclass(kw_only=True)
 class MDSH(DeepHashing):
-    """Minimises -mean_ic [s log p + (1 - s) log(1 - p)], p = softmax(sqrt(bits) cos(u_i, o_c)) over classes,
-    plus `pairs` times the mean of log(1 + exp((1 - cos(u_i, U_j)) / 2)) over similar pairs of a batch and all
-    items, from epoch `pairs_from` on, plus `quantisation` times the mean of (|u| - 1)^2. u = tanh(v), v the
-    batch-normalised output of a linear layer. U_j: the latest output for item j of a copy of the hash head
-    that follows it by a moving average.
+    r"""Minimises the sum of three means,
+
+    $$
+    \underset{i, c}{\mathrm{mean}} \left[-s_{ic} \log \, p_{ic} - (1 - s_{ic}) \log \, (1 - p_{ic})\right]
+    + \lambda \underset{(i, j)}{\mathrm{mean}} \, \log\left(1 + e^{(1 - \cos(u_i, U_j)) / 2}\right)
+    + \kappa \underset{i, k}{\mathrm{mean}} \, (\left| u_{ik} \right| - 1)^2
+    $$
+
+    with $p_{ic}$ the softmax of $\sqrt{b} \cos(u_i, o_c)$ over classes, $o_c$ their codes, and u = tanh(v), v
+    the batch-normalised output of a linear layer. The second mean, times $\lambda$ = `pairs`, is over similar
+    pairs of a batch and all items, from epoch `pairs_from` on; $\kappa$ is the `quantisation`. $U_j$: the
+    latest output for item j of a copy of the hash head that follows it by a moving average.
 
     centres: "mds", found by the paper's search (`methods._mds_centres`), or "separated", drawn at random
     until they are far enough, which reaches the same distance in milliseconds. The authors copy the whole

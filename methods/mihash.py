@@ -12,6 +12,14 @@ from tiebench import relaxed
 
 @dataclass(kw_only=True)
 class MIHash(ListwiseHashing):
+    r"""Maximises the mean over queries of a mini-batch of
+
+    $$I(D; C) = H(D) - H(D \mid C)$$
+
+    the mutual information of the distance D to a query and of being relevant to it, C, on soft histograms of
+    the distances (`tiebench.relaxed`).
+    """
+
     title = "MIHash"
     paper = "https://arxiv.org/abs/1703.08919"
     colour = "#0072B2"

@@ -15,7 +15,13 @@ from methods.base import Refusal
 
 @dataclass(kw_only=True)
 class OneHot(ClassifierHashing):
-    """Of single labels, bit c says that class c has the largest score: every database item is at distance 0
+    r"""Bit c of x is
+
+    $$\left[c = \underset{a}{\mathrm{arg\,max}} \; w_a^\top x + \beta_a\right]$$
+
+    with w and $\beta$ of a logistic regression.
+
+    Of single labels, bit c says that class c has the largest score: every database item is at distance 0
     or 2 of a query. Of several labels, bit c says that label c has a positive score.
 
     With more bits than classes the remaining ones are 0: they change no ranking.

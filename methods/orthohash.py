@@ -18,9 +18,16 @@ from methods.base.heads import hash_layer
 
 @dataclass(kw_only=True)
 class OrthoHash(DeepHashing):
-    """Minimises -sum_c y_c / |y| log softmax(scale (cos(v, o_c) - margin y_c)), v the batch-normalised output
-    of a linear layer without bias, o_c the code of class c, y the labels of the item (several are weighted
-    alike). Codes are the signs of v, with the running mean and variance.
+    r"""Minimises the mean over items of
+
+    $$
+    -\sum_c \frac{y_c}{\left| y \right|} \, \log \, \frac{\exp(s (\cos(v, o_c) - m y_c))}
+    {\sum_a \exp(s (\cos(v, o_a) - m y_a))}
+    $$
+
+    with v the batch-normalised output of a linear layer without bias, $o_c$ the code of class c, s the
+    `scale`, m the `margin` and y the labels of the item (several are weighted alike). Codes are the signs of
+    v, with the running mean and variance.
 
     scale None: sqrt(bits), as in the paper (the released code has 8 at every length). codes: a kind of
     methods/_centres.py; "bernoulli" is the released default. The authors fine-tune with Adam at 1e-4, a tenth

@@ -12,6 +12,14 @@ from methods._linear import LinearProjections, principal_components
 
 @dataclass(kw_only=True)
 class PCAH(LinearProjections):
+    r"""Bit k of x is
+
+    $$[w_k^\top (x - \bar{x}) > 0]$$
+
+    with $\bar{x}$ the mean of the training items and $w_k$ the eigenvector of their covariance with the k-th
+    largest eigenvalue.
+    """
+
     title = "PCAH"
     paper = "https://doi.org/10.1109/CVPR.2010.5539994"
     colour = "#B8860B"

@@ -16,8 +16,11 @@ from methods.base import Refusal
 
 @dataclass(kw_only=True)
 class SDH(KernelHashing):
-    """min over B in {-1, +1}, W, P of |Y - B W|^2 + penalty |W|^2 + nu |B - phi(X) P|^2 (the form with the
-    squared loss), phi Gaussian kernel values at `anchors` items, and a constant.
+    r"""Minimises, over codes B in $\{-1, +1\}$, W and P (the form with the squared loss),
+
+    $$\|Y - B W\|^2 + \lambda \|W\|^2 + \nu \|B - \varphi(X) P\|^2$$
+
+    with $\varphi$ Gaussian kernel values at `anchors` items, and a constant, and $\lambda$ the `penalty`.
 
     `rounds` times: B by discrete cyclic coordinate descent, at most `sweeps` over the bits; W and P by ridge
     regression. sigma: width of the kernel exp(-d^2 / (2 sigma^2)), for items of unit length; the results

@@ -20,8 +20,13 @@ _RIDGE = 1e-6
 
 @dataclass(kw_only=True)
 class ScalableGraphHashing(HashingMethod):
-    """Minimises |bits S - B B'|^2 bit after bit, B = sgn(K W), S_ij = 2 exp(-|x_i - x_j|^2 / rho) - 1 of
-    items that are centred and scaled to unit length, K their centred Gaussian kernel values at `anchors`
+    r"""Minimises, bit after bit,
+
+    $$
+    \|b S - B B^\top\|^2, \qquad B = \mathrm{sgn}(K W), \qquad S_{ij} = 2 e^{-\|x_i - x_j\|^2 / \rho} - 1
+    $$
+
+    of items that are centred and scaled to unit length, K their centred Gaussian kernel values at `anchors`
     items.
 
     S is replaced by a product of two thin matrices (`graph_factors`). After one pass over the bits, a second

@@ -15,8 +15,12 @@ from methods.base import HashingMethod, Refusal
 
 @dataclass(kw_only=True)
 class SpectralHashing(HashingMethod):
-    """Bit k is [sin(pi/2 + m pi (x_j - low_j) / range_j) > 0] for the direction j and mode m with the k-th
-    smallest frequency m / range_j, over the leading min(bits, d) principal components.
+    r"""Bit k of x is
+
+    $$\left[\sin\left(\frac{\pi}{2} + m \pi \frac{x_j - \mathrm{low}_j}{\mathrm{range}_j}\right) > 0\right]$$
+
+    for the direction j and mode m with the k-th smallest frequency $m / \mathrm{range}_j$, over the leading
+    min(bits, d) principal components.
     """
 
     title = "SH"

@@ -14,7 +14,11 @@ from methods.base import HashingMethod, Refusal
 
 @dataclass(kw_only=True)
 class Sign(HashingMethod):
-    """threshold: "zero", or each dimension's "mean" or "median" over the training items.
+    r"""Bit k of x is
+
+    $$[x_k > t_k]$$
+
+    threshold: $t_k$, "zero", or each dimension's "mean" or "median" over the training items.
 
     A protocol whose input is centred subtracts the mean before any method sees the items: "zero" and "mean"
     are then the same, unless items are scaled to unit length afterwards.

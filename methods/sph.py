@@ -14,10 +14,12 @@ from methods.base import HashingMethod, Refusal
 
 @dataclass(kw_only=True)
 class SphericalHashing(HashingMethod):
-    """Bit k is [|x - c_k| <= r_k].
+    r"""Bit k of x is
 
-    Centres start as means of `start` random items. In each iteration r_k is the median distance to centre k;
-    two centres whose spheres share too many items push each other apart, those that share too few attract.
+    $$[\|x - c_k\| \leq r_k]$$
+
+    Centres start as means of `start` random items. In each iteration $r_k$ is the median distance to centre
+    k; two centres whose spheres share too many items push each other apart, those that share too few attract.
     The training ends where the number of shared items is n/4 to within `tolerance` of it on average, with a
     standard deviation of at most `deviation` n/4, or after max_iterations. Codes are compared by the Hamming
     distance; the paper's own distance, |xor| / |and|, is not used.

@@ -24,7 +24,19 @@ _KEPT_IDLE = 20  # rounds that a constraint without a multiplier stays: it often
 
 @dataclass(kw_only=True)
 class StructHash(TreeHashing):
-    """C: price of the slack. relevant, irrelevant: items drawn per training query.
+    r"""A structured SVM whose features are bits, added one by one:
+
+    $$
+    \underset{w \geq 0, \, \xi \geq 0}{\min} \; 1^\top w + C \xi \qquad \text{subject to} \qquad
+    \frac{1}{Q} \sum_{q=1}^{Q} w^\top \left(\psi(y_q^*) - \psi(y_q)\right)
+    \geq \frac{1}{Q} \sum_{q=1}^{Q} \left(1 - \mathrm{NDCG}(y_q)\right) - \xi
+    $$
+
+    for every choice of a ranking $y_q$ of each list, $y_q^*$ the right one. Feature k of $\psi(y)$ is the
+    mean, over pairs of a relevant and an irrelevant item of the list, of how much farther from the query bit
+    k puts the latter, with the opposite sign where y has the pair in the wrong order.
+
+    C: price of the slack. relevant, irrelevant: items drawn per training query.
     bit_weights: "learned" as published, or "equal": one common weight, so that training ranks by the plain
     Hamming distance. Either way codes are compared by the plain distance; the weights stay in the model
     (`bit_weights_` float64 (bits,)).

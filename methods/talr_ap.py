@@ -11,7 +11,15 @@ from tiebench import relaxed
 
 @dataclass(kw_only=True)
 class TalrAP(ListwiseHashing):
-    """simplified: AP_s, what the authors' code trains; otherwise AP_r (Proposition 2)."""
+    r"""Maximises the mean over queries of a mini-batch of
+
+    $$\mathrm{AP}_s = \frac{1}{N^+} \sum_d c_d^+ \, \frac{C_{d-1}^+ + C_d^+ + 1}{C_{d-1} + C_d + 1}$$
+
+    with $c_d$ the items and $c_d^+$ the relevant ones in bin d of a soft histogram of the distances, $C_d$
+    and $C_d^+$ their cumulative sums, $N^+$ the number of relevant items.
+
+    simplified: AP_s, what the authors' code trains; otherwise AP_r (Proposition 2).
+    """
 
     title = "TALR-AP"
     paper = "https://arxiv.org/abs/1705.08562"

@@ -11,7 +11,18 @@ from tiebench import relaxed
 
 @dataclass(kw_only=True)
 class TalrNDCG(ListwiseHashing):
-    """simplified: DCG_s, a lower bound, what the authors' code trains; otherwise DCG_r (Proposition 2)."""
+    r"""Maximises the mean over queries of a mini-batch of
+
+    $$
+    \frac{\mathrm{DCG}_s}{\mathrm{DCG}^*}, \qquad
+    \mathrm{DCG}_s = \sum_d
+    \frac{\sum_v (2^v - 1) \, c_{d,v}}{\log_2(C_{d-1} + \frac{1}{2} c_d + \frac{3}{2})}
+    $$
+
+    with $c_{d,v}$ the items of affinity v in bin d of a soft histogram of the distances, $c_d$ all items of
+    the bin, $C_d$ their cumulative sum, and DCG* the value of the best ranking.
+
+    simplified: DCG_s, a lower bound, what the authors' code trains; otherwise DCG_r (Proposition 2)."""
 
     title = "TALR-NDCG"
     paper = "https://arxiv.org/abs/1705.08562"

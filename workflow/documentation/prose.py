@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 _NAME = r"[A-Za-z_]\w*(?: \([^()]*(?:\([^()]*\)[^()]*)*\))?"
 _NAMES = rf"{_NAME}(?:, {_NAME})*"
 _FORMULA = re.compile(r"^\$\$.*?\$\$$", re.DOTALL)
-_SPAN = re.compile(r"(``.+?``|`[^`]+`|\$\$.+?\$\$)", re.DOTALL)
+_SPAN = re.compile(r"(``.+?``|`[^`]+`|\$[^$\n]+\$)", re.DOTALL)
 
 
 def as_markdown(docstring: str, names: Collection[str] = (), links: Mapping[str, str] | None = None) -> str:
