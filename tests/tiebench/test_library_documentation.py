@@ -91,10 +91,17 @@ def test_every_block_of_a_page_runs(page, commands, tmp_path, monkeypatch, capsy
     assert page == "check-a-split.md" or module.scores.means["queries"] > 0
 
 
-@pytest.mark.parametrize("module", ["prefixes", "relaxed", "runs", "scoring", "training"])
+WITH_EXAMPLES = [path.stem for path in sorted((ROOT / "tiebench").glob("*.py")) if ">>> " in path.read_text()]
+
+
+@pytest.mark.parametrize("module", WITH_EXAMPLES)
 def test_examples_of_docstrings_give_what_they_show(module):
     found = doctest.testmod(importlib.import_module(f"tiebench.{module}"))
     assert found.attempted > 2 and found.failed == 0
+
+
+def test_the_functions_that_most_programs_call_have_examples():
+    assert set(WITH_EXAMPLES) >= {"metrics", "prefixes", "relaxed", "runs", "scoring", "training"}
 
 
 def test_the_table_of_metrics_in_the_documentation_is_the_table_of_the_code():

@@ -22,6 +22,7 @@ add_module_names = False
 
 html_theme = "pydata_sphinx_theme"
 html_title = "TieBench"
+html_context = {"default_mode": "auto"}
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_favicon = "static/favicon.svg"

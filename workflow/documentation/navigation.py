@@ -91,7 +91,7 @@ def of_methods(catalogue: Mapping[str, MethodMetadata]) -> str:
 
 def of_home() -> str:
     """The tree of the home page: the bar at the top."""
-    return toctree(TOP, hidden=True) + "\n"
+    return toctree([f"FAQ <{page}>" if page == "faq.md" else page for page in TOP], hidden=True) + "\n"
 
 
 def page_of(path: Path | str) -> str:
