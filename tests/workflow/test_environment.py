@@ -178,7 +178,9 @@ def test_every_third_party_import_of_the_code_is_asked_for():
                 elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                     found.add(node.module.split(".")[0])
     distributions = metadata.packages_distributions()
-    asked = {canonicalize_name(Requirement(text).name) for text in PROJECT["dependency-groups"]["suite"]}
+    extras = [text for extra in PROJECT["project"]["optional-dependencies"].values() for text in extra]
+    texts = [*PROJECT["dependency-groups"]["suite"], *extras]
+    asked = {canonicalize_name(Requirement(text).name) for text in texts}
     for name in tuple(asked):
         asked |= {canonicalize_name(Requirement(text).name) for text in metadata.requires(name) or []}
     # Torchvision's builds belong to torch's: it is used if installed, and networks/ reports its absence.
