@@ -1,8 +1,8 @@
 """What the choice of hyper-parameters was allowed: trials and budget of each cell, and rows that differ.
 
 `table["budgets"]` is a list of {protocol, method, bits, trials, budget}; `trials` is how many settings were
-tried (1: as given), `budget` the rule of the search in words, `AS_GIVEN` or `NOTHING_TO_CHOOSE`. Records that
-were not made here bring `trials` and `budget` with them, as "tuning".
+tried (1: as given), `budget` the rule of the search in words, `AS_GIVEN`, `NOTHING_TO_CHOOSE` or `ELSEWHERE`.
+Records that were not made here bring `trials` and `budget` with them, as "tuning".
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,6 +13,7 @@ from reporting.titles import method_title, protocol_title
 
 AS_GIVEN = "as given"
 NOTHING_TO_CHOOSE = "nothing to choose"
+ELSEWHERE = "chosen elsewhere"  # of codes of other programs
 NAMED = 4  # of more methods with one budget, the largest group is "all others"
 
 

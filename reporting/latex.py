@@ -37,6 +37,7 @@ LATEX_SPECIAL = {
     "…": r"\ldots{}",
     "†": r"\dag{}",
     "‡": r"\ddag{}",
+    "¶": r"\P{}",
     "§": r"\S{}",
 }
 

@@ -26,6 +26,7 @@ from reporting.titles import (
     EN_DASH,
     FAMILIES,
     dagger_sentence,
+    external_sentence,
 )
 from tiebench.metrics import label, resolve
 
@@ -168,8 +169,12 @@ def _view(view: TableView, kinds: Sequence[str], colours: Sequence[str]) -> dict
 
 def _legend(table: Mapping, tidy_frame: pd.DataFrame, comparisons: pd.DataFrame) -> str:
     methods = [method for group in groups(table) for method in group.methods]
-    words = [dagger_sentence(table, methods, NOT_RANKED), uncoded_sentence(tidy_frame)]
-    words += [bounds_sentence(tidy_frame, table), collapse_sentence(tidy_frame, table)]
+    words = [dagger_sentence(table, methods, NOT_RANKED), external_sentence(table, methods)]
+    words += [
+        uncoded_sentence(tidy_frame),
+        bounds_sentence(tidy_frame, table),
+        collapse_sentence(tidy_frame, table),
+    ]
     words += [filled_sentence(tidy_frame), budget_sentence(tidy_frame, table)]
     words.append(statistics.marks_legend(comparisons) if len(comparisons) else "")
     return " ".join(filter(None, words))

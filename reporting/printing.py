@@ -18,6 +18,7 @@ from reporting.titles import (
     UNCODED,
     UNCODED_TITLE,
     dagger_sentence,
+    external_sentence,
     method_title,
 )
 from tiebench.metrics import resolve
@@ -106,9 +107,8 @@ def legend(tidy_frame: pd.DataFrame, table: Mapping, statistics: str = "") -> st
     statistics: what the marks of `statistics.cell_marks` mean, from `statistics.marks_legend`.
     """
     words = ["Best in bold, second underlined.", seeds_sentence(tidy_frame)]
-    words.append(
-        dagger_sentence(table, tidy_frame.loc[tidy_frame["status"] != UNCODED, "method"], NOT_RANKED)
-    )
+    methods = tidy_frame.loc[tidy_frame["status"] != UNCODED, "method"]
+    words += [dagger_sentence(table, methods, NOT_RANKED), external_sentence(table, methods)]
     words += [uncoded_sentence(tidy_frame), bounds_sentence(tidy_frame, table)]
     words += [collapse_sentence(tidy_frame, table), filled_sentence(tidy_frame)]
     words.append(budget_sentence(tidy_frame, table))

@@ -49,9 +49,9 @@ def table_records(
 
     settings: {"table": its entry with "name", "refused": [{"protocol", "method", "bits", "reason"}, …]}; if
     cells are from the leaderboard, "filled" has their records, which say so by their "source".
-    A record is a dict: protocol, method, bits, seed, status ("done" or "refused"), reason, metrics (name ->
-    mean over queries), curves (name -> list, see tiebench.scoring.Scores), health (of the codes, as
-    scores.json holds it), run (run.json). also, some of
+    A record is a dict: protocol, method, bits, seed, status ("done", "refused", or "missing" of codes that
+    were to be imported), reason, metrics (name -> mean over queries), curves (name -> list, see
+    tiebench.scoring.Scores), health (of the codes, as scores.json holds it), run (run.json). also, some of
     * "training": a list of dicts, the lines of training.jsonl;
     * "per_query": metric -> float64 (Q,), the same queries in the same order for all runs of a protocol, for
       the metrics that the table's blocks ask of the protocol, and "ap".

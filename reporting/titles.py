@@ -14,6 +14,7 @@ FAMILIES = {
     "pointwise": "Pointwise (pairs)",
     "pairwise": "Pairwise (triplets)",
     "listwise": "Listwise",
+    "external": "Codes of other programs",
     "bound": "Bounds",
 }
 BOUND = "bound"
@@ -24,6 +25,7 @@ TRAINING_SET = (
 )
 EN_DASH = "–"
 DAGGER = "†"
+EXTERNAL = "¶"
 
 # The row of the features themselves, which no method encoded.
 UNCODED = "uncoded"
@@ -54,8 +56,25 @@ def sees(table: Mapping, method: str, protocol: str | None = None) -> str:
 
 
 def row_title(table: Mapping, method: str) -> str:
-    """The heading of a method's row: its title, with a dagger if it sees more than the training set."""
-    return method_title(table, method) + (DAGGER if sees(table, method) != TRAINING_SET else "")
+    """The heading of a method's row: its title, with a dagger if it sees more than the training set, and a
+    pilcrow if its codes were made elsewhere."""
+    marks = DAGGER * (sees(table, method) != TRAINING_SET) + EXTERNAL * is_external(table, method)
+    return method_title(table, method) + marks
+
+
+def is_external(table: Mapping, method: str) -> bool:
+    """Whether the codes of a row are of another program, by `table["styles"][method]["external"]`."""
+    return bool(((table.get("styles") or {}).get(method) or {}).get("external"))
+
+
+def external_sentence(table: Mapping, methods: Iterable[str]) -> str:
+    """What the pilcrow means, one sentence; "" where none of the methods has one."""
+    if not any(is_external(table, method) for method in methods):
+        return ""
+    return (
+        f"{EXTERNAL} Codes of another program, checked against the split and scored here; nothing shows what "
+        "they were learned from, or how settings were chosen."
+    )
 
 
 def dagger_sentence(table: Mapping, methods: Iterable[str], ranked: str = "") -> str:

@@ -16,7 +16,7 @@ from networks import architectures
 from reporting import leaderboard
 from reporting.leaderboard.boards import Boards
 from tiebench.messages import did_you_mean, shorten
-from workflow import configuration_checks, dataset_checks
+from workflow import configuration_checks, dataset_checks, external_codes
 from workflow.data_sources import Sources
 from workflow.errors import ConfigurationError
 from workflow.yaml_reader import check_plain, read_settings
@@ -151,21 +151,36 @@ class Configuration:
     def class_of(self, name):
         """Stem of the file that holds a method's class: the name itself, or a variant's `class`.
 
-        Raises ConfigurationError for an unknown method.
+        Raises ConfigurationError for an unknown method, and for codes of another program.
         """
+        if self.external_folder(name) is not None:
+            raise ConfigurationError(
+                f"{name} is external: its codes are imported, and nothing here makes them"
+            )
         stem = self["methods"].get(name, {}).get("class", name)
         if stem not in self.files:
             raise ConfigurationError(f"unknown method {name!r}{did_you_mean(name, self.methods_known())}")
         return stem
 
+    def external_folder(self, name):
+        """The folder of the codes that another program made of a row; None for a method of this checkout."""
+        return self["methods"].get(name, {}).get("external")
+
+    def external_methods(self):
+        """Rows whose codes other programs made, sorted."""
+        return sorted(name for name, entry in self["methods"].items() if "external" in entry)
+
     def metadata(self, name):
         """Metadata of a method, or of a variant: its class's under the variant's name, title and style.
 
         A variant without a title is shown by its name; one without a colour or marker gets unused ones in
-        figures. Raises ConfigurationError for an unknown method.
+        figures. A row of another program's codes has that of its entry. Raises ConfigurationError for an
+        unknown method.
         """
-        of_class = self.files[self.class_of(name)]
         entry = self["methods"].get(name, {})
+        if "external" in entry:
+            return external_codes.metadata(name, entry)
+        of_class = self.files[self.class_of(name)]
         own = {"title": name, "colour": None, "marker": None} if "class" in entry else {}
         own |= {key: entry[key] for key in ("title", "colour", "marker") if key in entry}
         return replace(of_class, name=name, **own)

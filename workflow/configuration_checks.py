@@ -5,14 +5,16 @@ with the files of methods/, datasets/ and networks/, and with the table of metri
 """
 
 import itertools
+import os
 import re
+from pathlib import Path
 
 from datasets import affinity, loaders, splits
 from methods._catalogue import MARKERS
 from networks import architecture, check_options
 from reporting import figures
 from tiebench import metrics
-from tiebench.messages import did_you_mean
+from tiebench.messages import did_you_mean, shorten
 from workflow import hyperparameter_checks, leaderboard_rows, schema_validation
 from workflow.bounds import add_bounds
 from workflow.data_sources import skipped
@@ -163,7 +165,12 @@ def _check_hyperparameters_of(configuration, name, other):
 
 
 def _check_method(configuration, name, entry):
-    _check_class(configuration, name, entry.get("class"))
+    if "external" in entry:
+        _check_external(configuration, name, entry)
+    else:
+        _check_class(configuration, name, entry.get("class"))
+        if "sees" in entry:
+            configuration.fail(("methods", name, "sees"), "goes with `external`: a method's file says it")
     if "marker" in entry and entry["marker"] not in MARKERS:
         configuration.check_known(("methods", name, "marker"), entry["marker"], MARKERS, "marker")
     places = [(("methods", name, "defaults"), entry["defaults"])]
@@ -173,6 +180,22 @@ def _check_method(configuration, name, entry):
         places.append((where, change))
     for where, settings in places:
         hyperparameter_checks.check_settings(configuration, where, name, settings)
+
+
+def _check_external(configuration, name, entry):
+    """That an entry of another program's codes has a name and a folder of its own, and nothing to set."""
+    where = ("methods", name)
+    if name in configuration.files:
+        configuration.fail(where, f"methods/{name}.py is a method: give these codes another name")
+    for key in ("class", "defaults", "protocols"):
+        if entry.get(key):
+            configuration.fail((*where, key), "does not go with `external`: the codes are made elsewhere")
+    first = Path(os.path.normpath(entry["external"])).parts[:1]
+    if first in (("results",), ("resources",)):
+        message = (
+            f"{shorten(repr(entry['external']))} is in {first[0]}/, which the workflow writes: choose another"
+        )
+        configuration.fail((*where, "external"), message)
 
 
 def _check_class(configuration, name, stem):

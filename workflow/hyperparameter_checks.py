@@ -56,6 +56,7 @@ def check_tuned(configuration, protocol, methods):
     for method, settings in methods.items():
         where = ("tuned", protocol, method)
         configuration.check_known(where, method, configuration.methods_known(), "method")
+        _check_trained_here(configuration, where, method)
         if settings is None:
             continue
         if not configuration["methods"].get(method, {}).get("tuned", True):
@@ -64,6 +65,11 @@ def check_tuned(configuration, protocol, methods):
             if not re.fullmatch("[1-9][0-9]{0,3}", str(bits)):
                 configuration.fail((*where, "search", "tried", bits), "must be a number of bits")
         check_settings(configuration, where, method, settings)
+
+
+def _check_trained_here(configuration, where, method):
+    if configuration.external_folder(method) is not None:
+        configuration.fail(where, f"{method} is external: there are no hyper-parameters to choose")
 
 
 def check_tuning(configuration, name, tuning):
@@ -77,6 +83,7 @@ def check_tuning(configuration, name, tuning):
         configuration.fail((*where, "metric"), str(error))
     for method in tuning["methods"]:
         configuration.check_known((*where, "methods"), method, known, "method")
+        _check_trained_here(configuration, (*where, "methods"), method)
         if not configuration["methods"].get(method, {}).get("tuned", True):
             message = f"{method} has `tuned: false`: nothing would use what is chosen"
             configuration.fail((*where, "methods"), message)

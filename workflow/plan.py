@@ -20,7 +20,7 @@ from datasets.affinity.shared_label import SharedLabel
 from datasets.affinity.shared_labels import SharedLabels
 from networks import architecture
 from reporting import figures, leaderboard
-from reporting.budgets import AS_GIVEN, NOTHING_TO_CHOOSE
+from reporting.budgets import AS_GIVEN, ELSEWHERE, NOTHING_TO_CHOOSE
 from tiebench.files import write_text
 from tiebench.messages import did_you_mean
 from workflow import leaderboard_rows
@@ -319,6 +319,8 @@ class Plan:
             method: {key: getattr(about, key) for key in leaderboard.STYLE}
             for method, about in metadata.items()
         }
+        for method in set(given["methods"]) & set(self.configuration.external_methods()):
+            entry["styles"][method]["external"] = True
         entry["styles"] |= leaderboard_rows.styles(self.configuration, given)
         entry["families"] = {method: style["family"] for method, style in entry["styles"].items()}
         claims = [self["claims"][source] for source in entry["claims"]]
@@ -521,6 +523,8 @@ class Plan:
     def budget(self, cell):
         """The trials that a cell's settings had, and what the search was allowed in words. Of a protocol of
         several folds: of the fold with the most trials, and of each."""
+        if cell.method in self.configuration.external_methods():
+            return {"trials": 1, "budget": ELSEWHERE}
         names = self.configuration.members(cell.protocol)
         searches = [self.search_of(replace(cell, protocol=name)) for name in names]
         words = dict.fromkeys(AS_GIVEN if search is None else budget_words(search) for search in searches)

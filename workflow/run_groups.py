@@ -37,11 +37,14 @@ def groups(plan):
     """Each `Group` of two runs or more that the tables ask for; all other runs are jobs of their own.
 
     What is grouped follows from the protocol's `runs_per_job`, which of these runs are made from all
-    tables: the same whichever table is made, so that a run belongs to one job only.
+    tables: the same whichever table is made, so that a run belongs to one job only. Codes of other programs
+    are imported and scored one by one.
     """
-    asked = {}
+    asked, external = {}, plan.configuration.external_methods()
     for name, table in plan["tables"].items():
         for cell in plan.trained_cells(name):
+            if cell.method in external:
+                continue
             bits = plan.together(cell.protocol, cell.bits)
             size = plan["protocols"][cell.protocol]["runs_per_job"]["seeds"]
             for seed in table["seeds"]:
@@ -57,12 +60,13 @@ def groups(plan):
     ]
 
 
-def run_jobs(plan, in_parts=True):
+def run_jobs(plan, scored=False):
     """Each group of runs that one process serves, and the job of any run outside of all groups.
 
-    in_parts: also of protocols whose database is scored in parts.
+    scored: the jobs that score runs, instead of those that train methods. Protocols whose database is scored
+    in parts have none, and codes of other programs have these alone.
     """
-    left_out = () if in_parts else plan.protocols_in_parts()
+    left_out = plan.protocols_in_parts() if scored else ()
     protocols = [name for name in plan["protocols"] if name not in left_out]
     jobs, grouped, counts = [], [], Counter()
     for group in groups(plan):
@@ -89,7 +93,7 @@ def run_jobs(plan, in_parts=True):
     alone = RunJob(
         name="",
         protocols=f"{outside}(?:{one_of(protocols)})",
-        methods=NAME,
+        methods=NAME if scored else f"(?!(?:{one_of(plan.configuration.external_methods())})/){NAME}",
         runs=("{bits}/{seed}",),
         together=None,
         words="{wildcards.bits} bits, seed {wildcards.seed}",

@@ -167,6 +167,8 @@ def missing_sources(plan, targets):
         if trained and scored:
             continue
         datasets.add(dataset := plan["protocols"][protocol]["dataset"])
+        if method in plan.configuration.external_methods() and not plan.score_files(protocol):
+            continue  # neither features nor weights
         made = trained or _exist(f"resources/protocols/{protocol}", ["features.npy"])
         if not trained and (network := plan.end_to_end(protocol, method)):
             networks.add(network)

@@ -16,7 +16,7 @@ from reporting.folds import members
 from reporting.leaderboard import PROVENANCE, RUNS, TIDY, Board, per_query, run_row, runs_to_csv, trials
 from reporting.leaderboard.trials import TRIALS
 from reporting.records import table_records, uncoded_scores
-from reporting.titles import UNCODED, protocol_title
+from reporting.titles import UNCODED, is_external, protocol_title
 from tiebench import metrics
 from tiebench.files import replaced, write_json
 from tiebench.leaderboards import PER_QUERY
@@ -97,6 +97,7 @@ def publish(
 def _part(found: published.Published, protocol: str, results: Path) -> _Part:
     filled, own = filled_records(found.settings), found.tidy[found.tidy["protocol"] == protocol]
     own = own[[(row.protocol, row.method, row.bits) not in filled for row in own.itertuples()]]
+    own = own[[not is_external(found.table, method) for method in own["method"]]]
     rows, more, records = [own], [], []
     folds = members(found.table, protocol)
     for name in dict.fromkeys((protocol, *folds)):
@@ -112,13 +113,15 @@ def _part(found: published.Published, protocol: str, results: Path) -> _Part:
 
 
 def _settings(found: published.Published, protocol: str, name: str) -> dict:
-    """The settings of a table narrowed to one protocol, or to one of its folds; without what was filled."""
+    """The settings of a table narrowed to one protocol, or to one of its folds; without what was filled, and
+    without codes of other programs: nobody can make them again."""
     filled = filled_records(found.settings)
     blocks = []
     for block in found.table["blocks"]:
         methods = block.get("methods") or found.table["methods"]
         first = block["bits"][0]  # of a block, all code lengths of a method are run here, or none
         methods = [method for method in methods if (block["protocol"], method, first) not in filled]
+        methods = [method for method in methods if not is_external(found.table, method)]
         if block["protocol"] == protocol and methods:
             blocks.append({**block, "protocol": name, "methods": methods})
     refused = [

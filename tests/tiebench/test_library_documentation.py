@@ -25,9 +25,11 @@ def as_program(page):
     program = [""] * text.count("\n")
     for block in BLOCK.finditer(text):
         language, first, lines = block[1], text[: block.start(2)].count("\n"), block[2].splitlines()
-        assert language in ("python", "sh"), (
+        assert language in ("python", "sh", "yaml"), (
             f"{page}, line {first}: a block of {language or 'text'} is not run"
         )
+        if language == "yaml":  # a configuration, in one line: the lines of the page keep their numbers
+            lines = [f"open('mine.yaml', 'w').write({block[2]!r})"]
         if language == "sh":
             lines = [f"command({shlex.split(line, comments=True)})" for line in lines]
         program[first : first + len(lines)] = lines
@@ -44,7 +46,7 @@ def as_program(page):
         ("text-embeddings.md", 0),
         ("score-rankings.md", 2),
         ("check-a-split.md", 2),
-        ("compare-your-codes.md", 5),
+        ("compare-your-codes.md", 6),
         ("use-codes-elsewhere.md", 12),
     ],
 )

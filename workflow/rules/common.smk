@@ -11,7 +11,7 @@ ROOT = Path(workflow.basedir)
 sys.path.insert(0, str(ROOT))
 
 from reporting import figures
-from workflow import targets
+from workflow import external_codes, targets
 from workflow.configuration import load, merge_tuned
 from workflow.code_dependencies import use_this_python
 from workflow.errors import ConfigurationError

@@ -1,4 +1,5 @@
 # Training sets -> codes: one run per protocol, method, code length and seed. A job makes one run, or a group.
+# Codes that other programs made are imported instead.
 
 
 for job in run_jobs(PLAN):
@@ -48,3 +49,31 @@ for job in run_jobs(PLAN):
             " --settings {params.settings:q} --protocol {wildcards.protocol} --method {wildcards.method}"
             " --runs {params.runs} --dataset {params.dataset:q} --protocol-folder {params.protocol:q}"
             " --folder {params.folder:q} --items {input.seen:q} --weights {input.weights:q}"
+
+
+rule import_codes:
+    input:
+        codes=of(external_codes.run_files, plan=PLAN),
+        split="resources/protocols/{protocol}/split.npz",
+        labels=of(PLAN.labels),
+        code=PLAN.code("workflow.external_codes"),
+    output:
+        expand("results/runs/{{protocol}}/{{method}}/{{bits}}/{{seed}}/{file}", file=TRAINED),
+    log:
+        "results/logs/import_codes/{protocol}/{method}/{bits}/{seed}.log",
+    wildcard_constraints:
+        method=one_of(CONFIGURATION.external_methods()),
+    conda:
+        "../../environment.yml"
+    params:
+        settings=settings(external_codes.run_settings, plan=PLAN),
+        dataset=of(PLAN.dataset_folder),
+        protocol=subpath(input.split, parent=True),
+        folder=subpath(output[0], ancestor=3),
+    message:
+        "{wildcards.protocol}: import {wildcards.method}, {wildcards.bits} bits, seed {wildcards.seed}"
+    shell:
+        "exec python -m workflow.scripts.import_codes --log {log:q} --settings {params.settings:q}"
+        " --protocol {wildcards.protocol} --method {wildcards.method} --dataset {params.dataset:q}"
+        " --protocol-folder {params.protocol:q} --folder {params.folder:q}"
+        " --runs {wildcards.bits}/{wildcards.seed}"

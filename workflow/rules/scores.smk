@@ -1,7 +1,7 @@
 # Codes -> scores, per query and averaged.
 
 
-for job in run_jobs(PLAN, in_parts=False):
+for job in run_jobs(PLAN, scored=True):
 
     rule:
         name:

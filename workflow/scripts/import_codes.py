@@ -1,0 +1,70 @@
+"""Codes that another program made: checked against the split, and written as those of a run."""
+
+from workflow.scripts import _job
+
+
+def work(options):
+    from pathlib import Path
+
+    import numpy as np
+
+    from datasets.splits import Split
+    from tiebench.files import filled, read_array, read_json, write_json
+    from workflow import external_codes
+    from workflow.protocol_data import read_labels
+
+    settings, (name,) = options.settings, options.runs
+    bits, seed = map(int, name.split("/"))
+    title = f"{options.protocol}/{options.method}/{bits} bits/seed {seed}"
+    empty = np.zeros((0, -(-bits // 8)), np.uint8)
+    codes = {"query": empty, "database": empty}
+    reason = external_codes.absence(settings)
+    record = {
+        "protocol": options.protocol,
+        "method": options.method,
+        "class": None,
+        "bits": bits,
+        "seed": seed,
+        "status": "missing" if reason else "done",
+        "reason": reason,
+        "external": {"file": settings["file"]},
+        "fingerprints": {
+            "dataset": read_json(Path(options.dataset, "dataset.json"))["fingerprint"],
+            "split": read_json(Path(options.protocol_folder, "split.json"))["fingerprint"],
+        },
+        "hyperparameters": {},
+        "log": options.log,
+    }
+    with _job.named(title):
+        if reason is None:
+            split = Split.load(Path(options.protocol_folder, "split.npz"))
+            ids = Path(options.dataset, "ids.npy")
+            codes, checked_by = external_codes.read(
+                settings["file"],
+                bits,
+                split,
+                read_labels(options.dataset),
+                read_array(ids) if ids.is_file() else None,
+                f"protocol {options.protocol}",
+            )
+            record["external"] |= {
+                "sha256": external_codes.digest(settings["file"]),
+                "checked_by": checked_by,
+            }
+    with filled(f"{options.folder}/{name}") as writing:
+        with (writing / "codes.npz").open("wb") as file:
+            np.savez(file, **codes, bits=bits)
+        for without in ("model.npz", "training.jsonl"):  # nothing was trained here
+            (writing / without).write_bytes(b"")
+        write_json(writing / "run.json", record)
+    _job.log.info("%s: %s", title, reason or f"imported, checked by {' and '.join(checked_by)}")
+
+
+if __name__ == "__main__":
+    arguments = _job.parser("import_codes")
+    arguments.add_argument("--protocol", required=True)
+    arguments.add_argument("--protocol-folder", required=True)
+    arguments.add_argument("--dataset", required=True, help="folder of the dataset")
+    arguments.add_argument("--method", required=True)
+    _job.add_runs(arguments)
+    _job.run(work, arguments)
