@@ -35,7 +35,10 @@ def metadata(name, entry):
         sees=entry.get("sees", TRAINING_SET),
         several_labels=True,
         parameters={},
+        defaults={},
         summary="",
+        reference="",
+        classes={name: ("", ())},
     )
 
 
