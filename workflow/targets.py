@@ -13,6 +13,7 @@ from pathlib import Path
 from reporting import figures
 from tiebench.messages import did_you_mean, nearest
 from workflow.errors import ConfigurationError
+from workflow.page_plan import PagePlan
 from workflow.plan import (
     DATASET_FILES,
     FIGURE_ENDINGS,
@@ -76,9 +77,10 @@ def refuse_unknown(plan, unknown):
                 f"results/{unknown}: figures are drawn as {', '.join(FIGURE_ENDINGS)} files only"
             )
         known = ["tie_ranges"]
+        pages = PagePlan(plan)
         for table in plan["tables"]:
-            known += [f"{name}_{table}" for name in plan.table_figures(table)]
-            known += [f"gallery_{table}"] if plan.table_gallery(table) else []
+            known += [f"{name}_{table}" for name in pages.table_figures(table)]
+            known += [f"gallery_{table}"] if pages.table_gallery(table) else []
         raise ConfigurationError(f"there is no figure {stem!r}{did_you_mean(stem, nearest(stem, known))}")
     known = [f"{table}{ending}" for table in plan["tables"] for ending in (*TABLE_ENDINGS, ".html")]
     known.append("report.html")
@@ -116,7 +118,7 @@ def _needs_of_result(plan, path):
         return Needs(runs=frozenset([run]))
     if "features" in names:
         return _needs_of_uncoded(plan, names["features"])
-    tables = plan.page_tables(names["page"]) if "page" in names else [names.get("table", "figure4")]
+    tables = PagePlan(plan).page_tables(names["page"]) if "page" in names else [names.get("table", "figure4")]
     of_runs = Needs(
         runs=frozenset(
             (cell.protocol, cell.method, cell.bits, seed)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from workflow import configuration, configuration_checks
 from workflow.configuration import Configuration, load
 from workflow.errors import ConfigurationError
+from workflow.page_plan import PagePlan
 from workflow.plan import Plan
 from workflow.run_groups import groups
 
@@ -194,7 +195,7 @@ def serves(found):
             json.dumps(plan.hyperparameters(cell), allow_nan=False)
             assert str(cell.bits).isdigit()
             plan.end_to_end(cell.protocol, cell.method)
-            plan.has_pictures(cell.protocol)
+            PagePlan(plan).has_pictures(cell.protocol)
         json.dumps(plan.table_settings(table), allow_nan=False)
         assert all(str(seed).isdigit() for seed in found["tables"][table]["seeds"])
     found.sources.to_download()

@@ -13,6 +13,7 @@ from tiebench.hamming import EqualLabels, SharedLabels
 from workflow import targets
 from workflow.configuration import load
 from workflow.errors import ConfigurationError
+from workflow.page_plan import PagePlan
 from workflow.plan import SCORED, TABLE_ENDINGS, TRAINED, Cell, Plan, runs_of, write_settings
 from workflow.run_groups import run_jobs
 from workflow.targets import Needs
@@ -232,14 +233,14 @@ def test_a_page_reads_published_files_and_the_figures_that_its_tables_use(plan, 
         "blocks": [{"protocol": "tiny", "metric": "ndcg", "bits": [8]}]
     }
     tiny["report"] = ["tiny", "gains"]
-    found = plan().page_published("report")
+    found = PagePlan(plan()).page_published("report")
     for table in ("tiny", "gains"):
         assert {f"results/{table}{ending}" for ending in TABLE_ENDINGS} <= set(found)
         assert f"results/figures/metric_by_bits_{table}.svg" in found
     assert "results/figures/tie_ranges_tiny.svg" in found
     assert "results/figures/tie_ranges_gains.svg" not in found
     assert not [file for file in found if "galler" in file]  # vectors without pictures
-    settings = plan().page_settings("report", ["/x/mine.yaml"])
+    settings = PagePlan(plan()).page_settings("report", ["/x/mine.yaml"])
     assert [table["name"] for table in settings["tables"]] == ["tiny", "gains"]
     assert settings["tables"][0]["figures"]["tie_ranges"] == "results/figures/tie_ranges_tiny.svg"
     given = "--configfile /x/mine.yaml --config report='[tiny, gains]'"
@@ -248,12 +249,12 @@ def test_a_page_reads_published_files_and_the_figures_that_its_tables_use(plan, 
 
 def test_a_table_without_runs_has_no_figures(plan, tiny):
     tiny["skip"] = ["tiny"]
-    assert plan().table_figures("tiny") == []
+    assert PagePlan(plan()).table_figures("tiny") == []
 
 
 def test_a_figure_that_does_not_apply_is_one_line_with_those_that_do(plan):
     with pytest.raises(ConfigurationError, match=r"tie_ranges does not apply to table table2; .*_by_bits"):
-        plan({}).figure_runs("tie_ranges", "table2")
+        PagePlan(plan({})).figure_runs("tie_ranges", "table2")
 
 
 def test_a_tuning_without_space_takes_the_one_that_each_method_declares(plan):

@@ -15,6 +15,7 @@ from workflow import external_codes, targets
 from workflow.configuration import load, merge_tuned
 from workflow.code_dependencies import use_this_python
 from workflow.errors import ConfigurationError
+from workflow.page_plan import PagePlan
 from workflow.plan import FIGURE_ENDINGS, LOCK, NAME, SCORED, TRAINED
 from workflow.plan import Plan, one_of, runs_of, write_settings
 from workflow.run_groups import run_jobs
@@ -45,6 +46,7 @@ CHANGED = {"tuned": functools.reduce(merge_tuned, TUNED, {})} if TUNED else {}
 CONFIGURATION = or_exit(load, ROOT, config | CHANGED)
 PLAN = Plan(CONFIGURATION)
 SEARCHES = TuningPlan(PLAN)
+PAGES = PagePlan(PLAN)
 if hint := CONFIGURATION.sources.absent_folders():
     print(f"warning: {hint}", file=sys.stderr)
 

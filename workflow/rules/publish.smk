@@ -56,8 +56,8 @@ rule paper_tie_ranges:
 
 rule plot_figure:
     input:
-        runs=of(PLAN.figure_runs),
-        code=of(PLAN.figure_code),
+        runs=of(PAGES.figure_runs),
+        code=of(PAGES.figure_code),
     output:
         report(
             "results/figures/{figure}_{table}.svg",
@@ -86,7 +86,7 @@ rule plot_figure:
 
 rule collect_gallery:
     input:
-        of(PLAN.gallery_files),
+        of(PAGES.gallery_files),
         code=PLAN.code("workflow.gallery_data"),
     output:
         "results/galleries/{table}.npz",
@@ -97,7 +97,7 @@ rule collect_gallery:
     conda:
         "../../environment.yml"
     params:
-        settings=settings(PLAN.gallery_settings),
+        settings=settings(PAGES.gallery_settings),
     message:
         "Gallery of table {wildcards.table}"
     shell:
@@ -135,10 +135,10 @@ rule plot_gallery:
 
 rule render_page:
     input:
-        published=of(PLAN.page_published),
-        runs=of(PLAN.page_runs),
+        published=of(PAGES.page_published),
+        runs=of(PAGES.page_runs),
         code=PLAN.code("reporting.page", "reporting.published", "reporting.gallery"),
-        templates=PLAN.page_templates(),
+        templates=PAGES.page_templates(),
     output:
         "results/{page}.html",
     log:
@@ -148,7 +148,7 @@ rule render_page:
     conda:
         "../../environment.yml"
     params:
-        settings=settings(PLAN.page_settings, configfiles=workflow.overwrite_configfiles),
+        settings=settings(PAGES.page_settings, configfiles=workflow.overwrite_configfiles),
     message:
         "Page results/{wildcards.page}.html"
     shell:
