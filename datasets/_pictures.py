@@ -8,10 +8,12 @@ import logging
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from io import BytesIO
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from PIL import Image, UnidentifiedImageError
@@ -37,6 +39,8 @@ PHOTOGRAPH_OPTIONS = {
     "images": "'resized' (default), or 'none': labels only, the items are one zero each",
     "missing": "'error' (default), or 'skip': leave out images that are missing or cannot be decoded",
 }
+
+T = TypeVar("T")
 
 logger = logging.getLogger("tiebench")
 
@@ -278,26 +282,45 @@ def _decoded(
     size: Sequence[int],
     nested: Collection[str],
 ) -> Iterator[tuple[int, Future]]:
-    """(row, its pixels to come), in the order of the sources; few are on their way at any time."""
+    """(row, its pixels to come), in the order of the sources."""
+
+    def jobs():
+        for source in sources:
+            for name, contents in members(source, nested):
+                row = row_of(name)
+                if row is not None:
+                    made = partial(_photograph, source, name, size=size)
+                    yield row, partial(_contents, source, name, contents), made
+
+    return in_threads(jobs())
+
+
+def _contents(source: Path, name: str, contents: Callable[[], bytes]) -> bytes:
+    with decoding(source, name, PHOTOGRAPH_FORMATS):
+        return contents()
+
+
+def in_threads(
+    jobs: Iterable[tuple[T, Callable[[], bytes], Callable[[bytes], object]]],
+) -> Iterator[tuple[T, Future]]:
+    """(key, result to come) of each job, in order; few are on their way at any time.
+
+    jobs: (key, what reads the contents, what is made of them). Contents are read in this thread, because an
+    archive has one position; a thread of a pool makes the result. A ValueError of either is the result's.
+    """
     Image.preinit()
     threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     pool, waiting = ThreadPoolExecutor(threads, "decode"), deque()
     try:
-        for source in sources:
-            for name, contents in members(source, nested):
-                row = row_of(name)
-                if row is None:
-                    continue
-                try:
-                    with decoding(source, name, PHOTOGRAPH_FORMATS):
-                        data = contents()
-                    future = pool.submit(_photograph, source, name, data, size)
-                except ValueError as error:
-                    future = Future()
-                    future.set_exception(error)
-                waiting.append((row, future))
-                if len(waiting) > WAITING_PER_THREAD * threads:
-                    yield waiting.popleft()
+        for key, contents, made in jobs:
+            try:
+                future = pool.submit(made, contents())
+            except ValueError as error:
+                future = Future()
+                future.set_exception(error)
+            waiting.append((key, future))
+            if len(waiting) > WAITING_PER_THREAD * threads:
+                yield waiting.popleft()
         while waiting:
             yield waiting.popleft()
     finally:

@@ -10,7 +10,7 @@ import logging
 import os
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -161,7 +161,6 @@ def _plan(
     sources: list[Path], paths: str, size: object, extensions: object, corrupt: object, unknown: dict
 ) -> _Plan:
     refuse_unknown_options(unknown, OPTIONS, "images")
-    pattern, formats = _compiled(paths), _formats(extensions)
     if size is not None:
         check_size(size)
     if corrupt not in ("error", "skip"):
@@ -170,14 +169,59 @@ def _plan(
         )
     if len(sources) != 1:
         raise ValueError(f"loader images: takes one folder, tar or zip, got {len(sources)} sources")
-    if not Path(sources[0]).exists():
-        raise FileNotFoundError(f"{sources[0]}: no such folder or archive")
-    (source,) = existing(sources)
+    shape = None if size is None else (*size, 3)
+    sized, damaged = "", None
+
+    def look(name: str, contents: Callable[[], bytes]) -> None:
+        nonlocal shape, sized, damaged
+        if shape is not None:
+            return
+        # The next one may be whole: `load` names all that are corrupt.
+        try:
+            with (
+                decoding(Path(sources[0]), name, formats),
+                Image.open(BytesIO(contents()), formats=formats) as image,
+            ):
+                shape, sized = (*shape_of(image), 3), name
+        except DamagedArchiveError:
+            raise
+        except ValueError as error:
+            damaged = damaged or error
+
+    formats = formats_of(extensions)
+    source, found, has_split = find(sources[0], paths, extensions, look=look)
+    if shape is None:
+        raise CorruptImagesError(f"{damaged} (and none of the {len(found)} images can)", sorted(found))
+    names = sorted(found, key=lambda name: (*found[name], name))
+    split_names, given_split = ranks([found[name][0] for name in names])
+    class_names, labels = ranks([found[name][1] for name in names])
+    if not has_split:
+        split_names = given_split = None
+    description = Description(len(names), labels, given_split, class_names, shape, "images", split_names)
+    return _Plan(source, names, description, formats, sized)
+
+
+def find(
+    source: Path,
+    paths: str = DEFAULT_PATHS,
+    extensions: object = DEFAULT_EXTENSIONS,
+    needs_class: bool = True,
+    look: Callable[[str, Callable[[], bytes]], None] | None = None,
+) -> tuple[Path, dict[str, tuple[str, str, str]], bool]:
+    """The images of a folder or archive in its own order: the source, path -> (split, class, name), "" for
+    fields that `paths` lacks, and whether `paths` has {split}.
+
+    needs_class: whether `paths` must have {class}; look: called with the path of each image and what reads
+    its contents. Raises as `describe`.
+    """
+    pattern = _compiled(paths, needs_class)
+    formats_of(extensions)  # raises for unknown ones
+    if not Path(source).exists():
+        raise FileNotFoundError(f"{source}: no such folder or archive")
+    (source,) = existing([source])
     endings = tuple(extension.lower() for extension in extensions)
     found: dict[str, tuple[str, str, str]] = {}
     others, example = 0, None
-    shape = None if size is None else (*size, 3)
-    sized, damaged = "", None
     for name, contents in members(source):
         match = pattern.fullmatch(name)
         # Hidden files are left by file managers ("._0001.jpg" in archives made on macOS), not images.
@@ -188,26 +232,14 @@ def _plan(
         if name in found:
             raise ValueError(f"{source}: holds '{printable(name)}' twice")
         fields = match.groupdict()
-        found[name] = (fields.get("split", ""), fields["class"], fields.get("name", ""))
-        if shape is None:
-            # The next one may be whole: `load` names all that are corrupt.
-            try:
-                with (
-                    decoding(source, name, formats),
-                    Image.open(BytesIO(contents()), formats=formats) as image,
-                ):
-                    shape, sized = (*shape_of(image), 3), name
-            except DamagedArchiveError:
-                raise
-            except ValueError as error:
-                damaged = damaged or error
+        found[name] = (fields.get("split", ""), fields.get("class", ""), fields.get("name", ""))
+        if look is not None:
+            look(name, contents)
     if not found:
         seen = f"there is for example '{printable(example)}'" if example else "it holds no file"
         raise ValueError(
             f"{source}: no file matches paths '{paths}' with extensions {', '.join(endings)}; {seen}"
         )
-    if shape is None:
-        raise CorruptImagesError(f"{damaged} (and none of the {len(found)} images can)", sorted(found))
     if source.is_dir():
         doubles = _reached_by_links_too(source, found)
         for name in doubles:
@@ -226,13 +258,7 @@ def _plan(
         others,
         f" (the first: {example})" if example else "",
     )
-    names = sorted(found, key=lambda name: (*found[name], name))
-    split_names, given_split = _ranks([found[name][0] for name in names])
-    class_names, labels = _ranks([found[name][1] for name in names])
-    if "split" not in pattern.groupindex:
-        split_names = given_split = None
-    description = Description(len(names), labels, given_split, class_names, shape, "images", split_names)
-    return _Plan(source, names, description, formats, sized)
+    return source, found, "split" in pattern.groupindex
 
 
 def _reached_by_links_too(source: Path, names: Iterable[str]) -> list[str]:
@@ -253,14 +279,14 @@ def _reached_by_links_too(source: Path, names: Iterable[str]) -> list[str]:
     return doubles
 
 
-def _ranks(values: list[str]) -> tuple[list[str], np.ndarray]:
+def ranks(values: list[str]) -> tuple[list[str], np.ndarray]:
     """The distinct values sorted, and the rank of each value, int64."""
     distinct = sorted(set(values))
     rank = {value: index for index, value in enumerate(distinct)}
     return distinct, np.array([rank[value] for value in values], np.int64)
 
 
-def _compiled(paths: object) -> re.Pattern:
+def _compiled(paths: object, needs_class: bool = True) -> re.Pattern:
     """The regular expression of a pattern of paths."""
     where = f"option paths {paths!r}"
     if not isinstance(paths, str):
@@ -289,13 +315,13 @@ def _compiled(paths: object) -> re.Pattern:
                 seen.add(part)
                 expression += f"(?P<{part}>[^/]+?)"
         components.append(expression)
-    if "class" not in seen:
+    if needs_class and "class" not in seen:
         raise ValueError(f"{where}: field {{class}} is missing")
     # Names may hold any character, line ends included.
     return re.compile("/".join(components), re.DOTALL)
 
 
-def _formats(extensions: object) -> list[str]:
+def formats_of(extensions: object) -> list[str]:
     """Pillow's names of the formats of these extensions.
 
     Files are only ever tried as one of these: some other formats of Pillow start programs to be read.

@@ -34,6 +34,7 @@ def extract(network, items, rows, path, batch_size=64, device="auto", report=Non
     """
     device = resolve_device(device)
     items, rows = _checked(items, rows)
+    check_batch_size(batch_size)
     training = network.training
     network.to(device).eval()
     state = {name: values.cpu().numpy() for name, values in network.state_dict().items()}
@@ -48,84 +49,126 @@ def extract(network, items, rows, path, batch_size=64, device="auto", report=Non
             pixels = pixels.contiguous()
         return network(network.preprocess(pixels)).float().cpu().numpy()
 
-    try:
-        # Full single precision, and the same bytes each time, on a GPU too.
-        with torch.inference_mode(), torch.backends.cudnn.flags(True, deterministic=True, allow_tf32=False):
-            _extract(compute, network.width, (settings, state), items, rows, path, batch_size, report)
-    finally:
-        network.train(training)
-
-
-def _extract(compute, width, identity, items, rows, path, batch_size, report):
-    if batch_size < 1:
-        raise ValueError(f"batch_size must be at least 1, not {batch_size}")
-    path = Path(path)
-    partial, progress = (path.with_name(path.name + ending) for ending in (".partial", ".progress"))
-    started, reported = time.monotonic(), -np.inf
-    fingerprint = _fingerprint(identity, items, rows)
-    shape = (len(rows), width)
-    done = _done(partial, progress, fingerprint, shape)
-    if done is None:
-        progress.unlink(missing_ok=True)
-        _create(partial, shape)
-        done = 0
-    # A multiple of the batch, or a resumed extraction would cut other batches.
-    shard = max(1, ROWS_A_SHARD // batch_size) * batch_size
-    while done < len(rows):
-        features = np.load(partial, mmap_mode="r+", allow_pickle=False)
-        end = min(done + shard, len(rows))
-        for begin in range(done, end, batch_size):
-            batch = rows[begin : min(begin + batch_size, end)]
+    def batches(start):
+        for begin in range(start, len(rows), batch_size):
+            batch = rows[begin : begin + batch_size]
             values = compute(np.ascontiguousarray(items[batch]))
             finite = np.isfinite(values).all(axis=1)
             if not finite.all():
                 raise ValueError(f"features of item {batch[np.argmin(finite)]} are not finite")
-            features[begin : begin + len(batch)] = values
-            if report and time.monotonic() - reported > SECONDS_BETWEEN_REPORTS:
-                reported = time.monotonic()
-                seconds = reported - started
-                report({"images": begin + len(batch), "of": len(rows), "seconds": seconds})
-        # Rows must be on disk before the progress file counts them.
-        features.flush()
-        done = end
-        write_json(progress, {"fingerprint": fingerprint, "rows": done})
+            yield values
+
+    path = Path(path)
+    digest = fingerprint([*settings, torch.__version__], state)
+    _add_pixels(digest, items, rows)
+    try:
+        with exact_inference():
+            partial = fill(path, (len(rows), network.width), digest.hexdigest(), batches, batch_size, report)
+    finally:
+        network.train(training)
     publish(partial, path)
-    progress.unlink(missing_ok=True)
-    if report:
-        report({"images": len(rows), "of": len(rows), "seconds": time.monotonic() - started})
+    forget(path)
 
 
-def _fingerprint(identity, items, rows):
-    """SHA-256 of settings and weights, and of the pixels and order of the images."""
-    settings, arrays = identity
-    digest = hashlib.sha256(json.dumps([settings, torch.__version__]).encode())
+@contextlib.contextmanager
+def exact_inference():
+    """No gradients; full single precision, and the same bytes each time, on a GPU too."""
+    with torch.inference_mode(), torch.backends.cudnn.flags(True, deterministic=True, allow_tf32=False):
+        yield
+
+
+def check_batch_size(batch_size):
+    """Raise ValueError unless a batch has an item."""
+    if batch_size < 1:
+        raise ValueError(f"batch_size must be at least 1, not {batch_size}")
+
+
+def fill(path, shape, fingerprint, batches, batch_size, report=None, dtype=np.float32):
+    """The file beside `path` that holds all rows, an .npy of `shape` = (rows, width), resumed if possible.
+
+    fingerprint: of all that decides the values; batches: called with a first row, yields the arrays
+    (batch_size, width) of the rows from there on, the last one shorter; report: see `extract`; its dicts also
+    have `resumed`, the rows that were there before. Once the caller has used the file it calls `forget`.
+    """
+    partial, progress = _beside(path)
+    started, reported = time.monotonic(), -np.inf
+    rows = shape[0]
+    done = _done(partial, progress, fingerprint, shape, dtype)
+    if done is None:
+        progress.unlink(missing_ok=True)
+        _create(partial, shape, dtype)
+        done = 0
+    resumed = done
+
+    def tell(images):
+        if report:
+            seconds = time.monotonic() - started
+            report({"images": images, "of": rows, "seconds": seconds, "resumed": resumed})
+
+    # A multiple of the batch, or a resumed extraction would cut other batches.
+    shard = max(1, ROWS_A_SHARD // batch_size) * batch_size
+    with contextlib.closing(batches(done)) as computed:
+        while done < rows:
+            features = np.load(partial, mmap_mode="r+", allow_pickle=False)
+            end = min(done + shard, rows)
+            for begin in range(done, end, batch_size):
+                features[begin : min(begin + batch_size, end)] = next(computed)
+                if time.monotonic() - reported > SECONDS_BETWEEN_REPORTS:
+                    reported = time.monotonic()
+                    tell(min(begin + batch_size, end))
+            # Rows must be on disk before the progress file counts them.
+            features.flush()
+            done = end
+            write_json(progress, {"fingerprint": fingerprint, "rows": done})
+    tell(rows)
+    return partial
+
+
+def forget(path):
+    """Remove what `fill` left beside `path`."""
+    for left in _beside(path):
+        left.unlink(missing_ok=True)
+
+
+def _beside(path):
+    """The files of a computation that lasts: its rows, and how many of them are whole."""
+    return tuple(Path(path).with_name(Path(path).name + ending) for ending in (".partial", ".progress"))
+
+
+def fingerprint(settings, arrays):
+    """A SHA-256 object of settings, values that JSON can write, and arrays by name."""
+    digest = hashlib.sha256(json.dumps(settings).encode())
     for name in sorted(arrays):
         values = np.ascontiguousarray(arrays[name])
         digest.update(f"{name} {values.dtype} {values.shape}".encode())
         digest.update(values.data if values.size else b"")
+    return digest
+
+
+def _add_pixels(digest, items, rows):
+    """Add the pixels and the order of the images."""
     digest.update(f"items {items.shape[1:]} {len(rows)}".encode())
     step = max(1, BYTES_A_BLOCK // max(1, int(np.prod(items.shape[1:]))))
     for begin in range(0, len(rows), step):
         digest.update(np.ascontiguousarray(items[rows[begin : begin + step]]).data)
-    return digest.hexdigest()
 
 
-def _done(partial, progress, fingerprint, shape):
+def _done(partial, progress, fingerprint, shape, dtype):
     """Rows of `partial` that are whole, or None if there is nothing to resume."""
     try:
         state = json.loads(progress.read_text(encoding="utf-8"))
         features = np.load(partial, mmap_mode="r", allow_pickle=False)
         fits = state["fingerprint"] == fingerprint and features.shape == shape
-        fits = fits and features.dtype == np.float32 and 0 <= state["rows"] <= len(features)
+        fits = fits and features.dtype == dtype and 0 <= state["rows"] <= len(features)
         return state["rows"] if fits else None
     except (OSError, ValueError, TypeError, KeyError, EOFError):
         return None
 
 
-def _create(partial, shape):
-    """Create the file of float32 `shape`; nothing is left of it if the disk has too little space."""
+def _create(partial, shape, dtype):
+    """Create the file; nothing is left of it if the disk has too little space."""
     try:
-        create_array(partial, shape, np.float32)
+        create_array(partial, shape, dtype)
     except OSError:
         with contextlib.suppress(OSError):  # the error to report is the first
             partial.unlink()
