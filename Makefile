@@ -11,12 +11,13 @@ UV_VERSION := 0.13.8
 # uv does not read pip's setting for folders of wheels.
 export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)
 
-.PHONY: help setup quick test lint format lock bench docs clean
+.PHONY: help setup quick test lint format lock bench backbones docs clean
 
 help:
 	@echo "make quick   create the quick report, results/report.html"
 	@echo "make test    run all tests"
 	@echo "make setup   install the locked packages into $(VENV) and compile the kernels"
+	@echo "make backbones  install timm, torchvision, transformers and sentence-transformers for docs/make-features.md"
 	@echo "make lint    check style, types and rules: ruff, mypy, snakefmt, snakemake --lint"
 	@echo "make format  rewrite the sources with ruff and snakefmt"
 	@echo "make bench   compare speed and memory with other libraries on this machine"
@@ -76,6 +77,10 @@ $(DOCS_READY): requirements-docs.lock
 docs: $(DOCS_READY)
 	$(DOCS_VENV)/bin/python -m workflow.documentation site
 	@echo "$(CURDIR)/site/index.html"
+
+# Beside the pinned packages and the pinned torch, whose build stays: other versions of the lock would be other results.
+backbones: $(READY)
+	$(BIN)/uv pip install --python $(BIN)/python --group backbones -c requirements-torch.txt -c requirements.lock
 
 # torch is installed from requirements-torch.txt: the lock must bring neither torch nor the CUDA libraries that its
 # default build depends on, whichever package asks for it. In pyproject.toml such an override would also keep

@@ -110,16 +110,20 @@ def pixels_of(
 
     Pillow's resizing widens its filter where an image shrinks, so it does not alias; the aspect is not kept.
     """
+    image = upright(image)
+    if size is not None:
+        image = image.resize((size[1], size[0]), resampling)
+    return np.asarray(image)
+
+
+def upright(image: Image.Image) -> Image.Image:
+    """An opened image in RGB, turned as its EXIF orientation says. Raises ValueError for deeper pixels."""
     if image.mode.startswith(("I", "F")):
         # Pillow would clip these to 255 silently.
         raise ValueError(f"its pixels have more than 8 bits, mode {image.mode}")
     turned = UPRIGHT.get(orientation(image))
     image = image.convert("RGB")
-    if turned is not None:
-        image = image.transpose(turned)
-    if size is not None:
-        image = image.resize((size[1], size[0]), resampling)
-    return np.asarray(image)
+    return image if turned is None else image.transpose(turned)
 
 
 @contextlib.contextmanager

@@ -79,6 +79,12 @@ ALLOWED = [
         "the release of torchvision that goes with the installed torch",
     ),
     Allowed(
+        "backbones",
+        "tests/networks/test_backbone_libraries.py",
+        r"is not installed: make backbones",
+        "timm, torchvision, transformers and sentence-transformers: make backbones",
+    ),
+    Allowed(
         "postgresql",
         "tests/tiebench/test_export_sql.py",
         r"no PostgreSQL: install",

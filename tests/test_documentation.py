@@ -166,7 +166,11 @@ def test_python_commands_know_their_options(command):
     if program == ["-m", "pytest"]:
         assert all((ROOT / argument).exists() for argument in arguments)
         return
-    if program[-1] in ("reporting", "tiebench") and arguments and not arguments[0].startswith("-"):
+    if (
+        program[-1] in ("networks", "reporting", "tiebench")
+        and arguments
+        and not arguments[0].startswith("-")
+    ):
         program, arguments = [*program, arguments[0]], arguments[1:]  # unknown subcommands have no help
     elif program[-1] == "benchmarks" and arguments and not arguments[0].startswith("-"):
         assert arguments[0] in help_of(*program)

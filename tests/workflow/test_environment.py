@@ -79,9 +79,10 @@ def test_environment_yml_holds_the_pins_of_the_lock_files_and_no_others():
 
 
 def direct():
-    """Requirements that pyproject.toml names: the suite's, and those of every dependency group but `docs`."""
+    """Requirements that pyproject.toml names: the suite's, and those of every group that requirements.lock holds."""
+    apart = {"docs", "backbones"}  # a lock of its own; torchvision's builds belong to torch's
     groups = [
-        entry for name, group in PROJECT["dependency-groups"].items() if name != "docs" for entry in group
+        entry for name, group in PROJECT["dependency-groups"].items() if name not in apart for entry in group
     ]
     return [*PROJECT["project"]["dependencies"], *(entry for entry in groups if isinstance(entry, str))]
 
@@ -183,8 +184,9 @@ def test_every_third_party_import_of_the_code_is_asked_for():
     asked = {canonicalize_name(Requirement(text).name) for text in texts}
     for name in tuple(asked):
         asked |= {canonicalize_name(Requirement(text).name) for text in metadata.requires(name) or []}
-    # Torchvision's builds belong to torch's: it is used if installed, and networks/ reports its absence.
-    foreign = imported - set(sys.stdlib_module_names) - own - {"torchvision"}
+    # Used if installed: networks/ reports their absence.
+    asked |= {canonicalize_name(Requirement(text).name) for text in PROJECT["dependency-groups"]["backbones"]}
+    foreign = imported - set(sys.stdlib_module_names) - own
     assert {"numpy", "torch", "yaml"} <= foreign
     missing = {
         name

@@ -1,0 +1,190 @@
+"""Pretrained models of other libraries: images or texts to vectors. One file a library, found by itself.
+
+A model is named `<library>/<model>`, for example `timm/resnet18`. The library is the file's name with hyphens
+for underscores, and the model is what the library itself calls it. A file defines
+
+- `ITEMS`: what its models take, of ("images", "texts");
+- `PACKAGES`: the packages that it needs, as `pip install` calls them;
+- `OPTIONS`: option of `load` -> one-line description;
+- `models()`: the names that the library knows, or [] where they are names on a server;
+- `load(model, items, weights, seed, **options)`: a `Backbone`, with pretrained weights if `weights` (a file)
+  and `seed` (random weights) are None.
+
+`python -m networks features` writes the vectors (docs/make-features.md).
+"""
+
+import contextlib
+import importlib.util
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from datasets._discovery import public_modules, require
+from tiebench.messages import did_you_mean, nearest, one_line
+
+INSTALL = "make backbones"
+# Errors of the libraries' downloads, wherever in a chain of errors: their classes belong to many packages.
+UNREACHABLE = ("Connection", "Timeout", "URLError", "gaierror", "Offline", "LocalEntryNotFound")
+UNREACHABLE_WORDS = ("couldn't connect", "offline", "connection error", "failed to resolve")
+
+
+class BackboneError(ValueError):
+    """What is wrong with a model, in one line that names it."""
+
+
+@dataclass(frozen=True)
+class Backbone:
+    """A model and how its items are prepared.
+
+    module:   torch module in evaluation mode, float32
+    encode:   (list of prepared items, batch size, device) to a float tensor (n, width)
+    prepare:  an image of Pillow, RGB and upright, to what `encode` takes; called by several threads. None for
+              texts, which `encode` takes as they are
+    settings: what decides the vectors besides the weights: values that JSON can write
+    """
+
+    module: Any
+    encode: Callable[[list, int, Any], Any]
+    prepare: Callable[[Any], Any] | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+@cache
+def libraries() -> dict[str, ModuleType]:
+    """Library -> its file. Raises ValueError, naming the file, for one that is not as described above."""
+    found = {}
+    for stem, module in public_modules(__name__, Path(__file__).parent).items():
+        require(module, ("ITEMS", "PACKAGES", "OPTIONS", "models", "load"), "a library of backbones")
+        found[stem.replace("_", "-")] = module
+    return found
+
+
+def find(name: str) -> tuple[ModuleType, str]:
+    """The library of a model, and the model's name there. Raises BackboneError with the nearest library."""
+    library, _, model = name.partition("/")
+    known = libraries()
+    if library.replace("_", "-") not in known:
+        asked = did_you_mean(library, known)
+        raise BackboneError(f"model '{name}': there is no library '{library}' of backbones{asked}")
+    if not model:
+        raise BackboneError(f"model '{name}': the name of a model is missing, as in {library}/NAME")
+    return known[library.replace("_", "-")], model
+
+
+def load(
+    name: str,
+    items: str,
+    weights: str | os.PathLike | None = None,
+    seed: int | None = None,
+    **options: object,
+) -> Backbone:
+    """The model called `<library>/<model>`, for `items` ("images" or "texts").
+
+    weights: a file of weights; seed: random weights by this seed; pretrained weights without both. options:
+    those of the library's file. Raises BackboneError, in one line, for an unknown name or option, a missing
+    package, and whatever the library reports. Nothing that is unpickled may run code.
+    """
+    library, model = find(name)
+    if items not in library.ITEMS:
+        can = sorted(one for one, file in libraries().items() if items in file.ITEMS)
+        raise BackboneError(f"model '{name}' takes {' and '.join(library.ITEMS)}; {items}: {', '.join(can)}")
+    for option in options:
+        if option not in library.OPTIONS:
+            shown = option.replace("_", "-")
+            raise BackboneError(
+                f"model '{name}' has no option '{shown}'{did_you_mean(option, library.OPTIONS)}"
+            )
+    if weights is not None and seed is not None:
+        raise BackboneError(f"model '{name}': weights come from a file or are random, not both")
+    if weights is not None and not Path(weights).is_file():
+        raise FileNotFoundError(f"{weights}: no such file of weights")
+    check_installed(library)
+    try:
+        with without_code_in_weights():
+            return library.load(model, items, weights, seed, **options)
+    except (BackboneError, FileNotFoundError):
+        raise
+    except Exception as error:
+        # The libraries raise errors of every kind.
+        raise BackboneError(_reason(name, error)) from error
+
+
+def unknown(name: str, known: Sequence[str]) -> BackboneError:
+    """The error about a model that a library does not know."""
+    library, _, model = name.partition("/")
+    close = nearest(model, known, 3)
+    meant = f"; did you mean {' or '.join(map(repr, close))}?" if close else ";"
+    return BackboneError(
+        f"{library} has no model '{model}'{meant} python -m networks models {library} lists them"
+    )
+
+
+def check_installed(library: ModuleType) -> None:
+    """Raise BackboneError, which says how to install it, where a package of a library is missing."""
+    missing = [package for package in library.PACKAGES if not installed(package)]
+    if missing:
+        name = library.__name__.rpartition(".")[2].replace("_", "-")
+        raise BackboneError(f"models of {name} need {' and '.join(missing)}: not installed; run {INSTALL}")
+
+
+def installed(package: str) -> bool:
+    """Whether a package is installed."""
+    return importlib.util.find_spec(package.replace("-", "_")) is not None
+
+
+def versions(packages: Sequence[str]) -> dict[str, str]:
+    """Package -> installed version."""
+    return {package: metadata.version(package) for package in packages}
+
+
+@contextlib.contextmanager
+def without_code_in_weights() -> Iterator[None]:
+    """Files of weights that are pickles are read as plain tensors, whatever a library asks torch for."""
+    name = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"
+    before = os.environ.get(name)
+    os.environ[name] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
+
+
+@contextlib.contextmanager
+def seeded(seed: int | None) -> Iterator[None]:
+    """Initial weights by `seed`, with torch's generator put back as it was."""
+    import torch
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed or 0)
+        yield
+
+
+def stacked(items: list, device: Any) -> Any:
+    """Prepared images, float32 (c, h, w) each, as one batch on the device."""
+    import torch
+
+    return torch.stack(items).to(device)
+
+
+def _reason(name: str, error: Exception) -> str:
+    """One line about an error of a library."""
+    chain, seen = [], error
+    while seen is not None and len(chain) < 10:
+        chain.append(seen)
+        seen = seen.__cause__ or seen.__context__
+    kinds = " ".join(type(one).__name__ for one in chain)
+    words = " ".join(str(one).lower() for one in chain)
+    if any(kind in kinds for kind in UNREACHABLE) or any(word in words for word in UNREACHABLE_WORDS):
+        return (
+            f"model '{name}': its files could not be downloaded ({type(chain[-1]).__name__}) and are not in "
+            "the cache of the library: name a local folder or file, see docs/make-features.md"
+        )
+    return f"model '{name}': {one_line(error)}"

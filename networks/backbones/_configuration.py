@@ -1,0 +1,61 @@
+"""The configuration that makes a file of features a dataset, a protocol and a table."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+from datasets import features_file
+
+MOST_QUERIES, MOST_TRAINING = 1000, 5000
+NEIGHBOURS = 10
+
+
+def configuration(path: Path) -> str:
+    """YAML of the file at `path`, to be pasted and edited. Raises as `datasets.features_file.describe`."""
+    path = Path(path).absolute()
+    described = features_file.describe([path])
+    name = re.sub(r"\W+", "_", path.stem.lower(), flags=re.ASCII).strip("_") or "features"
+    affinity, split = "{kind: class}", _split(described)
+    if described.labels is None:
+        affinity = f"{{kind: neighbours, k: {min(NEIGHBOURS, max(1, described.items // 10))}}}"
+    # Methods that learn from nothing but the vectors serve every protocol.
+    return f"""\
+datasets:
+  {name}:
+    loader: features_file
+    sources: [{{file: {_quoted(str(path))}}}]
+protocols:
+  {name}:
+    dataset: {name}
+    split: {split}
+    affinity: {affinity}
+tables:
+  {name}:
+    methods: [lsh, itq]
+    blocks: [{{protocol: {name}, metric: ap, bits: [16, 32]}}]
+"""
+
+
+def _split(described):
+    if described.given_split is not None:
+        parts, sizes = np.unique(described.given_split, return_counts=True)
+        names = described.split_names
+        words = [
+            _quoted(str(parts[place] if names is None else names[parts[place]]))
+            for place in np.argsort(sizes)
+        ]
+        return f"{{kind: given, query: {words[0]}, database: {words[-1]}, training: all}}"
+    if described.labels is None:
+        smallest, kind = described.items, "random"
+    else:
+        smallest, kind = np.bincount(described.labels).min(), "per_class"
+    query, training = (
+        max(1, min(most, int(smallest) // part)) for most, part in ((MOST_QUERIES, 10), (MOST_TRAINING, 2))
+    )
+    return f"{{kind: {kind}, query: {query}, training: {training}}}"
+
+
+def _quoted(text):
+    """A YAML scalar."""
+    return text if re.fullmatch(r"[A-Za-z/_][\w./-]*", text) else "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,70 @@
+"""sentence-transformers: embeddings of texts, pooled as each model states."""
+
+import contextlib
+import sys
+from pathlib import Path
+
+from networks.backbones import Backbone, BackboneError
+
+ITEMS = ("texts",)
+PACKAGES = ("sentence-transformers",)
+OPTIONS = {
+    "prefix": "text that stands before every text, as 'query: '; the model's default prompt by default",
+    "max_length": "tokens after which a text is cut; the model's limit by default",
+}
+ROOT = Path(__file__).parents[2]
+
+
+def models():
+    return []  # they are names on a server, or folders
+
+
+def load(model, items, weights, seed, prefix=None, max_length=None):
+    """`model`: a name on the hub, its owner left out for sentence-transformers' own, or a folder."""
+    with _without_our_datasets():
+        import sentence_transformers
+
+    name = f"sentence-transformers/{model}"
+    if weights is not None or seed is not None:
+        raise BackboneError(f"model '{name}': name the folder of a model; other weights have no place in it")
+    if model.startswith((".", "/", "~")) and not Path(model).expanduser().is_dir():
+        raise FileNotFoundError(f"{model}: no such folder of a model")
+    folder = str(Path(model).expanduser()) if model.startswith("~") else model
+    module = sentence_transformers.SentenceTransformer(folder, device="cpu").float().eval()
+    if max_length is not None:
+        module.max_seq_length = max_length
+
+    def encode(texts, batch_size, device):
+        return module.encode(
+            texts,
+            prompt=prefix,
+            batch_size=batch_size,
+            device=str(device),
+            convert_to_tensor=True,
+            show_progress_bar=False,
+        )
+
+    settings = {
+        "modules": " ".join(str(module).split()),
+        "prefix": prefix,
+        "prompts": [module.prompts, module.default_prompt_name],
+        "max_length": module.max_seq_length,
+    }
+    return Backbone(module, encode, None, settings)
+
+
+@contextlib.contextmanager
+def _without_our_datasets():
+    """Let an import find Hugging Face's package `datasets`, if installed, not that of this repository."""
+    ours = {name: module for name, module in sys.modules.items() if name.partition(".")[0] == "datasets"}
+    path = list(sys.path)
+    for name in ours:
+        del sys.modules[name]
+    sys.path[:] = [entry for entry in path if Path(entry or ".").resolve() != ROOT]
+    try:
+        yield
+    finally:
+        sys.path[:] = path
+        for name in [name for name in sys.modules if name.partition(".")[0] == "datasets"]:
+            del sys.modules[name]
+        sys.modules.update(ours)
