@@ -100,11 +100,11 @@ def _encoded(name, backbone, group, batch_size, device):
     except Exception as error:
         # A library's own code, and images that its preprocessing left at different sizes.
         raise BackboneError(
-            f"model '{name}' fails on a batch of {items_of(group)}: {one_line(error)}"
+            f"model '{name}' fails on a batch of {_items_of(group)}: {one_line(error)}"
         ) from error
 
 
-def items_of(group):
+def _items_of(group):
     return f"{len(group)} {'texts' if isinstance(group[0], str) else 'images'}"
 
 
