@@ -18,6 +18,7 @@ from networks.devices import resolve_device
 from tiebench.files import create_array, publish, write_json
 
 ROWS_A_SHARD = 1024
+SECONDS_A_SHARD = 30.0  # of a slow network
 SECONDS_BETWEEN_REPORTS = 5.0
 BYTES_A_BLOCK = 1 << 24  # of images fingerprinted at once
 
@@ -110,15 +111,17 @@ def fill(path, shape, fingerprint, batches, batch_size, report=None, dtype=np.fl
     with contextlib.closing(batches(done)) as computed:
         while done < rows:
             features = np.load(partial, mmap_mode="r+", allow_pickle=False)
-            end = min(done + shard, rows)
-            for begin in range(done, end, batch_size):
-                features[begin : min(begin + batch_size, end)] = next(computed)
-                if time.monotonic() - reported > SECONDS_BETWEEN_REPORTS:
+            end, opened = min(done + shard, rows), time.monotonic()
+            while done < end:
+                begin, done = done, min(done + batch_size, end)
+                features[begin:done] = next(computed)
+                if done < rows and time.monotonic() - reported > SECONDS_BETWEEN_REPORTS:
                     reported = time.monotonic()
-                    tell(min(begin + batch_size, end))
+                    tell(done)
+                if time.monotonic() - opened > SECONDS_A_SHARD:
+                    break
             # Rows must be on disk before the progress file counts them.
             features.flush()
-            done = end
             write_json(progress, {"fingerprint": fingerprint, "rows": done})
     tell(rows)
     return partial

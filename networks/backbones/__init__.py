@@ -107,7 +107,7 @@ def load(
     try:
         with without_code_in_weights():
             return library.load(model, items, weights, seed, **options)
-    except (BackboneError, FileNotFoundError):
+    except BackboneError:
         raise
     except Exception as error:
         # The libraries raise errors of every kind.

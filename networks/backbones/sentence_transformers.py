@@ -28,7 +28,7 @@ def load(model, items, weights, seed, prefix=None, max_length=None):
     if weights is not None or seed is not None:
         raise BackboneError(f"model '{name}': name the folder of a model; other weights have no place in it")
     if model.startswith((".", "/", "~")) and not Path(model).expanduser().is_dir():
-        raise FileNotFoundError(f"{model}: no such folder of a model")
+        raise BackboneError(f"model '{name}': there is no such folder")
     folder = str(Path(model).expanduser()) if model.startswith("~") else model
     module = sentence_transformers.SentenceTransformer(folder, device="cpu").float().eval()
     if max_length is not None:

@@ -30,7 +30,7 @@ def load(model, items, weights, seed, pool=None, prefix="", max_length=None):
     if weights is not None:
         raise BackboneError(f"model '{name}': name the folder of its files instead of a file of weights")
     if model.startswith((".", "/", "~")) and not Path(model).expanduser().is_dir():
-        raise FileNotFoundError(f"{model}: no such folder of a model")
+        raise BackboneError(f"model '{name}': there is no such folder")
     folder = str(Path(model).expanduser()) if model.startswith("~") else model
     if seed is None:
         module, found = transformers.AutoModel.from_pretrained(folder, output_loading_info=True)

@@ -192,6 +192,7 @@ def test_sentence_transformers(bert, lines, tmp_path):
         ("timm/resnet81", "images", "timm has no model 'resnet81'; did you mean .*'resnet18"),
         ("torchvision/resnet81", "images", "torchvision has no model 'resnet81'; did you mean 'resnet18'"),
         ("torchvision/resnet18.V9", "images", "torchvision has no model 'resnet18.V9'"),
+        ("transformers/./no-folder", "texts", r"model 'transformers/\./no-folder': there is no such folder"),
         ("timm/resnet18", "texts", "takes images; texts: sentence-transformers, transformers"),
         ("timm/resnet18", "images", "files could not be downloaded"),
         ("transformers/some-owner/some-model", "texts", "files could not be downloaded"),

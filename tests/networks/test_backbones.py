@@ -195,7 +195,7 @@ def test_corrupt_images_stop_it_or_are_left_out(folder, library, tmp_path, capsy
     for name in ("train/dog/02.png", "train/cat/19.png"):
         (folder / name).write_bytes(contents[name][:40])
     assert command(folder, output) == 1
-    assert "image 'train/cat/19.png' cannot be read" in capsys.readouterr().err
+    assert "'train/cat/19.png' is not an image of" in capsys.readouterr().err
     library.seen, library.limit = 0, 14
     with pytest.raises(Killed):
         command(folder, output, "--corrupt", "skip")
@@ -325,7 +325,7 @@ def test_faults_of_texts_end_in_one_line(name, contents, message, library, tmp_p
     ("words", "message"),
     [
         (["--model", "stand-inn/plain"], "no library 'stand-inn' of backbones; did you mean 'stand-in'"),
-        (["--model", "stand-in/plan"], "stand-in has no model 'plan'; did you mean 'plain' or 'plane'?"),
+        (["--model", "stand-in/plain2"], "stand-in has no model 'plain2'; did you mean 'plain' or 'plane'?"),
         (["--model", "stand-in"], "the name of a model is missing, as in stand-in/NAME"),
         (["--pool", "mean"], "model 'stand-in/plain' has no option 'pool'"),
         (["--weights", "none.pth"], "none.pth: no such file of weights"),

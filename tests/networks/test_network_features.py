@@ -106,6 +106,15 @@ def test_rows_not_recorded_as_complete_are_computed_again(items, tmp_path, monke
     assert network.seen == 27 - 8
 
 
+def test_a_slow_network_loses_no_more_than_its_seconds(items, tmp_path, monkeypatch):
+    """Each batch takes longer than a shard may: each is recorded."""
+    monkeypatch.setattr(features, "SECONDS_A_SHARD", 0.0)
+    monkeypatch.setattr(features, "ROWS_A_SHARD", 1024)
+    path = tmp_path / "out.npy"
+    killed(items, path, 12)
+    assert json.loads((tmp_path / "out.npy.progress").read_text("utf-8"))["rows"] == 12
+
+
 CHANGES = {
     "weights": lambda items, path: (Counted(seed=1), items, ROWS, path, BATCH, "cpu"),
     "rows": lambda items, path: (Counted(), items, ROWS[::-1], path, BATCH, "cpu"),
