@@ -47,13 +47,14 @@ def _split(described):
         ]
         return f"{{kind: given, query: {words[0]}, database: {words[-1]}, training: all}}"
     if described.labels is None:
-        smallest, kind = described.items, "random"
-    else:
-        smallest, kind = np.bincount(described.labels).min(), "per_class"
-    query, training = (
-        max(1, min(most, int(smallest) // part)) for most, part in ((MOST_QUERIES, 10), (MOST_TRAINING, 2))
-    )
-    return f"{{kind: {kind}, query: {query}, training: {training}}}"
+        return f"{{kind: random, {_sizes(described.items)}}}"
+    return f"{{kind: per_class, {_sizes(np.bincount(described.labels).min())}}}"
+
+
+def _sizes(items):
+    """Queries and training items, of all items or of the smallest class."""
+    query, training = max(1, min(MOST_QUERIES, items // 10)), max(1, min(MOST_TRAINING, items // 2))
+    return f"query: {query}, training: {training}"
 
 
 def _quoted(text):
