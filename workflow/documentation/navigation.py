@@ -16,7 +16,14 @@ SECTIONS: dict[str, tuple[str, str, tuple[str, ...]]] = {
         "Score codes and rankings, compare them, and run the benchmark.",
         (
             *("use-the-library.md", "metrics.md", "compare-your-codes.md", "check-a-split.md", "health.md"),
-            *("score-rankings.md", "text-embeddings.md", "protocols.md", "tuning.md", "cluster.md"),
+            *(
+                "score-rankings.md",
+                "make-features.md",
+                "text-embeddings.md",
+                "protocols.md",
+                "tuning.md",
+                "cluster.md",
+            ),
             *("configuration.md", "result-files.md", "glossary.md"),
         ),
     ),
