@@ -79,7 +79,7 @@ def test_environment_yml_holds_the_pins_of_the_lock_files_and_no_others():
 
 
 def direct():
-    """Requirements that pyproject.toml names: the suite's, and those of every group that requirements.lock holds."""
+    """Requirements that pyproject.toml names: the suite's, and those of groups in requirements.lock."""
     apart = {"docs", "backbones"}  # a lock of its own; torchvision's builds belong to torch's
     groups = [
         entry for name, group in PROJECT["dependency-groups"].items() if name not in apart for entry in group
