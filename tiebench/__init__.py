@@ -18,6 +18,8 @@
 * `tiebench.diagnostics`: the health of packed codes;
 * `tiebench.collapse`: when codes count as collapsed;
 * `tiebench.leaderboards`, `tiebench.comparison`: codes beside the methods of a leaderboard;
+* `tiebench.neighbours`: the nearest codes of a query, with the ties that a list cuts;
+* `tiebench.export`: codes as a FAISS index, SQL, and runs of TREC and ranx;
 * `tiebench.parts`: databases too large for one process;
 * `tiebench.on_device`: histograms of codes on a GPU (needs torch).
 
@@ -30,18 +32,18 @@ from typing import Any
 from tiebench._version import __version__
 
 _MODULES = (
-    *("collapse", "comparison", "diagnostics", "exact", "hamming", "inputs", "leaderboards", "lookup"),
-    *("metrics", "on_device", "parts", "prefixes", "radius", "relaxed", "rescoring", "runs", "scoring"),
-    *("split_check", "ties", "training"),
+    *("collapse", "comparison", "diagnostics", "exact", "export", "hamming", "inputs", "leaderboards"),
+    *("lookup", "metrics", "neighbours", "on_device", "parts", "prefixes", "radius", "relaxed", "rescoring"),
+    *("runs", "scoring", "split_check", "ties", "training"),
 )
 _FUNCTIONS = {"Scores": "scoring", "lookup_cost": "lookup", "score": "scoring"}
 _FUNCTIONS |= dict.fromkeys(("Health", "health"), "diagnostics")
 _FUNCTIONS |= dict.fromkeys(("RunScores", "score_array", "score_run"), "runs")
 
 __all__ = ["Health", "RunScores", "Scores", "__version__", "collapse", "comparison", "diagnostics", "exact",
-           "hamming", "health", "leaderboards", "lookup", "lookup_cost", "metrics", "on_device", "parts",
-           "prefixes", "radius", "relaxed", "rescoring", "runs", "score", "score_array", "score_run",
-           "scoring", "split_check", "ties", "training"]  # fmt: skip
+           "export", "hamming", "health", "leaderboards", "lookup", "lookup_cost", "metrics", "neighbours",
+           "on_device", "parts", "prefixes", "radius", "relaxed", "rescoring", "runs", "score",
+           "score_array", "score_run", "scoring", "split_check", "ties", "training"]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -2,11 +2,13 @@ from tiebench import collapse as collapse
 from tiebench import comparison as comparison
 from tiebench import diagnostics as diagnostics
 from tiebench import exact as exact
+from tiebench import export as export
 from tiebench import hamming as hamming
 from tiebench import inputs as inputs
 from tiebench import leaderboards as leaderboards
 from tiebench import lookup as lookup
 from tiebench import metrics as metrics
+from tiebench import neighbours as neighbours
 from tiebench import on_device as on_device
 from tiebench import parts as parts
 from tiebench import prefixes as prefixes
@@ -37,12 +39,14 @@ __all__ = [
     "comparison",
     "diagnostics",
     "exact",
+    "export",
     "hamming",
     "health",
     "leaderboards",
     "lookup",
     "lookup_cost",
     "metrics",
+    "neighbours",
     "on_device",
     "parts",
     "prefixes",
