@@ -31,8 +31,7 @@ def depthwise(maps, weight, bias, stride):
         kernel -= 2 * unseen
     learning = torch.is_grad_enabled() and (maps.requires_grad or weight.requires_grad)
     if learning and maps.dtype == torch.bfloat16 and maps.device.type == "cpu":
-        found = _Depthwise.apply(maps, weight, stride)
-        return found if bias is None else found + bias[:, None, None]
+        return _Depthwise.apply(maps, weight, bias, stride)
     before, after = same_padding(side, kernel, stride)
     if before == after:
         return conv2d(maps, weight, bias, stride, before, groups=len(weight))
@@ -43,12 +42,12 @@ class _Depthwise(torch.autograd.Function):
     """The convolution at stride 1, every second position of which is kept for stride 2."""
 
     @staticmethod
-    def forward(ctx, maps, weight, stride):
+    def forward(ctx, maps, weight, bias, stride):
         ctx.save_for_backward(maps, weight)
         before, _ = same_padding(maps.shape[2], weight.shape[2], stride)
         # The first position that a stride of 2 keeps.
         ctx.kept = slice(weight.shape[2] // 2 - before, None, stride)
-        found = _at_every_position(maps, weight)
+        found = _at_every_position(maps, weight, bias)
         return found if stride == 1 else _channels_last(found[:, :, ctx.kept, ctx.kept])
 
     @staticmethod
@@ -59,12 +58,14 @@ class _Depthwise(torch.autograd.Function):
             spread = torch.zeros_like(maps)
             spread[:, :, ctx.kept, ctx.kept] = gradient
         spread = _channels_last(spread)
-        of_maps = _at_every_position(spread, weight.flip(2, 3)) if ctx.needs_input_grad[0] else None
-        return of_maps, _by_weight(maps, spread, weight) if ctx.needs_input_grad[1] else None, None
+        wanted = ctx.needs_input_grad
+        of_maps = _at_every_position(spread, weight.flip(2, 3)) if wanted[0] else None
+        of_weight = _by_weight(maps, spread, weight) if wanted[1] else None
+        return of_maps, of_weight, gradient.sum((0, 2, 3)) if wanted[2] else None, None
 
 
-def _at_every_position(maps, weight):
-    return conv2d(maps, weight, padding=weight.shape[2] // 2, groups=len(weight))
+def _at_every_position(maps, weight, bias=None):
+    return conv2d(maps, weight, bias, padding=weight.shape[2] // 2, groups=len(weight))
 
 
 def _by_weight(maps, gradient, weight):

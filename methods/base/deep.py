@@ -55,6 +55,9 @@ class DeepHashing(HashingMethod):
     quantiser: a term times quantiser_weight that is added to the loss and pulls raw scores to -1 and +1
     (`methods.base.quantisers`), or None.
 
+    end_collapsed: end the training after so many epochs in a row whose codes are collapsed (0: never,
+    see docs/health.md).
+
     device: "cpu", "cuda" or "auto".
 
     Of images only: backbone_lr_multiplier multiplies the learning rate of the network under the hash head;
@@ -110,6 +113,7 @@ class DeepHashing(HashingMethod):
     initial_deviation: float | None = None
     quantiser: Literal["hswd"] | None = None
     quantiser_weight: float = 0.1
+    end_collapsed: int = 0
     backbone_lr_multiplier: float = 0.1
     horizontal_flip: bool = False
     random_crop: int = 0
@@ -272,7 +276,13 @@ class DeepHashing(HashingMethod):
         refuse_unknown_choices(self)
         if self.batch_size < 2:
             raise Refusal(f"batch_size must be at least 2: one item ranks nothing, not {self.batch_size}")
-        for name, least in (("epochs", 0), ("head_layers", 1), ("head_width", 1), ("random_crop", 0)):
+        for name, least in (
+            ("epochs", 0),
+            ("head_layers", 1),
+            ("head_width", 1),
+            ("random_crop", 0),
+            ("end_collapsed", 0),
+        ):
             if getattr(self, name) < least:
                 raise Refusal(f"{name} must be at least {least}, not {getattr(self, name)}")
         if self.initial_deviation is not None and self.initial_deviation <= 0:
@@ -324,7 +334,7 @@ class DeepHashing(HashingMethod):
         if not self.mixed_precision or self.backbone is None:
             return None
         # Networks of a method's own say nothing of their arithmetic on a CPU.
-        network = getattr(self.network, "backbone", None)
+        network = getattr(vars(self).get("network"), "backbone", None)
         return fast_half(device, getattr(network, "bfloat16_on_cpu", False))
 
     def precision(self, device):

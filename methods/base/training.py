@@ -41,14 +41,19 @@ class Training:
         self.watch = CodeWatch(method.bits, training_set.labels)
 
     def run(self):
-        """All epochs; the method's network is trained in place. Raises `Refusal` if the loss or a parameter
-        is not finite."""
+        """All epochs; the method's network is trained in place.
+
+        Raises `Refusal` in the epoch in which the loss or the network stops being finite, and ends
+        after `end_collapsed` epochs in a row whose codes are collapsed.
+        """
         method, log = self.method, self.training_set.log
         checkpoint = Checkpoint(self.training_set.checkpoint, method, self.optimiser, self.scaler, log)
         method.iteration = 0
         first, spent = checkpoint.resume()
         started = time.perf_counter() - spent
         for epoch in range(first, method.epochs):
+            if self._given_up(checkpoint.records):
+                break
             begun = time.perf_counter()
             method.logged = {}
             # Dropout draws from the global generator: seeded by epoch, a resumed training draws the same.
@@ -65,9 +70,17 @@ class Training:
             record |= self.watch.finish()
             if method.backbone is not None:
                 record["images_per_second"] = seen / (time.perf_counter() - begun)
-            checkpoint.after(epoch, _means(method.logged) | record)
+            record = _means(method.logged) | record
+            if self._given_up([*checkpoint.records, record]):
+                record["ended"] = f"codes collapsed in {method.end_collapsed} epochs in a row"
+            checkpoint.after(epoch, record)
         method.end_training(self.training_set)
         checkpoint.remove()
+
+    def _given_up(self, records):
+        """Whether the codes of the last `end_collapsed` epochs are collapsed."""
+        last = records[-self.method.end_collapsed :] if self.method.end_collapsed else []
+        return len(last) == self.method.end_collapsed > 0 and all("collapsed" in one for one in last)
 
     def _epoch(self, epoch):
         """One pass over the training set; returns the mean loss over its items, and how many were seen."""
@@ -82,18 +95,23 @@ class Training:
             if step == 0 or method.schedule_unit == "iteration":
                 self._set_rate(epoch, step / len(batches))
             loss = self._loss(indices, items, (method.seed, epoch, step))
+            if self.device.type == "cpu" and not math.isfinite(loss.item()):
+                self._refuse(epoch)  # a GPU would wait: there the end of the epoch tells
             self._step(loss)
             method.iteration += 1
             total += loss.detach().double() * len(indices)
             seen += len(indices)
         mean = total.item() / max(seen, 1)
-        # The last step may have broken the weights after a loss that was still finite.
-        whole = all(bool(torch.isfinite(weights).all()) for weights in self.parameters)
-        if not (math.isfinite(mean) and whole):
-            raise Refusal(
-                f"the loss is not finite in epoch {epoch + 1}: lower learning_rate ({method.learning_rate})"
-            )
+        # The last step may have broken the weights after a loss that was still finite, and no loss of
+        # training depends on running statistics.
+        state = [*self.parameters, *method.network.buffers()]
+        if not (math.isfinite(mean) and all(bool(torch.isfinite(values).all()) for values in state)):
+            self._refuse(epoch)
         return mean, seen
+
+    def _refuse(self, epoch):
+        rate = self.method.learning_rate
+        raise Refusal(f"the loss is not finite in epoch {epoch + 1}: lower learning_rate ({rate})")
 
     def _loss(self, indices, items, key):
         """The loss of a batch, its quantiser included. key: seed of the batch, three integers."""

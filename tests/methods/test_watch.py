@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 import torch
 
+from methods import _checkpoint
 from methods._catalogue import load_class
-from methods.base import TrainingSet
+from methods.base import Refusal, TrainingSet
 from methods.base import watch as module
 from methods.base.deep import DeepHashing
 from methods.base.watch import CodeWatch
@@ -32,10 +33,10 @@ class Falling(DeepHashing):
         SEEN.append([])
 
 
-def fitted(lines, **more):
+def fitted(lines, file=None, **more):
     SEEN.clear()
     items = np.random.default_rng(0).normal(size=(ITEMS, 5)).astype(np.float32)
-    given = TrainingSet(items, None, labels=LABELS, log=lines.append)
+    given = TrainingSet(items, None, labels=LABELS, log=lines.append, checkpoint=file)
     settings = {"bits": BITS, "epochs": 12, "batch_size": 16, "learning_rate": 0.3}
     return Falling(**settings | more).fit(given)
 
@@ -57,6 +58,64 @@ def test_an_epoch_says_what_its_second_half_put_out_and_when_it_collapsed():
     few = []
     fitted(few, batch_size=80, learning_rate=3.0)
     assert few[-1]["distinct_codes"] == 1 and "collapsed" not in few[-1]
+
+
+def test_a_training_ends_after_so_many_collapsed_epochs_in_a_row():
+    lines = []
+    never = fitted(lines)
+    since = next(line["epoch"] for line in lines if "collapsed" in line)
+    for most in (1, 3):
+        ended = []
+        method = fitted(ended, end_collapsed=most)
+        assert [line["objective"] for line in ended] == [line["objective"] for line in lines][
+            : since + most - 1
+        ]
+        assert [line.get("ended") for line in ended[:-1]] == [None] * (len(ended) - 1)
+        assert ended[-1]["ended"] == f"codes collapsed in {most} epochs in a row"
+        assert not np.array_equal(method.raw_scores(np.eye(5)), never.raw_scores(np.eye(5)))
+    whole = []
+    fitted(whole, end_collapsed=13)
+    assert [line["objective"] for line in whole] == [line["objective"] for line in lines]
+    with pytest.raises(Refusal, match="end_collapsed must be at least 0"):
+        fitted([], end_collapsed=-1)
+
+
+def test_a_resumed_training_counts_the_collapsed_epochs_before_it(tmp_path, monkeypatch):
+    """Killed after each of its epochs, it ends where it would have ended at once."""
+    monkeypatch.setattr(_checkpoint, "_SECONDS_BETWEEN", 0.0)
+    lines, file = [], tmp_path / "run" / "mark.npz"
+    whole = fitted(lines, end_collapsed=3)
+    seen = []
+
+    class Killed(Exception):
+        pass
+
+    for _ in range(len(lines)):
+        given = []
+
+        class Log:
+            def append(self, line, given=given):
+                given.append(line)
+                if len(given) > len(seen) + 1:
+                    raise Killed
+
+        try:
+            resumed = fitted(Log(), file=file, end_collapsed=3)
+            break
+        except Killed:
+            seen.append(given)
+    assert len(seen) == len(lines) - 1
+    assert [line["objective"] for line in given] == [line["objective"] for line in lines]
+    assert np.array_equal(resumed.raw_scores(np.eye(5)), whole.raw_scores(np.eye(5)))
+
+
+def test_a_training_ends_in_the_step_in_which_its_loss_stops_being_finite():
+    with pytest.raises(Refusal, match="the loss is not finite in epoch 1"):
+        fitted([], learning_rate=1e38)
+    # The loss is the mean of these outputs.
+    assert len(SEEN) == 1 and len(SEEN[0]) < 9
+    finite = [bool(torch.isfinite(torch.from_numpy(outputs).mean())) for outputs in SEEN[0]]
+    assert finite == [True] * (len(finite) - 1) + [False]
 
 
 def test_a_watch_leaves_the_training_as_it_is(monkeypatch):
@@ -88,12 +147,19 @@ def test_a_run_records_since_when_it_is_collapsed_and_says_so(caplog):
         for epoch, reason in enumerate([None, "a", None, None, "b", "c"], start=1):
             found({"epoch": epoch} | ({"collapsed": reason} if reason else {}))
             found({"objective": 1.0})
-    assert found.epoch == 5
+    assert (found.epoch, found.ended) == (5, None)
     assert [r.getMessage().removeprefix("tiny/dtsh/48 bits/seed 0: ") for r in caplog.records] == [
         "the codes collapsed in epoch 2: a",
         "the codes recovered in epoch 3",
         "the codes collapsed in epoch 5: b",
     ]
+    caplog.clear()
+    with caplog.at_level(logging.INFO, logger="tiebench"):
+        found({"epoch": 7, "collapsed": "d", "ended": "codes collapsed in 3 epochs in a row"})
+    assert (found.epoch, found.ended) == (5, 7)
+    assert (
+        caplog.records[-1].getMessage().endswith("ended after epoch 7: codes collapsed in 3 epochs in a row")
+    )
 
 
 @pytest.mark.parametrize(

@@ -181,16 +181,17 @@ def test_depthwise_gradients_in_bfloat16_are_exact_on_small_integers(side, strid
     """Sums of fewer than 256 products of -1, 0 and 1 are exact in bfloat16; other convolutions of float64 are
     those of torch."""
     maps = integers((2, 16, side, side), 1, 1).contiguous(memory_format=torch.channels_last)
-    weight = integers((16, 1, kernel, kernel), 2, 1)
+    weight, bias = integers((16, 1, kernel, kernel), 2, 1), integers((16,), 4, 1)
     out = -(-side // stride)
     gradient = integers((2, 16, out, out), 3, 1)
     found = []
     for kind in (torch.bfloat16, torch.float64):
-        inputs = [values.to(kind).requires_grad_() for values in (maps, weight)]
-        outputs = _depthwise.depthwise(*inputs, None, stride)
+        inputs = [values.to(kind).requires_grad_() for values in (maps, weight, bias)]
+        outputs = _depthwise.depthwise(*inputs, stride)
         outputs.backward(gradient.to(kind))
         found.append([values.double() for values in (outputs.detach(), *(value.grad for value in inputs))])
     plain = convolved(maps.double().permute(0, 2, 3, 1).numpy(), weight.double().numpy(), stride)
+    plain = plain + bias.double().numpy()
     np.testing.assert_array_equal(found[1][0].permute(0, 2, 3, 1).numpy(), plain)
     for fast, exact in zip(*found, strict=True):
         torch.testing.assert_close(fast, exact, rtol=0, atol=0)
@@ -200,10 +201,10 @@ class Plain:
     """The same depthwise convolution with the gradients of torch."""
 
     @staticmethod
-    def apply(maps, weight, stride):
+    def apply(maps, weight, bias, stride):
         before, after = _depthwise.same_padding(maps.shape[2], weight.shape[2], stride)
         padded = torch.nn.functional.pad(maps, (before, after) * 2)
-        return torch.nn.functional.conv2d(padded, weight, stride=stride, groups=len(weight))
+        return torch.nn.functional.conv2d(padded, weight, bias, stride, groups=len(weight))
 
 
 def test_the_whole_network_has_the_gradients_of_torch_in_bfloat16(monkeypatch):

@@ -105,6 +105,7 @@ def _run(method, protocol, whole, folder, record, progress, checkpoint, raw=Fals
             np.savez(file, **codes, bits=method.bits)
         record |= {
             "collapsed_epoch": collapse.epoch,
+            "ended_epoch": collapse.ended,
             "seconds": sum(clock.seconds.values()),
             "seconds_by_part": clock.seconds,
             "peak_memory_mb": _peak_memory_mb(),
@@ -116,10 +117,11 @@ def _run(method, protocol, whole, folder, record, progress, checkpoint, raw=Fals
 
 
 class _Collapse:
-    """The epoch since which the codes of a training are collapsed, None if they are not; says so at once."""
+    """The epoch since which the codes of a training are collapsed, None if they are not, and the one that it
+    ended after because of that, or None; says so at once."""
 
     def __init__(self, title):
-        self.title, self.epoch = title, None
+        self.title, self.epoch, self.ended = title, None, None
 
     def __call__(self, entry):
         if entry.get("epoch") is None:
@@ -131,6 +133,9 @@ class _Collapse:
         elif not reason and self.epoch is not None:
             _job.log.info("%s: the codes recovered in epoch %d", self.title, entry["epoch"])
             self.epoch = None
+        if reason := entry.get("ended"):
+            self.ended = entry["epoch"]
+            _job.log.warning("%s: ended after epoch %d: %s", self.title, self.ended, reason)
 
 
 class _Clock:
