@@ -13,7 +13,7 @@ BENCHMARKS = {
     "losses": "training losses with their gradient, compared with plain autograd and the paper's formulation",
     "methods": "the most expensive training step of each method, compared with its usual implementation",
     "encoding": "items to codes, compared with a matrix product and scikit-learn; images to features",
-    "training": "images per second of end-to-end training, compared with the network alone",
+    "training": "images per second of end-to-end training, compared with a bare loop and the network alone",
     "rankings": "TREC runs to scores, compared with pytrec_eval and ranx",
     "parts": "a database of 100 million codes, counted in parts",
     "quick": "the whole quick table as a user runs it, and where its time is spent (--quick: only if named)",

@@ -89,6 +89,11 @@ def check_tuning(configuration, name, tuning):
             configuration.fail((*where, "methods"), message)
     for parameter, values in tuning.get("space", {}).items():
         _check_space(configuration, (*where, "space", parameter), tuning["methods"], parameter, values)
+    for parameter, value in tuning.get("trial_settings", {}).items():
+        place = (*where, "trial_settings", parameter)
+        _check_space(configuration, place, tuning["methods"], parameter, [value])
+        if parameter in tuning.get("space", {}):
+            configuration.fail(place, "is in the space, too")
     if tuning["shares"]["fit"] + tuning["shares"]["query"] >= 1:
         configuration.fail((*where, "shares"), "fit and query together must leave a database")
 

@@ -56,6 +56,8 @@ def budget_words(search):
         words += f" and up to {search['widen']} more"
     if rungs := search.get("rungs"):
         words += f", on {'/'.join(map(str, rungs))} part{'s' if rungs[-1] > 1 else ''}"
+    if more := search.get("trial_settings"):
+        words += f", with {', '.join(f'{name} {value}' for name, value in more.items())}"
     return words + (f", {search['seconds']:g} s" if search.get("seconds") else "")
 
 

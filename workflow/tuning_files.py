@@ -11,7 +11,8 @@ import json
 
 import yaml
 
-RULE = ("trials", "widen", "rungs", "seconds", "metric", "shares", "seed")  # keys of a tuning
+# Keys of a tuning.
+RULE = ("trials", "widen", "rungs", "seconds", "metric", "shares", "seed", "trial_settings")
 COLUMNS = (
     "protocol",
     "method",

@@ -36,7 +36,7 @@ class TuningPlan:
         given = self.plan.hyperparameters(Cell(protocol, method, int(bits)), tuned=False)
         return self.plan.learning(protocol, method) | {
             "spaces": [entry["space"]] if "space" in entry else own,
-            "search": {key: entry[key] for key in RULE},
+            "search": {key: entry[key] for key in RULE if key in entry},
             "hyperparameters": given,
         }
 

@@ -1,5 +1,6 @@
 """Peers compared with the library: a peer that computes something else would make its ratio meaningless."""
 
+import dataclasses
 import json
 import os
 import re
@@ -24,11 +25,13 @@ from benchmarks import (
     quick,
     rankings,
     synthetic,
+    training,
 )
 from benchmarks.report import Report, header
 from benchmarks.timing import Competitor, Disagreement, Measurement, interleave
 from methods.base import HashingMethod, Refusal
 from networks import catalogue
+from networks.devices import fast_half
 from tiebench import exact
 from tiebench.hamming import JointHistograms, joint_histograms
 
@@ -319,6 +322,41 @@ def test_extracted_features_are_those_of_the_forward_pass_beside_them(architectu
     network = catalogue.make(architecture).eval()
     images = np.random.default_rng(0).integers(0, 256, (5, 32, 32, 3)).astype(np.uint8)
     assert len(encoding._extractions(network, images, 2, tmp_path / "features.npy")) == 3
+
+
+@pytest.mark.parametrize("case", training.CASES[:3], ids=lambda case: case.name)
+def test_all_loops_of_training_go_through_the_network_as_often(case, monkeypatch):
+    """In the same arithmetic, on images of the same size."""
+    seen = []
+    case = dataclasses.replace(case, batch=12, batches=2)
+    kind = type(catalogue.make(case.architecture, **case.options))
+    forward = kind.forward
+
+    def counted(self, images):
+        features = forward(self, images)
+        seen.append((tuple(images.shape), features.dtype, features.requires_grad))
+        return features
+
+    monkeypatch.setattr(kind, "forward", counted)
+    device = torch.device("cpu")
+    found = {}
+    for name, epoch in training.competitors(case, device).items():
+        seen.clear()
+        epoch()
+        found[name] = list(seen)
+    kinds = {name: {kind for _, kind, _ in calls} for name, calls in found.items()}
+    half = fast_half(device, kind.bfloat16_on_cpu) or torch.float32
+    assert kinds.pop("float32", {torch.float32}) == {torch.float32}
+    assert all(of_one == {half} for of_one in kinds.values())
+    shape = (12, 3, case.side, case.side)
+    assert all(
+        [(size, learning) for size, _, learning in calls] == [(shape, True)] * 2 for calls in found.values()
+    )
+
+
+def test_processes_that_train_together_report_their_speeds():
+    found = training.together(2, 1, training.Case("small", batch=12))
+    assert len(found) == 2 and min(found) > 0
 
 
 @pytest.mark.parametrize("section", encoding.SECTIONS, ids=lambda section: section.__name__.strip("_"))

@@ -83,6 +83,32 @@ def test_an_interrupted_training_resumes_to_the_same_bytes(name, tmp_path, monke
         assert value.tobytes() == other.tobytes(), key
 
 
+@pytest.mark.parametrize("batch_norm", ["trained", "frozen"])
+def test_a_network_with_batch_normalisation_resumes_to_the_same_bytes(batch_norm, tmp_path, monkeypatch):
+    monkeypatch.setattr(_checkpoint, "_SECONDS_BETWEEN", 0.0)
+    options = {"image_size": 32, "batch_norm": batch_norm}
+    monkeypatch.setitem(globals(), "SMALL", {"architecture": "efficientnet_lite0", "options": options})
+    alone = made("talr_ap").fit(training_set(36))
+    lines, file = [], tmp_path / "run" / "mark.npz"
+
+    def interrupted(record):
+        lines.append(record)
+        if len(lines) == 2:
+            raise Killed
+
+    with pytest.raises(Killed):
+        made("talr_ap").fit(training_set(36, log=interrupted, checkpoint=file))
+    resumed = made("talr_ap").fit(training_set(36, checkpoint=file))
+    state = alone.state()
+    moved = [name for name in state if name.endswith("running_mean") and state[name].any()]
+    assert len(moved) == (49 if batch_norm == "trained" else 0)
+    for (key, value), other in zip(state.items(), resumed.state().values(), strict=True):
+        assert value.tobytes() == other.tobytes(), key
+    resumed.save(tmp_path)
+    images, _ = striped_images(20, 1)
+    assert np.array_equal(load_class("talr_ap").load(tmp_path).encode(images), alone.encode(images))
+
+
 def test_a_checkpoint_that_cannot_be_read_is_an_error_that_names_it(tmp_path):
     file = tmp_path / "mark.npz"
     file.write_bytes(b"PK\x03\x04 cut off")

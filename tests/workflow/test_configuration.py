@@ -323,6 +323,18 @@ MISTAKES = {
         space_of({"log_uniform": [0.5, 8]}, "epochs"),
         ["tuning.mine.space.epochs", "talr_ap must be int, not 0.5"],
     ),
+    "settings of trials that no method has": (
+        {"tuning": {"mine": {**space_of([0.1])["tuning"]["mine"], "trial_settings": {"epoch": 5}}}},
+        ["tuning.mine.trial_settings.epoch", "did you mean 'epochs'"],
+    ),
+    "settings of trials of another type": (
+        {"tuning": {"mine": {**space_of([0.1])["tuning"]["mine"], "trial_settings": {"epochs": 0.5}}}},
+        ["tuning.mine.trial_settings.epochs", "talr_ap must be int, not 0.5"],
+    ),
+    "settings of trials that are searched, too": (
+        {"tuning": {"mine": {**space_of([0.1])["tuning"]["mine"], "trial_settings": {"learning_rate": 0.1}}}},
+        ["tuning.mine.trial_settings.learning_rate", "is in the space, too"],
+    ),
     "fewer further trials than none": (
         {"tuning": {"mine": {"protocol": "digits", "methods": ["itq"], "bits": [8], "widen": -1}}},
         ["tuning.mine.widen", "minimum of 0"],

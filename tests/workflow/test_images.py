@@ -11,6 +11,11 @@ import pytest
 import yaml
 from PIL import Image
 
+from methods._catalogue import load_class
+from workflow.configuration import load
+from workflow.protocol_data import ProtocolData
+from workflow.tuning import validation_score
+
 CLASSES = ("across", "down", "plain")
 VGG = {"channels": [8, 16, 16, 16, 16], "width": 32}
 
@@ -140,6 +145,41 @@ def test_a_table_of_images_and_a_killed_training_that_resumes(gallery):
     assert record["hyperparameters"]["backbone_lr_multiplier"] == 1.0
 
 
+def test_a_tuning_trains_networks_on_images(gallery):
+    entry = {
+        "protocol": "pictures",
+        "methods": ["talr_ap", "dpsh"],
+        "bits": [8],
+        "trials": 3,
+        "rungs": [1],
+        "shares": {"fit": 0.6, "query": 0.1},
+        "trial_settings": {"epochs": 2},
+        "space": {"learning_rate": [0.003, 0.01, 0.03], "backbone_lr_multiplier": [0.1, 1.0]},
+    }
+    gallery.made("results/tuning/mine.yaml", config=CONFIG | {"tuning": {"mine": entry}})
+    folder = gallery.directory
+    tuned = yaml.safe_load((folder / "results/tuning/mine.yaml").read_text())["tuned"]["pictures"]
+    protocol = ProtocolData(
+        folder / "resources/protocols/pictures",
+        folder / "resources/datasets/pictures",
+        {"affinity": {"kind": "class"}, "network": {"architecture": "small", "options": {}}},
+        folder / "resources/datasets/pictures/items.npy",
+    )
+    for method in entry["methods"]:
+        assert tuned[method]["search"]["tried"] == {8: 3}
+        assert "epochs" not in tuned[method]
+        rows = [row for row in _rows(folder / "results/tuning/mine.csv") if row["method"] == method]
+        assert [row["status"] for row in rows] == ["scored"] * 3
+        (chosen,) = (row for row in rows if row["chosen"] == "True")
+        assert float(chosen["score"]) == max(float(row["score"]) for row in rows)
+        # The same by hand, on the images of the training set's parts.
+        of_class = load(gallery.checkout, CONFIG)["methods"][method]
+        given = of_class["defaults"] | of_class["protocols"]["pictures"] | json.loads(chosen["settings"])
+        given = {name: value for name, value in given.items() if name != "by_bits"} | {"epochs": 2}
+        score = validation_score(load_class(method), protocol, 8, given, "ap", entry["shares"], 0)
+        assert score == float(chosen["score"])
+
+
 def _rows(path):
     import csv
 
@@ -179,7 +219,6 @@ MISTAKES = {
 def test_mistakes_end_in_one_line(mistake, tmp_path):
     from pathlib import Path
 
-    from workflow.configuration import load
     from workflow.errors import ConfigurationError
 
     (section, name, key, value), message = MISTAKES[mistake]

@@ -8,6 +8,10 @@ import numpy as np
 import pytest
 import yaml
 
+from methods._catalogue import load_class
+from workflow.protocol_data import ProtocolData
+from workflow.tuning import validation_score
+
 from forked import run as run_forked  # isort: skip
 
 TUNING = {
@@ -19,6 +23,7 @@ TUNING = {
     "widen": 2,
     "shares": {"fit": 0.5, "query": 0.2},
     "space": {"learning_rate": {"log_uniform": [0.01, 1.0]}, "epochs": [1, 2, 3]},
+    "trial_settings": {"batch_size": 7},
 }
 
 
@@ -76,9 +81,22 @@ def test_a_table_runs_with_what_a_tuning_chose(laboratory, tuned):
     assert of_runs["talr_ap"]["momentum"] == 0.9  # the stale choice is gone, not mixed
     counts = {row["method"]: row["trials"] for row in read(results / "tiny.tidy.csv")}
     assert counts == {"lsh": "1", "talr_ap": str(len(made)), "published": "1"}
-    line = "4 trials and up to 2 more, on 1/2 parts: talr_ap; as given: published"
+    line = "4 trials and up to 2 more, on 1/2 parts, with batch_size 7: talr_ap; as given: published"
     title = (results / "tiny.md").read_text().replace("TALR-AP", "talr_ap").replace("\\", "")
     assert f"Unequal budgets of hyper-parameters: {line}." in title
+
+    # The first trial is the settings as given but for those of all trials, which the runs do not have.
+    given = {k: v for k, v in of_runs["published"].items() if k not in ("bits", "seed")}
+    assert given["batch_size"] != 7
+    folders = (laboratory.directory / "resources" / place for place in ("protocols/tiny", "datasets/tiny"))
+    protocol = ProtocolData(*folders, {"affinity": tuned["protocols"]["tiny"]["affinity"]})
+    scores = {
+        size: validation_score(
+            load_class("talr_ap"), protocol, 8, given | {"batch_size": size}, "ap", TUNING["shares"], 0
+        )
+        for size in (7, given["batch_size"])
+    }
+    assert float(made[0][0]["score"]) == scores[7] != scores[given["batch_size"]]
 
     before = laboratory.stamps("results/tuning/**/*")
     with_choices(laboratory, "results/tuning/mine.yaml", tuned)

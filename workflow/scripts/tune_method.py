@@ -24,12 +24,16 @@ def work(options):
     weights = options.weights[0] if options.weights else None
     protocol = ProtocolData(options.protocol_folder, options.dataset, settings, options.items, weights)
     whole = method_class(bits=options.bits, **given).hyperparameters()
-    spaces = restricted(settings["spaces"], whole)
+    in_trials = restricted([rule.get("trial_settings", {})], whole)[0]
+    spaces = [
+        {name: axis for name, axis in space.items() if name not in in_trials}
+        for space in restricted(settings["spaces"], whole)
+    ]
     trials = draw_trials(spaces, whole, rule["trials"], rule["seed"])
     title = f"{options.name}/{options.protocol}/{options.method}/{options.bits} bits"
 
     def score(trial, repeat):
-        chosen, parts, most = given | trial, rule["shares"], rule["seconds"]
+        chosen, parts, most = given | trial | in_trials, rule["shares"], rule["seconds"]
         return validation_score(
             method_class, protocol, options.bits, chosen, rule["metric"], parts, repeat, most
         )
