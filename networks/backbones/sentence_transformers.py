@@ -21,16 +21,16 @@ def models():
 
 def load(model, items, weights, seed, prefix=None, max_length=None):
     """`model`: a name on the hub, its owner left out for sentence-transformers' own, or a folder."""
-    with _without_our_datasets():
-        import sentence_transformers
-
     name = f"sentence-transformers/{model}"
     if weights is not None or seed is not None:
         raise BackboneError(f"model '{name}': name the folder of a model; other weights have no place in it")
     if model.startswith((".", "/", "~")) and not Path(model).expanduser().is_dir():
         raise BackboneError(f"model '{name}': there is no such folder")
     folder = str(Path(model).expanduser()) if model.startswith("~") else model
-    module = sentence_transformers.SentenceTransformer(folder, device="cpu").float().eval()
+    with without_our_datasets():
+        import sentence_transformers
+
+        module = sentence_transformers.SentenceTransformer(folder, device="cpu").float().eval()
     if max_length is not None:
         module.max_seq_length = max_length
 
@@ -53,18 +53,27 @@ def load(model, items, weights, seed, prefix=None, max_length=None):
     return Backbone(module, encode, None, settings)
 
 
+# Modules of Hugging Face's package `datasets`, kept from block to block, so that they are imported once.
+_theirs = {}
+
+
 @contextlib.contextmanager
-def _without_our_datasets():
-    """Let an import find Hugging Face's package `datasets`, if installed, not that of this repository."""
-    ours = {name: module for name, module in sys.modules.items() if name.partition(".")[0] == "datasets"}
-    path = list(sys.path)
+def without_our_datasets():
+    """Let imports of the block find Hugging Face's package `datasets`, if installed, not the one here."""
+    ours, path = _of_datasets(), list(sys.path)
     for name in ours:
         del sys.modules[name]
+    sys.modules.update(_theirs)
     sys.path[:] = [entry for entry in path if Path(entry or ".").resolve() != ROOT]
     try:
         yield
     finally:
         sys.path[:] = path
-        for name in [name for name in sys.modules if name.partition(".")[0] == "datasets"]:
-            del sys.modules[name]
+        _theirs.update(_of_datasets())
+        for name in _theirs:
+            sys.modules.pop(name, None)
         sys.modules.update(ours)
+
+
+def _of_datasets():
+    return {name: module for name, module in sys.modules.items() if name.partition(".")[0] == "datasets"}
