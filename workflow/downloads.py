@@ -6,7 +6,6 @@ does not continue with another mirror, and deletes a file with a wrong checksum.
 three things.
 """
 
-import fcntl
 import hashlib
 import logging
 import re
@@ -15,23 +14,18 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
-from tiebench.files import publish, read_json, write_json
+from tiebench.files import read_json, write_json
 from tiebench.messages import one_line
+from workflow.partial_file import BLOCK, SUMS, DownloadError, PartialFile
 
 log = logging.getLogger("tiebench")
 
-SUMS = ("sha256", "md5")
 DELAYS = (1.0, 2.0, 4.0, 8.0, 16.0)  # seconds before each retry of a mirror
 TIMEOUT = (10.0, 60.0)  # seconds to connect, and between two bytes
 _LONGEST_DELAY = 60.0  # seconds of a mirror's Retry-After that are respected
-_BLOCK = 1 << 20
 _PROGRESS = 1 << 20  # bytes after which the count of failures in a row starts again
 _LOCAL = {"localhost", "127.0.0.1"}
 _TEMPORARY = {408, 425, 429}  # the 4xx that may be retried
-
-
-class DownloadError(OSError):
-    """No mirror delivered the file; the message, one line, has the reason of each."""
 
 
 class _Retry(Exception):
@@ -140,7 +134,7 @@ def check(path, source, memory=None):
     if not unchanged or not set(needed) <= found.keys():
         sums = {kind: hashlib.new(kind, usedforsecurity=False) for kind in needed}
         with path.open("rb") as file:
-            while needed and (block := file.read(_BLOCK)):
+            while needed and (block := file.read(BLOCK)):
                 for total in sums.values():
                     total.update(block)
         found = {"bytes": stat.st_size, "mtime_ns": stat.st_mtime_ns}
@@ -179,7 +173,7 @@ def fetch(source, target, report, delays=DELAYS, timeout=TIMEOUT):
         return Fetched(target.stat().st_size, None, None, _checked(source, target.stat().st_size))
     target.parent.mkdir(parents=True, exist_ok=True)
     failures = []
-    with _Partial(target) as partial, requests.Session() as session:
+    with PartialFile(target) as partial, requests.Session() as session:
         session.headers.update({"User-Agent": "TieBench", "Accept-Encoding": "identity"})
         for url in mirrors(source):
             mirror = _Mirror(url, source, partial, session, report, delays, timeout)
@@ -205,107 +199,13 @@ def _checked(source, length):
     return kinds[0] if kinds else "length" if source.get("bytes") or length is not None else "nothing"
 
 
-class _Partial:
-    """The received part of a file, on disk, with its checksums so far.
-
-    size: its bytes; total: bytes of the whole file, None if unknown; pieces: the number of responses it comes
-    from: with several, a wrong checksum may mean that they are of different versions.
-    """
-
-    def __init__(self, target):
-        self.target = target
-        self.path = target.with_name(target.name + ".partial")
-        self.origin_path = target.with_name(target.name + ".partial.json")
-
-    def __enter__(self):
-        self.path.touch()
-        self.file = self.path.open("r+b")
-        try:
-            fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self.file.close()
-            raise DownloadError(
-                f"{self.path} is being written by another process: wait until it ends"
-            ) from None
-        except OSError:  # a file system without locks
-            pass
-        self._begin_sums()
-        while block := self.file.read(_BLOCK):
-            self._add(block)
-        self.origin = read_json(self.origin_path) if self.size and self.origin_path.is_file() else {}
-        self.total = self.origin.get("total")
-        self.pieces = 1 if self.size else 0
-        return self
-
-    def __exit__(self, *error):
-        self.file.close()
-        if self.size == 0:
-            self._remove()
-
-    def _remove(self):
-        self.path.unlink(missing_ok=True)
-        self.origin_path.unlink(missing_ok=True)
-
-    def _begin_sums(self):
-        self.size = 0
-        self._sums = {kind: hashlib.new(kind, usedforsecurity=False) for kind in SUMS}
-
-    def _add(self, block):
-        self.size += len(block)
-        for total in self._sums.values():
-            total.update(block)
-
-    def sums(self):
-        return {kind: total.hexdigest() for kind, total in self._sums.items()} | {"bytes": self.size}
-
-    def restart(self):
-        """Discard the received part."""
-        self.file.seek(0)
-        self.file.truncate()
-        self.origin_path.unlink(missing_ok=True)
-        self._begin_sums()
-        self.origin, self.total, self.pieces = {}, None, 0
-
-    def begin_piece(self, url, validator, total):
-        """Record the origin of the response that follows; what was received before is kept."""
-        self.origin = {"url": url, "validator": validator, "total": total}
-        self.total = total
-        self.pieces += 1
-        write_json(self.origin_path, self.origin)
-
-    def write(self, block):
-        try:
-            self.file.write(block)
-            self.file.flush()  # so that it survives a SIGKILL
-        except OSError as error:  # a full disk
-            raise DownloadError(f"{self.path}: {error.strerror} after {self.size} bytes") from error
-        self._add(block)
-
-    def validator(self, url):
-        """The ETag or date that identifies the version of the part, if it came from this URL, or None."""
-        return self.origin.get("validator") if self.origin.get("url") == url else None
-
-    def publish(self):
-        publish(self.path, self.target)
-        self._remove()
-
-    def reject(self):
-        """Rename the file, start a new one, return the new name."""
-        rejected = self.target.with_name(self.target.name + ".rejected")
-        publish(self.path, rejected)
-        self.file.close()
-        self._remove()
-        self.__enter__()
-        return rejected
-
-
 @dataclass
 class _Mirror:
     """One URL, requested until the file is complete or the mirror fails permanently."""
 
     url: str
     source: dict
-    partial: _Partial
+    partial: PartialFile
     session: object
     report: object
     delays: tuple
@@ -447,7 +347,7 @@ class _Mirror:
         while True:
             try:
                 # Undecoded: some hosts declare .gz files to be an encoding of their content.
-                block = response.raw.read1(_BLOCK, decode_content=False)
+                block = response.raw.read1(BLOCK, decode_content=False)
             except urllib3.exceptions.ReadTimeoutError:
                 broken = f"nothing received for {self.timeout[1]:g} s"
                 break
