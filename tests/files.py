@@ -1,7 +1,19 @@
-"""Contents of files for several tests: archives, and damaged bytes."""
+"""Files for several tests: archives, damaged bytes, and real data where it is provided."""
 
 import io
+import os
 import tarfile
+from pathlib import Path
+
+import pytest
+
+
+def resource(name):
+    """The path of a file of real data, which is not part of a clone; without it the test is skipped."""
+    for folder in filter(None, os.environ.get("TIEBENCH_RESOURCES", "").split(os.pathsep)):
+        if Path(folder, name).is_file():
+            return Path(folder, name)
+    pytest.skip(f"no {name} in the folders of TIEBENCH_RESOURCES")
 
 
 def tarred(files, mode="w"):

@@ -1,13 +1,13 @@
 """EfficientNet-Lite0 against its arithmetic in NumPy, its gradients in bfloat16, and real images."""
 
 import io
-import os
 import tarfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from files import resource
 from PIL import Image
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
@@ -239,16 +239,6 @@ def test_only_a_processor_that_multiplies_bfloat16_uses_it(monkeypatch):
         monkeypatch.setattr(torch.cpu, "get_capabilities", lambda known=known: known)
         assert fast_half(device, True) == expected
         assert fast_half(device, False) is None
-
-
-def resource(name):
-    folders = [
-        Path(folder) for folder in os.environ.get("TIEBENCH_RESOURCES", "").split(os.pathsep) if folder
-    ]
-    for folder in folders:
-        if (folder / name).is_file():
-            return folder / name
-    pytest.skip(f"no {name} in the folders of TIEBENCH_RESOURCES")  # real data is not part of a clone
 
 
 def test_published_weights_tell_real_images_apart():

@@ -1,15 +1,14 @@
 """Networks by name: preparation of images, weights by parameter name, and errors."""
 
 import io
-import os
 import sys
 import tarfile
 import types
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from files import resource
 from PIL import Image
 
 import networks
@@ -307,16 +306,6 @@ def test_models_of_torchvision_that_cannot_serve_are_refused(model, options, wor
     with pytest.raises(ValueError) as caught:
         catalogue.make(f"torchvision/{model}", **options)
     assert words in str(caught.value) and "\n" not in str(caught.value)
-
-
-def resource(name):
-    folders = [
-        Path(folder) for folder in os.environ.get("TIEBENCH_RESOURCES", "").split(os.pathsep) if folder
-    ]
-    for folder in folders:
-        if (folder / name).is_file():
-            return folder / name
-    pytest.skip(f"no {name} in the folders of TIEBENCH_RESOURCES")  # real data is not part of a clone
 
 
 def test_mobilenet_gives_the_stored_features_of_real_images():
