@@ -7,13 +7,21 @@ import forked
 import pytest
 import yaml
 
-from workflow.configuration import load
+from workflow.configuration import load, merge
 from workflow.plan import Plan
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "docs" / "examples").glob("*.yaml"))
 TABLES = sorted((ROOT / "config" / "tables").glob("*.yaml"))
-CASES = {"all tables": None} | {f"example {path.stem}": path for path in EXAMPLES}
+
+
+def example_files(path):
+    """What a command names to use an example: chosen settings follow the example that they were chosen for."""
+    base = path.with_stem(path.stem.removesuffix("_tuned"))
+    return [path] if base == path else [base, path]
+
+
+CASES = {"all tables": []} | {f"example {path.stem}": example_files(path) for path in EXAMPLES}
 
 
 def stand_ins(config):
@@ -52,15 +60,17 @@ def planned(folder, targets, files, options):
 
 
 @pytest.mark.parametrize("profile", ["default", "slurm"])
-@pytest.mark.parametrize("example", CASES.values(), ids=CASES.keys())
-def test_every_shipped_table_and_example_can_be_planned(tmp_path, example, profile):
-    config = yaml.safe_load(example.read_text()) if example else {}
-    names = sorted(config["tables"]) if example else [table.stem for table in TABLES]
+@pytest.mark.parametrize("files", CASES.values(), ids=CASES.keys())
+def test_every_shipped_table_and_example_can_be_planned(tmp_path, files, profile):
+    config = {}
+    for path in files:
+        config = merge(config, yaml.safe_load(path.read_text()))
+    names = sorted(config["tables"]) if files else [table.stem for table in TABLES]
     file = tmp_path / "stand_ins.yaml"
     file.write_text(yaml.safe_dump(stand_ins(config)))
     options = slurm_profile(tmp_path) if profile == "slurm" else []
     targets = [f"results/{name}.html" for name in names]
-    listed = planned(tmp_path, targets, [*([example] if example else []), file], options)
+    listed = planned(tmp_path, targets, [*files, file], options)
     plan = Plan(load(ROOT, config))
     cells = [cell for name in names for cell in plan.served_cells(name)]
     for name in names:
