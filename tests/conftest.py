@@ -13,6 +13,7 @@ Workers of pytest-xdist take whole files, the longest first, so that none is lef
 import os
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 from skip_gate import pytest_sessionfinish, pytest_terminal_summary  # noqa: F401
 
@@ -55,3 +56,13 @@ def pytest_collection_modifyitems(items):
     if "PYTEST_XDIST_WORKER" in os.environ:
         order = {Path(__file__).parent / name: place for place, name in enumerate(LONG)}
         items.sort(key=lambda item: order.get(item.path, len(LONG)))
+
+
+@pytest.fixture(params=["cpu", "cuda"])
+def device(request):
+    """Each device that this machine has, as a `torch.device`."""
+    import torch
+
+    if request.param == "cuda" and not torch.cuda.is_available():
+        pytest.skip("no CUDA device")
+    return torch.device(request.param)

@@ -124,7 +124,7 @@ def test_a_short_training_writes_no_checkpoint(tmp_path):
 
 
 @pytest.mark.parametrize("name", DEEP)
-def test_images_are_learned_and_the_model_comes_back_from_its_file(name, tmp_path):
+def test_images_are_learned_and_the_model_comes_back_from_its_file(name, tmp_path, device):
     records = []
     settings = {"epochs": 15, "learning_rate": 0.005, "backbone_lr_multiplier": 1.0, "horizontal_flip": False}
     if name == "dpsh":  # whose eta is divided by the number of training items
@@ -134,7 +134,7 @@ def test_images_are_learned_and_the_model_comes_back_from_its_file(name, tmp_pat
     supervised = catalogue()[name].supervision != "none"
     if not supervised:  # the features of the network are the target: a random network has nothing to teach
         settings |= {"backbone_lr_multiplier": 0.0, "horizontal_flip": True}
-    method = made(name, **settings)
+    method = made(name, device=device.type, **settings)
     method.fit(training_set(90, log=records.append))
     assert all(record["images_per_second"] > 0 for record in records)
     unseen, labels = striped_images(60, 1)
@@ -144,6 +144,35 @@ def test_images_are_learned_and_the_model_comes_back_from_its_file(name, tmp_pat
     assert distances[same].mean() < distances[~same].mean() - 1 or not supervised
     method.save(tmp_path)
     assert np.array_equal(load_class(name).load(tmp_path).encode(unseen), codes)
+
+
+def test_a_model_scores_the_same_on_every_device(tmp_path, device):
+    """Up to rounding, which differs in the order of sums, and in 16 bits in size."""
+    method = made("talr_ap", device=device.type).fit(training_set(90))
+    method.save(tmp_path)
+    loaded = load_class("talr_ap").load(tmp_path)
+    loaded.device, loaded.mixed_precision = "cpu", False
+    images, _ = striped_images(200, 1)
+    exact = loaded.raw_scores(images)
+    for half, most in ((False, 1e-3), (True, 0.05)):
+        method.mixed_precision = half
+        assert np.abs(method.raw_scores(images) - exact).max() <= most * np.abs(exact).max()
+
+
+@pytest.mark.parametrize("batch_norm", ["trained", "frozen"])
+def test_a_step_of_a_network_is_the_same_on_every_device(batch_norm, device, monkeypatch):
+    """One step of plain gradient descent in 32 bits, against the same on the CPU."""
+    options = {"image_size": 32, "batch_norm": batch_norm}
+    monkeypatch.setitem(globals(), "SMALL", {"architecture": "efficientnet_lite0", "options": options})
+    plain = {"epochs": 1, "batch_size": 24, "learning_rate": 0.01, "momentum": 0.0, "weight_decay": 0.0}
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
+    states = []
+    for where in ("cpu", device.type):
+        settings = plain | {"horizontal_flip": False, "mixed_precision": False, "device": where}
+        states.append(made("talr_ap", **settings).fit(training_set(24)).state())
+    for name, expected in states[0].items():
+        if expected.dtype == np.float32:
+            assert np.abs(states[1][name] - expected).max() <= 2e-3 * max(1, np.abs(expected).max()), name
 
 
 def test_the_network_learns_at_its_own_rate():

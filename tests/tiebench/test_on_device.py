@@ -1,11 +1,13 @@
-"""Histograms by matrix products of tensors, on the CPU, against the compiled kernels' integers."""
+"""Histograms by matrix products of tensors, on each device, against the compiled kernels' integers."""
 
 import numpy as np
 import pytest
 import torch
 
+import tiebench
 from tiebench import on_device
 from tiebench.hamming import AffinityBlocks, EqualLabels, SharedLabels, joint_histograms, pack
+from tiebench.training import TieAwareRetrieval
 
 # (queries, items, bits): around bytes, words and the bounds of the 16-bit types.
 SHAPES = [
@@ -36,12 +38,12 @@ def drawn(queries, items, bits):
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("precision", list(on_device.EXACT_UP_TO), ids=str)
-def test_tensors_are_counted_as_the_kernels_count(shape, precision):
+def test_tensors_are_counted_as_the_kernels_count(shape, precision, device):
     query, database, affinities = drawn(*shape)
     bits = shape[2]
     packed = pack(query), pack(database)
-    tensors = [torch.from_numpy(part) for part in packed]
-    signs = [torch.from_numpy(part).float() * 2 - 1 for part in (query, database)]
+    tensors = [torch.from_numpy(part).to(device) for part in packed]
+    signs = [torch.from_numpy(part).to(device).float() * 2 - 1 for part in (query, database)]
     for affinity in affinities:
         expected = joint_histograms(*packed, bits, affinity)
         for codes in (tensors, signs, (signs[0].to(torch.int8), tensors[1])):
@@ -69,6 +71,26 @@ def test_sums_of_the_largest_codes_are_exact_in_the_narrowest_type():
         labels = EqualLabels(np.zeros(1, int), np.zeros(bits + 1, int))
         found = on_device.joint_histograms(query, database, bits, labels, precision=precision)
         assert np.array_equal(found.counts[0], [np.zeros(bits + 1), np.ones(bits + 1)])
+
+
+@pytest.mark.parametrize("bits", [12, 48, 64, 300])
+def test_codes_and_outputs_on_a_device_have_the_scores_of_arrays(bits, device):
+    """`score` and the metric of a training loop, at a size where a device works on several blocks."""
+    generator = np.random.default_rng(bits)
+    query, database = generator.normal(size=(300, bits)), generator.normal(size=(60_000, bits))
+    labels = [generator.integers(0, 10, len(part)) for part in (query, database)]
+    expected = tiebench.score(query > 0, database > 0, *labels, at=(1000,))
+    on_it = [torch.from_numpy(part).float().to(device) for part in (query, database)]
+    tensors = [torch.from_numpy(part).to(device) for part in labels]
+    found = tiebench.score(*(part > 0 for part in on_it), *tensors, at=(1000,))
+    metric = TieAwareRetrieval(bits, at=(1000,))
+    for role, part, its in zip(("query", "database"), on_it, tensors):
+        for begin in range(0, len(part), 7000):
+            metric.update(part[begin : begin + 7000], its[begin : begin + 7000], role)
+    for scores in (found, metric.scores()):
+        assert scores.means == expected.means
+        for name in expected.per_query:
+            assert np.array_equal(scores.per_query[name], expected.per_query[name])
 
 
 def test_unsigned_and_large_classes_are_distinguished():

@@ -231,17 +231,19 @@ def test_gradients_pass_gradcheck_of_torch(objective):
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-10), (torch.float32, 2e-4)])
 @pytest.mark.parametrize(("bins", "delta"), [(16, 1.0), (7, 1.0), (40, 1.0), (16, 1.5), (10, 3.0)])
-def test_compiled_and_torch_agree_on_a_training_batch(objective, dtype, tolerance, bins, delta):
+def test_compiled_and_torch_agree_on_a_training_batch(objective, dtype, tolerance, bins, delta, device):
     codes, affinity = batch(11, 64, 16, bins, delta, levels=5)
     upstream = torch.from_numpy(np.random.default_rng(5).normal(size=64)).to(dtype)
     values, gradients = [], []
-    for backend in BACKENDS:
-        leaf = codes.to(dtype).requires_grad_()
-        value = evaluate(objective, leaf, affinity, bins, delta, backend)
-        value.backward(upstream)
+    # On a GPU what "auto" chooses there.
+    for backend, where in (("compiled", "cpu"), ("torch" if device.type == "cpu" else "auto", device)):
+        leaf = codes.to(where, dtype).requires_grad_()
+        value = evaluate(objective, leaf, affinity.to(where), bins, delta, backend)
+        value.backward(upstream.to(where))
         assert value.dtype == leaf.grad.dtype == dtype
-        values.append(value.detach())
-        gradients.append(leaf.grad)
+        assert value.device.type == leaf.grad.device.type == torch.device(where).type
+        values.append(value.detach().cpu())
+        gradients.append(leaf.grad.cpu())
     assert torch.allclose(*values, rtol=0, atol=tolerance)
     assert torch.allclose(*gradients, rtol=0, atol=tolerance * max(1.0, float(gradients[0].abs().max())))
 

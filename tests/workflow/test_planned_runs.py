@@ -16,7 +16,7 @@ TABLES = sorted((ROOT / "config" / "tables").glob("*.yaml"))
 
 
 def example_files(path):
-    """What a command names to use an example: chosen settings follow the example that they were chosen for."""
+    """What a command names to use an example: chosen settings follow what they were chosen for."""
     base = path.with_stem(path.stem.removesuffix("_tuned"))
     return [path] if base == path else [base, path]
 
