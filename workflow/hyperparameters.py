@@ -12,8 +12,9 @@ BESIDE = ("by_bits", "search")  # keys of an entry that are not hyper-parameters
 def hyperparameters(configuration, protocol, method, bits, tuned=True):
     """Hyper-parameter -> value: defaults, then the protocol's, then what a search chose, each then by bits.
 
-    A protocol's own go over those of the one that `hyperparameters_of` names, a fold's over its protocol's,
-    and all of a variant's own over all of its class's. tuned: False leaves out what searches chose.
+    A protocol's own go over those of the one that `hyperparameters_of` names, a fold's over its protocol's
+    (of both protocols, if the other has as many folds), and all of a variant's own over all of its class's.
+    tuned: False leaves out what searches chose.
     """
     chosen = {}
     for _, settings in _entries(configuration, protocol, method, tuned):
@@ -63,8 +64,10 @@ def budget_words(search):
 
 def _entries(configuration, protocol, method, tuned=True):
     """(whether a search chose them, settings) of the entries that apply, the later over the earlier."""
-    other = configuration["protocols"][protocol]["hyperparameters_of"]
-    protocols = dict.fromkeys((other, configuration.family(protocol), protocol))
+    other, family = configuration["protocols"][protocol]["hyperparameters_of"], configuration.family(protocol)
+    others, own = (configuration.members(name) for name in (other, family))
+    same_fold = others[own.index(protocol)] if protocol in own and len(own) == len(others) else other
+    protocols = dict.fromkeys((other, same_fold, family, protocol))
     tuned = tuned and configuration["methods"].get(method, {}).get("tuned", True)
     for name in dict.fromkeys((configuration.class_of(method), method)):
         if entry := configuration["methods"].get(name):

@@ -6,6 +6,7 @@ import pytest
 from workflow import targets, transfer
 from workflow.configuration import load
 from workflow.errors import ConfigurationError
+from workflow.hyperparameters import hyperparameters
 from workflow.plan import Cell, Plan
 from workflow.run_groups import groups
 
@@ -49,6 +50,33 @@ def test_a_fold_has_the_hyper_parameters_of_its_protocol_and_its_own_on_top(fold
     found = [plan.hyperparameters(Cell(name, "talr_ap", 8)) for name in MEMBERS]
     assert [one["epochs"] for one in found] == [of["tiny"]["epochs"], 7]
     assert found[0]["bins"] == found[1]["bins"] == 8
+
+
+def test_a_fold_has_what_was_chosen_in_the_same_fold_of_the_other_protocol(folded):
+    entry = folded["protocols"]["tiny"]
+    folded["protocols"]["among_all"] = entry | {
+        "split": entry["split"] | {"database": "all"},
+        "hyperparameters_of": "tiny",
+    }
+    folded["protocols"]["three"] = entry | {
+        "split": entry["split"] | {"folds": 3},
+        "hyperparameters_of": "tiny",
+    }
+    rule = {"name": "mine", "trials": 8, "tried": {8: 8}}
+    folded["tuned"] = {
+        name: {"talr_ap": {"search": rule, "epochs": 30 + place}} for place, name in enumerate(MEMBERS)
+    }
+    found = load(ROOT, folded)
+    epochs = {
+        protocol: hyperparameters(found, protocol, "talr_ap", 8)["epochs"]
+        for protocol in found["protocols"]
+        if protocol.startswith(("among_all_", "three_"))
+    }
+    ordinary = hyperparameters(found, "tiny", "talr_ap", 8)["epochs"]
+    assert ordinary not in (30, 31)
+    assert epochs == {"among_all_fold1": 30, "among_all_fold2": 31} | {
+        f"three_fold{number}": ordinary for number in (1, 2, 3)
+    }
 
 
 def test_mistakes_with_folds_are_one_line(folded):
