@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from methods._boosting import BoostedTrees, Quantiser, boost
-from methods.base import HashingMethod
+from methods._boosting import BoostedTrees, Quantiser, boost, scores_of
+from methods.base import HashingMethod, Refusal
 
 
 @dataclass(kw_only=True)
@@ -26,7 +26,10 @@ class TreeHashing(HashingMethod):
     trimming: float = 0.99
 
     def start(self, items):
-        """Quantise the training items, float32 (n, d) or images; no bits yet."""
+        """Quantise the training items, float32 (n, d) or images; no bits yet. Raises `Refusal` for a depth
+        below 1."""
+        if self.depth < 1:
+            raise Refusal(f"depth must be at least 1, not {self.depth}")
         items = items.reshape(len(items), -1)
         self.quantiser = Quantiser.fit(items)
         self.functions = []
@@ -43,8 +46,7 @@ class TreeHashing(HashingMethod):
         return np.where(scores > 0, 1, -1).astype(np.int8)
 
     def encode_block(self, items):
-        levels = self.quantiser(items.reshape(len(items), -1))
-        return np.stack([function.scores(levels) > 0 for function in self.functions], axis=1)
+        return scores_of(self.functions, self.quantiser(items.reshape(len(items), -1))) > 0
 
     def state(self):
         return {

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from methods._boosting import LEVELS, BoostedTrees, Quantiser, _best_split, boost
+from methods._boosting import LEVELS, BoostedTrees, Quantiser, _best_split, boost, scores_of
 
 
 def problem(seed, items=120, dimensions=6, most=40, noise=0.6):
@@ -341,6 +341,35 @@ def test_scores_of_a_hand_made_tree():
     levels = np.array([[5, 10, 0], [6, 10, 0], [5, 11, 0], [0, 255, 255]], np.uint8)
     assert function.scores(levels).tolist() == [1, 2, 4, 4]
     assert function.scores(levels[:0]).shape == (0,)
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3, 4, 6])
+@pytest.mark.parametrize("items", [1, 255, 256, 600])
+def test_scores_of_several_functions_are_those_of_walks_down_their_trees(depth, items):
+    generator = np.random.default_rng(depth)
+    inner = 2**depth - 1
+    functions = [
+        BoostedTrees(
+            generator.integers(0, 5, (trees, inner)).astype(np.int32),
+            generator.integers(0, LEVELS, (trees, inner)).astype(np.uint8),
+            generator.normal(size=(trees, inner + 1)).astype(np.float32),
+        )
+        for trees in (3, 0, 1, 2)
+    ]
+    levels = generator.integers(0, LEVELS, (items, 5)).astype(np.uint8)
+    expected = np.zeros((items, len(functions)), np.float32)
+    for column, function in enumerate(functions):
+        for tree in range(len(function.leaves)):
+            for item in range(items):
+                node = 0
+                while node < inner:
+                    level, threshold = (
+                        levels[item, function.features[tree, node]],
+                        function.thresholds[tree, node],
+                    )
+                    node = 2 * node + 1 + int(level > threshold)
+                expected[item, column] += function.leaves[tree, node - inner]
+    assert np.array_equal(scores_of(functions, levels), expected)
 
 
 # -- levels ------------------------------------------------------------------------------------------------

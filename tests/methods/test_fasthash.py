@@ -242,6 +242,12 @@ def test_a_training_set_without_both_kinds_of_pairs_is_refused(labels, missing):
         fitted(training_set(labels=labels))
 
 
+@pytest.mark.parametrize("depth", [0, -1])
+def test_trees_without_a_node_are_refused(depth):
+    with pytest.raises(Refusal, match=f"depth must be at least 1, not {depth}"):
+        fitted(training_set(), depth=depth)
+
+
 def test_constant_items_get_one_code():
     """Nothing separates them; that is not a failure."""
     made = training_set()
