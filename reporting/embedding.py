@@ -6,14 +6,16 @@ import html
 import io
 import re
 from collections.abc import Iterable, Mapping
-from pathlib import Path
+from pathlib import Path as File
 from urllib.parse import quote
 
 from markupsafe import Markup
+from matplotlib.markers import MarkerStyle
+from matplotlib.path import Path
 from PIL import Image
 
 from reporting.charts import on_dark
-from tiebench.figure_style import GRID, INK, MUTED, SURFACE
+from tiebench.figure_style import FRONT, GRID, INK, MUTED, SURFACE
 
 MEDIA = {".csv": "text/csv", ".md": "text/markdown", ".svg": "image/svg+xml", ".tex": "application/x-tex"}
 # Characters that may stand as they are in a data: URL inside a quoted attribute.
@@ -29,12 +31,15 @@ GLYPHS = {
     "star": "M14 2v8M10 6h8M11 3l6 6M17 3l-6 6",
     "rectRounded": "M12 3h4l1 1v4l-1 1h-4l-1 -1v-4z",
 }
+# Of a swatch, for each point of a marker.
+PIXELS = 1.5
 # Colours of figures that follow the page's light or dark scheme.
 SCHEME = {
     INK.lower(): "currentColor",
     SURFACE.lower(): "var(--surface)",
     GRID.lower(): "var(--line)",
     MUTED.lower(): "var(--quiet)",
+    FRONT.lower(): "var(--front)",
 }
 
 
@@ -45,7 +50,7 @@ def lighter(colours: Iterable[str]) -> dict[str, str]:
 
 def data_url(name: str, text: str) -> str:
     """A file as a data: URL of its bytes in UTF-8, of the media type that its name's ending says."""
-    media = MEDIA.get(Path(name).suffix, "text/plain")
+    media = MEDIA.get(File(name).suffix, "text/plain")
     # A run of spaces at the end of a URL would be cut off.
     content = re.sub(r" +$", lambda run: "%20" * len(run[0]), quote(text, safe=PLAIN_IN_URL))
     return f"data:{media};charset=utf-8,{content}"
@@ -78,7 +83,21 @@ def smallest_svg(svg: str, png: bytes) -> str:
 
 
 def swatch(style: Mapping) -> Markup:
-    """A line with the colour, dash and marker of a method, for a legend."""
+    """A line with the colour, dash and marker of a method, for a legend of charts.
+
+    style: of `charts.chart_styles`.
+    """
+    return _swatch(style, style["fill"], GLYPHS[style["marker"]], style["rotation"])
+
+
+def figure_swatch(style: Mapping, drawn: Mapping) -> Markup:
+    """`swatch` with the marker of the figures. drawn: of `method_styles.method_style`."""
+    hollow = drawn["markerfacecolor"] == SURFACE
+    outline = marker_outline(drawn["marker"], PIXELS * drawn["markersize"])
+    return _swatch(style, "hollow" if hollow else "filled", outline)
+
+
+def _swatch(style: Mapping, fill: str, outline: str, rotation: int = 0) -> Markup:
     dash = " ".join(map(str, style["dash"]))
     return Markup(
         '<svg class="swatch" viewBox="0 0 28 12" aria-hidden="true" style="--light: {}; --dark: {}">'
@@ -87,10 +106,25 @@ def swatch(style: Mapping) -> Markup:
         style["colour"],
         style["dark"],
         Markup(' stroke-dasharray="{}"').format(dash) if dash else "",
-        style["fill"],
-        GLYPHS[style["marker"]],
-        Markup(' transform="rotate({} 14 6)"').format(style["rotation"]) if style["rotation"] else "",
+        fill,
+        outline,
+        Markup(' transform="rotate({} 14 6)"').format(rotation) if rotation else "",
     )
+
+
+def marker_outline(marker: str, size: float) -> str:
+    """A marker of matplotlib about (14, 6), as the path of an SVG. size: in pixels."""
+    style = MarkerStyle(marker)
+    path = style.get_path().transformed(style.get_transform())
+    letters = {Path.MOVETO: "M", Path.LINETO: "L", Path.CURVE3: "Q", Path.CURVE4: "C"}
+    parts = []
+    for points, code in path.iter_segments(simplify=False):
+        if code == Path.CLOSEPOLY:
+            parts.append("z")
+            continue
+        places = points.reshape(-1, 2) * (size, -size) + (14, 6)
+        parts.append(letters[code] + " ".join(f"{value:.4g}" for value in places.ravel()))
+    return "".join(parts)
 
 
 def inline_svg(text: str, name: str, label: str = "", colours: Iterable[str] = ()) -> Markup:

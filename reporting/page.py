@@ -106,7 +106,7 @@ def page(title: str, views: Sequence[TableView], context: Mapping) -> str:
         lighter=lighter(colours),
         data=_json(data),
         style=_asset("page.css"),
-        script=_asset("page.js"),
+        script=_asset("sorting.js") + _asset("page.js"),
         # Only tools for developers read the last line, and they would look for a file beside the page.
         library=Markup(re.sub(r"\n//# sourceMappingURL=.*\n?$", "\n", _asset("chart.umd.min.js"))),
         dash=EN_DASH,

@@ -32,7 +32,7 @@ class Allowed:
 ALLOWED = [
     Allowed(
         "browser",
-        "tests/reporting/test_page_in_browser.py",
+        "tests/*_in_browser.py",
         r"(?i)chrom",
         "a Chromium or Chrome of the system",
     ),

@@ -34,6 +34,8 @@ STYLE = {
 INK = "#000000"
 MUTED = "#767676"
 GRID = "#D0D0D0"
+# Of a Pareto front behind its points.
+FRONT = "#BBBBBB"
 SURFACE = "#FFFFFF"
 # Widths of a figure in inches: a column, or a page of a paper.
 COLUMN, PAGE = 3.3, 7.0

@@ -22,19 +22,9 @@
     if (column === 0 && printed.has(table)) {
       for (const [body, rows] of printed.get(table)) body.append(...rows);
     } else {
-      const value = row => row.cells[column].dataset.value;
       const rows = [...table.tBodies].flatMap(body => [...body.rows]).filter(row => !row.matches(".family"));
-      const numbers = rows.every(row => value(row) === "" || !Number.isNaN(Number(value(row))));
-      const first = numbers && column > 0 ? "descending" : "ascending";
-      const second = first === "ascending" ? "descending" : "ascending";
-      order = heading.getAttribute("aria-sort") === first ? second : first;
-      const sign = order === "ascending" ? 1 : -1;
-      rows.sort((a, b) => {
-        const x = value(a);
-        const y = value(b);
-        if (x === "" || y === "") return (x === "") - (y === "");
-        return sign * (numbers ? x - y : x.localeCompare(y, "en"));
-      });
+      const now = heading.getAttribute("aria-sort");
+      order = sortRows(rows, row => row.cells[column].dataset.value, now, column > 0);
       table.tBodies[0].append(...rows);
     }
     for (const other of all("th[aria-sort]", table)) other.setAttribute("aria-sort", "none");

@@ -21,19 +21,31 @@ from reporting.drawing import (
 )
 from reporting.figures import DEFAULT, Options
 from reporting.frames import by_cell, score_of
-from reporting.layout import Group, groups
+from reporting.layout import Group, competes, groups
 from reporting.method_styles import method_style
 from reporting.sheets import Section, label_axes, sheet
-from tiebench.figure_style import INK, MUTED, PAGE, TICK_SIZE, metric_text, style_axes, styled, text_width
+from reporting.titles import method_title
+from tiebench.figure_style import (
+    FRONT,
+    INK,
+    MUTED,
+    PAGE,
+    TICK_SIZE,
+    metric_text,
+    style_axes,
+    styled,
+    text_width,
+)
 
 TITLE = "Cost"
 CAPTION = (
     "How to read it. A point is a method at one code length; a line joins the lengths of a method, and "
     "the large marker is its longest, with the number where it fits. Up is better, left is cheaper: "
-    "the grey steps are the Pareto front, the best score within a number of seconds. Seconds are those "
-    "of fitting, at the left, and of encoding everything, at the right, on logarithmic axes; means over "
-    "the seeds that have both a score and more than zero seconds. They are of the machines that the runs "
-    "were made on, which are listed with the runs."
+    "the grey steps are the Pareto front, the best score within a number of seconds, without bounds and "
+    "methods that see more than the training set. Seconds are those of fitting, at the left, and of "
+    "encoding everything, at the right, on logarithmic axes; means over the seeds that have both a score "
+    "and more than zero seconds. They are of the machines that the runs were made on, which are listed with "
+    "the runs."
 )
 NEEDS = ()
 
@@ -49,7 +61,9 @@ def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT)
     """The metric of each block against seconds: two panels per block, training and encoding.
 
     Means over the seeds that have a score and a positive number of seconds of that part: a logarithmic axis
-    has no place for others. Artists can be found by their gid: "line-fit-<protocol>-<metric>-<method>",
+    has no place for others. `table["named_costs"]`, optional, is a list of the parts to draw, "fit" or
+    "encode": then names stand beside the points, as far as they fit, and a legend has to stand elsewhere.
+    Artists can be found by their gid: "line-fit-<protocol>-<metric>-<method>",
     "longest-fit-<protocol>-<metric>-<method>", "frontier-fit-<protocol>-<metric>", and likewise with
     "encode".
 
@@ -57,8 +71,10 @@ def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT)
     """
     runs = by_cell(table, records)
     found = []
+    named = table.get("named_costs") or ()
+    wanted = tuple(named or PARTS)
     for group in groups(table):
-        parts = {part: _points(group, part, runs) for part in PARTS}
+        parts = {part: _points(group, part, runs) for part in wanted}
         scores = [score for points in parts.values() for of in points.values() for _, score in of.values()]
         if scores:
             found.append((group, parts, score_axis(scores)))
@@ -69,7 +85,7 @@ def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT)
     drawn = {method for _, parts, _ in found for points in parts.values() for method in points}
     width = options.width or PAGE
     # Training and encoding stand one below the other on a narrow sheet.
-    columns = len(PARTS) if width >= NARROW else 1
+    columns = len(wanted) if width >= NARROW else 1
     with styled():
         figure, axes = sheet(
             *heading(
@@ -78,7 +94,7 @@ def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT)
                 "Lines join the code lengths of a method, the large marker is the longest. "
                 "Grey: Pareto front.",
             ),
-            [Section(group.title, len(PARTS)) for group, *_ in found],
+            [Section("" if named else group.title, len(wanted)) for group, *_ in found],
             width=width,
             columns=columns,
             left=LABEL + max(room_for(ticks) for _, _, (_, ticks) in found),
@@ -86,15 +102,16 @@ def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT)
             between=0.25,
             above=0.08,
             below=0.22 if columns > 1 else 0.42,
-            legend=method_legend(table, drawn),
+            legend=() if named else method_legend(table, drawn),
         )
-        for (group, parts, scale), (first, second) in zip(found, axes):
-            for part, panel in zip(PARTS, (first, second)):
-                _panel(panel, table, f"{part}-{group.protocol}-{group.metric}", parts[part], scale)
-                labelled = panel is first or columns == 1
-                label_axes([panel], 1, PARTS[part], metric_text(group.metric) if labelled else "")
-            if columns > 1:
-                second.set_yticklabels([])
+        for (group, parts, scale), panels in zip(found, axes):
+            for place, (part, panel) in enumerate(zip(wanted, panels)):
+                texts = {m: method_title(table, m) for m in parts[part]} if named else {}
+                _panel(panel, table, group, part, parts[part], scale, texts)
+                beside = place > 0 and columns > 1
+                label_axes([panel], 1, PARTS[part], "" if beside else metric_text(group.metric))
+                if beside:
+                    panel.set_yticklabels([])
     return figure
 
 
@@ -124,7 +141,10 @@ def frontier(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]
     return result
 
 
-def _panel(axes: Axes, table: Mapping, name: str, points: Points, scale: tuple) -> None:
+def _panel(
+    axes: Axes, table: Mapping, group: Group, part: str, points: Points, scale: tuple, names: Mapping
+) -> None:
+    name, protocol = f"{part}-{group.protocol}-{group.metric}", group.protocol
     limits, ticks = scale
     axes.set_ylim(*limits)
     every = [point for of in points.values() for point in of.values()]
@@ -138,29 +158,34 @@ def _panel(axes: Axes, table: Mapping, name: str, points: Points, scale: tuple) 
     axes.set_xscale("log")
     axes.set_xlim(low / aside, high * aside)
     style_axes(axes, log_ticks(low / aside, high * aside), ticks)
-    best = frontier(every)
-    axes.plot(
-        [seconds for seconds, _ in best] + [high * aside],
-        [score for _, score in best] + [best[-1][1]],
-        drawstyle="steps-post",
-        color="#BBBBBB",
-        linewidth=2.4,
-        solid_capstyle="butt",
-        zorder=1.5,
-        gid=f"frontier-{name}",
-    )
+    ranked = [method for method in points if competes(table, method, protocol)]
+    best = frontier(point for method in ranked for point in points[method].values())
+    if best:
+        axes.plot(
+            [seconds for seconds, _ in best] + [high * aside],
+            [score for _, score in best] + [best[-1][1]],
+            drawstyle="steps-post",
+            color=FRONT,
+            linewidth=2.4,
+            solid_capstyle="butt",
+            zorder=1.5,
+            gid=f"frontier-{name}",
+        )
     for method, of in points.items():
         axes.plot(*zip(*of.values()), **LINE | method_style(table, method, 2.9), gid=f"line-{name}-{method}")
         seconds, score = of[max(of)]
         style = method_style(table, method, 4.6)
         axes.plot([seconds], [score], **style, zorder=2.2, gid=f"longest-{name}-{method}")
-    _lengths(axes, points)
+    # Where not all texts fit, the best of the cheapest come first, then the best.
+    order = sorted(points, key=lambda method: points[method][max(points[method])][1], reverse=True)
+    order.sort(key=lambda method: not set(points[method].values()).intersection(best))
+    _texts(axes, points, {m: names.get(m) or str(max(points[m])) for m in (order if names else points)})
 
 
-def _lengths(axes: Axes, points: Points) -> None:
-    """The longest code length of each method beside its point, where it fits.
+def _texts(axes: Axes, points: Points, texts: Mapping[str, str]) -> None:
+    """A text beside the longest code of each method, where it fits.
 
-    The space must be free of markers, lines, the edge of the panel and of numbers already there.
+    The space must be free of markers, lines, the edge of the panel and of texts already there.
     """
     inch = axes.figure.dpi_scale_trans.inverted()
     to_inches = axes.transData + inch
@@ -172,10 +197,11 @@ def _lengths(axes: Axes, points: Points) -> None:
         for start, end in pairwise(of):
             steps = np.linspace(start, end, 2 + int(np.hypot(*(end - start)) / 0.02))
             taken += [(x, y, x, y) for x, y in steps.tolist()]
-    for method, of in points.items():
+    for method, text in texts.items():
+        of = points[method]
         bits = max(of)
         x, y = places[method][list(of).index(bits)]
-        half_width, half_height = text_width(str(bits), TICK_SIZE) / 2 + 0.01, 0.045
+        half_width, half_height = text_width(text, TICK_SIZE) / 2 + 0.01, 0.045
         for sideways, upwards in SIDES:
             middle_x, middle_y = x + sideways * (half_width + 0.05), y + upwards * (half_height + 0.05)
             box = (
@@ -188,7 +214,7 @@ def _lengths(axes: Axes, points: Points) -> None:
             if inside and not any(_overlap(box, other) for other in taken):
                 taken.append(box)
                 axes.annotate(
-                    str(bits),
+                    text,
                     of[bits],
                     (72 * (middle_x - x), 72 * (middle_y - y)),
                     textcoords="offset points",

@@ -6,11 +6,10 @@ Needs playwright (dependency group "browser") and a browser of the system, such 
 
 import itertools
 import json
-import os
-import shutil
 from pathlib import Path
 
 import pytest
+from browsers import find_browser
 from styles import STYLES
 
 from reporting import frames, method_styles, page, table_view
@@ -20,22 +19,6 @@ from tiebench import figure_style
 playwright = pytest.importorskip(
     "playwright.sync_api", reason="the browser tests need playwright: pip install --group browser"
 )
-# Names on the PATH, and places that are not on it.
-CHROMES = (
-    *("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge"),
-    "/snap/bin/chromium",
-    "/opt/google/chrome/chrome",
-    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
-    "/Applications/Chromium.app/Contents/MacOS/Chromium",
-)
-
-
-def find_browser(environment=os.environ):
-    """Path of the browser that CHROME names, else of the first of CHROMES; None without one."""
-    names = [environment["CHROME"]] if environment.get("CHROME") else CHROMES
-    return next(filter(None, map(shutil.which, names)), None)
-
-
 CHROMIUM = find_browser()
 pytestmark = pytest.mark.skipif(
     CHROMIUM is None,

@@ -174,3 +174,33 @@ def test_one_point_has_an_axis():
         assert axes.get_xlim()[0] < point[0] < axes.get_xlim()[1]
         assert axes.get_ylim()[0] < point[1] < axes.get_ylim()[1]
         assert any(label.get_text() for label in axes.get_xticklabels())
+
+
+def test_bounds_and_methods_that_see_more_are_not_on_the_frontier():
+    styles = {"lsh": {"family": "bound"}, "mihash": {"family": "listwise", "sees": "database labels"}}
+    families = {"lsh": "bound", "mihash": "listwise", "talr_ap": "listwise"}
+    found = artists(cost.draw(table(styles=styles, families=families), records()))
+    for part in ("fit", "encode"):
+        points = mean_points(records(), part)
+        expected = undominated(points["talr_ap", bits] for bits in BITS)
+        steps = found[f"frontier-{part}-digits-ap"].get_xydata()[:-1]
+        assert np.allclose(steps, expected, rtol=1e-14, atol=0)
+
+
+@pytest.mark.parametrize("part", ["fit", "encode"])
+def test_a_part_alone_has_names_at_its_points_instead_of_a_legend(part):
+    titles = {method: {"title": f"The {method}"} for method in METHODS}
+    named = cost.draw(table(styles=titles, named_costs=[part]), records())
+    (axes,) = named.axes
+    assert axes.get_xlabel() == cost.PARTS[part]
+    assert not {text.get_text() for text in named.texts} & {style["title"] for style in titles.values()}
+    points = mean_points(records(), part)
+    at = {text.get_text(): text.xy for text in axes.texts}
+    assert at and set(at) <= {f"The {method}" for method in METHODS}
+    for method in METHODS:
+        if f"The {method}" in at:
+            assert np.allclose(at[f"The {method}"], points[method, 48], rtol=1e-14, atol=0)
+    # The best of the cheapest are named first.
+    first = next(iter(at)).removeprefix("The ")
+    front = undominated(points.values())
+    assert any(np.allclose(points[first, bits], point) for bits in BITS for point in front)

@@ -169,7 +169,9 @@ def scores_of(protocol, method):
 def test_rows_of_the_leaderboard_are_those_of_its_files(name, protocol):
     page = section(PAGES[f"methods/{name}.md"], "Leaderboard")
     shown = re.findall(
-        rf"^\| \[[^\]]+\]\(\S*{protocol}\.tidy\.csv\) \| {re.escape(CATALOGUE[name].title)} \| (\d+) \| "
+        rf"^\| \[[^\]]+\]\(\.\./leaderboards/{protocol}\.md\) "
+        rf'\| <a href="\.\./leaderboards/{protocol}\.html#{name}">{re.escape(CATALOGUE[name].title)}</a> '
+        r"\| (\d+) \| "
         r"([\d.]+)[^|]*\|[^|]*\|[^|]*\| (\S+)",
         page,
         re.MULTILINE,

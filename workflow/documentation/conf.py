@@ -23,13 +23,13 @@ add_module_names = False
 html_theme = "pydata_sphinx_theme"
 html_title = "TieBench"
 html_context = {"default_mode": "auto"}
-html_static_path = ["static"]
+html_static_path = ["static", "../../reporting/assets/sorting.js"]
 html_css_files = ["site.css"]
 html_favicon = "static/favicon.svg"
 html_copy_source = False
 html_show_sourcelink = False
 html_last_updated_fmt = None
-html_sidebars = {"index": [], "quick-start": [], "faq": []}
+html_sidebars = {"index": [], "quick-start": [], "faq": [], "leaderboards/*": []}
 html_theme_options = {
     "logo": {"text": f"TieBench {version}"},
     "header_links_before_dropdown": 8,
@@ -45,3 +45,16 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
+
+
+def setup(app):
+    """Called by Sphinx."""
+    app.connect("html-page-context", _add_leaderboard_files)
+
+
+def _add_leaderboard_files(app, page, template, context, tree):
+    """Style and scripts of the pages of leaderboards, which no other page loads."""
+    if page.startswith("leaderboards/"):
+        app.add_css_file("leaderboards.css")
+        for name in ("sorting.js", "leaderboards.js"):
+            app.add_js_file(name, loading_method="defer")

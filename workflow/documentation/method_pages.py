@@ -3,13 +3,13 @@
 import fnmatch
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from methods._catalogue import MethodMetadata
-from methods.base import TRAINING_SET
 from tiebench import leaderboards
+from workflow.documentation.leaderboard_parts import Protocol
 from workflow.documentation.prose import as_markdown, reference
 from workflow.yaml_reader import read_settings
 
@@ -45,14 +45,13 @@ def page(
     variants: Mapping[str, Mapping],
     settings: Mapping,
     differences: Iterable[tuple[str, str, str]],
-    boards: Iterable[leaderboards.Leaderboard],
-    sees: Mapping[str, str],
+    protocols: Iterable[Protocol],
 ) -> str:
     """The text of a method's page.
 
     variants: names of the methods that are this one with other settings -> their entries of
     config/methods.yaml; settings: its own entry; differences: (here, published, effect) of its rows in
-    docs/differences.md; sees: method or variant -> what its training has access to, for all of them.
+    docs/differences.md; protocols: those of the leaderboards.
     """
     parts = [
         f"# {about.title}",
@@ -68,7 +67,7 @@ def page(
         _hyperparameters(about, settings),
         *_variants(variants),
         "## Leaderboard",
-        _rows(about, variants, boards, sees),
+        _rows(about, variants, protocols),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -178,22 +177,23 @@ def _variants(variants: Mapping[str, Mapping]) -> list[str]:
     return ["## Variants", "The same class with other settings, as rows of their own.", "\n".join(rows)]
 
 
-def _rows(about, variants, boards, sees):
+def _rows(about, variants, protocols):
     """Its rows of the leaderboards: AP with its range, NDCG, and its place among the methods."""
     names = {about.name: about.title} | {name: entry.get("title", name) for name, entry in variants.items()}
     rows = []
-    for board in boards:
+    for protocol in protocols:
+        board = leaderboards.load(protocol.name, protocol.folder)
         scores = {(row.metric, row.method, row.bits): row for row in board.rows}
         for name, title in names.items():
             for bits in sorted({row.bits for row in board.rows if row.method == name and row.metric == "ap"}):
                 cells = [
-                    f"[{board.title}](../../leaderboard/{board.protocol}.tidy.csv)",
-                    title,
+                    f"[{board.title}](../{protocol.place})",
+                    f'<a href="../{protocol.place.removesuffix(".md")}.html#{name}">{title}</a>',
                     str(bits),
                     _mean(scores[("ap", name, bits)]),
                     _range(scores.get(("ap_min", name, bits)), scores.get(("ap_max", name, bits))),
                     _mean(scores.get(("ndcg", name, bits))),
-                    _place(board, scores[("ap", name, bits)], sees),
+                    protocol.rank(name, bits),
                 ]
                 rows.append(f"| {' | '.join(cells)} |")
     if not rows:
@@ -220,22 +220,6 @@ def _mean(row):
 
 def _range(low, high):
     return _MISSING if low is None or high is None else f"{low.mean:.3f}–{high.mean:.3f}"
-
-
-def _place(board, row, sees):
-    """ "3 of 36": by AP, among the methods that learn from the training set alone."""
-    among = [
-        other.mean
-        for other in board.rows
-        if (other.metric, other.bits) == (row.metric, row.bits) and _competes(other, sees)
-    ]
-    if not _competes(row, sees):
-        return _MISSING
-    return f"{1 + sum(mean > row.mean for mean in among)} of {len(among)}"
-
-
-def _competes(row, sees):
-    return row.competes and sees.get(row.method, TRAINING_SET) == TRAINING_SET
 
 
 # -- what the pages are made from -----------------------------------------------------------------------
@@ -278,21 +262,25 @@ def _named(text, names):
     return [name for name in names if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)]
 
 
-def pages(catalogue: Mapping[str, MethodMetadata], root: Path) -> dict[str, str]:
-    """Path among the site's sources -> text, of every method's page."""
+def pages(
+    catalogue: Mapping[str, MethodMetadata], root: Path, protocols: Sequence[Protocol]
+) -> dict[str, str]:
+    """Path among the site's sources -> text, of every method's page. protocols: of the leaderboards."""
     settings = read_settings(root / "config" / "methods.yaml")
     rows = differences((root / "docs" / "differences.md").read_text(encoding="utf-8"), catalogue)
-    folder = root / "leaderboard"
-    stems = [name for name, stem in leaderboards.protocols(folder).items() if name == stem]
-    boards = [leaderboards.load(name, folder) for name in stems]
     variants = _all_variants(settings, root)
-    sees = {name: about.sees for name, about in catalogue.items()}
-    sees |= {name: catalogue[entry["class"]].sees for name, entry in variants.items()}
     made = {}
     for name, about in catalogue.items():
         own = {other: entry for other, entry in variants.items() if entry["class"] == name}
-        made[place(name)] = page(about, own, settings.get(name) or {}, rows[name], boards, sees)
+        made[place(name)] = page(about, own, settings.get(name) or {}, rows[name], protocols)
     return made
+
+
+def places(catalogue: Mapping[str, MethodMetadata], root: Path) -> dict[str, str]:
+    """Method or variant -> its page, path among the site's sources."""
+    variants = _all_variants(read_settings(root / "config" / "methods.yaml"), root)
+    found = {name: place(entry["class"]) for name, entry in variants.items()}
+    return found | {name: place(name) for name in catalogue}
 
 
 def _all_variants(settings, root):

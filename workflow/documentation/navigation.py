@@ -38,7 +38,7 @@ SECTIONS: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "results-overview.md": (
         "Results",
         "What was measured, and what these measurements can and cannot say.",
-        ("results.md", "leaderboard.md", "performance.md", "differences.md"),
+        ("leaderboards/index.md", "results.md", "leaderboard.md", "performance.md", "differences.md"),
     ),
     "about.md": (
         "About",

@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 from methods._catalogue import catalogue
-from workflow.documentation import api_pages, links, method_pages, navigation, prose
+from workflow.documentation import api_pages, leaderboard_pages, links, method_pages, navigation, prose
 
 _LANGUAGES = {".py": "python", ".yaml": "yaml", ".cff": "yaml"}
 
@@ -29,13 +29,17 @@ def write(folder: Path, root: Path) -> None:
 def pages(root: Path) -> tuple[dict[str, str], set[str]]:
     """Page -> text of the whole site; and the files of the repository that pages offer for download."""
     methods, known = catalogue(), api_pages.identifiers(root)
-    made = method_pages.pages(methods, root) | api_pages.pages(root)
+    boards = leaderboard_pages.read(root / "leaderboard")
+    made = method_pages.pages(methods, root, boards) | api_pages.pages(root)
+    made |= leaderboard_pages.pages(boards, method_pages.places(methods, root))
     own = {navigation.page_of(path.relative_to(root)): path for path in sorted((root / "docs").glob("*.md"))}
     own |= {page: root / path for path, page in links.PAGES.items()}
     texts = {page: path.read_text(encoding="utf-8") for page, path in own.items()}
     described = navigation.descriptions((root / "README.md").read_text(encoding="utf-8"))
     described = {links.site_path(path): text for path, text in described.items()}
-    sections = navigation.section_pages(texts, described)
+    described[leaderboard_pages.INDEX] = leaderboard_pages.DESCRIPTION
+    index = {leaderboard_pages.INDEX: made[leaderboard_pages.INDEX]}
+    sections = navigation.section_pages(texts | index, described)
 
     titles = {page: navigation.heading(text) for page, text in (sections | texts | made).items()}
     shown: set[str] = set()  # files that have a page of their text

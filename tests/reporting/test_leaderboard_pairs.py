@@ -1,0 +1,135 @@
+"""Every two methods of a leaderboard: the differences are those of a table with the runs themselves."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from leaderboards import make_run, publish_table, random_scores
+
+from reporting import statistics
+from reporting.comparing import difference, pool, sample
+from reporting.leaderboard import pairs
+from reporting.leaderboard.boards import Boards, as_table
+from reporting.leaderboard.publishing import publish
+from reporting.records import table_records
+from tiebench.paired import holm
+
+STYLES = {
+    "lsh": {"title": "LSH", "family": "unsupervised"},
+    "itq": {"title": "ITQ", "family": "unsupervised"},
+    "talr": {"title": "TALR", "family": "listwise"},
+    "mih": {"title": "MIHash", "family": "listwise"},
+    "wide": {"title": "Wide", "family": "pointwise", "sees": "database labels"},
+    "onehot": {"title": "One-hot", "family": "bound"},
+}
+RANKED = ["lsh", "itq", "talr", "mih"]
+TABLE = {
+    "name": "t",
+    "methods": list(STYLES),
+    "seeds": [0, 1, 2],
+    "styles": STYLES,
+    "families": {name: style["family"] for name, style in STYLES.items()},
+    "blocks": [{"protocol": "p", "metric": "ap", "bits": [8]}],
+}
+
+
+def published(folder, table=TABLE, seeds_of=lambda method: (0, 1, 2)):
+    """A leaderboard of random scores of 40 queries, and the records of its runs with scores per query."""
+    generator = np.random.default_rng(1)
+    for place, method in enumerate(STYLES):
+        hard = generator.random(40)
+        for seed in seeds_of(method):
+            scores = {
+                name: np.clip(hard + 0.02 * place + 0.1 * generator.normal(size=40), 0, 1) for name in ["ap"]
+            }
+            make_run(folder, "p", method, 8, seed, random_scores(generator, 40) | scores)
+    publish_table(folder, table)
+    publish([table["name"]], folder, folder / "leaderboard")
+    settings = {"table": table, "refused": [], "published": [], "claims": []}
+    board = Boards(folder / "leaderboard")["p"]
+    records = table_records(settings, folder / "runs", also=["per_query"])
+    return board, as_table([board], table["blocks"]), records
+
+
+@pytest.fixture
+def found(tmp_path):
+    board, table, records = published(tmp_path)
+    return pairs.pairs(board, table, "ap", 8, tmp_path / "leaderboard"), records
+
+
+def test_differences_from_the_best_are_those_of_the_statistics_of_a_table(found):
+    every, records = found
+    frame = statistics.comparisons(TABLE, records)
+    rows = {row["method"]: row for row in frame.to_dict(orient="records")}
+    best = rows["talr"]["best"]
+    others = pairs.against(every, best, [name for name in RANKED if name != best])
+    assert len(others) == len(RANKED) - 1
+    for method, pair in others.items():
+        row = rows[method]
+        for value, column in (
+            *((pair.found.mean, "difference"), (pair.found.low, "difference_low")),
+            *((pair.found.high, "difference_high"), (pair.found.p_queries, "p_queries")),
+            *((pair.found.p_seeds, "p_seeds"), (pair.found.p, "p"), (pair.p_adjusted, "p_adjusted")),
+        ):
+            # The leaderboard keeps scores per query as float32.
+            assert value == pytest.approx(row[column], rel=1e-4, abs=1e-7), column
+        assert pair.over == "queries and seeds"
+
+
+def test_every_pair_is_there_once_and_is_that_of_the_runs(found):
+    every, records = found
+    expected = {frozenset(pair) for pair in itertools.combinations(STYLES, 2)}
+    assert {frozenset(pair) for pair in every} == expected and len(every) == len(expected)
+    runs = {}
+    for record in records:
+        runs.setdefault(record["method"], {})[record["seed"]] = record
+    samples = {method: sample(of, "ap") for method, of in runs.items()}
+    together = pool(samples) | pool({method: samples[method] for method in RANKED})
+    for (one, other), pair in every.items():
+        plain = difference(together[one], together[other])
+        assert pair.found.mean == pytest.approx(plain.mean, abs=1e-12)
+        assert (pair.found.low, pair.found.high, pair.found.p) == pytest.approx(
+            (plain.low, plain.high, plain.p), rel=1e-4, abs=1e-7
+        )
+        turned = pairs.reversed_pair(pair).found
+        assert (turned.mean, turned.low, turned.high, turned.p) == (
+            *(-pair.found.mean, -pair.found.high, -pair.found.low),
+            pair.found.p,
+        )
+
+
+def test_p_values_are_adjusted_over_the_pairs_with_ranks_alone(found):
+    every, _ = found
+    ranked = list(itertools.combinations(RANKED, 2))
+    expected = holm([every[pair].found.p for pair in ranked])
+    assert [every[pair].p_adjusted for pair in ranked] == expected.tolist()
+    outside = [pair for key, pair in every.items() if key not in ranked]
+    assert len(outside) == 9 and all(math.isnan(pair.p_adjusted) for pair in outside)
+
+
+def test_methods_with_other_seeds_are_compared_over_seeds_alone(tmp_path):
+    # Two tables: the leaderboard keeps the rows of the first beside those of the second.
+    first = TABLE | {"methods": ["lsh", "itq"], "seeds": [0, 1]}
+    published(tmp_path, first)
+    second = TABLE | {"name": "more", "methods": ["talr"]}
+    publish_table(tmp_path, second)
+    publish(["more"], tmp_path, tmp_path / "leaderboard")
+    board = Boards(tmp_path / "leaderboard")["p"]
+    found = pairs.pairs(board, as_table([board], TABLE["blocks"]), "ap", 8, tmp_path / "leaderboard")
+    assert {key: pair.over for key, pair in found.items()} == {
+        ("lsh", "itq"): "queries and seeds",
+        ("lsh", "talr"): "seeds",
+        ("itq", "talr"): "seeds",
+    }
+    assert all(math.isnan(found[one, "talr"].found.p_queries) for one in ("lsh", "itq"))
+
+
+def test_one_seed_without_scores_per_query_has_a_difference_alone(tmp_path):
+    board, table, _ = published(tmp_path, TABLE | {"seeds": [0]}, lambda method: (0,))
+    del board.about["sha256"]["p.per_query.npz"]
+    found = pairs.pairs(board, table, "ap", 8, tmp_path / "leaderboard")
+    for pair in found.values():
+        assert (
+            pair.over == "" and math.isnan(pair.found.low + pair.found.p) and not math.isnan(pair.found.mean)
+        )

@@ -1,0 +1,255 @@
+"""The pages of leaderboards in a real browser: sorting, marking, comparing; keyboard, print, dark, narrow.
+
+Needs the environment that `make docs` creates, playwright and a browser of the system.
+"""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from browsers import find_browser
+
+from methods._catalogue import catalogue
+from reporting.leaderboard import pairs
+from workflow.documentation import leaderboard_pages, method_pages
+from workflow.documentation.api_pages import toctree
+
+playwright = pytest.importorskip(
+    "playwright.sync_api", reason="the browser tests need playwright: pip install --group browser"
+)
+CHROMIUM = find_browser()
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None,
+    reason="the browser tests need chromium or google-chrome: install one, or set CHROME to its path",
+)
+ROOT = Path(__file__).parents[2]
+DOCUMENTATION = ROOT / "workflow" / "documentation"
+PROTOCOLS = {one.name: one for one in leaderboard_pages.read(ROOT / "leaderboard")}
+PAGES = ("index.html", "digits.html", "cifar10_unseen.html", "digits-compare.html")
+
+
+def interpreter():
+    """A Python that has Sphinx and the theme, or None."""
+    own = ROOT / ".venv-docs" / "bin" / "python"
+    if own.exists():
+        return str(own)
+    return sys.executable if importlib.util.find_spec("pydata_sphinx_theme") else None
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The pages of leaderboards alone, as a site; links to other pages lead nowhere."""
+    python = interpreter()
+    if python is None:
+        pytest.skip("the packages of `make docs` are not installed")
+    sources, site = tmp_path_factory.mktemp("sources"), tmp_path_factory.mktemp("a site")
+    places = method_pages.places(catalogue(), ROOT)
+    pages = leaderboard_pages.pages(list(PROTOCOLS.values()), places)
+    for name, text in (
+        pages | {"index.md": "# Home\n\n" + toctree([leaderboard_pages.INDEX]) + "\n"}
+    ).items():
+        (sources / name).parent.mkdir(exist_ok=True)
+        (sources / name).write_text(text, encoding="utf-8")
+    words = [python, "-m", "sphinx", "-Q", "-b", "html", "-c", str(DOCUMENTATION), str(sources), str(site)]
+    subprocess.run(words, cwd=ROOT, check=True)
+    return site / "leaderboards"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def opened(browser, folder):
+    """Opens a page from disk; at the end no error may have been said, and nothing asked of the network."""
+    contexts, said, asked = [], [], []
+
+    def open_page(name, query="", width=1280, **options):
+        context = browser.new_context(viewport={"width": width, "height": 900}, **options)
+        contexts.append(context)
+        shown = context.new_page()
+        shown.on("console", lambda message: message.type == "error" and said.append(message.text))
+        shown.on("pageerror", lambda error: said.append(str(error)))
+        shown.on("request", lambda request: asked.append(request.url))
+        shown.goto((folder / name).as_uri() + query)
+        return shown
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert said == []
+    assert [url for url in asked if not url.startswith(("data:", "file:"))] == []
+
+
+def column(shown, table, place):
+    return shown.eval_on_selector_all(
+        f"#{table} tbody tr", f"rows => rows.map(row => row.cells[{place}].dataset.value ?? '')"
+    )
+
+
+def methods(shown, table):
+    return shown.eval_on_selector_all(f"#{table} tbody tr", "rows => rows.map(row => row.dataset.method)")
+
+
+def test_headings_sort_with_mouse_and_keyboard(opened):
+    shown = opened("digits.html")
+    before = methods(shown, "scores-table")
+    heading = shown.locator("#scores-table thead tr:last-child th")
+    # The AP of 12 bits: the largest first, then the smallest; what has no value stays last.
+    heading.nth(1).get_by_role("button").click()
+    values = [float(value) for value in column(shown, "scores-table", 1)]
+    assert (
+        values == sorted(values, reverse=True) and heading.nth(1).get_attribute("aria-sort") == "descending"
+    )
+    heading.nth(1).get_by_role("button").press("Enter")
+    values = [float(value) for value in column(shown, "scores-table", 1)]
+    assert values == sorted(values) and heading.nth(1).get_attribute("aria-sort") == "ascending"
+    assert shown.locator("#scores-table th[aria-sort]").count() == 1
+    # Ranks and seconds: the smallest first.
+    heading.nth(4).get_by_role("button").press("Space")
+    ranks = column(shown, "scores-table", 4)
+    known = [int(rank) for rank in ranks if rank]
+    assert known == sorted(known) and ranks[: len(known)] == [str(rank) for rank in known]
+    heading.nth(0).get_by_role("button").click()
+    titles = shown.locator("#scores-table tbody th > :is(a:first-of-type)").all_inner_texts()
+    assert titles == sorted(titles, key=str.casefold)
+    assert sorted(methods(shown, "scores-table")) == sorted(before)
+
+
+def test_a_permalink_leads_to_the_row_and_the_figure(opened):
+    shown = opened("digits.html", "#talr_ap")
+    assert shown.locator("tr:target").get_attribute("data-method") == "talr_ap"
+    assert shown.locator("tr:target").is_visible()
+    assert shown.locator("tr#talr_ap .headerlink").get_attribute("href") == "#talr_ap"
+    contents = shown.locator(".bd-toc-nav a, #pst-page-toc-nav a").evaluate_all("all => all.map(a => a.hash)")
+    assert {"#scores", "#charts", "#score-against-bits", "#other-metrics", "#data"} <= set(contents)
+    for anchor in set(contents) - {""}:
+        assert shown.locator(anchor).count() == 1
+
+
+def test_a_method_is_marked_in_all_charts_with_mouse_and_keyboard(opened):
+    shown = opened("digits.html")
+    entry = shown.locator(".legend [data-method=itq]")
+    opacity = "all => all.map(one => Number(getComputedStyle(one).opacity))"
+    itq, others = ".chart g[data-method=itq]", ".chart g[data-method]:not([data-method=itq])"
+    assert set(shown.locator(others).evaluate_all(opacity)) == {1}
+    entry.hover()
+    assert set(shown.locator(itq).evaluate_all(opacity)) == {1}
+    assert max(shown.locator(others).evaluate_all(opacity)) < 0.3
+    shown.mouse.move(0, 0)
+    assert set(shown.locator(others).evaluate_all(opacity)) == {1}
+    entry.get_by_role("button").press("Enter")
+    assert entry.get_by_role("button").get_attribute("aria-pressed") == "true"
+    assert max(shown.locator(others).evaluate_all(opacity)) < 0.3
+    entry.get_by_role("button").press("Enter")
+    assert set(shown.locator(others).evaluate_all(opacity)) == {1}
+
+
+def choose(shown, **choices):
+    for name, value in choices.items():
+        shown.locator(f"select[name={name}]").select_option(value)
+
+
+def test_two_methods_are_compared_with_the_numbers_of_the_statistics(opened):
+    protocol = PROTOCOLS["digits"]
+    every = pairs.pairs(protocol.board, protocol.table, "ap", 12, protocol.folder)
+    shown = opened("digits-compare.html")
+    for one, other in (("talr_ap", "mihash"), ("mihash", "talr_ap"), ("itq", "onehot"), ("lsh", "sign")):
+        choose(shown, one=one, other=other, bits="12")
+        pair = pairs.against(every, other, [one])[one]
+        text = shown.locator("#comparison").inner_text().replace("−", "-")
+        assert f"{pair.found.mean:+.3f}, 95% interval {pair.found.low:+.3f} to {pair.found.high:+.3f}" in text
+        p = f"p = {pair.found.p:.3f}" if pair.found.p >= 0.001 else "p < 0.001"
+        assert f"{p} over queries and seeds" in text
+        cells = {row.method: row.cells[12] for row in protocol.standings.rows}
+        shown_means = shown.locator(".pair tbody tr:first-child td").all_inner_texts()
+        assert [mean.split()[0] for mean in shown_means] == [f"{cells[m].mean:.3f}" for m in (one, other)]
+        ranks = shown.locator(".pair tbody tr:nth-child(2) td").all_inner_texts()
+        assert ranks == [protocol.rank(method, 12) for method in (one, other)]
+        assert ("has no rank" in text) == (other == "onehot")
+
+
+def test_the_choice_is_in_the_address_and_comes_back(opened, folder):
+    shown = opened("digits-compare.html")
+    choose(shown, one="dpsh", other="csq", bits="12")
+    assert shown.url.endswith("digits-compare.html?one=dpsh&other=csq&bits=12")
+    link = shown.get_by_role("link", name="Link to this comparison")
+    assert link.evaluate("a => a.href") == shown.url
+    said = shown.locator("#comparison").inner_text()
+    shown.reload()
+    assert shown.locator("#comparison").inner_text() == said
+    shown.get_by_role("button", name="Swap").press("Enter")
+    assert shown.url.endswith("?one=csq&other=dpsh&bits=12")
+    assert shown.locator(".pair thead th").all_inner_texts() == ["CSQ", "DPSH"]
+    choose(shown, other="csq")
+    assert "Choose two different methods." in shown.locator("#comparison").inner_text()
+    unknown = opened("digits-compare.html", "?one=nobody&bits=13&other=csq")
+    assert unknown.locator("select[name=other]").input_value() == "csq"
+    assert unknown.locator("select[name=bits]").input_value() == "48"
+
+
+def test_a_board_without_tests_says_so(opened):
+    shown = opened("cifar10_seen-compare.html", "?one=mihash&other=itq&bits=32")
+    assert "There is no interval" in shown.locator("#comparison").inner_text()
+    assert "p " not in shown.locator("#comparison .difference").inner_text()
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_page_is_as_wide_as_its_window(opened, name, width):
+    shown = opened(name, width=width)
+    assert shown.evaluate("document.documentElement.scrollWidth") <= width
+    for board in shown.locator(".board").all():
+        assert board.bounding_box()["width"] <= width
+        assert board.get_attribute("tabindex") == "0"  # wide tables scroll with the keyboard, too
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_without_a_script_everything_is_there_to_read(browser, folder, name):
+    context = browser.new_context(java_script_enabled=False)
+    shown = context.new_page()
+    shown.goto((folder / name).as_uri())
+    for table in shown.locator("table.leaderboard").all():
+        assert table.is_visible() and table.locator("tbody tr:visible").count() > 5
+    assert shown.locator(".leaderboard button, .legend button").count() == 0
+    assert not shown.locator("form.compare").is_visible() if "compare" in name else True
+    if name == "digits.html":
+        assert shown.locator("figure.chart svg:visible").count() == 3
+    if "compare" in name:
+        assert not shown.locator("form.compare").is_visible()
+        assert "needs JavaScript" in shown.locator("article noscript").inner_text()
+        assert shown.locator("table:visible").count() == len(PROTOCOLS["digits"].board.bits)
+    context.close()
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_on_these_pages(opened, name, scheme):
+    axe = pytest.importorskip(
+        "axe_playwright_python.sync_playwright",
+        reason="the check of accessibility needs axe-playwright-python: pip install --group browser",
+    )
+    shown = opened(name, color_scheme=scheme)
+    # What the theme makes around the article is its own; style sheets cannot be fetched from disk.
+    found = axe.Axe().run(shown, context="article", options={"preload": False}).response["violations"]
+    assert [(rule["id"], [node["html"][:200] for node in rule["nodes"]]) for rule in found] == []
+
+
+def test_dark_pages_have_lighter_methods_and_print_has_not(opened):
+    shown = opened("digits.html", color_scheme="dark")
+    colour = "one => getComputedStyle(one).color"
+    swatch = shown.locator("#structhash .swatch")  # a colour too dark for the dark page
+    dark = swatch.evaluate(colour)
+    shown.emulate_media(media="print", color_scheme="light")
+    assert swatch.evaluate(colour) != dark
+    board = shown.locator(".board").first
+    assert board.evaluate("one => getComputedStyle(one).overflowX") == "visible"
+    assert shown.locator(".leaderboard th button").first.evaluate(
+        "one => getComputedStyle(one, '::after').content"
+    ) in ("none", "normal")

@@ -1,0 +1,177 @@
+"""Pages of the leaderboards, read as HTML: numbers, ranks and links are those of the files."""
+
+import csv
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from methods._catalogue import catalogue
+from reporting.leaderboard import pairs
+from reporting.titles import UNCODED
+from workflow.documentation import leaderboard_pages, method_pages
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "leaderboard"
+PROTOCOLS = {one.name: one for one in leaderboard_pages.read(FOLDER)}
+PLACES = method_pages.places(catalogue(), ROOT)
+PAGES = leaderboard_pages.pages(list(PROTOCOLS.values()), PLACES)
+
+
+class Tables(HTMLParser):
+    """tables: id -> rows of cells, each (attributes, text); others: (tag, attributes) of all elements."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tables, self.elements, self.rows, self.links = {}, [], None, []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        self.elements.append((tag, given))
+        if tag == "table":
+            self.rows = self.tables.setdefault(given["id"], [])
+        elif tag == "tr":
+            self.rows.append((given, []))
+        elif tag in ("td", "th"):
+            self.rows[-1][1].append([given | {"tag": tag}, ""])
+        elif tag == "a" and self.rows:
+            self.links.append((self.rows[-1][0].get("data-method"), given["href"]))
+
+    def handle_endtag(self, tag):
+        if tag == "table":
+            self.rows = None
+
+    def handle_data(self, data):
+        if self.rows and self.rows[-1][1]:
+            self.rows[-1][1][-1][1] += data
+
+
+def cells_of(name):
+    with (FOLDER / f"{name}.tidy.csv").open(encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["protocol"] == name and row["mean"]]
+    return {(row["metric"], row["method"], int(row["bits"])): row for row in rows}
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_every_method_has_one_row_with_its_means_spreads_and_ranks(name):
+    protocol, known = PROTOCOLS[name], cells_of(name)
+    read = Tables(PAGES[f"leaderboards/{name}.md"])
+    (_, headings), *rows = [row for row in read.tables["scores-table"] if row[1][0][0]["tag"] == "th"]
+    lengths = protocol.board.bits
+    assert [text for _, text in headings][: 1 + 2 * len(lengths)] == [
+        "Method",
+        *["APT", "rank"] * len(lengths),
+    ]
+    methods = [given["id"] for given, _ in rows]
+    assert sorted(methods) == sorted({method for _, method, _ in known}) == sorted(set(methods))
+    for (given, cells), method in zip(rows, methods):
+        assert given["data-method"] == method
+        for place, bits in enumerate(lengths):
+            (attributes, text), (_, rank) = cells[1 + 2 * place : 3 + 2 * place]
+            row = known["ap", method, bits]
+            spread = f" ± {float(row['std']):.3f}" if row["std"] else ""
+            mark = "‡" if int(row["collapsed"]) else ""
+            assert text == f"{float(row['mean']):.3f}{mark}{spread}"
+            assert float(attributes["data-value"]) == pytest.approx(float(row["mean"]), rel=1e-5)
+            assert rank == protocol.rank(method, bits).partition(" ")[0]
+            assert (attributes.get("class") == "best") == (rank == "1")
+    longest = [float(known["ap", method, lengths[-1]]["mean"]) for method in methods]
+    assert longest == sorted(longest, reverse=True)
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_tables_have_captions_scopes_and_one_sorted_column(name):
+    for page in (f"leaderboards/{name}.md", f"leaderboards/{name}-compare.md"):
+        read = Tables(PAGES[page])
+        ids = [given["id"] for _, given in read.elements if "id" in given]
+        assert len(ids) == len(set(ids))
+        tables = sum(tag == "table" for tag, _ in read.elements)
+        assert tables and tables == sum(tag == "caption" for tag, _ in read.elements)
+        headings = [given for tag, given in read.elements if tag == "th"]
+        assert all(given.get("scope") in ("col", "row", "colgroup") for given in headings)
+        for tag, given in read.elements:
+            if given.get("role") == "region" and "aria-labelledby" in given:
+                assert given["aria-labelledby"] in ids
+            if tag == "svg":
+                assert given.get("aria-hidden") == "true" or len(given["aria-label"]) > 20
+    sorted_ = [
+        given for _, given in Tables(PAGES[f"leaderboards/{name}.md"]).elements if "aria-sort" in given
+    ]
+    assert [given["aria-sort"] for given in sorted_] == ["descending"]
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_rows_lead_to_pages_of_methods_and_these_back(name):
+    read = Tables(PAGES[f"leaderboards/{name}.md"])
+    back = method_pages.pages(catalogue(), ROOT, list(PROTOCOLS.values()))
+    methods = {method for _, method, _ in cells_of(name)} - {UNCODED}
+    for method in methods:
+        assert (method, f"#{method}") in read.links
+        assert (method, f"../{PLACES[method].removesuffix('.md')}.html") in read.links
+        assert f'<a href="../leaderboards/{name}.html#{method}">' in back[PLACES[method]]
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_the_script_has_every_pair_as_the_statistics_have_it(name):
+    text = PAGES[f"leaderboards/{name}-compare.md"]
+    data = json.loads(re.search(r'<script type="application/json" id="pairs">(.*?)</script>', text)[1])
+    names = [method for method, *_ in data["methods"]]
+    protocol, known = PROTOCOLS[name], cells_of(name)
+    assert sorted(names) == sorted({method for _, method, _ in known} - {UNCODED})
+    for bits, length in data["lengths"].items():
+        column = pairs.pairs(protocol.board, protocol.table, "ap", int(bits), FOLDER)
+        for method, cell in zip(names, length["cells"], strict=True):
+            assert cell[0] == pytest.approx(float(known["ap", method, int(bits)]["mean"]), rel=1e-3)
+        places = [(i, j) for i in range(len(names)) for j in range(i + 1, len(names))]
+        assert len(length["pairs"]) == len(places) == len(column)
+        for (i, j), (difference, low, high, p, adjusted, over) in zip(places, length["pairs"]):
+            pair = column.get((names[i], names[j]))
+            pair = pair or pairs.reversed_pair(column[names[j], names[i]])
+            expected = (pair.found.mean, pair.found.low, pair.found.high, pair.found.p, pair.p_adjusted)
+            for value, wanted in zip((difference, low, high, p, adjusted), expected):
+                assert (value is None and wanted != wanted) or value == pytest.approx(
+                    wanted, rel=1e-3, abs=1e-12
+                )
+            assert over == pair.over
+
+
+def test_the_index_has_every_protocol_with_its_first_three():
+    index = PAGES["leaderboards/index.md"]
+    assert index.count('<li id="') == len(PROTOCOLS) > 3
+    for name, protocol in PROTOCOLS.items():
+        bits = protocol.board.bits[-1]
+        means = sorted(
+            (float(row["mean"]) for (metric, method, length), row in cells_of(name).items()
+             if metric == "ap" and length == bits and protocol.rank(method, bits) != "–"),
+            reverse=True,
+        )  # fmt: skip
+        card = re.search(rf'<li id="{name}">(.*?)</ol>', index, re.DOTALL)[1]
+        assert re.findall(r'class="mean">([\d.]+)<', card) == [f"{mean:.3f}" for mean in means[:3]]
+        assert f'<a href="{name}.html">{protocol.title}</a>' in card
+        assert f"{len(protocol.board.about['seeds'])} seed" in card
+        assert protocol.board.about["published"][0]["date"] in card
+
+
+def test_a_method_has_one_colour_on_all_pages():
+    colours = {}
+    for name in PROTOCOLS:
+        page = PAGES[f"leaderboards/{name}.md"]
+        found = re.findall(r'<li data-method="(\w+)"><svg[^>]*--light: (#\w+)', page)
+        found += re.findall(r'<tr id="(\w+)"[^>]*>\s*<th[^>]*><svg[^>]*--light: (#\w+)', page)
+        assert found
+        for method, colour in found:
+            assert colours.setdefault(method, colour) == colour
+    assert len(set(colours.values())) == len(colours) > 30
+
+
+@pytest.mark.parametrize(("name", "charts"), [("digits", ["bits", "fit", "encode"]), ("cifar10_seen", [])])
+def test_charts_have_every_method_as_a_group_that_the_script_marks(name, charts):
+    page = PAGES[f"leaderboards/{name}.md"]
+    figures = re.findall(r'<figure id="figure-(\w+)".*?</figure>', page, re.DOTALL)
+    assert figures == charts
+    for chart in charts:
+        figure = re.search(rf'<figure id="figure-{chart}".*?</figure>', page, re.DOTALL)[0]
+        assert set(re.findall(r'<g data-method="(\w+)"', figure)) == set(PROTOCOLS[name].board.methods)
