@@ -11,7 +11,7 @@ UV_VERSION := 0.13.8
 # uv does not read pip's setting for folders of wheels.
 export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)
 
-.PHONY: help setup quick test lint format lock bench backbones docs clean
+.PHONY: help setup quick test lint format lock bench backbones docs notebooks clean
 
 help:
 	@echo "make quick   create the quick report, results/report.html"
@@ -22,9 +22,10 @@ help:
 	@echo "make format  rewrite the sources with ruff and snakefmt"
 	@echo "make bench   compare speed and memory with other libraries on this machine"
 	@echo "make docs    build the documentation site, site/index.html"
+	@echo "make notebooks  run the notebooks of docs/notebooks/ and write their pages"
 	@echo "make lock    update the lock files and environment.yml after editing pyproject.toml"
 	@echo "make clean   delete $(VENV), $(DOCS_VENV) and site/"
-	@echo "quick, test, lint, format, bench and lock run setup first where it is needed; docs needs no setup."
+	@echo "quick, test, lint, format, bench, notebooks and lock run setup first where it is needed; docs needs no setup."
 
 setup: $(READY)
 
@@ -77,6 +78,9 @@ $(DOCS_READY): requirements-docs.lock
 docs: $(DOCS_READY)
 	$(DOCS_VENV)/bin/python -m workflow.documentation site
 	@echo "$(CURDIR)/site/index.html"
+
+notebooks: $(READY)
+	$(BIN)/python -m workflow.documentation.notebooks
 
 # Beside the pinned packages and the pinned torch, whose build stays: other versions of the lock would be other results.
 backbones: $(READY)

@@ -36,6 +36,7 @@ LONG = (
     "methods/test_end_to_end.py",
     "workflow/test_planned_runs.py",
     "test_documentation.py",
+    "workflow/test_notebooks.py",
     "workflow/test_documentation_site.py",
     "workflow/test_bad_results.py",
     "reporting/test_page_in_browser.py",

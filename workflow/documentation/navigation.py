@@ -27,6 +27,14 @@ SECTIONS: dict[str, tuple[str, str, tuple[str, ...]]] = {
             *("configuration.md", "result-files.md", "glossary.md"),
         ),
     ),
+    "examples.md": (
+        "Examples",
+        "Short notebooks with their outputs; each runs in less than a minute.",
+        (
+            *("example-train-with-talr.md", "example-score-your-codes.md", "example-add-a-method.md"),
+            *("example-check-a-claim.md", "notebooks.md"),
+        ),
+    ),
     "extend.md": (
         "How to extend",
         "Each addition touches one place: a file, or an entry of a configuration file.",
@@ -48,8 +56,8 @@ SECTIONS: dict[str, tuple[str, str, tuple[str, ...]]] = {
 }
 METHODS = "methods.md"
 # The bar at the top of every page.
-TOP = ("quick-start.md", "guide.md", "extend.md", METHODS, "results-overview.md", api_pages.INDEX, "faq.md",
-       "about.md")  # fmt: skip
+TOP = ("quick-start.md", "examples.md", "guide.md", "extend.md", METHODS, "results-overview.md",
+       api_pages.INDEX, "faq.md", "about.md")  # fmt: skip
 FAMILY_TITLES = {
     "classwise": "Codes of classes",
     "pointwise": "Pairs",

@@ -20,7 +20,8 @@ def write(folder: Path, root: Path) -> None:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    shutil.copytree(root / "docs" / "images", folder / "images", dirs_exist_ok=True)
+    for name in ("images", "notebooks"):
+        shutil.copytree(root / "docs" / name, folder / name, dirs_exist_ok=True)
     for path in files:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(root / path, folder / path)
