@@ -33,6 +33,14 @@ def test_there_is_a_notebook_for_each_kind_of_reader_and_a_page_for_each():
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_jupyter_shows_nothing_that_its_page_does_not(name):
+    """Jupyter also shows the value of a last expression: no cell ends in one, but for calls of print."""
+    for kind, source in notebooks.cells(ROOT, name):
+        if kind == "code" and isinstance(last := ast.parse(source).body[-1], ast.Expr):
+            assert ast.unparse(last).startswith("print("), source
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_it_is_valid_canonical_and_has_no_outputs(name):
     text = (ROOT / notebooks.FOLDER / f"{name}.ipynb").read_text(encoding="utf-8")
     notebook = nbformat.reads(text, as_version=nbformat.NO_CONVERT)
