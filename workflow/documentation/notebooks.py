@@ -8,8 +8,6 @@ in Jupyter.
 """
 
 import argparse
-import contextlib
-import io
 import json
 import os
 import re
@@ -23,6 +21,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 FOLDER = "docs/notebooks"
+_END = "\x1eend of cell\n"
 # What a run creates is not copied; compiled kernels, which are below __pycache__, are.
 _LEFT_OUT = (".*", "results", "resources", "site", "*.pyc")
 
@@ -51,44 +50,42 @@ def run(root: Path, name: str) -> list[Output]:
 
     Raises RuntimeError with the end of what it printed if a cell fails.
     """
+    sources = [source for kind, source in cells(root, name) if kind == "code"]
     with tempfile.TemporaryDirectory() as folder:
-        place, result = Path(folder, "checkout"), Path(folder, "outputs.json")
+        place, program = Path(folder, "checkout"), Path(folder, f"{name}.py")
         shutil.copytree(root, place, ignore=shutil.ignore_patterns(*_LEFT_OUT))
-        command = [sys.executable, "-m", "workflow.documentation.notebooks", "--cells", str(result), name]
-        variables = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-        variables |= {"MPLBACKEND": "agg", "PYTHONPATH": str(place)}
-        done = subprocess.run(command, cwd=place, env=variables, capture_output=True, text=True, check=False)
+        program.write_text(_as_program(sources, folder), encoding="utf-8")
+        variables = os.environ | {"MPLBACKEND": "agg", "PYTHONPATH": str(place)}
+        options = {"env": variables, "capture_output": True, "text": True, "check": False}
+        done = subprocess.run([sys.executable, str(program)], cwd=place / FOLDER, **options)
         if done.returncode:
-            raise RuntimeError(f"{FOLDER}/{name}.ipynb failed:\n{(done.stdout + done.stderr)[-3000:]}")
-        outputs = json.loads(result.read_text(encoding="utf-8"))
-    return [Output(text, tuple(map(bytes.fromhex, pictures))) for text, pictures in outputs]
+            failed = f"{FOLDER}/{name}.ipynb, code cell {done.stdout.count(_END) + 1}, failed"
+            raise RuntimeError(f"{failed}:\n{(done.stdout + done.stderr)[-3000:]}")
+        drawn = [sorted(Path(folder).glob(f"{number}-*.png")) for number in range(len(sources))]
+        pictures = [tuple(path.read_bytes() for path in paths) for paths in drawn]
+    return [Output(*shown) for shown in zip(done.stdout.split(_END), pictures)]
 
 
-def run_cells(sources: Sequence[str]) -> list[tuple[str, list[bytes]]]:
-    """Run cells one after another in one namespace: what each prints, and the figures that it leaves open."""
-    namespace: dict = {"__name__": "__main__"}
-    found = []
-    for number, source in enumerate(sources, 1):
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
-            exec(compile(source, f"code cell {number}", "exec"), namespace)
-        found.append((printed.getvalue(), _open_figures()))
-    return found
+def _as_program(sources: Sequence[str], folder: str) -> str:
+    """Cells as one program that says where each ends."""
+    lines = ["from workflow.documentation.notebooks import end_cell"]
+    for number, source in enumerate(sources):
+        lines += [source, f"end_cell({number}, {folder!r})"]
+    return "\n".join(lines) + "\n"
 
 
-def _open_figures() -> list[bytes]:
+def end_cell(number: int, folder: str) -> None:
+    """Mark the end of a cell in what the program prints, and write the figures that the cell leaves open."""
+    print(end=_END, flush=True)
     if "matplotlib.pyplot" not in sys.modules:
-        return []
+        return
     from matplotlib import pyplot
 
-    drawn = []
-    for number in pyplot.get_fignums():
-        with io.BytesIO() as file:
-            # Without the version of matplotlib, which would change the file where the picture is the same.
-            pyplot.figure(number).savefig(file, format="png", dpi=110, metadata={"Software": None})
-            drawn.append(file.getvalue())
+    for figure in pyplot.get_fignums():
+        # Without the version of Matplotlib, which would change the file where the picture is the same.
+        path = Path(folder, f"{number}-{figure:02}.png")
+        pyplot.figure(figure).savefig(path, dpi=110, metadata={"Software": None})
     pyplot.close("all")
-    return drawn
 
 
 def page(root: Path, name: str, outputs: Sequence[Output]) -> tuple[str, dict[str, bytes]]:
@@ -139,18 +136,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description="Run the notebooks of docs/notebooks/ and write their pages, docs/example-<name>.md.",
     )
     parser.add_argument("names", nargs="*", help="of notebooks, without .ipynb; all by default")
-    parser.add_argument("--cells", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     known = names(ROOT)
     for name in options.names:
         if name not in known:
             parser.error(f"no notebook {name} in {FOLDER}; there are {', '.join(known)}")
-    if options.cells:
-        sources = [source for kind, source in cells(ROOT, options.names[0]) if kind == "code"]
-        os.chdir(ROOT / FOLDER)
-        found = [(text, [one.hex() for one in pictures]) for text, pictures in run_cells(sources)]
-        options.cells.write_text(json.dumps(found), encoding="utf-8")
-        return 0
     for name in options.names or known:
         text, pictures = page(ROOT, name, run(ROOT, name))
         for file, contents in pictures.items():
