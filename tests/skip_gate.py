@@ -32,7 +32,7 @@ class Allowed:
 ALLOWED = [
     Allowed(
         "browser",
-        "tests/*_in_browser.py",
+        "tests/*/*_in_browser.py*",
         r"(?i)chrom",
         "a Chromium or Chrome of the system",
     ),
@@ -67,7 +67,7 @@ ALLOWED = [
     ),
     Allowed(
         "site",
-        "tests/workflow/test_documentation_site.py::*",
+        "tests/workflow/test_*site*.py*",
         r"the packages of `make docs` are not installed",
         "the environment that `make docs` creates",
     ),
