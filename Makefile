@@ -21,7 +21,8 @@ help:
 	@echo "make lint    check style, types and rules: ruff, mypy, snakefmt, snakemake --lint"
 	@echo "make format  rewrite the sources with ruff and snakefmt"
 	@echo "make bench   compare speed and memory with other libraries on this machine"
-	@echo "make docs    build the documentation site, site/index.html"
+	@echo "make docs    build the documentation site, site/index.html; SOURCE_URL=https://host/owner/name/blob/main adds"
+	@echo "             links from the API reference to the lines of the code"
 	@echo "make notebooks  run the notebooks of docs/notebooks/ and write their pages"
 	@echo "make lock    update the lock files and environment.yml after editing pyproject.toml"
 	@echo "make clean   delete $(VENV), $(DOCS_VENV) and site/"
@@ -76,7 +77,7 @@ $(DOCS_READY): requirements-docs.lock
 	@touch $@
 
 docs: $(DOCS_READY)
-	$(DOCS_VENV)/bin/python -m workflow.documentation site
+	$(DOCS_VENV)/bin/python -m workflow.documentation site --source-url '$(SOURCE_URL)'
 	@echo "$(CURDIR)/site/index.html"
 
 notebooks: $(READY)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from methods._catalogue import catalogue, load_class
-from workflow.documentation import api_pages, links, method_pages, navigation, prose, sources
+from workflow.documentation import api_pages, links, method_pages, navigation, prose, source_links, sources
 
 ROOT = Path(__file__).parents[2]
 CATALOGUE = catalogue()
@@ -265,3 +265,35 @@ def test_every_command_has_its_help():
     page = PAGES[api_pages.COMMANDS]
     for name in ("score", "score-run", "compare", "check-split", "health", "lookup", "metrics"):
         assert f"## tiebench {name}\n" in page and f"usage: tiebench {name}" in page
+
+
+# -- links to the code -----------------------------------------------------------------------------------
+
+
+def test_links_to_the_code_have_the_lines_that_python_reports():
+    resolve = source_links.resolver("https://example.org/blob/main/")
+    for module, name in (
+        ("tiebench.scoring", "score"),
+        ("tiebench.training", "TieAwareRetrieval.update"),
+        ("methods.base", "HashingMethod"),
+    ):
+        value = importlib.import_module(module)
+        for part in name.split("."):
+            value = getattr(value, part)
+        value = inspect.unwrap(value)
+        lines, first = inspect.getsourcelines(value)
+        first += next(place for place, line in enumerate(lines) if not line.lstrip().startswith("@"))
+        file = Path(inspect.getsourcefile(value)).relative_to(ROOT)
+        assert (
+            resolve("py", {"module": module, "fullname": name})
+            == f"https://example.org/blob/main/{file}#L{first}"
+        )
+
+
+def test_there_are_no_links_to_the_code_without_its_address():
+    assert source_links.resolver("")("py", {"module": "tiebench.scoring", "fullname": "score"}) is None
+
+
+def test_an_object_that_the_code_does_not_have_fails():
+    with pytest.raises(KeyError):
+        source_links.resolver("https://example.org")("py", {"module": "tiebench.scoring", "fullname": "scor"})

@@ -17,6 +17,7 @@ import pytest
 from methods._catalogue import catalogue
 
 ROOT = Path(__file__).parents[2]
+SOURCES = "https://example.org/owner/name/blob/main/"
 
 
 class Page(HTMLParser):
@@ -55,7 +56,7 @@ def site(tmp_path_factory):
     if python is None:
         pytest.skip("the packages of `make docs` are not installed")
     folder = tmp_path_factory.mktemp("site")
-    words = [python, "-m", "workflow.documentation", str(folder)]
+    words = [python, "-m", "workflow.documentation", str(folder), "--source-url", SOURCES]
     made = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     assert made.returncode == 0, made.stdout + made.stderr
     return folder
@@ -120,3 +121,21 @@ def test_the_search_knows_methods_functions_and_words(site):
         for place in ([places] if isinstance(places, int) else places)
     }
     assert sources and not sources & found  # code is not searched
+
+
+def test_each_object_of_the_reference_links_to_the_line_that_defines_it(site, pages):
+    linked = 0
+    for path, page in pages.items():
+        if path.parent.name != "api":
+            continue
+        objects = [one for one in page.ids if one.startswith(f"{path.stem}.")]
+        links = [link for link in page.links if link.startswith(SOURCES)]
+        assert len(links) == len(objects), path.name
+        found = []
+        for link in links:
+            file, _, line = link.removeprefix(SOURCES).partition("#L")
+            text = (ROOT / file).read_text(encoding="utf-8").splitlines()[int(line) - 1]
+            found.append(re.match(r" *(?:def|class) (\w+)", text)[1])
+        assert sorted(found) == sorted(one.rpartition(".")[2] for one in objects), path.name
+        linked += len(links)
+    assert linked > 100

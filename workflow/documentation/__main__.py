@@ -19,6 +19,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("output", nargs="?", default="site", type=Path, help="folder of the site")
     parser.add_argument("--sources", type=Path, help="write the pages that Sphinx reads there, and stop")
+    parser.add_argument(
+        "--source-url",
+        default="",
+        metavar="URL",
+        help="address of the repository's files, as https://host/owner/name/blob/main: the API reference "
+        "links to the line that defines each object; without it there are no such links",
+    )
     options = parser.parse_args(arguments)
     if options.sources:
         sources.write(options.sources, ROOT)
@@ -31,6 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         pages, doctrees = Path(folder, "pages"), Path(folder, "doctrees")
         sources.write(pages, ROOT)
         settings = ["-b", "html", "-c", str(Path(__file__).parent), "-d", str(doctrees)]
+        settings += ["-D", f"source_url={options.source_url}"]
         strict = ["--fail-on-warning", "--keep-going", "--fresh-env", "--quiet"]
         return sphinx([*settings, *strict, str(pages), str(options.output)])
 

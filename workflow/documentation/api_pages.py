@@ -97,7 +97,7 @@ def toctree(pages: Iterable[str], hidden: bool = False, caption: str = "") -> st
 
 def _module(root, module, links):
     """The page of a module: its docstring, then every public object with its signature and docstring."""
-    file = _file(root, module).relative_to(root)
+    file = module_file(root, module).relative_to(root)
     tree = _tree(root / file)
     text = as_markdown(ast.get_docstring(tree) or "", (), {k: v for k, v in links.items() if v != module})
     parts = [f"# {module}", f"```{{py:module}} {module}\n```", text, f"File: [{file}](../../{file})"]
@@ -172,7 +172,8 @@ def _help(root, name):
     return done.stdout.strip()
 
 
-def _file(root, module):
+def module_file(root: Path, module: str) -> Path:
+    """The file of a module, of a package its __init__.py."""
     path = root.joinpath(*module.split("."))
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
@@ -188,13 +189,13 @@ def _public(tree):
 
 
 def _names(root, module):
-    return [node.name for node in _public(_tree(_file(root, module)))]
+    return [node.name for node in _public(_tree(module_file(root, module)))]
 
 
 def _summary(root, module):
-    text = (ast.get_docstring(_tree(_file(root, module))) or "").strip().split("\n")[0]
+    text = (ast.get_docstring(_tree(module_file(root, module))) or "").strip().split("\n")[0]
     if not text:
-        raise ValueError(f"{_file(root, module)} has no docstring")
+        raise ValueError(f"{module_file(root, module)} has no docstring")
     return text
 
 

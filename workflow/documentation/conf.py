@@ -7,7 +7,12 @@ author = "The TieBench authors"
 copyright = "the TieBench authors, MIT licence"
 version = release = __version__
 
-extensions = ["myst_parser", "sphinx_copybutton", "workflow.documentation.formulas"]
+extensions = [
+    "myst_parser",
+    "sphinx_copybutton",
+    "workflow.documentation.formulas",
+    "workflow.documentation.source_links",
+]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4
 nitpicky = True
