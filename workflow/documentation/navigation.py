@@ -40,7 +40,7 @@ SECTIONS: dict[str, tuple[str, str, tuple[str, ...]]] = {
         "Each addition touches one place: a file, or an entry of a configuration file.",
         (
             *("add-a-method.md", "add-a-dataset.md", "add-a-protocol.md", "add-a-table.md"),
-            *("add-a-figure.md", "add-a-metric.md", "contributing.md"),
+            *("add-a-figure.md", "add-a-metric.md", "contributing.md", "site-checklist.md"),
         ),
     ),
     "results-overview.md": (
