@@ -73,7 +73,8 @@ def notes(tidy_frame: pd.DataFrame, table: Mapping) -> tuple[list[Note], dict[tu
             f"{method_title(table, method)} on {titles[protocol, metric]} ({', '.join(map(str, bits))} bits)"
             for (protocol, metric, method), bits in cells.items()
         ]
-        result.append(Note(letter[reason], "; ".join(words), reason))
+        # Blocks of several metrics may have one title.
+        result.append(Note(letter[reason], "; ".join(dict.fromkeys(words)), reason))
     return result, {cell: letter[reason] for cell, reason in mark_of.items()}
 
 

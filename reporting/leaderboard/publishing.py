@@ -252,7 +252,8 @@ def _provenance(protocol: str, parts: Sequence[_Part], tables: list[str]) -> dic
     named = dict.fromkeys(method for part in parts for method in part.own["method"])
     return {
         "protocol": protocol,
-        "title": protocol_title(table, protocol),
+        # Its own, not that of a block, which may be the name of a metric.
+        "title": (table.get("protocols") or {}).get(protocol) or protocol_title(table, protocol),
         "tables": tables,
         "settings": (table.get("settings") or {}).get(protocol),
         "methods": {

@@ -99,7 +99,8 @@ def render(settings: Mapping, boards: Boards, link: str = "") -> str:
             lines.append(_line(name, [_cell(data, column, method) for column in columns]))
     lines += uncoded if given["uncoded"] == "last" else []
     if given["legend"]:
-        lines += ["", _legend(data, frame, columns, bool(given["best"] and data.best), used, link)]
+        bold, uncoded = bool(given["best"] and data.best), bool(given["uncoded"])
+        lines += ["", _legend(data, frame, columns, bold, uncoded, used, link)]
         for note in reasons:
             lines += ["", note_line(note)]
     return "\n".join(lines)
@@ -266,12 +267,22 @@ def _mean(data: _Data, protocol: str, metric: str, method: str, bits: int) -> fl
 
 
 def _legend(
-    data: _Data, frame: pd.DataFrame, columns: Sequence[Column], bold: bool, used: Sequence[Board], link: str
+    data: _Data,
+    frame: pd.DataFrame,
+    columns: Sequence[Column],
+    bold: bool,
+    uncoded: bool,
+    used: Sequence[Board],
+    link: str,
 ) -> str:
-    """What the marks and the small figures of a table mean, and which files it is made of."""
+    """What the marks and the small figures of a table mean, and which files it is made of.
+
+    bold, uncoded: whether the best is marked, and whether the line of the features themselves is there.
+    """
     words = ["Best of a column in bold."] * bold
     words.append(_seeds(data, frame, columns))
     methods = [method for method in frame["method"].unique() if method != UNCODED]
+    frame = frame if uncoded else frame[frame["method"] != UNCODED]
     ranked = ", not marked as best" if bold else ""
     words += [dagger_sentence(data.table, methods, ranked), uncoded_sentence(frame, ranked)]
     words += [bounds_sentence(frame, data.table, ranked), collapse_sentence(frame, data.table)]

@@ -150,6 +150,14 @@ def test_a_table_without_scores_counts_the_seeds_of_its_runs(folder):
     assert "Mean over 2 seeds." in " ".join(rendered(folder, settings).splitlines())
 
 
+def test_sentences_speak_of_the_uncoded_features_only_where_their_line_is(folder):
+    settings = "{protocol: p, bits: 8, uncoded: %s}"
+    said = {
+        place: "ranked by the features" in rendered(folder, settings % place) for place in ("last", "false")
+    }
+    assert said == {"last": True, "false": False}
+
+
 def test_folds_other_protocols_and_holes(folder):
     settings = """
         sort: {protocol: p, bits: 8}
