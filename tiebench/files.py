@@ -14,7 +14,7 @@ import zipfile
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -188,21 +188,29 @@ def machine_memory() -> float:
         return float("inf")
 
 
+def read_header(stream: IO[bytes], name: str) -> tuple[tuple[int, ...], bool, np.dtype]:
+    """Shape, whether columns come first, and dtype of an .npy stream, which is left where its values begin.
+
+    Raises ValueError that calls the array `name` for other versions of the format and for pickled objects,
+    errors of every kind for a damaged header.
+    """
+    version = np.lib.format.read_magic(stream)
+    if version not in ((1, 0), (2, 0)):
+        raise ValueError(f"{name} is of version {version} of the .npy format")
+    header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, fortran, dtype = header(stream)
+    if dtype.hasobject:
+        raise ValueError(
+            f"{name} holds pickled Python objects, which are never loaded; "
+            "save numbers, or strings as array.astype(str)"
+        )
+    return shape, fortran, dtype
+
+
 def _member(archive, name):
     info = archive.getinfo(name)
     with archive.open(info) as stream:
-        version = np.lib.format.read_magic(stream)
-        if version not in ((1, 0), (2, 0)):
-            raise ValueError(f"{name} is of version {version} of the .npy format")
-        header = (
-            np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        )
-        shape, _, dtype = header(stream)
-        if dtype.hasobject:
-            raise ValueError(
-                f"{name} holds pickled Python objects, which are never loaded; "
-                "save numbers, or strings as array.astype(str)"
-            )
+        shape, _, dtype = read_header(stream, name)
         length = 1
         for size in shape:
             length *= size

@@ -114,12 +114,36 @@ def _is_part(arrays):
     """Whether these are arrays that `save` may have written."""
     if set(arrays) != set(_ARRAYS) or any(array.dtype.kind not in "iu" for array in arrays.values()):
         return False
-    counts, levels = arrays["counts"], arrays["levels"]
-    shapes = (
-        levels.shape == counts.shape[1:2] and arrays["part"].shape == (2,) and arrays["query"].shape == (32,)
-    )
-    if not shapes or counts.ndim != 3 or 0 in counts.shape:
+    if arrays["part"].shape != (2,) or arrays["query"].shape != (32,) or arrays["database"].ndim:
+        return False
+    items = int(arrays["database"])
+    return 0 < items < 2**62 and _are_histograms(arrays["levels"], arrays["counts"], items)
+
+
+def _are_histograms(levels, counts, items):
+    """Whether these integers are joint histograms of at most so many items."""
+    if counts.ndim != 3 or 0 in counts.shape or levels.shape != counts.shape[1:2]:
         return False
     ascending = levels[0] == 0 and np.all(levels[1:] > levels[:-1]) and levels[-1] <= MAX_AFFINITY
-    few = counts.shape[2] <= MAX_CODE_BITS + 1 and 0 < arrays["database"] < 2**62
-    return bool(ascending and few and counts.min() >= 0 and counts.max() <= arrays["database"])
+    few = counts.shape[2] <= MAX_CODE_BITS + 1
+    return bool(ascending and few and counts.min() >= 0 and counts.max() <= items)
+
+
+def save_counts(file: str | os.PathLike, histograms: JointHistograms) -> None:
+    """Write the histograms of some items, whichever they are, to an .npz file.
+
+    It appears when it is complete. Raises OSError that names the file.
+    """
+    write_npz(file, levels=histograms.levels, counts=histograms.counts)
+
+
+def load_counts(file: str | os.PathLike, queries: int, bits: int, items: int) -> JointHistograms:
+    """What `save_counts` wrote of so many queries, bits and items. Raises ValueError that names the file."""
+    arrays = read_npz(file)
+    right = set(arrays) == {"levels", "counts"} and all(array.dtype.kind in "iu" for array in arrays.values())
+    if right:
+        levels, counts = arrays["levels"], arrays["counts"]
+        right = _are_histograms(levels, counts, items) and counts.shape[::2] == (queries, bits + 1)
+    if not right or np.any(counts.sum(axis=(1, 2)) != items):
+        raise ValueError(f"{file}: not the counts of {items} items; delete it, and they are counted again")
+    return JointHistograms(levels, counts)

@@ -5,7 +5,7 @@ import json
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from tiebench.metrics import METRICS
 
 if TYPE_CHECKING:  # loading the kernels takes time, and `tiebench --help` counts nothing
     from tiebench.hamming import EqualLabels, SharedLabels
+    from tiebench.scoring import Scores
 
 HELP = "score the codes of a file"
 DESCRIPTION = """\
@@ -34,6 +35,8 @@ them; the scores are the same to the last bit:
 
   tiebench score FOLDER --part 3/16 --histograms part3.npz
   tiebench score --merge part*.npz --at 1000
+
+`tiebench score-parts` counts a database in many files, also on a cluster.
 """
 EPILOG = "metrics: " + ", ".join(METRICS) + "; `tiebench metrics` describes them"
 OUT_OF_MEMORY = "not enough memory: see --part"
@@ -159,6 +162,26 @@ def count_part(options: argparse.Namespace) -> None:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("files", metavar="FILE.npz", nargs="+", help="codes and labels; with --merge, parts")
+    add_scoring_options(parser)
+    parser.add_argument(
+        "--threads", type=positive, default=1, help="threads that share the queries (default 1)"
+    )
+    parser.add_argument(
+        "--prefixes",
+        metavar="B,B,…",
+        type=_prefixes,
+        help="score the first B bits of the codes instead, for each B of a list such as 64,128,256: one "
+        "object of scores for each",
+    )
+    parser.add_argument(
+        "--part", metavar="I/N", help="count only part I of N of the database and print no scores"
+    )
+    parser.add_argument("--histograms", metavar="OUT.npz", help="file that --part writes its counts to")
+    parser.add_argument("--merge", action="store_true", help="score from the files that --part wrote")
+
+
+def add_scoring_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of what is computed from joint histograms, `scoring_settings` and the scores per query."""
     parser.add_argument(
         "--at",
         metavar="K",
@@ -175,21 +198,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "items) (min), or all relevant items (relevant)",
     )
     parser.add_argument("--per-query", metavar="OUT.npz", help="also write every metric per query")
-    parser.add_argument(
-        "--threads", type=positive, default=1, help="threads that share the queries (default 1)"
-    )
-    parser.add_argument(
-        "--prefixes",
-        metavar="B,B,…",
-        type=_prefixes,
-        help="score the first B bits of the codes instead, for each B of a list such as 64,128,256: one "
-        "object of scores for each",
-    )
-    parser.add_argument(
-        "--part", metavar="I/N", help="count only part I of N of the database and print no scores"
-    )
-    parser.add_argument("--histograms", metavar="OUT.npz", help="file that --part writes its counts to")
-    parser.add_argument("--merge", action="store_true", help="score from the files that --part wrote")
+
+
+def scoring_settings(options: argparse.Namespace) -> dict[str, Any]:
+    """Arguments of `score_histograms` from these options."""
+    return {"at": tuple(dict.fromkeys(options.at)), "ap_at_normaliser": options.ap_at_normaliser}
+
+
+def print_scores(scores: "Scores", options: argparse.Namespace) -> int:
+    """Print the means, and write the scores of each query where they are asked for."""
+    if options.per_query:
+        files.write_npz(options.per_query, **scores.per_query)
+    return print_text(json.dumps(scores.means, indent=2))
 
 
 def _prefixes(text):
@@ -212,7 +232,7 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         return 0
     from tiebench import parts, scoring
 
-    settings = {"at": tuple(dict.fromkeys(options.at)), "ap_at_normaliser": options.ap_at_normaliser}
+    settings = scoring_settings(options)
     if options.prefixes:
         from tiebench.prefixes import score_prefixes
 
@@ -224,6 +244,4 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     else:
         codes = read_codes(options.files[0])
         scores = scoring.score_codes(*codes[:4], threads=options.threads, **settings)
-    if options.per_query:
-        files.write_npz(options.per_query, **scores.per_query)
-    return print_text(json.dumps(scores.means, indent=2))
+    return print_scores(scores, options)
