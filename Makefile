@@ -7,17 +7,20 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DOCS_VENV := .venv-docs
 DOCS_READY := $(DOCS_VENV)/.ready
+DISTRIBUTED_VENV := .venv-distributed
+DISTRIBUTED_READY := $(DISTRIBUTED_VENV)/.ready
 UV_VERSION := 0.13.8
 # uv does not read pip's setting for folders of wheels.
 export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)
 
-.PHONY: help setup quick test lint format lock bench backbones docs notebooks clean
+.PHONY: help setup quick test lint format lock bench backbones distributed docs notebooks clean
 
 help:
 	@echo "make quick   create the quick report, results/report.html"
 	@echo "make test    run all tests"
 	@echo "make setup   install the locked packages into $(VENV) and compile the kernels"
 	@echo "make backbones  install timm, torchvision, transformers and sentence-transformers for docs/make-features.md"
+	@echo "make distributed  test databases in many files on a Dask cluster and on S3, in $(DISTRIBUTED_VENV)"
 	@echo "make lint    check style, types and rules: ruff, mypy, snakefmt, snakemake --lint"
 	@echo "make format  rewrite the sources with ruff and snakefmt"
 	@echo "make bench   compare speed and memory with other libraries on this machine"
@@ -25,8 +28,9 @@ help:
 	@echo "             links from the API reference to the lines of the code"
 	@echo "make notebooks  run the notebooks of docs/notebooks/ and write their pages"
 	@echo "make lock    update the lock files and environment.yml after editing pyproject.toml"
-	@echo "make clean   delete $(VENV), $(DOCS_VENV) and site/"
-	@echo "quick, test, lint, format, bench, notebooks and lock run setup first where it is needed; docs needs no setup."
+	@echo "make clean   delete $(VENV), $(DOCS_VENV), $(DISTRIBUTED_VENV) and site/"
+	@echo "quick, test, lint, format, bench, notebooks and lock run setup first where it is needed; docs and distributed"
+	@echo "do not."
 
 setup: $(READY)
 
@@ -83,6 +87,20 @@ docs: $(DOCS_READY)
 notebooks: $(READY)
 	$(BIN)/python -m workflow.documentation.notebooks
 
+$(DISTRIBUTED_READY): requirements-distributed.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "error: Python 3.11 or newer is required; name one: make PYTHON=python3.12 distributed" >&2; exit 1; }
+	$(PYTHON) -m venv --clear $(DISTRIBUTED_VENV)
+	$(DISTRIBUTED_VENV)/bin/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	$(DISTRIBUTED_VENV)/bin/uv pip install --quiet --python $(DISTRIBUTED_VENV)/bin/python --require-hashes --no-deps \
+	  -r requirements-distributed.lock
+	$(DISTRIBUTED_VENV)/bin/python -m tiebench.compile
+	@touch $@
+
+distributed: $(DISTRIBUTED_READY)
+	TIEBENCH_MUST_RUN=distributed $(DISTRIBUTED_VENV)/bin/python -m pytest tests/tiebench/test_distributed.py \
+	  tests/tiebench/test_distributed_cluster.py
+
 # Beside the pinned packages and the pinned torch, whose build stays: other versions of the lock would be other results.
 backbones: $(READY)
 	$(BIN)/uv pip install --python $(BIN)/python --group backbones -c requirements-torch.txt -c requirements.lock
@@ -95,7 +113,10 @@ lock: $(READY)
 	  --generate-hashes --group suite --group dev --override - --no-header pyproject.toml -o requirements.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --group docs \
 	  --constraint requirements.lock --no-header pyproject.toml -o requirements-docs.lock
+	sed -n 's/^\(\(numpy\|numba\|llvmlite\)==[^ ]*\).*/\1/p' requirements.lock | \
+	  $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --group distributed \
+	  --constraint - --no-header pyproject.toml -o requirements-distributed.lock
 	$(BIN)/python -m workflow.environment
 
 clean:
-	rm -rf $(VENV) $(DOCS_VENV) site
+	rm -rf $(VENV) $(DOCS_VENV) $(DISTRIBUTED_VENV) site

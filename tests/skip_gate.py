@@ -96,6 +96,12 @@ ALLOWED = [
         r"no PostgreSQL",
         "PostgreSQL with pgvector 0.7 or later",
     ),
+    Allowed(
+        "distributed",
+        "tests/tiebench/*",
+        r"is not installed: make distributed",
+        "the environment that `make distributed` creates: Dask, s3fs, pyarrow, zarr, moto",
+    ),
     Allowed("ranx", "tests/tiebench/test_export.py::*", r"ranx is not installed", "ranx from PyPI"),
     Allowed("linux", "tests/*", r"Linux|/proc", "Linux"),
 ]

@@ -125,9 +125,9 @@ def _checked_queries(query, labels, bits):
     codes, labels = as_array(query), as_array(labels)
     check_shapes(codes, codes, labels, labels)
     codes, _, bits = packed_codes(codes, codes, bits)
-    if labels.dtype.kind in "OT":
-        labels = labels.astype(str)  # one form of the same text, with the same digest
     label_affinity(labels, labels)
+    if labels.dtype.kind in "OT":
+        labels = labels.astype(object).astype(str)  # one form of the same text, with the same digest
     return _Queries(codes, labels, bits)
 
 
@@ -142,7 +142,7 @@ def _describe(file, queries):
         return _Described(reader.edges, identity)
 
 
-def _cut(file, described, part_items) -> Iterator[_Part]:
+def _cut(file: part_files.PartFile, described: _Described, part_items: int) -> Iterator[_Part]:
     """Parts of a file: as many items as are allowed, or what cannot be cut."""
     edges, begin = described.edges, 0
     while begin < edges[-1]:
@@ -153,7 +153,9 @@ def _cut(file, described, part_items) -> Iterator[_Part]:
         begin = edges[place]
 
 
-def _counts(todo, queries, client, keep) -> Iterator[tuple[_Part, JointHistograms, bool]]:
+def _counts(
+    todo: list[_Part], queries: _Queries, client: "Client | None", keep: str | os.PathLike | None
+) -> Iterator[tuple[_Part, JointHistograms, bool]]:
     """(part, its histograms, whether they were kept), those that were kept first."""
     if keep is None:
         for part, found in _results(client, _count, todo, queries):
@@ -195,7 +197,9 @@ def _added(one, other):
     return merge((one, other))
 
 
-def _results(client, function, tasks, queries) -> Iterator[tuple[Any, Any]]:
+def _results(
+    client: "Client | None", function: Callable[[Any, _Queries], Any], tasks: Sequence[Any], queries: _Queries
+) -> Iterator[tuple[Any, Any]]:
     """(task, function(task, queries)) of all tasks, as they are finished."""
     if client is None:
         for task in tasks:

@@ -124,19 +124,18 @@ class EqualLabels:
 
 def _holds_strings(labels):
     """Whether these are classes (n,) as text: NumPy strings, or objects as pandas has them."""
-    if labels.ndim != 1:
-        return False
-    if labels.dtype.kind == "O":
+    if labels.ndim == 1 and labels.dtype.kind == "O":
         return len(labels) > 0 and all(isinstance(label, str) for label in labels)
-    return labels.dtype.kind in "UT"
+    return labels.ndim == 1 and labels.dtype.kind in "UT"
 
 
 def _numbered(query, database):
     """Classes as integers, which depend on the queries alone: parts of a database then agree on them."""
-    names, numbers = np.unique(query.astype(str), return_inverse=True)
-    database = database.astype(str)
-    place = np.minimum(np.searchsorted(names, database), len(names) - 1)
-    return numbers.astype(np.int64), np.where(names[place] == database, place, -1)
+    # By way of objects: NumPy casts strings of variable width (T) to no others.
+    text = [one.astype(object if one.dtype.kind == "T" else str).astype(str) for one in (query, database)]
+    names, numbers = np.unique(text[0], return_inverse=True)
+    place = np.minimum(np.searchsorted(names, text[1]), len(names) - 1)
+    return numbers.astype(np.int64), np.where(names[place] == text[1], place, -1)
 
 
 @dataclass(frozen=True)

@@ -140,7 +140,7 @@ def _naming(path):
     except (MemoryError, PartFileError):
         raise
     except ImportError as error:
-        missing = getattr(error, "name", None) or "a package"
+        missing = (error.name or "a package").split(".")[0]
         raise PartFileError(
             f"{path}: reading it needs {missing} ({one_line(error)}): pip install 'tiebench[distributed]'"
         ) from error

@@ -89,8 +89,9 @@ def test_labels_may_be_strings_or_sets_and_of_any_kind():
     strings = [names[classes] for classes in CLASSES]
     lists = [labels.tolist() for labels in strings]
     objects = [labels.astype(object) for labels in strings]
+    variable = [labels.astype(np.dtypes.StringDType()) for labels in strings]
     unknown = strings[0], np.where(CLASSES[1] == 3, "of no query", strings[1])
-    for labels in (strings, lists, objects):
+    for labels in (strings, lists, objects, variable):
         assert_same(tiebench.score(*ONES, *labels, (1, 20), "min"), EXPECTED)
     expected = score_codes(
         *map(pack, ONES), BITS, EqualLabels(CLASSES[0], np.where(CLASSES[1] == 3, -7, CLASSES[1]))

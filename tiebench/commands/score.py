@@ -181,7 +181,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_scoring_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of what is computed from joint histograms, `scoring_settings` and the scores per query."""
+    """Add the options of what is computed from joint histograms."""
     parser.add_argument(
         "--at",
         metavar="K",

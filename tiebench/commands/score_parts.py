@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 HELP = "score codes against a database in many files, on one machine or on a Dask cluster"
 DESCRIPTION = """\
-Count the parts of a database that lies in many files, score the queries and print one JSON object, the same to
-the last bit as `tiebench score` prints.
+Count a database that lies in many files, score the queries and print one JSON object: to the last bit the one
+that `tiebench score` prints of the same codes.
 
 FILE is a path, a URL such as s3://bucket/codes-0001.parquet, or a pattern with * in quotation marks:
   .npz      the arrays `database`, packed codes uint8 (n, ceil(bits/8)), and `database_labels`
@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--queries",
         metavar="FILE.npz",
         required=True,
-        help="`query` and `query_labels`, and `bits` of packed codes; an .npz file, or a folder of .npy files",
+        help="`query`, `query_labels`, and `bits` of packed codes; an .npz file, or a folder of .npy files",
     )
     parser.add_argument(
         "--labels",
@@ -122,7 +122,7 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
 
 @contextmanager
-def _client(options) -> "Iterator[Client | None]":
+def _client(options: argparse.Namespace) -> "Iterator[Client | None]":
     """A client of the cluster that the options ask for, or None."""
     if not (options.workers or options.scheduler):
         yield None
@@ -139,7 +139,9 @@ def _client(options) -> "Iterator[Client | None]":
             yield client
         return
     with (
-        LocalCluster(n_workers=options.workers, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(
+            n_workers=options.workers, threads_per_worker=1, dashboard_address="127.0.0.1:0"
+        ) as cluster,
         Client(cluster) as client,
     ):
         yield client
