@@ -99,7 +99,8 @@ $(DISTRIBUTED_READY): requirements-distributed.lock
 
 distributed: $(DISTRIBUTED_READY)
 	TIEBENCH_MUST_RUN=distributed $(DISTRIBUTED_VENV)/bin/python -m pytest tests/tiebench/test_distributed.py \
-	  tests/tiebench/test_distributed_cluster.py
+	  tests/tiebench/test_distributed_cluster.py \
+	  "tests/tiebench/test_library_documentation.py::test_every_block_of_a_page_runs[large-databases.md]"
 
 # Beside the pinned packages and the pinned torch, whose build stays: other versions of the lock would be other results.
 backbones: $(READY)

@@ -21,6 +21,7 @@
 * `tiebench.neighbours`: the nearest codes of a query, with the ties that a list cuts;
 * `tiebench.export`: codes as a FAISS index, SQL, and runs of TREC and ranx;
 * `tiebench.parts`: databases too large for one process;
+* `tiebench.distributed`: databases in many files, on a Dask cluster;
 * `tiebench.on_device`: histograms of codes on a GPU (needs torch).
 
 `import tiebench` loads none of them: each is loaded at its first use.
@@ -32,16 +33,27 @@ from typing import Any
 from tiebench._version import __version__
 
 _MODULES = (
-    *("collapse", "comparison", "diagnostics", "exact", "export", "hamming", "inputs", "leaderboards"),
-    *("lookup", "metrics", "neighbours", "on_device", "parts", "prefixes", "radius", "relaxed", "rescoring"),
+    *("collapse", "comparison", "diagnostics", "distributed", "exact", "export", "hamming", "inputs"),
+    *(
+        "leaderboards",
+        "lookup",
+        "metrics",
+        "neighbours",
+        "on_device",
+        "parts",
+        "prefixes",
+        "radius",
+        "relaxed",
+        "rescoring",
+    ),
     *("runs", "scoring", "split_check", "ties", "training"),
 )
 _FUNCTIONS = {"Scores": "scoring", "lookup_cost": "lookup", "score": "scoring"}
 _FUNCTIONS |= dict.fromkeys(("Health", "health"), "diagnostics")
 _FUNCTIONS |= dict.fromkeys(("RunScores", "score_array", "score_run"), "runs")
 
-__all__ = ["Health", "RunScores", "Scores", "__version__", "collapse", "comparison", "diagnostics", "exact",
-           "export", "hamming", "health", "leaderboards", "lookup", "lookup_cost", "metrics", "neighbours",
+__all__ = ["Health", "RunScores", "Scores", "__version__", "collapse", "comparison", "diagnostics", "distributed",
+           "exact", "export", "hamming", "health", "leaderboards", "lookup", "lookup_cost", "metrics", "neighbours",
            "on_device", "parts", "prefixes", "radius", "relaxed", "rescoring", "runs", "score",
            "score_array", "score_run", "scoring", "split_check", "ties", "training"]  # fmt: skip
 

@@ -1,6 +1,7 @@
 from tiebench import collapse as collapse
 from tiebench import comparison as comparison
 from tiebench import diagnostics as diagnostics
+from tiebench import distributed as distributed
 from tiebench import exact as exact
 from tiebench import export as export
 from tiebench import hamming as hamming
@@ -38,6 +39,7 @@ __all__ = [
     "collapse",
     "comparison",
     "diagnostics",
+    "distributed",
     "exact",
     "export",
     "hamming",

@@ -59,7 +59,14 @@ def test_the_wheel_says_what_it_needs_and_has_the_command(wheel):
     assert metadata["Version"] == tiebench.__version__
     needed = metadata.get_all("Requires-Dist")
     assert [text.split(";")[0].strip() for text in needed if "extra" not in text] == ["numpy>=2.0"]
-    assert set(metadata.get_all("Provides-Extra")) == {"fast", "torch", "compare", "faiss", "all"}
+    assert set(metadata.get_all("Provides-Extra")) == {
+        "fast",
+        "torch",
+        "compare",
+        "faiss",
+        "distributed",
+        "all",
+    }
 
 
 def test_every_requirement_of_the_library_has_a_lower_bound_and_all_is_all():

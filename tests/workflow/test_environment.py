@@ -34,6 +34,7 @@ def locked(name="requirements.lock"):
 
 LOCKED = locked()
 LOCKED_FOR_DOCS = locked("requirements-docs.lock")
+LOCKED_FOR_CLUSTERS = locked("requirements-distributed.lock")
 TORCH = [
     Requirement(line)
     for line in (ROOT / "requirements-torch.txt").read_text(encoding="utf-8").splitlines()
@@ -48,8 +49,8 @@ def here(requirement):
 
 
 def test_every_lock_entry_is_an_exact_pin_with_hashes():
-    assert len(LOCKED) > 50 and len(LOCKED_FOR_DOCS) > 20
-    for requirement, hashes in [*LOCKED, *LOCKED_FOR_DOCS]:
+    assert len(LOCKED) > 50 and len(LOCKED_FOR_DOCS) > 20 and len(LOCKED_FOR_CLUSTERS) > 50
+    for requirement, hashes in [*LOCKED, *LOCKED_FOR_DOCS, *LOCKED_FOR_CLUSTERS]:
         (pin,) = requirement.specifier
         assert pin.operator == "==", str(requirement)
         assert hashes > 0, str(requirement)
@@ -80,7 +81,7 @@ def test_environment_yml_holds_the_pins_of_the_lock_files_and_no_others():
 
 def direct():
     """Requirements that pyproject.toml names: the suite's, and those of groups in requirements.lock."""
-    apart = {"docs", "backbones"}  # a lock of its own; torchvision's builds belong to torch's
+    apart = {"docs", "distributed", "backbones"}  # locks of their own; torchvision's builds belong to torch's
     groups = [
         entry for name, group in PROJECT["dependency-groups"].items() if name not in apart for entry in group
     ]
@@ -96,13 +97,37 @@ def test_every_direct_requirement_is_locked_to_a_version_that_it_allows(requirem
     assert wanted.specifier.contains(pin.version)
 
 
-@pytest.mark.parametrize("requirement", PROJECT["dependency-groups"]["docs"])
-def test_every_requirement_of_the_site_is_locked_apart(requirement):
+@pytest.mark.parametrize(
+    ("lock", "requirement"),
+    [
+        *((LOCKED_FOR_DOCS, text) for text in PROJECT["dependency-groups"]["docs"]),
+        *((LOCKED_FOR_CLUSTERS, text) for text in PROJECT["dependency-groups"]["distributed"]),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "lock",
+)
+def test_every_requirement_of_another_environment_is_locked_apart(lock, requirement):
     wanted = Requirement(requirement)
     name = canonicalize_name(wanted.name)
-    (pin,) = [r.specifier for r, _ in LOCKED_FOR_DOCS if canonicalize_name(r.name) == name and here(r)]
+    (pin,) = [r.specifier for r, _ in lock if canonicalize_name(r.name) == name and here(r)]
     (version,) = pin
     assert wanted.specifier.contains(version.version)
+
+
+def test_what_computes_has_the_same_versions_on_a_cluster():
+    """Others may differ: botocore needs an older python-dateutil."""
+    suite, cluster = (
+        {canonicalize_name(r.name): str(r) for r, _ in lock} for lock in (LOCKED, LOCKED_FOR_CLUSTERS)
+    )
+    for name in ("numpy", "numba", "llvmlite"):
+        assert cluster[name] == suite[name]
+
+
+def test_the_environment_for_clusters_has_every_package_of_the_extra():
+    group = {
+        canonicalize_name(Requirement(text).name) for text in PROJECT["dependency-groups"]["distributed"]
+    }
+    extra = PROJECT["project"]["optional-dependencies"]["distributed"]
+    assert {canonicalize_name(Requirement(text).name) for text in extra} <= group
 
 
 def test_both_lock_files_have_the_same_versions():
@@ -182,7 +207,8 @@ def test_every_third_party_import_of_the_code_is_asked_for():
     extras = [text for extra in PROJECT["project"]["optional-dependencies"].values() for text in extra]
     texts = [*PROJECT["dependency-groups"]["suite"], *extras]
     asked = {canonicalize_name(Requirement(text).name) for text in texts}
-    for name in tuple(asked):
+    of_clusters = PROJECT["project"]["optional-dependencies"]["distributed"]  # not installed here, or not all
+    for name in asked - {canonicalize_name(Requirement(text).name) for text in of_clusters}:
         asked |= {canonicalize_name(Requirement(text).name) for text in metadata.requires(name) or []}
     # Used if installed: networks/ reports their absence.
     asked |= {canonicalize_name(Requirement(text).name) for text in PROJECT["dependency-groups"]["backbones"]}

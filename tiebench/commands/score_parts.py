@@ -1,6 +1,7 @@
 """`tiebench score-parts`: a database in many files, counted here, by processes or by a Dask cluster."""
 
 import argparse
+import logging
 import sys
 import time
 from collections.abc import Iterator
@@ -140,7 +141,10 @@ def _client(options: argparse.Namespace) -> "Iterator[Client | None]":
         return
     with (
         LocalCluster(
-            n_workers=options.workers, threads_per_worker=1, dashboard_address="127.0.0.1:0"
+            n_workers=options.workers,
+            threads_per_worker=1,
+            dashboard_address="127.0.0.1:0",  # a free port: the usual one is that of another cluster
+            silence_logs=logging.CRITICAL,  # tracebacks of errors that end in one line
         ) as cluster,
         Client(cluster) as client,
     ):

@@ -17,6 +17,7 @@ SECTIONS: dict[str, tuple[str, str, tuple[str, ...]]] = {
         (
             *("use-the-library.md", "metrics.md", "compare-your-codes.md", "check-a-split.md", "health.md"),
             *(
+                "large-databases.md",
                 "score-rankings.md",
                 "make-features.md",
                 "text-embeddings.md",
