@@ -52,10 +52,11 @@ _FUNCTIONS = {"Scores": "scoring", "lookup_cost": "lookup", "score": "scoring"}
 _FUNCTIONS |= dict.fromkeys(("Health", "health"), "diagnostics")
 _FUNCTIONS |= dict.fromkeys(("RunScores", "score_array", "score_run"), "runs")
 
-__all__ = ["Health", "RunScores", "Scores", "__version__", "collapse", "comparison", "diagnostics", "distributed",
-           "exact", "export", "hamming", "health", "leaderboards", "lookup", "lookup_cost", "metrics", "neighbours",
-           "on_device", "parts", "prefixes", "radius", "relaxed", "rescoring", "runs", "score",
-           "score_array", "score_run", "scoring", "split_check", "ties", "training"]  # fmt: skip
+__all__ = ["Health", "RunScores", "Scores", "__version__", "collapse", "comparison", "diagnostics",
+           "distributed", "exact", "export", "hamming", "health", "leaderboards", "lookup",
+           "lookup_cost", "metrics", "neighbours", "on_device", "parts", "prefixes", "radius",
+           "relaxed", "rescoring", "runs", "score", "score_array", "score_run", "scoring",
+           "split_check", "ties", "training"]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

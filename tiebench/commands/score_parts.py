@@ -2,6 +2,7 @@
 
 import argparse
 import logging
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -139,15 +140,18 @@ def _client(options: argparse.Namespace) -> "Iterator[Client | None]":
                 raise ValueError(f"{options.scheduler}: the scheduler has no workers")
             yield client
         return
-    with (
-        LocalCluster(
+    # Workers inherit this: Ctrl-C reaches them too, and is for the process that ends them.
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        cluster = LocalCluster(
             n_workers=options.workers,
             threads_per_worker=1,
             dashboard_address="127.0.0.1:0",  # a free port: the usual one is that of another cluster
-            silence_logs=logging.CRITICAL,  # tracebacks of errors that end in one line
-        ) as cluster,
-        Client(cluster) as client,
-    ):
+            silence_logs=logging.CRITICAL + 1,  # tracebacks of errors that end in one line
+        )
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    with cluster, Client(cluster) as client:
         yield client
 
 
