@@ -1,6 +1,5 @@
 """A database in many files: the same bytes as the arrays in one go, in every format and however it is cut."""
 
-import json
 import sys
 import tracemalloc
 
@@ -10,7 +9,6 @@ import pytest
 from part_databases import FORMATS, arrays, assert_same_bytes, needed, whole, write
 
 from tiebench import distributed, part_files
-from tiebench.__main__ import main
 from tiebench.distributed import count_parts
 
 
@@ -388,75 +386,6 @@ def test_missing_fsspec_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "fsspec", None)
     with pytest.raises(ValueError, match=r"s3://a/b\.npz: reading it needs fsspec .*tiebench\[distributed\]"):
         count(arrays(), ("s3://a/b.npz", None))
-
-
-# -- the command --------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    made = arrays()
-    monkeypatch.chdir(tmp_path)
-    write(tmp_path, made, "npz")
-    write(tmp_path, made, "npy")
-    np.savez("queries.npz", query=made["query"], query_labels=made["query_labels"], bits=21)
-    np.savez("whole.npz", **made, bits=21)
-    return tmp_path
-
-
-@pytest.mark.parametrize("files", [["part?.npz"], ["part*.codes.npy", "--labels", "part*.labels.npy"]])
-def test_the_command_prints_what_score_prints(folder, capsys, files):
-    given = ["--at", "10", "--ap-at-normaliser", "min", "--per-query", "out.npz"]
-    assert main(["score", "whole.npz", *given]) == 0
-    expected, per_query = capsys.readouterr().out, (folder / "out.npz").read_bytes()
-    more = ["--queries", "queries.npz", "--part-items", "130", "--keep", "kept"]
-    for kept in ("", " of them kept from before"):
-        assert main(["score-parts", *files, *more, *given]) == 0
-        printed = capsys.readouterr()
-        assert printed.out == expected and (folder / "out.npz").read_bytes() == per_query
-        assert printed.err.count("\n") == 1 and "1,000 of 1,000 items" in printed.err
-        assert kept in printed.err
-    assert main(["score-parts", *files, "--queries", "queries.npz", "--quiet"]) == 0
-    printed = capsys.readouterr()
-    assert printed.err == "" and json.loads(printed.out)["database"] == 1000
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (["part?.npz", "--queries", "none.npz"], "none.npz"),
-        (["part?.npz", "--queries", "part0.npz"], "part0.npz lacks query"),
-        (["part?.npz", "--queries", "queries.npz", "--names", "a,database_labels"], "it lacks 'a'; known:"),
-        (["part?.npz", "--queries", "queries.npz", "--keep", "whole.npz"], "whole.npz"),
-    ],
-)
-def test_errors_of_the_command_are_one_line(folder, capsys, given, message):
-    assert main(["score-parts", *given]) == 1
-    error = capsys.readouterr().err.splitlines()[-1]
-    assert error.startswith("error: ") and message in error
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (["--workers", "2", "--scheduler", "tcp://a:1"], "give one of them"),
-        (["--names", "a"], "must be two names such as database,database_labels, not 'a'"),
-        (["--part-items", "0"], "must be a positive integer"),
-    ],
-)
-def test_options_that_do_not_go_together(capsys, given, message):
-    with pytest.raises(SystemExit):
-        main(["score-parts", "a.npz", "--queries", "q.npz", *given])
-    assert message in capsys.readouterr().err
-
-
-def test_missing_dask_is_named(folder, capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "distributed", None)
-    for option in (["--workers", "1"], ["--scheduler", "tcp://127.0.0.1:1"]):
-        assert main(["score-parts", "part0.npz", "--queries", "queries.npz", *option]) == 1
-        assert (
-            f"error: {option[0]} needs Dask: pip install 'tiebench[distributed]'" in capsys.readouterr().err
-        )
 
 
 def test_the_oracle_itself_is_right():
