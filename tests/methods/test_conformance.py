@@ -326,7 +326,7 @@ def test_a_saved_method_gives_the_same_codes_and_is_no_pickle(name, fitted, othe
 def test_progress_is_reported_as_plain_values_with_objective_and_seconds(name):
     records = []
     short(name).fit(training_set(name, log=records.append))
-    assert records
+    assert records, "fit reports no progress: call training_set.log (docs/add-a-method.md)"
     for record in records:
         assert json.loads(json.dumps(record, allow_nan=False)) == record
         assert {"objective", "seconds"} <= record.keys()
@@ -370,6 +370,7 @@ def test_a_training_set_that_tells_nothing_apart_is_refused_in_one_line(name, ki
     )
     with pytest.raises(Refusal) as caught:
         short(name).fit(made)
+        pytest.fail("fit must refuse it: methods._supervision.similar_share does (docs/add-a-method.md)")
     assert str(caught.value)
     assert "\n" not in str(caught.value)
 
