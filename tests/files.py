@@ -1,7 +1,9 @@
-"""Files for several tests: archives, damaged bytes, and real data where it is provided."""
+"""Files for several tests: archives, damaged bytes, real data, the Python that builds the site."""
 
+import importlib.util
 import io
 import os
+import sys
 import tarfile
 from pathlib import Path
 
@@ -14,6 +16,14 @@ def resource(name):
         if Path(folder, name).is_file():
             return Path(folder, name)
     pytest.skip(f"no {name} in the folders of TIEBENCH_RESOURCES")
+
+
+def documentation_python():
+    """A Python that has Sphinx: that of `make docs`, or this one; without either the test is skipped."""
+    own = Path(__file__).parents[1] / ".venv-docs" / "bin" / "python"
+    if not own.exists() and importlib.util.find_spec("pydata_sphinx_theme") is None:
+        pytest.skip("the packages of `make docs` are not installed")
+    return str(own) if own.exists() else sys.executable
 
 
 def tarred(files, mode="w"):

@@ -3,16 +3,15 @@
 Built once, strictly, with the environment that `make docs` creates; without it these tests are skipped.
 """
 
-import importlib.util
 import json
 import re
 import subprocess
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from files import documentation_python
 
 from methods._catalogue import catalogue
 
@@ -42,19 +41,9 @@ class Page(HTMLParser):
         self.words.append(data)
 
 
-def interpreter():
-    """A Python that has Sphinx and the theme, or None."""
-    own = ROOT / ".venv-docs" / "bin" / "python"
-    if own.exists():
-        return str(own)
-    return sys.executable if importlib.util.find_spec("pydata_sphinx_theme") else None
-
-
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    python = interpreter()
-    if python is None:
-        pytest.skip("the packages of `make docs` are not installed")
+    python = documentation_python()
     folder = tmp_path_factory.mktemp("site")
     words = [python, "-m", "workflow.documentation", str(folder), "--source-url", SOURCES]
     made = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)

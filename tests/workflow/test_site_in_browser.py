@@ -3,14 +3,13 @@
 Needs the environment that `make docs` creates, playwright and a browser of the system.
 """
 
-import importlib.util
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from browsers import find_browser
+from files import documentation_python
 
 from methods._catalogue import catalogue
 from reporting.leaderboard import pairs
@@ -31,20 +30,10 @@ PROTOCOLS = {one.name: one for one in leaderboard_pages.read(ROOT / "leaderboard
 PAGES = ("index.html", "digits.html", "cifar10_unseen.html", "digits-compare.html")
 
 
-def interpreter():
-    """A Python that has Sphinx and the theme, or None."""
-    own = ROOT / ".venv-docs" / "bin" / "python"
-    if own.exists():
-        return str(own)
-    return sys.executable if importlib.util.find_spec("pydata_sphinx_theme") else None
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """The pages of leaderboards alone, as a site; links to other pages lead nowhere."""
-    python = interpreter()
-    if python is None:
-        pytest.skip("the packages of `make docs` are not installed")
+    python = documentation_python()
     sources, site = tmp_path_factory.mktemp("sources"), tmp_path_factory.mktemp("a site")
     places = method_pages.places(catalogue(), ROOT)
     pages = leaderboard_pages.pages(list(PROTOCOLS.values()), places)
