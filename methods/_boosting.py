@@ -22,6 +22,17 @@ _PLACES = np.zeros(64, np.int64)
 _PLACES[[(int(_DE_BRUIJN) << place) % 2**64 >> 58 for place in range(64)]] = range(64)
 
 
+@compiled("u1[:, ::1](f4[:, ::1], f4[::1], f4[::1])", nogil=True)
+def _levels(items, lowest, step):
+    levels = np.empty(items.shape, np.uint8)
+    for item in range(items.shape[0]):
+        for feature in range(items.shape[1]):
+            level = (items[item, feature] - lowest[feature]) / step[feature]
+            level = min(max(level, np.float32(0)), np.float32(LEVELS - 1))
+            levels[item, feature] = np.uint8(np.int32(level))
+    return levels
+
+
 @dataclass(frozen=True)
 class Quantiser:
     """Features to 256 levels each between the training minimum and maximum, widened by a thousandth.
@@ -44,8 +55,7 @@ class Quantiser:
 
     def __call__(self, items):
         """Levels of items: uint8 (n, d). Values outside the training range take the nearest level."""
-        levels = (items - self.lowest) / self.step
-        return np.clip(levels, 0, LEVELS - 1, out=levels).astype(np.uint8)
+        return _levels(np.ascontiguousarray(items, np.float32), self.lowest, self.step)
 
 
 @dataclass(frozen=True)
