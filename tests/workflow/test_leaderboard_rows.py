@@ -4,6 +4,8 @@ import csv
 import json
 import re
 import shutil
+import statistics
+from collections import defaultdict
 
 import numpy as np
 import pytest
@@ -164,10 +166,13 @@ def test_bounds_are_filled_where_the_leaderboard_has_them():
     bounds = {name for name, about in configuration.files.items() if about.family == FAMILY}
     settings = plan.table_settings("mine")
     assert set(settings["table"]["methods"]) == {"talr_ap", "itq", *bounds}
-    means = {record["method"]: record["metrics"]["ap"] for record in settings["filled"]["records"]}
+    scores = defaultdict(list)
+    for record in settings["filled"]["records"]:
+        scores[record["method"]].append(record["metrics"]["ap"])
+    means = {method: statistics.mean(values) for method, values in scores.items()}
     board = board[(board["protocol"] == "cifar10_unseen") & (board["metric"] == "ap")]
     of_board = board.set_index("method")["mean"]
-    assert means == {name: of_board[name] for name in ("itq", *bounds)}
+    assert means == pytest.approx({name: of_board[name] for name in ("itq", *bounds)}, rel=1e-12)
     assert settings["uncoded"] == ["cifar10_unseen"]  # it needs no training
 
 

@@ -55,15 +55,24 @@ def cells_of(name):
     return {(row["metric"], row["method"], int(row["bits"])): row for row in rows}
 
 
+def main_metric(known):
+    """The metric that a page is about: of the first row of its file."""
+    return next(iter(known))[0]
+
+
+LABELS = {"ap": "APT", "recall@100": "Recall@100", "ndcg@10": "NDCG@10"}
+
+
 @pytest.mark.parametrize("name", PROTOCOLS)
 def test_every_method_has_one_row_with_its_means_spreads_and_ranks(name):
     protocol, known = PROTOCOLS[name], cells_of(name)
+    metric = main_metric(known)
     read = Tables(PAGES[f"leaderboards/{name}.md"])
     (_, headings), *rows = [row for row in read.tables["scores-table"] if row[1][0][0]["tag"] == "th"]
     lengths = protocol.board.bits
     assert [text for _, text in headings][: 1 + 2 * len(lengths)] == [
         "Method",
-        *["APT", "rank"] * len(lengths),
+        *[LABELS[metric], "rank"] * len(lengths),
     ]
     methods = [given["id"] for given, _ in rows]
     assert sorted(methods) == sorted({method for _, method, _ in known}) == sorted(set(methods))
@@ -71,14 +80,16 @@ def test_every_method_has_one_row_with_its_means_spreads_and_ranks(name):
         assert given["data-method"] == method
         for place, bits in enumerate(lengths):
             (attributes, text), (_, rank) = cells[1 + 2 * place : 3 + 2 * place]
-            row = known["ap", method, bits]
+            if (row := known.get((metric, method, bits))) is None:
+                assert (text, rank) == ("–", "–")
+                continue
             spread = f" ± {float(row['std']):.3f}" if row["std"] else ""
             mark = "‡" if int(row["collapsed"]) else ""
             assert text == f"{float(row['mean']):.3f}{mark}{spread}"
             assert float(attributes["data-value"]) == pytest.approx(float(row["mean"]), rel=1e-5)
             assert rank == protocol.rank(method, bits).partition(" ")[0]
             assert (attributes.get("class") == "best") == (rank == "1")
-    longest = [float(known["ap", method, lengths[-1]]["mean"]) for method in methods]
+    longest = [float(known[found]["mean"]) for m in methods if (found := (metric, m, lengths[-1])) in known]
     assert longest == sorted(longest, reverse=True)
 
 
@@ -120,14 +131,22 @@ def test_the_script_has_every_pair_as_the_statistics_have_it(name):
     data = json.loads(re.search(r'<script type="application/json" id="pairs">(.*?)</script>', text)[1])
     names = [method for method, *_ in data["methods"]]
     protocol, known = PROTOCOLS[name], cells_of(name)
+    metric = main_metric(known)
     assert sorted(names) == sorted({method for _, method, _ in known} - {UNCODED})
     for bits, length in data["lengths"].items():
-        column = pairs.pairs(protocol.board, protocol.table, "ap", int(bits), FOLDER)
+        column = pairs.pairs(protocol.board, protocol.table, metric, int(bits), FOLDER)
         for method, cell in zip(names, length["cells"], strict=True):
-            assert cell[0] == pytest.approx(float(known["ap", method, int(bits)]["mean"]), rel=1e-3)
+            if (row := known.get((metric, method, int(bits)))) is None:
+                assert cell is None or cell[0] is None
+            else:
+                assert cell[0] == pytest.approx(float(row["mean"]), rel=1e-3)
         places = [(i, j) for i in range(len(names)) for j in range(i + 1, len(names))]
-        assert len(length["pairs"]) == len(places) == len(column)
-        for (i, j), (difference, low, high, p, adjusted, over) in zip(places, length["pairs"]):
+        assert len(length["pairs"]) == len(places)
+        for (i, j), shown in zip(places, length["pairs"]):
+            if None in (length["cells"][i], length["cells"][j]):
+                assert shown is None and not {(names[i], names[j]), (names[j], names[i])} & set(column)
+                continue
+            difference, low, high, p, adjusted, over = shown
             pair = column.get((names[i], names[j]))
             pair = pair or pairs.reversed_pair(column[names[j], names[i]])
             expected = (pair.found.mean, pair.found.low, pair.found.high, pair.found.p, pair.p_adjusted)
@@ -142,10 +161,10 @@ def test_the_index_has_every_protocol_with_its_first_three():
     index = PAGES["leaderboards/index.md"]
     assert index.count('<li id="') == len(PROTOCOLS) > 3
     for name, protocol in PROTOCOLS.items():
-        bits = protocol.board.bits[-1]
+        bits, known = protocol.board.bits[-1], cells_of(name)
         means = sorted(
-            (float(row["mean"]) for (metric, method, length), row in cells_of(name).items()
-             if metric == "ap" and length == bits and protocol.rank(method, bits) != "–"),
+            (float(row["mean"]) for (metric, method, length), row in known.items()
+             if metric == main_metric(known) and length == bits and protocol.rank(method, bits) != "–"),
             reverse=True,
         )  # fmt: skip
         card = re.search(rf'<li id="{name}">(.*?)</ol>', index, re.DOTALL)[1]
