@@ -1,4 +1,4 @@
-"""What a score costs: each metric of a table against the seconds of training and of encoding."""
+"""What a score costs: each metric of a table against seconds, or against the items that a lookup finds."""
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
@@ -53,7 +53,9 @@ NEEDS = ()
 SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1), (0.9, 0.9), (-0.9, 0.9), (0.9, -0.9), (-0.9, -0.9))
 # Inches below which two panels do not stand side by side.
 NARROW = 4.5
-PARTS = {"fit": "seconds of training", "encode": "seconds of encoding"}
+SECONDS = {"fit": "seconds of training", "encode": "seconds of encoding"}
+# The cost of a search without a stop-watch, which is a metric: items within a Hamming radius.
+CANDIDATES = "candidates_radius_"
 Points = dict[str, dict[int, tuple[float, float]]]
 
 
@@ -61,18 +63,18 @@ def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT)
     """The metric of each block against seconds: two panels per block, training and encoding.
 
     Means over the seeds that have a score and a positive number of seconds of that part: a logarithmic axis
-    has no place for others. `table["named_costs"]`, optional, is a list of the parts to draw, "fit" or
-    "encode": then names stand beside the points, as far as they fit, and a legend has to stand elsewhere.
-    Artists can be found by their gid: "line-fit-<protocol>-<metric>-<method>",
-    "longest-fit-<protocol>-<metric>-<method>", "frontier-fit-<protocol>-<metric>", and likewise with
-    "encode".
+    has no place for others. `table["named_costs"]`, optional, is a list of the costs to draw, "fit", "encode"
+    or "candidates_radius_<R>", the mean number of items within Hamming distance R of a query. Then names
+    stand beside the points, as far as they fit, and a legend has to stand elsewhere. Artists can be found by
+    their gid: "line-fit-<protocol>-<metric>-<method>", "longest-fit-<protocol>-<metric>-<method>",
+    "frontier-fit-<protocol>-<metric>", and likewise with the other costs.
 
     Raises NothingToDraw where no record has a score and seconds.
     """
     runs = by_cell(table, records)
     found = []
     named = table.get("named_costs") or ()
-    wanted = tuple(named or PARTS)
+    wanted = tuple(named or SECONDS)
     for group in groups(table):
         parts = {part: _points(group, part, runs) for part in wanted}
         scores = [score for points in parts.values() for of in points.values() for _, score in of.values()]
@@ -109,27 +111,36 @@ def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT)
                 texts = {m: method_title(table, m) for m in parts[part]} if named else {}
                 _panel(panel, table, group, part, parts[part], scale, texts)
                 beside = place > 0 and columns > 1
-                label_axes([panel], 1, PARTS[part], "" if beside else metric_text(group.metric))
+                label_axes([panel], 1, _axis(part), "" if beside else metric_text(group.metric))
                 if beside:
                     panel.set_yticklabels([])
     return figure
 
 
 def _points(group: Group, part: str, runs: Mapping) -> Points:
-    """Method -> bits, ascending -> (seconds, score); without what has none."""
+    """Method -> bits, ascending -> (cost, score); without what has none."""
     result: Points = {}
     for method in group.methods:
         for bits in sorted(group.bits):
             pairs = []
             for record in runs.get((group.protocol, method, bits), {}).values():
                 score = score_of(record, group.metric)[0]
-                of = (record.get("run") or {}).get("seconds_by_part") or {}
-                seconds = number(of.get(part))
-                if score is not None and seconds is not None and seconds > 0:
-                    pairs.append((seconds, score))
+                cost = _cost(record, part)
+                if score is not None and cost is not None and cost > 0:
+                    pairs.append((cost, score))
             if pairs:
                 result.setdefault(method, {})[bits] = tuple(map(statistics.fmean, zip(*pairs)))
     return result
+
+
+def _cost(record: Mapping, part: str) -> float | None:
+    if part in SECONDS:
+        return number(((record.get("run") or {}).get("seconds_by_part") or {}).get(part))
+    return number((record.get("metrics") or {}).get(part))
+
+
+def _axis(part: str) -> str:
+    return SECONDS.get(part) or f"items within Hamming radius {part.removeprefix(CANDIDATES)}"
 
 
 def frontier(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:

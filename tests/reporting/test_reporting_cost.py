@@ -106,6 +106,29 @@ def test_points_lines_and_frontier_are_those_of_the_records():
     assert first.get_ylim() == second.get_ylim()
 
 
+def test_candidates_of_a_lookup_are_a_cost_without_seconds():
+    some = records()
+    for place, record in enumerate(some):
+        # Of one method nothing is found at all: a logarithmic axis has no place for it.
+        candidates = 0.0 if record["method"] == "lsh" else 0.5 + 3.0 * place
+        record["metrics"] |= {"recall_radius_2": place / 100, "candidates_radius_2": candidates}
+        record["run"] = {}
+    blocks = [{"protocol": "digits", "metric": "recall_radius_2", "bits": list(BITS)}]
+    figure = cost.draw(table(blocks=blocks, named_costs=["candidates_radius_2"]), some)
+    found = artists(figure)
+    name = "candidates_radius_2-digits-recall_radius_2"
+    assert f"line-{name}-lsh" not in found
+    points = []
+    for method in ("mihash", "talr_ap"):
+        of = [place for place, record in enumerate(some) if record["method"] == method]
+        expected = [(0.5 + 3.0 * (a + b) / 2, (a + b) / 200) for a, b in zip(of[::2], of[1::2])]
+        assert np.allclose(found[f"line-{name}-{method}"].get_xydata(), expected)
+        points += expected
+    (axes,) = figure.axes
+    assert axes.get_xlabel() == "items within Hamming radius 2" and axes.get_xscale() == "log"
+    assert np.allclose(found[f"frontier-{name}"].get_xydata()[:-1], undominated(points))
+
+
 def test_numbers_say_the_longest_code_that_a_method_has():
     some = [r for r in records() if not (r["method"] == "mihash" and r["bits"] == 48)]
     figure = cost.draw(table(), some)
@@ -192,7 +215,7 @@ def test_a_part_alone_has_names_at_its_points_instead_of_a_legend(part):
     titles = {method: {"title": f"The {method}"} for method in METHODS}
     named = cost.draw(table(styles=titles, named_costs=[part]), records())
     (axes,) = named.axes
-    assert axes.get_xlabel() == cost.PARTS[part]
+    assert axes.get_xlabel() == cost.SECONDS[part]
     assert not {text.get_text() for text in named.texts} & {style["title"] for style in titles.values()}
     points = mean_points(records(), part)
     at = {text.get_text(): text.xy for text in axes.texts}

@@ -216,7 +216,7 @@ def test_without_a_script_everything_is_there_to_read(browser, folder, name):
     assert shown.locator(".leaderboard button, .legend button").count() == 0
     assert not shown.locator("form.compare").is_visible() if "compare" in name else True
     if name == "digits.html":
-        assert shown.locator("figure.chart svg:visible").count() == 3
+        assert shown.locator("figure.chart svg:visible").count() == 4
     if "compare" in name:
         assert not shown.locator("form.compare").is_visible()
         assert "needs JavaScript" in shown.locator("article noscript").inner_text()

@@ -195,6 +195,8 @@ def test_charts_have_every_method_as_a_group_that_the_script_marks(name):
              for part in ("fit", "encode")}  # fmt: skip
     drawn = {"bits": set(board.methods)} if len(board.bits) > 1 else {}
     drawn |= {part: methods for part, methods in timed.items() if methods}
+    scores = ("recall_radius_2", "candidates_radius_2")
+    drawn["lookup"] = {run["method"] for run in runs if run[scores[0]] and float(run[scores[1]] or 0) > 0}
     found = re.findall(r'<figure id="figure-(\w+)"(.*?)</figure>', page, re.DOTALL)
     assert [chart for chart, _ in found] == list(drawn)
     for chart, figure in found:

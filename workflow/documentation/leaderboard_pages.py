@@ -43,6 +43,8 @@ INDEX = f"{FOLDER}/index.md"
 TITLE = "Leaderboards"
 # How lists of pages describe the index.
 DESCRIPTION = "all methods of each protocol: tables to sort, charts, two methods compared"
+# A lookup in hash tables, by metrics.
+CANDIDATES, RECALL = "candidates_radius_2", "recall_radius_2"
 WIDTH = 3.7  # inches: what a telephone shows without making text smaller
 TOP = 3  # methods that the index names
 
@@ -254,6 +256,7 @@ def _sentences(protocol: Protocol) -> list[str]:
 def _charts(protocol: Protocol) -> list[tuple[str, dict]]:
     """Heading -> figure, of the figures for which there is anything to draw."""
     board, table, metric = protocol.board, protocol.table, protocol.standings.metric
+    (of_metric,) = table["blocks"]
     records, name = records_of([board]), " ".join(label(metric)).strip()
     of_costs = (
         "A point is a method at one code length; the large marker is its longest, with the name where it "
@@ -282,6 +285,18 @@ def _charts(protocol: Protocol) -> list[tuple[str, dict]]:
             ("Score against seconds of encoding", "encode", "seconds to encode queries and database"),
         )
     ]
+    wanted.append(
+        (
+            "Recall of a lookup against its candidates",
+            "figure-lookup",
+            ("cost", {**table, "blocks": [{**of_metric, "metric": RECALL}], "named_costs": [CANDIDATES]}),
+            "Recall within Hamming radius 2 against the items there, a point for each method and code length",
+            "What a search in hash tables costs, whatever the machine: a query is compared with all items "
+            "within Hamming radius 2 (means over queries and seeds), and recall is the share of the relevant "
+            "items among them. Up is better, left is cheaper; names, large markers and grey steps as above. "
+            "A method whose queries find nothing is not drawn.",
+        )
+    )
     colours = [style["colour"] for style in chart_styles([table]).values()]
     charts = []
     for heading, id_, (kind, of), alternative, caption in wanted:
