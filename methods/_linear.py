@@ -5,6 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from methods.base import HashingMethod, Refusal
+from tiebench._compiled import compiled
+
+_ROWS = 512  # items whose projections are computed at once: they stay in the processor's cache
+_UNIT = 2.0**-24  # relative rounding error of float32
 
 
 def principal_components(items, count, name):
@@ -23,12 +27,68 @@ def principal_components(items, count, name):
     return mean, items, directions[:, : -count - 1 : -1], variances[::-1]
 
 
+def signs_of_projections(items, weights, thresholds):
+    """The bits [w_k x > t_k], as float64 arithmetic has them, at about the cost of float32: bool (n, bits).
+
+    items: (n, d); weights: float64 (d, bits); thresholds: float64 (bits,).
+
+    Sums are rounded in float32 first. In whatever order d products are added, the result is off by less than
+    (d + 1) u |x| |w|, u = 2^-24, and rounding w adds u |x| |w| (Higham, Accuracy and Stability of Numerical
+    Algorithms, 3.1 and 3.5). The few sums that are nearer to their threshold are computed again in float64,
+    and so is what float32 cannot hold.
+    """
+    if not np.can_cast(items.dtype, np.float32):
+        return items @ weights > thresholds
+    # Of length 1, so that no weight is too large or too small for float32. By the largest first: float64 may
+    # not hold its square.
+    for norm in (np.inf, 2):
+        scale = np.linalg.norm(weights, norm, axis=0)
+        scale[scale == 0] = 1
+        weights, thresholds = weights / scale, thresholds / scale
+    singles, limits = weights.astype(np.float32), thresholds.astype(np.float32)
+    relative = np.float32(1.01 * (len(weights) + 4) * _UNIT)
+    # Of a rounded threshold, of the subtraction, and of what is too small for float32.
+    absolute = (4 * _UNIT * np.abs(limits) + np.finfo(np.float32).tiny).astype(np.float32)
+    rows_of_weights = np.ascontiguousarray(weights.T)
+    codes = np.empty((len(items), weights.shape[1]), bool)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for begin in range(0, len(items), _ROWS):
+            block = np.ascontiguousarray(items[begin : begin + _ROWS], np.float32)
+            sums = block @ singles
+            sums -= limits
+            bits = codes[begin : begin + _ROWS]
+            np.greater(sums, 0, out=bits)
+            lengths = np.sqrt(np.einsum("ij,ij->i", block, block))
+            # Written so that what is not a number is computed again, too.
+            places = np.nonzero(~(np.abs(sums, out=sums) > relative * lengths[:, None] + absolute))
+            bits[places] = _exact(block, rows_of_weights, *places) > thresholds[places[1]]
+    return codes
+
+
+@compiled(
+    "float64[::1](float32[:, ::1], float64[:, ::1], int64[:], int64[:])", fastmath={"contract", "reassoc"}
+)
+def _exact(items, weights, rows, columns):
+    """Inner products of items (n, d) and weights (bits, d) for pairs (row, column)."""
+    found = np.empty(len(rows))
+    for pair in range(len(rows)):
+        item, weight = items[rows[pair]], weights[columns[pair]]
+        total = 0.0
+        for place in range(items.shape[1]):
+            total += item[place] * weight[place]
+        found[pair] = total
+    return found
+
+
 @dataclass(kw_only=True)
 class LinearProjections(HashingMethod):
     """Encodes with `mean` (d,) and `projections` (d, bits), which `fit` sets."""
 
     def encode_block(self, items):
-        return self.raw_scores(items) > 0
+        if self.projections.dtype != np.float64:
+            return self.raw_scores(items) > 0
+        items = np.reshape(items[:], (len(items), -1))
+        return signs_of_projections(items, self.projections, self.mean @ self.projections)
 
     def raw_scores(self, items):
         return (np.reshape(items[:], (len(items), -1)) - self.mean) @ self.projections

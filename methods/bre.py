@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 
 from methods._bre_kernels import Descent
+from methods._linear import signs_of_projections
 from methods.base import HashingMethod, Refusal
 
 _ROWS = 512  # rows of kernel values or affinities made at once
@@ -122,9 +123,10 @@ class BRE(HashingMethod):
         return self
 
     def encode_block(self, items):
-        items = items.reshape(len(items), -1).astype(np.float64)
+        items = items.reshape(len(items), -1)
         if self.kernel == "linear":
-            return items @ self.weights > 0
+            return signs_of_projections(items, self.weights, np.zeros(self.bits))
+        items = items.astype(np.float64)
         codes = np.empty((len(items), self.bits), bool)
         for begin in range(0, len(items), _ROWS):
             values = self.kernel_values(items[begin : begin + _ROWS])
