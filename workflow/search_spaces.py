@@ -36,6 +36,11 @@ class Trial:
             self.evaluations.append(evaluate(self.settings, len(self.evaluations)))
 
     @property
+    def refused(self):
+        """Whether the method does not take the settings for this training set."""
+        return any(one.get("status") == "refused" for one in self.evaluations)
+
+    @property
     def mean(self):
         """Mean score; None if the trial was refused or too long, NaN before its first evaluation."""
         scores = [one["score"] for one in self.evaluations]

@@ -3,7 +3,8 @@
 Random search by successive halving, the same number of trials for every method: each trial is fitted on a
 part of the training set and scored with validation queries against a validation database, both held out from
 it; the best quarter of the trials continues with more partitions and seeds, until the last rung. The first
-trial is the settings as they are, so that a search does not end below them on the validation parts. A best
+trial is the settings as they are, so that a search does not end below them on the validation parts. Settings
+that a method refuses for a training set, whatever they would be worth, are replaced by further draws. A best
 trial at an end of an axis is then followed beyond it, by a bounded number of further trials.
 """
 
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from methods.base import Refusal, check_codes, no_exit
+from methods.base import Diverged, Refusal, check_codes, no_exit
 from tiebench.files import write_text
 from tiebench.hamming import AffinityBlocks
 from tiebench.messages import one_line
@@ -95,19 +96,25 @@ def _stop_after(seconds):
     return log
 
 
-def search(trials, evaluate, report, rungs, higher_is_better=True):
+def search(trials, evaluate, report, rungs, higher_is_better=True, spares=()):
     """Successive halving: the index of the best of some `Trial`, which keep what they scored.
 
     evaluate(settings, repeat) -> {"score": number or None, …}; rungs: partitions of the training set on which
     a trial has been scored, rung by rung; higher_is_better: the metric's direction. A trial without a score
     is below all others.
+
+    spares: further `Trial`s. Each takes the place of one that is refused, and is added to `trials`.
     """
-    alive = list(range(len(trials)))
+    alive, spares = list(range(len(trials))), iter(spares)
     for rung, repeats in enumerate(rungs, start=1):
         for place, index in enumerate(alive, start=1):
             trials[index].evaluate(evaluate, repeats)
             trials[index].rung = rung
             report({"rung": rung, "trial": f"{place}/{len(alive)}", "score": trials[index].mean})
+            if rung == 1 and trials[index].refused and (spare := next(spares, None)):
+                trials.append(spare)
+                alive.append(len(trials) - 1)
+        alive = [index for index in alive if not trials[index].refused] or alive
         alive.sort(key=lambda index: (-_worth(trials[index], higher_is_better), index))
         if rung < len(rungs):
             alive = alive[: max(1, len(alive) // KEEP)]
@@ -160,8 +167,8 @@ class Evaluated:
     evaluate: a function that returns a score, or raises `Refusal` or `TooLong`. path: a .jsonl file, whose
     name identifies what decides the scores. limits: whether any other ValueError is a refusal, too.
 
-    An evaluation has `score` (None without one), `seconds` of processor time, `status` ("scored", "refused"
-    or "too long") and `reason`, why there is no score.
+    An evaluation has `score` (None without one), `seconds` of processor time, `status` ("scored", "refused",
+    "diverged" or "too long") and `reason`, why there is no score.
     """
 
     def __init__(self, path, evaluate):
@@ -186,6 +193,8 @@ class Evaluated:
             score = float(self.evaluate(settings, repeat))
         except TooLong as error:
             status, reason = "too long", one_line(error)
+        except Diverged as error:
+            status, reason = "diverged", one_line(error)
         except ValueError as error:
             if not (limits or isinstance(error, Refusal)):
                 raise

@@ -56,7 +56,7 @@ def choices(name, searches):
             rule = {key: search["search"].get(key) for key in ("name", *RULE)}
             rule = {key: value for key, value in rule.items() if value is not None}
             of_method["search"] = _Flow(rule, tried=_Flow())
-        of_method["search"]["tried"][search["bits"]] = len(search["trials"])
+        of_method["search"]["tried"][search["bits"]] = _counted(search["trials"])
         of_method.setdefault("by_bits", {})[search["bits"]] = search["trials"][search["chosen"]]["settings"]
     for of_method in (one for methods in tuned.values() for one in methods.values()):
         by_bits = of_method.pop("by_bits")
@@ -66,6 +66,11 @@ def choices(name, searches):
             of_method["by_bits"] = {bits: _Flow(chosen) for bits, chosen in by_bits.items()}
     text = yaml.dump({"tuned": tuned}, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
     return f"# Chosen by the tuning {name} on parts of the training sets: docs/tuning.md.\n{text}"
+
+
+def _counted(made):
+    """How many trials a search made: settings that the method refused were replaced, and are none."""
+    return sum(all(one.get("status") != "refused" for one in trial["evaluations"]) for trial in made)
 
 
 def trials(searches):

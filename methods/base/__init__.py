@@ -30,6 +30,10 @@ class Refusal(ValueError):
     """
 
 
+class Diverged(Refusal):
+    """Training broke down on settings that could have served: a search counts it as a trial that lost."""
+
+
 def _ignore(record: dict[str, Any]) -> None:
     pass
 

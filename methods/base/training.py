@@ -10,7 +10,7 @@ import torch
 
 from methods._batches import ItemReader
 from methods._checkpoint import Checkpoint
-from methods.base import Refusal
+from methods.base import Diverged
 from methods.base.heads import ImageHashing
 from methods.base.optimisation import make_optimiser, scheduled_rate
 from methods.base.quantisers import QUANTISERS
@@ -43,7 +43,7 @@ class Training:
     def run(self):
         """All epochs; the method's network is trained in place.
 
-        Raises `Refusal` in the epoch in which the loss or the network stops being finite, and ends
+        Raises `Diverged` in the epoch in which the loss or the network stops being finite, and ends
         after `end_collapsed` epochs in a row whose codes are collapsed.
         """
         method, log = self.method, self.training_set.log
@@ -111,7 +111,7 @@ class Training:
 
     def _refuse(self, epoch):
         rate = self.method.learning_rate
-        raise Refusal(f"the loss is not finite in epoch {epoch + 1}: lower learning_rate ({rate})")
+        raise Diverged(f"the loss is not finite in epoch {epoch + 1}: lower learning_rate ({rate})")
 
     def _loss(self, indices, items, key):
         """The loss of a batch, its quantiser included. key: seed of the batch, three integers."""

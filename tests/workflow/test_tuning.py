@@ -8,7 +8,7 @@ import pytest
 
 from datasets import affinity
 from methods._catalogue import load_class
-from methods.base import Refusal
+from methods.base import Diverged, Refusal
 from workflow.protocol_data import ProtocolData
 from workflow.search_spaces import Trial
 from workflow.tuning import KEEP, Evaluated, TooLong, partition, search, validation_score, widen
@@ -97,12 +97,58 @@ def test_an_interrupted_search_continues_with_the_scores_it_has(tmp_path):
     assert refused == {"score": None, "status": "refused", "reason": "two is too much"}
 
 
-def test_why_a_trial_has_no_score_is_recorded(tmp_path):
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (TooLong("the fit took more than 5 seconds"), "too long"),
+        (Refusal("no centres for so many classes"), "refused"),
+        (Diverged("the loss is not finite in epoch 2"), "diverged"),
+    ],
+)
+def test_why_a_trial_has_no_score_is_recorded(tmp_path, error, status):
     def evaluate(trial, repeat):
-        raise TooLong("the fit took more than 5 seconds of processor time")
+        raise error
 
     found = Evaluated(tmp_path / "x.jsonl", evaluate)({}, 0)
-    assert (found["score"], found["status"]) == (None, "too long") and "5 seconds" in found["reason"]
+    assert (found["score"], found["status"], found["reason"]) == (None, status, str(error))
+
+
+@pytest.mark.parametrize("rungs", [(1,), (1, 2), (2, 3)])
+def test_settings_that_are_refused_are_replaced_and_others_that_failed_are_not(tmp_path, rungs):
+    """1 and 4 are refused, 2 diverges, 3 takes too long; one of the spares is refused, too."""
+    asked = []
+
+    def evaluate(trial, repeat):
+        asked.append(trial["x"])
+        if trial["x"] in (1, 4, 10):
+            raise Refusal("not for this training set")
+        if trial["x"] == 2:
+            raise Diverged("the loss is not finite")
+        if trial["x"] == 3:
+            raise TooLong("the fit took more than 5 seconds")
+        return trial["x"]
+
+    trials = [Trial({"x": x}) for x in (1, 2, 3, 4, 5, 6)]
+    spares = [Trial({"x": x}) for x in (10, 11, 12, 13)]
+    evaluated = Evaluated(tmp_path / "x.jsonl", evaluate)
+    best = search(trials, evaluated, lambda record: None, rungs, spares=spares)
+    # 10 came for 1, 11 for 4 and 12 for 10: six trials were made that are not refused, as without refusals.
+    assert [trial.settings["x"] for trial in trials] == [1, 2, 3, 4, 5, 6, 10, 11, 12]
+    assert trials[best].settings == {"x": 12} and asked.count(13) == 0
+    assert [trial.settings["x"] for trial in trials if trial.refused] == [1, 4, 10]
+    # The best quarter is of these six, not of nine.
+    assert [trial.settings["x"] for trial in trials if trial.rung > 1] == ([12] if len(rungs) > 1 else [])
+
+
+def test_a_search_whose_settings_are_all_refused_ends_with_the_reason(tmp_path):
+    def evaluate(trial, repeat):
+        raise Refusal("one bit per class")
+
+    trials = [Trial({"x": x}) for x in range(3)]
+    spares = [Trial({"x": 3})]
+    best = search(trials, Evaluated(tmp_path / "x.jsonl", evaluate), lambda r: None, (1, 2), spares=spares)
+    assert trials[best].mean is None and trials[best].evaluations[-1]["reason"] == "one bit per class"
+    assert len(trials) == 4
 
 
 # -- beyond the ends of axes -------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from workflow.scripts import _job
 
+SPARE = 4  # times as many settings are drawn as there are trials: some may be refused
+
 
 def work(options):
     settings = options.settings
@@ -29,7 +31,8 @@ def work(options):
         {name: axis for name, axis in space.items() if name not in in_trials}
         for space in restricted(settings["spaces"], whole)
     ]
-    trials = draw_trials(spaces, whole, rule["trials"], rule["seed"])
+    drawn = draw_trials(spaces, whole, SPARE * rule["trials"], rule["seed"])
+    trials, spares = drawn[: rule["trials"]], drawn[rule["trials"] :]
     title = f"{options.name}/{options.protocol}/{options.method}/{options.bits} bits"
 
     def score(trial, repeat):
@@ -43,7 +46,7 @@ def work(options):
     evaluate = Evaluated(checkpoint_path(place, decisive, "jsonl"), score)
     higher_is_better = resolve(rule["metric"])[0].higher_is_better
     report, rungs = _job.Progress(title), rule["rungs"]
-    best = search(trials, evaluate, report, rungs, higher_is_better)
+    best = search(trials, evaluate, report, rungs, higher_is_better, spares)
     best = widen(trials, best, spaces, whole, rule["widen"], evaluate, report, rungs, higher_is_better)
     if trials[best].mean is None:
         reason = trials[best].evaluations[-1]["reason"]
