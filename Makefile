@@ -108,9 +108,10 @@ backbones: $(READY)
 
 # torch is installed from requirements-torch.txt: the lock must bring neither torch nor the CUDA libraries that its
 # default build depends on, whichever package asks for it. In pyproject.toml such an override would also keep
-# `uv pip install ".[torch]"` from installing torch.
+# `uv pip install ".[torch]"` from installing torch. marionette-driver pins psutil on macOS, to a version older than that
+# which the workflow uses everywhere.
 lock: $(READY)
-	echo "torch ; python_version < '0'" | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
+	printf '%s\n' "torch ; python_version < '0'" "psutil>=5.9.8" | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	  --generate-hashes --group suite --group dev --override - --no-header pyproject.toml -o requirements.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --group docs \
 	  --constraint requirements.lock --no-header pyproject.toml -o requirements-docs.lock
