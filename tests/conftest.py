@@ -38,6 +38,8 @@ LONG = (
     "test_documentation.py",
     "workflow/test_notebooks.py",
     "workflow/test_documentation_site.py",
+    "workflow/test_site_in_firefox.py",
+    "reporting/test_page_in_firefox.py",
     "workflow/test_site_in_browser.py",
     "workflow/test_bad_results.py",
     "reporting/test_page_in_browser.py",

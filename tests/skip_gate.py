@@ -37,6 +37,12 @@ ALLOWED = [
         "a Chromium or Chrome of the system",
     ),
     Allowed(
+        "firefox",
+        "tests/*/*_in_firefox.py*",
+        r"firefox",
+        "a Firefox of the system",
+    ),
+    Allowed(
         "latex",
         "tests/reporting/test_reporting_tables.py::test_latex_*",
         r"pdflatex",

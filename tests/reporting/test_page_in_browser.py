@@ -1,207 +1,33 @@
 """The page in a real browser: Chromium or Chrome without a window, opened from disk.
 
-Needs playwright (dependency group "browser") and a browser of the system, such as Debian's package
-`chromium`: the one that the variable CHROME names, else one of CHROMES. Skipped without either.
+Needs playwright and a browser of the system, such as Debian's package `chromium`: the one that the variable
+CHROME names, else one of CHROMES. tests/reporting/test_page_in_firefox.py asks the same of Firefox.
 """
 
 import itertools
 import json
 from pathlib import Path
 
+import browsers
 import pytest
-from browsers import find_browser
-from styles import STYLES
+from example_pages import METHODS, TABLE, VIEW, score, write_pages
 
-from reporting import frames, method_styles, page, table_view
-from reporting.figures import tie_ranges
-from tiebench import figure_style
+from reporting import method_styles
 
-playwright = pytest.importorskip(
-    "playwright.sync_api", reason="the browser tests need playwright: pip install --group browser"
-)
-CHROMIUM = find_browser()
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None,
-    reason="the browser tests need chromium or google-chrome: install one, or set CHROME to its path",
-)
-
-METHODS = ["lsh", "itq", "mihash", "talr_ap"]
-TABLE = {
-    "name": "quick",
-    "title": "A quick table",
-    "description": "For tests.",
-    "seeds": [0, 1],
-    "methods": METHODS,
-    "families": {"lsh": "unsupervised", "itq": "unsupervised", "mihash": "listwise", "talr_ap": "listwise"},
-    "published": ["paper"],
-    "blocks": [
-        {"protocol": "digits", "metric": "ap", "bits": [8, 16, 24], "title": "Digits"},
-        {"protocol": "digits_levels", "metric": "ndcg", "bits": [8, 16], "title": "Digits (levels)"},
-    ],
-    "styles": {method: STYLES[method] for method in METHODS},
-}
-PUBLISHED = [
-    {
-        "source": "paper",
-        "citation": "A. Author. A Paper.",
-        "url": "https://example.org/paper",
-        "values": [{"protocol": "digits", "metric": "ap", "method": "talr_ap", "bits": 8, "value": 0.7654}],
-    }
-]
-CLAIMS = [
-    {
-        "id": "ahead",
-        "claim": "TALR-AP is ahead of LSH.",
-        "source": "A Paper",
-        "of": "Table 1",
-        "verdict": verdict,
-        "summary": "It is.",
-        "elsewhere": "",
-        "figures": [
-            {
-                "words": "TALR-AP minus LSH",
-                "left": 0.8,
-                "right": 0.3,
-                "difference": 0.5,
-                "low": 0.4,
-                "high": 0.6,
-                "p": 0.001,
-                "p_adjusted": 0.002,
-                "outcome": outcome,
-                "reason": "",
-            }
-        ],
-    }
-    | {"id": verdict}
-    for verdict, outcome in (
-        ("reproduced", "for"),
-        ("not reproduced", "against"),
-        ("not decidable", "open"),
-    )
-]
-
-
-def score(method, bits, seed):
-    """MIHash is best at 8 bits, TALR-AP at more."""
-    base = {"lsh": 0.3, "itq": 0.45, "mihash": 0.62, "talr_ap": 0.55}[method]
-    return base + bits * (0.001 if method != "talr_ap" else 0.012) + 0.004 * seed
-
-
-def records():
-    result = []
-    for block in TABLE["blocks"]:
-        for method in METHODS:
-            for bits in block["bits"]:
-                for seed in TABLE["seeds"]:
-                    value = score(method, bits, seed)
-                    names = {"ap": value, "ap_min": value - 0.05, "ap_max": value + 0.03}
-                    names |= {"ndcg": value, "ndcg_min": value - 0.1, "ndcg_max": value + 0.1}
-                    radius = range(bits + 1)
-                    curves = {
-                        "precision": [value - 0.2 * r / bits for r in radius],
-                        "recall": [r / bits for r in radius],
-                        "relevant_at": [2 * (bits - r) / bits / (bits + 1) for r in radius],
-                        "irrelevant_at": [2 * r / bits / (bits + 1) for r in radius],
-                        "cuts": [1, 10, 100, 1000],
-                        "precision_at": [value, value - 0.05, value - 0.1, value - 0.2],
-                    }
-                    training = [
-                        {"epoch": epoch, "objective": 3.0 / epoch, "seconds": 0.1 * epoch}
-                        for epoch in range(1, 101)
-                    ]
-                    result.append(
-                        {
-                            "protocol": block["protocol"],
-                            "method": method,
-                            "bits": bits,
-                            "seed": seed,
-                            "status": "done",
-                            "reason": None,
-                            "metrics": names,
-                            "curves": curves,
-                            "training": training if method != "lsh" else [{"objective": None, "seconds": 0}],
-                            "run": {
-                                "seconds_by_part": {"fit": 10.0 * value, "encode": value},
-                                "peak_memory_mb": 100.0,
-                                "hyperparameters": {"bits": bits, "rate": 0.1},
-                                "versions": {"numpy": "2.4.1"},
-                                "git_commit": "0123abcd",
-                                "device": "cpu",
-                                "fingerprints": {"dataset": "d", "split": "s"},
-                            },
-                        }
-                    )
-    return result
-
-
-def view_of(table, these):
-    tidy = frames.tidy(table, these, PUBLISHED)
-    compared = tidy[["table", "protocol", "metric", "method", "bits", "seeds", "mean"]].copy()
-    compared["ci_low"], compared["ci_high"] = compared["mean"] - 0.01, compared["mean"] + 0.01
-    compared["best"], compared["difference"], compared["p_adjusted"] = "talr_ap", -0.1, 0.5
-    compared["difference_low"], compared["difference_high"] = -0.2, 0.1
-    compared["verdict"], compared["over_queries"] = "worse over queries", "worse"
-    compared["over_seeds"], compared["seeds_needed"] = "too few seeds", 5.0
-    drawn = figure_style.render(tie_ranges.draw(table, these), "svg").decode()
-    return table_view.TableView(
-        table,
-        list(these),
-        tidy,
-        PUBLISHED,
-        {"tie_ranges": table_view.Drawing(tie_ranges.TITLE, tie_ranges.CAPTION, drawn)},
-        compared,
-        CLAIMS,
-        {"quick.csv": frames.to_csv(frames.wide(tidy, table)), "odd ± name.md": "# ±\n\n|a|%20  \n"},
-    )
-
-
-VIEW = view_of(TABLE, records())
+pytestmark = browsers.needs_chromium
 
 
 @pytest.fixture(scope="module")
 def browser():
-    with playwright.sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with browsers.chromium() as chromium:
         yield chromium
-        chromium.close()
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     """Pages by name, on disk."""
     folder = tmp_path_factory.mktemp("a results folder")
-    strange = TABLE | {
-        "name": "strange",
-        "title": "Strange",
-        "methods": ["one", "two"],
-        "families": {},
-        "styles": {},
-    }
-    strange |= {"published": [], "blocks": [TABLE["blocks"][0] | {"bits": [8]}]}
-    few = [record | {"method": "one"} for record in records() if record["method"] == "itq"]
-    texts = {
-        "one": page.page("A quick table", [VIEW], {"command": "snakemake"}),
-        "several": page.page("Both", [VIEW, view_of(strange, few)], {}),
-        "holes": page.page("Holes", [view_of(TABLE | {"name": "holes"}, [])], {}),
-        "bare": page.page(
-            "Bare",
-            [table_view.TableView(strange, few, frames.tidy(strange, few), [], {}, None, [], {})],
-            {},
-        ),
-    }
-    crowd = [f"method_{number}" for number in range(12)]
-    crowded = TABLE | {"name": "crowded", "methods": crowd, "families": {}, "published": []}
-    crowded["styles"] = {name: {"title": name.replace("_", " ").capitalize()} for name in crowd}
-    crowded["blocks"] = [TABLE["blocks"][0]]
-    close = [
-        record | {"method": name, "metrics": dict.fromkeys(record["metrics"], 0.4 + place / 5000)}
-        for place, name in enumerate(crowd)
-        for record in records()
-        if record["method"] == "itq" and record["protocol"] == "digits"
-    ]
-    texts["crowded"] = page.page("Crowded", [view_of(crowded, close)], {})
-    for name, text in texts.items():
-        (folder / f"{name}.html").write_text(text, encoding="utf-8")
+    write_pages(folder)
     return folder
 
 
@@ -587,10 +413,7 @@ def test_the_colours_follow_the_scheme(opened):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", ["one", "several", "holes"])
 def test_axe_finds_nothing(opened, scheme, name):
-    axe = pytest.importorskip(
-        "axe_playwright_python.sync_playwright",
-        reason="the check of accessibility needs axe-playwright-python: pip install --group browser",
-    )
+    axe = browsers.package("axe_playwright_python.sync_playwright")
     shown = opened(name, color_scheme=scheme)
     drawn_charts(shown)
     for button in shown.locator("[data-shows=table]:visible, .claim summary:visible").all():

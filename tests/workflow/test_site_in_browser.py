@@ -1,58 +1,29 @@
 """The pages of leaderboards in a real browser: sorting, marking, comparing; keyboard, print, dark, narrow.
 
 Needs the environment that `make docs` creates, playwright and a browser of the system.
+tests/workflow/test_site_in_firefox.py asks the same of Firefox.
 """
 
 import re
-import subprocess
-from pathlib import Path
 
+import browsers
 import pytest
-from browsers import find_browser
-from files import documentation_python
+from leaderboard_site import PAGES, PROTOCOLS, write_site
 
-from methods._catalogue import catalogue
 from reporting.leaderboard import pairs
-from workflow.documentation import leaderboard_pages, method_pages
-from workflow.documentation.api_pages import toctree
 
-playwright = pytest.importorskip(
-    "playwright.sync_api", reason="the browser tests need playwright: pip install --group browser"
-)
-CHROMIUM = find_browser()
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None,
-    reason="the browser tests need chromium or google-chrome: install one, or set CHROME to its path",
-)
-ROOT = Path(__file__).parents[2]
-DOCUMENTATION = ROOT / "workflow" / "documentation"
-PROTOCOLS = {one.name: one for one in leaderboard_pages.read(ROOT / "leaderboard")}
-PAGES = ("index.html", "digits.html", "cifar10_unseen.html", "digits-compare.html")
+pytestmark = browsers.needs_chromium
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """The pages of leaderboards alone, as a site; links to other pages lead nowhere."""
-    python = documentation_python()
-    sources, site = tmp_path_factory.mktemp("sources"), tmp_path_factory.mktemp("a site")
-    places = method_pages.places(catalogue(), ROOT)
-    pages = leaderboard_pages.pages(list(PROTOCOLS.values()), places)
-    for name, text in (
-        pages | {"index.md": "# Home\n\n" + toctree([leaderboard_pages.INDEX]) + "\n"}
-    ).items():
-        (sources / name).parent.mkdir(exist_ok=True)
-        (sources / name).write_text(text, encoding="utf-8")
-    words = [python, "-m", "sphinx", "-Q", "-b", "html", "-c", str(DOCUMENTATION), str(sources), str(site)]
-    subprocess.run(words, cwd=ROOT, check=True)
-    return site / "leaderboards"
+    return write_site(tmp_path_factory)
 
 
 @pytest.fixture(scope="module")
 def browser():
-    with playwright.sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with browsers.chromium() as chromium:
         yield chromium
-        chromium.close()
 
 
 @pytest.fixture
@@ -227,10 +198,7 @@ def test_without_a_script_everything_is_there_to_read(browser, folder, name):
 @pytest.mark.parametrize("name", PAGES)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_on_these_pages(opened, name, scheme):
-    axe = pytest.importorskip(
-        "axe_playwright_python.sync_playwright",
-        reason="the check of accessibility needs axe-playwright-python: pip install --group browser",
-    )
+    axe = browsers.package("axe_playwright_python.sync_playwright")
     shown = opened(name, color_scheme=scheme)
     # What the theme makes around the article is its own; style sheets cannot be fetched from disk.
     found = axe.Axe().run(shown, context="article", options={"preload": False}).response["violations"]

@@ -1,0 +1,319 @@
+"""The page of results in Firefox: the keyboard alone, what screen readers are told, narrow, dark, printed.
+
+Needs marionette_driver and a Firefox of the system, such as Debian's package `firefox-esr`: the one that the
+variable FIREFOX names, else one of FIREFOXES.
+"""
+
+import json
+import re
+
+import browsers
+import pytest
+from example_pages import METHODS, TABLE, VIEW, score, write_pages
+from firefox import firefox
+
+from reporting import method_styles
+
+pytestmark = browsers.needs_firefox
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    with firefox(tmp_path_factory.mktemp("firefox")) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Pages by name, on disk."""
+    folder = tmp_path_factory.mktemp("a results folder")
+    write_pages(folder)
+    return folder
+
+
+@pytest.fixture
+def opened(browser, files):
+    """Opens a page; at the end, nothing may have been said on the console or asked of anything else."""
+    said, asked = [], []
+
+    def look():
+        said.extend(browser.messages())
+        asked.extend(browser.asked())
+
+    def open_page(name="one", **options):
+        look()
+        browser.open((files / f"{name}.html").as_uri(), **options)
+        return browser
+
+    browser.open("about:blank")
+    yield open_page
+    look()
+    assert said == [] and asked == []
+
+
+def draw_charts(shown):
+    """Scroll through the page until every chart is drawn; kind -> methods of its datasets."""
+    for place in range(shown.script("return all('.figure.charted').length")):
+        shown.script("all('.figure.charted')[arguments[0]].scrollIntoView()", place)
+        shown.wait(
+            """const canvas = all(".figure.charted canvas")[arguments[0]];
+            return Boolean(Chart.getChart(canvas)) || canvas.hidden""",
+            place,
+        )
+    return shown.script(
+        """return Object.fromEntries(all(".chart").map(place => [place.dataset.kind,
+        Chart.getChart(place.querySelector("canvas"))?.data.datasets.map(set => set.method ?? set.label)]))"""
+    )
+
+
+def rows(shown):
+    """Methods of the first table of scores, as they stand."""
+    return shown.script(
+        """return all("table.scores tr[data-method]").filter(row => row.offsetParent)
+        .map(row => row.dataset.method)"""
+    )
+
+
+def sorting(shown):
+    return shown.script(
+        "return all('table.scores th[aria-sort]').map(heading => heading.getAttribute('aria-sort'))"
+    )
+
+
+def cell(shown):
+    """(method, column) of the score in focus, and whether its details are shown."""
+    return shown.script(
+        """const {activeElement} = document;
+        const shown = document.getElementById("details").matches(":popover-open");
+        return [activeElement.closest("tr")?.dataset.method, activeElement.closest("td")?.cellIndex, shown]"""
+    )
+
+
+def test_errors_words_and_requests_are_noticed(browser, tmp_path):
+    """What the other tests see nothing of, on a page that has it."""
+    (tmp_path / "bad.html").write_text(
+        "<!DOCTYPE html><script>console.log('a word'); console.error('a complaint')</script>"
+        "<img src='http://127.0.0.1:61234/image.png'><script>nowhere()</script>"
+        "<script>Promise.reject(new Error('refused'))</script>"
+    )
+    browser.open((tmp_path / "bad.html").as_uri())
+    said = browser.messages()
+    for level, words in (
+        ("log", "a word"),
+        ("error", "a complaint"),
+        ("error", "ReferenceError: nowhere is not defined"),
+        ("error", "Error: refused"),
+    ):
+        assert [level, words] in said
+    assert browser.asked() == ["http://127.0.0.1:61234/image.png"]
+    assert browser.messages() == []
+
+
+@pytest.mark.parametrize("name", ["one", "several", "holes", "bare"])
+def test_a_page_opens_from_disk_without_a_word(opened, name):
+    shown = opened(name)
+    charts = draw_charts(shown)
+    kinds = {"ranges", "bits", "recall", "precision", "distances", "cost", "training"}
+    expected = {"one": kinds, "several": kinds, "holes": set(), "bare": kinds - {"bits"}}
+    assert set(charts) == expected[name] and all(charts.values())
+    shown.script("for (const one of all('button:not([data-packed]), summary')) one.click()")
+
+
+def test_charts_show_the_numbers_of_the_records(opened):
+    shown = opened()
+    draw_charts(shown)
+    lines = shown.script(
+        """return Chart.getChart(document.querySelector("[data-kind=bits] canvas")).data.datasets
+        .map(set => [set.method, set.data.map(point => [point.x, point.y])])"""
+    )
+    assert [method for method, _ in lines] == METHODS
+    for method, points in lines:
+        for bits, value in points:
+            mean = (score(method, bits, 0) + score(method, bits, 1)) / 2
+            assert value == pytest.approx(mean, abs=1e-5)
+        assert [bits for bits, _ in points] == [8, 16, 24]
+
+
+def test_tab_reaches_the_headings_and_enter_sorts(opened):
+    shown = opened()
+    assert rows(shown) == METHODS and sorting(shown) == ["other"] + ["none"] * 5
+    shown.tab_to("table.scores thead tr:nth-child(2) button")
+    shown.press("Enter")
+    assert rows(shown) == ["talr_ap", "mihash", "itq", "lsh"]
+    assert sorting(shown) == ["none", "descending"] + ["none"] * 4
+    shown.press("Space")
+    assert rows(shown) == METHODS and sorting(shown)[1] == "ascending"
+    assert shown.script("return all('tr.family').filter(row => !row.hidden).length") == 0
+    shown.press("Shift+Tab", "Enter")
+    assert rows(shown) == METHODS and sorting(shown)[:2] == ["other", "none"]
+    titles = "return all('tr.family').filter(row => !row.hidden).map(row => row.textContent)"
+    assert shown.script(titles) == ["Unsupervised", "Listwise"]
+
+
+def test_arrows_go_through_the_scores(opened):
+    shown = opened()
+    shown.tab_to("table.scores thead tr:last-child th:last-child button")
+    shown.press("Enter", "Tab")
+    assert sorting(shown)[-1] == "descending" and cell(shown) == ["talr_ap", 1, True]
+    shown.press("Right", "Down")
+    assert cell(shown) == ["mihash", 2, True]
+    role, name, description = shown.focused()
+    assert (role, name.split()[0]) == ("button", "0.638")
+    assert description.startswith("Mean 0.638") and "−0.1000 from the best" in description
+    shown.press("Escape")
+    assert cell(shown) == ["mihash", 2, False]
+    shown.press("End")
+    assert cell(shown) == ["mihash", 5, True]
+    shown.press("Home", "Up", "Left")
+    assert cell(shown) == ["talr_ap", 1, True]
+    # one stop in a table: the next is outside of it, and the way back leads to the same score
+    shown.press("Down", "Tab")
+    assert cell(shown) == [None, None, False]
+    shown.press("Shift+Tab")
+    assert cell(shown) == ["mihash", 1, True]
+
+
+def test_the_filter_with_the_keyboard(opened):
+    shown = opened()
+    draw_charts(shown)
+    shown.script("scrollTo(0, 0)")
+    shown.tab_to("#filter [value=lsh]")
+    shown.press("Space", "Tab", "Space")
+    assert rows(shown) == ["mihash", "talr_ap"]
+    assert set(draw_charts(shown)["bits"]) == {"mihash", "talr_ap"}
+    shown.announced("2 of 4 methods, 3 of 3 code lengths")
+    shown.announced("20 of 40 runs")
+    assert shown.told("#filter summary")[1].startswith("Methods and code lengths: 2 of 4 methods")
+    shown.tab_to("[data-of=method][data-check='1']")
+    shown.press("Enter")
+    assert rows(shown) == METHODS
+    shown.tab_to("[type=search]")
+    shown.press(*"talr levels")
+    shown.announced("4 of 40 runs")
+    count = "return all('table.runs tbody tr').filter(row => row.offsetParent).length"
+    assert shown.script(count) == 4
+
+
+def test_selects_and_tables_of_charts_with_the_keyboard(opened):
+    shown = opened()
+    draw_charts(shown)
+    shown.script("scrollTo(0, 0)")
+    shown.tab_to("[data-choice=block]")
+    shown.press("Down", "Tab", "Home")
+    chosen = "return all('[data-choice=block], [data-choice=bits]').map(select => select.value)"
+    assert shown.script(chosen) == ["1", "8"]
+    role, name = shown.told("[data-kind=recall] canvas")
+    assert role == "image"
+    assert name.endswith("one point per Hamming radius. Digits (levels), NDCG_T, 8 bits.")
+    shown.tab_to("[data-shows=table]")
+    shown.press("Enter")
+    assert shown.told("[data-shows=table]") == ("button", "as a table")
+    assert shown.script("return all('[data-shows=table]')[0].ariaExpanded") == "true"
+    cells = shown.script(
+        """return all(".as-table:not([hidden]) tbody tr")
+        .map(row => [...row.cells].map(one => one.textContent))"""
+    )
+    assert [method for method, *_ in cells] == ["LSH", "ITQ", "MIHash", "TALR-AP"]
+    mean = (score("lsh", 8, 0) + score("lsh", 8, 1)) / 2
+    assert [float(value) for value in cells[0][1:]] == pytest.approx([mean - 0.1, mean, mean + 0.1], abs=1e-4)
+
+
+def test_what_screen_readers_are_told(opened):
+    shown = opened()
+    draw_charts(shown)
+    for selector, role, name in (
+        ("#filter", "form", "Filter of all tables and charts"),
+        ("#filter summary", "", "Methods and code lengths: all"),
+        ("#filter [value=talr_ap]", "checkbox", "TALR-AP"),
+        ("[data-of=method][data-check='']", "button", "No method"),
+        ("table.scores", "table", "APT on Digits; NDCGT on Digits (levels)"),
+        ("table.scores thead button", "button", "Method"),
+        ("table.scores thead tr:last-child th", "columnheader", "8 bits"),
+        ("table.scores tr[data-method] th", "rowheader", "LSH"),
+        ("[data-choice=bits]", "combobox", "Code length"),
+        ("[data-choice=part]", "combobox", "Seconds of"),
+        ("[type=search]", "searchbox", "Runs with"),
+        ("[data-packed]", "button", "Download What ties can do to mAP as SVG"),
+        (".scroll:has(table.runs)", "region", "Runs of A quick table"),
+    ):
+        assert (selector, *shown.told(selector)) == (selector, role, name)
+    for kind in ("ranges", "bits", "recall", "precision", "distances", "cost", "training"):
+        role, name = shown.told(f"[data-kind={kind}] canvas")
+        assert role == "image" and len(name) > 40 and "Digits, AP_T" in name
+    shown.tab_to("table.scores thead tr:nth-child(2) button")
+    shown.press("Enter")
+    # aria-sort says it; the name stays
+    assert shown.focused()[:2] == ("button", "8 bits")
+
+
+@pytest.mark.parametrize("name", ["one", "several", "holes"])
+def test_a_narrow_page_has_no_horizontal_scroll(opened, name):
+    shown = opened(name, width=390)
+    draw_charts(shown)
+    shown.script("for (const one of all('.tool[aria-controls], .claim summary')) one.click()")
+    assert shown.script("return document.documentElement.scrollWidth") <= 390
+    edges = "return all('canvas').filter(one => !one.hidden).map(one => one.getBoundingClientRect().right)"
+    assert all(edge <= 390 for edge in shown.script(edges))
+
+
+def test_the_colours_follow_the_scheme(opened, files):
+    shown = opened(scheme="dark")
+    draw_charts(shown)
+    surface = "return getComputedStyle(document.body).backgroundColor"
+    colours = """return Object.fromEntries(Chart.getChart(document.querySelector("[data-kind=bits] canvas"))
+      .data.datasets.map(set => [set.method, set.borderColor()]))"""
+    text = (files / "one.html").read_text(encoding="utf-8")
+    styles = json.loads(text.split('id="page-data">')[1].split("</script>")[0])["styles"]
+    assert shown.script(surface) == "rgb(21, 24, 27)"
+    assert shown.script(colours) == {method: styles[method]["dark"] for method in METHODS}
+    shown.set_scheme("light")
+    shown.wait(f"{surface} === 'rgb(255, 255, 255)'")
+    assert shown.script(colours) == {method: method_styles.colour(TABLE, method) for method in METHODS}
+
+
+def test_the_printed_page_has_the_results_and_no_controls(opened, tmp_path):
+    shown = opened(scheme="dark")
+    draw_charts(shown)
+    shown.set_medium("print")
+    hidden = "return all(arguments[0]).every(one => !one.checkVisibility())"
+    for selector in ("#filter", "canvas", "[type=search]", ".tool", ".only-chart", "#details"):
+        assert shown.script(hidden, selector), selector
+    assert shown.script(
+        "return document.querySelector('figure:has([data-kind=ranges]) svg').checkVisibility()"
+    )
+    assert shown.script("return getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    shown.set_medium("")
+    text = re.sub(r"\s+", " ", " ".join(shown.printed(tmp_path / "page.pdf")))
+    mean = (score("talr_ap", 24, 0) + score("talr_ap", 24, 1)) / 2
+    # a score, and the static figure with its axis
+    for words in (
+        "A quick table",
+        f"{mean:.3f} ± 0.003",
+        "mAP over all orders of tied items",
+        "Seeds: 0, 1.",
+    ):
+        assert words in text, words
+    assert text.count("TALR-AP 8 bits") == 0 and text.count("16 bits") >= 3
+    for words in ("Methods and code lengths", "as a table", "Runs with", "Download", "Column headings sort"):
+        assert words not in text, words
+
+
+def test_downloads_have_the_right_bytes(opened):
+    shown = opened()
+    expected = {f'a[download="{name}"]': (name, text) for name, text in VIEW.files.items()}
+    svg = VIEW.figures["tie_ranges"].svg
+    expected['[data-file="tie_ranges_quick.svg"]'] = ("tie_ranges_quick.svg", svg)
+    for link, (name, text) in expected.items():
+        shown.find(link).send_keys("\ue007")
+        assert shown.downloaded(name) == text.encode()
+
+
+def test_axe_finds_nothing(opened):
+    shown = opened()
+    draw_charts(shown)
+    shown.script("all('[data-shows=table]')[0].click()")
+    shown.script("for (const one of all('.claim summary')) one.click()")
+    shown.script("all('table.scores .value')[0].focus()")
+    for scheme in ("light", "dark"):
+        shown.set_scheme(scheme)
+        assert (scheme, shown.axe()) == (scheme, [])
