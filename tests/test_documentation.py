@@ -125,6 +125,9 @@ def sources(tmp_path_factory):
             file.touch()
     y = np.arange(7000) % 10
     np.savez(folder / "cifar10-mobilenetv2.npz", X=np.eye(7000, 1280, dtype=np.float32), y=y)
+    y, split = np.arange(10_000) % 200, np.arange(10_000) >= 9_000
+    X = np.eye(10_000, 64, dtype=np.float32)
+    np.savez(folder / "tiny-imagenet-efficientnet.npz", X=X, y=y, split=split.astype(np.int64))
     vectors = {"database": np.eye(9, 384), "query": np.eye(2, 384)}
     np.savez(folder / "scifact-minilm.npz", **vectors, qrels_test=np.array([[0, 3, 1], [1, 4, 1]]))
     picture = io.BytesIO()

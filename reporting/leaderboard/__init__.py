@@ -74,8 +74,12 @@ class Board:
 
     @property
     def methods(self) -> list[str]:
-        """Methods in the order of tidy.csv, without the features themselves."""
-        return [name for name in dict.fromkeys(cell["method"] for cell in self.cells) if name != UNCODED]
+        """Methods that have a score, in the order of tidy.csv; without the features themselves.
+
+        A table's bound may have none: one-hot codes of more classes than bits.
+        """
+        scored = dict.fromkeys(cell["method"] for cell in self.cells if cell["mean"])
+        return [name for name in scored if name != UNCODED]
 
     @property
     def bits(self) -> list[int]:

@@ -85,7 +85,7 @@ def standings(board: Board, table: Mapping, protocol: str, metric: str) -> Stand
     """Rows of a protocol of a board, or of one of its folds, under a metric.
 
     table: of `boards.as_table`, for titles, families and what competes. The features themselves are a row,
-    too; they have no rank.
+    too; they have no rank. A method without any score has no row.
     """
     frame = board.tidy
     frame = frame[(frame["protocol"] == protocol) & (frame["metric"] == metric)]
@@ -99,7 +99,7 @@ def standings(board: Board, table: Mapping, protocol: str, metric: str) -> Stand
     }
     higher = resolve(metric)[0].higher_is_better
     rows = []
-    for method in dict.fromkeys(method for method, _ in found):
+    for method in dict.fromkeys(method for (method, _), row in found.items() if _scored(row)):
         cells = {}
         for bits in lengths:
             row = found.get((method, bits))

@@ -313,5 +313,5 @@ def _charts(protocol: Protocol) -> list[tuple[str, dict]]:
 def _named_groups(svg: str, protocol: Protocol) -> str:
     """Groups of an SVG whose ids end in a method's name, with the name as an attribute for the script."""
     methods = sorted(protocol.board.methods, key=len, reverse=True)
-    pattern = rf'<g id="(?:[a-z]+-)+{protocol.name}-[^"]*?-({"|".join(map(re.escape, methods))})">'
+    pattern = rf'<g id="(?:[a-z0-9_]+-)+{protocol.name}-[^"]*?-({"|".join(map(re.escape, methods))})">'
     return re.sub(pattern, r'<g data-method="\1">', svg)
