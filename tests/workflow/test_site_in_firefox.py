@@ -154,9 +154,9 @@ def test_what_screen_readers_are_told(opened):
         assert (selector, *shown.told(selector)) == (selector, role, name)
     assert shown.told("#mihash th")[0] == "rowheader"
     charts = shown.script("return all('figure.chart').map(figure => figure.id)")
-    assert len(charts) == 3
+    assert len(charts) == 4
     names = {shown.told(f"#{chart} svg") for chart in charts}
-    assert len(names) == 3 and {role for role, _ in names} == {"image"}
+    assert len(names) == 4 and {role for role, _ in names} == {"image"}
     assert all(len(name) > 30 for _, name in names)
     for chart in charts:
         role, caption = shown.told(f"#{chart}")
