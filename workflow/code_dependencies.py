@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import hashlib
 import os
 import sys
 from pathlib import Path
@@ -16,10 +17,7 @@ def use_this_python(root):
 
 
 def code_files(root, *modules):
-    """Source files of modules (as 'tiebench.hamming') and of everything of this project they import.
-
-    They are inputs of the rules, so that an edit reruns the jobs that depend on it and no others.
-    """
+    """Source files of modules (as 'tiebench.hamming') and of everything of this project they import."""
     root = Path(root)
     packages = {path.parent.name for path in root.glob("*/__init__.py")}
     pending, found = list(modules), {}
@@ -35,9 +33,20 @@ def code_files(root, *modules):
     return sorted(found.values())
 
 
+def code_digests(root, *modules):
+    """`code_files`, each with a digest of its content: path relative to root -> digest."""
+    return {file: _digest(Path(root, file)) for file in code_files(root, *modules)}
+
+
+# Both are cached: the jobs of a table need the same few files.
+@functools.cache
+def _digest(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+
+
 @functools.cache
 def _imported_by(path):
-    """Names that a source file imports. Cached: the jobs of a table need the same few files."""
+    """Names that a source file imports."""
     names = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:

@@ -9,7 +9,6 @@ settings that are plain JSON. Nothing here imports Snakemake, and the only thing
 import functools
 import hashlib
 import json
-import os
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,12 +23,13 @@ from reporting.budgets import AS_GIVEN, ELSEWHERE, NOTHING_TO_CHOOSE
 from tiebench.files import write_text
 from tiebench.messages import did_you_mean
 from workflow import leaderboard_rows
-from workflow.code_dependencies import code_files
+from workflow.code_dependencies import code_digests
 from workflow.data_sources import skipped
 from workflow.errors import ConfigurationError
 from workflow.hyperparameters import budget_words, hyperparameters, search_of
 
 SETTINGS = Path(".snakemake/tiebench/settings")
+CODE = Path(".snakemake/tiebench/code")
 LOCK = Path(".snakemake/tiebench/lock")
 
 DATASET_FILES = ("items.npy", "labels.npy", "given_split.npy", "dataset.json")
@@ -116,10 +116,8 @@ class Plan:
         return known[name]
 
     def code(self, *modules):
-        """Source files of modules and of all that they import from this checkout, as inputs of a rule."""
-        # Relative, so that a checkout that moves keeps its results.
-        root = self.configuration.root
-        return [os.path.relpath(root / file) for file in code_files(root, *modules)]
+        """Source files of modules and of all that they import from this checkout: path in it -> digest."""
+        return code_digests(self.configuration.root, *modules)
 
     def resource(self, key, stage, attempt):
         """Resource "memory_mb" or "minutes" of a stage's jobs: each attempt asks for twice the last one's."""
@@ -365,7 +363,7 @@ class Plan:
 
     def uncoded_code(self, protocol):
         code = self.code("workflow.uncoded", "workflow.transfer")
-        return list(dict.fromkeys([*code, *self.affinity_code(protocol)]))
+        return code | self.affinity_code(protocol)
 
     # -- runs ----------------------------------------------------------------------------------------------
 
@@ -429,22 +427,22 @@ class Plan:
         network = self.end_to_end(protocol, method)
         modules = [] if network is None else self._network_modules(network)
         code = self.code(f"methods.{self.configuration.class_of(method)}", *modules)
-        return list(dict.fromkeys([*code, *self.affinity_code(protocol)]))
+        return code | self.affinity_code(protocol)
 
     def score_code(self, protocol):
         more = ["workflow.transfer"] if self.entry("protocols", protocol)["transfer"] else []
         more += ["tiebench._ap_at_k", "tiebench.diagnostics"]
         code = self.code("tiebench.scoring", "tiebench._popcount", *more)
         if self._other_rankings(protocol):
-            code += self.code("workflow.other_rankings")
-        return list(dict.fromkeys([*code, *self.affinity_code(protocol)]))
+            code = code | self.code("workflow.other_rankings")
+        return code | self.affinity_code(protocol)
 
     def merged_code(self, protocol):
-        return list(dict.fromkeys([*self.score_code(protocol), *self.code("tiebench.parts")]))
+        return self.score_code(protocol) | self.code("tiebench.parts")
 
     def part_code(self, protocol):
         code = self.code("tiebench.parts", "tiebench._popcount")
-        return list(dict.fromkeys([*code, *self.affinity_code(protocol)]))
+        return code | self.affinity_code(protocol)
 
     def learning(self, protocol, method):
         """What training and tuning need to know of a method under a protocol."""

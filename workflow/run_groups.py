@@ -25,12 +25,27 @@ class RunJob:
     """A kind of job that makes or scores runs: what distinguishes its rule from the others of its stage."""
 
     name: str  # ending of the rule's name
+    protocol: str  # as paths have it: the wildcard, or the name of a group's protocol
     protocols: str  # pattern
     methods: str  # pattern
     runs: tuple[str, ...]  # <bits>/<seed> of each run
     together: tuple[int, ...] | None  # code lengths that belong together, where the rule names its own
     words: str  # its code lengths and seeds, for messages
     log: str
+
+    @property
+    def given(self):
+        """What the wildcards of its rule do not say: a group's protocol.
+
+        It is no wildcard, because Snakemake looks for the rule of a file by what stands before the first one:
+        among a hundred groups of a hundred runs that would take longer than the rest of a plan.
+        """
+        return {"protocol": self.protocol} if self.together else {}
+
+    @property
+    def of_protocol(self):
+        """Its protocol, as messages have it."""
+        return self.protocol if self.together else "{wildcards.protocol}"
 
 
 def groups(plan):
@@ -81,6 +96,7 @@ def run_jobs(plan, scored=False):
         jobs.append(
             RunJob(
                 name=f"_{group.protocol}_{counts[group.protocol]}",
+                protocol=group.protocol,
                 protocols=group.protocol,
                 methods=methods,
                 runs=runs,
@@ -92,6 +108,7 @@ def run_jobs(plan, scored=False):
     outside = f"(?!{'|'.join(grouped)})" if grouped else ""
     alone = RunJob(
         name="",
+        protocol="{protocol}",
         protocols=f"{outside}(?:{one_of(protocols)})",
         methods=NAME if scored else f"(?!(?:{one_of(plan.configuration.external_methods())})/){NAME}",
         runs=("{bits}/{seed}",),

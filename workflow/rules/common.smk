@@ -16,7 +16,7 @@ from workflow.configuration import load, merge_tuned
 from workflow.code_dependencies import use_this_python
 from workflow.errors import ConfigurationError
 from workflow.page_plan import PagePlan
-from workflow.plan import FIGURE_ENDINGS, LOCK, NAME, SCORED, TRAINED
+from workflow.plan import CODE, FIGURE_ENDINGS, LOCK, NAME, SCORED, SETTINGS, TRAINED
 from workflow.plan import Plan, one_of, runs_of, write_settings
 from workflow.run_groups import run_jobs
 from workflow.tuning_plan import TuningPlan
@@ -52,10 +52,18 @@ if hint := CONFIGURATION.sources.absent_folders():
 
 
 @functools.cache
-def check_targets():
-    """Refuse targets whose source files are missing. The targets are known once the first input function runs."""
+def prepare():
+    """What can be done only once Snakemake knows its targets and options: when the first input function runs."""
     if not workflow.is_main_process:
         return
+    # Groups are for clusters. A dry run forms them anyway, and compares all pairs of a table's jobs for it.
+    if workflow.local_exec and not workflow.group_settings.group_components:
+        for stage in workflow.rules:
+            stage.group = None
+    refuse_missing_sources()
+
+
+def refuse_missing_sources():
     given = workflow.dag_settings.targets or [workflow.default_target]
     rules_given = [workflow.get_rule(name) for name in given if workflow.is_rule(name)]
     files = [name for name in given if not workflow.is_rule(name)]
@@ -69,28 +77,39 @@ def of(function, **given):
     names = [name for name in inspect.signature(function).parameters if name not in given]
 
     def of_wildcards(wildcards):
-        check_targets()
-        known = dict(wildcards.items())
-        return or_exit(function, **given, **{name: known[name] for name in names if name in known})
+        prepare()
+        return or_exit(
+            function, **given, **{name: wildcards[name] for name in names if name in wildcards.keys()}
+        )
 
     return of_wildcards
 
 
-def settings(function, compared=True, **given):
+def settings(function, compared=True, folder=SETTINGS, **given):
     """A parameter of rules: the file with the settings that a function of the plan returns.
 
     compared: settings that changed since the last run of a job make it run again. What depends on `output`
     is left out of that comparison by Snakemake.
     """
     found, known = of(function, **given), {}
+    names = inspect.signature(function).parameters
 
     def path(wildcards):
-        key = tuple(sorted(wildcards.items()))
+        key = tuple(item for item in wildcards.items() if item[0] in names)
         if key not in known:
-            known[key] = write_settings(found(wildcards))
+            known[key] = write_settings(found(wildcards), folder)
         return known[key]
 
     return path if compared else lambda wildcards, output: path(wildcards)
+
+
+def code(function, *modules, **given):
+    """A parameter of rules: a file that names the source files that decide a job's result, with their digests.
+
+    An edit makes the jobs run again that depend on it, and no others. As inputs, thirty files of each job would
+    take a third of the time of a large plan.
+    """
+    return write_settings(function(*modules), CODE) if modules else settings(function, folder=CODE, **given)
 
 
 def resource(key, stage):

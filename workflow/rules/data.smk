@@ -25,7 +25,6 @@ rule download:
 rule load_dataset:
     input:
         sources=of(PLAN.dataset_sources),
-        code=of(PLAN.dataset_code),
     output:
         vectors="resources/datasets/{dataset}/items.npy",
         labels="resources/datasets/{dataset}/labels.npy",
@@ -39,6 +38,7 @@ rule load_dataset:
         "../../environment.yml"
     params:
         settings=settings(PLAN.dataset_settings),
+        code=code(PLAN.dataset_code),
         folder=subpath(output.card, parent=True),
     message:
         "Dataset {wildcards.dataset}"
@@ -53,7 +53,6 @@ rule split_protocol:
         labels=of(PLAN.labels),
         given=of(PLAN.given_split),
         vectors=of(PLAN.dataset_items),
-        code=of(PLAN.split_code),
     output:
         split="resources/protocols/{protocol}/split.npz",
         card="resources/protocols/{protocol}/split.json",
@@ -65,6 +64,7 @@ rule split_protocol:
         "../../environment.yml"
     params:
         settings=settings(PLAN.split_settings),
+        code=code(PLAN.split_code),
         dataset=of(PLAN.dataset_folder),
         folder=subpath(output.card, parent=True),
     message:

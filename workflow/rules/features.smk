@@ -24,7 +24,6 @@ rule extract_features:
         images="resources/datasets/{dataset}/items.npy",
         weights=of(PLAN.network_weights),
         checked=of(PLAN.network_check),
-        code=of(PLAN.network_code),
     output:
         "resources/features/{dataset}/{network}.npy",
     log:
@@ -38,6 +37,7 @@ rule extract_features:
         gpu=0 if PLAN["device"] == "cpu" else 1,
     params:
         settings=settings(PLAN.network_settings),
+        code=code(PLAN.network_code),
     message:
         "Dataset {wildcards.dataset}: features of {wildcards.network}"
     shell:
@@ -52,7 +52,6 @@ rule normalise_features:
     input:
         seen=of(PLAN.protocol_items),
         split="resources/protocols/{protocol}/split.npz",
-        code=PLAN.code("datasets.inputs"),
     output:
         "resources/protocols/{protocol}/features.npy",
     log:
@@ -63,6 +62,7 @@ rule normalise_features:
         "../../environment.yml"
     params:
         settings=settings(PLAN.feature_settings),
+        code=code(PLAN.code, "datasets.inputs"),
     message:
         "Features of protocol {wildcards.protocol}"
     shell:
@@ -75,7 +75,6 @@ rule affinity_thresholds:
         features="resources/protocols/{protocol}/features.npy",
         labels=of(PLAN.labels),
         split="resources/protocols/{protocol}/split.npz",
-        code=of(PLAN.affinity_code),
     output:
         "resources/protocols/{protocol}/affinity.json",
     log:
@@ -86,6 +85,7 @@ rule affinity_thresholds:
         "../../environment.yml"
     params:
         settings=settings(PLAN.affinity_settings),
+        code=code(PLAN.affinity_code),
         dataset=of(PLAN.dataset_folder),
     message:
         "Affinity of protocol {wildcards.protocol}"

@@ -5,7 +5,6 @@ rule collect_table:
     input:
         runs=of(PLAN.table_runs, names=("run.json", "scores.json", "per_query.npz")),
         uncoded=of(PLAN.uncoded_files),
-        code=PLAN.code("reporting.claims", "reporting.health", "reporting.table_files"),
     output:
         report(
             "results/{table}.csv",
@@ -28,6 +27,7 @@ rule collect_table:
         "../../environment.yml"
     params:
         settings=settings(PLAN.table_settings),
+        code=code(PLAN.code, "reporting.claims", "reporting.health", "reporting.table_files"),
         stem=subpath(output[0], strip_suffix=".csv"),
     message:
         "Table {wildcards.table}"
@@ -57,7 +57,6 @@ rule paper_tie_ranges:
 rule plot_figure:
     input:
         runs=of(PAGES.figure_runs),
-        code=of(PAGES.figure_code),
     output:
         report(
             "results/figures/{figure}_{table}.svg",
@@ -76,6 +75,7 @@ rule plot_figure:
         "../../environment.yml"
     params:
         settings=settings(PLAN.table_settings),
+        code=code(PAGES.figure_code),
         stem=subpath(output[0], strip_suffix=".svg"),
     message:
         "Figure {wildcards.figure} of table {wildcards.table}"
@@ -87,7 +87,6 @@ rule plot_figure:
 rule collect_gallery:
     input:
         of(PAGES.gallery_files),
-        code=PLAN.code("workflow.gallery_data"),
     output:
         "results/galleries/{table}.npz",
     log:
@@ -98,6 +97,7 @@ rule collect_gallery:
         "../../environment.yml"
     params:
         settings=settings(PAGES.gallery_settings),
+        code=code(PLAN.code, "workflow.gallery_data"),
     message:
         "Gallery of table {wildcards.table}"
     shell:
@@ -108,7 +108,6 @@ rule collect_gallery:
 rule plot_gallery:
     input:
         gallery="results/galleries/{table}.npz",
-        code=PLAN.code("reporting.gallery"),
     output:
         report(
             "results/figures/gallery_{table}.svg",
@@ -125,6 +124,7 @@ rule plot_gallery:
         "../../environment.yml"
     params:
         settings=settings(PLAN.table_settings),
+        code=code(PLAN.code, "reporting.gallery"),
         stem=subpath(output[0], strip_suffix=".svg"),
     message:
         "Figure of the gallery of table {wildcards.table}"
@@ -137,7 +137,6 @@ rule render_page:
     input:
         published=of(PAGES.page_published),
         runs=of(PAGES.page_runs),
-        code=PLAN.code("reporting.page", "reporting.published", "reporting.gallery"),
         templates=PAGES.page_templates(),
     output:
         "results/{page}.html",
@@ -149,6 +148,7 @@ rule render_page:
         "../../environment.yml"
     params:
         settings=settings(PAGES.page_settings, configfiles=workflow.overwrite_configfiles),
+        code=code(PLAN.code, "reporting.page", "reporting.published", "reporting.gallery"),
     message:
         "Page results/{wildcards.page}.html"
     shell:

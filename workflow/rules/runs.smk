@@ -8,23 +8,23 @@ for job in run_jobs(PLAN):
         name:
             f"train_and_encode{job.name}"
         input:
-            seen=of(PLAN.run_items),
-            weights=of(PLAN.run_weights),
-            checked=of(PLAN.run_check),
-            affinity=of(PLAN.affinity_files),
-            split="resources/protocols/{protocol}/split.npz",
-            labels=of(PLAN.labels),
-            code=of(PLAN.run_code),
+            seen=of(PLAN.run_items, **job.given),
+            weights=of(PLAN.run_weights, **job.given),
+            checked=of(PLAN.run_check, **job.given),
+            affinity=of(PLAN.affinity_files, **job.given),
+            split=f"resources/protocols/{job.protocol}/split.npz",
+            labels=of(PLAN.labels, **job.given),
         output:
             expand(
-                "results/runs/{{protocol}}/{{method}}/{run}/{file}",
+                f"results/runs/{job.protocol}/{{method}}/{{run}}/{{file}}",
                 run=job.runs,
                 file=TRAINED,
+                allow_missing=True,
             ),
         log:
-            f"results/logs/train_and_encode/{{protocol}}/{{method}}/{job.log}.log",
+            f"results/logs/train_and_encode/{job.protocol}/{{method}}/{job.log}.log",
         benchmark:
-            f"results/benchmarks/train_and_encode/{{protocol}}/{{method}}/{job.log}.tsv"
+            f"results/benchmarks/train_and_encode/{job.protocol}/{{method}}/{job.log}.tsv"
         wildcard_constraints:
             protocol=job.protocols,
             method=job.methods,
@@ -37,16 +37,19 @@ for job in run_jobs(PLAN):
             runtime=resource("minutes", "train"),
             gpu=of(PLAN.gpus),
         params:
-            settings=settings(PLAN.run_settings, together=job.together),
-            dataset=of(PLAN.dataset_folder),
+            settings=settings(PLAN.run_settings, together=job.together, **job.given),
+            code=code(PLAN.run_code, **job.given),
+            dataset=of(PLAN.dataset_folder, **job.given),
             protocol=subpath(input.split, parent=True),
+            # As a parameter, and not written into the command: that of a run alone and in a group is the same.
+            name=lambda wildcards, input: Path(input.split).parts[-2],
             folder=subpath(output[0], ancestor=3),
             runs=runs_of_job,
         message:
-            f"{{wildcards.protocol}}: train {{wildcards.method}}, {job.words}"
+            f"{job.of_protocol}: train {{wildcards.method}}, {job.words}"
         shell:
             "exec python -m workflow.scripts.train_and_encode --log {log:q} --threads {threads}"
-            " --settings {params.settings:q} --protocol {wildcards.protocol} --method {wildcards.method}"
+            " --settings {params.settings:q} --protocol {params.name} --method {wildcards.method}"
             " --runs {params.runs} --dataset {params.dataset:q} --protocol-folder {params.protocol:q}"
             " --folder {params.folder:q} --items {input.seen:q} --weights {input.weights:q}"
 
@@ -56,7 +59,6 @@ rule import_codes:
         codes=of(external_codes.run_files, plan=PLAN),
         split="resources/protocols/{protocol}/split.npz",
         labels=of(PLAN.labels),
-        code=PLAN.code("workflow.external_codes"),
     output:
         expand("results/runs/{{protocol}}/{{method}}/{{bits}}/{{seed}}/{file}", file=TRAINED),
     log:
@@ -67,6 +69,7 @@ rule import_codes:
         "../../environment.yml"
     params:
         settings=settings(external_codes.run_settings, plan=PLAN),
+        code=code(PLAN.code, "workflow.external_codes"),
         dataset=of(PLAN.dataset_folder),
         protocol=subpath(input.split, parent=True),
         folder=subpath(output[0], ancestor=3),

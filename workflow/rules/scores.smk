@@ -8,22 +8,23 @@ for job in run_jobs(PLAN, scored=True):
             f"score_codes{job.name}"
         input:
             runs=expand(
-                "results/runs/{{protocol}}/{{method}}/{run}/{file}",
+                f"results/runs/{job.protocol}/{{method}}/{{run}}/{{file}}",
                 run=job.runs,
                 file=["codes.npz", "run.json"],
+                allow_missing=True,
             ),
-            affinity=of(PLAN.score_files),
-            split="resources/protocols/{protocol}/split.npz",
-            labels=of(PLAN.labels),
-            code=of(PLAN.score_code),
+            affinity=of(PLAN.score_files, **job.given),
+            split=f"resources/protocols/{job.protocol}/split.npz",
+            labels=of(PLAN.labels, **job.given),
         output:
             expand(
-                "results/runs/{{protocol}}/{{method}}/{run}/{file}",
+                f"results/runs/{job.protocol}/{{method}}/{{run}}/{{file}}",
                 run=job.runs,
                 file=SCORED,
+                allow_missing=True,
             ),
         log:
-            f"results/logs/score_codes/{{protocol}}/{{method}}/{job.log}.log",
+            f"results/logs/score_codes/{job.protocol}/{{method}}/{job.log}.log",
         wildcard_constraints:
             protocol=job.protocols,
             method=job.methods,
@@ -36,13 +37,14 @@ for job in run_jobs(PLAN, scored=True):
             mem_mb=resource("memory_mb", "score"),
             runtime=resource("minutes", "score"),
         params:
-            settings=settings(PLAN.score_settings),
-            dataset=of(PLAN.dataset_folder),
+            settings=settings(PLAN.score_settings, **job.given),
+            code=code(PLAN.score_code, **job.given),
+            dataset=of(PLAN.dataset_folder, **job.given),
             protocol=subpath(input.split, parent=True),
             folder=subpath(output[0], ancestor=3),
             runs=runs_of_job,
         message:
-            f"{{wildcards.protocol}}: score {{wildcards.method}}, {job.words}"
+            f"{job.of_protocol}: score {{wildcards.method}}, {job.words}"
         shell:
             "exec python -m workflow.scripts.score_codes --log {log:q} --threads {threads}"
             " --settings {params.settings:q} --runs {params.runs} --dataset {params.dataset:q}"
@@ -56,7 +58,6 @@ rule count_part:
         affinity=of(PLAN.affinity_files),
         split="resources/protocols/{protocol}/split.npz",
         labels=of(PLAN.labels),
-        code=of(PLAN.part_code),
     output:
         temp("results/runs/{protocol}/{method}/{bits}/{seed}/parts/{part}.npz"),
     log:
@@ -74,6 +75,7 @@ rule count_part:
         runtime=resource("minutes", "score"),
     params:
         settings=settings(PLAN.score_settings),
+        code=code(PLAN.part_code),
         dataset=of(PLAN.dataset_folder),
         protocol=subpath(input.split, parent=True),
         run=subpath(input.run, parent=True),
@@ -95,7 +97,6 @@ rule score_parts:
         affinity=of(PLAN.affinity_files),
         split="resources/protocols/{protocol}/split.npz",
         labels=of(PLAN.labels),
-        code=of(PLAN.merged_code),
     output:
         "results/runs/{protocol}/{method}/{bits}/{seed}/scores.json",
         "results/runs/{protocol}/{method}/{bits}/{seed}/per_query.npz",
@@ -110,6 +111,7 @@ rule score_parts:
         runtime=resource("minutes", "score"),
     params:
         settings=settings(PLAN.score_settings),
+        code=code(PLAN.merged_code),
         dataset=of(PLAN.dataset_folder),
         protocol=subpath(input.split, parent=True),
         run=subpath(input.run, parent=True),
@@ -129,7 +131,6 @@ rule score_uncoded:
         affinity=of(PLAN.affinity_files),
         split="resources/protocols/{protocol}/split.npz",
         labels=of(PLAN.labels),
-        code=of(PLAN.uncoded_code),
     output:
         "results/uncoded/{protocol}.json",
     log:
@@ -142,6 +143,7 @@ rule score_uncoded:
         runtime=resource("minutes", "score"),
     params:
         settings=settings(PLAN.score_settings),
+        code=code(PLAN.uncoded_code),
         dataset=of(PLAN.dataset_folder),
         protocol=subpath(input.split, parent=True),
     message:

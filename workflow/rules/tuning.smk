@@ -9,7 +9,6 @@ rule tune_method:
         affinity=of(PLAN.affinity_files),
         split=of(SEARCHES.split),
         labels=of(PLAN.labels),
-        code=of(PLAN.run_code),
     output:
         "results/tuning/{tuning}/{protocol}/{method}/{bits}.json",
     log:
@@ -23,6 +22,7 @@ rule tune_method:
         gpu=of(PLAN.gpus),
     params:
         settings=settings(SEARCHES.settings),
+        code=code(PLAN.run_code),
         dataset=of(PLAN.dataset_folder),
         folder=subpath(input.split, parent=True),
     message:
@@ -38,7 +38,6 @@ rule tune_method:
 rule collect_tuning:
     input:
         of(SEARCHES.choices),
-        code=PLAN.code("workflow.tuning_files"),
     output:
         multiext("results/tuning/{tuning}", ".yaml", ".csv"),
     log:
@@ -47,6 +46,7 @@ rule collect_tuning:
         "../../environment.yml"
     params:
         settings=settings(SEARCHES.collected),
+        code=code(PLAN.code, "workflow.tuning_files"),
         stem=subpath(output[0], strip_suffix=".yaml"),
     message:
         "Hyper-parameters of tuning {wildcards.tuning}"
