@@ -32,7 +32,7 @@ _NOT_COPIED = (
     "shared",
 )
 # What this command sets for itself (threads), or what would lead to the code of another checkout.
-_NOT_PASSED_ON = (
+NOT_PASSED_ON = (
     "PYTHONPATH",
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
@@ -48,7 +48,7 @@ def run(report, quick):
         checkout = Path(folder, "checkout")
         # With the compiled kernels that lie beside their source, as set-up leaves them.
         shutil.copytree(ROOT, checkout, ignore=_not_copied)
-        environment = {key: value for key, value in os.environ.items() if key not in _NOT_PASSED_ON}
+        environment = {key: value for key, value in os.environ.items() if key not in NOT_PASSED_ON}
         progress("quick: compiling missing kernels")
         _command([sys.executable, "-m", "workflow.compile"], checkout, environment)
         progress("quick: the quick table, about three minutes")

@@ -14,6 +14,8 @@ from tiebench.metrics import label
 SHOWN = {
     "score": None,
     "range": None,
+    "published": None,
+    "difference": None,
     "folds": None,
     "mean_of_folds": None,
     "fit_seconds": 1,
@@ -27,9 +29,10 @@ SHOWN = {
 }
 # Of the health of codes that printed tables show: heading and decimals.
 HEALTH = {column: (heading, decimals) for heading, _, column, decimals in PRINTED}
-SCORES = ("score", "range", "folds", "mean_of_folds")
+SCORES = ("score", "range", "published", "difference", "folds", "mean_of_folds")
 OF_METHODS = ("family", "sees")
-# How the code lengths of an entry are laid out: a column each, in one column, or the highest of them.
+# How the code lengths of an entry are laid out: a column each, in one column, or the highest of them (of
+# differences, that which is farthest from 0).
 LAYOUTS = ("columns", "joined", "highest")
 KEYS = {
     "show": str,
@@ -44,6 +47,8 @@ KEYS = {
 }
 HEADINGS = {
     "range": "range {bits}",
+    "published": "published {bits}",
+    "difference": "difference {bits}",
     "mean_of_folds": "mean of folds",
     "fit_seconds": "fit s",
     "encode_seconds": "encode s",
@@ -56,7 +61,8 @@ class Column:
     """A printed column.
 
     show: one of SHOWN, a single fold as "score"; protocol: or fold; board: the protocol that it belongs to;
-    bits: one, or several that stand in one cell; highest: whether the largest value stands for all of them;
+    bits: one, or several that stand in one cell; highest: whether one value stands for all of them, the
+    largest, or of differences the one that is farthest from 0;
     of: which value of the codes' health; folds: those whose mean is shown.
     """
 

@@ -114,7 +114,8 @@ def _part(found: published.Published, protocol: str, results: Path) -> _Part:
 
 def _settings(found: published.Published, protocol: str, name: str) -> dict:
     """The settings of a table narrowed to one protocol, or to one of its folds; without what was filled, and
-    without codes of other programs: nobody can make them again."""
+    without codes of other programs: nobody can make them again. What papers print stands in the table's own
+    rows."""
     filled = filled_records(found.settings)
     blocks = []
     for block in found.table["blocks"]:
@@ -128,7 +129,7 @@ def _settings(found: published.Published, protocol: str, name: str) -> dict:
         {**cell, "protocol": name} for cell in found.settings["refused"] if cell["protocol"] == protocol
     ]
     folds = {protocol: members(found.table, protocol)} if name == protocol else {}
-    table = {**found.table, "blocks": blocks, "folds": folds}
+    table = {**found.table, "blocks": blocks, "folds": folds, "published": []}
     uncoded = [name] if protocol in found.settings["uncoded"] else []
     return {**found.settings, "table": table, "refused": refused, "uncoded": uncoded}
 

@@ -64,6 +64,7 @@ class _Data:
     cells: Mapping[tuple, Mapping]
     runs: Mapping[tuple, Mapping[int, Mapping]]
     trials: Mapping[tuple, float]
+    published: Mapping[tuple, float]
     best: frozenset
     note_of: Mapping[tuple, str]
 
@@ -146,6 +147,12 @@ def _data(table: Mapping, used: Sequence[Board], given: Mapping) -> tuple[_Data,
         for board in used
         for cell in board.cells
     }
+    published = {
+        (cell["protocol"], cell["metric"], cell["method"], int(cell["bits"])): float(cell["published"])
+        for board in used
+        for cell in board.cells
+        if cell["published"]
+    }
     tidy = frames.tidy(table, records, (), table["uncoded_scores"])
     cells = {
         (row["protocol"], row["metric"], row["method"], row["bits"]): row
@@ -157,7 +164,7 @@ def _data(table: Mapping, used: Sequence[Board], given: Mapping) -> tuple[_Data,
     reasons, note_of = notes(shown, plain)
     best = {cell for cell, mark in marks(shown, plain).items() if mark == "best"} if given["best"] else set()
     runs = frames.by_cell(table, records)
-    return _Data(table, cells, runs, trials, frozenset(best), note_of), shown, reasons
+    return _Data(table, cells, runs, trials, published, frozenset(best), note_of), shown, reasons
 
 
 def _rows(given: Mapping, data: _Data, boards: Boards) -> list[str]:
@@ -193,6 +200,8 @@ def _cell(data: _Data, column: Column, method: str) -> str:
     if column.highest:
         numbers = [_number(data, column, method, bits) for bits in column.bits]
         known = [number for number in numbers if number is not None]
+        if column.show == "difference":
+            return _signed(max(known, key=abs), column.decimals) if known else EN_DASH
         return f"{max(known):.{column.decimals}f}" if known else EN_DASH
     return " / ".join(_text(data, column, method, bits) for bits in column.bits)
 
@@ -216,10 +225,18 @@ def _text(data: _Data, column: Column, method: str, bits: int) -> str:
     number = _number(data, column, method, bits)
     if number is None:
         return EN_DASH
+    if column.show == "difference":
+        return _signed(number, column.decimals)
     whole = column.show in ("seeds", "trials")
     if column.show == "health":
         return f"{number:,.{column.decimals}f}"
     return f"{number:.0f}" if whole else f"{number:.{column.decimals}f}"
+
+
+def _signed(number: float, decimals: int) -> str:
+    """With its sign, a minus and not a hyphen; a difference that is 0 as printed has none."""
+    text = f"{abs(number):.{decimals}f}"
+    return text if not float(text) else ("+" if number > 0 else "\N{MINUS SIGN}") + text
 
 
 def _score(data: _Data, column: Column, method: str, bits: int) -> str:
@@ -239,6 +256,12 @@ def _number(data: _Data, column: Column, method: str, bits: int) -> float | None
     """The number of a cell; None where it is not known."""
     if column.show == "score":
         return _mean(data, column.protocol, column.metric, method, bits)
+    if column.show in ("published", "difference"):
+        printed = data.published.get((column.protocol, column.metric, method, bits))
+        mean = _mean(data, column.protocol, column.metric, method, bits)
+        if column.show == "published" or printed is None:
+            return printed
+        return None if mean is None else mean - printed
     if column.show == "mean_of_folds":
         means = [_mean(data, fold, column.metric, method, bits) for fold in column.folds]
         return None if None in means else statistics.fmean(means)

@@ -22,13 +22,14 @@ from benchmarks import (
     losses,
     methods,
     optional_peers,
+    plans,
     quick,
     rankings,
     synthetic,
     training,
 )
 from benchmarks.report import Report, header
-from benchmarks.timing import Competitor, Disagreement, Measurement, interleave
+from benchmarks.timing import Competitor, Disagreement, Failed, Measurement, interleave
 from methods.base import HashingMethod, Refusal
 from networks import catalogue
 from networks.devices import fast_half
@@ -409,6 +410,36 @@ def test_seconds_of_a_run_go_where_its_files_say(tmp_path, capsys):
     # 15.5 s of jobs, 9.7 of them work; what is left of 2 cores for 20 s is the rest.
     assert seconds == pytest.approx([9.7, 5.8, 1.2, 2.0, 21.2], abs=0.051)
     assert summary[0][2] == "20 s"
+
+
+def test_plans_have_as_many_jobs_as_runs_and_groups(tmp_path, capsys):
+    """Trainings and scores, besides the table, the dataset, and splits and features of the protocols."""
+    methods, bits = plans.METHODS[:2], plans.BITS[:2]
+    found = {}
+    for name, per_job, jobs in (
+        ("alone", {}, 2 * 2 * plans.SEEDS * plans.PROTOCOLS),
+        ("seeds", {"seeds": plans.SEEDS}, 2 * 2 * plans.PROTOCOLS),
+        ("all", {"seeds": plans.SEEDS, "bits": list(bits)}, 2 * plans.PROTOCOLS),
+    ):
+        place = tmp_path / name
+        place.mkdir()
+        (place / "large.json").write_text(json.dumps(plans.configuration(methods, bits, per_job)))
+        options = ["--snakefile", ROOT / "Snakefile", "--configfile", place / "large.json"]
+        found[name] = plans.plan(place, *options, "--", "results/large.csv")
+        assert found[name][3] == 2 * jobs + 2 + 2 * plans.PROTOCOLS
+        assert found[name][2] > 50  # megabytes: Snakemake alone has more
+    place = tmp_path / "bare"
+    place.mkdir()
+    (place / "data.npz").touch()
+    numbers = {"protocols": plans.PROTOCOLS, "seeds": plans.SEEDS}
+    (place / "Snakefile").write_text(plans.BARE.format(methods=list(methods), bits=list(bits), **numbers))
+    found["bare"] = plans.plan(place, "--nolock")
+    assert found["bare"][3] == 2 * 2 * 2 * plans.SEEDS * plans.PROTOCOLS + 1
+    rows = plans.tables(Report(), dict.fromkeys(found, (1.0, 2.0, 3.0, 4)) | {"bare": (4, 0.5, 1, 1)}, 8)
+    assert [row[2] for row in rows] == ["1 s", "4"]
+    (place / "Snakefile").write_text("rule table\n")
+    with pytest.raises(Failed, match="SyntaxError"):
+        plans.plan(place)
 
 
 def command(*arguments):

@@ -48,12 +48,12 @@ def make_uncoded(folder, protocol, **metrics):
     (folder / "uncoded" / f"{protocol}.json").write_text(json.dumps({"metrics": metrics}))
 
 
-def publish_table(folder, table, uncoded=(), refused=()):
-    """The files of a table in a folder of results, from its runs."""
-    settings = {"table": table, "refused": list(refused), "published": [], "claims": []}
+def publish_table(folder, table, uncoded=(), refused=(), published=()):
+    """The files of a table in a folder of results, from its runs. published: what papers print."""
+    settings = {"table": table, "refused": list(refused), "published": list(published), "claims": []}
     settings["uncoded"] = list(uncoded)
     records = table_records(settings, folder / "runs", also=["per_query"])
-    tidy = frames.tidy(table, records, (), uncoded_scores(settings, folder))
+    tidy = frames.tidy(table, records, published, uncoded_scores(settings, folder))
     files = table_files.table_files(
         table, tidy, statistics.comparisons(table, records), [], health.frame(table, records)
     )

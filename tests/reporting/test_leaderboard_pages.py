@@ -24,6 +24,7 @@ AP = {
     ("wide", 8): (0.5, 0.5), ("wide", 16): (0.625, 0.875),
     ("onehot", 8): (0.875, 0.875), ("onehot", 16): (0.875, 0.875),
 }  # fmt: skip
+PRINTED = {("lsh", 8): 0.3605, ("talr", 8): 0.602, ("talr", 16): 0.75, ("wide", 8): 0.501, ("wide", 16): 0.7}
 STYLES = {
     "lsh": {"title": "LSH", "family": "unsupervised"},
     "talr": {"title": "TALR_AP", "family": "listwise"},
@@ -68,9 +69,15 @@ def folder(tmp_path):
             for bits in (8, 16)
         ],
     }  # fmt: skip
-    publish_table(tmp_path, table, ["p"])
+    table["published"] = ["paper"]
+    values = [
+        {"protocol": "p", "metric": "ap", "method": method, "bits": bits, "value": value}
+        for (method, bits), value in PRINTED.items()
+    ]
+    publish_table(tmp_path, table, ["p"], published=[{"source": "paper", "values": values}])
     split = {"kind": "unseen_classes", "unseen": [[0, 1], [2]]}
-    more = {"name": "u", "methods": ["lsh", "talr"], "seeds": [0], "folds": {"q": ["q_fold1", "q_fold2"]}}
+    more = {"name": "u", "published": [], "methods": ["lsh", "talr"], "seeds": [0]}
+    more |= {"folds": {"q": ["q_fold1", "q_fold2"]}}
     more |= {"protocols": {"q": "Protocol Q"}, "settings": {"q": {"split": split, "unseen": True}}}
     more["blocks"] = [{"protocol": "q", "metric": m, "bits": [8]} for m in ("ap", "transfer_accuracy")]
     publish_table(tmp_path, table | more, ["q"])
@@ -143,6 +150,30 @@ def test_every_kind_of_column(folder):
         "| LSH | Unsupervised | 0.31 | 0.38 | 0.156–0.438 | 0.188–0.500 | 0.078 / 0.094 "
         "| 8.5 / 16.5 | 1 | 1600 | 2 | 0.5 | 3.1 | 1 |"
     )
+
+
+def test_columns_of_what_papers_print(folder):
+    settings = """
+        protocol: p
+        best: false
+        legend: false
+        columns:
+          - {show: published, layout: joined}
+          - {show: difference, bits: 8, decimals: 2}
+          - {show: difference, layout: highest, heading: farthest}
+    """
+    heading, _, *rows = rendered(folder, settings).splitlines()
+    assert heading == "| Method | published 8 / 16 | difference 8 | farthest |"
+    # TALR is 0.023 above at 8 bits and level at 16; Wide 0.001 below and 0.05 above.
+    assert [row for row in rows if not row.startswith("| *")] == [
+        "| LSH | 0.360 / – | −0.05 | −0.048 |",
+        "| Wide† | 0.501 / 0.700 | 0.00 | +0.050 |",
+        r"| TALR\_AP | 0.602 / 0.750 | +0.02 | +0.023 |",
+        "| One-hot | – / – | – | – |",
+    ]
+    # The largest difference is the one farthest from 0, whatever its sign.
+    settings = "{protocol: p, methods: [lsh], legend: false, uncoded: false, columns: [difference]}"
+    assert rendered(folder, settings).splitlines()[-1] == "| LSH | −0.048 | – |"
 
 
 def test_a_table_without_scores_counts_the_seeds_of_its_runs(folder):
@@ -302,7 +333,9 @@ def test_a_figure_says_what_it_was_drawn_from_and_is_drawn_again_when_that_chang
     table = json.loads((tmp_path / "t.json").read_text())["table"]
     blocks = [{"protocol": "p", "metric": "ap", "bits": [32]}]
     publish_table(
-        tmp_path, table | {"name": "new", "methods": ["lsh"], "seeds": [0], "blocks": blocks}, ["p"]
+        tmp_path,
+        table | {"name": "new", "methods": ["lsh"], "seeds": [0], "published": [], "blocks": blocks},
+        ["p"],
     )
     publish(["new"], tmp_path, folder)
     assert len(pages.outdated([page], Boards(folder))) == 1
