@@ -116,8 +116,8 @@ def tables(report, found, runs):
     """Print what `plan` returned, by name."""
     report.write(
         f"## The plan of a table of {runs:,} runs: snakemake -n",
-        f"{PROTOCOLS} protocols, {SEEDS} seeds, nothing made yet; one dry run each. The bare Snakefile has two "
-        "rules with the same output files, and no settings, resources or messages.",
+        f"{PROTOCOLS} protocols, {SEEDS} seeds, nothing made yet; one dry run each. The bare Snakefile has "
+        "two rules with the same output files, and no settings, resources or messages.",
     )
     rows = [
         (

@@ -6,26 +6,21 @@ settings that are plain JSON. Nothing here imports Snakemake, and the only thing
 `write_settings`. Every mistake is a ConfigurationError of one line.
 """
 
-import functools
 import hashlib
 import json
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from datasets import affinity_kinds, split_kinds
 from datasets.affinity.class_ import SameClass
 from datasets.affinity.shared_label import SharedLabel
 from datasets.affinity.shared_labels import SharedLabels
-from networks import architecture
 from reporting import leaderboard
 from reporting.budgets import AS_GIVEN, ELSEWHERE, NOTHING_TO_CHOOSE
 from tiebench.files import write_text
-from tiebench.messages import did_you_mean
 from workflow import leaderboard_rows
-from workflow.code_dependencies import code_digests
+from workflow.data_plan import DataPlan, pick
 from workflow.data_sources import skipped
-from workflow.errors import ConfigurationError
 from workflow.hyperparameters import budget_words, hyperparameters, search_of
 
 SETTINGS = Path(".snakemake/tiebench/settings")
@@ -71,10 +66,6 @@ def runs_of(files):
     return list(dict.fromkeys("/".join(Path(file).parts[-3:-1]) for file in files))
 
 
-def _pick(settings, *keys):
-    return {key: settings[key] for key in keys if key in settings}
-
-
 def _strings(value):
     """All strings anywhere in a structure of lists and mappings, without keys."""
     if isinstance(value, str):
@@ -84,177 +75,18 @@ def _strings(value):
     return set().union(*map(_strings, value)) if hasattr(value, "__iter__") else set()
 
 
-class Plan:
+class Plan(DataPlan):
     """What is to be made, and of what. configuration: a `workflow.configuration.Configuration`."""
 
-    def __init__(self, configuration):
-        self.configuration = configuration
-        self.sources = configuration.sources
-        # All jobs of a table call these with the same few arguments.
-        for name in (
-            "code",
-            "cells",
-            "refusal",
-            "served_cells",
-            "trained_cells",
-            "end_to_end",
-            "affinity_kind",
-            "split_kind",
-            "table_settings",
-            "_check_split",
-        ):
-            setattr(self, name, functools.cache(getattr(self, name)))
-
-    def __getitem__(self, key):
-        return self.configuration[key]
-
-    def entry(self, section, name):
-        """An entry of the configuration; the ConfigurationError for an unknown name has the nearest one."""
-        known = self[section]
-        if name not in known:
-            raise ConfigurationError(f"there is no {name!r} in {section}{did_you_mean(name, sorted(known))}")
-        return known[name]
-
-    def code(self, *modules):
-        """Source files of modules and of all that they import from this checkout: path in it -> digest."""
-        return code_digests(self.configuration.root, *modules)
-
-    def resource(self, key, stage, attempt):
-        """Resource "memory_mb" or "minutes" of a stage's jobs: each attempt asks for twice the last one's."""
-        return self[key][stage] * 2 ** (attempt - 1)
-
-    # -- datasets ------------------------------------------------------------------------------------------
-
-    def dataset_folder(self, protocol):
-        return f"resources/datasets/{self.entry('protocols', protocol)['dataset']}"
-
-    def dataset_sources(self, dataset):
-        """Where a dataset's sources are, or will be. A file that is nowhere has the path where it belongs."""
-        return [self.sources.locate(source).path for source in self.entry("datasets", dataset)["sources"]]
-
-    def dataset_code(self, dataset):
-        return self.code(f"datasets.{self.entry('datasets', dataset)['loader']}")
-
-    def dataset_settings(self, dataset):
-        """What makes a dataset: of its sources, not where they are fetched from."""
-        settings = self.entry("datasets", dataset)
-        recorded = [_pick(source, "file", "sha256", "md5", "bytes") for source in settings["sources"]]
-        return _pick(settings, "loader", "options") | {"sources": recorded}
-
-    @functools.cached_property
-    def downloads(self):
-        """Sources that have to be downloaded, as they are when the plan is made: `file` -> source."""
-        return self.sources.to_download()
-
-    def download_settings(self, file):
-        return self.downloads[file]
-
-    # -- splits --------------------------------------------------------------------------------------------
-
-    def dataset_card(self, protocol):
-        """The dataset's metadata; a split that is impossible on the dataset is refused here."""
-        folder = self.dataset_folder(protocol)
-        if protocol in self.configuration.folds:
-            folds = ", ".join(self.configuration.folds[protocol])
-            raise ConfigurationError(f"protocol {protocol} has a split for each fold, ask for one: {folds}")
-        if self.sources.has_dataset(self["protocols"][protocol]["dataset"]):
-            self._check_split(protocol)
-        return f"{folder}/dataset.json"
-
-    def _check_split(self, protocol):
-        self.configuration.check_split(protocol)
-
-    def dataset_items(self, protocol):
-        return f"{self.dataset_folder(protocol)}/items.npy"
-
-    def labels(self, protocol):
-        return f"{self.dataset_folder(protocol)}/labels.npy"
-
-    def given_split(self, protocol):
-        return f"{self.dataset_folder(protocol)}/given_split.npy"
-
-    def split_code(self, protocol):
-        return self.code("datasets.splits", self.split_kind(protocol).check.__module__)
-
-    def split_kind(self, protocol):
-        return split_kinds()[self.entry("protocols", protocol)["split"]["kind"]]
-
-    def protocol_settings(self, protocol):
-        """What reporting knows of a protocol: what makes its scores comparable, whether the classes of its
-        queries are unseen, the training items per class where the split gives such a number, or None; and
-        which labels alone decide its affinity, "equal" classes, the number of "shared" labels or "any" shared
-        label, or None."""
-        entry, kind = self.entry("protocols", protocol), self.split_kind(protocol)
-        size = entry["split"].get("training") if kind.training_per_class else None
-        size = size if isinstance(size, int) else None
-        chosen = _pick(entry, "dataset", "split", *leaderboard.SETTINGS)
-        of_labels = {SameClass: "equal", SharedLabels: "shared", SharedLabel: "any"}
-        known = {"unseen": kind.unseen, "training_per_class": size}
-        return chosen | known | {"label_affinity": of_labels.get(self.affinity_kind(protocol))}
-
-    def split_settings(self, protocol):
-        return _pick(self.entry("protocols", protocol), "split", "seed")
-
-    # -- features and affinities ---------------------------------------------------------------------------
-
-    def network_weights(self, network):
-        """The file of a network's pretrained weights, in a list that is empty if it has none."""
-        self.entry("networks", network)
-        weights = self.sources.weights(network)
-        return [] if weights is None else [self.sources.locate(weights).path]
-
-    def network_check(self, network):
-        """The result of comparing the weights with what is recorded of them; empty if there are none."""
-        return [f"resources/networks/{network}.json"] if self.entry("networks", network)["weights"] else []
-
-    def weights_settings(self, network):
-        self.entry("networks", network)
-        return _pick(self.sources.weights(network) or {}, "file", "sha256", "md5", "bytes")
-
-    def network_code(self, network):
-        return self.code("networks.features", *self._network_modules(network))
-
-    def _network_modules(self, network):
-        """Modules that decide what a network computes."""
-        found, _ = architecture(self.entry("networks", network)["architecture"])
-        return [found.module, "networks.catalogue"]
-
-    def network_settings(self, network):
-        chosen = _pick(self.entry("networks", network), "architecture", "options", "batch_size")
-        return chosen | {"device": self["device"]}
-
-    def protocol_network(self, protocol):
-        """The network whose features a protocol's methods see, or None: they see the dataset's items."""
-        return self.entry("protocols", protocol)["input"].get("network")
-
-    def protocol_items(self, protocol):
-        """What a protocol's features are made of: the dataset's items, or what a network makes of them."""
-        network = self.protocol_network(protocol)
-        if network is None:
-            return self.dataset_items(protocol)
-        return f"resources/features/{self['protocols'][protocol]['dataset']}/{network}.npy"
-
-    def feature_settings(self, protocol):
-        given = dict(self.entry("protocols", protocol)["input"])
-        network = self.protocol_network(protocol)
-        given.pop("network", None)
-        given["kind"] = "pixels" if given["kind"] == "pixels" else "features"
-        return {"input": given, "network": network}
-
-    def affinity_kind(self, protocol):
-        """The class of a protocol's kind of affinity."""
-        return affinity_kinds()[self.entry("protocols", protocol)["affinity"]["kind"]]
-
-    def affinity_code(self, protocol):
-        return self.code("datasets.affinity", self.affinity_kind(protocol).__module__)
-
-    def affinity_settings(self, protocol):
-        return _pick(self.entry("protocols", protocol), "affinity")
-
-    def affinity_files(self, protocol):
-        """What an affinity needs besides labels: features and thresholds if it is measured on features."""
-        folder, measured = f"resources/protocols/{protocol}", self.affinity_kind(protocol).from_features
-        return [f"{folder}/features.npy", f"{folder}/affinity.json"] if measured else []
+    cached = (
+        *DataPlan.cached,
+        "cells",
+        "refusal",
+        "served_cells",
+        "trained_cells",
+        "end_to_end",
+        "table_settings",
+    )
 
     # -- tables --------------------------------------------------------------------------------------------
 
@@ -304,6 +136,19 @@ class Plan:
             for cell in self.trained_cells(table)
             for seed in seeds
         ]
+
+    def protocol_settings(self, protocol):
+        """What reporting knows of a protocol: what makes its scores comparable, whether the classes of its
+        queries are unseen, the training items per class where the split gives such a number, or None; and
+        which labels alone decide its affinity, "equal" classes, the number of "shared" labels or "any" shared
+        label, or None."""
+        entry, kind = self.entry("protocols", protocol), self.split_kind(protocol)
+        size = entry["split"].get("training") if kind.training_per_class else None
+        size = size if isinstance(size, int) else None
+        chosen = pick(entry, "dataset", "split", *leaderboard.SETTINGS)
+        of_labels = {SameClass: "equal", SharedLabels: "shared", SharedLabel: "any"}
+        known = {"unseen": kind.unseen, "training_per_class": size}
+        return chosen | known | {"label_affinity": of_labels.get(self.affinity_kind(protocol))}
 
     def table_settings(self, table):
         """What reporting is given of a table: its entry, styles of its methods, titles, published figures,
@@ -450,7 +295,7 @@ class Plan:
         return {
             "class": self.configuration.class_of(method),
             "affinity": self.entry("protocols", protocol)["affinity"],
-            "network": network and _pick(self["networks"][network], "architecture", "options"),
+            "network": network and pick(self["networks"][network], "architecture", "options"),
         }
 
     def run_settings(self, protocol, method, bits=None, together=None):
@@ -484,7 +329,7 @@ class Plan:
     def score_settings(self, protocol):
         entry = self.entry("protocols", protocol)
         more = {"transfer": True} if entry["transfer"] else {}
-        return _pick(entry, "affinity", "at", "ap_at_normaliser") | more | self._other_rankings(protocol)
+        return pick(entry, "affinity", "at", "ap_at_normaliser") | more | self._other_rankings(protocol)
 
     def _other_rankings(self, protocol):
         """What a protocol asks for besides rankings by Hamming distance."""
