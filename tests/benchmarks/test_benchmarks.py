@@ -437,8 +437,8 @@ def test_plans_have_as_many_jobs_as_runs_and_groups(tmp_path, capsys):
     assert found["bare"][3] == 2 * 2 * 2 * plans.SEEDS * plans.PROTOCOLS + 1
     rows = plans.tables(Report(), dict.fromkeys(found, (1.0, 2.0, 3.0, 4)) | {"bare": (4, 0.5, 1, 1)}, 8)
     assert [row[2] for row in rows] == ["1 s", "4"]
-    (place / "Snakefile").write_text("rule table\n")
-    with pytest.raises(Failed, match="SyntaxError"):
+    (place / "Snakefile").write_text('rule table:\n    input: "missing.csv"\n')
+    with pytest.raises(Failed, match=r"missing\.csv"):
         plans.plan(place)
 
 
