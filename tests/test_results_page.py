@@ -16,11 +16,23 @@ FIGURE = re.compile(r"(?<![\d.])\d\.\d{3}(?!\d)")
 FEATURES = "CIFAR-10 setting 1, hash functions on MobileNetV2 features"
 UNSEEN = "Unseen classes: CIFAR-10 on MobileNetV2 features, 32 bits"
 FEW = "Few labels: CIFAR-10 on MobileNetV2 features, 32 bits"
+GIST = "Published rows, made again: CIFAR-10 on GIST"
 # (row, column) minus (row, column), by section and the figure of the reading.
 DIFFERENCES = {
     (UNSEEN, "0.016"): (("DSDH", "unseen"), ("ITQ", "unseen")),
     (FEW, "0.022"): (("ITQ", "500"), ("ITQ", "10")),
     (FEW, "0.084"): (("CSQ", "50"), ("TALR-AP", "50")),
+    (GIST, "0.028"): (("KSH", "centred, unit length"), ("KSH (2,000 labelled)", "12 bits")),
+    (GIST, "0.021"): (
+        ("FastHash", "centred, unit length"),
+        ("FastHash", "the same, without training images"),
+    ),
+    (GIST, "0.014"): (("KSH", "centred, unit length"), ("KSH", "second split")),
+    (GIST, "0.006"): (("KSH", "centred, unit length"), ("KSH", "the same, without training images")),
+    (GIST, "0.013"): (
+        ("SDH (sigma 0.7)", "centred, unit length"),
+        ("SDH (sigma 0.7)", "the same, without training images"),
+    ),
 }
 # Figures of no generated table, and their source.
 ELSEWHERE = {

@@ -135,7 +135,8 @@ def _check_protocol(configuration, name, entry):
         if not found.trainable:
             message = f"network {entry['end_to_end']} cannot be trained: {found.name} has no weights"
             configuration.fail((*where, "end_to_end"), message)
-    _check_hyperparameters_of(configuration, name, entry["hyperparameters_of"])
+    for key, what in (("hyperparameters_of", "hyper-parameters"), ("published_of", "published scores")):
+        _check_other(configuration, name, key, what)
     if entry["transfer"] and entry["database_parts"] > 1:
         message = "needs all codes in one process: set database_parts to 1"
         configuration.fail((*where, "transfer"), message)
@@ -149,16 +150,18 @@ def _check_protocol(configuration, name, entry):
             configuration.fail((*where, key), str(error).removeprefix(f"{key}: "))
 
 
-def _check_hyperparameters_of(configuration, name, other):
-    where, protocols = ("protocols", name, "hyperparameters_of"), configuration["protocols"]
+def _check_other(configuration, name, key, what):
+    """Whether the protocol that another takes something from exists and has it itself."""
+    where, protocols = ("protocols", name, key), configuration["protocols"]
+    other = protocols[name][key]
     if other is None:
         return
     configuration.check_known(where, other, protocols, "protocol")
     if other == name:
         configuration.fail(where, "names the protocol itself")
-    further = protocols[other]["hyperparameters_of"]
+    further = protocols[other][key]
     if further is not None:
-        configuration.fail(where, f"{other} takes its hyper-parameters from {further}; name that protocol")
+        configuration.fail(where, f"{other} takes its {what} from {further}; name that protocol")
 
 
 # -- methods -----------------------------------------------------------------------------------------------

@@ -185,11 +185,27 @@ class Plan(DataPlan):
             for cell in self.cells(table)
             if (reason := self.refusal(cell))
         ]
-        published = [self["published"][source] for source in entry["published"]]
+        published = [self.published(source, asked) for source in entry["published"]]
         settings = {"table": entry, "published": published, "refused": refused, "claims": claims}
         filled = leaderboard_rows.filled(self.configuration, given)
         settings |= {} if filled is None else {"filled": filled}
         return settings | {"uncoded": self.uncoded_protocols(table)}
+
+    def published(self, source, protocols):
+        """What a paper prints; of these protocols also what it prints for those that they name as
+        `published_of`, unless it has their own."""
+        paper = self["published"][source]
+        own = {
+            (value["protocol"], value["metric"], value["method"], value["bits"]) for value in paper["values"]
+        }
+        further = [
+            value | {"protocol": name}
+            for name in protocols
+            for value in paper["values"]
+            if value["protocol"] == self["protocols"][name]["published_of"]
+            and (name, value["metric"], value["method"], value["bits"]) not in own
+        ]
+        return paper | {"values": [*paper["values"], *further]}
 
     # -- features without codes ----------------------------------------------------------------------------
 

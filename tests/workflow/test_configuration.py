@@ -193,6 +193,10 @@ MISTAKES = {
         changed("protocols", "mine", "hyperparameters_of", to="cifar10_s1_without_training"),
         ["protocols.mine.hyperparameters_of", "from cifar10_s1; name that protocol"],
     ),
+    "published scores of an unknown protocol": (
+        changed("protocols", "mine", "published_of", to="cifar10_s3"),
+        ["protocols.mine.published_of", "did you mean 'cifar10_s"],
+    ),
     "unknown method in methods": (
         {"methods": {"talr_pa": {}}},
         ["methods.talr_pa", "did you mean 'talr_ap'"],

@@ -1,5 +1,6 @@
 """The plan: from configuration to settings, groups, figures and missing sources, without running anything."""
 
+import copy
 import json
 import re
 from pathlib import Path
@@ -226,6 +227,21 @@ def test_every_run_belongs_to_one_kind_of_job(plan, tiny):
 
 
 # -- pages -------------------------------------------------------------------------------------------------
+
+
+def test_a_protocol_may_stand_beside_the_published_scores_of_another(plan, tiny):
+    value = {"protocol": "tiny", "metric": "ap", "method": "lsh", "bits": 8, "value": 0.5}
+    own = value | {"protocol": "other", "bits": 11, "value": 0.25}
+    tiny["published"] = {"paper": {"source": "paper", "values": [value, value | {"bits": 11}, own]}}
+    tiny["protocols"]["other"] = tiny["protocols"]["tiny"] | {"published_of": "tiny"}
+    tiny["tables"]["tiny"] |= {"published": ["paper"]}
+    tiny["tables"]["other"] = copy.deepcopy(tiny["tables"]["tiny"])
+    tiny["tables"]["other"]["blocks"][0]["protocol"] = "other"
+    made = plan(tiny)
+    values = {name: made.table_settings(name)["published"][0]["values"] for name in ("tiny", "other")}
+    assert values["tiny"] == tiny["published"]["paper"]["values"]
+    # At 11 bits the paper has a value of its own.
+    assert values["other"] == [*values["tiny"], value | {"protocol": "other"}]
 
 
 def test_a_page_reads_published_files_and_the_figures_that_its_tables_use(plan, tiny):
