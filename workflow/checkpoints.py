@@ -32,8 +32,13 @@ def decided_by(method, network, weights):
         modules += [architecture(network["architecture"])[0].module, "networks.catalogue"]
     files = [_ROOT / file for file in code_files(_ROOT, *modules)]
     code = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
-    state = None if weights is None else Path(weights).stat()
-    return [code, state and [str(weights), state.st_size, state.st_mtime_ns], versions()]
+    # Of the content: the same file may be found in another folder, or at another time, when a run resumes.
+    return [code, None if weights is None else _digest(weights), versions()]
+
+
+def _digest(path):
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def checkpoint_path(computation, decisive, suffix):

@@ -24,6 +24,7 @@ from methods.base.training import Training, seeded
 from networks.devices import fast_half, resolve_device
 
 _IMAGES_ENCODED = 256  # at once: the activations of a network are much larger than its images
+_STANDARDISED = 2048  # images that tell the mean and the length of features
 
 
 def shuffled_batches(items: int, size: int, key: int | tuple[int, ...]) -> list[np.ndarray]:
@@ -60,7 +61,9 @@ class DeepHashing(HashingMethod):
 
     device: "cpu", "cuda" or "auto".
 
-    Of images only: backbone_lr_multiplier multiplies the learning rate of the network under the hash head;
+    Of images only: standardise_features: subtract from what the head is given its mean over training images
+    before training, and divide it by one number, so that its values have variance 1 on average then;
+    backbone_lr_multiplier multiplies the learning rate of the network under the hash head;
     horizontal_flip: mirror each training image with probability 1/2; random_crop: shift it by up to so many
     pixels in both directions, filled by reflection; mixed_precision: compute in 16 bits where the device does
     so fast, a CUDA device or a processor that multiplies bfloat16 under a network that gains by it (the
@@ -114,6 +117,7 @@ class DeepHashing(HashingMethod):
     quantiser: Literal["hswd"] | None = None
     quantiser_weight: float = 0.1
     end_collapsed: int = 0
+    standardise_features: bool = False
     backbone_lr_multiplier: float = 0.1
     horizontal_flip: bool = False
     random_crop: int = 0
@@ -210,7 +214,8 @@ class DeepHashing(HashingMethod):
         from networks import catalogue
 
         backbone = catalogue.make(self.backbone["architecture"], seed=self.seed, **self.backbone["options"])
-        return ImageHashing(backbone, self._head(backbone.width))
+        width = backbone.width if self.standardise_features else None
+        return ImageHashing(backbone, self._head(backbone.width), width)
 
     def rate_and_decay(self, name: str) -> tuple[float, float]:
         """(multiplier of the learning rate, multiplier of the weight decay) of a parameter: of the network,
@@ -255,6 +260,8 @@ class DeepHashing(HashingMethod):
             architecture, options = self.backbone["architecture"], self.backbone["options"]
             self.network.backbone = catalogue.make(architecture, training_set.weights, **options)
         self.network.to(device)
+        if self.standardise_features and self.backbone is not None:
+            self._standardise(training_set, device)
         vars(self).pop("criterion_state", None)
         try:
             self.memory = self.prepare(training_set)
@@ -269,6 +276,16 @@ class DeepHashing(HashingMethod):
             for name in ("memory", "criterion", "iteration", "logged"):
                 vars(self).pop(name, None)
         return self
+
+    def _standardise(self, training_set, device):
+        (rows, *_) = shuffled_batches(len(training_set), _STANDARDISED, (self.seed, 5))
+        blocks = (rows[begin : begin + _IMAGES_ENCODED] for begin in range(0, len(rows), _IMAGES_ENCODED))
+        self.network.eval()
+        with torch.inference_mode(), self.precision(device):
+            self.network.standardise(
+                _tensor(np.asarray(training_set.items[np.sort(block)]), device) for block in blocks
+            )
+        self.network.train()
 
     def _refuse_bad_settings(self, items):
         if items < 2:

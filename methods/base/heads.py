@@ -1,22 +1,41 @@
 """Hash heads: what turns features into raw scores, whose signs are the code."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import torch
 
 
 class ImageHashing(torch.nn.Module):
     """Images uint8 (n, H, W, 3) to raw scores (n, bits): `backbone`, a network of the package networks, and a
-    hash head, `layer`, on its output."""
+    hash head, `layer`, on its output. width: of the output if it is standardised (see `standardise`), or
+    None."""
 
-    def __init__(self, backbone: torch.nn.Module, layer: torch.nn.Module):
+    offset: torch.Tensor | None
+    scale: torch.Tensor | None
+
+    def __init__(self, backbone: torch.nn.Module, layer: torch.nn.Module, width: int | None = None):
         super().__init__()
         self.backbone, self.layer = backbone, layer
+        self.register_buffer("offset", None if width is None else torch.zeros(width))
+        self.register_buffer("scale", None if width is None else torch.ones(()))
 
     def features(self, images: torch.Tensor) -> torch.Tensor:
         """What the head is given: float (n, width)."""
-        return self.backbone(self.backbone.preprocess(images.permute(0, 3, 1, 2)))
+        found = self.backbone(self.backbone.preprocess(images.permute(0, 3, 1, 2)))
+        return found if self.offset is None else (found - self.offset) * self.scale
+
+    def standardise(self, blocks: Iterable[torch.Tensor]) -> None:
+        """From now on subtract the mean of the network's outputs for these images, in blocks, and divide by
+        one number, so that the outputs for them have variance 1 on average, unless all are alike."""
+        assert self.offset is not None and self.scale is not None
+        self.offset.zero_()
+        self.scale.fill_(1.0)
+        found = torch.cat([self.features(images).double() for images in blocks])
+        mean = found.mean(dim=0)
+        deviation = (found - mean).square().mean().sqrt()
+        self.offset.copy_(mean)
+        self.scale.fill_(1 / deviation if deviation > 0 else 1.0)
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         return self.layer(self.features(images))

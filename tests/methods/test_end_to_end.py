@@ -218,6 +218,52 @@ def test_pretrained_weights_are_where_training_begins(tmp_path):
     assert method.hyperparameters() == json.loads(json.dumps(method.hyperparameters()))
 
 
+def test_the_head_may_see_features_centred_and_scaled(tmp_path):
+    few = training_set(60)
+    images = torch.from_numpy(np.ascontiguousarray(few.items))
+    plain = made("dpsh", epochs=0).fit(few)
+    method = made("dpsh", epochs=0, standardise_features=True).fit(few)
+    with torch.no_grad():
+        before, seen = plain.network.features(images).double(), method.network.features(images).double()
+    assert torch.allclose(seen.mean(dim=0), torch.zeros(seen.shape[1], dtype=torch.float64), atol=1e-6)
+    assert seen.var(dim=0, correction=0).mean().item() == pytest.approx(1, abs=1e-5)
+    # One number for all of them: what varies more goes on doing so.
+    centred = before - before.mean(dim=0)
+    assert torch.allclose(seen * centred.square().mean().sqrt(), centred, atol=1e-5)
+    # What was subtracted stays as training goes on, and goes with the model.
+    fitted = made("dpsh", learning_rate=1e-3, standardise_features=True).fit(few)
+    assert torch.equal(fitted.network.offset, method.network.offset)
+    assert not torch.equal(fitted.network.layer.weight, method.network.layer.weight)
+    fitted.save(tmp_path)
+    loaded = type(fitted).load(tmp_path)
+    assert np.array_equal(loaded.encode(few.items), fitted.encode(few.items))
+    assert torch.equal(loaded.network.offset, fitted.network.offset)
+    assert {"offset", "scale"}.isdisjoint(plain.state())
+
+
+def test_features_that_are_all_alike_are_centred_alone():
+    network = made("dpsh", epochs=0, standardise_features=True).fit(training_set(60)).network
+    network.standardise([torch.full((4, 32, 32, 3), 7, dtype=torch.uint8)] * 2)
+    assert network.scale == 1.0 and torch.isfinite(network.offset).all()
+
+
+def test_an_interrupted_training_on_standardised_features_resumes_to_the_same_bytes(tmp_path, monkeypatch):
+    monkeypatch.setattr(_checkpoint, "_SECONDS_BETWEEN", 0.0)
+    alone = made("talr_ap", standardise_features=True).fit(training_set(36))
+    file, records = tmp_path / "run" / "mark.npz", []
+
+    def interrupted(record):
+        records.append(record)
+        if len(records) == 2:
+            raise Killed
+
+    with pytest.raises(Killed):
+        made("talr_ap", standardise_features=True).fit(training_set(36, log=interrupted, checkpoint=file))
+    resumed = made("talr_ap", standardise_features=True).fit(training_set(36, checkpoint=file))
+    states = [method.state() for method in (alone, resumed)]
+    assert all(np.array_equal(states[0][key], states[1][key]) for key in states[0])
+
+
 @pytest.mark.parametrize("size", [7, 20, 60])
 def test_batches_read_ahead_are_those_asked_for_in_order(size):
     images, _ = striped_images(60)
