@@ -18,11 +18,21 @@ RECORDED = json.loads(Path(__file__).with_name("recorded.json").read_text(encodi
 
 
 @pytest.mark.parametrize("name", sorted(cases.SPLITS))
-def test_split_files_have_the_recorded_bytes(name, tmp_path):
+def test_split_files_have_the_recorded_arrays(name, tmp_path):
+    """Arrays, not the file: releases of Python write other headers of the same zip."""
     labels, spec, seed = cases.SPLITS[name]
     splits.draw(spec, cases.description(labels), seed).save(tmp_path / "split.npz")
-    digest = hashlib.sha256((tmp_path / "split.npz").read_bytes()).hexdigest()
-    assert digest == RECORDED["splits"][name]
+    assert digest_of_arrays(tmp_path / "split.npz") == RECORDED["splits"][name]
+
+
+def digest_of_arrays(path):
+    digest = hashlib.sha256()
+    with np.load(path) as arrays:
+        for name in sorted(arrays.files):
+            array = arrays[name]
+            digest.update(f"{name} {array.dtype.str} {array.shape} ".encode())
+            digest.update(array.tobytes())
+    return digest.hexdigest()
 
 
 @pytest.mark.parametrize("name", sorted(cases.AFFINITIES))
