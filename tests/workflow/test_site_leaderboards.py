@@ -114,10 +114,15 @@ def test_tables_have_captions_scopes_and_one_sorted_column(name):
     assert [given["aria-sort"] for given in sorted_] == ["descending"]
 
 
+@pytest.fixture(scope="module")
+def back():
+    """The pages of methods, which take ten seconds."""
+    return method_pages.pages(catalogue(), ROOT, list(PROTOCOLS.values()))
+
+
 @pytest.mark.parametrize("name", PROTOCOLS)
-def test_rows_lead_to_pages_of_methods_and_these_back(name):
+def test_rows_lead_to_pages_of_methods_and_these_back(name, back):
     read = Tables(PAGES[f"leaderboards/{name}.md"])
-    back = method_pages.pages(catalogue(), ROOT, list(PROTOCOLS.values()))
     methods = {method for _, method, _ in cells_of(name)} - {UNCODED}
     for method in methods:
         assert (method, f"#{method}") in read.links
