@@ -114,6 +114,19 @@ def test_tables_have_captions_scopes_and_one_sorted_column(name):
     assert [given["aria-sort"] for given in sorted_] == ["descending"]
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("cifar10_gist", "2 to 5 seeds each"),
+        ("cifar10_gist_raw", "5 seeds each"),
+        ("cifar10_unseen", "3 seeds each"),
+    ],
+)
+def test_the_seeds_are_those_of_the_methods_and_not_of_the_board(name, said):
+    """KSH with 1,000 anchors has two of the five seeds of CIFAR-10 on GIST."""
+    assert re.search(rf">{said}<", PAGES[f"leaderboards/{name}.md"])
+
+
 @pytest.fixture(scope="module")
 def back():
     """The pages of methods, which take ten seconds."""

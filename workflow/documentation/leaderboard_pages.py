@@ -6,6 +6,7 @@ figures can be read without a script; `static/leaderboards.js` sorts rows, marks
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -111,7 +112,10 @@ def _facts(protocol: Protocol) -> list[tuple[str, str]]:
     board, about = protocol.board, protocol.board.about
     members = about.get("members") or []
     bounds = sum(family(protocol.table, method) == BOUND for method in board.methods)
-    seeds, made = len(about["seeds"]), about.get("published") or []
+    made = about.get("published") or []
+    runs = Counter((run["protocol"], run["method"], run["bits"]) for run in board.runs)
+    seeds = sorted(set(runs.values()))
+    several = f"{seeds[0]} to " if len(seeds) > 1 else ""
     facts = [("Dataset", (about["settings"] or {}).get("dataset", ""))]
     if all("queries" in one and "database" in one for one in members):
         folds = f" in {len(members)} folds" if len(members) > 1 else ""
@@ -121,7 +125,7 @@ def _facts(protocol: Protocol) -> list[tuple[str, str]]:
     facts += [
         ("Methods", f"{len(board.methods) - bounds}" + (f" and {count(bounds, 'bound')}" if bounds else "")),
         ("Code lengths", f"{', '.join(map(str, board.bits))} bits"),
-        ("Runs", f"{count(seeds, 'seed')} each"),
+        ("Runs", f"{several}{count(seeds[-1], 'seed')} each"),
         ("Measured", " and ".join(sorted({f"{one['date']}, {one['processor']}" for one in made}))),
     ]
     return [(name, words) for name, words in facts if words]
