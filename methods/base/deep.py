@@ -63,11 +63,11 @@ class DeepHashing(HashingMethod):
 
     Of images only: standardise_features: subtract from what the head is given its mean over training images
     before training, and divide it by one number, so that its values have variance 1 on average then;
-    backbone_lr_multiplier multiplies the learning rate of the network under the hash head;
-    horizontal_flip: mirror each training image with probability 1/2; random_crop: shift it by up to so many
-    pixels in both directions, filled by reflection; mixed_precision: compute in 16 bits where the device does
-    so fast, a CUDA device or a processor that multiplies bfloat16 under a network that gains by it (the
-    weights, the loss and its gradient by the scores stay in 32).
+    backbone_lr_multiplier multiplies the learning rate of the network under the hash head, and 0 keeps that
+    network as it is; horizontal_flip: mirror each training image with probability 1/2; random_crop: shift it
+    by up to so many pixels in both directions, filled by reflection; mixed_precision: compute in 16 bits
+    where the device does so fast, a CUDA device or a processor that multiplies bfloat16 under a network that
+    gains by it (the weights, the loss and its gradient by the scores stay in 32).
     """
 
     end_to_end = True

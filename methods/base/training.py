@@ -197,13 +197,17 @@ def _means(logged):
 
 
 def _parameter_groups(method):
-    """What the optimiser is given: parameters by their multipliers."""
+    """What the optimiser is given: parameters by their multipliers. Those whose rate is 0 are frozen, so that
+    no gradient is computed for a network that does not change."""
     named = list(method.network.named_parameters())
     if method.criterion is not None:
         named += [(f"criterion.{name}", value) for name, value in method.criterion.named_parameters()]
     groups = {}
     for name, parameter in named:
-        groups.setdefault(method.rate_and_decay(name), []).append(parameter)
+        rate, decay = method.rate_and_decay(name)
+        parameter.requires_grad_(rate != 0)
+        if rate != 0:
+            groups.setdefault((rate, decay), []).append(parameter)
     return [
         {"params": members, "rate_multiplier": rate, "weight_decay": decay * method.weight_decay}
         for (rate, decay), members in groups.items()
