@@ -15,13 +15,28 @@ from workflow.documentation import api_pages, links, method_pages, navigation, p
 
 ROOT = Path(__file__).parents[2]
 CATALOGUE = catalogue()
-PAGES, FILES = sources.pages(ROOT)
 KINDS = {
     inspect.Parameter.KEYWORD_ONLY: "keyword",
     inspect.Parameter.VAR_POSITIONAL: "*",
     inspect.Parameter.VAR_KEYWORD: "**",
 }
 PARTS = ("Paper", "Formula", "What differs from the paper", "Hyper-parameters", "Leaderboard")
+
+
+@pytest.fixture(scope="module")
+def site():
+    """Made here and not above, where each worker would make it to find the tests."""
+    return sources.pages(ROOT)
+
+
+@pytest.fixture(scope="module")
+def pages(site):
+    return site[0]
+
+
+@pytest.fixture(scope="module")
+def files(site):
+    return site[1]
 
 
 def section(page, title):
@@ -78,17 +93,17 @@ def test_a_link_that_leads_nowhere_is_refused_with_its_page():
         links.rewritten("[b](b.md)", "docs/a.md", "a.md", ROOT, {})
 
 
-def test_every_link_of_every_page_has_a_target():
+def test_every_link_of_every_page_has_a_target(pages, files):
     """As Sphinx's own check, without Sphinx: pages, files, pictures and headings."""
     headings = {
         page: {
             re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
             for title in re.findall(r"^#+ (.+?)\s*$", links.outside_code(text, str), re.MULTILINE)
         }
-        for page, text in PAGES.items()
+        for page, text in pages.items()
     }
     broken, seen = [], 0
-    for page, text in PAGES.items():
+    for page, text in pages.items():
         if page.startswith(links.SOURCES):
             continue
         plain = re.sub(r"^([ \t]*)(`{3,}).*?^\1\2", "", text, flags=re.DOTALL | re.MULTILINE)
@@ -98,7 +113,7 @@ def test_every_link_of_every_page_has_a_target():
             if re.match(r"[a-z]+:", target):
                 continue
             place = os.path.normpath(os.path.join(os.path.dirname(page), target)) if target else page  # noqa: PTH118, PTH120
-            found = place in PAGES or place in FILES or (ROOT / "docs" / place).is_file()
+            found = place in pages or place in files or (ROOT / "docs" / place).is_file()
             if not found or (anchor and anchor not in headings[place]):
                 broken.append(f"{page}: {link}")
     assert broken == [] and seen > 500
@@ -107,22 +122,22 @@ def test_every_link_of_every_page_has_a_target():
 # -- the navigation --------------------------------------------------------------------------------------
 
 
-def test_every_page_stands_in_one_tree_only():
+def test_every_page_stands_in_one_tree_only(pages):
     listed = ["index.md"]
-    for page, text in PAGES.items():
+    for page, text in pages.items():
         for tree in re.findall(r"^```\{toctree\}\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
             entries = [line for line in tree.splitlines() if line and not line.startswith(":")]
             for entry in entries:
                 target = re.sub(r"^.*<(.*)>$", r"\1", entry)
                 listed.append(os.path.normpath(os.path.join(os.path.dirname(page), target)))  # noqa: PTH118, PTH120
-    assert sorted(listed) == sorted(page for page in PAGES if not page.startswith(links.SOURCES))
+    assert sorted(listed) == sorted(page for page in pages if not page.startswith(links.SOURCES))
 
 
-def test_every_page_of_a_section_is_described_by_the_readme():
+def test_every_page_of_a_section_is_described_by_the_readme(pages):
     for page, (_, _, listed) in navigation.SECTIONS.items():
-        lines = re.findall(r"^- \[[^\]]+\]\(([^)]+)\)(?:: \S)", PAGES[page], re.MULTILINE)
+        lines = re.findall(r"^- \[[^\]]+\]\(([^)]+)\)(?:: \S)", pages[page], re.MULTILINE)
         assert set(listed) <= set(lines), page
-        assert len(lines) == len(re.findall(r"^- ", PAGES[page], re.MULTILINE)), page
+        assert len(lines) == len(re.findall(r"^- ", pages[page], re.MULTILINE)), page
 
 
 def test_a_new_page_of_docs_stands_in_the_first_section():
@@ -137,8 +152,8 @@ def test_a_new_page_of_docs_stands_in_the_first_section():
 
 
 @pytest.mark.parametrize("name", CATALOGUE)
-def test_every_method_has_a_page_with_all_of_its_parts(name):
-    about, page = CATALOGUE[name], PAGES[f"methods/{name}.md"]
+def test_every_method_has_a_page_with_all_of_its_parts(name, pages):
+    about, page = CATALOGUE[name], pages[f"methods/{name}.md"]
     assert page.startswith(f"# {about.title}\n")
     assert all(section(page, part) for part in PARTS)
     assert about.paper in section(page, "Paper")
@@ -149,9 +164,9 @@ def test_every_method_has_a_page_with_all_of_its_parts(name):
 
 
 @pytest.mark.parametrize("name", CATALOGUE)
-def test_hyperparameters_have_the_defaults_of_the_class(name):
+def test_hyperparameters_have_the_defaults_of_the_class(name, pages):
     method = load_class(name)()
-    rows = re.findall(r"^\| `(\w+)` \| `.+?` \| `(.+?)` \|", PAGES[f"methods/{name}.md"], re.MULTILINE)
+    rows = re.findall(r"^\| `(\w+)` \| `.+?` \| `(.+?)` \|", pages[f"methods/{name}.md"], re.MULTILINE)
     for parameter, default in rows:
         assert str(getattr(method, parameter)).strip("'") == default.strip("'"), parameter
     own = set(vars(type(method)).get("__annotations__", ())) - {"bits", "seed"}
@@ -166,8 +181,8 @@ def scores_of(protocol, method):
 
 @pytest.mark.parametrize("protocol", ["cifar10_features", "digits", "cifar10_unseen"])
 @pytest.mark.parametrize("name", ["talr_ap", "itq", "onehot", "adsh"])
-def test_rows_of_the_leaderboard_are_those_of_its_files(name, protocol):
-    page = section(PAGES[f"methods/{name}.md"], "Leaderboard")
+def test_rows_of_the_leaderboard_are_those_of_its_files(name, protocol, pages):
+    page = section(pages[f"methods/{name}.md"], "Leaderboard")
     shown = re.findall(
         rf"^\| \[[^\]]+\]\(\.\./leaderboards/{protocol}\.md\) "
         rf'\| <a href="\.\./leaderboards/{protocol}\.html#{name}">{re.escape(CATALOGUE[name].title)}</a> '
@@ -205,20 +220,20 @@ def test_rows_of_differences_go_to_the_methods_that_they_name():
     }
 
 
-def test_every_row_of_differences_that_names_a_method_is_on_its_page():
+def test_every_row_of_differences_that_names_a_method_is_on_its_page(pages):
     text = (ROOT / "docs" / "differences.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \| ([^|]+) \|", text, re.MULTILINE)
     pairs = [(name, here) for named, here in rows for name in re.findall(r"\w+", named) if name in CATALOGUE]
     assert len(pairs) > 40
-    assert [pair for pair in pairs if f"| {pair[1]} |" not in PAGES[f"methods/{pair[0]}.md"]] == []
+    assert [pair for pair in pairs if f"| {pair[1]} |" not in pages[f"methods/{pair[0]}.md"]] == []
 
 
 # -- the reference ---------------------------------------------------------------------------------------
 
 
-def described(module):
+def described(module, pages):
     """Name -> signature of every function, class and method on the page of a module."""
-    page, found, owner = PAGES[f"api/{module}.md"], {}, ""
+    page, found, owner = pages[f"api/{module}.md"], {}, ""
     for fence, kind, signature in re.findall(r"^(`+)\{py:(\w+)\} (.+)$", page, re.MULTILINE):
         name = re.match(r"\w+", signature)[0]
         owner = name if len(fence) == 7 else owner
@@ -227,8 +242,8 @@ def described(module):
 
 
 @pytest.mark.parametrize("module", [*api_pages.modules(ROOT), *api_pages.BASES])
-def test_the_reference_has_every_public_object_with_its_real_signature(module):
-    found, code = described(module), importlib.import_module(module)
+def test_the_reference_has_every_public_object_with_its_real_signature(module, pages):
+    found, code = described(module, pages), importlib.import_module(module)
     public = {
         name: value
         for name, value in vars(code).items()
@@ -259,12 +274,12 @@ def test_the_reference_has_every_public_object_with_its_real_signature(module):
     assert compared == len([name for name in functions if not name.rpartition(".")[2].startswith("_")])
 
 
-def test_the_reference_shows_the_examples_that_are_run():
-    assert "```pycon\n>>> import tiebench\n" in PAGES["api/tiebench.scoring.md"]
+def test_the_reference_shows_the_examples_that_are_run(pages):
+    assert "```pycon\n>>> import tiebench\n" in pages["api/tiebench.scoring.md"]
 
 
-def test_every_command_has_its_help():
-    page = PAGES[api_pages.COMMANDS]
+def test_every_command_has_its_help(pages):
+    page = pages[api_pages.COMMANDS]
     for name in ("score", "score-run", "compare", "check-split", "health", "lookup", "metrics"):
         assert f"## tiebench {name}\n" in page and f"usage: tiebench {name}" in page
 

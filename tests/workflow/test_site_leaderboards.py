@@ -9,15 +9,26 @@ from pathlib import Path
 import pytest
 
 from methods._catalogue import catalogue
+from reporting import leaderboard
 from reporting.leaderboard import pairs
 from reporting.titles import UNCODED
 from workflow.documentation import leaderboard_pages, method_pages
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "leaderboard"
-PROTOCOLS = {one.name: one for one in leaderboard_pages.read(FOLDER)}
+NAMES = leaderboard.protocols(FOLDER)
 PLACES = method_pages.places(catalogue(), ROOT)
-PAGES = leaderboard_pages.pages(list(PROTOCOLS.values()), PLACES)
+
+
+@pytest.fixture(scope="module")
+def protocols():
+    return {one.name: one for one in leaderboard_pages.read(FOLDER)}
+
+
+@pytest.fixture(scope="module")
+def pages(protocols):
+    """Made here and not above, where each worker would make them to find the tests."""
+    return leaderboard_pages.pages(list(protocols.values()), PLACES)
 
 
 class Tables(HTMLParser):
@@ -63,11 +74,11 @@ def main_metric(known):
 LABELS = {"ap": "APT", "recall@100": "Recall@100", "ndcg@10": "NDCG@10"}
 
 
-@pytest.mark.parametrize("name", PROTOCOLS)
-def test_every_method_has_one_row_with_its_means_spreads_and_ranks(name):
-    protocol, known = PROTOCOLS[name], cells_of(name)
+@pytest.mark.parametrize("name", NAMES)
+def test_every_method_has_one_row_with_its_means_spreads_and_ranks(name, pages, protocols):
+    protocol, known = protocols[name], cells_of(name)
     metric = main_metric(known)
-    read = Tables(PAGES[f"leaderboards/{name}.md"])
+    read = Tables(pages[f"leaderboards/{name}.md"])
     (_, headings), *rows = [row for row in read.tables["scores-table"] if row[1][0][0]["tag"] == "th"]
     lengths = protocol.board.bits
     assert [text for _, text in headings][: 1 + 2 * len(lengths)] == [
@@ -93,10 +104,10 @@ def test_every_method_has_one_row_with_its_means_spreads_and_ranks(name):
     assert longest == sorted(longest, reverse=True)
 
 
-@pytest.mark.parametrize("name", PROTOCOLS)
-def test_tables_have_captions_scopes_and_one_sorted_column(name):
+@pytest.mark.parametrize("name", NAMES)
+def test_tables_have_captions_scopes_and_one_sorted_column(name, pages):
     for page in (f"leaderboards/{name}.md", f"leaderboards/{name}-compare.md"):
-        read = Tables(PAGES[page])
+        read = Tables(pages[page])
         ids = [given["id"] for _, given in read.elements if "id" in given]
         assert len(ids) == len(set(ids))
         tables = sum(tag == "table" for tag, _ in read.elements)
@@ -109,7 +120,7 @@ def test_tables_have_captions_scopes_and_one_sorted_column(name):
             if tag == "svg":
                 assert given.get("aria-hidden") == "true" or len(given["aria-label"]) > 20
     sorted_ = [
-        given for _, given in Tables(PAGES[f"leaderboards/{name}.md"]).elements if "aria-sort" in given
+        given for _, given in Tables(pages[f"leaderboards/{name}.md"]).elements if "aria-sort" in given
     ]
     assert [given["aria-sort"] for given in sorted_] == ["descending"]
 
@@ -122,20 +133,20 @@ def test_tables_have_captions_scopes_and_one_sorted_column(name):
         ("cifar10_unseen", "3 seeds each"),
     ],
 )
-def test_the_seeds_are_those_of_the_methods_and_not_of_the_board(name, said):
+def test_the_seeds_are_those_of_the_methods_and_not_of_the_board(name, said, pages):
     """KSH with 1,000 anchors has two of the five seeds of CIFAR-10 on GIST."""
-    assert re.search(rf">{said}<", PAGES[f"leaderboards/{name}.md"])
+    assert re.search(rf">{said}<", pages[f"leaderboards/{name}.md"])
 
 
 @pytest.fixture(scope="module")
-def back():
-    """The pages of methods, which take ten seconds."""
-    return method_pages.pages(catalogue(), ROOT, list(PROTOCOLS.values()))
+def back(protocols):
+    """The pages of methods."""
+    return method_pages.pages(catalogue(), ROOT, list(protocols.values()))
 
 
-@pytest.mark.parametrize("name", PROTOCOLS)
-def test_rows_lead_to_pages_of_methods_and_these_back(name, back):
-    read = Tables(PAGES[f"leaderboards/{name}.md"])
+@pytest.mark.parametrize("name", NAMES)
+def test_rows_lead_to_pages_of_methods_and_these_back(name, back, pages):
+    read = Tables(pages[f"leaderboards/{name}.md"])
     methods = {method for _, method, _ in cells_of(name)} - {UNCODED}
     for method in methods:
         assert (method, f"#{method}") in read.links
@@ -143,12 +154,12 @@ def test_rows_lead_to_pages_of_methods_and_these_back(name, back):
         assert f'<a href="../leaderboards/{name}.html#{method}">' in back[PLACES[method]]
 
 
-@pytest.mark.parametrize("name", PROTOCOLS)
-def test_the_script_has_every_pair_as_the_statistics_have_it(name):
-    text = PAGES[f"leaderboards/{name}-compare.md"]
+@pytest.mark.parametrize("name", NAMES)
+def test_the_script_has_every_pair_as_the_statistics_have_it(name, pages, protocols):
+    text = pages[f"leaderboards/{name}-compare.md"]
     data = json.loads(re.search(r'<script type="application/json" id="pairs">(.*?)</script>', text)[1])
     names = [method for method, *_ in data["methods"]]
-    protocol, known = PROTOCOLS[name], cells_of(name)
+    protocol, known = protocols[name], cells_of(name)
     metric = main_metric(known)
     assert sorted(names) == sorted({method for _, method, _ in known} - {UNCODED})
     for bits, length in data["lengths"].items():
@@ -175,10 +186,10 @@ def test_the_script_has_every_pair_as_the_statistics_have_it(name):
             assert over == pair.over
 
 
-def test_the_index_has_every_protocol_with_its_first_three():
-    index = PAGES["leaderboards/index.md"]
-    assert index.count('<li id="') == len(PROTOCOLS) > 3
-    for name, protocol in PROTOCOLS.items():
+def test_the_index_has_every_protocol_with_its_first_three(pages, protocols):
+    index = pages["leaderboards/index.md"]
+    assert index.count('<li id="') == len(protocols) > 3
+    for name, protocol in protocols.items():
         bits, known = protocol.board.bits[-1], cells_of(name)
         means = sorted(
             (float(row["mean"]) for (metric, method, length), row in known.items()
@@ -192,10 +203,10 @@ def test_the_index_has_every_protocol_with_its_first_three():
         assert protocol.board.about["published"][0]["date"] in card
 
 
-def test_a_method_has_one_colour_on_all_pages():
+def test_a_method_has_one_colour_on_all_pages(pages, protocols):
     colours = {}
-    for name in PROTOCOLS:
-        page = PAGES[f"leaderboards/{name}.md"]
+    for name in protocols:
+        page = pages[f"leaderboards/{name}.md"]
         found = re.findall(r'<li data-method="(\w+)"><svg[^>]*--light: (#\w+)', page)
         found += re.findall(r'<tr id="(\w+)"[^>]*>\s*<th[^>]*><svg[^>]*--light: (#\w+)', page)
         assert found
@@ -204,9 +215,9 @@ def test_a_method_has_one_colour_on_all_pages():
     assert len(set(colours.values())) == len(colours) > 30
 
 
-@pytest.mark.parametrize("name", PROTOCOLS)
-def test_charts_have_every_method_as_a_group_that_the_script_marks(name):
-    page, board = PAGES[f"leaderboards/{name}.md"], PROTOCOLS[name].board
+@pytest.mark.parametrize("name", NAMES)
+def test_charts_have_every_method_as_a_group_that_the_script_marks(name, pages, protocols):
+    page, board = pages[f"leaderboards/{name}.md"], protocols[name].board
     with (FOLDER / f"{name}.runs.csv").open(encoding="utf-8") as file:
         runs = list(csv.DictReader(file))
     timed = {part: {run["method"] for run in runs if float(run.get(f"run.seconds_{part}") or 0) > 0}

@@ -14,6 +14,7 @@ from reporting.embedding import figure_swatch
 from reporting.leaderboard import Board, standings
 from reporting.method_styles import method_style, method_styles
 from reporting.titles import EN_DASH
+from tiebench import leaderboards
 
 FOLDER = "leaderboards"
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -48,6 +49,11 @@ class Protocol:
     def comparison(self) -> str:
         """The page that compares two of its methods."""
         return f"{FOLDER}/{self.name}-compare.md"
+
+    @functools.cached_property
+    def rows(self) -> tuple[leaderboards.Row, ...]:
+        """Its cells of all metrics; kept, since every page of a method reads them."""
+        return leaderboards.load(self.name, self.folder).rows
 
     def rank(self, method: str, bits: int) -> str:
         """ "3 of 36", or a dash for what has no rank."""

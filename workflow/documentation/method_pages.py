@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from methods._catalogue import MethodMetadata
-from tiebench import leaderboards
 from workflow.documentation.leaderboard_parts import Protocol
 from workflow.documentation.prose import as_markdown, reference
 from workflow.yaml_reader import read_settings
@@ -182,12 +181,13 @@ def _rows(about, variants, protocols):
     names = {about.name: about.title} | {name: entry.get("title", name) for name, entry in variants.items()}
     rows = []
     for protocol in protocols:
-        board = leaderboards.load(protocol.name, protocol.folder)
-        scores = {(row.metric, row.method, row.bits): row for row in board.rows}
+        scores = {(row.metric, row.method, row.bits): row for row in protocol.rows}
         for name, title in names.items():
-            for bits in sorted({row.bits for row in board.rows if row.method == name and row.metric == "ap"}):
+            for bits in sorted(
+                {row.bits for row in protocol.rows if row.method == name and row.metric == "ap"}
+            ):
                 cells = [
-                    f"[{board.title}](../{protocol.place})",
+                    f"[{protocol.title}](../{protocol.place})",
                     f'<a href="../{protocol.place.removesuffix(".md")}.html#{name}">{title}</a>',
                     str(bits),
                     _mean(scores[("ap", name, bits)]),
