@@ -16,7 +16,8 @@ from tiebench.figure_style import INK, SURFACE, styled, text_width
 TITLE = "What a tie is: the nearest items of a few queries"
 CAPTION = (
     "Queries are spread evenly over the query set, not selected by hand; codes of the first seed and the "
-    "fewest bits. A row is the beginning of one method's ranking. ✓ and a green frame: relevant; ✗ and a "
+    "fewest bits; of a table of many methods, some, spread evenly over its rows or named by its settings. A "
+    "row is the beginning of one method's ranking. ✓ and a green frame: relevant; ✗ and a "
     "red, dashed one: not. A grey box holds a tie, items at one Hamming distance d in the order of the "
     "database, which is arbitrary; below it stand d and how many items of the database are at it. Where "
     "hundreds are tied, another order would show other items, and a metric that does not average over all "

@@ -323,7 +323,11 @@ def _check_table(configuration, name, table):
             asked.add(cell)
     for kind, options in table["figures"].items():
         try:
-            figures.describe(kind)
+            if kind == "gallery":  # no file of reporting/figures
+                if other := sorted(set(options) - {"methods"}):
+                    raise ValueError(f"the gallery takes `methods` only, not {other[0]!r}")
+            else:
+                figures.describe(kind)
             figures.select({**shown, "name": name}, options.get("methods"), options.get("blocks"))
         except ValueError as error:
             configuration.fail((*where, "figures", kind), str(error))

@@ -6,6 +6,9 @@ from reporting import figures
 from workflow.errors import ConfigurationError
 from workflow.plan import TABLE_ENDINGS
 
+# Methods whose neighbours a gallery shows unless the table names some: its pictures are most of a page.
+GALLERY_METHODS = 12
+
 
 class PagePlan:
     """What is drawn and written of tables. plan: a `workflow.plan.Plan`."""
@@ -48,7 +51,8 @@ class PagePlan:
     def gallery_cells(self, table):
         """Cells of a gallery: the fewest bits, of protocols whose items are pictures.
 
-        One protocol of each dataset: the pictures of the others would be the same.
+        One protocol of each dataset: the pictures of the others would be the same. The methods are those that
+        the table names for its gallery, or GALLERY_METHODS of them, spread evenly over its rows.
         """
         first, fewest = {}, {}
         for cell in self.plan.served_cells(table):
@@ -56,7 +60,16 @@ class PagePlan:
                 dataset = self.plan["protocols"][cell.protocol]["dataset"]
                 if first.setdefault(dataset, cell.protocol) == cell.protocol:
                     fewest[cell.protocol] = min(cell.bits, fewest.get(cell.protocol, cell.bits))
-        return [cell for cell in self.plan.served_cells(table) if fewest.get(cell.protocol) == cell.bits]
+        named = (self.plan.entry("tables", table)["figures"].get("gallery") or {}).get("methods")
+        found = []
+        for protocol, bits in fewest.items():
+            cells = [
+                cell
+                for cell in self.plan.served_cells(table)
+                if (cell.protocol, cell.bits) == (protocol, bits) and (named is None or cell.method in named)
+            ]
+            found += cells if named else _spread(list(dict.fromkeys(cells)), GALLERY_METHODS)
+        return found
 
     def gallery_files(self, table):
         """Codes of the gallery's runs, and the items, split and affinity of their protocols."""
@@ -144,3 +157,10 @@ class PagePlan:
             words.append(f"--config report='[{', '.join(self.plan['report'])}]'")
         words += ["--"] * (len(words) > 1) + [f"results/{page}.html"]
         return {"tables": tables, "command": " ".join(words)}
+
+
+def _spread(values, most):
+    """At most so many of the values, the first and the last among them, evenly spread."""
+    if len(values) <= most:
+        return values
+    return [values[round(place * (len(values) - 1) / (most - 1))] for place in range(most)]

@@ -482,6 +482,14 @@ MISTAKES = {
         changed("tables", "mine", "figures", to={"tie_ranges": {"widht": 3}}),
         ["tables.mine.figures.tie_ranges", "widht"],
     ),
+    "an unknown method of the gallery": (
+        changed("tables", "mine", "figures", to={"gallery": {"methods": ["lsg"]}}),
+        ["tables.mine.figures.gallery", "no method 'lsg'; did you mean 'lsh'?"],
+    ),
+    "an option that the gallery has not": (
+        changed("tables", "mine", "figures", to={"gallery": {"width": 3}}),
+        ["tables.mine.figures.gallery", "the gallery takes `methods` only, not 'width'"],
+    ),
     "a cell asked for twice": (
         changed("tables", "mine", "blocks", to=[BLOCK, BLOCK | {"bits": [12, 8]}]),
         ["tables.mine.blocks[1]", "twice"],

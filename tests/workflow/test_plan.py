@@ -289,6 +289,24 @@ def test_a_tuning_without_space_takes_the_one_that_each_method_declares(plan):
     assert of.settings("given", "digits", "mihash", "16")["spaces"] == [given]
 
 
+# -- galleries ---------------------------------------------------------------------------------------------
+
+
+def test_a_gallery_shows_twelve_methods_spread_over_the_rows_or_those_that_are_named(plan):
+    names = [f"lsh_{number}" for number in range(40)]
+
+    def shown(methods, **table):
+        table |= {"methods": methods, "blocks": [{"protocol": "digits", "metric": "ap", "bits": [16, 8]}]}
+        of = plan({"methods": {name: {"class": "lsh"} for name in names}, "tables": {"mine": table}})
+        cells = PagePlan(of).gallery_cells("mine")
+        assert {(cell.protocol, cell.bits) for cell in cells} == {("digits", 8)}
+        return [cell.method for cell in cells]
+
+    assert shown(names) == [names[round(39 * place / 11)] for place in range(12)]
+    assert shown(names, figures={"gallery": {"methods": ["lsh_7", "lsh_3"]}}) == ["lsh_3", "lsh_7"]
+    assert shown(names[:8]) == names[:8]
+
+
 # -- targets -----------------------------------------------------------------------------------------------
 
 KNOWN = [
