@@ -18,6 +18,8 @@ BENCHMARKS = {
     "parts": "a database of 100 million codes, counted in parts",
     "quick": "the whole quick table as a user runs it, and where its time is spent (--quick: only if named)",
     "plans": "snakemake -n of 9,600 runs, compared with a bare Snakefile (--quick: 960)",
+    "page": "the page of 40 methods, 4 code lengths and 10 seeds: its bytes, its first paint in Chromium "
+    "(only if named)",
     "fits": "seconds and memory of training every method, a quarter of an hour (only if named)",
     "differences": "AP of the forms in which papers, released code and this suite differ: half an hour, "
     "with a file of features (only if named)",
@@ -59,7 +61,7 @@ def main(arguments=None):
         "benchmarks",
         nargs="*",
         metavar="BENCHMARK",
-        help=f"what to measure: {' '.join(BENCHMARKS)} (default: all but fits and differences)",
+        help=f"what to measure: {' '.join(BENCHMARKS)} (default: all but page, fits and differences)",
     )
     parser.add_argument("--quick", action="store_true", help="fewer sizes and rounds: about two minutes")
     parser.add_argument("--output", metavar="FILE.md", type=Path, help="also write the tables to this file")
@@ -81,7 +83,7 @@ def main(arguments=None):
     summary = []
     try:
         for name in BENCHMARKS:
-            if not options.benchmarks and name in ("fits", "differences"):
+            if not options.benchmarks and name in ("page", "fits", "differences"):
                 continue
             if not options.benchmarks and options.quick and name == "quick":
                 report.write("The quick table: skipped (with --quick it runs only if it is named).")

@@ -428,6 +428,10 @@ def test_plans_have_as_many_jobs_as_runs_and_groups(tmp_path, capsys):
         found[name] = plans.plan(place, *options, "--", "results/large.csv")
         assert found[name][3] == 2 * jobs + 2 + 2 * plans.PROTOCOLS
         assert found[name][2] > 50  # megabytes: Snakemake alone has more
+        if name == "seeds":
+            plans.finish(place, [*options, "--", "results/large.csv"], methods, bits)
+            found["done"] = plans.plan(place, *options, "--", "results/large.csv")
+            assert found["done"][3] == 0
     place = tmp_path / "bare"
     place.mkdir()
     (place / "data.npz").touch()
@@ -436,7 +440,7 @@ def test_plans_have_as_many_jobs_as_runs_and_groups(tmp_path, capsys):
     found["bare"] = plans.plan(place, "--nolock")
     assert found["bare"][3] == 2 * 2 * 2 * plans.SEEDS * plans.PROTOCOLS + 1
     rows = plans.tables(Report(), dict.fromkeys(found, (1.0, 2.0, 3.0, 4)) | {"bare": (4, 0.5, 1, 1)}, 8)
-    assert [row[2] for row in rows] == ["1 s", "4"]
+    assert [row[2] for row in rows] == ["1 s", "1 s", "4"]
     (place / "Snakefile").write_text('rule table:\n    input: "missing.csv"\n')
     with pytest.raises(Failed, match=r"missing\.csv"):
         plans.plan(place)
