@@ -994,6 +994,7 @@ def scored_in(folder, codes, **variables):
     return done.stdout
 
 
+@pytest.mark.thorough
 def test_kernels_run_where_no_cache_can_be_written_or_it_is_damaged(tmp_path):
     """An unwritable package folder and NUMBA_CACHE_DIR, and a cache with damaged bytes."""
     codes = npz(tmp_path / "codes.npz", PLAIN)

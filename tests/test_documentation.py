@@ -143,6 +143,7 @@ def sources(tmp_path_factory):
 
 
 @pytest.mark.parametrize("command", shown("snakemake"))
+@pytest.mark.thorough
 def test_snakemake_commands_pass_a_dry_run(command, sources, tmp_path):
     words = shlex.split(command)[1:]
     made = forked.run(

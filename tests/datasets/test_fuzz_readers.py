@@ -41,7 +41,10 @@ from networks import _weights, matconvnet
 from networks.vgg_f import VGGF
 from tests.files import damaged, tarred
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of memory are Linux's")
+pytestmark = [
+    pytest.mark.thorough,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of memory are Linux's"),
+]
 
 GENERATOR = np.random.default_rng(0)
 MEGABYTES = 300  # of resident memory that all examples of a format together may add

@@ -124,6 +124,7 @@ def test_a_short_training_writes_no_checkpoint(tmp_path):
 
 
 @pytest.mark.parametrize("name", DEEP)
+@pytest.mark.thorough
 def test_images_are_learned_and_the_model_comes_back_from_its_file(name, tmp_path, device):
     records = []
     settings = {"epochs": 15, "learning_rate": 0.005, "backbone_lr_multiplier": 1.0, "horizontal_flip": False}

@@ -12,6 +12,8 @@ import pytest
 from methods.base.deep import DeepHashing
 from methods.base.training import LOSS_ARGUMENTS
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "add-a-method.md").read_text(encoding="utf-8")
 EXAMPLES = dict(re.findall(r"^`methods/(\w+)\.py`:\n\n```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL))

@@ -241,6 +241,7 @@ def test_only_a_processor_that_multiplies_bfloat16_uses_it(monkeypatch):
         assert fast_half(device, False) is None
 
 
+@pytest.mark.thorough
 def test_published_weights_tell_real_images_apart():
     """A linear classifier on 60 images of each class of CIFAR-10: random weights reach less than a third."""
     weights, archive = resource("efficientnet-lite0-imagenet.npz"), resource("cifar10-jpeg.tar.xz")

@@ -196,6 +196,7 @@ def test_what_is_saved_is_loaded_bit_for_bit(name, form, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["saved.mat"]
 
 
+@pytest.mark.thorough
 def test_a_file_of_full_size_with_random_weights(tmp_path):
     """The slowest test here: 228 MB on disk, deleted afterwards."""
     torch.manual_seed(0)

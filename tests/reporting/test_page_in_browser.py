@@ -14,7 +14,7 @@ from example_pages import METHODS, TABLE, VIEW, score, write_pages
 
 from reporting import method_styles
 
-pytestmark = browsers.needs_chromium
+pytestmark = [pytest.mark.thorough, browsers.needs_chromium]
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from firefox import firefox
 
 from reporting import method_styles
 
-pytestmark = browsers.needs_firefox
+pytestmark = [pytest.mark.thorough, browsers.needs_firefox]
 
 
 @pytest.fixture(scope="module")

@@ -423,6 +423,7 @@ def test_bytes_do_not_depend_on_the_order_of_records_or_on_settings(name):
             assert figure_style.render(module.draw(table(), records()[::-1]), kind) == first
 
 
+@pytest.mark.thorough
 def test_bytes_repeat_in_another_process():
     program = (
         "import sys, hashlib; sys.path[:0] = sys.argv[1:]\n"

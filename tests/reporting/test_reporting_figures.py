@@ -351,6 +351,7 @@ def test_bytes_repeat_and_carry_no_date(kind, tmp_path):
         assert word not in first.read_bytes()
 
 
+@pytest.mark.thorough
 def test_bytes_repeat_in_another_process():
     program = (
         "import sys, hashlib; sys.path[:0] = sys.argv[1:]\n"

@@ -658,6 +658,7 @@ def test_a_view_of_published_files_is_that_of_the_records(tmp_path):
     assert "0.5123" in Parsed(text).text and repr(float(view.tidy["mean"][0])) in text
 
 
+@pytest.mark.thorough
 def test_a_page_holds_ten_tables(tmp_path):
     names = [f"table_{number}" for number in range(10)]
     drawn = {name: publish(tmp_path, name) for name in names}

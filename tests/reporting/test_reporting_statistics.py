@@ -475,6 +475,7 @@ def crossed(random, methods, seeds, queries, spreads, gap=0.0):
 
 
 @pytest.mark.parametrize(("methods", "seeds"), [(2, 2), (2, 3), (8, 2), (8, 3), (8, 10)])
+@pytest.mark.thorough
 def test_the_level_over_seeds_and_over_both_is_kept_where_variances_are_alike(methods, seeds):
     """Two methods equally good over all seeds and queries, 1200 columns: rejections at 0.05."""
     random = np.random.default_rng(methods * seeds)
@@ -489,6 +490,7 @@ def test_the_level_over_seeds_and_over_both_is_kept_where_variances_are_alike(me
     assert over_seeds > both
 
 
+@pytest.mark.thorough
 def test_seed_effects_alone_are_tested_at_the_nominal_level():
     """Without effects of queries, the test over seeds rejects as often as it says, with 2, 3 and 5 seeds."""
     for seeds in (2, 3, 5):
@@ -522,6 +524,7 @@ def test_unequal_seed_variances_inflate_the_level_by_a_bounded_factor():
 
 
 @pytest.mark.parametrize(("count", "seeds"), [(2, 1), (8, 1), (2, 3), (8, 3)])
+@pytest.mark.thorough
 def test_equally_good_methods_are_called_different_in_at_most_one_of_twenty_columns(count, seeds):
     """Each of the three statements, although the best is chosen by the scores that it is tested with."""
     methods = [f"method_{index}" for index in range(count)]

@@ -13,6 +13,8 @@ from tiebench.export import write_sql
 from tiebench.hamming import pack
 from tiebench.neighbours import nearest
 
+pytestmark = pytest.mark.thorough
+
 PLAIN = """SELECT q.query, n.item, n.distance FROM {table}_query AS q CROSS JOIN LATERAL (
   SELECT item, bit_count(code # q.code) AS distance FROM {table} ORDER BY distance, item LIMIT 10) AS n
   ORDER BY q.query, n.distance, n.item"""

@@ -28,6 +28,8 @@ from tiebench.metrics import resolve
 from tiebench.parts import span
 from tiebench.scoring import score_codes
 
+pytestmark = pytest.mark.thorough
+
 TOLERANCE = 1e-11
 NORMALISERS = ("hits", "min", "relevant")
 

@@ -7,6 +7,8 @@ import sys
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.thorough
+
 TABLE = "results/tiny.csv"
 
 

@@ -19,6 +19,8 @@ from workflow.protocol_data import ProtocolData
 from workflow.scripts import train_and_encode
 from workflow.tuning import validation_score
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).parents[2]
 CLASSES, ITEMS, BITS = 4, 80, 6
 LABELS = np.arange(ITEMS) % CLASSES

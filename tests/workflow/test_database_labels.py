@@ -3,12 +3,14 @@
 import csv
 
 import numpy as np
+import pytest
 
 from methods._catalogue import load_class
 
 SETTINGS = {"epochs": 6, "epochs_per_round": 3, "samples": 40, "batch_size": 20, "learning_rate": 0.1}
 
 
+@pytest.mark.thorough
 def test_adsh_learns_codes_of_the_database_and_tables_mark_it(laboratory, tiny):
     tiny["methods"]["adsh"] = {"protocols": {"tiny": SETTINGS}}
     tiny["tables"]["tiny"] |= {"methods": ["lsh", "adsh", "adsh_symmetric"], "seeds": [0]}

@@ -15,6 +15,8 @@ from files import documentation_python
 
 from methods._catalogue import catalogue
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).parents[2]
 SOURCES = "https://example.org/owner/name/blob/main/"
 

@@ -24,6 +24,8 @@ from workflow.downloads import DownloadError, check, fetch, is_plain, is_trusted
 from workflow.errors import ConfigurationError
 from workflow.plan import Plan
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).parents[2]
 BODY = random.Random(0).randbytes(300_000)
 OTHER = random.Random(1).randbytes(300_000)

@@ -20,6 +20,8 @@ from workflow.run_groups import run_jobs
 
 from conftest import ROOT, class_vectors  # isort: skip
 
+pytestmark = pytest.mark.thorough
+
 NAMES = ("query", "database", "query_labels", "database_labels")
 
 

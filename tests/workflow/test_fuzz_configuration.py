@@ -20,6 +20,8 @@ from workflow.page_plan import PagePlan
 from workflow.plan import Plan
 from workflow.run_groups import groups
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).parents[2]
 LONGEST = 700  # characters of a line
 

@@ -94,6 +94,7 @@ def gallery(empty_laboratory):
     return empty_laboratory
 
 
+@pytest.mark.thorough
 def test_a_table_of_images_and_a_killed_training_that_resumes(gallery):
     target = "results/pictures.csv"
     process = subprocess.Popen(

@@ -52,6 +52,7 @@ def rows(path):
         return list(csv.DictReader(file))
 
 
+@pytest.mark.thorough
 def test_one_method_is_run_and_the_others_are_filled_and_marked(published, mine):
     ranges = "results/figures/tie_ranges_mine.svg"
     published.made("results/mine.csv", "results/mine.html", ranges, config=mine)

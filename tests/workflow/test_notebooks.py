@@ -13,6 +13,8 @@ from PIL import Image
 
 from workflow.documentation import notebooks
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).parents[2]
 NAMES = notebooks.names(ROOT)
 # Training on another processor gives other last digits; pages print two or three.

@@ -10,6 +10,8 @@ import yaml
 from workflow.configuration import load, merge
 from workflow.plan import Plan
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "docs" / "examples").glob("*.yaml"))
 TABLES = sorted((ROOT / "config" / "tables").glob("*.yaml"))

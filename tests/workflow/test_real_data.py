@@ -9,6 +9,8 @@ import pandas as pd
 import pytest
 import yaml
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "docs" / "examples" / "cifar10_features.yaml"
 # AP_T that one-hot codes of a logistic regression's predicted classes reach on this split protocol: a

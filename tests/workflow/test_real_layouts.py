@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 import scipy.io
 
+pytestmark = pytest.mark.thorough
+
 HERE = Path(__file__).parent
 VGG = {"channels": [8, 16, 16, 16, 16], "width": 32}
 # What the loaders demand of the real archives, and of these.

@@ -12,7 +12,7 @@ from leaderboard_site import PAGES, PROTOCOLS, write_site
 
 from reporting.leaderboard import pairs
 
-pytestmark = browsers.needs_chromium
+pytestmark = [pytest.mark.thorough, browsers.needs_chromium]
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from leaderboard_site import PAGES, PROTOCOLS, write_site
 
 from reporting.leaderboard import pairs
 
-pytestmark = browsers.needs_firefox
+pytestmark = [pytest.mark.thorough, browsers.needs_firefox]
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,8 @@ from reporting.leaderboard import pairs
 from reporting.titles import UNCODED
 from workflow.documentation import leaderboard_pages, method_pages
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "leaderboard"
 NAMES = leaderboard.protocols(FOLDER)

@@ -235,6 +235,7 @@ def test_a_second_run_has_nothing_to_do_even_after_everything_moved(laboratory, 
     assert laboratory.tables() == prepared.tables()
 
 
+@pytest.mark.thorough
 def test_editing_a_method_reruns_its_cells_and_the_table_alone(laboratory, prepared):
     with (laboratory.checkout / "methods" / "lsh.py").open("a") as file:
         file.write("\n# an edit\n")
@@ -279,6 +280,7 @@ def runs(*methods, bits, seeds):
     return {f"{method}/{b}/{seed}" for method in methods for b in bits for seed in seeds}
 
 
+@pytest.mark.thorough
 def test_a_length_or_a_seed_outside_of_the_groups_leaves_finished_runs_alone(laboratory, tiny):
     """Groups are of 8 and 11 bits, of seeds 0 and 1, of seeds 2 and 3."""
     before = laboratory.stamps()
@@ -299,6 +301,7 @@ def test_a_length_or_a_seed_outside_of_the_groups_leaves_finished_runs_alone(lab
         assert NOTHING in laboratory.made("results/more.csv", config=tiny).stderr
 
 
+@pytest.mark.thorough
 def test_a_smaller_table_later_trains_nothing_again(laboratory, prepared, tiny):
     tiny["tables"]["tiny"] |= {"seeds": [0], "methods": ["talr_ap"]}
     tiny["tables"]["tiny"]["blocks"][0]["bits"] = [11]
@@ -310,6 +313,7 @@ def test_a_smaller_table_later_trains_nothing_again(laboratory, prepared, tiny):
     assert laboratory.tables() == prepared.tables()
 
 
+@pytest.mark.thorough
 def test_a_run_is_the_same_whichever_runs_its_process_made_before(laboratory, prepared, tiny):
     tiny["protocols"]["tiny"]["runs_per_job"] = {"seeds": 1}
     shutil.rmtree(laboratory.directory / "results")
@@ -327,6 +331,7 @@ def test_a_run_is_the_same_whichever_runs_its_process_made_before(laboratory, pr
 
 
 @pytest.mark.parametrize("affinity", ["class", "distance_levels"])
+@pytest.mark.thorough
 def test_a_database_in_parts_gives_the_same_bytes(laboratory, prepared, tiny, affinity):
     runs = [(method, bits, seed) for method, bits in CELLS for seed in (0, 1)]
     if affinity == "distance_levels":
@@ -364,6 +369,7 @@ def test_each_length_of_a_group_has_its_own_hyperparameters(laboratory, tiny):
     assert epochs == [2, 3]
 
 
+@pytest.mark.thorough
 def test_an_error_is_told_with_its_run_and_leaves_nothing_of_its_job(laboratory, prepared, tiny):
     text = FIRST_VALUES.replace(
         "def fit(self, training_set):", "def fit(self, training_set):\n        self.check()"
@@ -438,6 +444,7 @@ def test_an_edit_reruns_the_stages_whose_numbers_it_can_change(laboratory, file,
     assert methods == (expected[1] if trains else set())
 
 
+@pytest.mark.thorough
 def test_the_report_has_all_its_tables_and_any_figure_can_be_asked_for(laboratory, tiny):
     # Eight values make a picture of two by four; the claim is about metrics that these tables have.
     tiny["datasets"]["tiny"]["picture"] = [3, 4]
@@ -479,6 +486,7 @@ def test_the_report_has_all_its_tables_and_any_figure_can_be_asked_for(laborator
     assert unknown.returncode != 0
 
 
+@pytest.mark.thorough
 def test_an_edit_of_a_figure_redraws_it_and_its_pages(laboratory):
     targets = ["results/tiny.csv", "results/tiny.html", "results/figures/cost_tiny.pdf"]
     laboratory.made(*targets)
@@ -754,6 +762,7 @@ def test_several_folders_of_sources_are_searched_in_order_and_left_alone(empty_l
 # -- settings, sources and groups --------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_tables_that_share_a_group_leave_each_other_s_scores_alone(laboratory, tiny):
     """One user's tables, in files of their own, made in turns: 8 bits alone, then 8 and 11 bits."""
     small, large = tiny, copy.deepcopy(tiny)
@@ -768,6 +777,7 @@ def test_tables_that_share_a_group_leave_each_other_s_scores_alone(laboratory, t
     assert (laboratory.stamps("results/runs/**/*"), laboratory.tables()) == before
 
 
+@pytest.mark.thorough
 def test_a_page_of_tables_with_long_settings_is_made(laboratory, tiny):
     """Their settings together are longer than one argument of a command may be."""
     table = tiny["tables"]["tiny"] | {"description": "Words. " * 20_000}
@@ -788,6 +798,7 @@ def test_a_page_of_tables_with_long_settings_is_made(laboratory, tiny):
         assert f"Number {name}" in page and f"{name}.tidy.csv" in page
 
 
+@pytest.mark.thorough
 def test_finished_runs_need_their_source_no_more(laboratory, tiny):
     """Neither for a new figure and page, nor for another run, as long as the dataset made of it is there."""
     (laboratory.place / "nothing").mkdir()
