@@ -13,8 +13,6 @@ from pathlib import Path
 from benchmarks.quick import NOT_PASSED_ON, ROOT
 from benchmarks.report import duration, figure, progress
 from benchmarks.timing import Failed
-from reporting.table_files import ENDINGS
-from reporting.titles import EN_DASH
 
 # Unsupervised or not, slow or not: nothing is trained.
 METHODS = (
@@ -26,6 +24,7 @@ BITS = (8, 12, 16, 24, 32, 40, 48, 56, 60, 64)
 SEEDS = 10
 PROTOCOLS = 4
 RUN_FILES = ("codes.npz", "model.npz", "training.jsonl", "run.json", "scores.json", "per_query.npz")
+TABLE_ENDINGS = (".csv", ".tidy.csv", ".statistics.csv", ".claims.csv", ".health.csv", ".md", ".tex", ".json")
 # Bare rules with the files of a run, and a table made of all of them.
 BARE = """
 RUN = "runs/{{protocol}}/{{method}}/{{bits}}/{{seed}}/{{file}}"
@@ -109,7 +108,7 @@ def finish(folder, options, methods, bits):
         run.mkdir(parents=True)
         for name in RUN_FILES:
             (run / name).touch()
-    for ending in (*ENDINGS, ".json"):
+    for ending in TABLE_ENDINGS:
         Path(folder, "results", f"large{ending}").touch()
     snakemake(folder, "--touch", *options)
 
@@ -159,7 +158,7 @@ def tables(report, found, runs):
             duration(wall),
             duration(processor),
             f"{megabytes:,.0f} MB",
-            f"{1e3 * wall / jobs:.1f}" if jobs else EN_DASH,
+            f"{1e3 * wall / jobs:.1f}" if jobs else "–",
         )
         for name, (wall, processor, megabytes, jobs) in found.items()
     ]
