@@ -17,6 +17,8 @@ from tiebench.figure_style import SURFACE
 from tiebench.metrics import label
 
 MAX_POINTS = 60
+# Of a table with more curves of training than this, a page has the first seeds alone, fewer points of each.
+MANY_CURVES, FIRST_SEEDS, FEWER_POINTS = 300, 3, 30
 DIGITS = 5
 TRAINING_DIGITS = 4
 COUNTERS = ("epoch", "iteration", "sweep", "bit")
@@ -108,7 +110,8 @@ KINDS = (
         "training",
         "Training",
         "The training objective against seconds. Objectives of different methods have different units: with "
-        "all of them, each runs from its own smallest value (0) to its largest (1), one seed.",
+        "all of them, each runs from its own smallest value (0) to its largest (1), one seed. A large table "
+        "has the first three seeds.",
         "Line chart of the training objective against seconds of training",
         ("training",),
     ),
@@ -175,7 +178,8 @@ def charts(table: Mapping, records: Iterable[Mapping]) -> dict:
     * of each cell of `runs` (bits as text), means over seeds: precision, recall (per radius), relevant,
       irrelevant (per distance), cuts (index into "cuts") and precision_at; seconds as fit and encode; and
       training: per seed {"seed", "counter", "step", "seconds", "objective"}, at most 60 points of it, first
-      and last among them. A cell has only what its records have;
+      and last among them; in a table of more than 300 such curves the first three seeds and 30 points. A cell
+      has only what its records have;
     * kinds: names of those of KINDS for which there is anything to draw.
 
     Holes are None or absent. Raises what `frames.by_cell` and `frames.score_of` raise.
@@ -183,6 +187,8 @@ def charts(table: Mapping, records: Iterable[Mapping]) -> dict:
     found = by_cell(table, records)
     blocks, runs = [], {}
     cuts: dict[tuple, int] = {}
+    curves = sum(len(record.get("training") or ()) > 1 for cell in found.values() for record in cell.values())
+    seeds, points = (FIRST_SEEDS, FEWER_POINTS) if curves > MANY_CURVES else (None, MAX_POINTS)
     for group in groups(table):
         name, subscript = label(group.metric)
         blocks.append(
@@ -200,7 +206,7 @@ def charts(table: Mapping, records: Iterable[Mapping]) -> dict:
         for bits in group.bits:
             for method in group.methods:
                 cell = list(found.get((group.protocol, method, bits), {}).values())
-                if entry := _curves(cell, cuts) | _seconds(cell) | _training(cell):
+                if entry := _curves(cell, cuts) | _seconds(cell) | _training(cell, seeds, points):
                     runs.setdefault(group.protocol, {}).setdefault(str(bits), {})[method] = entry
     data = {"blocks": blocks, "runs": runs, "cuts": [list(values) for values in cuts]}
     return data | {"kinds": _kinds(data)}
@@ -276,9 +282,12 @@ def _seconds(cell: Sequence[Mapping]) -> dict:
     return result
 
 
-def _training(cell: Sequence[Mapping]) -> dict:
-    curves = []
+def _training(cell: Sequence[Mapping], seeds: int | None, points: int) -> dict:
+    """seeds: how many to keep, None for all; points: of each curve."""
+    curves: list[dict] = []
     for record in cell:
+        if len(curves) == seeds:
+            break
         lines = [
             (row, line)
             for row, line in enumerate(record.get("training") or [], start=1)
@@ -287,7 +296,7 @@ def _training(cell: Sequence[Mapping]) -> dict:
         if len(lines) < 2:
             continue
         counter = next((name for name in COUNTERS if name in lines[0][1]), "")
-        lines = [lines[index] for index in thinned(len(lines))]
+        lines = [lines[index] for index in thinned(len(lines), points)]
         curves.append(
             {
                 "seed": record["seed"],

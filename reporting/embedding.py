@@ -5,6 +5,7 @@ import gzip
 import html
 import io
 import re
+import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path as File
 from urllib.parse import quote
@@ -135,7 +136,8 @@ def inline_svg(text: str, name: str, label: str = "", colours: Iterable[str] = (
     XML prolog, document type, metadata, comments and ids that nothing refers to go; the other ids, and every
     reference to one, become `name` and a number; the style sheet inside applies to this figure alone; black,
     white, the greys and the colours of methods too dark for it follow the page's colour scheme; places are
-    cut to hundredths of a point; the size is left to the page.
+    cut to hundredths of a point, and paths and rows of markers written without repetition; the size is left
+    to the page.
 
     Raises ValueError where `text` has no <svg> element.
     """
@@ -148,7 +150,9 @@ def inline_svg(text: str, name: str, label: str = "", colours: Iterable[str] = (
     text = re.sub(r"\s*<!--.*?-->", "", text, flags=re.DOTALL)
     text = re.sub(r">\s+<", "><", text)
     asked = dict.fromkeys(re.findall(r'(?:href="#|url\(#)([^")]+)', text))
-    short = {name: f"{prefix}-{number}" for number, name in enumerate(asked)}
+    # Every marker repeats the id of its outline: a checksum is shorter than the name of the figure.
+    own = f"f{zlib.crc32(prefix.encode()):x}"
+    short = {name: f"{own}-{number}" for number, name in enumerate(asked)}
     text = re.sub(
         r'\s+id="([^"]+)"', lambda found: f' id="{short[found[1]]}"' if found[1] in short else "", text
     )
@@ -161,6 +165,8 @@ def inline_svg(text: str, name: str, label: str = "", colours: Iterable[str] = (
     text = re.sub(
         r'\b(?:d|x|y|points|transform)="[^"]*"', lambda found: re.sub(r"(\.\d\d)\d+", r"\1", found[0]), text
     )
+    text = re.sub(r'\bd="([^"]*)"', lambda found: f'd="{_compact(found[1])}"', text)
+    text = re.sub(r"<g>((?:<use [^>]*/>)+)</g>", _one_style, text)
     for colour, variable in SCHEME.items():
         text = text.replace(colour, variable)
     for colour in lighter(colours):
@@ -171,3 +177,22 @@ def inline_svg(text: str, name: str, label: str = "", colours: Iterable[str] = (
     return Markup(
         f'<svg id="{prefix}" viewBox="0 0 {width} {height}" role="img" aria-label="{label}">{rest.rstrip()}'
     )
+
+
+def _compact(path: str) -> str:
+    """The `d` of a path with every letter only where it is needed: after M and L further pairs are lines."""
+    parts, before = [], ""
+    for letter, numbers in re.findall(r"([A-Za-z])([^A-Za-z]*)", path):
+        repeated = letter == "L" and before in ("M", "L")
+        parts.append((" " if repeated else letter) + " ".join(numbers.split()))
+        before = letter
+    return "".join(parts)
+
+
+def _one_style(group: re.Match) -> str:
+    """A group of markers, with their style once if all have the same."""
+    styles = set(re.findall(r' style="([^"]*)"', group[1]))
+    if len(styles) != 1 or group[1].count(" style=") != group[1].count("<use "):
+        return group[0]
+    (style,) = styles
+    return f'<g style="{style}">' + group[1].replace(f' style="{style}"', "") + "</g>"

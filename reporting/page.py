@@ -17,7 +17,7 @@ from reporting.embedding import data_url, inline_svg, lighter, packed, swatch
 from reporting.filled import FILLED, filled_methods, filled_sentence
 from reporting.frames import published_values
 from reporting.layout import family, groups
-from reporting.page_runs import fingerprints, made_with, run_rows
+from reporting.page_runs import fingerprints, made_with, run_rows, settings_of
 from reporting.page_scores import remarks, score_panels, sources, statistics_of
 from reporting.page_words import known, probability, signed
 from reporting.printing import NOT_RANKED, bounds_sentence, notes, uncoded_sentence
@@ -41,6 +41,8 @@ SYMBOLS = {
     "against": "✗",
     "open": "?",
 }
+# Characters of a file from which on a page holds it compressed.
+LARGE_FILE = 50_000
 RUN_FILES = ("run.json", "training.jsonl", "scores.json")
 
 
@@ -139,6 +141,7 @@ def _view(view: TableView, kinds: Sequence[str], colours: Sequence[str]) -> dict
     }
     open_marks = statistics.cell_marks(comparisons) if len(comparisons) else {}
     runs = run_rows(table, view.records)
+    settings = settings_of(runs)
     codes = health.rows(table, view.health)
     scores = score_panels(view, note_of, compared, open_marks)
     return {
@@ -161,6 +164,7 @@ def _view(view: TableView, kinds: Sequence[str], colours: Sequence[str]) -> dict
         "collapsed": sum(row["collapsed"] != "" for row in codes),
         "figures": _figures(view, kinds, colours),
         "runs": runs,
+        "settings": settings,
         "done": sum(run["status"] == "done" for run in runs),
         "made_with": made_with(runs),
         "fingerprints": fingerprints(runs),
@@ -257,6 +261,9 @@ def _claim(claim: Mapping) -> dict:
 
 
 def _download(name: str, text: str) -> dict:
+    """A file as it is, or compressed if it is large: tables of health have a row for every run."""
+    if len(text) > LARGE_FILE:
+        return {"name": f"{name}.gz", "href": f"data:application/gzip;base64,{packed(text)}"}
     return {"name": name, "href": data_url(name, text)}
 
 

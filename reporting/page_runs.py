@@ -66,7 +66,34 @@ def run_rows(table: Mapping, records: Iterable[Mapping]) -> list[dict]:
 
 
 def _number(value: float | None, decimals: int) -> dict | None:
-    return None if value is None else {"value": repr(value), "text": f"{value:,.{decimals}f}"}
+    return None if value is None else {"value": f"{value:.6g}", "text": f"{value:,.{decimals}f}"}
+
+
+def settings_of(runs: Iterable[dict]) -> list[dict]:
+    """Distinct hyper-parameters of runs, besides seeds and code lengths, which the rows of runs have:
+    [{number, name, method, bits, values}], of a method and of all its code lengths that have them.
+
+    Each run that has hyper-parameters gets the number of its own as "settings", the others None.
+    """
+    found: dict[tuple, dict] = {}
+    for run in runs:
+        values = tuple(pair for pair in run["hyperparameters"] if pair[0] not in ("bits", "seed"))
+        run["settings"] = None
+        if run["status"] == "done" and run["hyperparameters"]:
+            key = (run["method"], values)
+            entry = found.setdefault(
+                key,
+                {
+                    "number": len(found) + 1,
+                    "name": run["name"],
+                    "method": run["method"],
+                    "bits": [],
+                    "values": values,
+                },
+            )
+            entry["bits"] += [run["bits"]] * (run["bits"] not in entry["bits"])
+            run["settings"] = entry["number"]
+    return list(found.values())
 
 
 def made_with(runs: Iterable[Mapping]) -> list[dict]:

@@ -138,6 +138,19 @@ def test_seconds_and_training():
     assert data["kinds"] == ["ranges", "bits", "cost", "training"]
 
 
+def test_a_large_table_has_the_first_seeds_and_fewer_points_of_training():
+    lines = [{"epoch": step, "objective": 1 / step, "seconds": step} for step in range(1, 101)]
+    seeds = range(charts.MANY_CURVES // 2)
+    every = [record(method=m, seed=s, training=lines) for m in ("talr_ap", "lsh") for s in seeds]
+    table = TABLE | {"seeds": list(seeds)}
+    cell = charts.charts(table, every)["runs"]["digits"]["2"]["talr_ap"]
+    assert len(cell["training"]) == len(seeds) and len(cell["training"][0]["step"]) == 60
+    cell = charts.charts(table, [*every, record(bits=4, training=lines)])["runs"]["digits"]["2"]["talr_ap"]
+    assert [curve["seed"] for curve in cell["training"]] == [0, 1, 2]
+    step = cell["training"][0]["step"]
+    assert (len(step), step[0], step[-1]) == (30, 1, 100)
+
+
 def test_nothing_but_holes_has_no_charts():
     for records in ([], [refused(seed=seed) for seed in (0, 1)], [record(curves={"cuts": [1]}, metrics={})]):
         data = charts.charts(TABLE, records)

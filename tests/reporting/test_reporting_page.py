@@ -1,12 +1,14 @@
 """The page, parsed: every number is there, nothing is fetched, ids are unique, text is escaped."""
 
 import base64
+import dataclasses
 import gzip
 import hashlib
 import itertools
 import json
 import math
 import re
+import zlib
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote_to_bytes
@@ -381,6 +383,41 @@ def test_runs_link_the_files_that_lie_beside_the_page():
     }
 
 
+def test_runs_of_the_same_hyper_parameters_share_a_row_of_them():
+    these = records()
+    for record in these:
+        if record["status"] == "done":
+            own = {"bits": record["bits"], "seed": record["seed"]}
+            record["run"]["hyperparameters"] = record["run"]["hyperparameters"] | own
+            if record["method"] == "talr_ap" and record["bits"] == 24:
+                record["run"]["hyperparameters"] |= {"rate": 0.5}
+    text = made(these)[0]
+    rows = re.findall(r'<tr id="small-settings-(\d+)">(.*?)</tr>', text, re.DOTALL)
+    assert [number for number, _ in rows] == [str(place + 1) for place in range(len(rows))]
+    methods = [re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL) for _, row in rows]
+    title = {method: STYLES[method]["title"] for method in TABLE["methods"]}
+    assert [cells[:2] for cells in methods if cells[0] == title["talr_ap"]] == [
+        [title["talr_ap"], "12"],
+        [title["talr_ap"], "24"],
+    ]
+    assert len([cells for cells in methods if cells[0] == title["mihash"]]) == 1
+    assert all("seed" not in cells[2] and "bits" not in cells[2] for cells in methods)
+    assert "layers = [3, 5], name = &lt;b&gt;, rate = 0.5" in text
+    links = re.findall(r'href="#small-settings-(\d+)"', text)
+    assert len(links) > len(rows) and set(links) == {number for number, _ in rows}
+
+
+def test_a_large_file_is_offered_compressed():
+    large = "a,b\n" + "1,2\n" * 20_000
+    text = page.page(
+        "x", [dataclasses.replace(view_of(TABLE, records(), PUBLISHED), files={"b.csv": large})], {}
+    )
+    (found,) = [a for tag, a in Parsed(text).tags if "download" in a]
+    head, content = found["href"].split(",", 1)
+    assert (found["download"], head) == ("b.csv.gz", "data:application/gzip;base64")
+    assert gzip.decompress(base64.b64decode(content)).decode() == large
+
+
 def test_nothing_is_fetched():
     text, _ = made(claims=CLAIMS)
     links = []
@@ -574,18 +611,44 @@ SVG = """<?xml version="1.0"?>
 
 
 def test_an_svg_stands_in_the_page_beside_others():
+    own = f"f{zlib.crc32(b'figure-a-table-b-c'):x}"
     assert str(embedding.inline_svg(SVG, "a table-b_c", 'Of "it"', ["#332288"])) == (
         '<svg id="figure-a-table-b-c" viewBox="0 0 2 1.5" role="img" aria-label="Of &quot;it&quot;"><defs>'
         '<style type="text/css">#figure-a-table-b-c *{stroke-linejoin: round}</style>'
-        '<clipPath id="figure-a-table-b-c-1"><rect x="0.12" y="1" width="2" height="1"/></clipPath>'
-        '<path id="figure-a-table-b-c-0" d="M 0.00 -1.23 L 1 2" style="fill: var(--c332288)"/></defs>'
-        '<g><use href="#figure-a-table-b-c-0" style="stroke: currentColor"/>'
-        '<g clip-path="url(#figure-a-table-b-c-1)"><text>0.123456 #dot</text></g>'
+        f'<clipPath id="{own}-1"><rect x="0.12" y="1" width="2" height="1"/></clipPath>'
+        f'<path id="{own}-0" d="M0.00 -1.23 1 2" style="fill: var(--c332288)"/></defs>'
+        f'<g><use href="#{own}-0" style="stroke: currentColor"/>'
+        f'<g clip-path="url(#{own}-1)"><text>0.123456 #dot</text></g>'
         '<image xlink:href="data:image/png;base64,AAAA"/></g></svg>'
     )
     dark = [{**STYLES["lsh"], "colour": "#332288"}]
     own = TABLE | {"styles": TABLE["styles"] | {"lsh": dark[0]}}
     assert "--c332288: #332288" in page.page("x", [view_of(own, records(), PUBLISHED)], {})
+
+
+@pytest.mark.parametrize(
+    ("path", "short"),
+    [
+        ("M 1 2 \nL 3 4 \nL 5 6 \nz\n", "M1 2 3 4 5 6z"),
+        ("M 1 2 C 1 2 3 4 5 6 L 7 8 L 9 0 M 1 1 L 2 2 z L 3 3", "M1 2C1 2 3 4 5 6L7 8 9 0M1 1 2 2zL3 3"),
+        ("", ""),
+    ],
+)
+def test_a_path_has_its_letters_where_they_are_needed(path, short):
+    """After M and L, further pairs are lines by SVG's definition; after anything else they are not."""
+    assert embedding._compact(path) == short
+
+
+def test_markers_of_one_style_have_it_once():
+    alike = '<g><use href="#a" x="1" style="fill: red"/><use href="#a" x="2" style="fill: red"/></g>'
+    once = '<g style="fill: red"><use href="#a" x="1"/><use href="#a" x="2"/></g>'
+    mixed = alike.replace('x="2" style="fill: red"', 'x="2" style="fill: blue"')
+    bare = alike.replace('x="2" style="fill: red"', 'x="2"')
+    svg = '<svg viewBox="0 0 2 1">{}</svg>'
+    for given, expected in ((alike, once), (mixed, mixed), (bare, bare)):
+        assert expected.replace("#a", "#") in re.sub(
+            r"#f[0-9a-f]+-0", "#", embedding.inline_svg(svg.format(given), "x")
+        )
 
 
 def test_something_else_than_an_svg_is_refused():
