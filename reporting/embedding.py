@@ -136,8 +136,8 @@ def inline_svg(text: str, name: str, label: str = "", colours: Iterable[str] = (
     XML prolog, document type, metadata, comments and ids that nothing refers to go; the other ids, and every
     reference to one, become `name` and a number; the style sheet inside applies to this figure alone; black,
     white, the greys and the colours of methods too dark for it follow the page's colour scheme; places are
-    cut to hundredths of a point, and paths and rows of markers written without repetition; the size is left
-    to the page.
+    cut to hundredths of a point; what is repeated or says nothing is left out: groups without attributes,
+    letters of paths, styles of markers, a font that all text has; the size is left to the page.
 
     Raises ValueError where `text` has no <svg> element.
     """
@@ -166,7 +166,15 @@ def inline_svg(text: str, name: str, label: str = "", colours: Iterable[str] = (
         r'\b(?:d|x|y|points|transform)="[^"]*"', lambda found: re.sub(r"(\.\d\d)\d+", r"\1", found[0]), text
     )
     text = re.sub(r'\bd="([^"]*)"', lambda found: f'd="{_compact(found[1])}"', text)
-    text = re.sub(r"<g>((?:<use [^>]*/>)+)</g>", _one_style, text)
+    text = re.sub(r' transform="rotate\(-?0 [^"]*"', "", text)
+    text = re.sub(r' style="([^"]*)"', lambda found: f' style="{_short_style(found[1])}"', text)
+    text = _without_bare_groups(re.sub(r"<g>((?:<use [^>]*/>)+)</g>", _one_style, text))
+    fonts = set(re.findall(r'font-family:[^;"]*', text))
+    if len(fonts) == 1:
+        (font,) = fonts
+        text = re.sub(rf"(?<=[\";]){re.escape(font)};?", "", text)
+    else:
+        font = ""
     for colour, variable in SCHEME.items():
         text = text.replace(colour, variable)
     for colour in lighter(colours):
@@ -174,8 +182,10 @@ def inline_svg(text: str, name: str, label: str = "", colours: Iterable[str] = (
     opening, rest = text.split(">", 1)
     width, height = re.search(r'viewBox="[\d.-]+ [\d.-]+ ([\d.]+) ([\d.]+)"', opening).groups()
     label = html.escape(label or name.replace("_", " "), quote=True)
+    own_style = f' style="{font}"' if font else ""
     return Markup(
-        f'<svg id="{prefix}" viewBox="0 0 {width} {height}" role="img" aria-label="{label}">{rest.rstrip()}'
+        f'<svg id="{prefix}" viewBox="0 0 {width} {height}" role="img" aria-label="{label}"{own_style}>'
+        f"{rest.rstrip()}"
     )
 
 
@@ -196,3 +206,23 @@ def _one_style(group: re.Match) -> str:
         return group[0]
     (style,) = styles
     return f'<g style="{style}">' + group[1].replace(f' style="{style}"', "") + "</g>"
+
+
+def _short_style(style: str) -> str:
+    """A style without spaces and without what is so anyway."""
+    parts = [re.sub(r":\s+", ":", part.strip()) for part in style.split(";")]
+    return ";".join(part for part in parts if part and part != "stroke-dashoffset:0")
+
+
+def _without_bare_groups(text: str) -> str:
+    """The content of groups that have no attribute, in their place."""
+    parts, kept = [], []
+    for part in re.split(r"(<g\b[^>]*>|</g>)", text):
+        if part.startswith("<g") and not part.endswith("/>"):
+            kept.append(part != "<g>")
+            if not kept[-1]:
+                continue
+        elif part == "</g>" and not kept.pop():
+            continue
+        parts.append(part)
+    return "".join(parts)

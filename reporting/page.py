@@ -42,7 +42,7 @@ SYMBOLS = {
     "open": "?",
 }
 # Characters of a file from which on a page holds it compressed.
-LARGE_FILE = 50_000
+LARGE_FILE = 20_000
 RUN_FILES = ("run.json", "training.jsonl", "scores.json")
 
 
@@ -164,6 +164,7 @@ def _view(view: TableView, kinds: Sequence[str], colours: Sequence[str]) -> dict
         "collapsed": sum(row["collapsed"] != "" for row in codes),
         "figures": _figures(view, kinds, colours),
         "runs": runs,
+        "metrics": list(dict.fromkeys(metric for run in runs for metric, _ in run["scores"])),
         "settings": settings,
         "done": sum(run["status"] == "done" for run in runs),
         "made_with": made_with(runs),

@@ -46,9 +46,9 @@ def run_rows(table: Mapping, records: Iterable[Mapping]) -> list[dict]:
                     "reason": reason,
                     "scores": scores,
                     "numbers": [
-                        _number(parts.get("fit"), 2),
-                        _number(parts.get("encode"), 2),
-                        _number(run.get("peak_memory_mb"), 0),
+                        _number(parts.get("fit")),
+                        _number(parts.get("encode")),
+                        _number(run.get("peak_memory_mb"), whole=True),
                     ],
                     "hyperparameters": sorted(
                         (name, plain(value)) for name, value in (run.get("hyperparameters") or {}).items()
@@ -65,21 +65,24 @@ def run_rows(table: Mapping, records: Iterable[Mapping]) -> list[dict]:
     return result
 
 
-def _number(value: float | None, decimals: int) -> dict | None:
-    return None if value is None else {"value": f"{value:.6g}", "text": f"{value:,.{decimals}f}"}
+def _number(value: float | None, whole: bool = False) -> str:
+    """Four significant digits, or none after the point: a number that a script can sort by; "" for None."""
+    if value is None:
+        return ""
+    return f"{value:.0f}" if whole or abs(value) >= 1000 else f"{value:.4g}" if abs(value) >= 1e-4 else "0"
 
 
 def settings_of(runs: Iterable[dict]) -> list[dict]:
     """Distinct hyper-parameters of runs, besides seeds and code lengths, which the rows of runs have:
     [{number, name, method, bits, values}], of a method and of all its code lengths that have them.
 
-    Each run that has hyper-parameters gets the number of its own as "settings", the others None.
+    Each run that has such gets the number of its own as "settings", the others None.
     """
     found: dict[tuple, dict] = {}
     for run in runs:
         values = tuple(pair for pair in run["hyperparameters"] if pair[0] not in ("bits", "seed"))
         run["settings"] = None
-        if run["status"] == "done" and run["hyperparameters"]:
+        if run["status"] == "done" and values:
             key = (run["method"], values)
             entry = found.setdefault(
                 key,

@@ -24,7 +24,9 @@
     } else {
       const rows = [...table.tBodies].flatMap(body => [...body.rows]).filter(row => !row.matches(".family"));
       const now = heading.getAttribute("aria-sort");
-      order = sortRows(rows, row => row.cells[column].dataset.value, now, column > 0);
+      // A cell whose text is its value has it there alone.
+      const value = ({cells}) => cells[column].dataset.value ?? cells[column].textContent;
+      order = sortRows(rows, value, now, column > 0);
       table.tBodies[0].append(...rows);
     }
     for (const other of all("th[aria-sort]", table)) other.setAttribute("aria-sort", "none");
@@ -194,6 +196,20 @@
     const show = () => box.closest("article").classList.toggle("unpublished", !box.checked);
     box.addEventListener("change", show);
     show();
+  }
+
+  // The files of a run, instead of a link to their folder: written out, they would be a tenth of a large page.
+  for (const table of all("table.runs")) {
+    const names = table.dataset.files.split(" ");
+    for (const link of all("td.files a[href$='/']", table)) {
+      const links = names.map(name => {
+        const own = document.createElement("a");
+        own.href = link.getAttribute("href") + name;
+        own.textContent = name.split(".")[0];
+        return own;
+      });
+      link.replaceWith(...links.flatMap((own, nth) => (nth ? [" ", own] : [own])));
+    }
   }
 
   function countRuns(search) {

@@ -18,11 +18,11 @@ from tiebench.figure_style import INK, TEXT_SIZE, shortened, style_axes, styled,
 TITLE = "Training"
 CAPTION = (
     "How to read it. The objective of each method against its own steps: epochs, iterations, sweeps, or "
-    "bits where it learns one after the other; one line per code length and seed. Every method has an "
-    "objective of its own, so panels do not share an axis and are not to be compared in height; the "
-    "question is whether a line has become level where it ends. Long logs are drawn with the points that "
-    "matter to their shape. Methods that have nothing to train are left out. Seconds are in the figure of "
-    "costs."
+    "bits where it learns one after the other; one line per code length and seed, of more than 300 runs "
+    "three seeds. Every method has an objective of its own, so panels do not share an axis and are not to be "
+    "compared in height; the question is whether a line has become level where it ends. Long logs are drawn "
+    "with the points that matter to their shape. Methods that have nothing to train are left out. Seconds "
+    "are in the figure of costs."
 )
 NEEDS = ("training",)
 
@@ -30,6 +30,8 @@ NEEDS = ("training",)
 STEPS = ("epoch", "iteration", "sweep", "bit")
 # Points of all lines together, but for their ends, which bounds the size of the file.
 POINTS = 2400
+# A figure of more lines than this shows the first seeds of each cell only.
+LINES, FIRST_SEEDS = 300, 3
 # What a dropped point may be off, as a share of what its line spans: less than can be seen.
 TOLERANCE = 0.01
 
@@ -49,6 +51,8 @@ def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT)
         raise NothingToDraw(
             f"table {table['name']}: no run has a training log, so there is no training to draw"
         )
+    if sum(len(of) for _, logs in found for _, of in logs.values()) > LINES:
+        found = [(view, {method: _first_seeds(*log) for method, log in logs.items()}) for view, logs in found]
     kept = _kept(
         {
             (view.protocol, bits, method, seed): line
@@ -120,6 +124,14 @@ def _logs(view: View, runs: Mapping) -> dict[str, tuple[str, dict]]:
                 },
             )
     return result
+
+
+def _first_seeds(steps: str, lines: Mapping[tuple, tuple]) -> tuple[str, dict]:
+    """The lines of the first seeds of each code length."""
+    kept: dict[int, list] = {}
+    for bits, seed in sorted(lines):
+        kept.setdefault(bits, []).append(seed)
+    return steps, {key: line for key, line in lines.items() if key[1] in kept[key[0]][:FIRST_SEEDS]}
 
 
 def _counts(log: Sequence[Mapping], name: str) -> bool:

@@ -228,8 +228,12 @@ def test_headings_sort_and_method_restores_the_groups(opened):
     assert shown.locator("tr.family:visible").all_text_contents() == ["Unsupervised", "Listwise"]
     shown.locator("table.runs thead button", has_text="Training").click()
     seconds = shown.eval_on_selector_all(
-        "table.runs tbody tr", "rows => rows.map(row => Number(row.cells[5].dataset.value))"
+        "table.runs tbody tr", "rows => rows.map(row => Number(row.cells[5].textContent))"
     )
+    files = shown.locator("table.runs tbody tr").first.locator("td.files a")
+    assert files.all_text_contents() == ["run", "training", "scores"]
+    assert files.nth(1).get_attribute("href").startswith("runs/digits")
+    assert files.nth(1).get_attribute("href").endswith("/training.jsonl")
     assert seconds == sorted(seconds, reverse=True) and seconds[0] > seconds[-1]
 
 

@@ -248,7 +248,7 @@ def test_every_number_is_on_the_page():
     for record in records():
         if record["status"] == "done" and (record["protocol"], record["bits"]) != ("digits_levels", 24):
             for part in ("fit", "encode"):
-                assert f"{record['run']['seconds_by_part'][part]:.2f}" in parsed.text
+                assert f"{record['run']['seconds_by_part'][part]:.4g}" in parsed.text
     for words in ("rate = 0.1", "layers = [3, 5]", "name = <b>", "0123abcd", "numpy 2.4.1", "Seeds: 0, 1."):
         assert words in parsed.text
     for protocol in ("digits", "digits_levels"):
@@ -370,11 +370,9 @@ def test_runs_link_the_files_that_lie_beside_the_page():
         r for r in records() if r["status"] == "done" and (r["protocol"], r["bits"]) != ("digits_levels", 24)
     ]
     done = [r for r in done if (r["protocol"], r["method"]) != ("digits_levels", "lsh")]
-    expected = [
-        f"runs/{r['protocol']}/{r['method']}/{r['bits']}/{r['seed']}/{name}"
-        for r in done
-        for name in ("run.json", "training.jsonl", "scores.json")
-    ]
+    expected = [f"runs/{r['protocol']}/{r['method']}/{r['bits']}/{r['seed']}/" for r in done]
+    (files,) = {attributes["data-files"] for _, attributes in tags if "data-files" in attributes}
+    assert files == "run.json training.jsonl scores.json"
     logs = [link for link in links if link.startswith("logs/")]
     assert sorted(set(links) - set(logs)) == sorted(expected)
     # one of each run of seed 1, done or refused
@@ -616,10 +614,10 @@ def test_an_svg_stands_in_the_page_beside_others():
         '<svg id="figure-a-table-b-c" viewBox="0 0 2 1.5" role="img" aria-label="Of &quot;it&quot;"><defs>'
         '<style type="text/css">#figure-a-table-b-c *{stroke-linejoin: round}</style>'
         f'<clipPath id="{own}-1"><rect x="0.12" y="1" width="2" height="1"/></clipPath>'
-        f'<path id="{own}-0" d="M0.00 -1.23 1 2" style="fill: var(--c332288)"/></defs>'
-        f'<g><use href="#{own}-0" style="stroke: currentColor"/>'
+        f'<path id="{own}-0" d="M0.00 -1.23 1 2" style="fill:var(--c332288)"/></defs>'
+        f'<use href="#{own}-0" style="stroke:currentColor"/>'
         f'<g clip-path="url(#{own}-1)"><text>0.123456 #dot</text></g>'
-        '<image xlink:href="data:image/png;base64,AAAA"/></g></svg>'
+        '<image xlink:href="data:image/png;base64,AAAA"/></svg>'
     )
     dark = [{**STYLES["lsh"], "colour": "#332288"}]
     own = TABLE | {"styles": TABLE["styles"] | {"lsh": dark[0]}}
@@ -640,15 +638,34 @@ def test_a_path_has_its_letters_where_they_are_needed(path, short):
 
 
 def test_markers_of_one_style_have_it_once():
-    alike = '<g><use href="#a" x="1" style="fill: red"/><use href="#a" x="2" style="fill: red"/></g>'
-    once = '<g style="fill: red"><use href="#a" x="1"/><use href="#a" x="2"/></g>'
-    mixed = alike.replace('x="2" style="fill: red"', 'x="2" style="fill: blue"')
-    bare = alike.replace('x="2" style="fill: red"', 'x="2"')
-    svg = '<svg viewBox="0 0 2 1">{}</svg>'
+    alike = '<use href="#a" x="1" style="fill:red"/><use href="#a" x="2" style="fill:red"/>'
+    once = '<g style="fill:red"><use href="#a" x="1"/><use href="#a" x="2"/></g>'
+    mixed = alike.replace('x="2" style="fill:red"', 'x="2" style="fill:blue"')
+    bare = alike.replace('x="2" style="fill:red"', 'x="2"')
     for given, expected in ((alike, once), (mixed, mixed), (bare, bare)):
-        assert expected.replace("#a", "#") in re.sub(
-            r"#f[0-9a-f]+-0", "#", embedding.inline_svg(svg.format(given), "x")
-        )
+        assert content(f"<g>{given}</g>") == expected
+
+
+def content(inside):
+    """Of an SVG in a page; ids of what is referred to are a."""
+    found = embedding.inline_svg(f'<svg viewBox="0 0 2 1">{inside}</svg>', "x")
+    return re.sub(r"#f[0-9a-f]+-0", "#a", re.search(r"<svg[^>]*>(.*)</svg>", found)[1])
+
+
+def test_what_says_nothing_is_left_out_of_a_figure():
+    assert (
+        content('<g><g clip-path="none"><g><path d="z"/></g></g></g>')
+        == '<g clip-path="none"><path d="z"/></g>'
+    )
+    turned = '<text transform="rotate({}-0 1 2)">a</text><text transform="rotate(-90 1 2)">b</text>'
+    assert content(turned.replace("{}", "")) == '<text>a</text><text transform="rotate(-90 1 2)">b</text>'
+    style = "stroke: red; stroke-dasharray: 1,2; stroke-dashoffset: 0;  fill: none"
+    assert content(f'<path style="{style}"/>') == '<path style="stroke:red;stroke-dasharray:1,2;fill:none"/>'
+    text = "<text style=\"font-size: 7px; font-family: 'A B', serif; x: 1\">a</text>"
+    found = embedding.inline_svg(f'<svg viewBox="0 0 2 1">{text}{text}</svg>', "x")
+    assert 'style="font-family:\'A B\', serif"><text style="font-size:7px;x:1">a</text>' in found
+    other = text.replace("serif", "sans-serif")
+    assert content(text + other).count("font-family") == 2
 
 
 def test_something_else_than_an_svg_is_refused():
