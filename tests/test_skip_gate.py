@@ -59,6 +59,7 @@ def test_only_listed_skips_pass(tmp_path, options):
         assert f"no stars, {kind} (not listed in tests/skip_gate.py)" in done.stdout
 
 
+@pytest.mark.thorough
 def test_a_listed_skip_fails_where_its_tests_must_run(tmp_path):
     body = SKIPS["a call"].format(reason="no moon")
     done = run(tmp_path, [body], TIEBENCH_MUST_RUN="moon")

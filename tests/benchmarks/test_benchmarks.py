@@ -36,6 +36,8 @@ from networks.devices import fast_half
 from tiebench import exact
 from tiebench.hamming import JointHistograms, joint_histograms
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).parents[2]
 SMALL = synthetic.Shape("small", 21, 2100, 5)
 MULTI_HOT = synthetic.Shape("small, multi-hot", 13, 700, 6, multi_hot=True)
@@ -355,7 +357,6 @@ def test_all_loops_of_training_go_through_the_network_as_often(case, monkeypatch
     )
 
 
-@pytest.mark.thorough
 def test_processes_that_train_together_report_their_speeds():
     found = training.together(2, 1, training.Case("small", batch=12))
     assert len(found) == 2 and min(found) > 0
@@ -413,7 +414,6 @@ def test_seconds_of_a_run_go_where_its_files_say(tmp_path, capsys):
     assert summary[0][2] == "20 s"
 
 
-@pytest.mark.thorough
 def test_plans_have_as_many_jobs_as_runs_and_groups(tmp_path, capsys):
     """Trainings and scores, besides the table, the dataset, and splits and features of the protocols."""
     methods, bits = plans.METHODS[:2], plans.BITS[:2]
@@ -480,7 +480,6 @@ def test_a_whole_training_is_measured_without_its_warm_up(monkeypatch):
     assert trained == [200, 300, 200, 301]
 
 
-@pytest.mark.thorough
 def test_command_prints_and_writes_markdown(tmp_path):
     file = tmp_path / "losses.md"
     made = command("--quick", "losses", "--output", str(file))

@@ -81,6 +81,7 @@ def test_pixels_labels_and_parts(tmp_path, whole, as_folder):
     np.testing.assert_array_equal(described.labels, labels)
 
 
+@pytest.mark.thorough
 def test_an_archive_of_full_size(tmp_path, monkeypatch):
     """Files of 30,730,000 bytes; the value of each byte is computed from where the format puts it."""
     monkeypatch.setattr(cifar10_binary, "RECORDS", 10_000)

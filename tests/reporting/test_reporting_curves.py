@@ -350,6 +350,7 @@ def test_a_module_has_what_the_contract_asks_for(name):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("size", TABLES)
+@pytest.mark.thorough
 def test_text_is_large_enough_inside_the_figure_and_apart(name, size):
     figure = import_module(f"reporting.figures.{name}").draw(TABLES[size], records(TABLES[size]))
     assert figure.get_figwidth() in (figure_style.COLUMN, figure_style.PAGE)
@@ -415,6 +416,7 @@ def rendered(name, kind):
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.thorough
 def test_bytes_do_not_depend_on_the_order_of_records_or_on_settings(name):
     module = import_module(f"reporting.figures.{name}")
     for kind in ("pdf", "svg", "png"):

@@ -51,6 +51,7 @@ def made(adapter, name, settings, /, **arguments):
 IMAGES = {"loader": "images", "options": {}, "sources": [{"file": "pictures"}]}
 
 
+@pytest.mark.thorough
 def test_levels_of_distance_of_the_gist_of_images(adapter):
     """As LabelMe from its images: thresholds and levels against plain distances of the features."""
     place = adapter.place

@@ -13,6 +13,8 @@ import pytest
 from methods._catalogue import catalogue, load_class
 from workflow.documentation import api_pages, links, method_pages, navigation, prose, source_links, sources
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).parents[2]
 CATALOGUE = catalogue()
 KINDS = {

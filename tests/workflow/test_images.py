@@ -146,6 +146,7 @@ def test_a_table_of_images_and_a_killed_training_that_resumes(gallery):
     assert record["hyperparameters"]["backbone_lr_multiplier"] == 1.0
 
 
+@pytest.mark.thorough
 def test_a_tuning_trains_networks_on_images(gallery):
     entry = {
         "protocol": "pictures",
@@ -231,6 +232,7 @@ def test_mistakes_end_in_one_line(mistake, tmp_path):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.thorough
 def test_distance_levels_on_images_are_measured_on_the_features(gallery):
     """As on LabelMe from images and GIST: thresholds are percentiles of distances of training features."""
     protocol = {

@@ -99,6 +99,7 @@ def test_one_method_is_run_and_the_others_are_filled_and_marked(published, mine)
     assert set(frame.loc["itq"]["status"]) == {"done"}
 
 
+@pytest.mark.thorough
 def test_a_list_narrows_the_rows_and_a_table_that_is_published_gives_its_own_alone(published, mine):
     mine["tables"]["mine"]["compare"] = {"leaderboard": ["lsh"]}
     published.made("results/mine.csv", config=mine)
@@ -115,6 +116,7 @@ def test_a_list_narrows_the_rows_and_a_table_that_is_published_gives_its_own_alo
     assert of == before.runs and len(after.runs) == len(of) + 2
 
 
+@pytest.mark.thorough
 def test_scores_of_other_data_are_refused_in_one_line(published, mine):
     with np.load(published.sources / "tiny.npz") as arrays:
         X, y = arrays["X"], arrays["y"]

@@ -14,6 +14,8 @@ from workflow.tuning import validation_score
 
 from forked import run as run_forked  # isort: skip
 
+pytestmark = pytest.mark.thorough
+
 TUNING = {
     "protocol": "tiny",
     "methods": ["lsh", "talr_ap"],

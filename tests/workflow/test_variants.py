@@ -5,9 +5,12 @@ import json
 import re
 from pathlib import Path
 
+import pytest
 import yaml
 
 from workflow.configuration import load
+
+pytestmark = pytest.mark.thorough
 
 ROOT = Path(__file__).parents[2]
 
