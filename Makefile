@@ -17,8 +17,8 @@ export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)
 
 help:
 	@echo "make quick   create the quick report, results/report.html"
-	@echo "make test    run the tests, about four minutes on two cores"
-	@echo "make test-thorough  run the rest: real data, browsers, kills, fuzzing, every example's plan"
+	@echo "make test    run the tests, about three minutes on two cores"
+	@echo "make test-thorough  run the rest, about ten minutes: real data, browsers, kills, fuzzing, plans"
 	@echo "make setup   install the locked packages into $(VENV) and compile the kernels"
 	@echo "make backbones  install timm, torchvision, transformers and sentence-transformers for docs/make-features.md"
 	@echo "make distributed  test databases in many files on a Dask cluster and on S3, in $(DISTRIBUTED_VENV)"
