@@ -205,8 +205,9 @@ def _parameter_groups(method):
     groups = {}
     for name, parameter in named:
         rate, decay = method.rate_and_decay(name)
-        parameter.requires_grad_(rate != 0)
-        if rate != 0:
+        if rate == 0:
+            parameter.requires_grad_(False)
+        else:  # also those that a method froze itself: they stay so, and the optimiser passes them over
             groups.setdefault((rate, decay), []).append(parameter)
     return [
         {"params": members, "rate_multiplier": rate, "weight_decay": decay * method.weight_decay}

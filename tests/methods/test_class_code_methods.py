@@ -253,6 +253,19 @@ def test_mdsh_is_the_loss_of_loops():
     assert method.loss(SCORES, SEVERAL, None, None).item() == pytest.approx(expected)
 
 
+def test_what_a_method_freezes_stays_frozen():
+    """MDSH's copy of its head is moved by the method, never by gradients."""
+
+    class Watched(MDSH):
+        def loss(self, outputs, labels, indices, features):
+            seen.extend(value.requires_grad for value in self.criterion.follower.parameters())
+            return super().loss(outputs, labels, indices, features)
+
+    seen = []
+    Watched(bits=BITS, epochs=1, device="cpu").fit(training_set())
+    assert seen and not any(seen)
+
+
 def test_mdsh_follower_is_the_moving_average_of_the_head():
     made = training_set()
     method = MDSH(bits=BITS, epochs=1, batch_size=80, copy_momentum=0.9).fit(made)
