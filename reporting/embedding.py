@@ -218,7 +218,7 @@ def _without_bare_groups(text: str) -> str:
     """The content of groups that have no attribute, in their place."""
     parts, kept = [], []
     for part in re.split(r"(<g\b[^>]*>|</g>)", text):
-        if part.startswith("<g") and not part.endswith("/>"):
+        if re.fullmatch(r"<g\b[^>]*(?<!/)>", part):
             kept.append(part != "<g>")
             if not kept[-1]:
                 continue
