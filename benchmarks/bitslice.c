@@ -1,14 +1,14 @@
 /* Joint histograms of Hamming distance and relevance by bit-slicing, written by hand: how near is the product?
 
-   The same layout and the same two steps as tiebench/_bitslice.py (which explains them), by other means:
-   the queries' loop is inside the block's, each vector's planes are added eight at a time into counters that stay
-   in registers, and two vectors share each broadcast word of the query. With AVX-512 a full adder is two
-   instructions (vpternlogq) and the bits of eight words are counted by one (vpopcntq); elsewhere the
+   The same layout and the same steps as tiebench/_bitslice.py (which explains them), by a C compiler: all planes,
+   octets and adders are unrolled for each width. With AVX-512 a full adder is two instructions (vpternlogq), the
+   selection of an octet one or two, and the bits of eight words are counted by one (vpopcntq); elsewhere the
    compiler's vector extensions serve.
 
    cc -O3 -march=native -shared -fPIC */
 
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #if defined(__AVX512F__) && defined(__AVX512VPOPCNTDQ__)
 #include <immintrin.h>
@@ -51,14 +51,6 @@ INLINE vec popcount(vec a)
 
 INLINE vec broadcast(uint64_t word) { return (vec){word, word, word, word, word, word, word, word}; }
 
-INLINE int64_t total(vec a)
-{
-    uint64_t n = 0;
-    for (int lane = 0; lane < LANES; lane++)
-        n += a[lane];
-    return (int64_t)n;
-}
-
 /* *low + b + c -> *low, and what is carried */
 INLINE vec add(vec *low, vec b, vec c)
 {
@@ -89,21 +81,19 @@ INLINE vec add8(vec *digits, const vec *x)
     return add(&digits[2], fours_a, fours_b);
 }
 
-/* Digits of the distances of `vectors` vectors (an even number is computed: planes and scratch are padded). */
-INLINE void distances(const uint64_t *planes, const uint64_t *masks, int vectors, uint64_t *scratch, const int octets)
+/* Digits of the distances of some vectors to two queries, which share each load of a plane. */
+INLINE void distances(const uint64_t *planes, const uint64_t *masks, const uint64_t *other_masks, int vectors,
+                      uint64_t *scratch, uint64_t *other_scratch, const int octets)
 {
-    const int width = 8 * octets;
-    for (int v = 0; v < vectors; v += 2) {
-        /* The last vector of an odd number is its own neighbour. */
-        const uint64_t *left = planes + (int64_t)v * width * LANES;
-        const uint64_t *right = v + 1 < vectors ? left + width * LANES : left;
+    for (int v = 0; v < vectors; v++) {
+        const uint64_t *from = planes + (int64_t)v * 8 * octets * LANES;
         vec a[PLANES] = {0}, b[PLANES] = {0}, held_a = {0}, held_b = {0};
         for (int octet = 0; octet < octets; octet++) {
             vec x[8], y[8];
             for (int bit = 0; bit < 8; bit++) {
-                vec mask = broadcast(masks[8 * octet + bit]);
-                x[bit] = load(left + (8 * octet + bit) * LANES) ^ mask;
-                y[bit] = load(right + (8 * octet + bit) * LANES) ^ mask;
+                vec plane = load(from + (8 * octet + bit) * LANES);
+                x[bit] = plane ^ broadcast(masks[8 * octet + bit]);
+                y[bit] = plane ^ broadcast(other_masks[8 * octet + bit]);
             }
             vec eights_a = add8(a, x), eights_b = add8(b, y);
             if (octet % 2 == 0 && octet + 1 < octets) {
@@ -118,26 +108,44 @@ INLINE void distances(const uint64_t *planes, const uint64_t *masks, int vectors
         }
         for (int k = 0; k < PLANES; k++) {
             store(scratch + (v * PLANES + k) * LANES, a[k]);
-            store(scratch + ((v + 1) * PLANES + k) * LANES, b[k]);
+            store(other_scratch + (v * PLANES + k) * LANES, b[k]);
         }
     }
 }
 
-/* Add the distance histogram of the items under `select` (there are `selected`) to bins (bits + 1). */
-INLINE void add_bins(const uint64_t *scratch, int begin, int end, const uint64_t *select, int64_t selected, int bits,
-                     int64_t *bins, const int octets)
+#define SHUFFLE(x, y, ...) __builtin_shuffle(x, y, (vec){__VA_ARGS__})
+
+/* Lane k of the result is the sum of the lanes of sums[k]. */
+INLINE vec add_lanes(vec *sums)
 {
-    int64_t remaining = selected;
+    for (int k = 0; k < 4; k++)
+        sums[k] = SHUFFLE(sums[2 * k], sums[2 * k + 1], 0, 8, 2, 10, 4, 12, 6, 14) +
+                  SHUFFLE(sums[2 * k], sums[2 * k + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+    for (int half = 2; half; half /= 2)
+        for (int k = 0; k < half; k++)
+            sums[k] = SHUFFLE(sums[2 * k], sums[2 * k + 1], 0, 1, 4, 5, 8, 9, 12, 13) +
+                      SHUFFLE(sums[2 * k], sums[2 * k + 1], 2, 3, 6, 7, 10, 11, 14, 15);
+    return sums[0];
+}
+
+/* Add the distance histogram of the items under `select` to bins (8 octets). */
+INLINE void add_bins(const uint64_t *scratch, int begin, int end, const uint64_t *select, uint64_t *bins,
+                     const int octets)
+{
+    const vec zero = {0};
     for (int octet = 0; octet < octets; octet++) {
         vec sums[8] = {0};
         for (int v = begin; v < end; v++) {
             const uint64_t *p = scratch + v * PLANES * LANES;
             vec one = load(p), two = load(p + LANES), four = load(p + 2 * LANES);
-            vec eight = load(p + 3 * LANES), sixteen = load(p + 4 * LANES), thirty_two = load(p + 5 * LANES);
-            vec items = load(select + v * LANES) & ~load(p + 6 * LANES);
-            items &= octet & 1 ? eight : ~eight;
-            items &= octet & 2 ? sixteen : ~sixteen;
-            items &= octet & 4 ? thirty_two : ~thirty_two;
+            vec items = load(select + v * LANES);
+            items &= octet & 1 ? load(p + 3 * LANES) : ~load(p + 3 * LANES);
+            if (octets > 1)
+                items &= octet & 2 ? load(p + 4 * LANES) : ~load(p + 4 * LANES);
+            if (octets > 3)
+                items &= octet & 4 ? load(p + 5 * LANES) : ~load(p + 5 * LANES);
+            if (octets > 7)
+                items &= ~load(p + 6 * LANES);
             vec items_1 = items & one, items_2 = items & two, items_12 = items_1 & two;
             sums[0] += popcount(items);
             sums[1] += popcount(items_1);
@@ -148,20 +156,13 @@ INLINE void add_bins(const uint64_t *scratch, int begin, int end, const uint64_t
             sums[6] += popcount(items_2 & four);
             sums[7] += popcount(items_12 & four);
         }
-        int64_t n[8];
-        for (int k = 0; k < 8; k++)
-            n[k] = total(sums[k]);
-        remaining -= n[0];
+        vec n = add_lanes(sums);
         /* Inclusion and exclusion: from 'at least these planes' to 'exactly these planes'. */
-        for (int plane = 1; plane < 8; plane *= 2)
-            for (int k = 0; k < 8; k++)
-                if (!(k & plane))
-                    n[k] -= n[k | plane];
-        for (int k = 0; k < 8 && 8 * octet + k <= bits; k++)
-            bins[8 * octet + k] += n[k];
+        n -= SHUFFLE(n, zero, 1, 8, 3, 8, 5, 8, 7, 8);
+        n -= SHUFFLE(n, zero, 2, 3, 8, 8, 6, 7, 8, 8);
+        n -= SHUFFLE(n, zero, 4, 5, 6, 7, 8, 8, 8, 8);
+        store(bins + 8 * octet, load(bins + 8 * octet) + n);
     }
-    if (bits % 8 == 0)
-        bins[bits] += remaining;
 }
 
 /* select: ones at the items low..high-1 of the block; *first..*last: the vectors that hold them. */
@@ -180,45 +181,62 @@ static void mask_items(uint64_t *select, int64_t low, int64_t high, int *first, 
     }
 }
 
-INLINE void count(const uint64_t *planes, int64_t items, const uint64_t *masks, int64_t queries,
-                  const int64_t *relevant_begin, const int64_t *relevant_end, int bits, int64_t *counts,
-                  const int octets)
+INLINE int count(const uint64_t *planes, int64_t items, const uint64_t *masks, int64_t queries,
+                 const int64_t *relevant_begin, const int64_t *relevant_end, int bits, int64_t *counts,
+                 const int octets)
 {
-    uint64_t scratch[(BLOCK_VECTORS + 1) * PLANES * LANES], valid[BLOCK_VECTORS * LANES];
+    uint64_t scratch[2][BLOCK_VECTORS * PLANES * LANES], valid[BLOCK_VECTORS * LANES];
     uint64_t select[BLOCK_VECTORS * LANES];
     const int width = 8 * octets;
-    const int64_t block_items = BLOCK_VECTORS * VECTOR_ITEMS, row = bits + 1;
+    const int64_t block_items = BLOCK_VECTORS * VECTOR_ITEMS;
+    uint64_t *bins = calloc((size_t)(2 * queries * width), sizeof *bins);
+    if (!bins)
+        return 1;
     for (int64_t begin = 0; begin < items; begin += block_items) {
         int64_t end = begin + block_items < items ? begin + block_items : items;
         int zero, vectors, first, last;
         mask_items(valid, 0, end - begin, &zero, &vectors);
         const uint64_t *block = planes + begin / VECTOR_ITEMS * width * LANES;
-        for (int64_t q = 0; q < queries; q++) {
-            int64_t *bins = counts + 2 * q * row;
-            distances(block, masks + q * width, vectors, scratch, octets);
-            add_bins(scratch, 0, vectors, valid, end - begin, bits, bins, octets);
-            int64_t low = relevant_begin[q] > begin ? relevant_begin[q] : begin;
-            int64_t high = relevant_end[q] < end ? relevant_end[q] : end;
-            if (low < high) {
-                mask_items(select, low - begin, high - begin, &first, &last);
-                add_bins(scratch, first, last, select, high - low, bits, bins + row, octets);
+        for (int64_t pair = 0; pair < queries; pair += 2) {
+            int64_t other = pair + 1 < queries ? pair + 1 : pair;
+            distances(block, masks + pair * width, masks + other * width, vectors, scratch[0], scratch[1], octets);
+            for (int64_t q = pair; q <= other; q++) {
+                add_bins(scratch[q - pair], 0, vectors, valid, bins + 2 * q * width, octets);
+                int64_t low = relevant_begin[q] > begin ? relevant_begin[q] : begin;
+                int64_t high = relevant_end[q] < end ? relevant_end[q] : end;
+                if (low < high) {
+                    mask_items(select, low - begin, high - begin, &first, &last);
+                    add_bins(scratch[q - pair], first, last, select, bins + (2 * q + 1) * width, octets);
+                }
             }
         }
     }
-    for (int64_t q = 0; q < queries; q++)
-        for (int64_t d = 0; d < row; d++)
-            counts[2 * q * row + d] -= counts[(2 * q + 1) * row + d];
+    for (int64_t q = 0; q < queries; q++) {
+        int64_t *irrelevant = counts + 2 * q * (bits + 1), *relevant = irrelevant + bits + 1;
+        int64_t left = items, left_relevant = relevant_end[q] - relevant_begin[q];
+        for (int d = 0; d < width && d <= bits; d++) {
+            relevant[d] = (int64_t)bins[(2 * q + 1) * width + d];
+            irrelevant[d] = (int64_t)bins[2 * q * width + d] - relevant[d];
+            left -= relevant[d] + irrelevant[d];
+            left_relevant -= relevant[d];
+        }
+        if (bits == width) {
+            relevant[bits] = left_relevant;
+            irrelevant[bits] = left - left_relevant;
+        }
+    }
+    free(bins);
+    return 0;
 }
 
 /* planes: uint64 (vector, 8 octets, 8), items sorted by class; masks (queries, 8 octets), all ones where the query's
-   bit is 1; counts int64 (queries, 2, bits + 1), zero on entry: irrelevant, relevant. bits: 1 to 64. */
-void count_equal_labels(const uint64_t *planes, int64_t items, const uint64_t *masks, int64_t queries,
-                        const int64_t *relevant_begin, const int64_t *relevant_end, int bits, int64_t *counts)
+   bit is 1; counts int64 (queries, 2, bits + 1): irrelevant, relevant. bits: 1 to 64. Returns 1 without memory. */
+int count_equal_labels(const uint64_t *planes, int64_t items, const uint64_t *masks, int64_t queries,
+                       const int64_t *relevant_begin, const int64_t *relevant_end, int bits, int64_t *counts)
 {
 #define CASE(octets) \
     case octets: \
-        count(planes, items, masks, queries, relevant_begin, relevant_end, bits, counts, octets); \
-        break
+        return count(planes, items, masks, queries, relevant_begin, relevant_end, bits, counts, octets)
     switch ((bits + 7) / 8) {
         CASE(1);
         CASE(2);
@@ -229,4 +247,5 @@ void count_equal_labels(const uint64_t *planes, int64_t items, const uint64_t *m
         CASE(7);
         CASE(8);
     }
+    return 1;
 }

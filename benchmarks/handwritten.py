@@ -11,6 +11,7 @@ import numpy as np
 from tiebench import _bitslice
 
 SOURCE = Path(__file__).with_name("bitslice.c")
+MAX_BITS = 64  # of what bitslice.c counts
 _FLAGS = ("-O3", "-march=native", "-shared", "-fPIC")
 
 
@@ -37,15 +38,14 @@ def load():
         function = ctypes.CDLL(str(library)).count_equal_labels  # stays mapped when its file is gone
     pointer, integer = ctypes.c_void_p, ctypes.c_int64
     function.argtypes = [pointer, integer, pointer, integer, pointer, pointer, ctypes.c_int, pointer]
-    function.restype = None
+    function.restype = ctypes.c_int
 
     def count_equal_labels(prepared, counts):
         """counts int64 (Q, 2, b + 1), zero on entry."""
         arrays = (prepared.planes, prepared.masks, prepared.begin, prepared.end, counts)
         planes, masks, begin, end, out = (array.ctypes.data for array in arrays)
-        function(
-            planes, prepared.items, masks, len(prepared.masks), begin, end, prepared.bits, out
-        )  # fmt: skip
+        if function(planes, prepared.items, masks, len(prepared.masks), begin, end, prepared.bits, out):
+            raise MemoryError(f"{SOURCE.name} found no memory")
 
     return count_equal_labels
 

@@ -1,25 +1,27 @@
-"""Joint histograms of Hamming distance and affinity by bit-slicing: the fast kernel, for 1 to 64 bits.
+"""Joint histograms of Hamming distance and affinity by bit-slicing: the fast kernel, for 1 to 128 bits.
 
 The database is stored as bit planes: word j of a group of 512 items holds bit j of those items, so one
 512-bit vector operation works on 512 items at once. For one query,
 
-1. XOR with the query's bits and a tree of full adders turn the b planes into the binary digits of the 512
-   distances (the *distance planes*: 1, 2, 4, ...);
+1. XOR with the query's bits and full adders turn the b planes into the binary digits of the 512 distances
+   (the *distance planes*: 1, 2, 4, ...). Two queries take turns, so that each plane is loaded once for both;
 2. for every distance, AND-ing the right planes or their complements and counting bits gives its bin. Eight
    neighbouring distances share one pass: the counts of all products of the three lowest planes are taken
    and turned into the eight bins by inclusion and exclusion, which needs 7 ANDs instead of 14.
 
 A second pass under a mask of the relevant items gives the relevant bins. Compared with one popcount and one
-increment a pair, which is bound by the increments, this needs about 0.7 vector operations a pair at 48 bits.
+increment a pair, which is bound by the increments, this needs about 0.6 vector operations a pair at 48 bits.
 
 The vector code is written as LLVM instructions on <8 x i64>: Numba's loop vectoriser gives up on loops over
-this many arrays. LLVM splits the vectors where a processor's are shorter, so it runs everywhere.
+this many arrays. LLVM splits the vectors where a processor's are shorter, so it runs everywhere. With AVX-512
+a full adder is two instructions (vpternlogq), which LLVM does not find by itself.
 """
 
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
+from numba.core import cgutils, config
+from numba.core.codegen import get_host_cpu_features
 from numba.extending import intrinsic
 
 from tiebench._compiled import compiled
@@ -27,12 +29,18 @@ from tiebench._compiled import compiled
 LANES = 8  # 64-bit words in a vector
 VECTOR_ITEMS = 64 * LANES  # items in a vector
 BLOCK_VECTORS = 16  # vectors in a block: at 48 bits a block and its scratch stay in the level-2 cache
-MAX_BITS = 64
-_PLANES = 7  # distance planes kept per vector: 1, 2, 4, ..., 64
 
 _WORD = ir.IntType(64)
+_LANE = ir.IntType(32)
 _VECTOR = ir.VectorType(_WORD, LANES)
 _ZERO = ir.Constant(_VECTOR, [0] * LANES)
+_SUM, _MAJORITY = 0x96, 0xE8  # truth tables of three inputs, as vpternlogq takes them
+
+
+def _has_ternary_logic():
+    """Whether Numba compiles for a processor with AVX-512: this one, unless its settings name another."""
+    given = config.CPU_FEATURES
+    return "+avx512f" in (get_host_cpu_features() if given is None else given).split(",")
 
 
 def _pointer(context, builder, array_type, array, offset):
@@ -50,35 +58,61 @@ def _store(builder, pointer, index, value):
     builder.store(value, builder.gep(pointer, [index])).align = 8
 
 
+def _shuffle(builder, x, y, order):
+    return builder.shuffle_vector(x, y, ir.Constant(ir.VectorType(_LANE, LANES), order))
+
+
 def _broadcast(builder, word):
-    lane = ir.Constant(ir.IntType(32), 0)
-    vector = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), word, lane)
-    order = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
-    return builder.shuffle_vector(vector, vector, order)
+    vector = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), word, ir.Constant(_LANE, 0))
+    return _shuffle(builder, vector, vector, [0] * LANES)
+
+
+def _vector_function(builder, name, *argument_types):
+    return cgutils.get_or_insert_function(builder.module, ir.FunctionType(_VECTOR, argument_types), name)
 
 
 def _full_adder(builder, x, y, z):
-    partial = builder.xor(x, y)
-    carry = builder.or_(builder.and_(x, y), builder.and_(partial, z))
-    return builder.xor(partial, z), carry
+    """Sum and carry of three planes of equal worth."""
+    if _has_ternary_logic():
+        name = "llvm.x86.avx512.pternlog.q.512"
+        ternary = _vector_function(builder, name, _VECTOR, _VECTOR, _VECTOR, _LANE)
+        return tuple(
+            builder.call(ternary, [x, y, z, ir.Constant(_LANE, table)]) for table in (_SUM, _MAJORITY)
+        )
+    differ = builder.xor(x, y)
+    return builder.xor(differ, z), builder.or_(builder.and_(differ, z), builder.and_(builder.not_(differ), x))
 
 
-def _add_planes(builder, planes):
-    """Binary digits, lowest first, of the number of planes that are set at each position."""
-    digits = []
-    while planes:
-        carries = []
-        while len(planes) > 1:
-            if len(planes) >= 3:
-                digit, carry = _full_adder(builder, planes.pop(0), planes.pop(0), planes.pop(0))
-            else:
-                x, y = planes.pop(0), planes.pop(0)
-                digit, carry = builder.xor(x, y), builder.and_(x, y)
-            planes.append(digit)
-            carries.append(carry)
-        digits.append(planes[0])
-        planes = carries
-    return digits
+class _Digits:
+    """Binary digits of the number of planes that are set at each position.
+
+    Planes are added one by one, three of equal worth at once, so that few are held at a time: they stay in
+    registers.
+    """
+
+    def __init__(self, builder):
+        self.builder = builder
+        self.waiting = []  # [k]: at most two planes worth 2^k
+
+    def add(self, plane, digit=0):
+        while True:
+            if digit == len(self.waiting):
+                self.waiting.append([])
+            self.waiting[digit].append(plane)
+            if len(self.waiting[digit]) < 3:
+                return
+            total, plane = _full_adder(self.builder, *self.waiting[digit])
+            self.waiting[digit] = [total]
+            digit += 1
+
+    def finish(self, digits):
+        """The lowest `digits` digits, lowest first; the others are 0."""
+        for digit in range(digits - 1):
+            if digit < len(self.waiting) and len(self.waiting[digit]) == 2:
+                x, y = self.waiting[digit]
+                self.waiting[digit] = [self.builder.xor(x, y)]
+                self.add(self.builder.and_(x, y), digit + 1)
+        return [planes[0] for planes in self.waiting] + [_ZERO] * (digits - len(self.waiting))
 
 
 def _i64(value):
@@ -97,144 +131,169 @@ def popcount(typing_context, word):
 
 
 @intrinsic(prefer_literal=True)
-def _distance_planes(typing_context, planes, offset, query_masks, mask_offset, scratch, vectors, octets):
-    """scratch[7 v + k] = plane 2^k of the distances of the items in vector v. `octets` is a literal."""
+def _distance_planes(typing_context, planes, offset, masks, mask, other_mask, scratch, half, vectors, octets):
+    """scratch[p v + k] = plane 2^k of the distances of the items in vector v to the query whose masks begin
+    at `mask`; from `half` on, those to the query of `other_mask`. `octets` is a literal, and p the number of
+    binary digits of 8 octets."""
     if not isinstance(octets, types.IntegerLiteral):
         return None
     width = 8 * octets.literal_value
+    digits = width.bit_length()
 
     def generate(context, builder, signature, arguments):
         source = _pointer(context, builder, signature.args[0], arguments[0], arguments[1])
         mask_data = context.make_array(signature.args[2])(context, builder, arguments[2]).data
-        mask_data = builder.gep(mask_data, [arguments[3]])
-        target = _pointer(context, builder, signature.args[4], arguments[4], _i64(0))
-        masks = [
-            _broadcast(builder, builder.load(builder.gep(mask_data, [_i64(bit)]))) for bit in range(width)
+        queries = [builder.gep(mask_data, [first]) for first in arguments[3:5]]
+        targets = [
+            _pointer(context, builder, signature.args[5], arguments[5], first)
+            for first in (_i64(0), arguments[6])
         ]
-        with cgutils.for_range(builder, arguments[5], intp=_WORD) as loop:
+        with cgutils.for_range(builder, arguments[7], intp=_WORD) as loop:
             first = builder.mul(loop.index, _i64(width))
-            differing = [
-                builder.xor(_load(builder, source, builder.add(first, _i64(bit))), masks[bit])
-                for bit in range(width)
-            ]
-            digits = _add_planes(builder, differing)
-            first = builder.mul(loop.index, _i64(_PLANES))
-            for k in range(_PLANES):
-                digit = digits[k] if k < len(digits) else _ZERO
-                _store(builder, target, builder.add(first, _i64(k)), digit)
+            distances = [_Digits(builder), _Digits(builder)]
+            for bit in range(width):
+                plane = _load(builder, source, builder.add(first, _i64(bit)))
+                for query, distance in zip(queries, distances):
+                    word = builder.load(builder.gep(query, [_i64(bit)]))
+                    distance.add(builder.xor(plane, _broadcast(builder, word)))
+            first = builder.mul(loop.index, _i64(digits))
+            for target, distance in zip(targets, distances):
+                for k, digit in enumerate(distance.finish(digits)):
+                    _store(builder, target, builder.add(first, _i64(k)), digit)
         return context.get_dummy_value()
 
-    return types.void(planes, offset, query_masks, mask_offset, scratch, vectors, octets), generate
+    signature = types.void(planes, offset, masks, mask, other_mask, scratch, half, vectors, octets)
+    return signature, generate
 
 
-@intrinsic
-def _count_products(typing_context, scratch, begin, end, flip8, flip16, flip32, select, products):
-    """products[k] = number of selected items of the octet whose plane product k is set.
+def _add_lanes(builder, vectors):
+    """Of eight vectors, a vector whose lane k is the sum of the lanes of vector k."""
+    for even, odd in (
+        ([0, 8, 2, 10, 4, 12, 6, 14], [1, 9, 3, 11, 5, 13, 7, 15]),
+        ([0, 1, 4, 5, 8, 9, 12, 13], [2, 3, 6, 7, 10, 11, 14, 15]),
+        ([0, 1, 4, 5, 8, 9, 12, 13], [2, 3, 6, 7, 10, 11, 14, 15]),
+    ):
+        vectors = [
+            builder.add(_shuffle(builder, x, y, even), _shuffle(builder, x, y, odd))
+            for x, y in zip(vectors[::2], vectors[1::2])
+        ]
+    return vectors[0]
 
-    The octet holds the distances whose planes 8, 16 and 32 equal the complements of the flips; product k
-    multiplies the planes 1, 2, 4 named by the binary digits of k. Vectors begin..end-1 are counted.
-    """
+
+@intrinsic(prefer_literal=True)
+def _add_octets(typing_context, scratch, start, begin, end, select, bins, row, octets, digits):
+    """Add the selected items of vectors begin..end-1 to bins[row + d], d = their distance < 8 octets. Their
+    distance planes, `digits` (a literal) of each vector, begin at scratch[start]."""
+    if not isinstance(digits, types.IntegerLiteral):
+        return None
+    planes = digits.literal_value
 
     def generate(context, builder, signature, arguments):
-        source = _pointer(context, builder, signature.args[0], arguments[0], _i64(0))
-        mask = _pointer(context, builder, signature.args[6], arguments[6], _i64(0))
-        target = context.make_array(signature.args[7])(context, builder, arguments[7]).data
-        flips = [_broadcast(builder, word) for word in arguments[3:6]]
-        sums = [cgutils.alloca_once_value(builder, _ZERO) for _ in range(8)]
-        popcount = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(_VECTOR, [_VECTOR]), f"llvm.ctpop.v{LANES}i64"
-        )
-        reduce = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(_WORD, [_VECTOR]), f"llvm.vector.reduce.add.v{LANES}i64"
-        )
-        with cgutils.for_range_slice(builder, arguments[1], arguments[2], _i64(1), intp=_WORD) as (index, _):
-            first = builder.mul(index, _i64(_PLANES))
-            one, two, four, eight, sixteen, thirty_two, sixty_four = (
-                _load(builder, source, builder.add(first, _i64(k))) for k in range(_PLANES)
-            )
-            items = builder.and_(_load(builder, mask, index), builder.not_(sixty_four))
-            for plane, flip in zip((eight, sixteen, thirty_two), flips):
-                items = builder.and_(items, builder.xor(plane, flip))
-            items_1 = builder.and_(items, one)
-            items_2 = builder.and_(items, two)
-            items_12 = builder.and_(items_1, two)
-            terms = (
-                items,
-                items_1,
-                items_2,
-                items_12,
-                builder.and_(items, four),
-                builder.and_(items_1, four),
-                builder.and_(items_2, four),
-                builder.and_(items_12, four),
-            )
-            for total, term in zip(sums, terms):
-                builder.store(builder.add(builder.load(total), builder.call(popcount, [term])), total)
-        for k, total in enumerate(sums):
-            value = builder.call(reduce, [builder.load(total)])
-            builder.store(value, builder.gep(target, [_i64(k)]))
+        source = _pointer(context, builder, signature.args[0], arguments[0], arguments[1])
+        mask = _pointer(context, builder, signature.args[4], arguments[4], _i64(0))
+        target = _pointer(context, builder, signature.args[5], arguments[5], arguments[6])
+        popcount = _vector_function(builder, f"llvm.ctpop.v{LANES}i64", _VECTOR)
+        sums = [cgutils.alloca_once(builder, _VECTOR) for _ in range(8)]
+        with cgutils.for_range(builder, arguments[7], intp=_WORD) as octet:
+            # All ones where the octet's distances do not have the plane 8, 16, ...
+            flips = [
+                _broadcast(
+                    builder,
+                    builder.sub(builder.and_(builder.lshr(octet.index, _i64(k)), _i64(1)), _i64(1)),
+                )
+                for k in range(planes - 3)
+            ]
+            for total in sums:
+                builder.store(_ZERO, total)
+            with cgutils.for_range_slice(builder, arguments[2], arguments[3], _i64(1), intp=_WORD) as (
+                index,
+                _,
+            ):
+                first = builder.mul(index, _i64(planes))
+                one, two, four, *higher = (
+                    _load(builder, source, builder.add(first, _i64(k))) for k in range(planes)
+                )
+                items = _load(builder, mask, index)
+                for plane, flip in zip(higher, flips):
+                    items = builder.and_(items, builder.xor(plane, flip))
+                items_1 = builder.and_(items, one)
+                items_2 = builder.and_(items, two)
+                items_12 = builder.and_(items_1, two)
+                terms = (
+                    items,
+                    items_1,
+                    items_2,
+                    items_12,
+                    builder.and_(items, four),
+                    builder.and_(items_1, four),
+                    builder.and_(items_2, four),
+                    builder.and_(items_12, four),
+                )
+                for total, term in zip(sums, terms):
+                    builder.store(builder.add(builder.load(total), builder.call(popcount, [term])), total)
+            counts = _add_lanes(builder, [builder.load(total) for total in sums])
+            # From 'at least these planes' to 'exactly these planes'.
+            for plane in (1, 2, 4):
+                more = [LANES if k & plane else k | plane for k in range(8)]
+                counts = builder.sub(counts, _shuffle(builder, counts, _ZERO, more))
+            before = _load(builder, target, octet.index)
+            _store(builder, target, octet.index, builder.add(before, counts))
         return context.get_dummy_value()
 
-    signature = types.void(scratch, begin, end, flip8, flip16, flip32, select, products)
+    signature = types.void(scratch, start, begin, end, select, bins, row, octets, digits)
     return signature, generate
 
 
 @compiled(nogil=True, boundscheck=False)
-def _add_bins(scratch, begin, end, select, selected, bits, products, bins):
-    """Add the distance histogram of the `selected` items under the mask `select` to bins (b + 1,)."""
-    zero = np.uint64(0)
-    ones = ~zero
-    remaining = selected
-    for octet in range((bits + 7) // 8):
-        flip8 = zero if octet & 1 else ones
-        flip16 = zero if octet & 2 else ones
-        flip32 = zero if octet & 4 else ones
-        _count_products(scratch, begin, end, flip8, flip16, flip32, select, products)
-        n7 = products[7]
-        n6 = products[6] - n7
-        n5 = products[5] - n7
-        n3 = products[3] - n7
-        n4 = products[4] - n5 - n6 - n7
-        n2 = products[2] - n3 - n6 - n7
-        n1 = products[1] - n3 - n5 - n7
-        n0 = products[0] - n1 - n2 - n3 - n4 - n5 - n6 - n7
-        remaining -= products[0]
-        first = 8 * octet
-        if first + 7 <= bits:
-            bins[first] += n0
-            bins[first + 1] += n1
-            bins[first + 2] += n2
-            bins[first + 3] += n3
-            bins[first + 4] += n4
-            bins[first + 5] += n5
-            bins[first + 6] += n6
-            bins[first + 7] += n7
-        else:  # the planes above `bits` are empty: so are these bins
-            counts = (n0, n1, n2, n3, n4, n5, n6, n7)
-            for k in range(bits + 1 - first):
-                bins[first + k] += counts[k]
-    if bits % 8 == 0:  # distance b is what the octets below did not count: no pass of its own
-        bins[bits] += remaining
+def _add_bins(scratch, start, begin, end, select, bins, row, octets):
+    """`_add_octets` with as many planes as the distances have digits."""
+    if octets == 1:
+        _add_octets(scratch, start, begin, end, select, bins, row, octets, 4)
+    elif octets < 4:
+        _add_octets(scratch, start, begin, end, select, bins, row, octets, 5)
+    elif octets < 8:
+        _add_octets(scratch, start, begin, end, select, bins, row, octets, 6)
+    elif octets < 16:
+        _add_octets(scratch, start, begin, end, select, bins, row, octets, 7)
+    else:
+        _add_octets(scratch, start, begin, end, select, bins, row, octets, 8)
 
 
 @compiled(nogil=True, boundscheck=False)
-def _slice_distances(planes, offset, query_masks, mask_offset, scratch, vectors, octets):
+def _slice_distances(planes, offset, masks, mask, other_mask, scratch, vectors, octets):
+    half = len(scratch) // 2
     if octets == 1:
-        _distance_planes(planes, offset, query_masks, mask_offset, scratch, vectors, 1)
+        _distance_planes(planes, offset, masks, mask, other_mask, scratch, half, vectors, 1)
     elif octets == 2:
-        _distance_planes(planes, offset, query_masks, mask_offset, scratch, vectors, 2)
+        _distance_planes(planes, offset, masks, mask, other_mask, scratch, half, vectors, 2)
     elif octets == 3:
-        _distance_planes(planes, offset, query_masks, mask_offset, scratch, vectors, 3)
+        _distance_planes(planes, offset, masks, mask, other_mask, scratch, half, vectors, 3)
     elif octets == 4:
-        _distance_planes(planes, offset, query_masks, mask_offset, scratch, vectors, 4)
+        _distance_planes(planes, offset, masks, mask, other_mask, scratch, half, vectors, 4)
     elif octets == 5:
-        _distance_planes(planes, offset, query_masks, mask_offset, scratch, vectors, 5)
+        _distance_planes(planes, offset, masks, mask, other_mask, scratch, half, vectors, 5)
     elif octets == 6:
-        _distance_planes(planes, offset, query_masks, mask_offset, scratch, vectors, 6)
+        _distance_planes(planes, offset, masks, mask, other_mask, scratch, half, vectors, 6)
     elif octets == 7:
-        _distance_planes(planes, offset, query_masks, mask_offset, scratch, vectors, 7)
+        _distance_planes(planes, offset, masks, mask, other_mask, scratch, half, vectors, 7)
+    elif octets == 8:
+        _distance_planes(planes, offset, masks, mask, other_mask, scratch, half, vectors, 8)
+    elif octets == 9:
+        _distance_planes(planes, offset, masks, mask, other_mask, scratch, half, vectors, 9)
+    elif octets == 10:
+        _distance_planes(planes, offset, masks, mask, other_mask, scratch, half, vectors, 10)
+    elif octets == 11:
+        _distance_planes(planes, offset, masks, mask, other_mask, scratch, half, vectors, 11)
+    elif octets == 12:
+        _distance_planes(planes, offset, masks, mask, other_mask, scratch, half, vectors, 12)
+    elif octets == 13:
+        _distance_planes(planes, offset, masks, mask, other_mask, scratch, half, vectors, 13)
+    elif octets == 14:
+        _distance_planes(planes, offset, masks, mask, other_mask, scratch, half, vectors, 14)
+    elif octets == 15:
+        _distance_planes(planes, offset, masks, mask, other_mask, scratch, half, vectors, 15)
     else:
-        _distance_planes(planes, offset, query_masks, mask_offset, scratch, vectors, 8)
+        _distance_planes(planes, offset, masks, mask, other_mask, scratch, half, vectors, 16)
 
 
 @compiled(nogil=True, boundscheck=False)
@@ -259,6 +318,15 @@ def _class_mask(select, block_begin, begin, end):
 
 
 @compiled(nogil=True, boundscheck=False)
+def _scratch(octets):
+    """Room for the distance planes of a block to two queries, uint64, flat."""
+    digits = 4
+    while 8 * octets >= 1 << digits:
+        digits += 1
+    return np.empty(2 * BLOCK_VECTORS * LANES * digits, np.uint64)
+
+
+@compiled(nogil=True, boundscheck=False)
 def count_equal_labels(planes, items, query_masks, relevant_begin, relevant_end, bits, counts):
     """Histograms where the relevant items of query q are items relevant_begin[q]..relevant_end[q]-1 of
     the (sorted) database.
@@ -266,28 +334,42 @@ def count_equal_labels(planes, items, query_masks, relevant_begin, relevant_end,
     planes: uint64, vector-major (vector, bit, 8); items: N; query_masks uint64 (Q, 8 octets), all ones
     where the query's bit is 1; counts int64 (Q, 2, b + 1), zero on entry: [0] irrelevant, [1] relevant.
     """
-    octets = query_masks.shape[1] // 8
-    scratch = np.empty(BLOCK_VECTORS * LANES * _PLANES, np.uint64)
+    queries, width = query_masks.shape
+    octets = width // 8
+    scratch = _scratch(octets)
     valid = np.empty(BLOCK_VECTORS * LANES, np.uint64)
     select = np.empty(BLOCK_VECTORS * LANES, np.uint64)
-    products = np.empty(8, np.int64)
+    bins = np.zeros((queries, 2, width), np.int64)  # of all items, and of the relevant ones
+    flat = bins.reshape(-1)
     masks = query_masks.reshape(-1)
     block_items = BLOCK_VECTORS * VECTOR_ITEMS
     for begin in range(0, items, block_items):
         end = min(begin + block_items, items)
         _, vectors = _class_mask(valid, begin, begin, end)
-        offset = (begin // VECTOR_ITEMS) * query_masks.shape[1] * LANES
-        for q in range(query_masks.shape[0]):
-            _slice_distances(planes, offset, masks, q * query_masks.shape[1], scratch, vectors, octets)
-            _add_bins(scratch, 0, vectors, valid, end - begin, bits, products, counts[q, 0])
-            low = max(relevant_begin[q], begin)
-            high = min(relevant_end[q], end)
-            if low < high:
-                first, last = _class_mask(select, begin, low, high)
-                _add_bins(scratch, first, last, select, high - low, bits, products, counts[q, 1])
-    for q in range(counts.shape[0]):
-        for d in range(bits + 1):
-            counts[q, 0, d] -= counts[q, 1, d]
+        offset = (begin // VECTOR_ITEMS) * width * LANES
+        for pair in range(0, queries, 2):
+            other = min(pair + 1, queries - 1)
+            _slice_distances(planes, offset, masks, pair * width, other * width, scratch, vectors, octets)
+            for q in range(pair, other + 1):
+                start = (q - pair) * (len(scratch) // 2)
+                _add_bins(scratch, start, 0, vectors, valid, flat, 2 * q * width, octets)
+                low = max(relevant_begin[q], begin)
+                high = min(relevant_end[q], end)
+                if low < high:
+                    first, last = _class_mask(select, begin, low, high)
+                    _add_bins(scratch, start, first, last, select, flat, (2 * q + 1) * width, octets)
+    for q in range(queries):
+        farthest = items  # at distance 8 octets: what the octets below did not count
+        farthest_relevant = relevant_end[q] - relevant_begin[q]
+        for d in range(width):
+            farthest -= bins[q, 0, d]
+            farthest_relevant -= bins[q, 1, d]
+            if d <= bits:
+                counts[q, 0, d] = bins[q, 0, d] - bins[q, 1, d]
+                counts[q, 1, d] = bins[q, 1, d]
+        if bits == width:
+            counts[q, 0, bits] = farthest - farthest_relevant
+            counts[q, 1, bits] = farthest_relevant
 
 
 @compiled(nogil=True, boundscheck=False)
@@ -297,52 +379,66 @@ def count_shared_labels(planes, items, query_masks, label_planes, query_labels, 
     label_planes uint64, vector-major (vector, label, 8); query_labels bool (Q, L); counts int64
     (Q, levels, b + 1), zero on entry. levels = 2 counts 'at least one shared label'.
     """
-    octets = query_masks.shape[1] // 8
+    queries, width = query_masks.shape
+    octets = width // 8
     labels = query_labels.shape[1]
     words = BLOCK_VECTORS * LANES
-    scratch = np.empty(words * _PLANES, np.uint64)
+    scratch = _scratch(octets)
     valid = np.empty(words, np.uint64)
     at_least = np.empty((levels + 1, words), np.uint64)  # at_least[v]: items that share >= v labels
-    products = np.empty(8, np.int64)
+    bins = np.zeros((queries, levels, width), np.int64)  # [0]: of all items
+    flat = bins.reshape(-1)
+    totals = np.zeros((queries, levels), np.int64)  # items in each of them
     masks = query_masks.reshape(-1)
     block_items = BLOCK_VECTORS * VECTOR_ITEMS
     for begin in range(0, items, block_items):
         end = min(begin + block_items, items)
         _, vectors = _class_mask(valid, begin, begin, end)
         first_vector = begin // VECTOR_ITEMS
-        offset = first_vector * query_masks.shape[1] * LANES
-        for q in range(query_masks.shape[0]):
-            _slice_distances(planes, offset, masks, q * query_masks.shape[1], scratch, vectors, octets)
-            _add_bins(scratch, 0, vectors, valid, end - begin, bits, products, counts[q, 0])
-            reached = 0  # no item shares more labels than the query has
-            for label in range(labels):
-                if not query_labels[q, label]:
-                    continue
-                top = min(reached + 1, levels - 1)
-                for vector in range(vectors):
-                    source = ((first_vector + vector) * labels + label) * LANES
-                    for lane in range(LANES):
-                        word = vector * LANES + lane
-                        plane = label_planes[source + lane]
-                        for level in range(top, 1, -1):
-                            known = at_least[level, word] if level <= reached else np.uint64(0)
-                            at_least[level, word] = known | (at_least[level - 1, word] & plane)
-                        known = at_least[1, word] if reached else np.uint64(0)
-                        at_least[1, word] = known | plane
-                reached = top
-            for level in range(1, reached + 1):
-                selected = 0
-                for word in range(vectors * LANES):
-                    mask = at_least[level, word]
-                    if level < reached:
-                        mask = mask & ~at_least[level + 1, word]
-                    at_least[level, word] = mask
-                    selected += np.int64(popcount(mask))
-                if selected:
-                    _add_bins(
-                        scratch, 0, vectors, at_least[level], selected, bits, products, counts[q, level]
-                    )
-    for q in range(counts.shape[0]):
+        offset = first_vector * width * LANES
+        for pair in range(0, queries, 2):
+            other = min(pair + 1, queries - 1)
+            _slice_distances(planes, offset, masks, pair * width, other * width, scratch, vectors, octets)
+            for q in range(pair, other + 1):
+                start = (q - pair) * (len(scratch) // 2)
+                _add_bins(scratch, start, 0, vectors, valid, flat, levels * q * width, octets)
+                reached = 0  # no item shares more labels than the query has
+                for label in range(labels):
+                    if not query_labels[q, label]:
+                        continue
+                    top = min(reached + 1, levels - 1)
+                    for vector in range(vectors):
+                        source = ((first_vector + vector) * labels + label) * LANES
+                        for lane in range(LANES):
+                            word = vector * LANES + lane
+                            plane = label_planes[source + lane]
+                            for level in range(top, 1, -1):
+                                known = at_least[level, word] if level <= reached else np.uint64(0)
+                                at_least[level, word] = known | (at_least[level - 1, word] & plane)
+                            known = at_least[1, word] if reached else np.uint64(0)
+                            at_least[1, word] = known | plane
+                    reached = top
+                for level in range(1, reached + 1):
+                    selected = 0
+                    for word in range(vectors * LANES):
+                        mask = at_least[level, word]
+                        if level < reached:
+                            mask = mask & ~at_least[level + 1, word]
+                        at_least[level, word] = mask
+                        selected += np.int64(popcount(mask))
+                    if selected:
+                        totals[q, level] += selected
+                        row = (levels * q + level) * width
+                        _add_bins(scratch, start, 0, vectors, at_least[level], flat, row, octets)
+    for q in range(queries):
+        totals[q, 0] = items
+        for level in range(levels):
+            for d in range(width):
+                totals[q, level] -= bins[q, level, d]  # in the end: those at distance 8 octets
+                if d <= bits:
+                    counts[q, level, d] = bins[q, level, d]
+            if bits == width:
+                counts[q, level, bits] = totals[q, level]
         for level in range(1, levels):
             for d in range(bits + 1):
                 counts[q, 0, d] -= counts[q, level, d]

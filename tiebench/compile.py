@@ -21,7 +21,7 @@ def compile_kernels() -> None:
     from tiebench.scoring import score_codes
 
     rng = np.random.default_rng(0)
-    codes, long_codes = (pack(rng.integers(0, 2, (20, bits))) for bits in (12, 80))
+    codes, long_codes = (pack(rng.integers(0, 2, (20, bits))) for bits in (12, 136))
     classes = rng.integers(0, 3, 20)
     labels = rng.integers(0, 2, (20, 5))
     affinities = rng.integers(0, 2, (20, 20))
@@ -31,8 +31,8 @@ def compile_kernels() -> None:
         AffinityBlocks(lambda begin, end: affinities[begin:end], (1,)),
     ):
         score_codes(codes, codes, 12, affinity, at=(5,))
-    score_codes(long_codes, long_codes, 80, SharedLabels(labels, labels), at=(5,))
-    prefix_histograms(long_codes, long_codes, 80, SharedLabels(labels, labels), (70, 80))
+    score_codes(long_codes, long_codes, 136, SharedLabels(labels, labels), at=(5,))
+    prefix_histograms(long_codes, long_codes, 136, SharedLabels(labels, labels), (130, 136))
     list(nearest(codes, codes, 12, 3))
     rows, columns = np.nonzero(affinities)
     judged = SparseJudgements(rows, columns, affinities[rows, columns], (20, 20))

@@ -23,6 +23,7 @@ if NUMBA:
     from tiebench import _bitslice
 
 MAX_CODE_BITS = 1024
+SLICED_BITS = 128  # up to which the bit-sliced kernel counts, where Numba is installed
 MAX_AFFINITY = 255  # gains are 2^affinity: sums of these stay far from the end of double precision
 _BLOCK_PAIRS = 1 << 22  # pairs whose affinities are held at once where they are given block by block
 
@@ -265,7 +266,7 @@ def joint_histograms(
     queries; the counts do not depend on it. Returns `JointHistograms`. Raises ValueError for codes and labels
     that do not fit.
 
-    Memory: the codes once more as bit planes, and the histograms; nothing of size Q x N. Labels and up to 64
+    Memory: the codes once more as bit planes, and the histograms; nothing of size Q x N. Labels and up to 128
     bits are counted by the bit-sliced kernel, all else by one popcount a pair; both need Numba. Without it,
     NumPy counts some queries at a time.
     """
@@ -275,7 +276,7 @@ def joint_histograms(
     counts = np.zeros((len(query), len(levels), bits + 1), np.int64)
     if not NUMBA:
         count = _numpy_counter(query, database, bits, affinity, counts)
-    elif isinstance(affinity, AffinityBlocks) or bits > _bitslice.MAX_BITS:
+    elif isinstance(affinity, AffinityBlocks) or bits > SLICED_BITS:
         count = _popcount_counter(query, database, bits, affinity, counts)
     else:
         count = _bitslice_counter(query, database, bits, affinity, counts)

@@ -10,7 +10,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from tiebench._compiled import NUMBA
-from tiebench.hamming import Affinity, JointHistograms, SparseJudgements, check_packed, joint_histograms
+from tiebench.hamming import (
+    SLICED_BITS,
+    Affinity,
+    JointHistograms,
+    SparseJudgements,
+    check_packed,
+    joint_histograms,
+)
 from tiebench.scoring import Scores, score_histograms
 
 _BLOCK_PAIRS = 1 << 22  # pairs whose affinities are held at once
@@ -38,7 +45,7 @@ def prefix_histograms(
     prefixes: 1 to b each. The counts equal those of codes that were cut before. Raises ValueError for
     prefixes out of range, and as `joint_histograms`.
 
-    Prefixes of more than 64 bits are counted in one pass. Up to 64 bits the bit-sliced kernel of
+    Prefixes of more than 128 bits are counted in one pass. Up to 128 bits the bit-sliced kernel of
     `joint_histograms` is faster than that pass, except with affinities given block by block; it counts each
     on its own. Without Numba, each is counted on its own.
     """
@@ -48,7 +55,7 @@ def prefix_histograms(
         if given != int(given) or not 1 <= given <= bits:
             raise ValueError(f"prefixes must be 1 to {bits}, the number of bits, not {given}")
     labels = hasattr(affinity, "query") or isinstance(affinity, SparseJudgements)
-    alone = [length for length in lengths if not NUMBA or (labels and length <= 64)]
+    alone = [length for length in lengths if not NUMBA or (labels and length <= SLICED_BITS)]
     found = {
         length: joint_histograms(
             cut_codes(query, length), cut_codes(database, length), length, affinity, threads=threads

@@ -18,7 +18,10 @@ from tiebench.hamming import (
     pack,
 )
 
-WIDTHS = [1, 2, 7, 8, 9, 12, 16, 24, 31, 40, 48, 55, 56, 57, 63, 64, 65, 128, 200, 1024]
+WIDTHS = [
+    1, 2, 7, 8, 9, 12, 16, 24, 31, 40, 48, 55, 56, 57, 63, 64, 65, 72, 79, 88, 96, 103, 112, 120, 121,
+    127, 128, 129, 200, 1024,
+]  # fmt: skip
 SIZES = [1, 63, 65, 511, 513, 1500]
 
 
@@ -97,7 +100,7 @@ def test_histograms_of_classes_of_any_range_equal_a_plain_count(values, dtype):
 
 
 @pytest.mark.parametrize("labels", [1, 64, 65, 81, 130])
-@pytest.mark.parametrize("bits", [48, 65, 128])
+@pytest.mark.parametrize("bits", [48, 65, 128, 129])
 @pytest.mark.parametrize("binary", [False, True])
 def test_histograms_of_many_labels_equal_a_plain_count(labels, bits, binary):
     rng = np.random.default_rng(labels)
@@ -126,18 +129,45 @@ def test_popcounts_read_and_write_nothing_outside_of_their_arrays(tmp_path):
         from tiebench.hamming import AffinityBlocks, SharedLabels, joint_histograms
         rng = np.random.default_rng(6)
         for queries, items in ((1, 1), (8, 512), (11, 513), (17, 1100)):
-            codes = rng.integers(0, 256, (queries + items, 9), np.uint8)
+            codes = rng.integers(0, 256, (queries + items, 17), np.uint8)
             labels = rng.integers(0, 2, (queries + items, 70))
             levels = rng.integers(0, 4, (queries, items))
             for affinity in (
                 SharedLabels(labels[:queries], labels[queries:]),
                 AffinityBlocks(lambda begin, end: levels[begin:end], (1, 2, 3)),
             ):
-                found = joint_histograms(codes[:queries], codes[queries:], 72, affinity)
+                found = joint_histograms(codes[:queries], codes[queries:], 136, affinity)
                 assert np.all(found.counts.sum(axis=(1, 2)) == items)
     """
     environment = os.environ | {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
     subprocess.run([sys.executable, "-c", script], check=True, env=environment)
+
+
+@pytest.mark.thorough  # compiles the kernels once more
+def test_kernels_for_any_processor_count_as_those_for_this_one(tmp_path):
+    """Without the instructions that only some processors have."""
+    script = """if True:
+        import sys
+        import numpy as np
+        from tiebench import _bitslice
+        from tiebench.hamming import EqualLabels, SharedLabels, joint_histograms
+        if "generic" in sys.argv:
+            assert not _bitslice._has_ternary_logic()
+        rng = np.random.default_rng(7)
+        for bits in (5, 48, 64, 128):
+            codes = np.packbits(rng.integers(0, 2, (1107, bits)), axis=1)
+            classes, labels = rng.integers(0, 3, 1107), rng.integers(0, 2, (1107, 6))
+            for affinity in (EqualLabels(classes[:7], classes[7:]), SharedLabels(labels[:7], labels[7:])):
+                print(joint_histograms(codes[:7], codes[7:], bits, affinity).counts.tolist())
+    """
+    generic = os.environ | {"NUMBA_CPU_NAME": "generic", "NUMBA_CACHE_DIR": str(tmp_path)}
+    found = [
+        subprocess.run(
+            [sys.executable, "-c", script, *arguments], check=True, env=environment, capture_output=True
+        ).stdout
+        for arguments, environment in (([], os.environ), (["generic"], generic))
+    ]
+    assert found[0] == found[1] and len(found[0]) > 10_000
 
 
 @pytest.mark.parametrize("items", [8191, 8193, 20_000])
