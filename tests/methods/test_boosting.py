@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from methods._boosting import LEVELS, BoostedTrees, Quantiser, _best_split, boost, scores_of
+from methods._boosting import LEVELS, BoostedTrees, Quantiser, _best_split, _rank_levels, boost, scores_of
 
 
 def problem(seed, items=120, dimensions=6, most=40, noise=0.6):
@@ -52,8 +52,16 @@ def impurity(codes, weights):
 
 
 def split(levels, rows, codes, weights, pool, tries):
-    masses = np.stack([weights, weights * codes], axis=1)[rows]
-    return _best_split(levels, rows, np.ascontiguousarray(masses), pool, tries, np.zeros((LEVELS, 2)))
+    """(feature, threshold), as levels: (-1, -1) if there is none."""
+    values, distinct = np.empty((len(levels), LEVELS), np.uint8), np.empty(len(levels), np.int64)
+    ranks = _rank_levels(levels, values, distinct)
+    assert all(values[k, : distinct[k]].tolist() == np.unique(levels[k]).tolist() for k in range(len(levels)))
+    whole = np.round(weights[rows] * (2**31 / weights[rows].sum())).astype(np.uint64)
+    masses = np.where(codes[rows] > 0, whole << np.uint64(32), whole)
+    histogram = np.zeros((4, LEVELS), np.uint64)
+    feature, rank = _best_split(ranks, distinct, rows, masses, pool, tries, histogram)
+    assert not histogram.any()
+    return feature, (int(values[feature, rank]) if feature >= 0 else rank)
 
 
 @pytest.mark.parametrize("most", [2, 5, 256])
@@ -73,7 +81,8 @@ def test_a_split_has_the_least_gini_impurity_of_all_features_and_thresholds(most
             found[tried, at] = impurity(own_codes[left], own_weights[left]) + impurity(
                 own_codes[~left], own_weights[~left]
             )
-        assert found[feature, threshold] == pytest.approx(min(found.values()), rel=1e-9)
+        # Weights are integers of 2^-31 of their sum.
+        assert found[feature, threshold] == pytest.approx(min(found.values()), rel=1e-7)
         assert found[feature, threshold] < impurity(own_codes, own_weights)
 
 
