@@ -1,9 +1,21 @@
 """Optimisers and learning-rate schedules by name."""
 
+import inspect
 import math
+from functools import lru_cache
 from typing import Any
 
 import torch
+
+
+@lru_cache
+def _eager(kind: type[torch.optim.Optimizer]) -> type[torch.optim.Optimizer]:
+    """The same optimiser without what serves torch.compile alone: PyTorch wraps these methods in functions
+    that import a compiler, which takes longer than to train many a hash function."""
+    names = ("add_param_group", "zero_grad", "state_dict", "load_state_dict")
+    plain = {name: inspect.unwrap(getattr(kind, name)) for name in names}
+    step = inspect.unwrap(kind.step)
+    return type(kind.__name__, (kind,), plain | {"step": torch.no_grad()(step)})
 
 
 def make_optimiser(
@@ -17,12 +29,14 @@ def make_optimiser(
     # Adam fused: one pass over the parameters instead of ten, a tenth of the time on a CPU. SGD gains little,
     # and unfused it is bit for bit what people write themselves.
     if name == "sgd":
-        return torch.optim.SGD(groups, learning_rate, momentum, weight_decay=weight_decay)
+        return _eager(torch.optim.SGD)(groups, learning_rate, momentum, weight_decay=weight_decay)
     if name == "rmsprop":
-        return torch.optim.RMSprop(groups, learning_rate, momentum=momentum, weight_decay=weight_decay)
+        return _eager(torch.optim.RMSprop)(
+            groups, learning_rate, momentum=momentum, weight_decay=weight_decay
+        )
     kinds = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
     betas = (momentum, 0.999)
-    return kinds[name](groups, learning_rate, betas=betas, weight_decay=weight_decay, fused=True)
+    return _eager(kinds[name])(groups, learning_rate, betas=betas, weight_decay=weight_decay, fused=True)
 
 
 def scheduled_rate(schedule: str, count: int, done: float, gamma: float, every: int) -> float:

@@ -4,6 +4,8 @@ import itertools
 import json
 import math
 import re
+import subprocess
+import sys
 from dataclasses import dataclass
 from types import SimpleNamespace
 
@@ -478,6 +480,25 @@ def test_a_killed_training_resumes_to_the_same_bytes(method_class, settings, don
     assert after == whole
     for (name, value), other in zip(alone.state().items(), resumed.state().values(), strict=True):
         assert value.tobytes() == other.tobytes(), name
+
+
+@pytest.mark.parametrize("optimiser", ["sgd", "adam", "adamw", "rmsprop"])
+def test_training_does_not_wait_for_the_import_of_a_compiler(optimiser):
+    script = f"""if True:
+        import sys
+        import numpy as np
+        from methods.base import TrainingSet
+        from methods.talr_ap import TalrAP
+        items, classes = np.random.default_rng(0).random((40, 6), np.float32), np.arange(40) % 3
+
+        def affinity(rows, columns):
+            return (classes[rows][:, None] == classes[columns]).astype(np.int64)
+
+        method = TalrAP(bits=4, epochs=2, batch_size=20, optimiser={optimiser!r})
+        method.fit(TrainingSet(items, affinity, labels=classes))
+        assert "torch._dynamo" not in sys.modules
+    """
+    subprocess.run([sys.executable, "-c", script], check=True)
 
 
 def test_a_checkpoint_of_another_optimiser_is_not_taken_for_its_own(tmp_path, monkeypatch):
