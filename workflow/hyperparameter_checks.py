@@ -94,6 +94,18 @@ def check_tuning(configuration, name, tuning):
         _check_space(configuration, place, tuning["methods"], parameter, [value])
         if parameter in tuning.get("space", {}):
             configuration.fail(place, "is in the space, too")
+    for method, candidates in tuning.get("candidates", {}).items():
+        place = (*where, "candidates", method)
+        if method not in tuning["methods"]:
+            configuration.fail(place, "is not one of the tuning's methods")
+        for number, settings in enumerate(candidates):
+            if "by_bits" in settings:
+                configuration.fail(
+                    (*place, number, "by_bits"), "must be left out: a candidate is for all lengths"
+                )
+            check_settings(configuration, (*place, number), method, settings)
+            if both := sorted(set(settings) & set(tuning.get("trial_settings", {}))):
+                configuration.fail((*place, number, both[0]), "is among the trial_settings, too")
     if tuning["shares"]["fit"] + tuning["shares"]["query"] >= 1:
         configuration.fail((*where, "shares"), "fit and query together must leave a database")
 

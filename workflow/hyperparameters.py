@@ -52,7 +52,7 @@ def _tried(search):
 
 def budget_words(search):
     """What a search was allowed, in words."""
-    words = f"{search['trials']} trials"
+    words = f"{search['trials']} trials" + (", the given ones" if search.get("candidates") else "")
     if search.get("widen"):
         words += f" and up to {search['widen']} more"
     if rungs := search.get("rungs"):

@@ -18,8 +18,8 @@ STEP = math.sqrt(10)  # ratio by which a continuous axis is continued
 class Trial:
     """Settings that were tried.
 
-    settings: what they change; space: index of the space that they belong to; origin: "as given", "drawn",
-    or "beyond <hyper-parameter>". evaluations: one per partition, as
+    settings: what they change; space: index of the space that they belong to; origin: "as given",
+    "candidate", "drawn", or "beyond <hyper-parameter>". evaluations: one per partition, as
     `workflow.tuning.Evaluated` returns them; the last one may have no score, and is then the last that was
     made. rung: number of rungs that the trial took part in.
     """
@@ -69,6 +69,16 @@ def draw_trials(spaces, values, trials, seed):
                 if all(whole != values | trial.settings for trial in chosen):
                     chosen.append(Trial(settings[step], place))
     return chosen
+
+
+def with_candidates(trials, candidates, spaces, values):
+    """The trials, and after the first one those candidates (dicts of changes) that are not among them."""
+    added = []
+    for settings in candidates:
+        whole = values | settings
+        if all(whole != values | trial.settings for trial in [*trials, *added]):
+            added.append(Trial(settings, _space_of(whole, spaces), "candidate"))
+    return [*trials[:1], *added, *trials[1:]]
 
 
 def _settings(space, number, key):

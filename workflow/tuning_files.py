@@ -11,7 +11,7 @@ import json
 
 import yaml
 
-# Keys of a tuning.
+# Keys of a tuning. (Of its candidates, the rule keeps whether there were any.)
 RULE = ("trials", "widen", "rungs", "seconds", "metric", "shares", "seed", "trial_settings")
 COLUMNS = (
     "protocol",
@@ -53,7 +53,7 @@ def choices(name, searches):
     for search in searches:
         of_method = tuned.setdefault(search["protocol"], {}).setdefault(search["method"], _Flow())
         if "search" not in of_method:
-            rule = {key: search["search"].get(key) for key in ("name", *RULE)}
+            rule = {key: search["search"].get(key) for key in ("name", *RULE, "candidates")}
             rule = {key: value for key, value in rule.items() if value is not None}
             of_method["search"] = _Flow(rule, tried=_Flow())
         of_method["search"]["tried"][search["bits"]] = _counted(search["trials"])

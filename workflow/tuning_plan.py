@@ -34,11 +34,16 @@ class TuningPlan:
         entry = self.plan.entry("tuning", tuning)
         own = self.plan.configuration.metadata(method).spaces
         given = self.plan.hyperparameters(Cell(protocol, method, int(bits)), tuned=False)
-        return self.plan.learning(protocol, method) | {
+        rule = {key: entry[key] for key in RULE if key in entry}
+        found = self.plan.learning(protocol, method) | {
             "spaces": [entry["space"]] if "space" in entry else own,
-            "search": {key: entry[key] for key in RULE if key in entry},
+            "search": rule,
             "hyperparameters": given,
         }
+        if "candidates" in entry:
+            found["search"] = rule | {"candidates": True}
+            found["candidates"] = entry["candidates"].get(method, [])
+        return found
 
     def choices(self, tuning):
         """What each search of a tuning chose."""

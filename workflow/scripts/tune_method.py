@@ -14,7 +14,7 @@ def work(options):
     from tiebench.metrics import resolve
     from workflow.checkpoints import checkpoint_path, decided_by
     from workflow.protocol_data import ProtocolData
-    from workflow.search_spaces import draw_trials, restricted
+    from workflow.search_spaces import draw_trials, restricted, with_candidates
     from workflow.tuning import Evaluated, search, validation_score, widen
 
     rule, given = settings["search"], settings["hyperparameters"]
@@ -33,6 +33,7 @@ def work(options):
     ]
     drawn = draw_trials(spaces, whole, SPARE * rule["trials"], rule["seed"])
     trials, spares = drawn[: rule["trials"]], drawn[rule["trials"] :]
+    trials = with_candidates(trials, settings.get("candidates", []), spaces, whole)
     title = f"{options.name}/{options.protocol}/{options.method}/{options.bits} bits"
 
     def score(trial, repeat):
@@ -53,7 +54,8 @@ def work(options):
         raise ValueError(f"{title}: none of {len(trials)} trials has a score; the first: {reason}")
     found = {"protocol": options.protocol, "method": options.method, "bits": options.bits}
     found |= {"search": {"name": options.name} | rule}
-    found |= {"unchanged": {name: whole[name] for name in sorted(set().union(*spaces))}}
+    changed = set().union(*spaces, *(trial.settings for trial in trials))
+    found |= {"unchanged": {name: whole[name] for name in sorted(changed)}}
     write_json(options.output, found | {"trials": [asdict(trial) for trial in trials], "chosen": best})
     evaluate.path.unlink(missing_ok=True)
     _job.log.info(
