@@ -95,17 +95,15 @@ def check_tuning(configuration, name, tuning):
         if parameter in tuning.get("space", {}):
             configuration.fail(place, "is in the space, too")
     for method, candidates in tuning.get("candidates", {}).items():
-        place = (*where, "candidates", method)
         if method not in tuning["methods"]:
-            configuration.fail(place, "is not one of the tuning's methods")
+            configuration.fail((*where, "candidates", method), "is not one of the tuning's methods")
         for number, settings in enumerate(candidates):
+            place = (*where, "candidates", f"{method}[{number}]")
             if "by_bits" in settings:
-                configuration.fail(
-                    (*place, number, "by_bits"), "must be left out: a candidate is for all lengths"
-                )
-            check_settings(configuration, (*place, number), method, settings)
+                configuration.fail((*place, "by_bits"), "must be left out: a candidate is for all lengths")
+            check_settings(configuration, place, method, settings)
             if both := sorted(set(settings) & set(tuning.get("trial_settings", {}))):
-                configuration.fail((*place, number, both[0]), "is among the trial_settings, too")
+                configuration.fail((*place, both[0]), "is among the trial_settings, too")
     if tuning["shares"]["fit"] + tuning["shares"]["query"] >= 1:
         configuration.fail((*where, "shares"), "fit and query together must leave a database")
 

@@ -339,6 +339,36 @@ MISTAKES = {
         {"tuning": {"mine": {**space_of([0.1])["tuning"]["mine"], "trial_settings": {"learning_rate": 0.1}}}},
         ["tuning.mine.trial_settings.learning_rate", "is in the space, too"],
     ),
+    "candidates of a method that is not searched": (
+        {
+            "tuning": {
+                "mine": space_of([0.1])["tuning"]["mine"] | {"candidates": {"itq": [{"iterations": 5}]}}
+            }
+        },
+        ["tuning.mine.candidates.itq", "is not one of the tuning's methods"],
+    ),
+    "candidate with a hyper-parameter that does not exist": (
+        {"tuning": {"mine": space_of([0.1])["tuning"]["mine"] | {"candidates": {"talr_ap": [{"epoch": 5}]}}}},
+        ["tuning.mine.candidates.talr_ap[0].epoch", "did you mean 'epochs'"],
+    ),
+    "candidate by lengths": (
+        {
+            "tuning": {
+                "mine": space_of([0.1])["tuning"]["mine"]
+                | {"candidates": {"talr_ap": [{"epochs": 5}, {"by_bits": {8: {"epochs": 5}}}]}}
+            }
+        },
+        ["tuning.mine.candidates.talr_ap[1].by_bits", "is for all lengths"],
+    ),
+    "candidate with a setting of all trials": (
+        {
+            "tuning": {
+                "mine": space_of([0.1])["tuning"]["mine"]
+                | {"candidates": {"talr_ap": [{"epochs": 5}]}, "trial_settings": {"epochs": 6}}
+            }
+        },
+        ["tuning.mine.candidates.talr_ap[0].epochs", "is among the trial_settings, too"],
+    ),
     "fewer further trials than none": (
         {"tuning": {"mine": {"protocol": "digits", "methods": ["itq"], "bits": [8], "widen": -1}}},
         ["tuning.mine.widen", "minimum of 0"],

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import kstest
 
 from methods._catalogue import catalogue, load_class
-from workflow.search_spaces import beyond, draw_trials, restricted
+from workflow.search_spaces import beyond, draw_trials, restricted, with_candidates
 
 SPACE = {"learning_rate": [0.1, 0.2, 0.4], "bins": [4, 8], "iterations": [5, 10], "unknown_to_all": [1]}
 VALUES = {"learning_rate": 0.7, "bins": 5, "iterations": 6, "tanh_scale": 1.0, "optimiser": "sgd"}
@@ -40,6 +40,18 @@ def test_the_settings_as_they_are_are_not_drawn_again():
         found = [values | trial.settings for trial in draw_trials(spaces, values, 9, seed)]
         assert len(found) == 4 and found[0] == values  # {bins: 16} is in both spaces
         assert len({tuple(settings.items()) for settings in found}) == 4
+
+
+def test_candidates_follow_the_settings_as_they_are_and_are_tried_once():
+    values = {"learning_rate": 0.2, "bins": 8, "iterations": 50}
+    spaces = [{"learning_rate": [0.1, 0.2]}, {"bins": [16, 32]}]
+    trials = draw_trials(spaces, values, 3, 0)
+    known = trials[1].settings
+    candidates = [{"bins": 8}, known, {"bins": 32, "iterations": 5}, {"iterations": 5, "bins": 32}]
+    found = with_candidates(trials, candidates, spaces, values)
+    assert [trial.origin for trial in found] == ["as given", "candidate", "drawn", "drawn"]
+    assert found[1].settings == candidates[2]
+    assert [found[0], *found[2:]] == trials
 
 
 def test_trials_take_the_spaces_in_turn():

@@ -26,6 +26,7 @@ TUNING = {
     "shares": {"fit": 0.5, "query": 0.2},
     "space": {"learning_rate": {"log_uniform": [0.01, 1.0]}, "epochs": [1, 2, 3]},
     "trial_settings": {"batch_size": 7},
+    "candidates": {"talr_ap": [{"momentum": 0.3}, {"epochs": 2}]},  # the second: as given
 }
 
 
@@ -62,17 +63,19 @@ def test_a_table_runs_with_what_a_tuning_chose(laboratory, tuned):
     assert [len(trials["lsh", 0])] == [2] and ("lsh", 1) not in trials
     made = [trials["talr_ap", number] for number in range(len(trials) - 1)]
     origins = [rows[0]["origin"] for rows in made]
-    assert origins[:4] == ["as given", "drawn", "drawn", "drawn"] and len(made) <= 6
-    assert all(origin.startswith("beyond ") for origin in origins[4:])
+    assert origins[:5] == ["as given", "candidate", "drawn", "drawn", "drawn"] and len(made) <= 7
+    assert all(origin.startswith("beyond ") for origin in origins[5:])
+    assert json.loads(made[1][0]["settings"])["momentum"] == 0.3
     means = [np.mean([float(row["score"]) for row in rows]) if len(rows) == 2 else -1 for rows in made]
     (chosen,) = (number for number, rows in enumerate(made) if rows[0]["chosen"] == "True")
     assert means[chosen] == max(means)
     # The stale choice was no part of the start; drawn settings stand in the file of choices.
     settings = json.loads(made[chosen][0]["settings"])
-    assert json.loads(made[0][0]["settings"]) == {"epochs": 2, "learning_rate": 0.1}
+    assert json.loads(made[0][0]["settings"]) == {"epochs": 2, "learning_rate": 0.1, "momentum": 0.9}
     entry = yaml.safe_load((results / "tuning/mine.yaml").read_text())["tuned"]["tiny"]["talr_ap"]
     assert entry.pop("search")["tried"] == {8: len(made)}
-    assert entry == ({} if chosen == 0 else settings)
+    axes = set(TUNING["space"]) | (set() if chosen != 1 else {"momentum"})
+    assert entry == ({} if chosen == 0 else {name: settings[name] for name in axes})
 
     with_choices(laboratory, "results/tiny.csv", tuned)
     of_runs = {
@@ -83,7 +86,8 @@ def test_a_table_runs_with_what_a_tuning_chose(laboratory, tuned):
     assert of_runs["talr_ap"]["momentum"] == 0.9  # the stale choice is gone, not mixed
     counts = {row["method"]: row["trials"] for row in read(results / "tiny.tidy.csv")}
     assert counts == {"lsh": "1", "talr_ap": str(len(made)), "published": "1"}
-    line = "4 trials and up to 2 more, on 1/2 parts, with batch_size 7: talr_ap; as given: published"
+    budget = "4 trials, the given ones and up to 2 more, on 1/2 parts, with batch_size 7"
+    line = f"{budget}: talr_ap; as given: published"
     title = (results / "tiny.md").read_text().replace("TALR-AP", "talr_ap").replace("\\", "")
     assert f"Unequal budgets of hyper-parameters: {line}." in title
 
