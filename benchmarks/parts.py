@@ -30,11 +30,11 @@ def run(report, quick=False):
     )
     with tempfile.TemporaryDirectory(prefix="tiebench-parts-") as folder:
         whole = Path(folder, "whole")
-        seconds = _timed(lambda: _draw(whole, items))
+        seconds = timed(lambda: draw(whole, items))
         report.write(f"Drawing the codes took {duration(seconds)}.")
-        files, counting, memory = _counted(whole, folder, PARTS)
+        files, counting, memory = counted(whole, folder, PARTS)
         begin = time.perf_counter()
-        scores, merging_memory = _evaluate("--merge", *files, "--at", "1000")
+        scores, merging_memory = evaluate("--merge", *files, "--at", "1000")
         merging = time.perf_counter() - begin
         pairs = QUERIES * items / counting / 1e9
         report.rows(
@@ -46,9 +46,9 @@ def run(report, quick=False):
         )
         some = Path(folder, "some")
         share = _first(whole, some, items // PARTS)
-        at_once, one_memory = _evaluate(str(some), "--at", "1000")
-        few, _, _ = _counted(some, folder, 5)
-        merged, _ = _evaluate("--merge", *few, "--at", "1000")
+        at_once, one_memory = evaluate(str(some), "--at", "1000")
+        few, _, _ = counted(some, folder, 5)
+        merged, _ = evaluate("--merge", *few, "--at", "1000")
         if at_once != merged:
             raise Disagreement("the scores of merged parts are not those of the same items at once")
     report.write(
@@ -58,7 +58,7 @@ def run(report, quick=False):
     return []
 
 
-def _draw(folder, items):
+def draw(folder, items):
     """Codes by class prototype with flipped bits, chunk by chunk, as .npy files of a folder."""
     folder.mkdir()
     rng = np.random.default_rng(0)
@@ -92,13 +92,13 @@ def _first(whole, folder, items):
     return items
 
 
-def _counted(source, folder, parts):
+def counted(source, folder, parts):
     """Count all parts; returns (files, seconds, peak MB of the largest process)."""
     files = [str(Path(folder, f"{source.name}-{part}.npz")) for part in range(1, parts + 1)]
     begin = time.perf_counter()
     with ThreadPoolExecutor(WORKERS) as pool:
         memory = pool.map(
-            lambda part: _evaluate(str(source), "--part", f"{part}/{parts}", "--histograms", files[part - 1])[
+            lambda part: evaluate(str(source), "--part", f"{part}/{parts}", "--histograms", files[part - 1])[
                 1
             ],
             range(1, parts + 1),
@@ -107,7 +107,7 @@ def _counted(source, folder, parts):
     return files, time.perf_counter() - begin, memory
 
 
-def _evaluate(*arguments):
+def evaluate(*arguments):
     """Run tiebench score; returns (its output, peak MB)."""
     # Not ru_maxrss: it begins with the memory of the process that started this one.
     program = (
@@ -127,7 +127,7 @@ def _evaluate(*arguments):
     return done.stdout, int(done.stderr.split()[-1]) / 1024
 
 
-def _timed(call):
+def timed(call):
     begin = time.perf_counter()
     call()
     return time.perf_counter() - begin

@@ -14,6 +14,7 @@ import torch
 
 import tiebench
 from benchmarks import (
+    billion,
     encoding,
     evaluation_peers,
     fits,
@@ -446,6 +447,19 @@ def test_plans_have_as_many_jobs_as_runs_and_groups(tmp_path, capsys):
     (place / "Snakefile").write_text('rule table:\n    input: "missing.csv"\n')
     with pytest.raises(Failed, match=r"missing\.csv"):
         plans.plan(place)
+
+
+def test_time_of_a_billion_codes_is_compared_with_what_a_tenth_predicts(monkeypatch):
+    monkeypatch.setattr(billion, "QUICK_ITEMS", 20_000)
+    monkeypatch.setattr(billion, "QUICK_PARTS", 10)
+    report = Report()
+    ((what, _, ratios),) = billion.run(report, quick=True)
+    assert "20,000 items" in what and all(float(ratio) > 0 for ratio in ratios.split(" and "))
+    (table,) = tables("\n\n".join(report._blocks))
+    assert [[cell.strip() for cell in row[:2]] for row in table[1:]] == [
+        [items, queries] for items in ("2,000", "20,000") for queries in ("10", "1,000")
+    ]
+    assert all(row[2] == row[3] for row in table[1:3])  # the law goes through the first two
 
 
 def command(*arguments):
