@@ -95,8 +95,8 @@ def check_tuning(configuration, name, tuning):
         if parameter in tuning.get("space", {}):
             configuration.fail(place, "is in the space, too")
     for method, candidates in tuning.get("candidates", {}).items():
-        if method not in tuning["methods"]:
-            configuration.fail((*where, "candidates", method), "is not one of the tuning's methods")
+        configuration.check_known((*where, "candidates", method), method, known, "method")
+        _check_trained_here(configuration, (*where, "candidates", method), method)
         for number, settings in enumerate(candidates):
             place = (*where, "candidates", f"{method}[{number}]")
             if "by_bits" in settings:
