@@ -339,13 +339,13 @@ MISTAKES = {
         {"tuning": {"mine": {**space_of([0.1])["tuning"]["mine"], "trial_settings": {"learning_rate": 0.1}}}},
         ["tuning.mine.trial_settings.learning_rate", "is in the space, too"],
     ),
-    "candidates of a method that is not searched": (
+    "candidates of an unknown method": (
         {
             "tuning": {
-                "mine": space_of([0.1])["tuning"]["mine"] | {"candidates": {"itq": [{"iterations": 5}]}}
+                "mine": space_of([0.1])["tuning"]["mine"] | {"candidates": {"itk": [{"iterations": 5}]}}
             }
         },
-        ["tuning.mine.candidates.itq", "is not one of the tuning's methods"],
+        ["tuning.mine.candidates.itk", "mean 'itq'"],
     ),
     "candidate with a hyper-parameter that does not exist": (
         {"tuning": {"mine": space_of([0.1])["tuning"]["mine"] | {"candidates": {"talr_ap": [{"epoch": 5}]}}}},
