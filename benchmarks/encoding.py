@@ -180,7 +180,9 @@ def _features(report, quick):
         "forward pass.",
     )
     rows, summary = [], []
-    for architecture, count, batch in (("small", 256, 64), ("vgg_f", 8 if quick else 32, 8)):
+    # As many images as take seconds: datasets take minutes, beside which what is done once a file is nothing.
+    counts = (256, 8) if quick else (8192, 256)
+    for architecture, count, batch in zip(("small", "vgg_f"), counts, (64, 8)):
         progress(f"encoding: features of {architecture}")
         network = catalogue.make(architecture)
         size = network.image_size
@@ -199,7 +201,7 @@ def _features(report, quick):
             ]
         )
         ratio = figure(seen["extract"].ratio_to(base))
-        summary.append((f"{architecture}: extraction over its forward pass", "as near to 1", ratio))
+        summary.append((f"{architecture}: extraction over its forward pass", "at most 1.03", ratio))
     report.rows(["images/s (time over the forward pass)", *seen], rows)
     return summary
 
