@@ -16,6 +16,11 @@ from tiebench._compiled import compiled
 LEVELS = 256  # of a quantised feature
 _BLOCK = 256  # items whose votes are counted at once: their levels and votes stay in the cache
 
+# The place of a word's one set bit, by the six high bits of its product with a De Bruijn sequence.
+_DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
+_PLACES = np.zeros(64, np.int64)
+_PLACES[[(int(_DE_BRUIJN) << place) % 2**64 >> 58 for place in range(64)]] = range(64)
+
 
 @compiled("u1[:, ::1](f4[:, ::1], f4[::1], f4[::1])", nogil=True)
 def _levels(items, lowest, step):
@@ -134,6 +139,18 @@ def _rank_levels(levels, values, distinct):
     return ranks
 
 
+@compiled("Tuple((f8, f8))(u8, i8, i8)", nogil=True)
+def _gain(through, weight, balance):
+    """What a split gains, times both weights, and their product: few are the best so far, so few are divided.
+
+    through: masses of all rows to the left; weight, balance: of all rows.
+    """
+    positive, negative = np.int64(through >> np.uint64(32)), np.int64(through & np.uint64(0xFFFFFFFF))
+    left, left_balance = positive + negative, float(positive - negative)
+    right, right_balance = float(weight - left), balance - left_balance
+    return left_balance * left_balance * right + right_balance * right_balance * left, left * right
+
+
 @compiled("Tuple((i8, i8))(u1[:, ::1], i8[::1], i8[::1], u8[::1], i8[::1], i8, u8[:, ::1])", nogil=True)
 def _best_split(ranks, distinct, rows, masses, pool, tries, histogram):
     """(feature, rank) of the least Gini impurity among the first `tries` features of `pool`; -1 if none
@@ -153,9 +170,30 @@ def _best_split(ranks, distinct, rows, masses, pool, tries, histogram):
     best = float(balance) * balance / weight + 1e-10 * weight
     best_feature, best_rank = -1, -1
     sums = histogram.reshape(-1)
+    present = np.zeros(LEVELS // 64, np.uint64)
     for position in range(tries):
         feature = pool[position]
         column = ranks[feature]
+        through = np.uint64(0)
+        if count < 4 * distinct[feature]:
+            # Few rows: only the ranks that they have are visited.
+            for place in range(count):
+                rank = np.uint64(column[rows[place]])
+                sums[rank] += masses[place]
+                present[rank >> np.uint64(6)] |= np.uint64(1) << (rank & np.uint64(63))
+            for word in range(LEVELS // 64):
+                bits = present[word]
+                present[word] = 0
+                while bits:
+                    lowest = bits & (~bits + np.uint64(1))
+                    bits ^= lowest
+                    rank = 64 * word + _PLACES[(lowest * _DE_BRUIJN) >> np.uint64(58)]
+                    through += sums[rank]
+                    sums[rank] = 0
+                    gain, unit = _gain(through, weight, balance)
+                    if gain > best * unit:
+                        best, best_feature, best_rank = gain / unit, feature, rank
+            continue
         # Four histograms in turn: an addition seldom waits for the one before.
         quads = count // 4 * 4
         for place in range(0, quads, 4):
@@ -165,20 +203,12 @@ def _best_split(ranks, distinct, rows, masses, pool, tries, histogram):
             sums[np.int64(column[rows[place + 3]]) + 3 * LEVELS] += masses[place + 3]
         for place in range(quads, count):
             sums[column[rows[place]]] += masses[place]
-        through = np.uint64(0)
         for rank in range(distinct[feature]):
-            here = sums[rank] + sums[rank + LEVELS] + sums[rank + 2 * LEVELS] + sums[rank + 3 * LEVELS]
-            if here == 0:
-                continue
+            through += sums[rank] + sums[rank + LEVELS] + sums[rank + 2 * LEVELS] + sums[rank + 3 * LEVELS]
             sums[rank] = sums[rank + LEVELS] = sums[rank + 2 * LEVELS] = sums[rank + 3 * LEVELS] = 0
-            through += here
-            left = np.int64(through >> half) + np.int64(through & low)
-            left_balance = float(np.int64(through >> half) - np.int64(through & low))
-            right, right_balance = float(weight - left), balance - left_balance
-            # Compared before they are divided by both weights: few are the best so far.
-            gain = left_balance * left_balance * right + right_balance * right_balance * left
-            if gain > best * left * right:
-                best, best_feature, best_rank = gain / (left * right), feature, rank
+            gain, unit = _gain(through, weight, balance)
+            if gain > best * unit:
+                best, best_feature, best_rank = gain / unit, feature, rank
     return best_feature, best_rank
 
 
