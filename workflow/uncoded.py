@@ -10,6 +10,7 @@ from tiebench import metrics
 from tiebench.rescoring import ranked_histograms
 
 _SIMILARITIES_AT_ONCE = 1 << 21  # of a block of queries with the database: bounds the memory
+_ITEMS_AT_ONCE = 1 << 12  # of the database in double precision
 
 
 def cosine_scores(features, query, database, affinity, levels, at=(), ap_at_normaliser="hits"):
@@ -17,8 +18,8 @@ def cosine_scores(features, query, database, affinity, levels, at=(), ap_at_norm
 
     features: float (n, d); query, database: items, int64 (Q,) and (N,); affinity: affinity(rows, columns) of
     items, int64 (len(rows), len(columns)), with values in `levels`, ascending; at, ap_at_normaliser: as of
-    `tiebench.score`. Similarities are float32 and compared exactly; an item of length 0 is similar to
-    none, 0. Raises ValueError for features that are not finite.
+    `tiebench.score`. Similarities are rounded to float32 and compared exactly; an item of length 0 is
+    similar to none, 0. Raises ValueError for features that are not finite.
     """
     items = _unit_rows(features[database])
     levels = np.asarray(levels, np.int64)
@@ -27,7 +28,7 @@ def cosine_scores(features, query, database, affinity, levels, at=(), ap_at_norm
     blocks: dict[str, list[np.ndarray]] = {}
     for begin in range(0, len(query), step):
         rows = query[begin : begin + step]
-        similarity = _unit_rows(features[rows]) @ items.T
+        similarity = _similarities(_unit_rows(features[rows]), items)
         relevance = np.searchsorted(levels, affinity(rows, database))
         ties = ranked_histograms(similarity, relevance, levels)
         for name, values in metrics.evaluate(ties, at, ap_at_normaliser).items():
@@ -35,6 +36,20 @@ def cosine_scores(features, query, database, affinity, levels, at=(), ap_at_norm
     means = {name: float(np.mean(np.concatenate(values))) for name, values in blocks.items()}
     radius = tuple(entry.name[:-1] for entry in metrics.METRICS.values() if entry.parameter == "radius")
     return {name: mean for name, mean in means.items() if not name.startswith(radius)}
+
+
+def _similarities(rows, items):
+    """Products float32 (q, N) of float32 rows (q, d) and items (N, d).
+
+    Summed in double precision: sums in single precision round as the shapes of the factors and the processor
+    would have it, so that copies of an item would tie in one block of queries and not in another.
+    """
+    rows = rows.astype(np.float64)
+    out = np.empty((len(rows), len(items)), np.float32)
+    for begin in range(0, len(items), _ITEMS_AT_ONCE):
+        some = slice(begin, begin + _ITEMS_AT_ONCE)
+        out[:, some] = rows @ items[some].astype(np.float64).T
+    return out
 
 
 def _unit_rows(features):

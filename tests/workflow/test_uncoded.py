@@ -58,7 +58,8 @@ def problem():
 def test_scores_are_the_means_over_all_orders_of_equal_similarities(problem):
     features, query, database, affinity = problem
     rows = features / np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1e-30)
-    similarity = rows[query] @ rows[database].T
+    rows = rows.astype(np.float64)  # of the rounded rows
+    similarity = (rows[query] @ rows[database].T).astype(np.float32)
     assert any(len(np.unique(one)) < len(one) for one in similarity)
     found = cosine_scores(features, query, database, affinity, (0, 1, 3), at=[3])
     for name, value in brute_force(similarity, affinity(query, database), 3).items():
@@ -71,6 +72,8 @@ def test_scores_do_not_depend_on_lengths_or_on_the_size_of_blocks(problem, monke
     expected = cosine_scores(features, *rest, (0, 1, 3), at=[3])
     assert cosine_scores(4 * features, *rest, (0, 1, 3), at=[3]) == expected  # a power of two: no rounding
     monkeypatch.setattr(uncoded, "_SIMILARITIES_AT_ONCE", 13)  # two queries at a time
+    assert cosine_scores(features, *rest, (0, 1, 3), at=[3]) == pytest.approx(expected, abs=1e-12)
+    monkeypatch.setattr(uncoded, "_ITEMS_AT_ONCE", 5)
     assert cosine_scores(features, *rest, (0, 1, 3), at=[3]) == pytest.approx(expected, abs=1e-12)
 
 
