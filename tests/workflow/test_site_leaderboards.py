@@ -73,7 +73,7 @@ def main_metric(known):
     return next(iter(known))[0]
 
 
-LABELS = {"ap": "APT", "recall@100": "Recall@100", "ndcg@10": "NDCG@10"}
+LABELS = {"ap": "APT", "ndcg": "NDCGT", "recall@100": "Recall@100", "ndcg@10": "NDCG@10"}
 
 
 @pytest.mark.parametrize("name", NAMES)
