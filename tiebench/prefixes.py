@@ -1,8 +1,8 @@
-"""Scores of several prefixes of one code, [:64], [:128], ..., in one pass over the database.
+"""Scores of several prefixes of one code, [:64], [:128], ..., in one call.
 
 Embeddings trained with nested prefixes (Matryoshka), and codes whose bits are ordered by importance, are cut
-to the length that a memory allows. Distances of a longer prefix continue those of a shorter one, so all are
-counted together.
+to the length that a memory allows. Distances of a longer prefix continue those of a shorter one, so long
+ones are counted together.
 """
 
 from collections.abc import Sequence
