@@ -5,10 +5,9 @@ from benchmarks.report import duration, figure, progress
 from benchmarks.timing import interleave
 from tiebench.hamming import JointHistograms, joint_histograms
 from tiebench.metrics import METRICS
-from tiebench.scoring import score_histograms
+from tiebench.scoring import score_histograms, some_queries
 
 CUT = 1000
-_QUERIES_AT_ONCE = 512  # as scores compute them
 
 COUNTING = "joint histograms"
 PLAIN = "score of the histograms, every metric without a cut"
@@ -43,7 +42,7 @@ def _shares(report, codes, rounds):
             continue  # the values of another entry are taken
         values = {None: [()], "cutoff": [(CUT,)], "radius": [(radius,) for radius in metric.radii]}
         alone[metric.name] = lambda metric=metric, values=values[metric.parameter]: [
-            metric.compute(some, *value) for some in _blocks(found) for value in values
+            metric.compute(some, *value) for some in some_queries(found) for value in values
         ]
     seen = interleave(timed | alone, rounds)
     whole = seen[COUNTING].median + seen[CUT_TOO].median
@@ -62,8 +61,3 @@ def _shares(report, codes, rounds):
     )
     score = f"{duration(seen[COUNTING].median + seen[PLAIN].median)} ({duration(whole)} with K = {CUT:,})"
     return [(f"joint histograms and every metric, {codes.shape.name}, 48 bits", "under 0.5 s", score)]
-
-
-def _blocks(found):
-    for begin in range(0, len(found.counts), _QUERIES_AT_ONCE):
-        yield JointHistograms(found.levels, found.counts[begin : begin + _QUERIES_AT_ONCE])

@@ -16,32 +16,54 @@ class RankSums:
     differences of neighbouring sums near 10^8 would lose eight digits. Up to about a million the sums are
     tabled; beyond, every 4,096th is, and the rest is the Euler-Maclaurin formula, whose next term is below
     10^-20 of the sum there. So memory is 16 MB, and 16 B for every 4,096 ranks.
+
+    A tabled sum is two doubles, the parts of a complex number: the sum rounded, and what is missing. A
+    difference of both rounds each part once, so it is as exact as that of longdoubles, in half the time.
     """
 
     def __init__(self, f: Callable, derivative: Callable, items: int):
         self._f, self._derivative = f, derivative
         ranks = np.arange(1, min(items, _TABLED) + 1, dtype=np.longdouble)
         zero = np.zeros(1, np.longdouble)
-        self._table = np.concatenate([zero, np.cumsum(f(ranks))])
+        table = np.concatenate([zero, np.cumsum(f(ranks))])
+        self._table = _pairs(table)
         starts = np.arange(_TABLED, max(items, _TABLED) + 1, _STEP, dtype=np.int64)
         steps = self._from(starts[:-1], starts[1:])
-        self._kept = self._table[-1] + np.concatenate([zero, np.cumsum(steps)])
+        self._kept = table[-1] + np.concatenate([zero, np.cumsum(steps)])
 
     def at(self, ranks: np.ndarray) -> np.ndarray:
         """Sums of f(1..r) for each r of an integer array, longdouble of its shape; 0 for r = 0."""
-        if len(self._table) <= _TABLED:  # all ranks are tabled
-            return self._table[ranks]
-        sums = self._table[np.minimum(ranks, _TABLED)]
-        far = ranks > _TABLED
-        if np.any(far):
-            beyond = ranks[far]
-            block = (beyond - _TABLED) // _STEP
-            sums[far] = self._kept[block] + self._from(_TABLED + block * _STEP, beyond)
-        return sums
+        pairs = self._at(ranks)
+        return pairs.real.astype(np.longdouble) + pairs.imag
 
     def between(self, begin: np.ndarray, end: np.ndarray) -> np.ndarray:
         """Sums of f(begin + 1..end), float64 of the arrays' shape."""
-        return (self.at(end) - self.at(begin)).astype(np.float64)
+        sums = self._at(end)
+        sums -= self._at(begin)
+        return sums.real + sums.imag
+
+    def successive(self, ends: np.ndarray) -> np.ndarray:
+        """Sums of f over stretches of ranks that follow one another, float64 of the shape of `ends`.
+
+        ends: last ranks, ascending along the last axis; the first stretch begins at rank 1, and one that ends
+        where the one before it does is empty.
+        """
+        sums = self._at(ends)
+        steps = sums.copy()
+        steps[..., 1:] -= sums[..., :-1]
+        return steps.real + steps.imag
+
+    def _at(self, ranks):
+        """Pairs of `at`, complex of the array's shape."""
+        if len(self._table) <= _TABLED:  # all ranks are tabled
+            return self._table.take(ranks)
+        sums = self._table.take(np.minimum(ranks, _TABLED))
+        far = ranks > _TABLED
+        if np.any(far):  # seldom, and costly: each once, since empty ties repeat the rank before them
+            beyond, places = np.unique(ranks[far], return_inverse=True)
+            block = (beyond - _TABLED) // _STEP
+            sums[far] = _pairs(self._kept[block] + self._from(_TABLED + block * _STEP, beyond))[places]
+        return sums
 
     def _from(self, begin, end):
         """Sum of f(begin + 1..end), a few thousand ranks far out, by Euler-Maclaurin."""
@@ -51,6 +73,14 @@ class RankSums:
         integral = half * (self._f(ranks) * _WEIGHTS).sum(axis=-1)
         edges = (self._f(end) - self._f(begin)) / 2
         return integral + edges + (self._derivative(end) - self._derivative(begin)) / 12
+
+
+def _pairs(sums):
+    """Longdoubles as complex numbers: the nearest double, and the rest."""
+    pairs = np.empty(len(sums), np.complex128)
+    pairs.real = sums
+    pairs.imag = sums - pairs.real
+    return pairs
 
 
 def harmonic(items: int) -> RankSums:

@@ -133,11 +133,9 @@ def _weights(items, at):
     end = np.cumsum(items, axis=1)
     longest = max(int(end[:, -1].max()), 1)
     cut = longest if at is None else min(int(at), longest)
-    begin = end - items
-    taken = (items > 0) & (begin < cut)  # most runs are empty, or beyond a cut
-    weights = np.zeros(items.shape)
-    weights[taken] = _rank_sums.discounts(longest).between(begin[taken], np.minimum(end[taken], cut))
-    return weights
+    if cut < longest:
+        end = np.minimum(end, cut)
+    return _rank_sums.discounts(longest).successive(end)
 
 
 def average_cumulative_gain(histograms: "JointHistograms", at: int) -> TieRange:

@@ -334,7 +334,7 @@ def _bitslice_counter(query, database, bits, affinity, counts):
         classes = affinity.database[order]
         begin = np.searchsorted(classes, affinity.query, side="left")
         end = np.searchsorted(classes, affinity.query, side="right")
-        planes = _bitslice.slice_bits(database[order], bits, width)
+        planes = _bitslice.slice_bits(database.take(order, axis=0), bits, width)
 
         def count_classes(low, high):
             _bitslice.count_equal_labels(

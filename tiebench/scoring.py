@@ -4,7 +4,7 @@
 joint histograms, of a whole database or merged from its parts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from tiebench import exact, metrics, radius
 from tiebench.hamming import Affinity, JointHistograms, joint_histograms
 from tiebench.inputs import as_array, check_shapes, is_tensor, label_affinity, packed_codes
 
-_QUERIES_AT_ONCE = 512
+_CELLS_AT_ONCE = 1 << 16  # of a query and a distance: half a megabyte an array, which caches hold
 
 
 class Scores(NamedTuple):
@@ -116,9 +116,7 @@ def score_histograms(
     """`score` of `JointHistograms`: those of a whole database, or merged from its parts."""
     queries, items = len(histograms.counts), int(histograms.counts[0].sum())
     parts: dict[str, list[Any]] = {}
-    # Some queries at a time: the metrics' temporaries are larger than the histograms they come from.
-    for begin in range(0, queries, _QUERIES_AT_ONCE):
-        some = JointHistograms(histograms.levels, histograms.counts[begin : begin + _QUERIES_AT_ONCE])
+    for some in some_queries(histograms):
         for name, values in metrics.evaluate(some, at, ap_at_normaliser).items():
             parts.setdefault(name, []).append(values)
     per_query = {name: np.concatenate(values) for name, values in parts.items()}
@@ -130,6 +128,13 @@ def score_histograms(
         "queries_without_relevant": exact.queries_without_relevant(histograms),
     }
     return Scores(means, per_query, _curves(histograms, items))
+
+
+def some_queries(histograms: JointHistograms) -> Iterator[JointHistograms]:
+    """Histograms of some queries at a time: the metrics' temporaries are larger than what they come from."""
+    step = max(1, _CELLS_AT_ONCE // (histograms.bits + 1))
+    for begin in range(0, len(histograms.counts), step):
+        yield JointHistograms(histograms.levels, histograms.counts[begin : begin + step])
 
 
 def _curves(histograms, items):

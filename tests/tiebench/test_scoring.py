@@ -40,7 +40,7 @@ def by_hand(codes, tags, at):
 
 @pytest.mark.parametrize("at_once", [1, 2, 4, 9, 512])
 def test_scores_are_those_counted_query_by_query(at_once, monkeypatch):
-    monkeypatch.setattr(scoring, "_QUERIES_AT_ONCE", at_once)
+    monkeypatch.setattr(scoring, "_CELLS_AT_ONCE", 7 * at_once + 6)
     codes, tags = codes_and_labels()
     scores = score_codes(*map(pack, codes), 6, SharedLabels(*tags), at=(3,))
     for name, expected in by_hand(codes, tags, 3).items():
