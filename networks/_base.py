@@ -55,7 +55,11 @@ class ImageNetwork(torch.nn.Module):
             pixels = interpolate(
                 pixels, size, mode=self.interpolation, align_corners=False, antialias=self.antialias
             )
-        return (pixels - self.average_image.to(pixels.device)).mul_(self.scale.to(pixels.device))
+        average = self.average_image.to(pixels.device)[None]
+        # In the pixels' order: the two are then read side by side, in half the time.
+        if pixels.is_contiguous(memory_format=torch.channels_last):
+            average = average.contiguous(memory_format=torch.channels_last)
+        return pixels.sub_(average).mul_(self.scale.to(pixels.device))
 
     def settings(self):
         """What decides its features besides weights and buffers: values that JSON can write."""
