@@ -25,6 +25,17 @@ SEEDS = 10
 PROTOCOLS = 4
 RUN_FILES = ("codes.npz", "model.npz", "training.jsonl", "run.json", "scores.json", "per_query.npz")
 TABLE_ENDINGS = (".csv", ".tidy.csv", ".statistics.csv", ".claims.csv", ".health.csv", ".md", ".tex", ".json")
+# Snakemake, and its largest memory on the last line: ru_maxrss begins with that of the process before it.
+MEASURED = f"""
+import runpy, sys
+sys.path.append({str(ROOT)!r})
+from benchmarks.probe import peak_bytes
+try:
+    runpy.run_module("snakemake", run_name="__main__", alter_sys=True)
+finally:
+    sys.stderr.flush()
+    print(peak_bytes(), flush=True)
+"""
 # Bare rules with the files of a run, and a table made of all of them.
 BARE = """
 RUN = "runs/{{protocol}}/{{method}}/{{bits}}/{{seed}}/{{file}}"
@@ -120,7 +131,7 @@ def snakemake(folder, *options):
     with tempfile.TemporaryFile() as output:
         began = time.perf_counter()
         process = subprocess.Popen(
-            [sys.executable, "-m", "snakemake", *map(str, arguments)],
+            [sys.executable, "-c", MEASURED, *map(str, arguments)],
             cwd=folder,
             env=environment,
             stdout=output,
@@ -130,11 +141,11 @@ def snakemake(folder, *options):
         wall = time.perf_counter() - began
         process.returncode = os.waitstatus_to_exitcode(status)
         output.seek(0)
-        text = output.read().decode()
+        text, _, peak = output.read().decode().strip().rpartition("\n")
     if process.returncode:
-        last = " / ".join(text.strip().splitlines()[-5:])
+        last = " / ".join(text.splitlines()[-5:])
         raise Failed(f"snakemake {' '.join(map(str, arguments))}: {last}")
-    return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, text
+    return wall, usage.ru_utime + usage.ru_stime, int(peak) / 1e6, text
 
 
 def plan(folder, *options):
