@@ -6,6 +6,7 @@ from pathlib import Path
 from reporting import leaderboard
 from reporting.layout import in_order
 from reporting.leaderboard import RUNS, TIDY, Board
+from reporting.leaderboard.trials import Trial, published
 from tiebench import metrics
 from tiebench.messages import did_you_mean
 
@@ -16,12 +17,19 @@ class Boards:
     def __init__(self, folder: str | Path = leaderboard.FOLDER):
         self.folder = Path(folder)
         self._read: dict[str, Board] = {}
+        self._trials: dict[str, dict] = {}
 
     def __getitem__(self, protocol: str) -> Board:
         """Raises ValueError, one line with the nearest name, for an unknown protocol."""
         if protocol not in self._read:
             self._read[protocol] = leaderboard.read(protocol, self.folder)
         return self._read[protocol]
+
+    def trials(self, protocol: str) -> dict[tuple[str, str, int], list[Trial]]:
+        """(protocol or fold, method, bits) -> trials of its searches; {} if none were published."""
+        if protocol not in self._trials:
+            self._trials[protocol] = published(self[protocol], self.folder)
+        return self._trials[protocol]
 
     def check(self, protocol: str, metric: str, bits: Iterable[int]) -> None:
         """Raise ValueError, one line with the known names, for scores that no run of a protocol has."""

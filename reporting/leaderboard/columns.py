@@ -26,6 +26,7 @@ SHOWN = {
     "sees": None,
     "seeds": None,
     "trials": None,
+    "best_trial": None,
 }
 # Of the health of codes that printed tables show: heading and decimals.
 HEALTH = {column: (heading, decimals) for heading, _, column, decimals in PRINTED}
@@ -44,6 +45,7 @@ KEYS = {
     "decimals": int,
     "spread": bool,
     "of": str,
+    "where": dict,
 }
 HEADINGS = {
     "range": "range {bits}",
@@ -53,6 +55,7 @@ HEADINGS = {
     "fit_seconds": "fit s",
     "encode_seconds": "encode s",
     "peak_memory": "peak MB",
+    "best_trial": "best trial {bits}",
 }
 
 
@@ -63,7 +66,8 @@ class Column:
     show: one of SHOWN, a single fold as "score"; protocol: or fold; board: the protocol that it belongs to;
     bits: one, or several that stand in one cell; highest: whether one value stands for all of them, the
     largest, or of differences the one that is farthest from 0;
-    of: which value of the codes' health; folds: those whose mean is shown.
+    of: which value of the codes' health; folds: those whose mean is shown; where: settings that trials of a
+    search must have.
     """
 
     show: str
@@ -77,6 +81,7 @@ class Column:
     highest: bool = False
     of: str = ""
     folds: tuple[str, ...] = ()
+    where: tuple[tuple[str, Any], ...] = ()
 
 
 def parse(given: Any, defaults: Mapping, boards: Boards) -> list[Column]:
@@ -112,6 +117,10 @@ def _entry(given: Any, defaults: Mapping, boards: Boards) -> dict:
         known = [name.removeprefix("health.") for name in board.runs[0] if name.startswith("health.")]
         if entry["of"] not in known:
             raise ValueError(f"unknown health {entry['of']!r}: `of` is{did_you_mean(entry['of'], known)[1:]}")
+    if entry["show"] == "best_trial":
+        _check_trials(entry, boards)
+    elif "where" in entry:
+        raise ValueError("only the column best_trial takes where")
     if entry["show"] in ("folds", "mean_of_folds") and not board.folds:
         raise ValueError(f"{board.protocol} has no folds")
     own = HEALTH.get(entry["of"], ("", 1))[1] if entry["show"] == "health" else SHOWN[entry["show"]]
@@ -120,9 +129,25 @@ def _entry(given: Any, defaults: Mapping, boards: Boards) -> dict:
     return entry
 
 
+def _check_trials(entry: Mapping, boards: Boards) -> None:
+    """Raise ValueError for lengths that no search was made for, and for settings that no trial has."""
+    found = boards.trials(entry["protocol"])
+    for bits in entry["bits"]:
+        trials = [trial for cell, trials in found.items() if cell[2] == bits for trial in trials]
+        if not trials:
+            known = ", ".join(map(str, sorted({cell[2] for cell in found}))) or "none"
+            raise ValueError(
+                f"the leaderboard of {entry['protocol']} has no trials at {bits} bits; it has: {known}"
+            )
+        for key, value in entry.get("where", {}).items():
+            if not any(trial.settings.get(key) == value for trial in trials):
+                raise ValueError(f"no trial of {entry['protocol']} at {bits} bits has {key} {value!r}")
+
+
 def _expanded(entry: Mapping, board: Board, kinds: Iterable[tuple[str, str]]) -> list[Column]:
     """The printed columns of an entry: one for each code length and fold, unless they are joined."""
     plain = {key: entry[key] for key in ("metric", "decimals", "spread", "of")} | {"board": board.protocol}
+    plain |= {"where": tuple(entry.get("where", {}).items())}
     if entry["show"] in OF_METHODS:
         heading = entry.get("heading") or entry["show"]
         return [Column(entry["show"], protocol=board.protocol, bits=(), heading=heading, **plain)]

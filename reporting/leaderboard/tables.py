@@ -15,6 +15,7 @@ from reporting.layout import by_family
 from reporting.leaderboard import TIDY, Board
 from reporting.leaderboard.boards import Boards, as_table, records_of
 from reporting.leaderboard.columns import SCORES, Column, as_bits, check_keys, parse
+from reporting.leaderboard.trials import Trial, best_score
 from reporting.markdown import escape_markdown, note_line
 from reporting.printing import bounds_sentence, marks, notes, uncoded_sentence
 from reporting.titles import (
@@ -56,14 +57,15 @@ class _Data:
     """What the cells of a table are taken from.
 
     table: of `boards.as_table`; cells: (protocol, metric, method, bits) -> row of `frames.tidy`; runs: of
-    `frames.by_cell`; trials: (protocol, method, bits) -> trials of its tuning; best: cells in bold; note_of:
-    cell -> letter of its note.
+    `frames.by_cell`; trials: (protocol, method, bits) -> how many its tuning made; tried: likewise, all
+    of them; best: cells in bold; note_of: cell -> letter of its note.
     """
 
     table: Mapping
     cells: Mapping[tuple, Mapping]
     runs: Mapping[tuple, Mapping[int, Mapping]]
     trials: Mapping[tuple, float]
+    tried: Mapping[tuple, Sequence[Trial]]
     published: Mapping[tuple, float]
     best: frozenset
     note_of: Mapping[tuple, str]
@@ -83,7 +85,7 @@ def render(settings: Mapping, boards: Boards, link: str = "") -> str:
     columns = parse(given.get("columns", ["score"]), defaults, boards)
     used = [boards[name] for name in dict.fromkeys(column.board for column in columns)]
     table = as_table(used, _blocks(columns), given.get("methods"))
-    data, frame, reasons = _data(table, used, given)
+    data, frame, reasons = _data(table, used, given, boards)
     methods = _rows(given, data, boards)
     lines = ["| Method | " + " | ".join(escape_heading(column.heading) for column in columns) + " |"]
     lines.append("|:---|" + "".join(_rule(column) for column in columns))
@@ -139,7 +141,9 @@ def _blocks(columns: Iterable[Column]) -> list[dict]:
     ]
 
 
-def _data(table: Mapping, used: Sequence[Board], given: Mapping) -> tuple[_Data, pd.DataFrame, list]:
+def _data(
+    table: Mapping, used: Sequence[Board], given: Mapping, boards: Boards
+) -> tuple[_Data, pd.DataFrame, list]:
     """The cells, the frame of those that are no ends of ranges, and the notes of holes."""
     records = records_of(used)
     trials = {
@@ -164,7 +168,8 @@ def _data(table: Mapping, used: Sequence[Board], given: Mapping) -> tuple[_Data,
     reasons, note_of = notes(shown, plain)
     best = {cell for cell, mark in marks(shown, plain).items() if mark == "best"} if given["best"] else set()
     runs = frames.by_cell(table, records)
-    return _Data(table, cells, runs, trials, published, frozenset(best), note_of), shown, reasons
+    tried = {cell: trials for board in used for cell, trials in boards.trials(board.protocol).items()}
+    return _Data(table, cells, runs, trials, tried, published, frozenset(best), note_of), shown, reasons
 
 
 def _rows(given: Mapping, data: _Data, boards: Boards) -> list[str]:
@@ -265,6 +270,8 @@ def _number(data: _Data, column: Column, method: str, bits: int) -> float | None
     if column.show == "mean_of_folds":
         means = [_mean(data, fold, column.metric, method, bits) for fold in column.folds]
         return None if None in means else statistics.fmean(means)
+    if column.show == "best_trial":
+        return best_score(data.tried.get((column.protocol, method, bits), ()), dict(column.where))
     records = list(data.runs.get((column.protocol, method, bits), {}).values())
     done = [record for record in records if record["status"] == "done"]
     if column.show == "seeds":

@@ -8,8 +8,11 @@ import csv
 import hashlib
 import io
 import json
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from reporting.leaderboard import Board
 from tiebench.leaderboards import verified
@@ -17,6 +20,49 @@ from tiebench.leaderboards import verified
 TRIALS = ".trials.csv"
 # What a search is of, and what two versions of it have in common.
 SEARCH = ("tuning", "protocol", "method", "bits")
+
+
+@dataclass(frozen=True)
+class Trial:
+    """settings: all that the search may change; score: mean over the parts of the training set on which every
+    trial of its search was tried, None if it failed on one of them."""
+
+    settings: Mapping[str, Any]
+    score: float | None
+
+
+def best_score(trials: Iterable[Trial], where: Mapping[str, Any]) -> float | None:
+    """The highest score of trials with these settings, None if none has one."""
+    scores = [
+        trial.score
+        for trial in trials
+        if trial.score is not None and all(trial.settings.get(key) == value for key, value in where.items())
+    ]
+    return max(scores, default=None)
+
+
+def published(board: Board, folder: str | Path) -> dict[tuple[str, str, int], list[Trial]]:
+    """(protocol or fold, method, bits) -> trials of its searches, of a board's file; {} if it has none."""
+    name = f"{board.protocol}{TRIALS}"
+    if name not in board.about["sha256"]:
+        return {}
+    text = verified(Path(folder, name), board.about).decode()
+    parts: dict[tuple[str, ...], dict[str, list[dict[str, str]]]] = {}
+    for row in csv.DictReader(io.StringIO(text)):
+        parts.setdefault(_search(row), {}).setdefault(row["trial"], []).append(row)
+    found: dict[tuple[str, str, int], list[Trial]] = {}
+    for (_, protocol, method, bits), trials in parts.items():
+        # A trial that fails on a part is not tried on the others.
+        whole = [rows for rows in trials.values() if all(row["score"] for row in rows)]
+        common = min(map(len, whole), default=0)
+        found.setdefault((protocol, method, int(bits)), []).extend(
+            Trial(
+                json.loads(rows[0]["settings"]),
+                statistics.fmean(float(row["score"]) for row in rows[:common]) if rows in whole else None,
+            )
+            for rows in trials.values()
+        )
+    return found
 
 
 def read(names: Iterable[str], results: str | Path) -> list[dict[str, str]]:

@@ -1,5 +1,6 @@
 """Tables and figures of pages, made from the leaderboard: numbers, marks, errors, what `--check` notices."""
 
+import hashlib
 import json
 import re
 from pathlib import Path
@@ -150,6 +151,54 @@ def test_every_kind_of_column(folder):
         "| LSH | Unsupervised | 0.31 | 0.38 | 0.156–0.438 | 0.188–0.500 | 0.078 / 0.094 "
         "| 8.5 / 16.5 | 1 | 1600 | 2 | 0.5 | 3.1 | 1 |"
     )
+
+
+def search(folder, rows):
+    """Put trials of a search beside the board of p. rows: (method, trial, settings, scores; None: failed)."""
+    lines = ["tuning,protocol,method,bits,trial,partition,settings,score"]
+    for method, trial, settings, scores in rows:
+        text = json.dumps(settings).replace('"', '""')
+        lines += [
+            f'n,p,{method},8,{trial},{part},"{text}",{"" if score is None else score}'
+            for part, score in enumerate(scores)
+        ]
+    made = ("\n".join(lines) + "\n").encode()
+    (folder / "p.trials.csv").write_bytes(made)
+    about = json.loads((folder / "p.provenance.json").read_text())
+    about["sha256"]["p.trials.csv"] = hashlib.sha256(made).hexdigest()
+    (folder / "p.provenance.json").write_text(json.dumps(about))
+
+
+def test_best_trials_of_a_search_by_their_settings(folder):
+    settings = """
+        protocol: p
+        bits: 8
+        methods: [talr, lsh]
+        uncoded: false
+        legend: false
+        columns:
+          - {show: best_trial, where: {head: linear}, heading: linear}
+          - {show: best_trial, where: {head: mlp, epochs: 9}, heading: mlp}
+          - best_trial
+    """
+    with pytest.raises(ValueError, match="p has no trials at 8 bits; it has: none"):
+        rendered(folder, settings)
+    search(
+        folder,
+        [
+            ("talr", 0, {"head": "linear"}, [0.5, 0.25]),
+            ("talr", 1, {"head": "linear"}, [0.75, None]),  # failed on a part: it has no score
+            ("talr", 2, {"head": "mlp", "epochs": 9}, [0.5, 0.75, 0.9, 0.9]),  # a finalist: two parts count
+            ("talr", 3, {"head": "mlp", "epochs": 5}, [0.75, 0.625]),
+        ],
+    )
+    heading, _, *rows = rendered(folder, settings).splitlines()
+    assert heading == "| Method | linear | mlp | best trial 8 |"
+    assert rows == [r"| TALR\_AP | 0.375 | 0.625 | 0.688 |", "| LSH | – | – | – |"]
+    with pytest.raises(ValueError, match="no trial of p at 8 bits has head 'trees'"):
+        rendered(folder, settings.replace("head: mlp", "head: trees"))
+    with pytest.raises(ValueError, match="only the column best_trial takes where"):
+        rendered(folder, "{protocol: p, columns: [{show: score, where: {head: mlp}}]}")
 
 
 def test_columns_of_what_papers_print(folder):
