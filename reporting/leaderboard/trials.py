@@ -53,14 +53,14 @@ def published(board: Board, folder: str | Path) -> dict[tuple[str, str, int], li
     found: dict[tuple[str, str, int], list[Trial]] = {}
     for (_, protocol, method, bits), trials in parts.items():
         # A trial that fails on a part is not tried on the others.
-        whole = [rows for rows in trials.values() if all(row["score"] for row in rows)]
-        common = min(map(len, whole), default=0)
+        scores = [[row["score"] for row in rows] for rows in trials.values()]
+        common = min((len(of_trial) for of_trial in scores if all(of_trial)), default=0)
         found.setdefault((protocol, method, int(bits)), []).extend(
             Trial(
                 json.loads(rows[0]["settings"]),
-                statistics.fmean(float(row["score"]) for row in rows[:common]) if rows in whole else None,
+                statistics.fmean(map(float, of_trial[:common])) if all(of_trial) else None,
             )
-            for rows in trials.values()
+            for rows, of_trial in zip(trials.values(), scores)
         )
     return found
 
