@@ -4,6 +4,7 @@ import statistics
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from reporting.layout import method_seeds
 from reporting.titles import method_title, protocol_title
 
 if TYPE_CHECKING:  # plans of figures load no pandas
@@ -77,6 +78,6 @@ def collapsed_methods(table: Mapping, records: Iterable[Mapping]) -> dict[str, l
     found: dict[str, set[int]] = {}
     for record in records:
         cell = record["protocol"], record["method"], record["bits"]
-        if cell in cells and record["seed"] in table["seeds"] and collapse_of(record):
+        if cell in cells and record["seed"] in method_seeds(table, record["method"]) and collapse_of(record):
             found.setdefault(record["method"], set()).add(record["bits"])
     return {method: sorted(bits) for method, bits in found.items()}

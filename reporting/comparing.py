@@ -75,7 +75,7 @@ def pool(samples: Mapping[str, Sample]) -> dict[str, Sample]:
 
 @dataclass(frozen=True)
 class Difference:
-    """What `difference` finds: left minus right over shared seeds; NaN and None where it does not exist.
+    """What `difference` finds: left minus right; NaN and None where it does not exist.
 
     mean: the difference; low, high: its 95% interval; per_query: float64 (Q,); p_queries, p_seeds, p: two-
     sided p values over queries, over seeds, over both; variance: the sum of both sides' seed variances.
@@ -92,32 +92,37 @@ class Difference:
 
 
 def difference(left: Sample, right: Sample, same_runs: bool = False, confidence: float = 0.95) -> Difference:
-    """Left minus right, over the seeds that both have.
+    """Left minus right, each the mean over its own seeds, of which one side may have more.
 
-    * p_queries: the paired t-test of the scores per query, averaged over seeds. It needs them for each shared
-      seed of both sides, and equally many, which must be the same queries.
-    * p_seeds: Student's test of the means, with the variances that `pool` estimated; with same_runs (the same
-      codes, scored in two ways) of the differences of each run. It needs two seeds on each side.
+    same_runs: the two sides are the same codes, scored in two ways; only the seeds that both have count.
+
+    * p_queries: the paired t-test of the scores per query, averaged over seeds. It needs them for each seed
+      of both sides, and equally many, which must be the same queries.
+    * p_seeds: Student's test of the means, with the variances that `pool` estimated; with same_runs of the
+      differences of each run. It needs two seeds on each side.
     * p and the interval: Student's, of mean / sqrt(V) with V = V_queries + V_seeds, the squared standard
       errors of the two tests, and Satterthwaite's degrees of freedom
       V^2 / (V_queries^2 / (Q - 1) + V_seeds^2 / f). What queries and seeds explain together is counted in
       both terms, so the test is slightly conservative. p is never less than p_queries or p_seeds, which few
       degrees of freedom could bring about. Where one of the tests is impossible, p is that of the other.
     """
-    seeds = [seed for seed in left.means if seed in right.means]
-    if not seeds:
+    sides = [(left, list(left.means)), (right, list(right.means))]
+    if same_runs:
+        shared = [seed for seed in left.means if seed in right.means]
+        sides = [(left, shared), (right, shared)]
+    if not all(seeds for _, seeds in sides):
         return Difference()
-    mean = statistics.mean(left.means[s] for s in seeds) - statistics.mean(right.means[s] for s in seeds)
+    mean = float(np.subtract(*(statistics.mean(side.means[seed] for seed in seeds) for side, seeds in sides)))
     scale = max(abs(value) for side in (left, right) for value in side.means.values())
     rows, queries = None, None
-    sizes = {len(side.per_query.get(seed, ())) for side in (left, right) for seed in seeds}
+    sizes = {len(side.per_query.get(seed, ())) for side, seeds in sides for seed in seeds}
     if len(sizes) == 1 and sizes != {0}:
-        rows = left.average(seeds) - right.average(seeds)
+        rows = np.subtract(*(side.average(seeds) for side, seeds in sides))
         queries = query_error(rows, scale)
     if same_runs:
-        spread = seed_error_of_runs([left.means[s] - right.means[s] for s in seeds])
+        spread = seed_error_of_runs([left.means[seed] - right.means[seed] for seed in sides[0][1]])
     else:
-        spread = seed_error(left, right, len(seeds))
+        spread = seed_error(left, right)
     errors = [error for error in (queries, spread) if error is not None]
     p_queries, p_seeds = (p_value(mean, [error] if error else [], scale) for error in (queries, spread))
     low, high = t_bounds(mean, errors, confidence)
@@ -133,15 +138,15 @@ def difference(left: Sample, right: Sample, same_runs: bool = False, confidence:
     )
 
 
-def seed_error(left: Sample, right: Sample, seeds: int) -> tuple[float, float] | None:
-    """Squared standard error over seeds of a difference of two means over `seeds` runs, and its freedom.
+def seed_error(left: Sample, right: Sample) -> tuple[float, float] | None:
+    """Squared standard error over seeds of a difference of two means of runs, and its freedom.
 
     With the variances of `pool`, and Satterthwaite's degrees of freedom, at most those of the whole pool.
     None where a side has fewer than two seeds.
     """
     if min(len(left.means), len(right.means)) < 2 or math.isnan(left.variance + right.variance):
         return None
-    parts = [(side.variance / seeds, side.freedom) for side in (left, right)]
+    parts = [(side.variance / len(side.means), side.freedom) for side in (left, right)]
     total = sum(part for part, _ in parts)
     if total == 0:
         return 0.0, 1.0

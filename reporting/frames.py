@@ -11,7 +11,7 @@ from scipy.special import stdtrit
 from reporting import budgets
 from reporting.collapsed import collapse_of
 from reporting.filled import filled_marks, is_filled
-from reporting.layout import Group, cell_words, cells_of, groups, method_order
+from reporting.layout import Group, cell_words, cells_of, groups, method_order, method_seeds
 from reporting.titles import LEADERBOARD, UNCODED, sees
 
 COLUMNS = (
@@ -46,8 +46,8 @@ STATUSES = ("done", "refused", "missing")
 def by_cell(table: Mapping, records: Iterable[Mapping]) -> dict[tuple[str, str, int], dict[int, Mapping]]:
     """Records as (protocol, method, bits) -> {seed: record}, seeds in the table's order.
 
-    Records of seeds that the table does not list are left out, but those from the leaderboard: they have the
-    seeds that they were made with, ascending.
+    Records of other seeds than the method's are left out, but those from the leaderboard: they have the seeds
+    that they were made with, ascending.
 
     Raises ValueError for two records of one run and for a status other than those of STATUSES.
     """
@@ -62,14 +62,14 @@ def by_cell(table: Mapping, records: Iterable[Mapping]) -> dict[tuple[str, str, 
             raise ValueError(f"run {run}: two records of one run")
         found[key][record["seed"]] = record
     return {
-        key: {seed: runs[seed] for seed in seeds_of(table, runs) if seed in runs}
+        key: {seed: runs[seed] for seed in seeds_of(table, key[1], runs) if seed in runs}
         for key, runs in found.items()
     }
 
 
-def seeds_of(table: Mapping, runs: Mapping[int, Mapping]) -> list[int]:
-    """The seeds that a cell is to have, given its records: the table's, or those of the leaderboard."""
-    return sorted(runs) if any(map(is_filled, runs.values())) else table["seeds"]
+def seeds_of(table: Mapping, method: str, runs: Mapping[int, Mapping]) -> list[int]:
+    """The seeds that a cell is to have, given its records: the method's, or those of the leaderboard."""
+    return sorted(runs) if any(map(is_filled, runs.values())) else method_seeds(table, method)
 
 
 def score_of(record: Mapping | None, metric: str) -> tuple[float | None, str, str]:
@@ -150,7 +150,7 @@ def tidy(
     `tiebench.collapse`; the mean includes them); trials (int: how many settings were tried to choose the
     cell's, 1 if they are as given) and budget (str: what the choice was allowed, see `reporting.budgets`).
 
-    status is "done" when every seed of the table has a score, "partial" when some have, "refused" when none
+    status is "done" when every seed of the method has a score, "partial" when some have, "refused" when none
     has and a run was refused, "missing" otherwise; "leaderboard" where the scores are from there, of the
     seeds that are there. Records outside the table are ignored.
 
@@ -167,7 +167,7 @@ def tidy(
         for cell in cells_of(group):
             protocol, metric, method, bits = cell
             here = runs.get((protocol, method, bits), {})
-            outcomes = {seed: score_of(here.get(seed), metric) for seed in seeds_of(table, here)}
+            outcomes = {seed: score_of(here.get(seed), metric) for seed in seeds_of(table, method, here)}
             scores = [score for score, _, _ in outcomes.values() if score is not None]
             mean, std, low, high = t_interval(scores) if scores else (math.nan,) * 4
             value = printed.get(cell, (math.nan,))[0]

@@ -73,6 +73,12 @@ def method_order(table: Mapping, of: Iterable[Group]) -> list[str]:
     return in_order(table, dict.fromkeys(method for group in of for method in group.methods))
 
 
+def method_seeds(table: Mapping, method: str) -> list[int]:
+    """The seeds of a method's runs: the table's, or the first `table["fewer_seeds"][method]` of them."""
+    seeds = list(table["seeds"])
+    return seeds[: (table.get("fewer_seeds") or {}).get(method, len(seeds))]
+
+
 def family(table: Mapping, method: str) -> str:
     """One of FAMILIES, "" where the table names none: it then keeps its own order, ungrouped."""
     return (table.get("families") or {}).get(method, "")

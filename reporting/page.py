@@ -20,13 +20,14 @@ from reporting.layout import family, groups
 from reporting.page_runs import fingerprints, made_with, run_rows, settings_of
 from reporting.page_scores import remarks, score_panels, sources, statistics_of
 from reporting.page_words import known, probability, signed
-from reporting.printing import NOT_RANKED, bounds_sentence, notes, uncoded_sentence
+from reporting.printing import NOT_RANKED, bounds_sentence, notes, seed_counts, uncoded_sentence
 from reporting.table_view import Drawing, TableView
 from reporting.titles import (
     EN_DASH,
     FAMILIES,
     dagger_sentence,
     external_sentence,
+    method_title,
 )
 from tiebench.metrics import label, resolve
 
@@ -150,6 +151,12 @@ def _view(view: TableView, kinds: Sequence[str], colours: Sequence[str]) -> dict
         "title": table.get("title") or table["name"],
         "description": (table.get("description") or "").strip(),
         "seeds": table["seeds"],
+        "seed_counts": seed_counts(tidy_frame).strip() or len(table["seeds"]),
+        "fewer_seeds": [
+            (method_title(table, method), count)
+            for method, count in (table.get("fewer_seeds") or {}).items()
+            if count < len(table["seeds"])
+        ],
         "methods": list(dict.fromkeys(method for group in groups(table) for method in group.methods)),
         "groups": groups(table),
         "panels": scores,

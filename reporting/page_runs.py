@@ -21,7 +21,7 @@ def run_rows(table: Mapping, records: Iterable[Mapping]) -> list[dict]:
     result = []
     for (protocol, method, bits), asking in wanted.items():
         of_cell = found.get((protocol, method, bits), {})
-        for seed in seeds_of(table, of_cell):
+        for seed in seeds_of(table, method, of_cell):
             record = of_cell.get(seed)
             run = (record or {}).get("run") or {}
             parts = run.get("seconds_by_part") or {}

@@ -136,4 +136,10 @@ def seeds_sentence(tidy_frame: pd.DataFrame) -> str:
     """What follows a mean, in words; "" where every cell has one seed at most."""
     if not (tidy_frame["seeds"] > 1).any():
         return ""
-    return "Mean ± standard deviation over seeds."
+    return f"Mean ± standard deviation over {seed_counts(tidy_frame)}seeds."
+
+
+def seed_counts(tidy_frame: pd.DataFrame) -> str:
+    """How many seeds the scored cells have, "5 to 10 ", "" where all have as many."""
+    counts = sorted(set(tidy_frame.loc[tidy_frame["seeds"] > 0, "seeds"]))
+    return f"{counts[0]} to {counts[-1]} " if len(counts) > 1 else ""

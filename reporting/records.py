@@ -11,6 +11,7 @@ import pandas as pd
 from reporting.filled import check_fingerprints, filled_records
 from reporting.folds import members, merged_means, merged_record
 from reporting.items import Queries
+from reporting.layout import method_seeds
 from reporting.titles import LEADERBOARD
 from tiebench.files import read_json, read_npz
 from tiebench.messages import did_you_mean
@@ -72,7 +73,7 @@ def table_records(
         if (protocol, method, bits) in filled:
             records += filled[protocol, method, bits]
             continue
-        for seed in table["seeds"]:
+        for seed in method_seeds(table, method):
             record = {"protocol": protocol, "method": method, "bits": bits, "seed": seed}
             if (protocol, method, bits) in refused:
                 reason = refused[protocol, method, bits]
@@ -181,7 +182,7 @@ def load_results(
             for bits in block["bits"]:
                 cell = (block["protocol"], method, bits)
                 given = {record["seed"]: record for record in filled.get(cell, ())}
-                for seed in given or layout["seeds"]:
+                for seed in given or method_seeds(layout, method):
                     folders = {
                         name: Path(results, "runs", name, method, str(bits), str(seed)) for name in names
                     }

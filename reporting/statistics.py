@@ -73,9 +73,8 @@ def comparisons(
       as they are (`paired.bootstrap_intervals`; `frames.tidy` has the spread over seeds).
     * best: the method of the best mean in the column (protocol, metric, bits), the highest unless the metric
       says otherwise; of equals the first row.
-    * difference: mean minus the best's, over the seeds that both methods have; difference_low,
-      difference_high: its 95% interval over queries and seeds (over one of them where the other cannot be
-      tested), see `comparing.difference`.
+    * difference: mean minus the best's; difference_low, difference_high: its 95% interval over queries and
+      seeds (over one of them where the other cannot be tested), see `comparing.difference`.
     * p_queries, p_seeds, p: two-sided p of this difference over queries, over seeds and over both, and the
       same adjusted by Holm's procedure over all pairs of methods of the column, not only those with the best:
       so the best may be chosen by the scores that it is tested with, and the probability that any two equally

@@ -134,6 +134,15 @@ OVERRIDES = {
     "no mapping at all": (["device"], ["--configfile", "mapping", "list"]),
     "bits of 8.0": (of_table(blocks=[BLOCK | {"bits": [8.0]}]), ["bits[0]", "8.0", "integer"]),
     "seed beyond 32 bits": (of_table(seeds=[2**40]), ["tables.mine.seeds[0]", "maximum"]),
+    "fewer seeds of an unknown method": (
+        of_table(fewer_seeds={"lhs": 1}),
+        ["tables.mine.fewer_seeds: unknown method of the table 'lhs'", "mean 'lsh'"],
+    ),
+    "more seeds than the table has": (
+        of_table(fewer_seeds={"lsh": 2}),
+        ["tables.mine.fewer_seeds.lsh", "at most 1", "is 2"],
+    ),
+    "no seeds of a method": (of_table(fewer_seeds={"lsh": 0}), ["tables.mine.fewer_seeds.lsh", "minimum"]),
     "integer of forty digits": (of_table(seeds=[10**39]), ["tables.mine.seeds[0]", "64 bits"]),
     "learning rate NaN": (of_defaults(learning_rate=float("nan")), ["learning_rate", "finite", "nan"]),
     "learning rate infinite": (of_defaults(learning_rate=float("inf")), ["learning_rate", "finite", "inf"]),

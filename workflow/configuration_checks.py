@@ -311,6 +311,7 @@ def _check_table(configuration, name, table):
     leaderboard_rows.add_rows(configuration, where, table)
     add_bounds(configuration, table)
     shown = leaderboard_rows.with_rows(table)
+    _check_fewer_seeds(configuration, where, table)
     for method in table["reference_lines"]:
         listed = shown["methods"]
         configuration.check_known((*where, "reference_lines"), method, listed, "method of the table")
@@ -331,6 +332,15 @@ def _check_table(configuration, name, table):
             figures.select({**shown, "name": name}, options.get("methods"), options.get("blocks"))
         except ValueError as error:
             configuration.fail((*where, "figures", kind), str(error))
+
+
+def _check_fewer_seeds(configuration, where, table):
+    seeds = len(table["seeds"])
+    for method, count in table["fewer_seeds"].items():
+        configuration.check_known((*where, "fewer_seeds"), method, table["methods"], "method of the table")
+        if count > seeds:
+            message = f"must be at most {seeds}, the number of the table's seeds, is {count}"
+            configuration.fail((*where, "fewer_seeds", method), message)
 
 
 def _check_block(configuration, where, table, block):

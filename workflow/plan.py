@@ -17,6 +17,7 @@ from datasets.affinity.shared_label import SharedLabel
 from datasets.affinity.shared_labels import SharedLabels
 from reporting import leaderboard
 from reporting.budgets import AS_GIVEN, ELSEWHERE, NOTHING_TO_CHOOSE
+from reporting.layout import method_seeds
 from tiebench.files import write_text
 from workflow import leaderboard_rows
 from workflow.data_plan import DataPlan, pick
@@ -129,12 +130,12 @@ class Plan(DataPlan):
 
     def table_runs(self, table, names):
         """These files of every run of a table."""
-        seeds = self.entry("tables", table)["seeds"]
+        entry = self.entry("tables", table)
         return [
             f"results/runs/{cell.protocol}/{cell.method}/{cell.bits}/{seed}/{name}"
             for name in names
             for cell in self.trained_cells(table)
-            for seed in seeds
+            for seed in method_seeds(entry, cell.method)
         ]
 
     def protocol_settings(self, protocol):

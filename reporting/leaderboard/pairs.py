@@ -41,14 +41,13 @@ def pairs(
     table: of `boards.as_table`, for what competes; folder: of the leaderboard, with the scores per query.
     As in `statistics.comparisons`, seed variances of competing methods are pooled among themselves, so the
     differences from the best are those of a table with these runs. The leaderboard keeps for each query the
-    mean over seeds, which is all that the test over queries needs where both methods have the same seeds;
-    elsewhere there is none.
+    mean over seeds, which is all that the test over queries needs.
     """
     samples = _samples(board, table, metric, bits, folder)
     ranked = {name for name in samples if competes(table, name, board.protocol)}
     together = pool(samples) | pool({name: of for name, of in samples.items() if name in ranked})
     found = {
-        (one, other): _difference(together[one], together[other])
+        (one, other): difference(together[one], together[other])
         for one, other in itertools.combinations(samples, 2)
     }
     counted = [pair for pair in found if ranked.issuperset(pair)]
@@ -68,13 +67,6 @@ def _samples(board: Board, table: Mapping, metric: str, bits: int, folder: str |
         if of.means:
             result[method] = of
     return result
-
-
-def _difference(left: Sample, right: Sample) -> Difference:
-    """`comparing.difference`; over queries only if the means over seeds are over the same seeds."""
-    if set(left.means) != set(right.means):
-        left, right = (replace(side, per_query={}) for side in (left, right))
-    return difference(left, right)
 
 
 def against(found: Mapping[tuple[str, str], Pair], reference: str, methods: Sequence[str]) -> dict[str, Pair]:

@@ -13,6 +13,7 @@ import tiebench
 from reporting import frames, leaderboard, published
 from reporting.filled import filled_records
 from reporting.folds import members
+from reporting.layout import method_seeds
 from reporting.leaderboard import PROVENANCE, RUNS, TIDY, Board, per_query, run_row, runs_to_csv, trials
 from reporting.leaderboard.trials import TRIALS
 from reporting.records import table_records, uncoded_scores
@@ -217,7 +218,8 @@ def _check(protocol: str, parts: Sequence[_Part]) -> None:
     seeds: dict[tuple, list[int]] = {}
     for part in parts:
         for method, bits in {(record["method"], record["bits"]) for record in part.records}:
-            if seeds.setdefault((method, bits), part.table["seeds"]) != part.table["seeds"]:
+            own = method_seeds(part.table, method)
+            if seeds.setdefault((method, bits), own) != own:
                 cell = f"{protocol}, {method}, {bits} bits"
                 raise ValueError(f"{cell} has other seeds in another table; publish one of them")
 

@@ -9,6 +9,7 @@ from leaderboards import make_run, publish_table, random_scores
 
 from reporting import statistics
 from reporting.comparing import difference, pool, sample
+from reporting.frames import by_cell
 from reporting.leaderboard import pairs
 from reporting.leaderboard.boards import Boards, as_table
 from reporting.leaderboard.publishing import publish
@@ -108,7 +109,7 @@ def test_p_values_are_adjusted_over_the_pairs_with_ranks_alone(found):
     assert len(outside) == 9 and all(math.isnan(pair.p_adjusted) for pair in outside)
 
 
-def test_methods_with_other_seeds_are_compared_over_seeds_alone(tmp_path):
+def test_methods_with_fewer_seeds_are_compared_over_queries_and_seeds(tmp_path):
     # Two tables: the leaderboard keeps the rows of the first beside those of the second.
     first = TABLE | {"methods": ["lsh", "itq"], "seeds": [0, 1]}
     published(tmp_path, first)
@@ -116,13 +117,19 @@ def test_methods_with_other_seeds_are_compared_over_seeds_alone(tmp_path):
     publish_table(tmp_path, second)
     publish(["more"], tmp_path, tmp_path / "leaderboard")
     board = Boards(tmp_path / "leaderboard")["p"]
-    found = pairs.pairs(board, as_table([board], TABLE["blocks"]), "ap", 8, tmp_path / "leaderboard")
-    assert {key: pair.over for key, pair in found.items()} == {
-        ("lsh", "itq"): "queries and seeds",
-        ("lsh", "talr"): "seeds",
-        ("itq", "talr"): "seeds",
+    table = as_table([board], TABLE["blocks"])
+    found = pairs.pairs(board, table, "ap", 8, tmp_path / "leaderboard")
+    assert {pair.over for pair in found.values()} == {"queries and seeds"} and len(found) == 3
+    of = {
+        method: sample(runs, "ap").means
+        for (_, method, bits), runs in by_cell(table, board.records()).items()
+        if bits == 8
     }
-    assert all(math.isnan(found[one, "talr"].found.p_queries) for one in ("lsh", "itq"))
+    assert {method: len(means) for method, means in of.items()} == {"lsh": 2, "itq": 2, "talr": 3}
+    for (left, right), pair in found.items():
+        means = [np.mean(list(of[method].values())) for method in (left, right)]
+        assert pair.found.mean == pytest.approx(means[0] - means[1], abs=1e-12)
+        assert pair.found.per_query.mean() == pytest.approx(pair.found.mean, abs=1e-7)
 
 
 def test_one_seed_without_scores_per_query_has_a_difference_alone(tmp_path):

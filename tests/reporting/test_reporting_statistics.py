@@ -152,9 +152,11 @@ def test_two_methods_alone_have_students_test_with_pooled_variance():
     left, right = [0.5, 0.52, 0.57], [0.6, 0.61, 0.69, 0.66]
     samples = {"a": comparing.Sample(dict(enumerate(left))), "b": comparing.Sample(dict(enumerate(right)))}
     pooled = comparing.pool(samples)
-    shared = comparing.seed_error(pooled["a"], pooled["b"], 3)
     variance = (2 * np.var(left, ddof=1) + 3 * np.var(right, ddof=1)) / 5
-    assert shared == pytest.approx((variance * 2 / 3, 5.0))
+    assert comparing.seed_error(pooled["a"], pooled["b"]) == pytest.approx((variance * (1 / 3 + 1 / 4), 5.0))
+    found = comparing.difference(pooled["a"], pooled["b"])
+    assert found.mean == pytest.approx(np.mean(left) - np.mean(right))
+    assert found.p_seeds == pytest.approx(stats.ttest_ind(left, right).pvalue, rel=1e-9)
 
 
 def test_a_methods_own_variance_counts_more_with_every_seed():
@@ -230,7 +232,7 @@ def test_holes_and_runs_without_scores_per_query_stay_empty():
     assert empty[list(statistics.NUMBERS)].isna().all(axis=None) and set(empty["verdict"]) == {""}
 
 
-def test_paired_comparisons_are_over_shared_seeds():
+def test_each_method_is_compared_with_all_its_seeds():
     runs = [r for r in records() if (r["method"], r["seed"]) != ("mihash", 1)]
     row = row_of(statistics.comparisons(table(), runs), "mihash")
     of = {
@@ -238,7 +240,8 @@ def test_paired_comparisons_are_over_shared_seeds():
         for r in runs
         if r["bits"] == 12 and r["method"] != "lsh"
     }
-    left, right = (np.mean([of[method, seed] for seed in (0, 2)], axis=0) for method in ("mihash", "talr_ap"))
+    left = np.mean([of["mihash", seed] for seed in (0, 2)], axis=0)
+    right = np.mean([of["talr_ap", seed] for seed in (0, 1, 2)], axis=0)
     assert row["p_queries"] == pytest.approx(stats.ttest_rel(left, right).pvalue, rel=1e-9)
     assert row["difference"] == pytest.approx((left - right).mean(), abs=1e-15)
     assert row["difference_low"] < row["difference"] < row["difference_high"]
@@ -246,11 +249,18 @@ def test_paired_comparisons_are_over_shared_seeds():
     assert row["seeds"] == 2 and row_of(statistics.comparisons(table(), runs), "talr_ap")["seeds"] == 3
 
 
-def test_two_methods_without_a_shared_seed_are_not_compared():
+def test_one_run_each_is_compared_over_queries_alone():
     runs = [record("talr_ap", 12, 0, [0.9, 0.8, 0.7]), record("mihash", 12, 1, [0.1, 0.2, 0.1])]
     row = row_of(statistics.comparisons(table(), runs), "mihash")
-    assert row[["difference", "difference_low", "p", "p_adjusted"]].isna().all()
-    assert (row["verdict"], row["over_seeds"]) == ("undecided", "too few seeds")
+    assert row["p_queries"] == pytest.approx(stats.ttest_rel([0.9, 0.8, 0.7], [0.1, 0.2, 0.1]).pvalue)
+    assert math.isnan(row["p_seeds"]) and row["p"] == row["p_queries"]
+    assert (row["verdict"], row["over_seeds"]) == ("worse over queries", "too few seeds")
+
+
+def test_two_methods_without_scores_have_no_difference():
+    assert math.isnan(comparing.difference(comparing.Sample({}), comparing.Sample({0: 0.5})).mean)
+    same = comparing.difference(comparing.Sample({1: 0.5}), comparing.Sample({0: 0.5}), same_runs=True)
+    assert math.isnan(same.mean)
 
 
 def test_ties_for_best_share_it_and_constant_differences_have_a_p():

@@ -143,6 +143,20 @@ def test_holes_keep_their_reason():
     assert cell(frame, "talr_ap", 24)["mean"] == 0.5
 
 
+def test_a_method_with_fewer_seeds_is_done_with_these():
+    runs = [record(seed=seed, score=0.5 + seed / 10) for seed in (0, 1, 2)]
+    runs += [record("mihash", seed=seed, score=0.5 + seed / 10) for seed in (0, 1, 2)]
+    of = table(methods=["talr_ap", "mihash"], seeds=[2, 0, 1], fewer_seeds={"mihash": 2})
+    frame = frames.tidy(of, runs)
+    ours, fewer = (cell(frame, method, 12) for method in ("talr_ap", "mihash"))
+    assert (ours["seeds"], ours["status"], ours["mean"]) == (3, "done", pytest.approx(0.6))
+    assert (fewer["seeds"], fewer["status"], fewer["mean"]) == (2, "done", pytest.approx(0.6))
+    assert fewer["std"] == pytest.approx(np.std([0.7, 0.5], ddof=1))  # the first two: 2 and 0
+    assert "over 2 to 3 seeds" in printing.seeds_sentence(frame)
+    lacking = frames.tidy(of, [run for run in runs if (run["method"], run["seed"]) != ("mihash", 0)])
+    assert cell(lacking, "mihash", 12)["reason"] == "seed 0: no run was recorded"
+
+
 def test_published_values_and_differences():
     def source(name, value, method="talr_ap"):
         entry = {"protocol": "digits", "metric": "ap", "method": method, "bits": 12, "value": value}

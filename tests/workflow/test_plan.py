@@ -210,6 +210,21 @@ def test_each_attempt_asks_for_twice_as_much(plan):
     ]
 
 
+def test_a_method_may_have_the_first_seeds_alone(plan, tiny):
+    tiny["tables"]["tiny"] |= {"seeds": [3, 1, 2], "fewer_seeds": {"talr_ap": 2}}
+    tiny["protocols"]["tiny"]["runs_per_job"] = {"seeds": 2, "bits": [8, 11]}
+    of = plan(tiny)
+    expected = {("tiny", "lsh", bits, seed) for bits in (8, 11) for seed in (1, 2, 3)}
+    expected |= {("tiny", "talr_ap", bits, seed) for bits in (8, 11) for seed in (1, 3)}
+    files = of.table_runs("tiny", ["run.json"])
+    assert set(files) == {"results/runs/{}/{}/{}/{}/run.json".format(*run) for run in expected}
+    assert len(files) == len(expected)
+    assert targets.needs(of, "results/tiny.csv").runs == expected
+    grouped = {job.methods: job.runs for job in run_jobs(of) if job.protocol == "tiny" and "8/3" in job.runs}
+    assert grouped == {"lsh": ("8/2", "8/3", "11/2", "11/3"), "talr_ap": ("8/3", "11/3")}
+    assert of.table_settings("tiny")["table"]["fewer_seeds"] == {"talr_ap": 2}
+
+
 def test_every_run_belongs_to_one_kind_of_job(plan, tiny):
     tiny["tables"]["more"] = TINY["tables"]["tiny"] | {
         "seeds": [0, 1, 2],
