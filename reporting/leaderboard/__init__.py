@@ -8,6 +8,7 @@ Files per protocol:
   mean of its scores.json.
 * `<protocol>.provenance.json`: settings, versions, fingerprints, titles of the methods; sha256 of the others.
 * `<protocol>.per_query.npz`: scores of each query, see `per_query`.
+* `<protocol>.trials.csv`, `<protocol>.training.csv`: searches and trainings, see `trials`, `training_curves`.
 
 `publishing` writes them. Plans of tables read them, so nothing here loads pandas before `Board.tidy`.
 """

@@ -5,10 +5,14 @@ from pathlib import Path
 
 from reporting import leaderboard
 from reporting.layout import in_order
-from reporting.leaderboard import RUNS, TIDY, Board
+from reporting.leaderboard import KEY, RUNS, TIDY, Board, training_curves
+from reporting.leaderboard.training_curves import TRAINING
 from reporting.leaderboard.trials import Trial, published
 from tiebench import metrics
 from tiebench.messages import did_you_mean
+
+# What a figure may need of runs besides their scores -> the file that has it.
+FILE_OF = {"training": TRAINING}
 
 
 class Boards:
@@ -31,6 +35,17 @@ class Boards:
             self._trials[protocol] = published(self[protocol], self.folder)
         return self._trials[protocol]
 
+    def has(self, protocol: str, part: str) -> bool:
+        """Whether what a figure NEEDS of runs was published of a protocol."""
+        return f"{protocol}{FILE_OF.get(part)}" in self[protocol].about["sha256"]
+
+    def trained_records(self, protocol: str) -> list[dict]:
+        """The records of a board, those of runs whose curves were published with their "training"."""
+        board = self[protocol]
+        of_runs = training_curves.published(board, self.folder)
+        records = board.records()
+        return [one | {"training": of_runs.get(tuple(one[key] for key in KEY), [])} for one in records]
+
     def check(self, protocol: str, metric: str, bits: Iterable[int]) -> None:
         """Raise ValueError, one line with the known names, for scores that no run of a protocol has."""
         board = self[protocol]
@@ -44,12 +59,13 @@ class Boards:
                 words = f"codes of {length} bits; it has: {listed}"
                 raise ValueError(f"the leaderboard of {protocol} has no {words}")
 
-    def sha256(self, protocols: Iterable[str]) -> dict[str, str]:
-        """File -> sha256 of what the boards of protocols are read from."""
-        found = {}
+    def sha256(self, protocols: Iterable[str], needs: Iterable[str] = ()) -> dict[str, str]:
+        """File -> sha256 of what the boards of protocols are read from, with what a figure NEEDS of them."""
+        found, endings = {}, [TIDY, RUNS, *(FILE_OF[part] for part in needs)]
         for protocol in protocols:
             known = self[protocol].about["sha256"]
-            found |= {name: known[name] for name in (f"{protocol}{TIDY}", f"{protocol}{RUNS}")}
+            names = [f"{protocol}{ending}" for ending in endings]
+            found |= {name: known[name] for name in names if name in known}
         return found
 
 

@@ -68,10 +68,11 @@ def parse(settings: Mapping, folder: Path, boards: Boards) -> Picture:
     if not settings["image"].endswith(".png"):
         raise ValueError(f"image must be a .png file, not {settings['image']!r}")
     described = figures.describe(settings["figure"])
-    if described.needs:
-        lacking = f"{' and '.join(described.needs)} of runs, which the leaderboard does not have"
-        raise ValueError(f"figure {described.name} needs {lacking}")
     protocols, metrics = _listed(settings["protocol"]), _listed(settings.get("metric", "ap"))
+    for name in protocols:
+        if lacking := [part for part in described.needs if not boards.has(name, part)]:
+            words = f"{' and '.join(lacking)} of runs, which the leaderboard of {name} does not have"
+            raise ValueError(f"figure {described.name} needs {words}")
     blocks = []
     for protocol in protocols:
         bits = as_bits(settings.get("bits") or boards[protocol].bits)
@@ -82,14 +83,16 @@ def parse(settings: Mapping, folder: Path, boards: Boards) -> Picture:
     table = as_table(used, blocks, settings.get("methods"))
     table["reference_lines"] = settings.get("reference_lines", [])
     options = {key: settings[key] for key in OPTIONS if key in settings}
-    source = {"settings": dict(settings), "sha256": boards.sha256(protocols)}
+    source = {"settings": dict(settings), "sha256": boards.sha256(protocols, described.needs)}
     alt = escape_markdown(settings.get("alt", described.title))
     return Picture(
         path=folder / settings["image"],
         link=f"![{alt}]({settings['image']})",
         kind=described.name,
         table=table,
-        records=records_of(used),
+        records=[one for name in protocols for one in boards.trained_records(name)]
+        if "training" in described.needs
+        else records_of(used),
         options=options,
         source=json.dumps(source, sort_keys=True),
     )

@@ -14,7 +14,18 @@ from reporting import frames, leaderboard, published
 from reporting.filled import filled_records
 from reporting.folds import members
 from reporting.layout import method_seeds
-from reporting.leaderboard import PROVENANCE, RUNS, TIDY, Board, per_query, run_row, runs_to_csv, trials
+from reporting.leaderboard import (
+    PROVENANCE,
+    RUNS,
+    TIDY,
+    Board,
+    per_query,
+    run_row,
+    runs_to_csv,
+    training_curves,
+    trials,
+)
+from reporting.leaderboard.training_curves import TRAINING
 from reporting.leaderboard.trials import TRIALS
 from reporting.records import table_records, uncoded_scores
 from reporting.titles import UNCODED, is_external, protocol_title
@@ -77,6 +88,8 @@ def publish(
         kept, missing = per_query.record(about, runs, old, folder, resources)
         if text := trials.record(about, tried, runs, old, folder):
             texts[f"{protocol}{TRIALS}"] = text
+        if text := training_curves.record(about, runs, old, folder):
+            texts[f"{protocol}{TRAINING}"] = text
         contents = {name: text.encode() for name, text in texts.items()}
         made[protocol] = contents | ({} if kept is None else {f"{protocol}{PER_QUERY}": kept}), about
         for line in missing:
@@ -84,7 +97,7 @@ def publish(
     Path(folder).mkdir(parents=True, exist_ok=True)
     paths = []
     for contents, about in made.values():
-        for ending in (PER_QUERY, TRIALS):  # they may be left out now
+        for ending in (PER_QUERY, TRIALS, TRAINING):  # they may be left out now
             Path(folder, f"{about['protocol']}{ending}").unlink(missing_ok=True)
         for name, content in contents.items():
             with replaced(Path(folder, name)) as temporary:
@@ -104,7 +117,9 @@ def _part(found: published.Published, protocol: str, results: Path) -> _Part:
     for name in dict.fromkeys((protocol, *folds)):
         settings = _settings(found, protocol, name)
         table, uncoded = settings["table"], uncoded_scores(settings, results)
-        of = table_records(settings, results / "runs", also=["per_query"] if name in folds else ())
+        of = table_records(
+            settings, results / "runs", also=["per_query", "training"] if name in folds else ()
+        )
         if name != protocol:
             rows.append(frames.tidy(table, of, (), uncoded))
         further = frames.tidy({**table, "blocks": _more_blocks(table["blocks"], of)}, of, (), uncoded)

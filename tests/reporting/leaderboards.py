@@ -12,8 +12,8 @@ COMMIT = "a" * 40
 
 
 def make_run(folder, protocol, method, bits, seed, per_query, **run):
-    """A run as the workflow writes it. per_query: metric -> scores of the queries; run: more of run.json, and
-    "collapsed" and "database" of scores.json."""
+    """A run as the workflow writes it. per_query: metric -> scores of the queries; run: more of run.json,
+    "collapsed" and "database" of scores.json, and "training", the lines of the log."""
     place = folder / "runs" / protocol / method / str(bits) / str(seed)
     place.mkdir(parents=True)
     np.savez(place / "per_query.npz", **per_query)
@@ -33,7 +33,9 @@ def make_run(folder, protocol, method, bits, seed, per_query, **run):
     }
     of_run |= {"git_commit": COMMIT, "versions": {"numpy": "2"}, "hyperparameters": {"epochs": 3}}
     of_run |= {"fingerprints": {"dataset": "d" * 64, "split": protocol}}
+    training = run.pop("training", [])
     (place / "run.json").write_text(json.dumps(of_run | run))
+    (place / "training.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in training))
 
 
 def random_scores(generator, size):

@@ -12,7 +12,8 @@ from leaderboards import COMMIT, make_run, make_uncoded, publish_table, random_s
 
 from reporting import frames, leaderboard
 from reporting.__main__ import main
-from reporting.leaderboard import per_query
+from reporting.leaderboard import per_query, training_curves
+from reporting.leaderboard.boards import Boards
 from reporting.leaderboard.publishing import publish
 from reporting.records import table_records
 from tiebench import leaderboards
@@ -205,6 +206,57 @@ def mean_per_query(results, method, metric):
     runs = {fold: results.glob(f"runs/{fold}/{method}/8/*/per_query.npz") for fold in SIZES}
     means = [np.mean([np.load(path)[metric] for path in runs[fold]], axis=0) for fold in SIZES]
     return np.concatenate(means).astype(np.float32)
+
+
+def log(length, counter="epoch"):
+    return [{counter: 2 * k, "objective": 1 / (k + 1), "seconds": 0.5} for k in range(length)]
+
+
+def place_logs(results, method, **of_seeds):
+    for protocol in SIZES:
+        for seed, lines in of_seeds.items():
+            path = results / "runs" / protocol / method / "8" / seed[1:] / "training.jsonl"
+            path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+
+
+def test_curves_of_trainings_are_kept_and_replaced_as_rows_are(results):
+    folder = results / "leaderboard"
+    place_logs(results, "one", s0=log(5), s1=[*log(3), {"epoch": 9, "objective": None}])
+    place_logs(results, "two", s0=[{"epoch": 1}], s1=log(4, "pass"))
+    publish(["t"], results, folder)
+    found = Boards(folder)
+    assert found.has("p", "training") and not found.has("p", "per_query")
+    curves = training_curves.published(found["p"], folder)
+    assert set(curves) == {(p, *run) for p in SIZES for run in (("one", 8, 0), ("one", 8, 1), ("two", 8, 1))}
+    expected = [{"epoch": 2 * k, "objective": pytest.approx(1 / (k + 1), rel=1e-5)} for k in range(5)]
+    assert curves["p_fold1", "one", 8, 0] == expected and curves["p_fold2", "one", 8, 1] == expected[:3]
+    assert [line["line"] for line in curves["p_fold1", "two", 8, 1]] == [1, 2, 3, 4]  # it counts nothing
+    of_runs = {tuple(one[key] for key in leaderboard.KEY): one for one in found.trained_records("p")}
+    assert of_runs["p_fold1", "one", 8, 0]["training"] == expected
+    assert of_runs["p_fold1", "two", 8, 0]["training"] == []
+    # Of a cell that is published again, what it has now; of the others, what they had.
+    table = json.loads((results / "t.json").read_text())["table"]
+    place_logs(results, "two", s0=log(200), s1=[])
+    publish_table(results, table | {"name": "more", "methods": ["two"]}, ["p"])
+    publish(["more"], results, folder)
+    again = training_curves.published(Boards(folder)["p"], folder)
+    assert {key for key in again if key[1] == "two"} == {(p, "two", 8, 0) for p in SIZES}
+    assert {key: of for key, of in again.items() if key[1] == "one"} == {
+        key: of for key, of in curves.items() if key[1] == "one"
+    }
+    long = again["p_fold1", "two", 8, 0]
+    assert len(long) == training_curves.MOST_POINTS
+    assert (long[0]["epoch"], long[-1]["epoch"]) == (0, 398)
+    (folder / "p.training.csv").write_text("protocol\n")
+    with pytest.raises(ValueError, match=r"p\.training\.csv is not the file that"):
+        training_curves.published(Boards(folder)["p"], folder)
+
+
+def test_without_logs_there_is_no_file_of_curves(results):
+    folder = results / "leaderboard"
+    publish(["t"], results, folder)
+    assert not (folder / "p.training.csv").exists() and not Boards(folder).has("p", "training")
+    assert training_curves.published(Boards(folder)["p"], folder) == {}
 
 
 def test_scores_of_each_query_are_kept_with_what_tells_the_queries_apart(results):

@@ -292,7 +292,7 @@ def test_folds_other_protocols_and_holes(folder):
         ("{figure: tie_range, image: x.png, protocol: p}", "no figure is named 'tie_range'; did you mean"),
         ("{figure: tie_ranges, image: x.png}", "a figure needs the key protocol"),
         ("{figure: tie_ranges, image: x.svg, protocol: p}", "image must be a .png file, not 'x.svg'"),
-        ("{figure: training, image: x.png, protocol: p}", "training of runs, which the leaderboard does not"),
+        ("{figure: training, image: x.png, protocol: p}", "training of runs, which the leaderboard of p"),
         ("{figure: tie_ranges, image: x.png, protocol: p, width: wide}", "width of a figure must be"),
         ("[protocol, p]", "the marker must hold settings"),
         ("protocol: [p", "the marker is not YAML"),
@@ -402,6 +402,26 @@ def test_the_dots_of_a_figure_are_the_means_of_the_leaderboard(folder, tmp_path)
     for (method, bits), scores in AP.items():
         (dot,) = drawn.findobj(lambda artist, gid=f"dot-p-{bits}-{method}": artist.get_gid() == gid)
         assert dot.get_xdata()[0] == pytest.approx(np.mean(scores))
+
+
+def test_a_figure_of_trainings_is_drawn_from_the_published_curves(folder, tmp_path):
+    for seed in (0, 1):
+        lines = [{"epoch": k + 1, "objective": (seed + 1) / (k + 1)} for k in range(5)]
+        of_run = {"ap": [0.5], "ap_min": [0.25], "ap_max": [1.0]}
+        make_run(tmp_path, "p", "talr_ap", 64, seed, of_run, training=lines)
+    table = json.loads((tmp_path / "t.json").read_text())["table"]
+    table |= {"name": "new", "methods": ["talr_ap"], "published": []}
+    publish_table(tmp_path, table | {"blocks": [{"protocol": "p", "metric": "ap", "bits": [64]}]}, ["p"])
+    publish(["new"], tmp_path, folder)
+    settings = {"figure": "training", "image": "x.png", "protocol": "p", "bits": 64}
+    picture = pictures.parse(settings, tmp_path, Boards(folder))
+    assert set(json.loads(picture.source)["sha256"]) == {"p.tidy.csv", "p.runs.csv", "p.training.csv"}
+    from reporting import figures
+
+    drawn = figures.draw(picture.kind, picture.table, picture.records)
+    for seed in (0, 1):
+        (line,) = drawn.findobj(lambda artist, gid=f"line-p-64-talr_ap-{seed}": artist.get_gid() == gid)
+        assert line.get_ydata() == pytest.approx([(seed + 1) / (k + 1) for k in range(5)], rel=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,107 @@
+"""What a leaderboard keeps of trainings: the objective of each run while it trained.
+
+`<protocol>.training.csv` has a row per run: protocol or fold, method, bits, seed; what its log counts
+("epoch", "iteration", …, "line" where it counts nothing); the steps and the objectives, numbers with blanks
+between them.
+"""
+
+import csv
+import hashlib
+import io
+import math
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+from pathlib import Path
+
+from reporting.leaderboard import KEY, Board
+from tiebench.leaderboards import verified
+
+TRAINING = ".training.csv"
+COLUMNS = (*KEY, "counter", "steps", "objectives")
+COUNTERS = ("epoch", "iteration", "sweep", "bit")
+LINES = "line"
+# Of a method and code length the first seeds, of a curve so many points: what a figure of them can show.
+FIRST_SEEDS, MOST_POINTS = 3, 60
+DIGITS = 6
+
+
+def published(board: Board, folder: str | Path) -> dict[tuple, list[dict]]:
+    """(protocol or fold, method, bits, seed) -> lines of its log; {} if no curves were published."""
+    found = {}
+    for row in _rows(board, folder):
+        steps = [{row["counter"]: int(step)} for step in row["steps"].split()]
+        objectives = map(float, row["objectives"].split())
+        lines = [step | {"objective": value} for step, value in zip(steps, objectives, strict=True)]
+        found[_run(row)] = lines
+    return found
+
+
+def record(about: dict, runs: Iterable[Mapping], old: Board | None, folder: str | Path) -> str | None:
+    """The text of <protocol>.training.csv, None if nothing was trained.
+
+    about: the provenance, which gets the file's sha256; runs: records of all runs, with "training"; old: what
+    the folder has of the protocol, whose other cells are kept.
+    """
+    runs = list(runs)
+    new = {(run["method"], run["bits"]) for run in runs}
+    before = () if old is None else _rows(old, folder)
+    rows = [row for row in before if (row["method"], int(row["bits"])) not in new]
+    of_cells: dict[tuple, dict[int, Mapping]] = {}
+    for run in runs:
+        of_cells.setdefault((run["protocol"], run["method"], run["bits"]), {})[run["seed"]] = run
+    for of_cell in of_cells.values():
+        rows += [_row(of_cell[seed]) for seed in sorted(of_cell)[:FIRST_SEEDS] if _points(of_cell[seed])]
+    if not rows:
+        return None
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    about["sha256"][f"{about['protocol']}{TRAINING}"] = hashlib.sha256(buffer.getvalue().encode()).hexdigest()
+    return buffer.getvalue()
+
+
+def _rows(board: Board, folder: str | Path) -> list[dict[str, str]]:
+    name = f"{board.protocol}{TRAINING}"
+    if name not in board.about["sha256"]:
+        return []
+    return list(csv.DictReader(io.StringIO(verified(Path(folder, name), board.about).decode())))
+
+
+def _run(row: Mapping[str, str]) -> tuple:
+    return row["protocol"], row["method"], int(row["bits"]), int(row["seed"])
+
+
+def _row(run: Mapping) -> dict:
+    lines = _points(run)
+    counter = next((name for name in COUNTERS if _counts(lines, name)), LINES)
+    numbered = [(line[counter] if counter != LINES else index, line) for index, line in enumerate(lines, 1)]
+    kept = [numbered[round(place)] for place in _places(len(numbered))]
+    return {key: run[key] for key in KEY} | {
+        "counter": counter,
+        "steps": " ".join(str(step) for step, _ in kept),
+        "objectives": " ".join(f"{line['objective']:.{DIGITS}g}" for _, line in kept),
+    }
+
+
+def _points(run: Mapping) -> list[Mapping]:
+    """Lines of a run's log with a finite objective."""
+    return [line for line in run.get("training") or () if _finite(line.get("objective"))]
+
+
+def _finite(value) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _counts(lines: Iterable[Mapping], name: str) -> bool:
+    """Whether every line has this counter, a whole number, each more than the one before."""
+    steps = [line.get(name) for line in lines]
+    whole = all(isinstance(step, int) and not isinstance(step, bool) for step in steps)
+    return whole and all(one < other for one, other in pairwise(steps))
+
+
+def _places(count: int) -> list[float]:
+    """Places of the points that are kept, evenly from the first to the last."""
+    if count <= MOST_POINTS:
+        return list(range(count))
+    return [index * (count - 1) / (MOST_POINTS - 1) for index in range(MOST_POINTS)]
