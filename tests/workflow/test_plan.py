@@ -335,9 +335,9 @@ KNOWN = [
     "results/galleries/tiny.npz",
     "results/runs/tiny/lsh/8/0/scores.json",
     "results/runs/tiny/lsh/8/0/parts/3.npz",
-    "results/tuning/digits_dtsh.yaml",
-    "results/tuning/digits_dtsh.csv",
-    "results/tuning/digits_dtsh/digits/dtsh/16.json",
+    "results/tuning/digits.yaml",
+    "results/tuning/digits.csv",
+    "results/tuning/digits/digits/dtsh/16.json",
 ]
 UNKNOWN = {
     "results/figures/tie_rangs_tiny.pdf": "no figure 'tie_rangs_tiny'; did you mean 'tie_ranges_tiny'",
@@ -345,8 +345,8 @@ UNKNOWN = {
     "results/figures/tie_ranges_tiny.jpg": "are drawn as .pdf, .svg, .png files only",
     "results/tiny.cvs": "no rule makes results/tiny.cvs; did you mean 'tiny.csv'",
     "results/runs/tinny/lsh/8/0/run.json": "no 'tinny' in protocols; did you mean 'tiny'",
-    "results/tuning/digits_dtsh/digts/dtsh/16.json": "no 'digts' in protocols; did you mean 'digits'",
-    "results/tuning/digits_dths/digts/dtsh/16.json": "no 'digits_dths' in tuning; did you mean 'digits_dtsh'",
+    "results/tuning/digits/digts/dtsh/16.json": "no 'digts' in protocols; did you mean 'digits'",
+    "results/tuning/digist/digts/dtsh/16.json": "no 'digist' in tuning; did you mean 'digits'",
 }
 
 
