@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import torch
 
-from methods._supervision import similar_share
+from methods._supervision import similar_share, single_classes
 from methods.base import Refusal
 from methods.base.deep import DeepHashing, shuffled_batches
 
@@ -60,7 +60,7 @@ class ADSH(DeepHashing):
         if self.epochs_per_round < 1 or self.samples < 1:
             raise Refusal("adsh: epochs_per_round and samples must be at least 1")
         similar_share(training_set, self.seed)  # refuses a training set without two kinds of pairs
-        return SimpleNamespace(ratio=None)
+        return SimpleNamespace(similar=Similar(training_set), round=None)
 
     def build_criterion(self, training_set):
         found = torch.nn.Module()
@@ -77,22 +77,38 @@ class ADSH(DeepHashing):
         batches = shuffled_batches(len(chosen), self.batch_size, (self.seed, epoch))
         return [chosen[batch] for batch in batches]
 
-    def batch_affinity(self, training_set, indices):
-        """Similarity of the batch with all items: bool (M, n)."""
-        return training_set.affinity(indices, np.arange(len(training_set))) > 0
-
     def start_epoch(self, epoch, training_set):
         super().start_epoch(epoch, training_set)
         starts_round = epoch % self.epochs_per_round == 0
         if starts_round and epoch:
             self._update_codes(training_set, epoch - 1)
-        if starts_round or self.memory.ratio is None:  # None: a training that resumes inside a round
-            self.memory.ratio = self._ratio(training_set, self.sample(len(training_set), epoch))
+        if starts_round or self.memory.round is None:  # None: a training that resumes inside a round
+            rows = self.sample(len(training_set), epoch)
+            self.memory.round = self.start_round(rows, self.memory.similar)
 
-    def loss(self, outputs, affinity, indices):
-        codes, relaxed = self.criterion.codes, torch.tanh(outputs)
-        target = torch.where(affinity, 1.0, -self.memory.ratio) * self.bits
-        squares = (relaxed @ codes.T - target).square().sum()
+    def start_round(self, rows, similar):
+        """What `loss` needs of V, which stays as it is while a round lasts, as tensors on V's device.
+
+        sum_j (u'v_j - bits S_ij)^2 = u'V'V u - 2 u'p_i + c_i, with p_i = bits sum_j S_ij v_j and
+        c_i = bits^2 sum_j S_ij^2: nothing of the size of V is left for a step. `rows` (s,); p (s, bits);
+        c (s,); gram V'V (bits, bits).
+        """
+        kept = self.criterion.codes
+        codes = kept.cpu().numpy().astype(np.float64)
+        sums, counts = similar.sums_of_rows(rows, codes)
+        ratio = _ratio(counts, len(codes))
+        tensors = {
+            "p": self.bits * ((1 + ratio) * sums - ratio * codes.sum(axis=0)),
+            "c": self.bits**2 * (counts + ratio**2 * (len(codes) - counts)),
+            "gram": codes.T @ codes,
+        }
+        found = {name: torch.from_numpy(array).to(kept) for name, array in tensors.items()}
+        return SimpleNamespace(rows=torch.from_numpy(rows).to(kept.device), **found)
+
+    def loss(self, outputs, indices):
+        codes, now, relaxed = self.criterion.codes, self.memory.round, torch.tanh(outputs)
+        places = torch.searchsorted(now.rows, indices)
+        squares = (relaxed * (relaxed @ now.gram - 2 * now.p[places])).sum() + now.c[places].sum()
         own = (codes[indices] - relaxed).square().sum()
         return (squares + self.gamma * own) / (len(codes) * len(outputs))
 
@@ -103,28 +119,62 @@ class ADSH(DeepHashing):
     def learned_codes(self):
         return self.criterion_state["codes"] > 0 if self.asymmetric else None
 
-    def _ratio(self, training_set, rows):
-        """r: similar over dissimilar pairs of a sample with all items."""
-        similar = sum(int(block.sum()) for _, block in _similar_blocks(training_set, rows))
-        return similar / max(1, len(rows) * len(training_set) - similar)
-
     def _update_codes(self, training_set, epoch):
         rows = self.sample(len(training_set), epoch)
         scores = np.tanh(self.raw_scores(training_set.items[rows])).astype(np.float64)
-        ratio, product = self._ratio(training_set, rows), np.empty((len(training_set), self.bits))
-        for begin, block in _similar_blocks(training_set, rows):
-            part = block.T.astype(np.float64) @ scores
-            product[begin : begin + block.shape[1]] = (1 + ratio) * part - ratio * scores.sum(axis=0)
+        sums, counts = self.memory.similar.sums_of_items(rows, scores)
+        ratio = _ratio(counts, len(training_set))
+        product = (1 + ratio) * sums - ratio * scores.sum(axis=0)
         codes = self.criterion.codes.cpu().numpy().astype(np.float64)
         improve_codes(codes, product, scores, rows, self.gamma)
         self.criterion.codes.copy_(torch.from_numpy(codes.astype(np.float32)))
 
 
-def _similar_blocks(training_set, rows):
-    """(first column, similarity of `rows` with some items, bool (len(rows), k)), block by block."""
-    for begin in range(0, len(training_set), _COLUMNS):
-        columns = np.arange(begin, min(begin + _COLUMNS, len(training_set)))
-        yield begin, training_set.affinity(rows, columns) > 0
+class Similar:
+    """Sums over similar items, with s the similarity of some rows with all n items, bool (rows, n).
+
+    Of single classes a sum over each class says all; else s is read block by block.
+    """
+
+    def __init__(self, training_set):
+        self.training_set, self.classes = training_set, single_classes(training_set)
+
+    def sums_of_rows(self, rows, values):
+        """s values, float64 (rows, k), and the similar items of each row, int64 (rows,). values: (n, k)."""
+        if self.classes is not None:
+            own = self.classes[rows]
+            return self._class_sums(self.classes, values)[own], np.bincount(self.classes)[own]
+        sums, counts = np.zeros((len(rows), values.shape[1])), np.zeros(len(rows), np.int64)
+        for begin, block in self._blocks(rows):
+            sums += block @ values[begin : begin + block.shape[1]]
+            counts += block.sum(axis=1)
+        return sums, counts
+
+    def sums_of_items(self, rows, values):
+        """s' values, float64 (n, k), and the similar items of each row, int64 (rows,). values: (rows, k)."""
+        if self.classes is not None:
+            own = self.classes[rows]
+            return self._class_sums(own, values)[self.classes], np.bincount(self.classes)[own]
+        sums, counts = np.empty((len(self.training_set), values.shape[1])), np.zeros(len(rows), np.int64)
+        for begin, block in self._blocks(rows):
+            sums[begin : begin + block.shape[1]] = block.T @ values
+            counts += block.sum(axis=1)
+        return sums, counts
+
+    def _class_sums(self, classes, values):
+        count = self.classes.max() + 1
+        return np.stack([np.bincount(classes, column, count) for column in values.T], axis=1)
+
+    def _blocks(self, rows):
+        for begin in range(0, len(self.training_set), _COLUMNS):
+            columns = np.arange(begin, min(begin + _COLUMNS, len(self.training_set)))
+            yield begin, self.training_set.affinity(rows, columns) > 0
+
+
+def _ratio(counts, items):
+    """r: similar over dissimilar pairs of a sample with all items. counts: similar items of each row."""
+    similar = int(counts.sum())
+    return similar / max(1, len(counts) * items - similar)
 
 
 def improve_codes(codes, product, scores, rows, gamma):

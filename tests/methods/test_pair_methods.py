@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from methods.adsh import ADSH, improve_codes
+from methods.adsh import ADSH, Similar, improve_codes
 from methods.base import TrainingSet
 from methods.dch import DCH
 from methods.dhn import DHN, log_cosh
@@ -177,17 +177,47 @@ def test_adsh_with_one_bit_is_exact():
     assert np.array_equal(codes, best)
 
 
-def test_adsh_loss_is_that_of_loops():
+def similar_items(kind):
+    """A training set of 12 items, and which of them are similar, bool (12, 12)."""
+    generator = np.random.default_rng(3)
+    labels = generator.integers(3, size=12) if kind == "classes" else None
+    similar = generator.random((12, 12)) < 0.2
+    similar = similar | similar.T | np.eye(12, dtype=bool) if labels is None else labels[:, None] == labels
+    items = np.zeros((12, 2), np.float32)
+    made = TrainingSet(items, lambda i, j: similar[np.ix_(i, j)].astype(np.int64), labels=labels)
+    return made, similar
+
+
+@pytest.mark.parametrize("kind", ["classes", "pairs"])
+def test_adsh_sums_over_similar_items_are_products_with_the_similarity(kind, monkeypatch):
+    monkeypatch.setattr("methods.adsh._COLUMNS", 5)
+    made, similar = similar_items(kind)
+    rows, generator = np.array([1, 4, 5, 9]), np.random.default_rng(4)
+    codes, scores = generator.normal(size=(12, BITS)), generator.normal(size=(4, BITS))
+    of_rows, counts = Similar(made).sums_of_rows(rows, codes)
+    assert of_rows == pytest.approx(similar[rows] @ codes)
+    of_items, again = Similar(made).sums_of_items(rows, scores)
+    assert of_items == pytest.approx(similar[rows].T @ scores)
+    assert np.array_equal(counts, similar[rows].sum(axis=1)) and np.array_equal(counts, again)
+
+
+@pytest.mark.parametrize("kind", ["classes", "pairs"])
+def test_adsh_loss_is_that_of_loops(kind):
+    made, similar = similar_items(kind)
     method = ADSH(bits=BITS, gamma=3.0)
     codes = torch.from_numpy(GENERATOR.choice([-1.0, 1.0], (12, BITS)))
-    method.criterion, method.memory = SimpleNamespace(codes=codes), SimpleNamespace(ratio=0.25)
-    similar, indices = torch.from_numpy(GENERATOR.random((ITEMS, 12)) < 0.4), torch.arange(ITEMS) + 2
+    rows = np.array([0, 1, 2, 3, 5, 6, 8, 9, 11])
+    method.criterion = SimpleNamespace(codes=codes)
+    method.memory = SimpleNamespace(round=method.start_round(rows, Similar(made)))
+    ratio = similar[rows].sum() / (~similar[rows]).sum()
+    indices = np.array([3, 0, 11, 5, 6, 1, 2, 9])
     tanh, total = np.tanh(SCORES.detach().numpy()), 0.0
-    for i in range(ITEMS):
+    for i, item in enumerate(indices):
         for j in range(12):
-            total += (tanh[i] @ codes[j].numpy() - BITS * (1.0 if similar[i, j] else -0.25)) ** 2
-        total += 3.0 * np.square(codes[i + 2].numpy() - tanh[i]).sum()
-    assert method.loss(SCORES, similar, indices).item() == pytest.approx(total / (12 * ITEMS))
+            total += (tanh[i] @ codes[j].numpy() - BITS * (1.0 if similar[item, j] else -ratio)) ** 2
+        total += 3.0 * np.square(codes[item].numpy() - tanh[i]).sum()
+    assert method.loss(SCORES, torch.from_numpy(indices)).item() == pytest.approx(total / (12 * ITEMS))
+    torch.autograd.gradcheck(lambda outputs: method.loss(outputs, torch.from_numpy(indices)), SCORES)
 
 
 def test_adsh_learns_codes_of_its_training_items_that_rank_it():
