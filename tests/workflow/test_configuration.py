@@ -766,7 +766,7 @@ def test_hyperparameters_go_from_general_to_special():
             },
         }
     }
-    protocols = {"mine": MINE} | {
+    protocols = {"mine": MINE, "other": MINE} | {
         name: MINE | {"hyperparameters_of": "mine"} for name in ("inheriting", "inheriting_all")
     }
     configuration = load(ROOT, GOOD | {"protocols": protocols, "methods": methods, "device": "auto"})
@@ -779,7 +779,7 @@ def test_hyperparameters_go_from_general_to_special():
 
     assert chosen("mine", 8) == {"epochs": 1, "tanh_scale": 3, "momentum": 0.7, "bins": 5}
     assert chosen("mine", 9) == {"epochs": 1, "tanh_scale": 2, "momentum": 0.6, "bins": 5}
-    assert chosen("digits", 8) == {"epochs": 1, "tanh_scale": 3, "momentum": 0.5, "bins": 4}
+    assert chosen("other", 8) == {"epochs": 1, "tanh_scale": 3, "momentum": 0.5, "bins": 4}
     assert chosen("inheriting_all", 8) == chosen("mine", 8)
     assert chosen("inheriting", 8) == chosen("mine", 8) | {"bins": 6}
     assert Plan(configuration).hyperparameters(Cell("mine", "lsh", 8)) == {}  # it knows no device

@@ -38,7 +38,7 @@ def test_a_choice_goes_over_all_other_settings_of_its_method(found, tiny):
     tuned = {"tiny": {"talr_ap": {"search": SEARCH, "epochs": 5, "by_bits": {8: {"bins": 4}}}}}
     assert found(tuned) == (given | {"epochs": 5, "bins": 4}, 8)
     assert found(tuned, bits=9) == (given | {"epochs": 5}, 8)
-    assert found(tuned, protocol="digits")[1] is None
+    assert found(tuned, protocol="cifar10_s1")[1] is None
     tiny["protocols"]["other"] = tiny["protocols"]["tiny"] | {"hyperparameters_of": "tiny"}
     assert found(tuned, protocol="other") == (given | {"epochs": 5, "bins": 4}, 8)
     own = {"other": {"talr_ap": {"search": SEARCH | {"trials": 3}, "epochs": 6}}}
