@@ -300,6 +300,14 @@ def test_a_cell_tells_its_seeds_and_intervals():
     assert cells(made()[0])["lsh", 1] == ("\u2013 a pub. 0.5892", "it <cannot> & will not")
 
 
+def test_a_page_says_which_methods_have_fewer_seeds():
+    fewer = TABLE | {"fewer_seeds": {"mihash": 1}}
+    text = Parsed(page.page("x", [view_of(fewer, records(), PUBLISHED)], {})).text
+    assert "Every cell is a mean over 1 to 2 seeds" in text and "Seeds: 0, 1; of MIHash the first 1." in text
+    text = Parsed(made()[0]).text
+    assert "Every cell is a mean over 2 seeds" in text and "Seeds: 0, 1." in text
+
+
 def test_statistics_stand_with_their_cells():
     frame = frames.tidy(TABLE, records(), PUBLISHED)
     text, _ = made(statistics=statistics_of(frame))
