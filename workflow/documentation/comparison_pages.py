@@ -12,7 +12,7 @@ from tiebench.metrics import label, resolve
 from tiebench.paired import LEVEL
 from workflow.documentation.leaderboard_parts import Protocol, Rows, cell, column, document, html, score
 
-DIGITS = 4  # significant, of numbers that the script shows with three decimals
+DIGITS = 6  # significant: the script shows three decimals, and rounding twice must not show
 
 
 def comparison_page(protocol: Protocol, method_pages: Mapping[str, str]) -> str:
