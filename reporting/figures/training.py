@@ -1,7 +1,6 @@
 """The objective of each method while it trains: whether it has settled, and how far seeds differ."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,6 +12,7 @@ from reporting.frames import by_cell
 from reporting.method_styles import shades
 from reporting.sheets import Section, label_axes, sheet, sheet_width
 from reporting.titles import method_title
+from reporting.training_logs import COUNTERS, counts, with_objective
 from tiebench.figure_style import INK, TEXT_SIZE, shortened, style_axes, styled, ticks_between
 
 TITLE = "Training"
@@ -26,8 +26,6 @@ CAPTION = (
 )
 NEEDS = ("training",)
 
-# What counts the steps of a log, in the order in which they are looked for.
-STEPS = ("epoch", "iteration", "sweep", "bit")
 # Points of all lines together, but for their ends, which bounds the size of the file.
 POINTS = 2400
 # A figure of more lines than this shows the first seeds of each cell only.
@@ -105,14 +103,10 @@ def _logs(view: View, runs: Mapping) -> dict[str, tuple[str, dict]]:
             (bits, seed): log
             for bits in view.bits
             for seed, run in runs.get((view.protocol, method, bits), {}).items()
-            if (
-                log := [
-                    line for line in run.get("training") or [] if number(line.get("objective")) is not None
-                ]
-            )
+            if (log := with_objective(run.get("training")))
         }
         if logs:
-            name = next((name for name in STEPS if all(_counts(log, name) for log in logs.values())), "")
+            name = next((name for name in COUNTERS if all(counts(log, name) for log in logs.values())), "")
             result[method] = (
                 name or "step",
                 {
@@ -132,12 +126,6 @@ def _first_seeds(steps: str, lines: Mapping[tuple, tuple]) -> tuple[str, dict]:
     for bits, seed in sorted(lines):
         kept.setdefault(bits, []).append(seed)
     return steps, {key: line for key, line in lines.items() if key[1] in kept[key[0]][:FIRST_SEEDS]}
-
-
-def _counts(log: Sequence[Mapping], name: str) -> bool:
-    """Whether every line of a log has this counter, each more than the one before."""
-    steps = [number(line.get(name)) for line in log]
-    return None not in steps and all(one < other for one, other in pairwise(steps))
 
 
 def deviations(x: Sequence[float], y: Sequence[float], tolerance: float = TOLERANCE) -> np.ndarray:

@@ -8,17 +8,15 @@ between them.
 import csv
 import hashlib
 import io
-import math
 from collections.abc import Iterable, Mapping
-from itertools import pairwise
 from pathlib import Path
 
 from reporting.leaderboard import KEY, Board
+from reporting.training_logs import COUNTERS, counts, with_objective
 from tiebench.leaderboards import verified
 
 TRAINING = ".training.csv"
 COLUMNS = (*KEY, "counter", "steps", "objectives")
-COUNTERS = ("epoch", "iteration", "sweep", "bit")
 LINES = "line"
 # Of a method and code length the first seeds, of a curve so many points: what a figure of them can show.
 FIRST_SEEDS, MOST_POINTS = 3, 60
@@ -29,7 +27,7 @@ def published(board: Board, folder: str | Path) -> dict[tuple, list[dict]]:
     """(protocol or fold, method, bits, seed) -> lines of its log; {} if no curves were published."""
     found = {}
     for row in _rows(board, folder):
-        steps = [{row["counter"]: int(step)} for step in row["steps"].split()]
+        steps = [{row["counter"]: float(step)} for step in row["steps"].split()]
         objectives = map(float, row["objectives"].split())
         lines = [step | {"objective": value} for step, value in zip(steps, objectives, strict=True)]
         found[_run(row)] = lines
@@ -50,7 +48,9 @@ def record(about: dict, runs: Iterable[Mapping], old: Board | None, folder: str 
     for run in runs:
         of_cells.setdefault((run["protocol"], run["method"], run["bits"]), {})[run["seed"]] = run
     for of_cell in of_cells.values():
-        rows += [_row(of_cell[seed]) for seed in sorted(of_cell)[:FIRST_SEEDS] if _points(of_cell[seed])]
+        for seed in sorted(of_cell)[:FIRST_SEEDS]:
+            if lines := with_objective(of_cell[seed].get("training")):
+                rows.append(_row(of_cell[seed], lines))
     if not rows:
         return None
     buffer = io.StringIO()
@@ -72,9 +72,8 @@ def _run(row: Mapping[str, str]) -> tuple:
     return row["protocol"], row["method"], int(row["bits"]), int(row["seed"])
 
 
-def _row(run: Mapping) -> dict:
-    lines = _points(run)
-    counter = next((name for name in COUNTERS if _counts(lines, name)), LINES)
+def _row(run: Mapping, lines: list[Mapping]) -> dict:
+    counter = next((name for name in COUNTERS if counts(lines, name)), LINES)
     numbered = [(line[counter] if counter != LINES else index, line) for index, line in enumerate(lines, 1)]
     kept = [numbered[round(place)] for place in _places(len(numbered))]
     return {key: run[key] for key in KEY} | {
@@ -82,22 +81,6 @@ def _row(run: Mapping) -> dict:
         "steps": " ".join(str(step) for step, _ in kept),
         "objectives": " ".join(f"{line['objective']:.{DIGITS}g}" for _, line in kept),
     }
-
-
-def _points(run: Mapping) -> list[Mapping]:
-    """Lines of a run's log with a finite objective."""
-    return [line for line in run.get("training") or () if _finite(line.get("objective"))]
-
-
-def _finite(value) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _counts(lines: Iterable[Mapping], name: str) -> bool:
-    """Whether every line has this counter, a whole number, each more than the one before."""
-    steps = [line.get(name) for line in lines]
-    whole = all(isinstance(step, int) and not isinstance(step, bool) for step in steps)
-    return whole and all(one < other for one, other in pairwise(steps))
 
 
 def _places(count: int) -> list[float]:
