@@ -145,6 +145,7 @@ def _view(view: TableView, kinds: Sequence[str], colours: Sequence[str]) -> dict
     settings = settings_of(runs)
     codes = health.rows(table, view.health)
     scores = score_panels(view, note_of, compared, open_marks)
+    methods = list(dict.fromkeys(method for group in groups(table) for method in group.methods))
     return {
         "id": re.sub(r"[^A-Za-z0-9]+", "-", table["name"]),
         "name": table["name"],
@@ -155,9 +156,9 @@ def _view(view: TableView, kinds: Sequence[str], colours: Sequence[str]) -> dict
         "fewer_seeds": [
             (method_title(table, method), count)
             for method, count in (table.get("fewer_seeds") or {}).items()
-            if count < len(table["seeds"])
+            if method in methods and count < len(table["seeds"])
         ],
-        "methods": list(dict.fromkeys(method for group in groups(table) for method in group.methods)),
+        "methods": methods,
         "groups": groups(table),
         "panels": scores,
         "several": bool((tidy_frame["seeds"] > 1).any()),

@@ -225,6 +225,13 @@ def test_a_method_may_have_the_first_seeds_alone(plan, tiny):
     assert of.table_settings("tiny")["table"]["fewer_seeds"] == {"talr_ap": 2}
 
 
+def test_a_table_with_slow_methods_can_be_narrowed(plan, tiny):
+    """To fewer seeds than a slow method has, and to other methods."""
+    tiny["tables"]["tiny"] |= {"seeds": [1], "methods": ["lsh"], "fewer_seeds": {"talr_ap": 2, "lsh": 3}}
+    of = plan(tiny)
+    assert targets.needs(of, "results/tiny.csv").runs == {("tiny", "lsh", bits, 1) for bits in (8, 11)}
+
+
 def test_every_run_belongs_to_one_kind_of_job(plan, tiny):
     tiny["tables"]["more"] = TINY["tables"]["tiny"] | {
         "seeds": [0, 1, 2],
