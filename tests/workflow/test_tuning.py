@@ -10,6 +10,7 @@ from datasets import affinity
 from methods._catalogue import load_class
 from methods.base import Diverged, Refusal
 from workflow.protocol_data import ProtocolData
+from workflow.scripts import tune_method
 from workflow.search_spaces import Trial
 from workflow.tuning import KEEP, Evaluated, TooLong, partition, search, validation_score, widen
 
@@ -316,3 +317,29 @@ def test_validation_parts_of_held_out_classes_share_none_with_the_fit():
     assert len(set(held)) > 1
     with pytest.raises(ValueError, match="four classes"):
         partition(60, shares, 0, labels[:60])
+
+
+@pytest.mark.parametrize(("seconds", "made"), [(3, ["kernels", "trial"]), (None, ["trial"])])
+def test_kernels_are_compiled_before_a_trial_whose_seconds_count(monkeypatch, tmp_path, seconds, made):
+    """On a machine that has none yet, compiling them takes longer than a trial may."""
+    happened = []
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("tiebench.compile.compile_kernels", lambda: happened.append("kernels"))
+    monkeypatch.setattr("workflow.tuning.validation_score", lambda *given: happened.append("trial") or 0.5)
+    monkeypatch.setattr(
+        "workflow.protocol_data.ProtocolData", lambda *given: SimpleNamespace(fingerprints={})
+    )
+    rule = {
+        "metric": "ap",
+        "rungs": [1],
+        "trials": 1,
+        "widen": 0,
+        "seed": 0,
+        "shares": {},
+        "seconds": seconds,
+    }
+    settings = {"search": rule, "class": "itq", "hyperparameters": {}, "spaces": [{}], "network": None}
+    names = {"name": "mine", "protocol": "tiny", "method": "itq", "bits": 8, "output": tmp_path / "8.json"}
+    files = dict.fromkeys(("weights", "protocol_folder", "dataset", "items"))
+    tune_method.work(SimpleNamespace(settings=settings, **names, **files))
+    assert happened == made and (tmp_path / "8.json").exists()

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import subprocess
 from collections import defaultdict
 
 import numpy as np
@@ -108,19 +107,3 @@ def test_a_table_runs_with_what_a_tuning_chose(laboratory, tuned):
     before = laboratory.stamps("results/tuning/**/*")
     with_choices(laboratory, "results/tuning/mine.yaml", tuned)
     assert laboratory.stamps("results/tuning/**/*") == before  # searching again would change nothing
-
-
-def test_seconds_of_the_compiler_are_no_trials(laboratory, tiny):
-    """On a machine where no kernel is compiled yet, compiling takes longer than a trial may."""
-    cache = laboratory.place / "cache"
-    search = {key: value for key, value in TUNING.items() if key != "candidates"}
-    tiny["tuning"] = {"mine": search | {"methods": ["talr_ap"], "seconds": 3, "widen": 0}}
-    # Ordinary processes: a fork's Numba has decided where it keeps its code.
-    command, variables = laboratory.command("results/tuning/mine.yaml", config=tiny), laboratory.variables()
-    variables["NUMBA_CACHE_DIR"] = str(cache)
-    done = subprocess.run(command, cwd=laboratory.place, env=variables, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert list(cache.rglob("_relaxed_kernels.*.nbc"))  # the cache of the checkout was not used
-    rows = read(laboratory.directory / "results/tuning/mine.csv")
-    assert len(rows) >= 4 and {row["status"] for row in rows} == {"scored"}
-    assert float(rows[0]["seconds"]) < 3
