@@ -78,31 +78,40 @@ def method_styles(table: Mapping) -> dict[str, dict]:
     order = [*table["methods"], *(m for block in table["blocks"] for m in block.get("methods") or [])]
     methods = list(dict.fromkeys([*order, *given]))
     said = {method: given.get(method) or {} for method in methods}
-    wanted = {method: _hex(said[method].get("colour")) for method in methods}
-    colours: dict[str, str] = {}
-    for method in methods:
-        if wanted[method]:
-            colours[method] = _shade(wanted[method], colours.values())
-    for method in methods:
-        if not wanted[method]:
-            colours[method] = _free_colour(method, colours.values())
-    shapes: dict[str, tuple] = {}
-    for complete in (True, False):
-        for method in methods:
-            marker = said[method].get("marker")
-            if (marker in DASHES) is complete:
-                first = MARKERS.index(marker) if complete else _digest(method) % len(MARKERS)
-                shapes[method] = _free_shape(first, complete, set(shapes.values()))
+    wanted = ((method, _hex(of.get("colour")), of.get("marker")) for method, of in said.items())
+    found = _completed(tuple(wanted))
     return {
         method: {
             **said[method],
-            "colour": colours[method],
-            "marker": shapes[method][0],
-            "filled": shapes[method][1],
-            "dashes": DASHES[shapes[method][0]][not shapes[method][1]],
+            "colour": colour,
+            "marker": marker,
+            "filled": filled,
+            "dashes": DASHES[marker][not filled],
         }
-        for method in methods
+        for method, (colour, (marker, filled)) in found.items()
     }
+
+
+@functools.lru_cache(maxsize=64)
+def _completed(wanted: tuple[tuple[str, str | None, str | None], ...]) -> dict[str, tuple]:
+    """Method -> (colour, (marker, filled)), of (method, colour, marker) as a table gives them.
+
+    Kept, since each figure of a page asks for the styles of the same table.
+    """
+    colours: dict[str, str] = {}
+    for method, given, _ in wanted:
+        if given:
+            colours[method] = _shade(given, colours.values())
+    for method, given, _ in wanted:
+        if not given:
+            colours[method] = _free_colour(method, colours.values())
+    shapes: dict[str, tuple[str, bool]] = {}
+    for complete in (True, False):
+        for method, _, marker in wanted:
+            if (marker in DASHES) is complete:
+                first = MARKERS.index(marker) if complete else _digest(method) % len(MARKERS)
+                shapes[method] = _free_shape(first, complete, set(shapes.values()))
+    return {method: (colours[method], shapes[method]) for method, _, _ in wanted}
 
 
 def method_style(table: Mapping, method: str, size: float = 4.2) -> dict:

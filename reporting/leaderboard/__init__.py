@@ -96,7 +96,13 @@ class Board:
         """A record per run in the form of `records.table_records`, with "source" LEADERBOARD.
 
         Of the protocol, and of each fold. Curves are empty. Refused cells have a record of the first seed.
+        Records are shared by all callers, the list is not.
         """
+        return list(self._records)
+
+    @functools.cached_property
+    def _records(self) -> list[dict]:
+        """Kept, since each table and figure of a page asks for them: thousands of runs."""
         of_runs = [self._record(run) for run in self.runs]
         merged: dict[tuple, list[dict]] = {}
         for record in of_runs if self.folds else ():
