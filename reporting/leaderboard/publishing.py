@@ -37,6 +37,9 @@ from tiebench.leaderboards import PER_QUERY
 ALSO = ("ap", "ap@K", "ndcg", "ndcg@K", "precision@K", "recall@K")
 WITH_RANGE = ("ap", "ap@K")  # and the metrics of the tables
 CELL = ["protocol", "metric", "method", "bits"]
+# Hyper-parameters that the provenance leaves out: each run has its own, and others would repeat with them.
+# Names of cells and rows of runs.csv have them.
+EACH_RUN = ("bits", "seed")
 
 
 @dataclass(frozen=True)
@@ -264,8 +267,9 @@ def _provenance(protocol: str, parts: Sequence[_Part], tables: list[str]) -> dic
     hyperparameters: dict[str, list] = {}
     for run in runs:
         of = hyperparameters.setdefault(_cell_words(run["method"], run["bits"]), [])
-        if run["hyperparameters"] not in of:
-            of.append(run["hyperparameters"])
+        given = {name: value for name, value in run["hyperparameters"].items() if name not in EACH_RUN}
+        if given not in of:
+            of.append(given)
     styles = {method: style for part in parts for method, style in (part.table.get("styles") or {}).items()}
     named = dict.fromkeys(method for part in parts for method in part.own["method"])
     return {

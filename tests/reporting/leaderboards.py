@@ -31,7 +31,8 @@ def make_run(folder, protocol, method, bits, seed, per_query, **run):
         "device": "cpu",
         "threads": 1,
     }
-    of_run |= {"git_commit": COMMIT, "versions": {"numpy": "2"}, "hyperparameters": {"epochs": 3}}
+    of_run |= {"git_commit": COMMIT, "versions": {"numpy": "2"}}
+    of_run |= {"hyperparameters": {"bits": bits, "epochs": 3, "seed": seed}}
     of_run |= {"fingerprints": {"dataset": "d" * 64, "split": protocol}}
     training = run.pop("training", [])
     (place / "run.json").write_text(json.dumps(of_run | run))
