@@ -6,6 +6,7 @@ import numpy as np
 
 from methods._centres import make_centres, separation
 from methods.base import Refusal
+from tiebench._compiled import compiled
 
 _SWEEPS = 50
 _OUTER = 1000
@@ -42,12 +43,15 @@ def mds_centres(classes, bits, generator, sweeps=_SWEEPS):
     for _ in range(sweeps):
         if separation(chosen)[0] >= wanted:
             break
+        before = codes.copy()
         for place in generator.permutation(classes):
             others = np.delete(codes, place, axis=0)
             codes[place] = improved_code(codes[place], others, bits - 2 * wanted)
         quality = _quality(codes)
         if quality > best:
             best, chosen = quality, codes.copy()
+        if np.array_equal(codes, before):
+            break  # no further sweep would change a code
     return chosen.astype(np.int8)
 
 
@@ -63,26 +67,39 @@ def improved_code(start, others, most):
     Lp-box ADMM: the set {-1, +1}^bits is the box cut with the sphere of radius sqrt(bits), each held by a
     copy of the code with its multipliers, and the inequalities by slack variables.
     """
-    bits = len(start)
+    others = np.ascontiguousarray(others, np.float64)
     values, vectors = np.linalg.eigh(others.T @ others)
-    mean = others.mean(axis=0)
-    code, rho = start.astype(np.float64), _FIRST_RHO
-    slack = np.maximum(0, most - others @ code)
+    vectors = np.ascontiguousarray(vectors)
+    code = _lowered(np.array(start, np.float64), others, values, vectors, others.mean(axis=0), float(most))
+    return np.where(code > 0, 1.0, -1.0)
+
+
+@compiled("f8[::1](f8[::1], f8[:, ::1], f8[::1], f8[:, ::1], f8[::1], f8)", nogil=True)
+def _lowered(code, others, values, vectors, mean, most):
+    """The last iterate of the ADMM. values, vectors: of others.T @ others; mean: of the others.
+
+    Arrays are of tens to hundreds of numbers and steps by the thousand: compiled, no step waits for Python.
+    """
+    bits = len(code)
+    rho = _FIRST_RHO
     for_box, for_sphere, for_slack = np.zeros(bits), np.zeros(bits), np.zeros(len(others))
+    products = np.dot(others, code)
     for _ in range(_OUTER):
+        farthest = 0.0
         for _ in range(_INNER):
-            box = np.clip(code + for_box / rho, -1, 1)
+            box = np.minimum(np.maximum(code + for_box / rho, -1.0), 1.0)
             sphere = code + for_sphere / rho
-            sphere *= math.sqrt(bits) / max(np.linalg.norm(sphere), 1e-300)
-            slack = np.maximum(0, most - others @ code - for_slack / rho)
+            sphere *= math.sqrt(bits) / max(math.sqrt(np.dot(sphere, sphere)), 1e-300)
+            slack = np.maximum(0.0, most - products - for_slack / rho)
             right = rho * (box + sphere) - for_box - for_sphere - mean
-            right += others.T @ (rho * (most - slack) - for_slack)
-            code = vectors @ ((vectors.T @ right) / (rho * (2 + values)))
-            residuals = code - box, code - sphere, others @ code + slack - most
-            for_box = for_box + _GAMMA * rho * residuals[0]
-            for_sphere = for_sphere + _GAMMA * rho * residuals[1]
-            for_slack = for_slack + _GAMMA * rho * residuals[2]
-        if max(np.abs(residuals[0]).max(), np.abs(residuals[1]).max()) <= _TOLERANCE:
+            right += np.dot(others.T, rho * (most - slack) - for_slack)
+            code = np.dot(vectors, np.dot(vectors.T, right) / (rho * (2 + values)))
+            products = np.dot(others, code)
+            for_box += _GAMMA * rho * (code - box)
+            for_sphere += _GAMMA * rho * (code - sphere)
+            for_slack += _GAMMA * rho * (products + slack - most)
+            farthest = max(np.abs(code - box).max(), np.abs(code - sphere).max())
+        if farthest <= _TOLERANCE:
             break
         rho = min(rho * _RHO_GROWTH, _MOST_RHO)
-    return np.where(code > 0, 1.0, -1.0)
+    return code

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from methods import _mds_centres
 from methods._centres import separated_centres, separation
 from methods._class_codes import ClassCodes
 from methods._mds_centres import guaranteed_distance, improved_code, mds_centres
@@ -208,6 +209,33 @@ def test_mds_centres_reach_the_guaranteed_distance(classes, bits):
 def test_more_classes_than_codes_are_refused(classes, bits):
     with pytest.raises(Refusal, match=f"^{bits} bits cannot tell {classes} classes apart$"):
         mds_centres(classes, bits, np.random.default_rng(0))
+
+
+def test_sweeps_end_where_no_code_changes(monkeypatch):
+    """With 48 bits the search for ten codes ends below the guaranteed distance: further sweeps are the same."""
+    sweeps = {}
+    for most in (3, 50):
+        improved = []
+
+        def counted(*given, improved=improved):
+            improved.append(improved_code(*given))
+            return improved[-1]
+
+        monkeypatch.setattr(_mds_centres, "improved_code", counted)
+        codes = mds_centres(10, 48, np.random.default_rng((0, 11)), sweeps=most)
+        sweeps[most] = len(improved), codes.tolist()
+    assert sweeps[3] == sweeps[50] and sweeps[3][0] < 30
+
+
+@pytest.mark.parametrize("bits", [5, 16])
+def test_a_compiled_search_takes_the_steps_of_plain_python(bits):
+    generator = np.random.default_rng(bits)
+    others = generator.choice([-1.0, 1.0], (40, bits))
+    values, vectors = np.linalg.eigh(others.T @ others)
+    given = (generator.choice([-1.0, 1.0], bits), others, values, np.ascontiguousarray(vectors))
+    given += (others.mean(axis=0), 2.0)
+    plain = getattr(_mds_centres._lowered, "py_func", _mds_centres._lowered)
+    assert np.array_equal(np.sign(_mds_centres._lowered(*given)), np.sign(plain(*given)))
 
 
 @pytest.mark.parametrize("seed", range(5))
