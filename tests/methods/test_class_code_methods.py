@@ -212,7 +212,7 @@ def test_more_classes_than_codes_are_refused(classes, bits):
 
 
 def test_sweeps_end_where_no_code_changes(monkeypatch):
-    """With 48 bits the search for ten codes ends below the guaranteed distance: further sweeps are the same."""
+    """The search for ten codes of 48 bits misses the guaranteed distance, whatever the number of sweeps."""
     sweeps = {}
     for most in (3, 50):
         improved = []
