@@ -9,6 +9,7 @@ trial at an end of an axis is then followed beyond it, by a bounded number of fu
 """
 
 import json
+import math
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -162,30 +163,43 @@ def _worth(trial, higher_is_better):
 
 
 class Evaluated:
-    """evaluate(trial, repeat) -> the evaluation, kept in a file that an interrupted search continues from.
+    """evaluate(trial, repeat) -> the evaluation, kept in a file from which a search continues: one that was
+    interrupted, and one with more trials, candidates, partitions or seconds than an earlier one.
 
     evaluate: a function that returns a score, or raises `Refusal` or `TooLong`. path: a .jsonl file, whose
-    name identifies what decides the scores. limits: whether any other ValueError is a refusal, too.
+    name identifies what decides the scores. seconds: most processor seconds of a fit, None without a limit;
+    an evaluation under another limit is kept if this one would not have changed it. limits: whether any other
+    ValueError is a refusal, too.
 
     An evaluation has `score` (None without one), `seconds` of processor time, `status` ("scored", "refused",
     "diverged" or "too long") and `reason`, why there is no score.
     """
 
-    def __init__(self, path, evaluate):
-        self.path, self.evaluate = Path(path), evaluate
-        self.known = {}
-        with suppress(OSError, ValueError):  # none was interrupted, or its last line was cut
+    def __init__(self, path, evaluate, seconds=None):
+        self.path, self.evaluate, self.limit = Path(path), evaluate, seconds
+        self.known = {}  # trial and partition -> (limit of seconds, evaluation)
+        with suppress(OSError, ValueError):  # there was no search, or its last line was cut
             for line in self.path.read_text(encoding="utf-8").splitlines():
                 record = json.loads(line)
-                self.known[record.pop("trial")] = record
+                self.known[record.pop("trial")] = record.pop("limit"), record
 
     def __call__(self, settings, repeat, limits=False):
         key = json.dumps([settings, repeat], sort_keys=True)
-        if key not in self.known:
-            self.known[key] = self._evaluation(settings, repeat, limits)
-            lines = [json.dumps({"trial": key} | known) + "\n" for key, known in self.known.items()]
+        if key not in self.known or not self._same_under_limit(*self.known[key]):
+            self.known[key] = self.limit, self._evaluation(settings, repeat, limits)
+            lines = (
+                json.dumps({"trial": key, "limit": limit} | known) + "\n"
+                for key, (limit, known) in self.known.items()
+            )
             write_text(self.path, "".join(lines))
-        return self.known[key]
+        return self.known[key][1]
+
+    def _same_under_limit(self, limit, known):
+        """Whether an evaluation under a limit would be the same under this one."""
+        allowed, before = (math.inf if most is None else most for most in (self.limit, limit))
+        if known["status"] == "too long":
+            return allowed <= before
+        return allowed >= min(before, known["seconds"])
 
     def _evaluation(self, settings, repeat, limits):
         begun, score, status, reason = time.process_time(), None, "scored", None

@@ -98,6 +98,62 @@ def test_an_interrupted_search_continues_with_the_scores_it_has(tmp_path):
     assert refused == {"score": None, "status": "refused", "reason": "two is too much"}
 
 
+def test_a_longer_search_computes_only_its_new_fits(tmp_path):
+    path, asked = tmp_path / "mark.jsonl", []
+
+    def found(numbers, rungs):
+        asked.clear()
+        trials = [Trial({"x": x}) for x in numbers]
+        best = search(trials, Evaluated(path, score), lambda record: None, rungs)
+        return best, [trial.evaluations for trial in trials]
+
+    def score(trial, repeat):
+        asked.append((trial["x"], repeat))
+        return trial["x"] * (1 + repeat)
+
+    short = found((1.0, 2.0), (1, 2))
+    assert asked == [(1.0, 0), (2.0, 0), (2.0, 1)]
+    long = found((1.0, 2.0, 3.0), (1, 3))
+    assert asked == [(3.0, 0), (3.0, 1), (3.0, 2)]
+    assert long[0] == 2 and long[1][:2] == [short[1][0], short[1][1][:1]]
+    again = found((1.0, 2.0, 3.0), (1, 3))
+    assert asked == [] and again == long  # its seconds, too
+
+
+@pytest.mark.parametrize(
+    ("limit", "later", "seconds", "computed"),
+    [
+        (30, 60, 12.0, False),  # it ended, and would again
+        (30, 60, 30.5, True),  # it was ended
+        (30, None, 30.5, True),
+        (60, 30, 60.5, False),
+        (60, 30, 12.0, False),
+        (60, 30, 42.0, True),
+        (None, 30, 42.0, True),
+        (None, 30, 12.0, False),
+        (30, 30, 30.2, False),  # of a scored one, scoring counts, too
+    ],
+)
+def test_an_evaluation_under_another_limit_is_kept_where_it_would_be_the_same(
+    tmp_path, monkeypatch, limit, later, seconds, computed
+):
+    made, clock = [], [0.0]
+    monkeypatch.setattr("workflow.tuning.time.process_time", lambda: clock[0])
+
+    def evaluate(trial, repeat):
+        made.append(trial)
+        clock[0] += seconds
+        if limit is not None and seconds > limit and not (limit == later):
+            raise TooLong(f"the fit took more than {limit} seconds")
+        return 0.5
+
+    path = tmp_path / "x.jsonl"
+    before = Evaluated(path, evaluate, limit)({"x": 1}, 0)
+    assert before["seconds"] == seconds
+    after = Evaluated(path, evaluate, later)({"x": 1}, 0)
+    assert len(made) == (2 if computed else 1) and (computed or after == before)
+
+
 @pytest.mark.parametrize(
     ("error", "status"),
     [

@@ -107,3 +107,17 @@ def test_a_table_runs_with_what_a_tuning_chose(laboratory, tuned):
     before = laboratory.stamps("results/tuning/**/*")
     with_choices(laboratory, "results/tuning/mine.yaml", tuned)
     assert laboratory.stamps("results/tuning/**/*") == before  # searching again would change nothing
+
+    # A longer search takes the scores of this one: the same to the hundredth of a second.
+    tuned["tuning"]["mine"] = TUNING | {"trials": 5, "rungs": [1, 3]}
+    with_choices(laboratory, "results/tuning/mine.yaml", tuned)
+    longer = defaultdict(list)
+    for row in read(results / "tuning/mine.csv"):
+        if row["method"] == "talr_ap":
+            longer[row["origin"], row["settings"]].append((row["score"], row["seconds"]))
+    assert len(longer) > TUNING["trials"] and max(map(len, longer.values())) == 3
+    for rows in made:
+        again = longer.get((rows[0]["origin"], rows[0]["settings"]), [])
+        for before, after in zip(rows, again):
+            assert (before["score"], before["seconds"]) == after
+    assert sum(rows[0]["settings"] in {settings for _, settings in longer} for rows in made) >= 5

@@ -45,9 +45,15 @@ def work(options):
             method_class, protocol, options.bits, chosen, rule["metric"], parts, repeat, most
         )
 
-    decisive = [decided_by(settings["class"], settings["network"], weights), protocol.fingerprints, settings]
+    # Which trials are made does not decide their scores: a longer search continues a shorter one.
+    of_scores = {
+        key: value for key, value in settings.items() if key not in ("spaces", "candidates", "search")
+    }
+    of_scores |= {key: rule.get(key) for key in ("metric", "shares", "trial_settings")}
+    code = decided_by(settings["class"], settings["network"], weights)
     place = f"tuning/{options.name}/{options.protocol}/{options.method}/{options.bits}"
-    evaluate = Evaluated(checkpoint_path(place, decisive, "jsonl"), score)
+    path = checkpoint_path(place, [code, protocol.fingerprints, of_scores], "jsonl")
+    evaluate = Evaluated(path, score, rule["seconds"])
     higher_is_better = resolve(rule["metric"])[0].higher_is_better
     report, rungs = _job.Progress(title), rule["rungs"]
     best = search(trials, evaluate, report, rungs, higher_is_better, spares)
@@ -60,7 +66,6 @@ def work(options):
     changed = set().union(*spaces, *(trial.settings for trial in trials))
     found |= {"unchanged": {name: whole[name] for name in sorted(changed)}}
     write_json(options.output, found | {"trials": [asdict(trial) for trial in trials], "chosen": best})
-    evaluate.path.unlink(missing_ok=True)
     _job.log.info(
         "%s: %.4f with %s", title, trials[best].mean, trials[best].settings or "the settings as they are"
     )
