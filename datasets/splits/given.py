@@ -7,7 +7,14 @@ import numpy as np
 from datasets._description import Description
 from datasets._specification import positive
 from datasets.splits import Split, require_labels
-from datasets.splits._drawing import ALL_LABELS, part_values, shuffled
+from datasets.splits._drawing import (
+    ALL_LABELS,
+    TRAINING_IN_DATABASE,
+    part_values,
+    require_rest,
+    shuffled,
+    training_in_database,
+)
 from tiebench.messages import did_you_mean
 
 NEEDS = {
@@ -15,7 +22,7 @@ NEEDS = {
     "database": "part or parts of the database",
     "training": "all of the database, {per_class: k} or {random: k} of it, or {split: part or parts}",
 }
-OPTIONS: dict[str, str] = {}
+OPTIONS = {"training_in_database": f"{TRAINING_IN_DATABASE}; of {{per_class: k}} and {{random: k}}"}
 LABELS = ALL_LABELS
 
 
@@ -26,7 +33,7 @@ def check(spec: Mapping, description: Description) -> None:
     for value in query:
         if value in database:
             raise ValueError(f"split: part {description.split_name(value)} is both in query and in database")
-    training = spec["training"]
+    training, inside = spec["training"], training_in_database(spec)
     if training == "all":
         return
     ways = ("per_class", "random", "split")
@@ -39,6 +46,11 @@ def check(spec: Mapping, description: Description) -> None:
     if way not in ways:
         raise ValueError(f"split: unknown key {way!r} in training{did_you_mean(way, ways)}")
     if way == "split":
+        if "training_in_database" in spec:
+            raise ValueError(
+                "split: key 'training_in_database' is of training: {per_class: k} and {random: k}; with "
+                "{split: …} the key 'database' says what the database holds"
+            )
         for value in part_values(amount, "training.split", description):
             if value in query:
                 raise ValueError(
@@ -53,15 +65,18 @@ def check(spec: Mapping, description: Description) -> None:
                 f"split: training.random asks for {amount} of the {np.count_nonzero(available)} items "
                 "of the database"
             )
+        require_rest(np.count_nonzero(available) - (0 if inside else amount))
         return
     require_labels(description, ("classes",), "training.per_class")
-    for value in np.unique(description.labels):
+    classes = np.unique(description.labels)
+    for value in classes:
         count = np.count_nonzero(available & (description.labels == value))
         if amount > count:
             raise ValueError(
                 f"split: training.per_class asks for {amount} items of class "
                 f"{description.class_name(int(value))}, of which the database has {count}"
             )
+    require_rest(np.count_nonzero(available) - (0 if inside else amount * len(classes)))
 
 
 def draw(spec: Mapping, description: Description, generator: np.random.Generator) -> Split:
@@ -76,9 +91,14 @@ def draw(spec: Mapping, description: Description, generator: np.random.Generator
     if way == "split":
         return Split(query, database, rows_of(amount, "training.split"))
     if way == "random":
-        return Split(query, database, shuffled(database, generator)[:amount])
-    classes = description.labels[database]
-    drawn = [
-        shuffled(database[classes == value], generator)[:amount] for value in np.unique(description.labels)
-    ]
-    return Split(query, database, np.concatenate(drawn))
+        drawn = shuffled(database, generator)[:amount]
+    else:
+        classes = description.labels[database]
+        drawn = np.concatenate(
+            [
+                shuffled(database[classes == value], generator)[:amount]
+                for value in np.unique(description.labels)
+            ]
+        )
+    kept = database if training_in_database(spec) else np.setdiff1d(database, drawn, assume_unique=True)
+    return Split(query, kept, drawn)

@@ -48,6 +48,16 @@ ALL_SPECS = [
     ({"kind": "random", "query": 9, "training": 10, "database": 30, "training_in_database": False}, NONE),
     ({"kind": "given", "query": 0, "database": [1, 2], "training": {"per_class": 7}}, GIVEN),
     ({"kind": "given", "query": "test", "database": ["train"], "training": {"random": 9}}, GIVEN),
+    (
+        {
+            "kind": "given",
+            "query": 0,
+            "database": 1,
+            "training": {"per_class": 7},
+            "training_in_database": False,
+        },
+        GIVEN,
+    ),
     ({"kind": "given", "query": 0, "database": 1, "training": {"split": 2}}, GIVEN),
 ]
 
@@ -72,6 +82,17 @@ def test_per_class_training_outside_the_database():
     # Where the training set lies changes nothing in what is drawn.
     inside = draw(spec | {"training_in_database": True}, CLASSES, seed=1)
     np.testing.assert_array_equal(inside.training, split.training)
+
+
+@pytest.mark.parametrize("training", [{"per_class": 18}, {"random": 59}])
+def test_given_training_outside_the_database(training):
+    spec = {"kind": "given", "query": 0, "database": "train", "training": training}
+    inside, outside = (draw(spec | {"training_in_database": where}, GIVEN, seed=1) for where in (True, False))
+    assert inside.fingerprint == draw(spec, GIVEN, seed=1).fingerprint
+    np.testing.assert_array_equal(inside.training, outside.training)
+    np.testing.assert_array_equal(inside.query, outside.query)
+    _, database, learned = rows_of(outside)
+    assert database | learned == rows_of(inside)[1] and not database & learned and database
 
 
 def consumed(description: Description, split: Split, order: list[int], query: int, training: int) -> None:
@@ -366,6 +387,26 @@ WITHOUT = {key: value for key, value in RANDOM.items() if key != "query"}
         (BY_PART | {"query": []}, GIVEN, "'query': names no part"),
         (BY_PART | {"database": [1, 0]}, GIVEN, "part test is both in query and in database"),
         (BY_PART | {"training": 500}, GIVEN, "must be all, {per_class: k}"),
+        (
+            BY_PART | {"database": 1, "training": {"per_class": 2}, "training_in_database": False},
+            of_classes({0: 3, 1: 3}, given=np.array([0, 1, 1, 1, 1, 0])),
+            "leave nothing to the database",
+        ),
+        (
+            BY_PART | {"database": 1, "training": {"random": 60}, "training_in_database": False},
+            GIVEN,
+            "leave nothing to the database",
+        ),
+        (
+            BY_PART | {"database": 1, "training": "all", "training_in_database": False},
+            GIVEN,
+            "leave nothing to the database",
+        ),
+        (
+            BY_PART | {"training": {"split": 2}, "training_in_database": True},
+            GIVEN,
+            "'training_in_database' is of training: {per_class: k} and {random: k}",
+        ),
         (
             BY_PART | {"training": {"perclass": 5}},
             GIVEN,
