@@ -105,8 +105,12 @@ def search(trials, evaluate, report, rungs, higher_is_better=True, spares=()):
     is below all others.
 
     spares: further `Trial`s. Each takes the place of one that is refused, and is added to `trials`.
+
+    Where every trial of a later rung loses its score there (a fit of another partition took too long), the
+    next best of the rung before takes part.
     """
     alive, spares = list(range(len(trials))), iter(spares)
+    left = []  # those that a rung left behind with a score, best first
     for rung, repeats in enumerate(rungs, start=1):
         for place, index in enumerate(alive, start=1):
             trials[index].evaluate(evaluate, repeats)
@@ -115,10 +119,14 @@ def search(trials, evaluate, report, rungs, higher_is_better=True, spares=()):
             if rung == 1 and trials[index].refused and (spare := next(spares, None)):
                 trials.append(spare)
                 alive.append(len(trials) - 1)
+            if place == len(alive) and left and all(trials[one].mean is None for one in alive):
+                alive.append(left.pop(0))
         alive = [index for index in alive if not trials[index].refused] or alive
         alive.sort(key=lambda index: (-_worth(trials[index], higher_is_better), index))
         if rung < len(rungs):
-            alive = alive[: max(1, len(alive) // KEEP)]
+            most = max(1, len(alive) // KEEP)
+            left = [index for index in alive[most:] if trials[index].mean is not None]
+            alive = alive[:most]
     return alive[0]
 
 

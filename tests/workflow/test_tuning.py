@@ -98,6 +98,25 @@ def test_an_interrupted_search_continues_with_the_scores_it_has(tmp_path):
     assert refused == {"score": None, "status": "refused", "reason": "two is too much"}
 
 
+@pytest.mark.parametrize(("slow", "best"), [((), 7), ((7.0,), 6), ((7.0, 6.0), 5), (tuple(range(8)), None)])
+def test_the_next_best_takes_part_where_no_finalist_keeps_its_score(tmp_path, slow, best):
+    """Of eight trials, two are finalists; those of `slow` take too long on the third partition."""
+
+    def evaluate(trial, repeat):
+        if repeat == 2 and trial["x"] in slow:
+            raise TooLong("the fit took more than 5 seconds")
+        return trial["x"]
+
+    trials = [Trial({"x": float(x)}) for x in range(8)]
+    found = search(trials, Evaluated(tmp_path / "x.jsonl", evaluate), lambda record: None, (2, 3))
+    promoted = [trial.settings["x"] for trial in trials if trial.rung == 2]
+    if best is None:
+        assert trials[found].mean is None and len(promoted) == 8
+    else:
+        assert trials[found].settings["x"] == best
+        assert promoted == ([5.0, 6.0, 7.0] if len(slow) == 2 else [6.0, 7.0])
+
+
 def test_a_longer_search_computes_only_its_new_fits(tmp_path):
     path, asked = tmp_path / "mark.jsonl", []
 
