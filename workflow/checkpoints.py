@@ -3,6 +3,7 @@
 import hashlib
 import json
 import platform
+import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -11,6 +12,8 @@ from networks import architecture
 from workflow.code_dependencies import code_files
 
 _ROOT = Path(__file__).parents[1]
+# What makes a run and is not in its record by value, as settings, split and data are.
+_CODE = ("*.py", "*.smk", "Snakefile")
 
 
 def versions():
@@ -19,6 +22,21 @@ def versions():
     if "torch" in sys.modules:
         found["torch"] = sys.modules["torch"].__version__
     return {"python": platform.python_version(), **found}
+
+
+def git_commit(folder=_ROOT):
+    """Commit of the checkout in a folder, with "+" if code in it is not committed; None outside of one.
+
+    Changed configuration, documents and results leave the commit as it is.
+    """
+    git = ["git", "-C", str(folder)]
+    try:
+        commit = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True)
+        status = [*git, "status", "--porcelain", "--", *_CODE]
+        changes = subprocess.run(status, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return commit.stdout.strip() + ("+" if changes.stdout.strip() else "")
 
 
 def decided_by(method, network, weights):

@@ -1,8 +1,9 @@
 """The marks of progress: what a resumed computation must have in common with the one that was interrupted."""
 
 import os
+import subprocess
 
-from workflow.checkpoints import checkpoint_path, decided_by
+from workflow.checkpoints import checkpoint_path, decided_by, git_commit
 
 SMALL = {"architecture": "small", "options": {}}
 
@@ -30,3 +31,29 @@ def test_a_mark_changes_with_the_method_the_network_and_the_settings():
     marks |= {checkpoint_path("runs/a", [given[0], {"epochs": 4}], "npz")}
     assert len(marks) == 4
     assert {path.parent.as_posix() for path in marks} == {"results/checkpoints/runs/a"}
+
+
+def test_a_commit_is_marked_where_code_and_only_where_code_is_not_in_it(tmp_path):
+    def git(*words):
+        name = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
+        done = subprocess.run(
+            ["git", "-C", tmp_path, *name, *words], capture_output=True, text=True, check=True
+        )
+        return done.stdout.strip()
+
+    assert git_commit(tmp_path) is None
+    git("init", "--quiet")
+    (tmp_path / "methods").mkdir()
+    (tmp_path / "methods" / "mine.py").write_text("a = 1")
+    (tmp_path / "table.yaml").write_text("a: 1")
+    git("add", ".")
+    git("commit", "--quiet", "--message", "first")
+    commit = git("rev-parse", "HEAD")
+    (tmp_path / "table.yaml").write_text("a: 2")  # its content is in the record of a run
+    (tmp_path / "mine.yaml").write_text("a: 3")
+    assert git_commit(tmp_path) == commit
+    (tmp_path / "methods" / "mine.py").write_text("a = 2")
+    assert git_commit(tmp_path) == commit + "+"
+    (tmp_path / "methods" / "mine.py").write_text("a = 1")
+    (tmp_path / "methods" / "other.py").write_text("b = 1")
+    assert git_commit(tmp_path) == commit + "+"

@@ -7,7 +7,7 @@ def work(options):
     settings = options.settings
     from methods._catalogue import load_class
     from methods.base import DATABASE_LABELS
-    from workflow.checkpoints import checkpoint_path, decided_by
+    from workflow.checkpoints import checkpoint_path, decided_by, git_commit
     from workflow.protocol_data import ProtocolData
 
     method_class = load_class(settings["class"])
@@ -18,7 +18,7 @@ def work(options):
     weights = options.weights[0] if options.weights else None
     protocol = ProtocolData(options.protocol_folder, options.dataset, settings, options.items, weights)
     decided = decided_by(settings["class"], settings.get("network"), weights)
-    commit = _git_commit()
+    commit = git_commit()
     for name in options.runs:
         bits, seed = map(int, name.split("/"))
         title = f"{options.protocol}/{options.method}/{bits} bits/seed {seed}"
@@ -192,20 +192,6 @@ def _device_name(hyperparameters):
     if wanted != "cpu" and "torch" in sys.modules and sys.modules["torch"].cuda.is_available():
         return sys.modules["torch"].cuda.get_device_name()
     return f"cpu ({platform.machine()})"
-
-
-def _git_commit():
-    """Commit of the checkout, with '+' if it has changes; None outside of one."""
-    import subprocess
-    from pathlib import Path
-
-    git = ["git", "-C", str(Path(__file__).parents[2])]
-    try:
-        commit = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True)
-        changes = subprocess.run([*git, "status", "--porcelain"], capture_output=True, text=True, check=True)
-    except (OSError, subprocess.CalledProcessError):
-        return None
-    return commit.stdout.strip() + ("+" if changes.stdout.strip() else "")
 
 
 if __name__ == "__main__":
