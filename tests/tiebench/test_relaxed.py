@@ -237,7 +237,7 @@ def test_compiled_and_torch_agree_on_a_training_batch(objective, dtype, toleranc
     values, gradients = [], []
     # On a GPU what "auto" chooses there.
     for backend, where in (("compiled", "cpu"), ("torch" if device.type == "cpu" else "auto", device)):
-        leaf = codes.to(where, dtype).requires_grad_()
+        leaf = codes.clone().to(where, dtype).requires_grad_()
         value = evaluate(objective, leaf, affinity.to(where), bins, delta, backend)
         value.backward(upstream.to(where))
         assert value.dtype == leaf.grad.dtype == dtype
