@@ -9,6 +9,7 @@ import torch
 from torch.nn.functional import relu
 
 from networks._base import MEAN_COLOUR, ImageNetwork
+from networks._response_normalisation import response_normalisation
 
 KERNELS = (11, 5, 3, 3, 3)
 STRIDES = (4, 1, 1, 1, 1)
@@ -31,9 +32,9 @@ class Normalisation:
     alpha: float
     beta: float
 
-    def layer(self):
-        """The same in torch, which divides the sum by the size."""
-        return torch.nn.LocalResponseNorm(self.size, self.size * self.alpha, self.beta, self.kappa)
+    def __call__(self, maps):
+        """float (n, c, h, w) to the same shape."""
+        return response_normalisation(maps, self.size, self.kappa, self.alpha, self.beta)
 
 
 class FiveConvolutions(ImageNetwork):
@@ -44,6 +45,7 @@ class FiveConvolutions(ImageNetwork):
     """
 
     matconvnet = True
+    bfloat16_on_cpu = True
     side: int  # of images
     full_channels: tuple[int, ...]
     full_width = 4096
@@ -78,13 +80,12 @@ class FiveConvolutions(ImageNetwork):
                 torch.nn.init.kaiming_normal_(values, nonlinearity="relu")
             else:
                 torch.nn.init.zeros_(values)
-        self.normalise = self.normalisation.layer()
         # MatConvNet pads these pools by one at the bottom and right, where the last window would not fit.
         self.pool = torch.nn.MaxPool2d(POOL, POOL_STRIDE, ceil_mode=True)
 
     def forward(self, images):
-        maps = self.pool(self.normalise(relu(self.conv1(images))))
-        maps = self.pool(self.normalise(relu(self.conv2(maps))))
+        maps = self.pool(self.normalisation(relu(self.conv1(images))))
+        maps = self.pool(self.normalisation(relu(self.conv2(maps))))
         maps = relu(self.conv4(relu(self.conv3(maps))))
         maps = self.pool(relu(self.conv5(maps)))
         return relu(self.fc7(relu(self.fc6(maps.flatten(1)))))

@@ -1,5 +1,6 @@
 """Compile every kernel once, so that later processes load them: python -m workflow.compile."""
 
+import importlib
 import sys
 import time
 
@@ -10,9 +11,11 @@ from tiebench.compile import compile_kernels
 def main():
     started = time.perf_counter()
     compile_kernels()
+    # Kernels of networks and methods declare their types, and are compiled on import.
+    importlib.import_module("networks._response_normalisation")
     try:
         for name in catalogue():
-            load_class(name)  # a method's kernels declare their types, and are compiled on import
+            load_class(name)
     except ValueError as error:  # a file of a method that is wrong, or that cannot be imported
         sys.exit(f"error: {error}")
     print(f"kernels ready ({time.perf_counter() - started:.1f} s)", file=sys.stderr)
