@@ -11,9 +11,9 @@ table, on CIFAR-10 alone and with few epochs: setting 1 with all methods, settin
 As often as --kills says, all of its processes are killed at once, in turn while features are extracted and
 while a network trains, and the command is given again.
 
-Scores say nothing: the weights are random. What is printed says what Table 1 costs: seconds, of the clock and
-of the processor, the largest memory and the disk of every stage. The folder is kept; given again, the rehearsal
-goes on with what it holds.
+Scores say nothing: the weights are random. What is printed says what Table 1 costs: seconds, of the clock
+and of the processor, the largest memory and the disk of every stage. The folder is kept; given again, the
+rehearsal goes on with what it holds.
 """
 
 import argparse
@@ -51,7 +51,7 @@ def main():
     )
     parser.add_argument("--images", type=Path, required=True, help="tar with {train,test}/<class>/*.jpg")
     parser.add_argument("--folder", type=Path, required=True, help="where everything is made")
-    parser.add_argument("--epochs", type=int, default=1, help="of each deep training of setting 1 (default 1)")
+    parser.add_argument("--epochs", type=int, default=1, help="of deep trainings of setting 1 (default 1)")
     parser.add_argument("--bits", type=int, nargs="+", default=[12, 24, 32, 48], help="of setting 1")
     parser.add_argument(
         "--setting-2", nargs="+", choices=DEEP, default=[], help="methods that are trained on 50,000 images"
@@ -156,7 +156,7 @@ def configuration(address, sources, options):
     return {
         "datasets": {"cifar10": {"sources": [archive]}},
         "networks": {"vgg_f": {"weights": weights}},
-        "methods": dict.fromkeys(DEEP, {"protocols": few}),
+        "methods": {name: {"protocols": few} for name in DEEP},
         "tables": {"table1": {"blocks": blocks}},
     }
 
