@@ -49,7 +49,7 @@ CASES = (
     Case("efficientnet_lite0", {"image_size": 64, "batch_norm": "trained"}, 64, 128, 3),
     FINE_TUNED,
     Case("mobilenet_v2_keras"),
-    Case("vgg_f"),
+    Case("vgg_f", batches=4),
 )
 
 
@@ -63,7 +63,8 @@ def run(report, quick):
         "loss, the backward pass and the step. The bare loop does so in plain PyTorch, on images in memory, "
         "with a pairwise loss of one line. The network alone runs the forward and the backward pass on "
         "prepared images; the rest of a step of TALR-AP is the share that is not the network. All compute "
-        "in 16 bits where a method does: on CUDA; EfficientNet-Lite0 on processors that multiply bfloat16.",
+        "in 16 bits where a method does: on CUDA; EfficientNet-Lite0 and VGG-F on processors that multiply "
+        "bfloat16.",
     )
     rows, summary = [], []
     for case in CASES[:1] if quick and on_cpu else CASES:

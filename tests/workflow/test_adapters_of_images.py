@@ -31,8 +31,7 @@ def adapter(tmp_path):
         file = tmp_path / f"{name}.settings.json"
         file.write_text(json.dumps(settings))
         words = [sys.executable, "-m", f"workflow.scripts.{name}", "--log", f"{name}.log"]
-        as_text = "type=json.loads" in (ROOT / "workflow/scripts/_job.py").read_text()
-        words += ["--settings", json.dumps(settings) if as_text else str(file)]
+        words += ["--settings", str(file)]
         for key, value in arguments.items():
             words += [f"--{key}", *([value] if isinstance(value, str) else value)]
         variables = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}
@@ -133,3 +132,29 @@ def test_duplicates_between_query_and_database_are_counted_and_warned_of(adapter
         if expected:
             return
     pytest.fail("no seed put one of the equal images among the queries")
+
+
+@pytest.mark.skipif(
+    not Path("/lib/x86_64-linux-gnu/libc.so.6").exists(), reason="another C library than glibc"
+)
+@pytest.mark.parametrize("kept", [False, True])
+def test_freed_memory_is_kept_for_the_next_arrays(kept):
+    """Resident pages after 200 MB were written and freed."""
+    program = f"""
+import numpy as np
+from workflow.scripts import _job
+
+def resident():
+    return int(open("/proc/self/statm").read().split()[1]) * 4096 >> 20
+
+if {kept}:
+    _job.keep_memory()
+before = resident()
+blocks = [np.ones(5 << 20) for _ in range(5)]
+assert resident() - before > 190
+del blocks
+print(resident() - before)
+"""
+    made = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+    assert (int(made.stdout) > 190) == kept, made.stdout

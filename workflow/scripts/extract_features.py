@@ -13,6 +13,7 @@ def work(options):
 
     settings = options.settings
     torch.set_num_threads(options.threads)
+    _job.keep_memory()
     images = read_array(options.images, True)
     given = {"batch_size": settings["batch_size"], "device": settings["device"]}
     given["report"] = _job.Progress(options.name)

@@ -15,6 +15,8 @@ def work(options):
         import torch
 
         torch.set_num_threads(options.threads)
+        if settings.get("network"):
+            _job.keep_memory()
     weights = options.weights[0] if options.weights else None
     protocol = ProtocolData(options.protocol_folder, options.dataset, settings, options.items, weights)
     decided = decided_by(settings["class"], settings.get("network"), weights)

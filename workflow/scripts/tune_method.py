@@ -26,6 +26,8 @@ def work(options):
         import torch
 
         torch.set_num_threads(options.threads)
+        if settings.get("network"):
+            _job.keep_memory()
     weights = options.weights[0] if options.weights else None
     protocol = ProtocolData(options.protocol_folder, options.dataset, settings, options.items, weights)
     whole = method_class(bits=options.bits, **given).hyperparameters()
