@@ -11,15 +11,17 @@ import torch
 from torch.nn.functional import softplus
 
 from benchmarks.report import duration, figure, progress
-from benchmarks.timing import interleave
+from benchmarks.timing import Disagreement, interleave
 from methods._catalogue import load_class
 from methods.base import TrainingSet
 from networks import catalogue
+from networks._response_normalisation import response_normalisation
 from networks.devices import fast_half
 
 BITS = 48
 CLASSES = 10
 METHODS = ("talr_ap", "mihash", "dpsh")
+NORMALISED = 64  # images
 TIMED_EPOCHS = 3  # of each of several processes
 
 
@@ -95,11 +97,60 @@ def run(report, quick):
         ],
         rows,
     )
+    if on_cpu:
+        summary.append(_report_normalisation(report, quick))
     if not on_cpu:
         report.write(f"Peak memory on the device: {torch.cuda.max_memory_allocated() / 2**30:.1f} GiB.")
     elif not quick and (os.cpu_count() or 1) > 1:
         _report_processes(report)
     return summary
+
+
+def _report_normalisation(report, quick):
+    """VGG-F's first response normalisation beside PyTorch's. Returns the row of the summary."""
+    progress("training: response normalisation")
+    seen = interleave(normalisations(4 if quick else NORMALISED), 5)
+    ours, theirs = seen["here"], seen["PyTorch's"]
+    report.write(
+        f"### Response normalisation of VGG-F's first maps, {4 if quick else NORMALISED} images, forward and "
+        "backward, float32",
+        "Values and gradients were checked to agree.",
+    )
+    report.times(seen, "here")
+    ratio = figure(theirs.ratio_to(ours))
+    return (
+        "response normalisation, forward and backward: torch.nn.LocalResponseNorm over ours",
+        "above 1",
+        ratio,
+    )
+
+
+def normalisations(images):
+    """Name -> function that normalises the same maps and differentiates, after a comparison of both."""
+    generator = torch.Generator().manual_seed(0)
+    shape = (images, 64, 54, 54)
+    maps, gradient = (
+        torch.randn(shape, generator=generator).contiguous(memory_format=torch.channels_last)
+        for _ in range(2)
+    )
+    maps.mul_(50).requires_grad_()
+    theirs = torch.nn.LocalResponseNorm(5, 5e-4, 0.75, 2.0)
+    functions = {
+        "here": lambda: response_normalisation(maps, 5, 2.0, 1e-4, 0.75),
+        "PyTorch's": lambda: theirs(maps),
+    }
+
+    def both_ways(function):
+        maps.grad = None
+        found = function()
+        found.backward(gradient)
+        return found.detach(), maps.grad
+
+    expected = both_ways(functions["PyTorch's"])
+    for one, other in zip(both_ways(functions["here"]), expected, strict=True):
+        if not torch.allclose(one, other, rtol=1e-4, atol=1e-4):
+            raise Disagreement("response normalisation: values or gradients differ from PyTorch's")
+    return {name: lambda function=function: both_ways(function) for name, function in functions.items()}
 
 
 def competitors(case, device):

@@ -358,6 +358,13 @@ def test_all_loops_of_training_go_through_the_network_as_often(case, monkeypatch
     )
 
 
+def test_normalisations_are_compared_before_they_are_timed(monkeypatch):
+    assert set(training.normalisations(1)) == {"here", "PyTorch's"}
+    monkeypatch.setattr(training, "response_normalisation", lambda maps, *constants: 1.01 * maps)
+    with pytest.raises(Disagreement, match="response normalisation"):
+        training.normalisations(1)
+
+
 def test_processes_that_train_together_report_their_speeds():
     found = training.together(2, 1, training.Case("small", batch=12))
     assert len(found) == 2 and min(found) > 0
