@@ -3,7 +3,6 @@
 import json
 import logging
 import time
-from contextlib import suppress
 
 import numpy as np
 import torch
@@ -17,7 +16,8 @@ logger = logging.getLogger("tiebench")
 
 class Checkpoint:
     """What a deep method needs to resume after an epoch: the parameters of its network and of its criterion,
-    the state of the optimiser, the changing part of its memory, and what it logged.
+    the state of the optimiser, the changing part of its memory, and what it logged. That of the last epoch
+    stays, too: encoding a large database may be interrupted.
 
     path: a file of arrays without pickle, or None to keep nothing. The name of the file stands for all that
     the result depends on; the caller sees to that.
@@ -55,18 +55,9 @@ class Checkpoint:
         self.log(record)
         self.records.append(record)
         due = time.monotonic() - self.written >= _SECONDS_BETWEEN
-        if self.path is not None and due and epoch + 1 < self.method.epochs:
+        if self.path is not None and due:
             self._write()
             self.written = time.monotonic()
-
-    def remove(self):
-        """Delete the checkpoint: training is over."""
-        if self.path is not None:
-            self.path.unlink(missing_ok=True)
-            for left in self.path.parent.glob(f".{self.path.name}.*"):  # by a writer that was killed
-                left.unlink(missing_ok=True)
-            with suppress(OSError):  # not empty: other runs train beside this one
-                self.path.parent.rmdir()
 
     def _write(self):
         arrays = {}

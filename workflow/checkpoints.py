@@ -5,6 +5,7 @@ import json
 import platform
 import subprocess
 import sys
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 
@@ -63,3 +64,12 @@ def checkpoint_path(computation, decisive, suffix):
     """Where progress is kept: results/checkpoints/<computation>/<mark of decisive>.<suffix>."""
     mark = hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:16]
     return Path("results/checkpoints", computation, f"{mark}.{suffix}")
+
+
+def remove_checkpoint(path):
+    """Delete a checkpoint, if there is one, and what a writer that was killed left beside it."""
+    path.unlink(missing_ok=True)
+    for left in path.parent.glob(f".{path.name}.*"):
+        left.unlink(missing_ok=True)
+    with suppress(OSError):  # not there, or not empty: other runs train beside this one
+        path.parent.rmdir()

@@ -53,7 +53,7 @@ class TrainingSet:
     name of networks.catalogue, and `options` of its class; weights: the file of its pretrained weights, or
     None;
     checkpoint: the file where a long training may keep what it needs to resume after an interruption, or
-    None.
+    None. It is the caller's to delete, once the result is safe.
     """
 
     items: Any

@@ -75,7 +75,6 @@ class Training:
                 record["ended"] = f"codes collapsed in {method.end_collapsed} epochs in a row"
             checkpoint.after(epoch, record)
         method.end_training(self.training_set)
-        checkpoint.remove()
 
     def _given_up(self, records):
         """Whether the codes of the last `end_collapsed` epochs are collapsed."""

@@ -11,6 +11,7 @@ from methods._batches import ItemReader
 from methods._catalogue import catalogue, load_class
 from methods.base import TrainingSet
 from methods.base.augmentation import mirror
+from methods.base.training import Training
 
 DEEP = sorted(name for name, metadata in catalogue().items() if metadata.end_to_end)
 SMALL = {"architecture": "small", "options": {}}
@@ -73,7 +74,6 @@ def test_an_interrupted_training_resumes_to_the_same_bytes(name, tmp_path, monke
     assert file.is_file()
     again = []
     resumed = made(name).fit(training_set(36, log=again.append, checkpoint=file))
-    assert not file.parent.exists()
     assert [record["epoch"] for record in again] == [1, 2, 3]
     assert [record["objective"] for record in again] == [record["objective"] for record in whole]
     seconds = [record["seconds"] for record in again]
@@ -81,6 +81,21 @@ def test_an_interrupted_training_resumes_to_the_same_bytes(name, tmp_path, monke
     assert seconds == sorted(seconds)  # what the first attempt took counts too
     for (key, value), other in zip(alone.state().items(), resumed.state().values(), strict=True):
         assert value.tobytes() == other.tobytes(), key
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_a_training_that_was_over_is_not_made_again(name, tmp_path, monkeypatch):
+    """Killed while it encoded."""
+    monkeypatch.setattr(_checkpoint, "_SECONDS_BETWEEN", 0.0)
+    lines, again, file = [], [], tmp_path / "run" / "mark.npz"
+    first = made(name).fit(training_set(36, log=lines.append, checkpoint=file))
+    monkeypatch.setattr(Training, "_epoch", None)
+    second = made(name).fit(training_set(36, log=again.append, checkpoint=file))
+    assert again == lines
+    for (key, value), other in zip(first.state().items(), second.state().values(), strict=True):
+        assert value.tobytes() == other.tobytes(), key
+    images, _ = striped_images(20, 1)
+    assert np.array_equal(first.encode(images), second.encode(images))
 
 
 @pytest.mark.parametrize("batch_norm", ["trained", "frozen"])

@@ -3,7 +3,7 @@
 import os
 import subprocess
 
-from workflow.checkpoints import checkpoint_path, decided_by, git_commit
+from workflow.checkpoints import checkpoint_path, decided_by, git_commit, remove_checkpoint
 
 SMALL = {"architecture": "small", "options": {}}
 
@@ -57,3 +57,16 @@ def test_a_commit_is_marked_where_code_and_only_where_code_is_not_in_it(tmp_path
     (tmp_path / "methods" / "mine.py").write_text("a = 1")
     (tmp_path / "methods" / "other.py").write_text("b = 1")
     assert git_commit(tmp_path) == commit + "+"
+
+
+def test_a_checkpoint_is_removed_with_what_a_killed_writer_left(tmp_path):
+    path, other = tmp_path / "run" / "mark.npz", tmp_path / "run" / "other.npz"
+    remove_checkpoint(path)  # nothing there
+    path.parent.mkdir()
+    for file in (path, path.with_name(".mark.npz.left"), other):
+        file.write_bytes(b"arrays")
+    remove_checkpoint(path)
+    assert list(path.parent.iterdir()) == [other]
+    other.unlink()
+    remove_checkpoint(path)
+    assert not path.parent.exists()

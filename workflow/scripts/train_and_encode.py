@@ -58,7 +58,7 @@ def _run(method, protocol, whole, folder, record, progress, checkpoint, raw=Fals
 
     from methods.base import Refusal, check_codes, check_raw_scores, no_exit
     from tiebench.files import filled, write_json
-    from workflow.checkpoints import versions
+    from workflow.checkpoints import remove_checkpoint, versions
     from workflow.protocol_data import Rows, append_json_line
 
     clock = _Clock()
@@ -100,7 +100,6 @@ def _run(method, protocol, whole, folder, record, progress, checkpoint, raw=Fals
                     method.save(writing)
                     record["unused_bits"] = method.unused_bits()
             except Refusal as refusal:
-                checkpoint.unlink(missing_ok=True)
                 record |= {"status": "refused", "reason": " ".join(str(refusal).split())}
                 (writing / "model.npz").write_bytes(b"")
         with (writing / "codes.npz").open("wb") as file:
@@ -115,6 +114,7 @@ def _run(method, protocol, whole, folder, record, progress, checkpoint, raw=Fals
             "device": _device_name(record["hyperparameters"]),
         }
         write_json(writing / "run.json", record)
+    remove_checkpoint(checkpoint)
     return record
 
 
