@@ -13,7 +13,7 @@ while a network trains, and the command is given again.
 
 Scores say nothing: the weights are random. What is printed says what Table 1 costs: seconds, of the clock
 and of the processor, the largest memory and the disk of every stage. The folder is kept; given again, the
-rehearsal goes on with what it holds.
+rehearsal goes on with what it holds, and adds to what was measured.
 """
 
 import argparse
@@ -22,6 +22,7 @@ import functools
 import hashlib
 import http.server
 import io
+import json
 import os
 import signal
 import subprocess
@@ -161,43 +162,53 @@ def configuration(address, sources, options):
     }
 
 
+class Measured:
+    """What the jobs of a rehearsal took so far, also of one that was interrupted: kept in a file."""
+
+    def __init__(self, path):
+        self.path = path
+        held = json.loads(path.read_text()) if path.exists() else {}
+        self.kills, self.total = held.get("kills", 0), held.get("total", 0.0)
+        # Stage -> seconds of its jobs, processor seconds, resident bytes of its largest job.
+        self.seconds, self.processor, self.memory = (
+            defaultdict(float, held.get(name, {})) for name in ("seconds", "processor", "memory")
+        )
+
+    def save(self):
+        self.path.write_text(json.dumps(vars(self) | {"path": None}))
+
+
 def rehearse(checkout, config, options):
     """Run the command until it ends by itself; returns its exit status."""
-    kills, seconds, memory = 0, defaultdict(float), defaultdict(int)
-    used = {}  # (stage, process) -> processor seconds
-    begin = time.monotonic()
+    measured = Measured(options.folder / "measured.json")
     while True:
-        killed = False
-        stage = STAGES[kills % len(STAGES)] if kills < options.kills else None
+        stage = STAGES[measured.kills % len(STAGES)] if measured.kills < options.kills else None
         running = start(checkout, config, options.cores)
-        spent = defaultdict(float)
+        begin, spent, used = time.monotonic(), defaultdict(float), {}
+        killed = False
         try:
-            while running.poll() is None:
+            while running.poll() is None and not killed:
                 time.sleep(SECONDS_BETWEEN_LOOKS)
                 for name, process, its_seconds, bytes_now in jobs(running.pid):
                     spent[name] += SECONDS_BETWEEN_LOOKS
                     used[name, process] = its_seconds
-                    memory[name] = max(memory[name], bytes_now)
-                if stage and spent[stage] > options.after:
-                    killed = True
-                    break
+                    measured.memory[name] = max(measured.memory[name], bytes_now)
+                killed = stage is not None and spent[stage] > options.after
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(running.pid, signal.SIGKILL)
             running.wait()
-        for name, its in spent.items():
-            seconds[name] += its
+            measured.total += time.monotonic() - begin
+            measured.kills += killed
+            for name, its in spent.items():
+                measured.seconds[name] += its
+            for (name, _), its in used.items():
+                measured.processor[name] += its
+            measured.save()
         if not killed:
-            break
-        kills += 1
-        print(f"killed in {stage}, after {time.monotonic() - begin:.0f} s", flush=True)
-        if kills > options.kills:
-            break
-    processor = defaultdict(float)
-    for (name, _), its_seconds in used.items():
-        processor[name] += its_seconds
-    report(checkout, seconds, processor, memory, kills, time.monotonic() - begin)
-    return running.returncode
+            report(checkout, measured)
+            return running.returncode
+        print(f"killed in {stage}, after {measured.total:.0f} s", flush=True)
 
 
 def start(checkout, config, cores):
@@ -230,11 +241,11 @@ def jobs(group):
             continue  # it has ended, or is none
 
 
-def report(checkout, seconds, processor, memory, kills, total):
-    print(f"\n{kills} kills, {total:.0f} s in all\n")
+def report(checkout, measured):
+    print(f"\n{measured.kills} kills, {measured.total:.0f} s in all\n")
     print("| stage | seconds of its jobs | of the processor | largest job, MB |\n|---|---:|---:|---:|")
-    for name in sorted(seconds, key=seconds.get, reverse=True):
-        figures = (seconds[name], processor[name], memory[name] / 1e6)
+    for name in sorted(measured.seconds, key=measured.seconds.get, reverse=True):
+        figures = (measured.seconds[name], measured.processor[name], measured.memory[name] / 1e6)
         print(f"| {name} | {' | '.join(f'{figure:.0f}' for figure in figures)} |")
     print("\n| folder | MB |\n|---|---:|")
     for name in ("resources/downloads", "resources/datasets", "resources/features", "results"):
