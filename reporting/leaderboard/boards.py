@@ -82,21 +82,26 @@ def scored(board: Board) -> list[str]:
 
 
 def as_table(
-    boards: Sequence[Board], blocks: Sequence[Mapping], methods: Sequence[str] | None = None
+    boards: Sequence[Board],
+    blocks: Sequence[Mapping],
+    methods: Sequence[str] | None = None,
+    without: Sequence[str] = (),
 ) -> dict:
     """A table in the form of the workflow's settings, with the titles and styles of the boards.
 
-    blocks: protocol or fold, metric and bits of each. methods: the rows; None: all, family after family,
-    otherwise in the order of the boards. Raises ValueError for a method that no board has.
+    blocks: protocol or fold, metric and bits of each. methods: the rows; None: all but those of `without`,
+    family after family, otherwise in the order of the boards. Raises ValueError for a method that no board
+    has.
     """
     styles = {name: style for board in reversed(boards) for name, style in board.about["methods"].items()}
     families = {name: style["family"] for name, style in styles.items()}
     known = list(dict.fromkeys(name for board in boards for name in board.methods))
-    for method in methods or ():
+    for method in (*(methods or ()), *without):
         if method not in known:
             raise ValueError(f"the leaderboard has no method {method!r} there{did_you_mean(method, known)}")
     if methods is None:
-        methods = in_order({"methods": known, "families": families}, known)
+        rest = [name for name in known if name not in without]
+        methods = in_order({"methods": rest, "families": families}, rest)
     members = [(board, name) for board in boards for name in board.members]
     titles = {name: fold_title(board, name) for board, name in members if name != board.protocol}
     return {

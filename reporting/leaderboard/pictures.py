@@ -19,6 +19,7 @@ KEYS = {
     "metric": (str, list),
     "bits": (int, list),
     "methods": list,
+    "without": list,
     "reference_lines": list,
     "width": (int, float),
     "font_size": (int, float),
@@ -80,7 +81,7 @@ def parse(settings: Mapping, folder: Path, boards: Boards) -> Picture:
             boards.check(protocol, metric, bits)
             blocks.append({"protocol": protocol, "metric": metric, "bits": bits})
     used = [boards[protocol] for protocol in protocols]
-    table = as_table(used, blocks, settings.get("methods"))
+    table = as_table(used, blocks, settings.get("methods"), settings.get("without", ()))
     table["reference_lines"] = settings.get("reference_lines", [])
     options = {key: settings[key] for key in OPTIONS if key in settings}
     source = {"settings": dict(settings), "sha256": boards.sha256(protocols, described.needs)}

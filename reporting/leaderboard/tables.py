@@ -36,6 +36,7 @@ KEYS = {
     "metric": str,
     "bits": (int, list),
     "methods": list,
+    "without": list,
     "columns": list,
     "sort": dict,
     "families": bool,
@@ -84,7 +85,7 @@ def render(settings: Mapping, boards: Boards, link: str = "") -> str:
     defaults = {key: given.get(key) for key in ("protocol", "metric", "bits", "decimals")}
     columns = parse(given.get("columns", ["score"]), defaults, boards)
     used = [boards[name] for name in dict.fromkeys(column.board for column in columns)]
-    table = as_table(used, _blocks(columns), given.get("methods"))
+    table = as_table(used, _blocks(columns), given.get("methods"), given.get("without", ()))
     data, frame, reasons = _data(table, used, given, boards)
     methods = _rows(given, data, boards)
     lines = ["| Method | " + " | ".join(escape_heading(column.heading) for column in columns) + " |"]

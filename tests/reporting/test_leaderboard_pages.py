@@ -118,6 +118,20 @@ def test_a_table_by_default_has_families_best_marks_and_a_legend(folder):
     assert " ".join(lines[12:]) == LEGEND and max(map(len, lines[12:])) <= 120
 
 
+def test_methods_that_are_left_out(folder):
+    """The others keep their families, and their best is marked."""
+    lines = rendered(folder, "{protocol: p, legend: false, without: [talr, lsh]}").splitlines()
+    assert lines[2:] == [
+        "| *Pointwise (pairs)* |  |  |",
+        "| Wide† | 0.500 ± 0.000 | 0.750 ± 0.177 |",
+        "| *Bounds* |  |  |",
+        "| One-hot | 0.875 ± 0.000 | 0.875 ± 0.000 |",
+        "| *Uncoded features (cosine)* | 0.312 | 0.312 |",
+    ]
+    with pytest.raises(ValueError, match="no method 'tarl' there; did you mean 'talr'"):
+        rendered(folder, "{protocol: p, without: [tarl]}")
+
+
 def test_every_kind_of_column(folder):
     settings = """
         protocol: p
