@@ -66,8 +66,10 @@ def publish(
     resources: has the splits and datasets of the runs; say: is given a line on what is not recorded of them.
     tunings: names of searches whose trials are published too, results/tuning/<name>.csv.
 
-    Cells that the files have and the tables do not are kept, unless `replace`; cells that a table itself took
-    from the leaderboard are left as they are. Everything is read and checked before anything is written.
+    Cells that the files have and the tables do not are kept, unless `replace`, and so are those that the
+    files have with the same hyper-parameters and more seeds, of which `say` is told; cells that a table
+    itself took from the leaderboard are left as they are. Everything is read and checked before anything is
+    written.
 
     Raises ValueError for a cell that has no score from some of its seeds, for one that two tables give, for
     runs of uncommitted code, where the kept cells were made from another dataset, split or settings, and
@@ -86,6 +88,7 @@ def publish(
         old = None
         if not replace and Path(folder, f"{protocol}{PROVENANCE}").exists():
             old = leaderboard.read(protocol, folder)
+            entries = _without_fewer_seeds(protocol, entries, old, say)
         texts, about = _files(protocol, entries, old, list(tables))
         runs = [record for part in entries for record in part.records]
         kept, missing = per_query.record(about, runs, old, folder, resources)
@@ -242,6 +245,37 @@ def _check(protocol: str, parts: Sequence[_Part]) -> None:
                 raise ValueError(f"{cell} has other seeds in another table; publish one of them")
 
 
+def _without_fewer_seeds(
+    protocol: str, parts: Sequence[_Part], old: Board, say: Callable[[str], object]
+) -> list[_Part]:
+    """The parts without cells that the files have of the same hyper-parameters, from these and more seeds."""
+    seeds: dict[tuple[str, int], set[int]] = {}
+    for run in old.runs:
+        seeds.setdefault((run["method"], run["bits"]), set()).add(run["seed"])
+    new: dict[tuple[str, int], list[Mapping]] = {}
+    for record in (record for part in parts for record in part.records):
+        new.setdefault((record["method"], record["bits"]), []).append(record)
+    kept = set()
+    for cell, records in new.items():
+        words, held = _cell_words(*cell), seeds.get(cell, set())
+        given = _hyperparameters(record["run"] for record in records)[words]
+        fewer = {record["seed"] for record in records} < held
+        if fewer and old.about["hyperparameters"].get(words) == given:
+            kept.add(cell)
+            say(f"{protocol}: {words} is kept, which has the same settings and {len(held)} seeds")
+    return [
+        _Part(
+            part.table,
+            *(
+                frame[[(row.method, row.bits) not in kept for row in frame.itertuples()]]
+                for frame in (part.own, part.more)
+            ),
+            [record for record in part.records if (record["method"], record["bits"]) not in kept],
+        )
+        for part in parts
+    ]
+
+
 def _check_alike(old: Board, about: Mapping) -> None:
     """Raise ValueError where the scores of a file and new ones are not of the same protocol."""
     new = {entry["protocol"]: entry for entry in about["fingerprints"]}
@@ -264,12 +298,6 @@ def _provenance(protocol: str, parts: Sequence[_Part], tables: list[str]) -> dic
         if commit is None or commit.endswith("+"):
             made = f"runs were made by code that no commit has ({commit})"
             raise ValueError(f"{protocol}: {made}; commit it, and run them again")
-    hyperparameters: dict[str, list] = {}
-    for run in runs:
-        of = hyperparameters.setdefault(_cell_words(run["method"], run["bits"]), [])
-        given = {name: value for name, value in run["hyperparameters"].items() if name not in EACH_RUN}
-        if given not in of:
-            of.append(given)
     styles = {method: style for part in parts for method, style in (part.table.get("styles") or {}).items()}
     named = dict.fromkeys(method for part in parts for method in part.own["method"])
     return {
@@ -288,7 +316,7 @@ def _provenance(protocol: str, parts: Sequence[_Part], tables: list[str]) -> dic
         "devices": _distinct(run.get("device") for run in runs),
         "threads": _distinct(run.get("threads") for run in runs),
         "fingerprints": _distinct({"protocol": run["protocol"]} | run["fingerprints"] for run in runs),
-        "hyperparameters": hyperparameters,
+        "hyperparameters": _hyperparameters(runs),
         "seconds": round(sum(run["seconds"] for run in runs), 1),
         "published": [
             {
@@ -299,6 +327,17 @@ def _provenance(protocol: str, parts: Sequence[_Part], tables: list[str]) -> dic
             }
         ],
     }
+
+
+def _hyperparameters(runs: Iterable[Mapping]) -> dict[str, list]:
+    """Cell in words -> the hyper-parameters of its runs, each once. runs: contents of their run.json."""
+    found: dict[str, list] = {}
+    for run in runs:
+        of = found.setdefault(_cell_words(run["method"], run["bits"]), [])
+        given = {name: value for name, value in run["hyperparameters"].items() if name not in EACH_RUN}
+        if given not in of:
+            of.append(given)
+    return found
 
 
 def _distinct(values: Iterable) -> list:

@@ -117,6 +117,28 @@ def test_runs_are_read_back_as_the_records_that_the_results_have(results):
         assert (min(record["health"]["ones"]), max(record["health"]["ones"])) == (0.25, 0.75)
 
 
+def test_a_cell_with_more_seeds_is_kept_unless_its_settings_changed(results):
+    folder, said = results / "leaderboard", []
+    publish(["t"], results, folder)
+    before = leaderboard.read("p", folder)
+    table = json.loads((results / "t.json").read_text())["table"]
+    publish_table(results, table | {"name": "fewer", "methods": ["two", "three"], "seeds": [0]}, ["p"])
+    publish(["fewer"], results, folder, say=said.append)
+    assert [line for line in said if "kept" in line] == [
+        "p: two, 8 bits is kept, which has the same settings and 2 seeds"
+    ]
+    board = leaderboard.read("p", folder)
+    runs = [run for run in board.runs if run["method"] == "two"]
+    assert runs == [run for run in before.runs if run["method"] == "two"] and len(runs) == 4
+    assert {run["seed"] for run in board.runs if run["method"] == "three"} == {0}
+    for path in (results / "runs").glob("*/two/8/0/run.json"):
+        run = json.loads(path.read_text())
+        path.write_text(json.dumps(run | {"hyperparameters": {**run["hyperparameters"], "epochs": 9}}))
+    publish(["fewer"], results, folder, say=said.append)
+    runs = [run for run in leaderboard.read("p", folder).runs if run["method"] == "two"]
+    assert {run["seed"] for run in runs} == {0}
+
+
 def test_rows_of_other_methods_are_added_and_replace_those_of_the_same_cells(results):
     folder = results / "leaderboard"
     publish(["t"], results, folder)
