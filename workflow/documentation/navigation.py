@@ -23,6 +23,7 @@ SECTIONS: dict[str, tuple[str, str, tuple[str, ...]]] = {
                 "text-embeddings.md",
                 "protocols.md",
                 "tuning.md",
+                "table1.md",
                 "cluster.md",
             ),
             *("configuration.md", "result-files.md", "glossary.md"),
