@@ -12,7 +12,8 @@ from torch.nn.functional import local_response_norm
 
 from tiebench._compiled import NUMBA, compiled
 
-# Of the kernels, whose loops are written out for it: the published networks have no other.
+# Of the kernels, whose loops are written out for it, and twice (a call for each row takes longer than a row):
+# the published networks have no other.
 _SIZE, _EXPONENT = 5, 0.75
 
 
