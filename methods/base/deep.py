@@ -48,6 +48,8 @@ class DeepHashing(HashingMethod):
 
     schedule: how learning_rate falls, counted in epochs or, with schedule_unit "iteration", in batches.
     "step": by lr_gamma every lr_step_size (0: never); "cosine": to 0 along half a cosine period.
+    warmup_epochs: over so many epochs at the start (a fraction is allowed) the rate of the schedule is
+    multiplied by a factor that grows linearly, batch by batch, to 1.
 
     head: "linear", one hash layer; "mlp", head_layers hidden layers of head_width units before it, with ReLU,
     dropout of head_dropout, and batch normalisation if head_batch_norm. initial_deviation: standard deviation
@@ -102,6 +104,7 @@ class DeepHashing(HashingMethod):
     lr_step_size: int = 0
     schedule: Literal["step", "cosine"] = "step"
     schedule_unit: Literal["epoch", "iteration"] = "epoch"
+    warmup_epochs: float = 0.0
     optimiser: Literal["sgd", "adam", "adamw", "rmsprop"] = "sgd"
     momentum: float = 0.9
     weight_decay: float = 5e-4
@@ -295,6 +298,7 @@ class DeepHashing(HashingMethod):
             raise Refusal(f"batch_size must be at least 2: one item ranks nothing, not {self.batch_size}")
         for name, least in (
             ("epochs", 0),
+            ("warmup_epochs", 0),
             ("head_layers", 1),
             ("head_width", 1),
             ("random_crop", 0),

@@ -91,8 +91,8 @@ class Training:
         batches = [batch for batch in drawn if len(batch) > 1]
         self.watch.start([len(batch) for batch in batches])
         for step, (indices, items) in enumerate(self.reader.read(batches)):
-            if step == 0 or method.schedule_unit == "iteration":
-                self._set_rate(epoch, step / len(batches))
+            if step == 0 or method.schedule_unit == "iteration" or epoch < math.ceil(method.warmup_epochs):
+                self._set_rate(epoch, step, len(batches))
             loss = self._loss(indices, items, (method.seed, epoch, step))
             if self.device.type == "cpu" and not math.isfinite(loss.item()):
                 self._refuse(epoch)  # a GPU would wait: there the end of the epoch tells
@@ -155,14 +155,17 @@ class Training:
         self.scaler.step(self.optimiser)
         self.scaler.update()
 
-    def _set_rate(self, epoch, share):
-        """The learning rate after `epoch` whole epochs and this share of the next."""
-        method, count = self.method, epoch
+    def _set_rate(self, epoch, step, steps):
+        """The learning rate after `epoch` whole epochs and `step` of the `steps` batches of the next."""
+        method, count, done = self.method, epoch, epoch
         if method.schedule_unit == "iteration":
-            count, epoch = method.iteration, epoch + share
-        self.rate = method.learning_rate * scheduled_rate(
-            method.schedule, count, epoch / method.epochs, method.lr_gamma, method.lr_step_size
+            count, done = method.iteration, epoch + step / steps
+        factor = scheduled_rate(
+            method.schedule, count, done / method.epochs, method.lr_gamma, method.lr_step_size
         )
+        if method.warmup_epochs:  # the first batch trains, too
+            factor *= min(1.0, (epoch + (step + 1) / steps) / method.warmup_epochs)
+        self.rate = method.learning_rate * factor
         for group in self.optimiser.param_groups:
             group["lr"] = self.rate * group["rate_multiplier"]
 

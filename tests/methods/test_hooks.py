@@ -150,23 +150,45 @@ SCHEDULES = {
 }
 
 
-@pytest.mark.parametrize(("schedule", "unit"), SCHEDULES)
-def test_steps_have_the_length_of_the_schedule(schedule, unit):
-    """The loss is the sum of the scores: each step of plain descent has the length of the learning rate."""
-    moves, records = [], []
+def lengths_of_steps(settings, records):
+    """Of a training on the sum of the scores, whose gradient is 1: with plain descent, the learning rates."""
+    places = []
 
     @dataclass(kw_only=True)
     class Sum(DeepHashing):
         def loss(self, outputs):
-            moves.append(self.network[1].bias.detach().clone())
+            places.append(self.network[1].bias.detach().clone())
             return outputs.sum() / len(outputs)
 
-    settings = {"learning_rate": 1.0, "momentum": 0.0, "weight_decay": 0.0, "lr_step_size": 2}
-    method = Sum(**(SETTINGS | settings), schedule=schedule, schedule_unit=unit)
+    method = Sum(**settings)
     method.fit(training_set(log=records.append))
-    places = torch.stack([*moves, method.network[1].bias.detach()])
-    assert (places[:-1] - places[1:]).numpy()[:, 0] == pytest.approx(SCHEDULES[schedule, unit], abs=1e-5)
+    passed = torch.stack([*places, method.network[1].bias.detach()])
+    return (passed[:-1] - passed[1:]).numpy()[:, 0]
+
+
+@pytest.mark.parametrize(("schedule", "unit"), SCHEDULES)
+def test_steps_have_the_length_of_the_schedule(schedule, unit):
+    records = []
+    settings = {"learning_rate": 1.0, "momentum": 0.0, "weight_decay": 0.0, "lr_step_size": 2}
+    moves = lengths_of_steps(SETTINGS | settings | {"schedule": schedule, "schedule_unit": unit}, records)
+    assert moves == pytest.approx(SCHEDULES[schedule, unit], abs=1e-5)
     assert [record["learning_rate"] for record in records] == pytest.approx(SCHEDULES[schedule, unit][3::4])
+
+
+@pytest.mark.parametrize(("schedule", "unit"), SCHEDULES)
+@pytest.mark.parametrize(
+    ("warmup_epochs", "factors"),
+    [(0.5, [1 / 2]), (1, [1 / 4, 1 / 2, 3 / 4]), (1.5, [1 / 6, 1 / 3, 1 / 2, 2 / 3, 5 / 6])],
+)
+def test_steps_grow_to_the_schedule_while_warming_up(schedule, unit, warmup_epochs, factors):
+    records = []
+    settings = {"learning_rate": 1.0, "momentum": 0.0, "weight_decay": 0.0, "lr_step_size": 2}
+    settings |= {"schedule": schedule, "schedule_unit": unit, "warmup_epochs": warmup_epochs}
+    moves = lengths_of_steps(SETTINGS | settings, records)
+    factors = [*factors, *[1.0] * (12 - len(factors))]
+    expected = [factor * rate for factor, rate in zip(factors, SCHEDULES[schedule, unit], strict=True)]
+    assert moves == pytest.approx(expected, abs=1e-5)
+    assert [record["learning_rate"] for record in records] == pytest.approx(expected[3::4])
 
 
 def test_gradients_are_scaled_down_to_a_norm():
@@ -448,6 +470,7 @@ RESUMED = {
         {"schedule": "cosine", "schedule_unit": "iteration", "optimiser": "adam"},
     ),
     "steps by iteration": (Squares, {"lr_step_size": 3, "schedule_unit": "iteration"}),
+    "warming up": (Squares, {"warmup_epochs": 1.5, "optimiser": "adam"}),
     "head and quantiser": (Squares, HARD | {"optimiser": "adam", "max_gradient_norm": 0.5}),
     "parameters of the loss": (Classifier, {"optimiser": "rmsprop"}),
     "two views": (TwoViews, HARD),
@@ -591,6 +614,7 @@ def test_a_quantiser_brings_scores_of_any_method_nearer_to_signs(name):
         ({"learning_rate": -0.1}, "learning_rate must be at least 0, not -0.1"),
         ({"weight_decay": -1e-4}, "weight_decay must be at least 0, not -0.0001"),
         ({"random_crop": -1}, "random_crop must be at least 0, not -1"),
+        ({"warmup_epochs": -0.5}, "warmup_epochs must be at least 0, not -0.5"),
         ({"device": "tpu9"}, "device must be cpu, cuda or auto, not 'tpu9'"),
     ],
     ids=lambda value: str(value),
