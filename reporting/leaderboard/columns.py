@@ -209,3 +209,8 @@ def as_bits(value: int | Sequence) -> list[int]:
     if not bits or not all(isinstance(one, int) and not isinstance(one, bool) for one in bits):
         raise ValueError(f"bits must be a number or a list of numbers, not {shorten(repr(value))}")
     return bits
+
+
+def listed(value: str | list) -> list:
+    """One name, or a list of them, as a list."""
+    return value if isinstance(value, list) else [value]

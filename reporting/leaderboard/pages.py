@@ -5,7 +5,7 @@
     columns: [score]
     -->
 
-    the table, or the figure, that these settings ask for
+    the table, the verdicts on claims, or the figure that these settings ask for
 
     <!-- end -->
 
@@ -20,7 +20,7 @@ from pathlib import Path
 
 import yaml
 
-from reporting.leaderboard import pictures, tables
+from reporting.leaderboard import pictures, tables, verdicts
 from reporting.leaderboard.boards import Boards
 from tiebench.files import write_text
 
@@ -100,6 +100,8 @@ def read(path: Path, boards: Boards) -> Page:
                 picture = pictures.parse(region.settings, path.parent, boards)
                 drawn.append((region, picture))
                 content = picture.link
+            elif "claims" in region.settings:
+                content = verdicts.render(region.settings, path.parent, boards, link)
             else:
                 content = tables.render(region.settings, boards, link)
         except ValueError as error:

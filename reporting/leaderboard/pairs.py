@@ -10,7 +10,7 @@ from reporting.comparing import Difference, Sample, difference, pool, sample
 from reporting.frames import by_cell
 from reporting.layout import competes
 from reporting.leaderboard import Board
-from tiebench.leaderboards import PER_QUERY, cell_key, read_per_query
+from reporting.leaderboard.per_query import with_scores
 from tiebench.paired import holm
 
 BOTH, QUERIES, SEEDS = "queries and seeds", "queries", "seeds"
@@ -40,8 +40,7 @@ def pairs(
 
     table: of `boards.as_table`, for what competes; folder: of the leaderboard, with the scores per query.
     As in `statistics.comparisons`, seed variances of competing methods are pooled among themselves, so the
-    differences from the best are those of a table with these runs. The leaderboard keeps for each query the
-    mean over seeds, which is all that the test over queries needs.
+    differences from the best are those of a table with these runs.
     """
     samples = _samples(board, table, metric, bits, folder)
     ranked = {name for name in samples if competes(table, name, board.protocol)}
@@ -56,17 +55,9 @@ def pairs(
 
 
 def _samples(board: Board, table: Mapping, metric: str, bits: int, folder: str | Path) -> dict[str, Sample]:
-    runs = by_cell(table, board.records())
-    arrays = read_per_query(Path(folder, f"{board.protocol}{PER_QUERY}"), board.about)
-    result = {}
-    for method in board.methods:
-        of = sample(runs.get((board.protocol, method, bits), {}), metric)
-        scores = arrays.get(cell_key(metric, method, bits))
-        if scores is not None:
-            of = replace(of, per_query=dict.fromkeys(of.means, scores.astype("float64")))
-        if of.means:
-            result[method] = of
-    return result
+    runs = by_cell(table, with_scores(board, folder))
+    found = {method: sample(runs.get((board.protocol, method, bits), {}), metric) for method in board.methods}
+    return {method: of for method, of in found.items() if of.means}
 
 
 def against(found: Mapping[tuple[str, str], Pair], reference: str, methods: Sequence[str]) -> dict[str, Pair]:

@@ -74,6 +74,28 @@ def scores(records: Mapping[str, Sequence[Mapping]]) -> dict[str, np.ndarray]:
     return found
 
 
+def with_scores(board: Board, folder: str | Path) -> list[dict]:
+    """The records of a board's runs with "per_query", for tests: without their source, so that they count.
+
+    folder: of the leaderboard. It keeps for each query the mean over seeds, which is all that a test over
+    queries needs: each seed of a cell has this mean. Cells without scores per query have {}.
+    """
+    cells: dict[tuple, dict[str, np.ndarray]] = {}
+    for key, scores_of in read_per_query(Path(folder, f"{board.protocol}{PER_QUERY}"), board.about).items():
+        if key != "query":
+            cells.setdefault(_cell(key), {})[key.split("/")[0]] = scores_of.astype(np.float64)
+    plain = [{key: value for key, value in one.items() if key != "source"} for one in board.records()]
+    return [
+        one
+        | {
+            "per_query": cells.get((one["method"], one["bits"]), {})
+            if one["protocol"] == board.protocol
+            else {}
+        }
+        for one in plain
+    ]
+
+
 def _by_fold(runs: Iterable[Mapping]) -> dict[str, list[dict]]:
     """Records by fold, each run once: two tables may ask for different metrics of one run."""
     found: dict[str, dict[tuple, dict]] = {}

@@ -8,7 +8,7 @@ from typing import Any
 
 from reporting import figures
 from reporting.leaderboard.boards import Boards, as_table, records_of
-from reporting.leaderboard.columns import as_bits, check_keys
+from reporting.leaderboard.columns import as_bits, check_keys, listed
 from reporting.markdown import escape_markdown
 
 KEYS = {
@@ -69,7 +69,7 @@ def parse(settings: Mapping, folder: Path, boards: Boards) -> Picture:
     if not settings["image"].endswith(".png"):
         raise ValueError(f"image must be a .png file, not {settings['image']!r}")
     described = figures.describe(settings["figure"])
-    protocols, metrics = _listed(settings["protocol"]), _listed(settings.get("metric", "ap"))
+    protocols, metrics = listed(settings["protocol"]), listed(settings.get("metric", "ap"))
     for name in protocols:
         if lacking := [part for part in described.needs if not boards.has(name, part)]:
             words = f"{' and '.join(lacking)} of runs, which the leaderboard of {name} does not have"
@@ -111,7 +111,3 @@ def recorded(path: Path) -> str | None:
             return getattr(image, "text", {}).get("Source")
     except OSError as error:
         raise ValueError(f"{path} is not a PNG file; delete it, and it is drawn again") from error
-
-
-def _listed(value: str | list) -> list:
-    return value if isinstance(value, list) else [value]

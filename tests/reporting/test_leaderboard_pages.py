@@ -12,7 +12,7 @@ from leaderboards import make_run, make_uncoded, publish_table
 from PIL import Image
 
 from reporting.__main__ import main
-from reporting.leaderboard import columns, pages, pictures, tables
+from reporting.leaderboard import columns, pages, pictures, tables, verdicts
 from reporting.leaderboard.boards import Boards
 from reporting.leaderboard.publishing import publish
 from reporting.leaderboard.tables import render
@@ -451,6 +451,7 @@ def test_the_documentation_has_every_key():
     text = (ROOT / "leaderboard" / "README.md").read_text(encoding="utf-8")
     for section, names in {
         "Tables": [*tables.KEYS, *columns.KEYS, *columns.SHOWN, *columns.LAYOUTS],
+        "Verdicts": verdicts.KEYS,
         "Figures": pictures.KEYS,
     }.items():
         words = re.search(rf"^### {section}\n(.*?)(?=^##|\Z)", text, re.DOTALL | re.MULTILINE)[1]

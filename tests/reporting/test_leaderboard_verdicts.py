@@ -1,0 +1,132 @@
+"""Claims judged on the leaderboard: the verdicts are those of a table with the runs themselves."""
+
+import numpy as np
+import pytest
+import yaml
+from leaderboards import make_run, publish_table, random_scores
+
+from reporting import claims
+from reporting.leaderboard import pages, verdicts
+from reporting.leaderboard.boards import Boards
+from reporting.leaderboard.publishing import publish
+from reporting.records import table_records
+
+LEVEL_OF = {"lsh": 0.2, "itq": 0.4, "talr": 0.402, "onehot": 0.1}
+STYLES = {
+    "lsh": {"title": "LSH", "family": "unsupervised"},
+    "itq": {"title": "ITQ", "family": "unsupervised"},
+    "talr": {"title": "TALR|AP", "family": "listwise"},
+    "onehot": {"title": "One-hot", "family": "bound"},
+}
+TABLE = {
+    "name": "t",
+    "methods": list(STYLES),
+    "seeds": [0, 1, 2],
+    "fewer_seeds": {"lsh": 2},
+    "styles": STYLES,
+    "families": {name: style["family"] for name, style in STYLES.items()},
+    "blocks": [{"protocol": "p", "metric": "ap", "bits": [8, 16]}],
+}
+PAIR = {"kind": "above", "methods": ["itq"], "others": ["lsh"]}
+CLAIMS = {
+    "source": "somebody",
+    "claims": [
+        {"id": "best", "claim": "TALR is best.", "stated_for": ["p"], "kind": "best", "method": "talr"},
+        {"id": "above", "claim": "ITQ is above LSH.", "stated_for": ["x"]} | PAIR,
+        {"id": "reverse", "claim": "LSH is above ITQ.", "stated_for": ["x"]}
+        | PAIR
+        | {"methods": ["lsh"], "others": ["itq"]},
+        {"id": "ranges", "claim": "Ranges shrink.", "stated_for": ["x"], "kind": "tie_ranges_shrink"},
+        {"id": "absent", "claim": "A is above B.", "stated_for": ["x"]}
+        | PAIR
+        | {"methods": ["a"], "others": ["b"]},
+    ],
+}
+CLAIMS["claims"] = [{"of": "Table 1"} | claim for claim in CLAIMS["claims"]]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A leaderboard of scores of 60 queries, and a file of claims beside it."""
+    generator = np.random.default_rng(3)
+    hard = generator.normal(scale=0.05, size=60)
+    for method, level in LEVEL_OF.items():
+        for bits in (8, 16):
+            for seed in (0, 1) if method == "lsh" else (0, 1, 2):
+                ap = np.clip(level + hard + 0.01 * generator.normal(size=60), 0, 1)
+                width = 0.1 if bits == 8 else 0.05
+                scores = random_scores(generator, 60) | {"ap": ap, "ap_min": ap - width, "ap_max": ap + width}
+                make_run(tmp_path, "p", method, bits, seed, scores)
+    publish_table(tmp_path, TABLE)
+    publish(["t"], tmp_path, tmp_path / "leaderboard")
+    (tmp_path / "claims.yaml").write_text(yaml.safe_dump(CLAIMS))
+    return tmp_path
+
+
+def rendered(folder, settings):
+    return verdicts.render(
+        yaml.safe_load(settings), folder, Boards(folder / "leaderboard"), "../leaderboard/"
+    )
+
+
+def test_the_verdicts_are_those_of_a_table_with_the_runs(folder):
+    settings = {"table": TABLE, "refused": [], "published": [], "claims": []}
+    records = table_records(settings, folder / "runs", also=["per_query"])
+    judged = claims.judge([CLAIMS], TABLE, records)
+    assert {one["id"]: one["verdict"] for one in judged} == {
+        "best": "not decidable", "above": "reproduced", "reverse": "not reproduced", "ranges": "reproduced"
+    }  # fmt: skip
+    lines = rendered(folder, "{claims: claims.yaml, protocol: p}").splitlines()
+    assert lines[:2] == ["| Claim | Verdict | Comparisons |", "|:---|:---|:---|"]
+    assert lines[2:6] == [
+        f"| {one['claim']} *{one['of']}* | {one['verdict']} | {one['summary']} |" for one in judged
+    ]
+    assert "tested over seeds alone" not in "".join(lines) and "without some" not in "".join(lines)
+    assert " ".join(lines[7:]) == f"{verdicts.LEGEND} Data: [p](../leaderboard/p.tidy.csv)."
+
+
+def test_some_claims_some_methods_some_lengths(folder):
+    settings = "{claims: claims.yaml, protocol: [p], only: [best, ranges], methods: [talr, lsh], bits: 16}"
+    lines = rendered(folder, settings).splitlines()
+    assert lines[2:4] == [
+        "| TALR is best. *Table 1* | reproduced | The one comparison is for the claim. |",
+        "",
+    ]
+    elsewhere = rendered(folder, "{claims: claims.yaml, protocol: p, only: [above]}")
+    assert verdicts.ELSEWHERE in " ".join(elsewhere.split())
+
+
+def test_claims_of_a_configuration(folder):
+    (folder / "mine.yaml").write_text(yaml.safe_dump({"claims": {"somebody": CLAIMS}, "tables": {}}))
+    assert rendered(folder, "{claims: mine.yaml, protocol: p}") == rendered(
+        folder, "{claims: claims.yaml, protocol: p}"
+    )
+
+
+def test_a_page_is_checked_and_rewritten(folder):
+    page = folder / "page.md"
+    page.write_text("<!-- leaderboard: {claims: claims.yaml, protocol: p} -->\n<!-- end -->\n")
+    boards = Boards(folder / "leaderboard")
+    assert len(pages.outdated([page], boards)) == 1
+    pages.rewrite([page], boards)
+    assert pages.outdated([page], boards) == [] and "ITQ is above LSH" in page.read_text()
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ("{claims: claims.yaml}", "needs the key protocol"),
+        ("{claims: claims.yaml, protocol: q}", "no protocol 'q'"),
+        ("{claims: claims.yaml, protocol: p, bits: 12}", "no codes of 12 bits"),
+        ("{claims: claims.yaml, protocol: p, columns: []}", "unknown key 'columns' of a table of claims"),
+        ("{claims: claims.yaml, protocol: p, only: [bests]}", "no claim 'bests'; did you mean 'best'"),
+        ("{claims: claims.yaml, protocol: p, only: [absent]}", "no claim of claims.yaml is about"),
+        ("{claims: nowhere.yaml, protocol: p}", "nowhere.yaml cannot be read"),
+        ("{claims: list.yaml, protocol: p}", "list.yaml holds no claims"),
+    ],
+)
+def test_mistakes(folder, settings, words):
+    (folder / "list.yaml").write_text("[1, 2]")
+    with pytest.raises(ValueError) as raised:
+        rendered(folder, settings)
+    assert words in str(raised.value) and "\n" not in str(raised.value)
