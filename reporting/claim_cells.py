@@ -4,8 +4,8 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
 from reporting.comparing import Sample, pool, sample
-from reporting.frames import by_cell, score_of
-from reporting.layout import competes, groups, method_seeds
+from reporting.frames import by_cell, score_of, seeds_of
+from reporting.layout import competes, groups
 from reporting.titles import method_title, protocol_title
 from tiebench.metrics import label
 
@@ -51,7 +51,7 @@ class ClaimCells:
         """The scores of a cell, None where no seed has one, and why seeds have none, "" where all have."""
         runs = self.runs.get((protocol, method, bits), {})
         scores = self._column(protocol, metric, bits).get(method) or sample(runs, metric)
-        lacking = [seed for seed in method_seeds(self.table, method) if seed not in scores.means]
+        lacking = [seed for seed in seeds_of(self.table, method, runs) if seed not in scores.means]
         reasons = "; ".join(dict.fromkeys(score_of(runs.get(seed), metric)[2] for seed in lacking))
         some = f"seed{'s' * (len(lacking) > 1)} {joined(lacking)}: " if lacking and scores.means else ""
         why = f"{self.title(method)}, {bits} bits: {some}{reasons}" if lacking else ""

@@ -12,7 +12,6 @@ import pandas as pd
 
 from reporting import claim_kinds, tie_range_claims
 from reporting.claim_cells import ClaimCells, as_list
-from reporting.filled import tested
 from reporting.titles import protocol_title
 from tiebench.messages import did_you_mean
 from tiebench.metrics import resolve
@@ -50,7 +49,7 @@ def judge(claims_files: Iterable[Mapping], table: Mapping, records: Iterable[Map
     Raises ValueError for a claim of an unknown kind or on an unknown metric, and as `frames.by_cell` and
     `frames.score_of` do.
     """
-    records = tested(records)
+    records = list(records)
     result = []
     for file in claims_files:
         for claim in file["claims"]:

@@ -1,15 +1,17 @@
-"""Cells that a table takes from the leaderboard: their records, how they are marked, what leaves them out."""
+"""Cells that a table takes from the leaderboard: their records, and how they are marked."""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from reporting.titles import LEADERBOARD, UNCODED
+from tiebench.leaderboards import PER_QUERY, find, scores_of_queries
 
 if TYPE_CHECKING:  # plans of figures load no pandas
     import pandas as pd
 
 FILLED = "§"
-NOT_TESTED = "from the leaderboard: not tested"
 
 
 def is_filled(record: Mapping | None) -> bool:
@@ -20,13 +22,36 @@ def is_filled(record: Mapping | None) -> bool:
 def filled_records(settings: Mapping, also: Iterable[str] = ()) -> dict[tuple[str, str, int], list[dict]]:
     """(protocol, method, bits) -> records of the cells that a table takes from the leaderboard.
 
-    settings: of a table, whose "filled" holds the records; also: as of `records.table_records`, empty here.
+    settings: of a table, whose "filled" holds the records; also: as of `records.table_records`. "training" is
+    empty here; "per_query" is that of `per_query`: the mean over seeds is all that the leaderboard keeps, and
+    that a test over queries needs. Raises ValueError as `per_query` does.
     """
+    also = list(also)
+    scores = per_query(settings) if "per_query" in also else {}
     found: dict[tuple[str, str, int], list[dict]] = {}
     for record in (settings.get("filled") or {}).get("records", ()):
         cell = record["protocol"], record["method"], record["bits"]
-        more = {key: [] if key == "training" else {} for key in also}
+        more = {key: [] if key == "training" else scores.get(cell, {}) for key in also}
         found.setdefault(cell, []).append({**record, **more})
+    return found
+
+
+def per_query(settings: Mapping) -> dict[tuple[str, str, int], dict[str, np.ndarray]]:
+    """(protocol, method, bits) -> metric -> float64 (Q,), the mean over seeds, of cells from the leaderboard.
+
+    The files are those of the folder that `tiebench.leaderboards.find` finds. Raises ValueError, one line,
+    where one is not the file that the table was made with.
+    """
+    known = (settings.get("filled") or {}).get("per_query") or {}
+    found: dict[tuple[str, str, int], dict[str, np.ndarray]] = {}
+    for name in known:
+        protocol = name.removesuffix(PER_QUERY)
+        try:
+            of = scores_of_queries(find() / name, {"protocol": protocol, "sha256": known})
+        except ValueError as error:
+            words = f"{name} of the leaderboard is not the one that this table was made with"
+            raise ValueError(f"{words}; make the table again, or restore the file ({error})") from error
+        found |= {(protocol, *cell): scores for cell, scores in of.items()}
     return found
 
 
@@ -43,12 +68,6 @@ def check_fingerprints(settings: Mapping, protocol: str, run: Mapping) -> None:
             other = f"another {what} here ({ours[:12]}…) than in the leaderboard ({theirs[:12]}…)"
             remedy = "leave out `compare`, and list under `methods` what is to be compared"
             raise ValueError(f"table {name}: {protocol} has {other}, so their rows do not compare; {remedy}")
-
-
-def tested(records: Iterable[Mapping]) -> list[Mapping]:
-    """Records for statistics: those from the leaderboard, without scores per query, count as missing."""
-    gone = {"status": "missing", "reason": NOT_TESTED, "metrics": {}}
-    return [{**record, **gone} if is_filled(record) else record for record in records]
 
 
 # -- marks ----------------------------------------------------------------------------------------
@@ -75,7 +94,7 @@ def filled_sentence(tidy_frame: "pd.DataFrame") -> str:
         return ""
     counts = sorted(set(tidy_frame.loc[tidy_frame["status"] == LEADERBOARD, "seeds"]))
     seeds = " to ".join(str(count) for count in dict.fromkeys((counts[0], counts[-1])))
-    words = f"of {seeds} seed{'' if counts == [1] else 's'}, not run here and not part of tests"
+    words = f"of {seeds} seed{'' if counts == [1] else 's'}, not run here"
     return f"{FILLED} From the leaderboard, {words}."
 
 

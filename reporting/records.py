@@ -56,7 +56,8 @@ def table_records(
     * "training": a list of dicts, the lines of training.jsonl;
     * "per_query": metric -> float64 (Q,), the same queries in the same order for all runs of a protocol, for
       the metrics that the table's blocks ask of the protocol, and "ap".
-    A refused run has these empty, and so has one from the leaderboard.
+    A refused run has these empty; one from the leaderboard has no "training", and its "per_query" is the mean
+    over the seeds of its cell.
 
     Raises ValueError for a damaged file, and for runs of other data than the leaderboard's; OSError for a
     file that cannot be read. Each names the file or the protocol.

@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 
 from reporting.comparing import Difference, Sample, difference, pool, sample, seeds_needed
-from reporting.filled import tested
 from reporting.frames import by_cell
 from reporting.layout import Group, competes, groups
 from tiebench.metrics import resolve
@@ -87,11 +86,10 @@ def comparisons(
       in a column with fewer than two scored methods. None of them says that two methods are equal.
 
     Bounds and methods that see more than the training set are compared with nothing: their rows end with the
-    interval. A run without scores per query of the
-    metric counts as missing, and so does one from the leaderboard. Raises ValueError as `frames.tidy` does,
-    and for runs of one column with different numbers of queries.
+    interval. A run without scores per query of the metric counts as missing. Raises ValueError as
+    `frames.tidy` does, and for runs of one column with different numbers of queries.
     """
-    runs = by_cell(table, tested(records))
+    runs = by_cell(table, records)
     columns: dict[tuple, dict[str, Sample]] = {}
     for group, method, bits in _in_order(table):
         scores = sample(runs.get((group.protocol, method, bits), {}), group.metric)

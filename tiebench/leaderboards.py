@@ -133,6 +133,16 @@ def read_per_query(path: Path, about: Mapping) -> dict[str, np.ndarray]:
     return files.read_npz(path)
 
 
+def scores_of_queries(path: Path, about: Mapping) -> dict[tuple[str, int], dict[str, np.ndarray]]:
+    """(method, bits) -> metric -> float64 (Q,), of `read_per_query`."""
+    found: dict[tuple[str, int], dict[str, np.ndarray]] = {}
+    for key, scores in read_per_query(path, about).items():
+        if key != "query":
+            metric, method, bits = _cell(key)
+            found.setdefault((method, bits), {})[metric] = scores.astype(np.float64)
+    return found
+
+
 def load(protocol: str, folder: str | Path) -> Leaderboard:
     """A protocol, or a fold of one, of a folder of leaderboards.
 

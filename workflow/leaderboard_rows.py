@@ -2,6 +2,7 @@
 
 from reporting import leaderboard
 from reporting.titles import LEADERBOARD
+from tiebench.leaderboards import PER_QUERY
 from tiebench.messages import did_you_mean, shorten
 from workflow.bounds import FAMILY
 
@@ -96,7 +97,8 @@ def styles(configuration, table):
 
 
 def filled(configuration, table):
-    """What reporting is given of the filled cells: records of their runs, and fingerprints of their data.
+    """What reporting is given of the filled cells: records of their runs, fingerprints of their data, and the
+    sha256 of the files that hold their scores per query.
 
     None for a table that runs all of its cells.
     """
@@ -108,10 +110,12 @@ def filled(configuration, table):
         return None
     metrics = {"ap", *(block["metric"] for block in table["blocks"])}
     shown = {"queries", *(f"{metric}{end}" for metric in metrics for end in ("", "_min", "_max"))}
-    records, fingerprints = [], {}
+    records, fingerprints, per_query = [], {}, {}
     for protocol in dict.fromkeys(protocol for protocol, _, _ in cells):
         board = configuration.boards[protocol]
         fingerprints |= board.fingerprints()
+        name = f"{protocol}{PER_QUERY}"
+        per_query |= {key: value for key, value in board.about["sha256"].items() if key == name}
         of = {}
         for record in board.records():
             if record["protocol"] == protocol:
@@ -120,7 +124,7 @@ def filled(configuration, table):
         for cell in cells:
             if cell[0] == protocol:
                 records += of.get(cell) or [_absent(board, cell)]
-    return {"records": records, "fingerprints": fingerprints}
+    return {"records": records, "fingerprints": fingerprints, "per_query": per_query}
 
 
 def _part(record, metrics):

@@ -1,6 +1,5 @@
 """Boards of several protocols as one table with its records, for what is printed and drawn of them."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -105,12 +104,10 @@ def as_table(
         methods = in_order({"methods": rest, "families": families}, rest)
     members = [(board, name) for board in boards for name in board.members]
     titles = {name: fold_title(board, name) for board, name in members if name != board.protocol}
-    seeds = {(run["method"], run["seed"]) for board in boards for run in board.runs}
     return {
         "name": "leaderboard",
         "methods": list(methods),
         "seeds": sorted({seed for board in boards for seed in board.about["seeds"]}),
-        "fewer_seeds": Counter(method for method, _ in seeds),
         "styles": styles,
         "families": families,
         "protocols": {board.protocol: board.about["title"] for board in boards} | titles,

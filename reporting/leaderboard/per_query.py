@@ -10,7 +10,7 @@ import numpy as np
 
 from reporting.items import identity, split_of
 from reporting.leaderboard import Board
-from tiebench.leaderboards import PER_QUERY, cell_key, read_per_query
+from tiebench.leaderboards import PER_QUERY, cell_key, read_per_query, scores_of_queries
 
 # A file that git keeps for each protocol, in every version: larger ones are left out.
 MOST_BYTES = 4 << 20
@@ -75,24 +75,16 @@ def scores(records: Mapping[str, Sequence[Mapping]]) -> dict[str, np.ndarray]:
 
 
 def with_scores(board: Board, folder: str | Path) -> list[dict]:
-    """The records of a board's runs with "per_query", for tests: without their source, so that they count.
+    """The records of a board's runs with "per_query", {} where there are no scores of each query.
 
     folder: of the leaderboard. It keeps for each query the mean over seeds, which is all that a test over
-    queries needs: each seed of a cell has this mean. Cells without scores per query have {}.
+    queries needs: each seed of a cell has this mean.
     """
-    cells: dict[tuple, dict[str, np.ndarray]] = {}
-    for key, scores_of in read_per_query(Path(folder, f"{board.protocol}{PER_QUERY}"), board.about).items():
-        if key != "query":
-            cells.setdefault(_cell(key), {})[key.split("/")[0]] = scores_of.astype(np.float64)
-    plain = [{key: value for key, value in one.items() if key != "source"} for one in board.records()]
+    known = scores_of_queries(Path(folder, f"{board.protocol}{PER_QUERY}"), board.about)
+    cells = {(board.protocol, *cell): scores for cell, scores in known.items()}
     return [
-        one
-        | {
-            "per_query": cells.get((one["method"], one["bits"]), {})
-            if one["protocol"] == board.protocol
-            else {}
-        }
-        for one in plain
+        record | {"per_query": cells.get((record["protocol"], record["method"], record["bits"]), {})}
+        for record in board.records()
     ]
 
 

@@ -153,7 +153,11 @@ def _settings(found: published.Published, protocol: str, name: str) -> dict:
     folds = {protocol: members(found.table, protocol)} if name == protocol else {}
     table = {**found.table, "blocks": blocks, "folds": folds, "published": []}
     uncoded = [name] if protocol in found.settings["uncoded"] else []
-    return {**found.settings, "table": table, "refused": refused, "uncoded": uncoded}
+    others = {
+        **(found.settings.get("filled") or {}),
+        "per_query": {},
+    }  # that their data are the same is checked
+    return {**found.settings, "table": table, "refused": refused, "uncoded": uncoded, "filled": others}
 
 
 def _more_blocks(blocks: Sequence[Mapping], records: Iterable[Mapping]) -> list[dict]:

@@ -1,4 +1,6 @@
-"""Cells from the leaderboard beside cells that were run: marks of both, tests of neither, equal data."""
+"""Cells from the leaderboard beside cells that were run: marks and tests of both, equal data."""
+
+import hashlib
 
 import numpy as np
 import pytest
@@ -67,7 +69,7 @@ def test_rows_are_marked_where_all_is_from_the_leaderboard_and_cells_elsewhere(t
     assert "| ITQ§ | **0.803** ± 0.076 |" in text and "| ITQ§ | **0.750** |" in text
     assert "| LSH | 0.260 ± 0.014 |" in text and "| LSH | <ins>0.330</ins> ± 0.020§ |" in text
     assert "| TALR | <ins>0.510</ins> ± 0.014 |" in text and "| TALR | – <sup>a</sup> |" in text
-    assert "§ From the leaderboard, of 1 to 3 seeds, not run here and not part of tests." in text
+    assert "§ From the leaderboard, of 1 to 3 seeds, not run here." in text
     text = latex.to_latex(tidy, TABLE)
     assert r"ITQ\S{} &" in text and r"\textsuperscript{\S{}}" in text and text.count(r"\S{}") == 3
     view = table_view.TableView(TABLE, RECORDS, tidy, [], {}, statistics.comparisons(TABLE, RECORDS), [], {})
@@ -91,7 +93,40 @@ def test_nothing_is_marked_where_everything_is_from_there():
     assert filled.filled_methods(TABLE, records) == []
 
 
-def test_statistics_and_claims_are_about_the_runs_of_the_table(tidy):
+def test_cells_with_scores_per_query_are_tested_as_if_they_were_run():
+    noise = 0.01 * np.sin(np.arange(50))
+    here = [one | {"per_query": {name: of + noise for name, of in one["metrics"].items()}} for one in RECORDS]
+    compared = statistics.comparisons(TABLE, here).set_index(["method", "bits"])
+    run = [{key: value for key, value in one.items() if key != "source"} for one in here]
+    of_runs = statistics.comparisons(TABLE | {"seeds": [0, 1, 3, 4, 5, 7]}, run)
+    assert compared.equals(of_runs.set_index(["method", "bits"]))
+    assert dict(compared["seeds"].loc["itq"]) == {8: 3, 16: 1}
+    assert compared.loc[("lsh", 8), ["best", "verdict"]].tolist() == ["itq", "worse"]
+    (judged,) = claims.judge([{"source": "s", "claims": [CLAIM]}], TABLE, here)
+    assert [(one["outcome"], one["reason"]) for one in judged["figures"]] == [
+        ("for", ""), ("for", "one seed: over queries alone")
+    ]  # fmt: skip
+
+
+def test_scores_per_query_are_read_from_the_files_that_the_table_was_made_with(tmp_path, monkeypatch):
+    (tmp_path / "leaderboard").mkdir()
+    path = tmp_path / "leaderboard" / "p.per_query.npz"
+    scores = np.array([0.25, 0.5], dtype=np.float32)
+    np.savez(path, query=np.arange(2), **{"ap/itq/8": scores})
+    monkeypatch.chdir(tmp_path)
+    itq = [one for one in RECORDS if one["method"] == "itq"]
+    settings = {"filled": {"records": itq, "fingerprints": {}}}
+    assert filled.filled_records(settings, ["per_query"])["p", "itq", 8][0]["per_query"] == {}
+    settings["filled"]["per_query"] = {path.name: hashlib.sha256(path.read_bytes()).hexdigest()}
+    for one in filled.filled_records(settings, ["per_query", "training"])["p", "itq", 8]:
+        assert one["training"] == [] and one["per_query"]["ap"].tolist() == [0.25, 0.5]
+    assert filled.filled_records(settings, ["per_query"])["p", "itq", 16][0]["per_query"] == {}
+    np.savez(path, query=np.arange(2))
+    with pytest.raises(ValueError, match="not the one that this table was made with"):
+        filled.filled_records(settings, ["per_query"])
+
+
+def test_cells_without_scores_per_query_are_not_part_of_the_statistics(tidy):
     compared = statistics.comparisons(TABLE, RECORDS).set_index(["method", "bits"])
     alone = [one for one in RECORDS if "source" not in one]
     expected = statistics.comparisons(TABLE, alone).set_index(["method", "bits"])
@@ -99,7 +134,7 @@ def test_statistics_and_claims_are_about_the_runs_of_the_table(tidy):
     assert dict(printing.marks(tidy, TABLE))["p", "ap", "itq", 8] == "best"
     (judged,) = claims.judge([{"source": "s", "claims": [CLAIM]}], TABLE, RECORDS)
     assert judged["verdict"] == "not decidable"
-    assert "not tested" in " ".join(figure["reason"] for figure in judged["figures"])
+    assert "no scores per query" in " ".join(figure["reason"] for figure in judged["figures"])
 
 
 def test_runs_of_other_data_than_the_leaderboard_s_are_refused(tmp_path):
