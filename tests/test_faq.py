@@ -167,7 +167,8 @@ def test_the_first_methods_are_close_and_another_is_first_elsewhere():
         own = {
             n: row
             for n, row in ap(protocol, bits).items()
-            if n not in BOUNDS and not row["sees"].startswith("database")
+            # Rows of a longer search have another budget than the table that is spoken of.
+            if n not in BOUNDS and not n.endswith("_longer") and not row["sees"].startswith("database")
         }
         return sorted(own.values(), key=lambda row: -float(row["mean"]))
 
