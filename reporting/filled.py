@@ -1,17 +1,20 @@
 """Cells that a table takes from the leaderboard: their records, and how they are marked."""
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from reporting.titles import LEADERBOARD, UNCODED
-from tiebench.leaderboards import PER_QUERY, find, scores_of_queries
+from tiebench.leaderboards import PER_QUERY, scores_of_queries
 
 if TYPE_CHECKING:  # plans of figures load no pandas
     import pandas as pd
 
 FILLED = "§"
+# The one that plans read, too: a folder of results may have a leaderboard of its own.
+SHIPPED = Path(__file__).parents[1] / "leaderboard"
 
 
 def is_filled(record: Mapping | None) -> bool:
@@ -39,15 +42,15 @@ def filled_records(settings: Mapping, also: Iterable[str] = ()) -> dict[tuple[st
 def per_query(settings: Mapping) -> dict[tuple[str, str, int], dict[str, np.ndarray]]:
     """(protocol, method, bits) -> metric -> float64 (Q,), the mean over seeds, of cells from the leaderboard.
 
-    The files are those of the folder that `tiebench.leaderboards.find` finds. Raises ValueError, one line,
-    where one is not the file that the table was made with.
+    Raises ValueError, one line, where a file of the checkout's leaderboard is not the one that the table was
+    made with.
     """
     known = (settings.get("filled") or {}).get("per_query") or {}
     found: dict[tuple[str, str, int], dict[str, np.ndarray]] = {}
     for name in known:
         protocol = name.removesuffix(PER_QUERY)
         try:
-            of = scores_of_queries(find() / name, {"protocol": protocol, "sha256": known})
+            of = scores_of_queries(SHIPPED / name, {"protocol": protocol, "sha256": known})
         except ValueError as error:
             words = f"{name} of the leaderboard is not the one that this table was made with"
             raise ValueError(f"{words}; make the table again, or restore the file ({error})") from error

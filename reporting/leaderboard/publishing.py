@@ -153,11 +153,9 @@ def _settings(found: published.Published, protocol: str, name: str) -> dict:
     folds = {protocol: members(found.table, protocol)} if name == protocol else {}
     table = {**found.table, "blocks": blocks, "folds": folds, "published": []}
     uncoded = [name] if protocol in found.settings["uncoded"] else []
-    others = {
-        **(found.settings.get("filled") or {}),
-        "per_query": {},
-    }  # that their data are the same is checked
-    return {**found.settings, "table": table, "refused": refused, "uncoded": uncoded, "filled": others}
+    # No scores of other runs, but the fingerprints of their data are compared with those of these runs.
+    known = {"fingerprints": (found.settings.get("filled") or {}).get("fingerprints", {})}
+    return {**found.settings, "table": table, "refused": refused, "uncoded": uncoded, "filled": known}
 
 
 def _more_blocks(blocks: Sequence[Mapping], records: Iterable[Mapping]) -> list[dict]:

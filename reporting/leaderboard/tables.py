@@ -168,7 +168,7 @@ def _data(
     plain = {**table, "blocks": blocks}
     reasons, note_of = notes(shown, plain)
     best = {cell for cell, mark in marks(shown, plain).items() if mark == "best"} if given["best"] else set()
-    runs = frames.by_cell(table, records)
+    runs = {cell: of for cell, of in frames.by_cell(table, records).items() if cell[1] in table["methods"]}
     tried = {cell: trials for board in used for cell, trials in boards.trials(board.protocol).items()}
     return _Data(table, cells, runs, trials, tried, published, frozenset(best), note_of), shown, reasons
 

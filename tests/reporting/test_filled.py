@@ -113,7 +113,7 @@ def test_scores_per_query_are_read_from_the_files_that_the_table_was_made_with(t
     path = tmp_path / "leaderboard" / "p.per_query.npz"
     scores = np.array([0.25, 0.5], dtype=np.float32)
     np.savez(path, query=np.arange(2), **{"ap/itq/8": scores})
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(filled, "SHIPPED", path.parent)
     itq = [one for one in RECORDS if one["method"] == "itq"]
     settings = {"filled": {"records": itq, "fingerprints": {}}}
     assert filled.filled_records(settings, ["per_query"])["p", "itq", 8][0]["per_query"] == {}

@@ -407,6 +407,18 @@ def test_a_figure_says_what_it_was_drawn_from_and_is_drawn_again_when_that_chang
         pages.outdated([page], Boards(folder))
 
 
+def test_seeds_and_machines_are_those_of_the_rows(folder, tmp_path):
+    scores = {"ap": [0.5], "ap_min": [0.25], "ap_max": [1.0]}
+    make_run(tmp_path, "p", "lsh", 32, 0, scores, device="another machine")
+    table = json.loads((tmp_path / "t.json").read_text())["table"]
+    table |= {"name": "new", "methods": ["lsh"], "seeds": [0], "published": []}
+    publish_table(tmp_path, table | {"blocks": [{"protocol": "p", "metric": "ap", "bits": [32]}]}, ["p"])
+    publish(["new"], tmp_path, folder)
+    columns = "[{show: health, of: entropy}, {show: fit_seconds, layout: joined}]"
+    text = rendered(folder, f"{{protocol: p, methods: [talr], bits: 8, columns: {columns}}}")
+    assert "Mean over 2 seeds." in text and "Seconds on 1 thread of cpu, means" in " ".join(text.split())
+
+
 def test_the_dots_of_a_figure_are_the_means_of_the_leaderboard(folder, tmp_path):
     settings = {"figure": "tie_ranges", "image": "x.png", "protocol": "p"}
     picture = pictures.parse(settings, tmp_path, Boards(folder))
