@@ -175,6 +175,7 @@ def _view(view: TableView, kinds: Sequence[str], colours: Sequence[str]) -> dict
         "metrics": list(dict.fromkeys(metric for run in runs for metric, _ in run["scores"])),
         "settings": settings,
         "done": sum(run["status"] == "done" for run in runs),
+        "asked": sum(run["here"] for run in runs),
         "made_with": made_with(runs),
         "fingerprints": fingerprints(runs),
     }

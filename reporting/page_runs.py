@@ -42,6 +42,7 @@ def run_rows(table: Mapping, records: Iterable[Mapping]) -> list[dict]:
                     "name": method_title(table, method),
                     "bits": bits,
                     "seed": seed,
+                    "here": not is_filled(record),
                     "status": status,
                     "reason": reason,
                     "scores": scores,

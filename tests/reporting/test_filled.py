@@ -77,6 +77,7 @@ def test_rows_are_marked_where_all_is_from_the_leaderboard_and_cells_elsewhere(t
     assert ">ITQ§</th>" in text and ">LSH</th>" in text and ">TALR</th>" in text
     assert text.count('<span class="unseen"> from the leaderboard</span>') == 1
     assert text.count('<td class="reason">leaderboard: not run here</td>') == 7
+    assert "4 of 4 runs are done." in text
 
 
 def test_figures_mark_methods_that_have_cells_from_there():
