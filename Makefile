@@ -9,6 +9,12 @@ DOCS_VENV := .venv-docs
 DOCS_READY := $(DOCS_VENV)/.ready
 DISTRIBUTED_VENV := .venv-distributed
 DISTRIBUTED_READY := $(DISTRIBUTED_VENV)/.ready
+# Snakemake copies the files that it reads to the cache of the user, and ends in a traceback where that cannot be
+# written, as with a read-only home: before it reads the Snakefile.
+USER_CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)
+ifneq ($(shell mkdir -p "$(USER_CACHE)" 2>/dev/null && test -w "$(USER_CACHE)" && echo writable),writable)
+export XDG_CACHE_HOME := $(CURDIR)/.snakemake/cache
+endif
 UV_VERSION := 0.13.8
 # uv does not read pip's setting for folders of wheels.
 export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)

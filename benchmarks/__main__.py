@@ -6,6 +6,8 @@ import os
 import sys
 from pathlib import Path
 
+from tiebench.command_line import Parser, Writes, word
+
 BENCHMARKS = {
     "evaluation": "codes to scores, compared with published libraries, compiled code and the machine's "
     "limits",
@@ -52,7 +54,7 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 
 
 def main(arguments=None):
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m benchmarks",
         description="Time scoring, training losses and methods against other implementations, on one thread, "
         "and print Markdown tables. Takes about a quarter of an hour on an otherwise idle machine.",
@@ -64,16 +66,20 @@ def main(arguments=None):
         "benchmarks",
         nargs="*",
         metavar="BENCHMARK",
+        type=word,
         help=f"what to measure: {' '.join(BENCHMARKS)} (default: all but {', '.join(ONLY_IF_NAMED)})",
     )
     parser.add_argument("--quick", action="store_true", help="fewer sizes and rounds: about two minutes")
-    parser.add_argument("--output", metavar="FILE.md", type=Path, help="also write the tables to this file")
+    parser.add_argument(
+        "--output", metavar="FILE.md", type=Writes(), help="also write the tables to this file"
+    )
     options = parser.parse_args(arguments)
     for name in options.benchmarks:
         if name not in BENCHMARKS:
             parser.error(f"unknown benchmark {name!r}; choose from: {', '.join(BENCHMARKS)}")
-    if options.output is not None and not options.output.absolute().parent.is_dir():
-        parser.error(f"--output: no such folder: {options.output.parent}")
+    output = None if options.output is None else Path(options.output)
+    if output is not None and not output.absolute().parent.is_dir():
+        parser.error(f"--output: no such folder: {output.parent}")
 
     # Libraries read these once, when they are imported.
     os.environ.update(dict.fromkeys(_THREAD_VARIABLES, "1"))
@@ -99,9 +105,9 @@ def main(arguments=None):
     if summary:
         report.write("## Targets", "Reported, not enforced. They assume an otherwise idle machine.")
         report.rows(["quantity", "target", "measured"], summary)
-    if options.output is not None:
+    if output is not None:
         report.lead_with(tables, top)
-        report.save(options.output)
+        report.save(output)
     return 0
 
 

@@ -3,6 +3,7 @@
 import bz2
 import contextlib
 import gzip
+import hashlib
 import lzma
 import os
 import re
@@ -65,11 +66,27 @@ def members(source: Path, nested: Collection[str] = ()) -> Iterator[Member]:
     Raises ValueError for a damaged archive and for one with links, absolute names or "..".
     """
     if source.is_dir():
-        yield from _folder_members(source, "", (os.path.realpath(source),))
+        for name, entry in _folder_entries(source, "", (os.path.realpath(source),)):
+            yield name, partial(_file_contents, Path(entry.path))
     elif is_zip(source):
         yield from _zip_members(source)
     else:
         yield from _tar_members(source, nested)
+
+
+def state(folder: Path, wanted: Callable[[str], bool]) -> str:
+    """A digest of the names, sizes and times, in seconds, of the files of a folder whose paths are wanted.
+
+    Raises OSError for a folder that is not there and for a link to nothing, ValueError as `members`.
+    """
+    digest = hashlib.sha256()
+    for name, entry in _folder_entries(folder, "", (os.path.realpath(folder),)):
+        if not wanted(name):
+            continue
+        about = entry.stat()
+        # Whole seconds: copies keep no finer time on every file system.
+        digest.update(f"{name}\0{about.st_size}\0{int(about.st_mtime)}\n".encode(errors="surrogateescape"))
+    return digest.hexdigest()
 
 
 def streams(source: Path, wanted: Callable[[str], bool]) -> Iterator[tuple[str, Callable[[int], bytes]]]:
@@ -102,7 +119,7 @@ def _start(source: Path) -> bytes:
         return file.read(8)
 
 
-def _folder_members(folder: Path, prefix: str, above: tuple[str, ...]) -> Iterator[Member]:
+def _folder_entries(folder: Path, prefix: str, above: tuple[str, ...]) -> Iterator[tuple[str, os.DirEntry]]:
     """Links are followed here: the folder is the user's own. A folder linked below itself is refused."""
     with os.scandir(folder) as entries:
         ordered = sorted(entries, key=lambda entry: entry.name)
@@ -111,9 +128,9 @@ def _folder_members(folder: Path, prefix: str, above: tuple[str, ...]) -> Iterat
             real = os.path.realpath(entry.path)
             if real in above:
                 raise ValueError(f"{entry.path}: a link to a folder that it lies in")
-            yield from _folder_members(Path(entry.path), f"{prefix}{entry.name}/", (*above, real))
+            yield from _folder_entries(Path(entry.path), f"{prefix}{entry.name}/", (*above, real))
         elif entry.is_file() or entry.is_symlink():
-            yield prefix + entry.name, partial(_file_contents, Path(entry.path))
+            yield prefix + entry.name, entry
 
 
 def _file_contents(path: Path) -> bytes:

@@ -10,7 +10,7 @@ import logging
 import os
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -67,6 +67,18 @@ def describe(
     leave out images that this counts.
     """
     return _plan(sources, paths, size, extensions, corrupt, unknown).description
+
+
+def reads(
+    *, paths: str = DEFAULT_PATHS, extensions: Sequence[str] = DEFAULT_EXTENSIONS, **options: object
+) -> Callable[[str], bool]:
+    """Whether a file, by its path from the root of the source, is one of the images, as a function.
+
+    Raises ValueError for wrong options.
+    """
+    pattern, _ = _compiled(paths), formats_of(extensions)
+    endings = tuple(extension.lower() for extension in extensions)
+    return lambda path: _fields(path, pattern, endings) is not None
 
 
 def load(
@@ -223,15 +235,12 @@ def find(
     found: dict[str, tuple[str, str, str]] = {}
     others, example = 0, None
     for name, contents in members(source):
-        match = pattern.fullmatch(name)
-        # Hidden files are left by file managers ("._0001.jpg" in archives made on macOS), not images.
-        hidden = name.rpartition("/")[2].startswith(".")
-        if match is None or hidden or not name.lower().endswith(endings):
+        fields = _fields(name, pattern, endings)
+        if fields is None:
             others, example = others + 1, example or name
             continue
         if name in found:
             raise ValueError(f"{source}: holds '{printable(name)}' twice")
-        fields = match.groupdict()
         found[name] = (fields.get("split", ""), fields.get("class", ""), fields.get("name", ""))
         if look is not None:
             look(name, contents)
@@ -259,6 +268,14 @@ def find(
         f" (the first: {example})" if example else "",
     )
     return source, found, "split" in pattern.groupindex
+
+
+def _fields(name: str, pattern: re.Pattern, endings: tuple[str, ...]) -> dict[str, str] | None:
+    """The fields of an image's path; None for a file that is no image."""
+    match = pattern.fullmatch(name)
+    # Hidden files are left by file managers ("._0001.jpg" in archives made on macOS), not images.
+    hidden = name.rpartition("/")[2].startswith(".")
+    return None if match is None or hidden or not name.lower().endswith(endings) else match.groupdict()
 
 
 def _reached_by_links_too(source: Path, names: Iterable[str]) -> list[str]:

@@ -3,10 +3,10 @@
 python -m methods > docs/methods.md
 """
 
-import argparse
 from collections.abc import Sequence
 
 from methods._catalogue import FAMILIES, MethodMetadata, catalogue
+from tiebench.command_line import Parser
 
 LEARNS_FROM = {  # supervision -> words for it
     "none": "no labels",
@@ -57,7 +57,7 @@ def _row(about: MethodMetadata) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the page, or with --names the names of all methods, one a line."""
-    parser = argparse.ArgumentParser(prog="python -m methods", description="List the methods.")
+    parser = Parser(prog="python -m methods", description="List the methods.")
     parser.add_argument("--names", action="store_true", help="names alone, one a line")
     names = parser.parse_args(arguments).names
     print("\n".join(catalogue()) if names else page(), end="\n" if names else "")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from networks import backbones
 from networks.backbones import BackboneError
+from tiebench.command_line import Parser, Reads, Writes, word
 from tiebench.messages import nearest, one_line
 
 EXAMPLES = """examples:
@@ -20,9 +21,9 @@ an interruption. At the end it prints the configuration that makes the file a da
 """
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """The parser of all commands."""
-    top = argparse.ArgumentParser(
+    top = Parser(
         prog="python -m networks",
         description="Features of images or texts by pretrained models of other libraries.",
         epilog=EXAMPLES,
@@ -31,13 +32,31 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     one = commands.add_parser("features", help="vectors of images or texts into an .npz file")
     one.add_argument(
-        "source", metavar="SOURCE", help="folder, tar or zip of images; .txt, .tsv or .jsonl of texts"
+        "source",
+        metavar="SOURCE",
+        type=Reads("*"),
+        help="folder, tar or zip of images; .txt, .tsv or .jsonl of texts",
     )
-    one.add_argument("--model", required=True, metavar="LIBRARY/NAME", help="as timm/resnet18; see `models`")
-    one.add_argument("--output", required=True, metavar="FILE", help="file to write, .npz")
+    one.add_argument(
+        "--model",
+        required=True,
+        metavar="LIBRARY/NAME",
+        type=word,
+        help="as timm/resnet18; see `models`",
+    )
+    one.add_argument(
+        "--output",
+        required=True,
+        metavar="FILE",
+        type=Writes(also=(".partial", ".progress")),
+        help="file to write, .npz",
+    )
     weights = one.add_mutually_exclusive_group()
     weights.add_argument(
-        "--weights", metavar="FILE", help="weights from a file (default: the library's download)"
+        "--weights",
+        metavar="FILE",
+        type=Reads(),
+        help="weights from a file (default: the library's download)",
     )
     weights.add_argument(
         "--random-weights", type=_number(0), metavar="SEED", help="random weights, for tests"
@@ -45,7 +64,7 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument(
         "--batch-size", type=_number(1), default=64, metavar="N", help="items a batch (default 64)"
     )
-    one.add_argument("--device", default="auto", help="cpu, cuda or auto (default)")
+    one.add_argument("--device", type=word, default="auto", help="cpu, cuda or auto (default)")
     one.add_argument(
         "--dtype",
         choices=("float32", "float16"),
@@ -56,21 +75,27 @@ def parser() -> argparse.ArgumentParser:
     images.add_argument(
         "--paths",
         metavar="PATTERN",
+        type=word,
         help="where class and split are in paths, as {split}/{class}/{name} (default {class}/{name})",
     )
     images.add_argument(
         "--corrupt", choices=("error", "skip"), help="images that cannot be decoded (default error)"
     )
     models = one.add_argument_group("models (where the library has the option: see `models`)")
-    models.add_argument("--pool", metavar="NAME", help="how outputs become one vector")
-    models.add_argument("--prefix", metavar="TEXT", help="text before every text, as 'query: '")
+    models.add_argument("--pool", metavar="NAME", type=word, help="how outputs become one vector")
+    models.add_argument("--prefix", metavar="TEXT", type=word, help="text before every text, as 'query: '")
     models.add_argument("--max-length", type=_number(1), metavar="N", help="tokens after which texts are cut")
     one = commands.add_parser(
         "models", help="libraries and their options, or the models that a library knows"
     )
-    one.add_argument("library", nargs="?", metavar="LIBRARY", help="a library; all by default")
+    one.add_argument("library", nargs="?", metavar="LIBRARY", type=word, help="a library; all by default")
     one.add_argument(
-        "pattern", nargs="?", default="*", metavar="PATTERN", help='part of the names, as "vit_*"'
+        "pattern",
+        nargs="?",
+        default="*",
+        metavar="PATTERN",
+        type=word,
+        help='part of the names, as "vit_*"',
     )
     return top
 

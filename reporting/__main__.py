@@ -5,6 +5,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from tiebench.command_line import Parser, Reads, Writes, word
+
 FORMATS = ("md", "tex", "csv", "health")
 EXAMPLES = """examples:
   python -m reporting list
@@ -19,9 +21,9 @@ results/runs.
 """
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """The parser of all commands."""
-    top = argparse.ArgumentParser(
+    top = Parser(
         prog="python -m reporting",
         description="Figures, tables and pages from published results.",
         epilog=EXAMPLES,
@@ -33,7 +35,7 @@ def parser() -> argparse.ArgumentParser:
     _results(one)
 
     one = commands.add_parser("table", help="a table as Markdown, LaTeX or CSV, or the health of its codes")
-    one.add_argument("table", metavar="TABLE", help="name of a table, as in results/TABLE.csv")
+    one.add_argument("table", metavar="TABLE", type=word, help="name of a table, as in results/TABLE.csv")
     one.add_argument(
         "--format",
         choices=FORMATS,
@@ -42,32 +44,43 @@ def parser() -> argparse.ArgumentParser:
     )
     one.add_argument("--digits", type=_digits, default=3, help="decimals of scores in md and tex (default 3)")
     _selection(one)
-    one.add_argument("--output", metavar="FILE", help="file to write (default: standard output)")
+    one.add_argument(
+        "--output", metavar="FILE", type=Writes(), help="file to write (default: standard output)"
+    )
     _results(one)
 
     one = commands.add_parser("figure", help="a figure of a table as PDF, SVG or PNG")
-    one.add_argument("table", metavar="TABLE", help="name of a table, as in results/TABLE.csv")
-    one.add_argument("kind", metavar="KIND", help="name of a figure, as in reporting/figures/KIND.py")
+    one.add_argument("table", metavar="TABLE", type=word, help="name of a table, as in results/TABLE.csv")
+    one.add_argument(
+        "kind", metavar="KIND", type=word, help="name of a figure, as in reporting/figures/KIND.py"
+    )
     one.add_argument("--width", type=float, metavar="INCHES", help="width of the figure; 3.4 fits a column")
     one.add_argument("--font-size", type=float, metavar="POINTS", help="size of ordinary text (default 8)")
-    one.add_argument("--title", metavar="TEXT", help='title of the figure; "none" leaves it out')
+    one.add_argument("--title", metavar="TEXT", type=word, help='title of the figure; "none" leaves it out')
     _selection(one)
     one.add_argument(
         "--output",
         metavar="FILE",
+        type=Writes(),
         help="file to write, .pdf, .svg or .png (default: RESULTS/figures/KIND_TABLE.pdf)",
     )
     _results(one)
 
     one = commands.add_parser("page", help="one HTML page of one or more tables")
-    one.add_argument("tables", metavar="TABLE", nargs="+", help="names of tables")
-    one.add_argument("--output", metavar="FILE", help="file to write (default: RESULTS/TABLE.html)")
+    one.add_argument("tables", metavar="TABLE", type=word, nargs="+", help="names of tables")
+    one.add_argument(
+        "--output", metavar="FILE", type=Writes(), help="file to write (default: RESULTS/TABLE.html)"
+    )
     _results(one)
 
     one = commands.add_parser("publish", help="scores of tables and where they come from, to keep in git")
-    one.add_argument("tables", metavar="TABLE", nargs="+", help="names of tables")
+    one.add_argument("tables", metavar="TABLE", type=word, nargs="+", help="names of tables")
     one.add_argument(
-        "--folder", default="leaderboard", metavar="FOLDER", help="folder to write to (default: leaderboard)"
+        "--folder",
+        default="leaderboard",
+        metavar="FOLDER",
+        type=Writes(folder=True),
+        help="folder to write to (default: leaderboard)",
     )
     one.add_argument(
         "--replace",
@@ -79,12 +92,14 @@ def parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="NAME",
+        type=word,
         help="publish the trials of this search too, RESULTS/tuning/NAME.csv; may be given several times",
     )
     one.add_argument(
         "--resources",
         default="resources",
         metavar="FOLDER",
+        type=Reads(),
         help="folder of the splits and datasets of the runs (default: resources)",
     )
     _results(one)
@@ -93,21 +108,35 @@ def parser() -> argparse.ArgumentParser:
         "docs",
         help="tables and figures of the documentation, between their markers, from the leaderboard",
     )
-    one.add_argument("pages", metavar="PAGE", nargs="*", help="pages (default: README.md and docs/*.md)")
+    one.add_argument(
+        "pages",
+        metavar="PAGE",
+        nargs="*",
+        type=Writes(),
+        help="pages, which are changed (default: README.md and docs/*.md)",
+    )
     one.add_argument("--check", action="store_true", help="write nothing; fail if something differs")
     one.add_argument(
-        "--folder", default="leaderboard", metavar="FOLDER", help="folder to read (default: leaderboard)"
+        "--folder",
+        default="leaderboard",
+        metavar="FOLDER",
+        type=Reads("*.csv", "*.json", "*.npz"),
+        help="folder to read (default: leaderboard)",
     )
     return top
 
 
-def _results(command: argparse.ArgumentParser) -> None:
+def _results(command: Parser) -> None:
     command.add_argument(
-        "--results", default="results", metavar="FOLDER", help="folder of results (default: results)"
+        "--results",
+        default="results",
+        metavar="FOLDER",
+        type=Reads("*.csv", "*.json", "runs/*"),
+        help="folder of results (default: results)",
     )
 
 
-def _selection(command: argparse.ArgumentParser) -> None:
+def _selection(command: Parser) -> None:
     command.add_argument("--methods", type=_names, metavar="A,B", help="these methods only")
     command.add_argument(
         "--blocks", type=_names, metavar="A,B", help="these blocks only: PROTOCOL or PROTOCOL/METRIC"

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import NoReturn
 
 from tiebench import __version__, commands
+from tiebench.command_line import Parser
 from tiebench.messages import did_you_mean, one_line, shorten
 
 DESCRIPTION = "Tie-aware ranking metrics of binary codes."
 
 
-class _Parser(argparse.ArgumentParser):
+class _Parser(Parser):
     """Says what to type where the command is missing: the most common mistake."""
 
     words: Sequence[str] = ()
@@ -36,9 +37,7 @@ def _parser():
     """The parser, and name -> (file, parser) of each command."""
     parser = _Parser("tiebench", description=DESCRIPTION)
     parser.add_argument("--version", action="version", version=f"tiebench {__version__}")
-    adding = parser.add_subparsers(
-        dest="command", metavar="COMMAND", required=True, parser_class=argparse.ArgumentParser
-    )
+    adding = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=Parser)
     found = {}
     for name in commands.names():
         file = commands.load(name)

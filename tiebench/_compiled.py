@@ -1,7 +1,8 @@
 """Kernels that Numba compiles once and caches on disk, if a folder is writable.
 
-Without Numba the decorated functions run as plain Python: correct, and slow. Modules whose kernels would
-then be too slow, or need Numba's own types, test `NUMBA` and use another path.
+Without Numba, or where NUMBA_DISABLE_JIT=1 turns its compiler off, the decorated functions run as plain
+Python: correct, and slow. Modules whose kernels would then be too slow, or need Numba's own types, test
+`NUMBA` and use another path.
 """
 
 import importlib.util
@@ -9,11 +10,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-NUMBA = importlib.util.find_spec("numba") is not None  # an installed Numba that fails to load raises below
-
-if NUMBA:
-    from numba import njit
+if importlib.util.find_spec("numba") is None:
+    NUMBA = False
+else:  # an installed Numba that fails to load raises
+    from numba import config, njit
     from numba.core.caching import FunctionCache
+
+    NUMBA = not config.DISABLE_JIT
 
     class _Cache(FunctionCache):
         """Numba's cache, which may fail: a full disk or a damaged file costs the time to compile, no more."""

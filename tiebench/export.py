@@ -8,7 +8,6 @@ given.
 import gzip
 import io
 import json
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -25,6 +24,7 @@ from tiebench.neighbours import Neighbours
 _ROWS_AT_ONCE = 1 << 14
 _PAIRS_AT_ONCE = 1 << 22
 _ROWS_OF_AN_INSERT = 1000
+_LONGEST_NAME = 63  # bytes of an identifier of PostgreSQL, which cuts longer ones
 
 
 def check_ids(ids: ArrayLike | None, items: int, name: str) -> NDArray:
@@ -94,7 +94,7 @@ _SQL = """\
 --
 -- Of every query:
 --
---   SELECT q.query, n.item, n.distance FROM {table}_query AS q CROSS JOIN LATERAL (
+--   SELECT q.query, n.item, n.distance FROM {query_table} AS q CROSS JOIN LATERAL (
 --     SELECT item, bit_count(code # q.code) AS distance FROM {table} ORDER BY distance, item LIMIT 10) AS n;
 --
 -- LIMIT cuts the tie at the last distance; FETCH FIRST 10 ROWS WITH TIES, after ORDER BY distance alone,
@@ -126,15 +126,15 @@ def write_sql(
     query, database: packed codes uint8 (Q, ceil(b/8)) and (N, ceil(b/8)); bits: b. The table `table` has the
     columns item (bigint, or text for ids that are strings), code bit(b) and, with labels, `label` (classes
     (n,): bigint or text) or `labels` (of 0/1 (n, L): integer[], the columns that are 1). The table
-    `<table>_query` has the same of the queries, with query instead of item.
+    `<table>_query` has the same of the queries, with query instead of item. Both names are quoted: they may
+    be words of SQL, and capitals count.
     inserts: INSERT statements, for any client, instead of COPY, which psql reads, and faster.
     A path that ends in .gz is compressed. Raises ValueError, one line, for what does not fit.
     """
-    if not re.fullmatch(r"[a-z_][a-z0-9_]{0,49}", table):
-        raise ValueError(f"table {table!r}: a name has at most 50 characters, a to z, 0 to 9 and _")
+    of_database, of_queries = _sql_table(table), _sql_table(f"{table}_query")
     parts = (
-        (f"{table}_query", "query", query, query_ids, query_labels),
-        (table, "item", database, database_ids, database_labels),
+        (of_queries, "query", query, query_ids, query_labels),
+        (of_database, "item", database, database_ids, database_labels),
     )
     rows = []
     for name, key, given, ids, labels in parts:
@@ -148,7 +148,14 @@ def write_sql(
     example = "B'" + "".join(map(str, np.unpackbits(queries[0], count=bits).tolist())) + "'"
     with _text(path) as file:
         file.write(
-            _SQL.format(items=len(items), queries=len(queries), bits=bits, table=table, example=example)
+            _SQL.format(
+                items=len(items),
+                queries=len(queries),
+                bits=bits,
+                table=of_database,
+                query_table=of_queries,
+                example=example,
+            )
         )
         file.write("SET client_encoding = 'UTF8';\nSET standard_conforming_strings = on;\nBEGIN;\n")
         for name, codes, columns in rows:
@@ -159,7 +166,7 @@ def write_sql(
             into = f"{name} ({', '.join([key, 'code', *(label for label, _, _ in more)])})"
             values = zip(words, _sql_codes(codes, bits, inserts), *(its for _, _, its in more))
             _write_rows(file, into, values, inserts)
-        file.write(f"COMMIT;\nANALYZE {table};\nANALYZE {table}_query;\n")
+        file.write(f"COMMIT;\nANALYZE {of_database};\nANALYZE {of_queries};\n")
 
 
 def _write_rows(file, into, values, inserts):
@@ -173,6 +180,19 @@ def _write_rows(file, into, values, inserts):
         begin = (";\n" * (number > 0) + f"INSERT INTO {into} VALUES\n") if first else ",\n"
         file.write(f"{begin}({', '.join(row)})")
     file.write(";\n")
+
+
+def _sql_table(name):
+    """The name of a table as the script writes it, quoted. Raises ValueError for what cannot be one."""
+    # A line end would leave the comment at the head of the script.
+    if not name or not name.isprintable():
+        raise ValueError(f"table {printable(name, 60)!r}: a name has one or more printable characters")
+    if len(name.encode()) > _LONGEST_NAME:
+        raise ValueError(
+            f"table {printable(name, 60)!r}: a name, also that of the queries, has at most {_LONGEST_NAME} "
+            "bytes in PostgreSQL"
+        )
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _sql_codes(codes, bits, inserts):

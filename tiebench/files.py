@@ -6,6 +6,7 @@ headers.
 """
 
 import errno
+import glob
 import json
 import os
 import shutil
@@ -28,9 +29,9 @@ def replaced(target: AnyPath) -> Iterator[Path]:
     """A temporary path beside `target`, renamed to it if the block ends without an error."""
     target = Path(target)
     target.parent.mkdir(parents=True, exist_ok=True)
-    for left in target.parent.glob(f".{target.name}.*"):  # left by a killed writer: a target has one writer
-        left.unlink(missing_ok=True)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    for left in target.parent.glob(f".{glob.escape(target.name)}.????????.writing"):
+        left.unlink(missing_ok=True)  # of a killed writer: a target has one writer
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".writing")
     os.close(handle)
     temporary = Path(name)
     try:

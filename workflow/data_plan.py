@@ -1,9 +1,11 @@
 """The plan of what follows from datasets alone: sources, datasets, splits, features, affinities."""
 
 import functools
+from pathlib import Path
 
-from datasets import affinity_kinds, split_kinds
+from datasets import affinity_kinds, loaders, split_kinds
 from networks import architecture
+from tiebench.files import read_json
 from tiebench.messages import did_you_mean
 from workflow.code_dependencies import code_digests
 from workflow.errors import ConfigurationError
@@ -18,7 +20,7 @@ class DataPlan:
     """What is made of datasets, and of what. configuration: a `workflow.configuration.Configuration`."""
 
     # All jobs of a table call these with the same few arguments.
-    cached = ("code", "affinity_kind", "split_kind", "_check_split")
+    cached = ("code", "source_state", "affinity_kind", "split_kind", "_check_split")
 
     def __init__(self, configuration):
         self.configuration = configuration
@@ -60,7 +62,32 @@ class DataPlan:
         """What makes a dataset: of its sources, not where they are fetched from."""
         settings = self.entry("datasets", dataset)
         recorded = [pick(source, "file", "sha256", "md5", "bytes") for source in settings["sources"]]
-        return pick(settings, "loader", "options") | {"sources": recorded}
+        state = self.source_state(dataset)
+        about = {} if state is None else {"state": state}
+        return pick(settings, "loader", "options") | {"sources": recorded} | about
+
+    def source_state(self, dataset):
+        """A digest of names, sizes and times of the files in a dataset's folders; None where it has none.
+
+        Snakemake compares the time of a folder, which a change below a folder in it leaves as it was. A
+        dataset whose sources are gone has the state of those that it was made of.
+        """
+        settings = self.entry("datasets", dataset)
+        places = [Path(path) for path in self.dataset_sources(dataset)]
+        if not all(path.exists() for path in places):
+            try:
+                made = read_json(f"resources/datasets/{dataset}/dataset.json")
+            except (OSError, ValueError):
+                return None
+            return made.get("made_from", {}).get("state")
+        folders = [path for path in places if path.is_dir()]
+        known = loaders()
+        if not folders or settings["loader"] not in known:
+            return None
+        try:
+            return known[settings["loader"]].state(folders, **settings["options"])
+        except (OSError, TypeError, ValueError):
+            return None  # the check of the protocol, or the loader, says what is wrong
 
     @functools.cached_property
     def downloads(self):

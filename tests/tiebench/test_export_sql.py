@@ -20,6 +20,10 @@ PLAIN = """SELECT q.query, n.item, n.distance FROM {table}_query AS q CROSS JOIN
   ORDER BY q.query, n.distance, n.item"""
 
 
+def quoted(name):
+    return '"' + name.replace('"', '""') + '"'
+
+
 @pytest.fixture(scope="module")
 def server():
     folder = postgresql.programs()
@@ -37,7 +41,7 @@ def load(server, tmp_path):
         file = tmp_path / "codes.sql"
         write_sql(file, *codes, table=table, **options)
         for name in (table, f"{table}_query"):
-            server.run("--command", f"DROP TABLE IF EXISTS {name}")
+            server.run("--command", f"DROP TABLE IF EXISTS {quoted(name)}")
         # A copy: the server's user may not read the test's folder.
         copy = Path(server.data, "codes.sql")
         shutil.copy(file, copy)
@@ -125,6 +129,20 @@ def test_names_and_labels_arrive_whatever_they_contain(server, load):
         assert server.rows("SELECT query, label FROM codes_query ORDER BY query") == [("0", "-1"), ("1", "2")]
 
 
+@pytest.mark.parametrize("inserts", [False, True])
+@pytest.mark.parametrize(
+    "table", ["select", "MixedCase", 'say "x"', "a b; --", "1st", "naïve", "x" * 57, "'", ":a \\d", "{table}"]
+)
+def test_any_name_of_a_table_is_that_table(server, load, table, inserts):
+    query, database = made(8)
+    text = load(pack(query), pack(database), 8, table=table, inserts=inserts)
+    counts = [server.rows(f"SELECT count(*) FROM {quoted(name)}") for name in (table, f"{table}_query")]
+    assert counts == [[(str(len(database)),)], [(str(len(query)),)]]
+    listed = server.rows("SELECT encode(convert_to(tablename, 'UTF8'), 'hex') FROM pg_tables")
+    assert (table.encode().hex(),) in listed and (f"{table}_query".encode().hex(),) in listed
+    assert f"FROM {quoted(table)} ORDER BY distance" in text
+
+
 def test_a_script_that_fails_leaves_no_table(server, tmp_path):
     query, database = made(8)
     file = tmp_path / "codes.sql"
@@ -139,8 +157,11 @@ def test_a_script_that_fails_leaves_no_table(server, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"table": "drop table"}, "table 'drop table': a name has"),
-        ({"table": "x" * 51}, "at most 50 characters"),
+        ({"table": ""}, "table '': a name has one or more printable characters"),
+        ({"table": "a\n; DROP TABLE b"}, "printable characters"),
+        ({"table": "a\0b"}, "printable characters"),
+        ({"table": "x" * 58}, "at most 63 bytes"),
+        ({"table": "é" * 29}, "at most 63 bytes"),
         ({"database_ids": [1, 1, 2]}, "database_ids has '1' twice"),
         ({"database_ids": [1.5, 2, 3]}, "database_ids must be integers or strings"),
         ({"database_ids": [1, 2]}, "there are 3 codes but 2 database_ids"),

@@ -44,7 +44,6 @@ def test_the_command_prints_what_score_prints(folder, capsys, files):
         (["part?.npz", "--queries", "none.npz"], "none.npz"),
         (["part?.npz", "--queries", "part0.npz"], "part0.npz lacks query"),
         (["part?.npz", "--queries", "queries.npz", "--names", "a,database_labels"], "it lacks 'a'; known:"),
-        (["part?.npz", "--queries", "queries.npz", "--keep", "whole.npz"], "whole.npz"),
     ],
 )
 def test_errors_of_the_command_are_one_line(folder, capsys, given, message):

@@ -94,6 +94,32 @@ def gallery(empty_laboratory):
     return empty_laboratory
 
 
+def test_what_changes_below_a_folder_of_images_is_read_again(empty_laboratory):
+    def picture(name, seed=0):
+        path = empty_laboratory.sources / "pictures" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(np.random.default_rng(seed).integers(0, 256, (4, 4, 3), np.uint8)).save(path)
+        return path
+
+    def items():
+        done = empty_laboratory.made("resources/datasets/pictures/items.npy", config=CONFIG)
+        return "Nothing to be done" in done.stderr, np.load(
+            empty_laboratory.directory / "resources/datasets/pictures/items.npy"
+        )
+
+    for name in ("a/0.png", "b/0.png"):
+        picture(name)
+    assert [items()[0], items()[0]] == [False, True]
+    added = picture("b/1.png", 1)
+    assert len(items()[1]) == 3
+    picture("b/1.png", 2)
+    os.utime(added, (1e9, 1e9))  # replaced by a file that is older than what was made of the other
+    nothing, found = items()
+    assert not nothing and np.array_equal(found[2], np.asarray(Image.open(added)))
+    added.unlink()
+    assert len(items()[1]) == 2 and items()[0]
+
+
 @pytest.mark.thorough
 def test_a_table_of_images_and_a_killed_training_that_resumes(gallery):
     target = "results/pictures.csv"

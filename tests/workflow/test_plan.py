@@ -2,7 +2,9 @@
 
 import copy
 import json
+import os
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -86,6 +88,50 @@ def test_where_a_file_is_found_or_fetched_is_no_setting_of_a_dataset(plan, tiny)
     assert plan().dataset_settings("tiny") == before
     tiny["datasets"]["tiny"]["sources"][0]["sha256"] = "0" * 64
     assert plan().dataset_settings("tiny") != before
+
+
+@pytest.mark.parametrize(("loader", "file"), [("images", "a/1.png"), ("coco", "deep/er/1.jpg")])
+def test_the_files_of_a_source_folder_are_a_setting_of_its_dataset(plan, tiny, loader, file):
+    folder = Path("sources/folder")
+    tiny["datasets"]["tiny"] = {"loader": loader, "sources": [{"file": "folder"}]}
+    seen = []
+
+    def changed():
+        seen.append(json.dumps(plan().dataset_settings("tiny")))
+        return seen[-1] not in seen[:-1]
+
+    place(folder / file)
+    assert changed() and not changed()
+    before = folder.stat().st_mtime_ns
+    added = folder / Path(file).with_stem("2")
+    added.write_bytes(b"12")
+    assert changed() and folder.stat().st_mtime_ns == before  # all that Snakemake would look at
+    os.utime(added, (1e9, 1e9))  # another, older file
+    assert changed()
+    added.write_bytes(b"123")
+    os.utime(added, (1e9, 1e9))
+    assert changed()
+    linked = folder / Path(file).with_stem("3")
+    linked.symlink_to(added.resolve())
+    assert changed()
+    os.utime(added, (2e9, 2e9))
+    assert changed()
+    linked.unlink()
+    added.unlink()
+    assert not changed()  # as in the beginning
+    for other in (".hidden.png", *(["notes.txt"] if loader == "images" else [])):
+        (folder / file).with_name(other).touch()
+        assert not changed()
+
+
+def test_a_dataset_whose_folder_is_gone_stays_what_it_was_made_of(plan, tiny):
+    tiny["datasets"]["tiny"] = {"loader": "images", "sources": [{"file": "folder"}]}
+    place("sources/folder/a/1.png")
+    made = plan().dataset_settings("tiny")
+    place("resources/datasets/tiny/dataset.json")
+    Path("resources/datasets/tiny/dataset.json").write_text(json.dumps({"made_from": made}))
+    shutil.rmtree("sources/folder")
+    assert "state" in made and plan().dataset_settings("tiny") == made
 
 
 def test_settings_of_a_table_bring_titles_styles_and_refusals(plan, tiny):

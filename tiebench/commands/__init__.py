@@ -6,7 +6,8 @@ An underscore in a file's name is a hyphen in the command's. A file has
     DESCRIPTION   what `tiebench COMMAND --help` says first
     EPILOG        (optional) what it says last
     OUT_OF_MEMORY (optional) the message where memory runs out
-    add_arguments(parser)       adds the options to an argparse.ArgumentParser
+    add_arguments(parser)       adds the options to a `command_line.Parser`: one that names a path has
+                                `type=Reads()` or `type=Writes()`, any other text `type=word`
     run(options, parser) -> int does the work and returns the exit status; `parser.error(text)` refuses a
                                 combination of options, ValueError and OSError become one line
 
@@ -19,6 +20,10 @@ import os
 import pkgutil
 import sys
 from types import ModuleType
+
+from tiebench.command_line import Reads
+
+CODES = Reads("*.npy")  # an .npz file, or a folder of .npy files
 
 
 def names() -> list[str]:

@@ -5,6 +5,7 @@ import json
 import sys
 from pathlib import Path
 
+from tiebench.command_line import Parser, Reads
 from tiebench.commands import print_text
 
 HELP = "check a split: queries in the database, duplicates, labels"
@@ -20,17 +21,34 @@ SOURCE is
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add the options."""
-    parser.add_argument("sources", metavar="SOURCE", nargs="*", help="lists, or one .npz file")
+    parser.add_argument(
+        "sources", metavar="SOURCE", nargs="*", type=Reads("*"), help="lists, or one .npz file"
+    )
     for part in ("query", "database", "training"):
         parser.add_argument(
-            f"--{part}", metavar="LIST", nargs="+", default=[], help=f"lists of the {part} set, of any name"
+            f"--{part}",
+            metavar="LIST",
+            nargs="+",
+            type=Reads(),
+            default=[],
+            help=f"lists of the {part} set, of any name",
         )
-    parser.add_argument("--images", metavar="FOLDER", help="compare the images of the lists by content, too")
-    parser.add_argument("--labels", metavar="FILE.npy", help="labels of the rows, beside an .npz file")
     parser.add_argument(
-        "--items", metavar="FILE.npy", help="items to compare by content, beside an .npz file"
+        "--images",
+        metavar="FOLDER",
+        type=Reads("*"),
+        help="compare the images of the lists by content, too",
+    )
+    parser.add_argument(
+        "--labels", metavar="FILE.npy", type=Reads(), help="labels of the rows, beside an .npz file"
+    )
+    parser.add_argument(
+        "--items",
+        metavar="FILE.npy",
+        type=Reads(),
+        help="items to compare by content, beside an .npz file",
     )
     parser.add_argument(
         "--by-file-name",

@@ -6,7 +6,8 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tiebench.commands import positive, print_text
+from tiebench.command_line import Parser, Reads, Writes, word
+from tiebench.commands import CODES, positive, print_text
 
 if TYPE_CHECKING:  # loading the kernels takes time, and `tiebench --help` counts nothing
     import numpy as np
@@ -34,27 +35,38 @@ ITEMS = {"query": "query_items", "database": "database_items"}
 FIGURES = (".png", ".pdf", ".svg")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add the options."""
-    parser.add_argument("file", metavar="FILE.npz", help="codes and labels")
+    parser.add_argument("file", metavar="FILE.npz", type=CODES, help="codes and labels")
     parser.add_argument(
-        "--protocol", metavar="NAME", required=True, help="name in the leaderboard; of a fold its own name"
+        "--protocol",
+        metavar="NAME",
+        type=word,
+        required=True,
+        help="name in the leaderboard; of a fold its own name",
     )
     parser.add_argument(
         "--leaderboard",
         metavar="FOLDER",
+        type=Reads("*"),
         help="folder of <protocol>.provenance.json (default: leaderboard here, else that of this checkout)",
     )
-    parser.add_argument("--metric", metavar="NAME", help="default: the metric of the protocol's tables")
+    parser.add_argument(
+        "--metric", metavar="NAME", type=word, help="default: the metric of the protocol's tables"
+    )
     parser.add_argument("--methods", metavar="A,B", type=_names, help="compare with these methods only")
     parser.add_argument(
         "--split",
         metavar="split.npz",
+        type=Reads(),
         help="the split that the codes were made with: checked against the protocol",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     parser.add_argument(
-        "--figure", metavar="FILE", help="also draw the differences: a .png, .pdf or .svg file"
+        "--figure",
+        metavar="FILE",
+        type=Writes(),
+        help="also draw the differences: a .png, .pdf or .svg file",
     )
     parser.add_argument(
         "--threads", type=positive, default=1, help="threads that share the queries (default 1)"

@@ -2,13 +2,13 @@
 
 import argparse
 import json
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from tiebench import files
-from tiebench.commands import positive, print_text
+from tiebench.command_line import Parser, Reads, Writes, word
+from tiebench.commands import CODES, positive, print_text
 from tiebench.commands.score import NEEDED, read_arrays, read_bits
 
 HELP = "write the codes of a file for FAISS, PostgreSQL, TREC tools or ranx"
@@ -102,30 +102,32 @@ def _rows_of(split, labels, sizes):
     return found
 
 
-def add_naming(parser: argparse.ArgumentParser) -> None:
+def add_naming(parser: Parser) -> None:
     """Add the options of `read_named`."""
     parser.add_argument(
         "--split",
         metavar="split.npz",
+        type=Reads(),
         help="row numbers of the items in their dataset, query and database: what items are called, as in "
         "resources/protocols/<protocol>/split.npz of the suite",
     )
     parser.add_argument(
         "--labels",
         metavar="labels.npy",
+        type=Reads(),
         help="with --split: the labels of the dataset, as in resources/datasets/<dataset>/labels.npy",
     )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add the options."""
-    parser.add_argument("file", metavar="FILE.npz", help="codes, with or without labels")
+    parser.add_argument("file", metavar="FILE.npz", type=CODES, help="codes, with or without labels")
     parser.add_argument("--to", choices=FORMS, required=True, help="the form")
     parser.add_argument(
-        "--output", metavar="OUT", required=True, help="the file to write; .gz compresses text"
+        "--output", metavar="OUT", type=Writes(), required=True, help="the file to write; .gz compresses text"
     )
     add_naming(parser)
-    parser.add_argument("--table", metavar="NAME", help="sql: name of the table (default codes)")
+    parser.add_argument("--table", metavar="NAME", type=word, help="sql: name of the table (default codes)")
     parser.add_argument(
         "--inserts", action="store_true", help="sql: INSERT statements, for any client, instead of COPY"
     )
@@ -141,9 +143,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --neighbours: list the tie at place K whole (the default), or cut it",
     )
     parser.add_argument(
-        "--qrels", metavar="OUT", help="trec, ranx: also write the judgements that the labels make"
+        "--qrels",
+        metavar="OUT",
+        type=Writes(),
+        help="trec, ranx: also write the judgements that the labels make",
     )
-    parser.add_argument("--tag", metavar="WORD", help="trec: last column of the run (default tiebench)")
+    parser.add_argument(
+        "--tag", metavar="WORD", type=word, help="trec: last column of the run (default tiebench)"
+    )
 
 
 def radius(text: str) -> int:
@@ -178,8 +185,6 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     codes = read_named(options.file, options.split, options.labels)
     if options.qrels and codes.labels is None:
         parser.error(f"--qrels: {options.file} has no labels")
-    if options.qrels and Path(options.qrels).absolute() == Path(options.output).absolute():
-        parser.error("--qrels and --output are the same file")
     found = {
         "file": options.output,
         "form": options.to,
@@ -204,7 +209,7 @@ def _written(options, codes):
         export.write_faiss(options.output, codes.database, codes.bits, ids)
         return {"index_bits": codes.database.shape[1] * 8}
     if options.to == "sql":
-        table = options.table or "codes"
+        table = "codes" if options.table is None else options.table
         named = {f"{part}_ids": codes.ids[part] for part in PARTS}
         named |= {f"{part}_labels": its for part, its in (codes.labels or {}).items()}
         given = codes.query, codes.database, codes.bits

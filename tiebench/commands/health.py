@@ -5,7 +5,8 @@ import json
 
 import numpy as np
 
-from tiebench.commands import positive, print_text
+from tiebench.command_line import Parser
+from tiebench.commands import CODES, positive, print_text
 from tiebench.commands.score import NEEDED, read_arrays, read_bits
 
 HELP = "diagnose the codes of a file: constant bits, distinct codes, ties"
@@ -20,9 +21,9 @@ classes, and whether the codes count as collapsed: the reason, or null.
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add the options."""
-    parser.add_argument("file", metavar="FILE.npz", help="codes, with or without labels")
+    parser.add_argument("file", metavar="FILE.npz", type=CODES, help="codes, with or without labels")
     parser.add_argument(
         "--unused-bits",
         metavar="N",

@@ -5,7 +5,8 @@ import json
 
 import numpy as np
 
-from tiebench.commands import positive, print_text
+from tiebench.command_line import Parser
+from tiebench.commands import CODES, positive, print_text
 
 HELP = "count what a lookup in hash tables of the codes of a file costs"
 DESCRIPTION = """\
@@ -26,9 +27,9 @@ queries, with the largest value as <name>_max. empty: share of queries with no i
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add the options."""
-    parser.add_argument("file", metavar="FILE.npz", help="codes")
+    parser.add_argument("file", metavar="FILE.npz", type=CODES, help="codes")
     parser.add_argument("--radius", metavar="R", type=_radius, help="Hamming radius (default 2)")
     parser.add_argument(
         "--neighbours",

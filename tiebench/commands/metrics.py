@@ -3,6 +3,7 @@
 import argparse
 import textwrap
 
+from tiebench.command_line import Parser
 from tiebench.commands import print_text
 from tiebench.metrics import METRICS
 
@@ -10,7 +11,7 @@ HELP = "list the metrics"
 DESCRIPTION = "List every metric, its bounds and its source."
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """It has none."""
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tiebench import files
-from tiebench.commands import positive, print_text
+from tiebench.command_line import Parser, Writes, word
+from tiebench.commands import CODES, positive, print_text
 from tiebench.exact import AP_AT_NORMALISERS
 from tiebench.metrics import METRICS
 
@@ -159,9 +160,11 @@ def count_part(options: argparse.Namespace) -> None:
     parts.save(options.histograms, histograms, part, of, codes.items, mark)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add the options."""
-    parser.add_argument("files", metavar="FILE.npz", nargs="+", help="codes and labels; with --merge, parts")
+    parser.add_argument(
+        "files", metavar="FILE.npz", nargs="+", type=CODES, help="codes and labels; with --merge, parts"
+    )
     add_scoring_options(parser)
     parser.add_argument(
         "--threads", type=positive, default=1, help="threads that share the queries (default 1)"
@@ -174,13 +177,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "object of scores for each",
     )
     parser.add_argument(
-        "--part", metavar="I/N", help="count only part I of N of the database and print no scores"
+        "--part", metavar="I/N", type=word, help="count only part I of N of the database and print no scores"
     )
-    parser.add_argument("--histograms", metavar="OUT.npz", help="file that --part writes its counts to")
+    parser.add_argument(
+        "--histograms", metavar="OUT.npz", type=Writes(), help="file that --part writes its counts to"
+    )
     parser.add_argument("--merge", action="store_true", help="score from the files that --part wrote")
 
 
-def add_scoring_options(parser: argparse.ArgumentParser) -> None:
+def add_scoring_options(parser: Parser) -> None:
     """Add the options of what is computed from joint histograms."""
     parser.add_argument(
         "--at",
@@ -197,7 +202,9 @@ def add_scoring_options(parser: argparse.ArgumentParser) -> None:
         help="what AP@K divides by: relevant items among the first K (hits, the default), min(K, relevant "
         "items) (min), or all relevant items (relevant)",
     )
-    parser.add_argument("--per-query", metavar="OUT.npz", help="also write every metric per query")
+    parser.add_argument(
+        "--per-query", metavar="OUT.npz", type=Writes(), help="also write every metric per query"
+    )
 
 
 def scoring_settings(options: argparse.Namespace) -> dict[str, Any]:

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from tiebench.commands import positive
+from tiebench.command_line import Parser, Reads, Writes, word
+from tiebench.commands import CODES, positive
 from tiebench.commands.score import (
     add_scoring_options,
     print_scores,
@@ -45,18 +46,22 @@ OUT_OF_MEMORY = "not enough memory: use smaller parts, --part-items"
 _SECONDS = 10.0  # between two lines of progress that is not on a terminal
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add the options."""
-    parser.add_argument("files", metavar="FILE", nargs="+", help="codes and labels of the database")
+    parser.add_argument(
+        "files", metavar="FILE", nargs="+", type=Reads("*"), help="codes and labels of the database"
+    )
     parser.add_argument(
         "--queries",
         metavar="FILE.npz",
+        type=CODES,
         required=True,
         help="`query`, `query_labels`, and `bits` of packed codes; an .npz file, or a folder of .npy files",
     )
     parser.add_argument(
         "--labels",
         metavar="FILE.npy",
+        type=Reads(),
         action="append",
         default=[],
         help="labels of codes in .npy files: a path, a URL or a pattern; repeat it for several",
@@ -73,11 +78,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--workers", metavar="N", type=positive, help="count in N processes of this machine, by Dask"
     )
     parser.add_argument(
-        "--scheduler", metavar="ADDRESS", help="count on the workers of this Dask scheduler, tcp://host:8786"
+        "--scheduler",
+        metavar="ADDRESS",
+        type=word,
+        help="count on the workers of this Dask scheduler, tcp://host:8786",
     )
     parser.add_argument(
         "--keep",
         metavar="FOLDER",
+        type=Writes(folder=True),
         help="keep the counts of finished parts here: the same command then reads only the others",
     )
     parser.add_argument(

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 from tiebench import files
+from tiebench.command_line import Parser, Reads, Writes, word
 from tiebench.commands import positive, print_text
 
 HELP = "score a run against relevance judgements"
@@ -32,13 +33,16 @@ measures: ap, ap@K, ndcg, ndcg@K, recall@K, precision@K, success@K, r_precision,
 _DENSE = ("scores", "relevance")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add the options."""
-    parser.add_argument("run", metavar="RUN", help="a TREC run, or an .npz file")
-    parser.add_argument("qrels", metavar="QRELS", nargs="?", help="judgements; none beside an .npz file")
+    parser.add_argument("run", metavar="RUN", type=Reads(), help="a TREC run, or an .npz file")
+    parser.add_argument(
+        "qrels", metavar="QRELS", nargs="?", type=Reads(), help="judgements; none beside an .npz file"
+    )
     parser.add_argument(
         "--measures",
         metavar="A,B,...",
+        type=word,
         default="ap,ndcg@10,recall@100",
         help="separated by commas (default %(default)s)",
     )
@@ -79,7 +83,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="round scores to single precision first, as trec_eval does: scores that then agree are tied",
     )
-    parser.add_argument("--per-query", metavar="OUT.csv", help="also write every measure per query")
+    parser.add_argument(
+        "--per-query", metavar="OUT.csv", type=Writes(), help="also write every measure per query"
+    )
 
 
 def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:

@@ -5,7 +5,8 @@ import json
 
 import numpy as np
 
-from tiebench.commands import positive, print_text
+from tiebench.command_line import Parser
+from tiebench.commands import CODES, positive, print_text
 from tiebench.commands.export import PARTS, add_naming, check_reach, radius, read_named
 from tiebench.commands.score import read_arrays, read_bits
 from tiebench.messages import printable
@@ -29,10 +30,12 @@ of the tie, how many of its items are listed and how many it has; else it is nul
 DEFAULT = 10
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add the options."""
-    parser.add_argument("file", metavar="FILE.npz", help="codes, with or without labels")
-    parser.add_argument("--queries", metavar="QUERIES.npz", help="file of the queries, instead of FILE.npz")
+    parser.add_argument("file", metavar="FILE.npz", type=CODES, help="codes, with or without labels")
+    parser.add_argument(
+        "--queries", metavar="QUERIES.npz", type=CODES, help="file of the queries, instead of FILE.npz"
+    )
     parser.add_argument(
         "--rows",
         metavar="I,J-K",

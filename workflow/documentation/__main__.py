@@ -1,11 +1,11 @@
 """The command `python -m workflow.documentation`: builds the site. Warnings are errors."""
 
-import argparse
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from tiebench.command_line import Parser, Writes, word
 from workflow.documentation import sources
 
 ROOT = Path(__file__).parents[2]
@@ -13,22 +13,33 @@ ROOT = Path(__file__).parents[2]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Build the site; returns the exit status."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m workflow.documentation",
         description="Build the documentation site from docs/, the code and the leaderboards.",
     )
-    parser.add_argument("output", nargs="?", default="site", type=Path, help="folder of the site")
-    parser.add_argument("--sources", type=Path, help="write the pages that Sphinx reads there, and stop")
+    parser.add_argument(
+        "output", nargs="?", default="site", type=Writes(folder=True), help="folder of the site"
+    )
+    parser.add_argument(
+        "--sources",
+        metavar="FOLDER",
+        type=Writes(folder=True),
+        help="write the pages that Sphinx reads there, and stop",
+    )
     parser.add_argument(
         "--source-url",
         default="",
         metavar="URL",
+        type=word,
         help="address of the repository's files, as https://host/owner/name/blob/main: the API reference "
         "links to the line that defines each object; without it there are no such links",
     )
+    parser.also_reads("the repository", ROOT)
+    for name in ("docs", "leaderboard"):
+        parser.also_reads("the pages", ROOT / name, "*")
     options = parser.parse_args(arguments)
     if options.sources:
-        sources.write(options.sources, ROOT)
+        sources.write(Path(options.sources), ROOT)
         return 0
     try:
         from sphinx.cmd.build import main as sphinx
@@ -40,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         settings = ["-b", "html", "-c", str(Path(__file__).parent), "-d", str(doctrees)]
         settings += ["-D", f"source_url={options.source_url}"]
         strict = ["--fail-on-warning", "--keep-going", "--fresh-env", "--quiet"]
-        return sphinx([*settings, *strict, str(pages), str(options.output)])
+        return sphinx([*settings, *strict, str(pages), options.output])
 
 
 if __name__ == "__main__":

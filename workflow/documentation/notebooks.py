@@ -7,7 +7,6 @@ runs in an interpreter of its own, and a cell shows what it prints and the figur
 in Jupyter.
 """
 
-import argparse
 import json
 import os
 import re
@@ -18,6 +17,8 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from tiebench.command_line import Parser, word
 
 ROOT = Path(__file__).parents[2]
 FOLDER = "docs/notebooks"
@@ -131,11 +132,11 @@ def page_file(name: str) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run notebooks and write their pages; returns the exit status."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m workflow.documentation.notebooks",
         description="Run the notebooks of docs/notebooks/ and write their pages, docs/example-<name>.md.",
     )
-    parser.add_argument("names", nargs="*", help="of notebooks, without .ipynb; all by default")
+    parser.add_argument("names", nargs="*", type=word, help="of notebooks, without .ipynb; all by default")
     options = parser.parse_args(arguments)
     known = names(ROOT)
     for name in options.names:
