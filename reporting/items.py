@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from tiebench.files import read_array, read_json, read_npz
+from tiebench.files import read_json, read_result_array, read_result_npz
 from tiebench.query_identity import PARTS, describe
 
 
@@ -24,7 +24,7 @@ def split_of(protocol: str, fingerprint: str | None, resources: str | Path) -> d
     found = read_json(folder / "split.json").get("fingerprint") if known else None
     if None not in (fingerprint, found) and fingerprint != found:
         raise _other_split(protocol, resources)
-    return read_npz(folder / "split.npz", PARTS)
+    return read_result_npz(folder / "split.npz", PARTS)
 
 
 def dataset_file(name: str, fingerprint: str | None, resources: str | Path) -> Path | None:
@@ -46,7 +46,7 @@ def identity(protocol: str, fingerprints: Mapping, resources: str | Path) -> dic
     file = dataset_file("labels.npy", fingerprints.get("dataset"), resources)
     if split is None or file is None:
         return None
-    labels = read_array(file, memory_map=True)
+    labels = read_result_array(file, memory_map=True)
     if labels.ndim == 2 and labels.shape[1] == 0:
         return describe(items=split)
     return describe({part: labels[split[part]] for part in PARTS}, split)
@@ -78,7 +78,7 @@ class Queries:
     def _ids(self, dataset: str | None) -> np.ndarray | None:
         """Ids of a dataset's items, found by its fingerprint; None where it has none."""
         file = dataset_file("ids.npy", dataset, self.resources)
-        return None if file is None else read_array(file)
+        return None if file is None else read_result_array(file)
 
 
 def _other_split(protocol: str, resources: str | Path) -> ValueError:

@@ -10,6 +10,8 @@ from reporting import claims, figures, frames, health, layout, statistics
 from reporting.records import ALSO, published_settings, table_records, uncoded_scores
 from reporting.table_files import ENDINGS
 from reporting.titles import UNCODED
+from tiebench.files import reading_result
+from tiebench.messages import one_line
 
 
 @dataclass(frozen=True)
@@ -38,15 +40,17 @@ def read(name: str, results: str | Path = "results") -> Published:
     """
     settings = published_settings(name, results)
     paths = {ending: Path(results, f"{name}{ending}") for ending in ENDINGS}
-    texts = {ending: path.read_text(encoding="utf-8") for ending, path in paths.items()}
+    texts = {}
+    for ending, path in paths.items():
+        with reading_result(path):
+            texts[ending] = path.read_text(encoding="utf-8")
 
     def parsed(ending, parse, *arguments):
-        try:
-            return parse(texts[ending], *arguments)
-        except (ValueError, KeyError) as error:
-            raise ValueError(
-                f"{paths[ending]} is not what this version writes ({error}); delete it to regenerate it"
-            ) from error
+        with reading_result(paths[ending]):
+            try:
+                return parse(texts[ending], *arguments)
+            except (ValueError, KeyError, TypeError, IndexError) as error:
+                raise ValueError(f"it is not what this version writes ({one_line(error)})") from error
 
     return Published(
         table=settings["table"],

@@ -1,6 +1,5 @@
 """Published results read back: the records of a table's runs, and one data frame of all its scores."""
 
-import json
 import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -13,7 +12,7 @@ from reporting.folds import members, merged_means, merged_record
 from reporting.items import Queries
 from reporting.layout import method_seeds
 from reporting.titles import LEADERBOARD
-from tiebench.files import read_json, read_npz
+from tiebench.files import read_json, read_lines, read_npz, read_result_npz, reading_result
 from tiebench.messages import did_you_mean
 
 ALSO = ("training", "per_query")
@@ -31,10 +30,11 @@ def published_settings(table: str, results: str | Path = "results") -> dict:
     if not path.is_file():
         known = did_you_mean(table, published_tables(results))
         raise ValueError(f"{path} does not exist: {results} has no table {table!r}{known}")
-    settings = read_json(path)
-    if not (isinstance(settings, dict) and isinstance(settings.get("table"), dict)):
-        raise ValueError(f"{path} is not the settings of a table; delete it to regenerate it")
-    return settings
+    with reading_result(path):
+        settings = read_json(path)
+        if not (isinstance(settings, dict) and isinstance(settings.get("table"), dict)):
+            raise ValueError(f"{path} is not the settings of a table")
+        return settings
 
 
 def published_tables(results: str | Path = "results") -> list[str]:
@@ -96,14 +96,14 @@ def table_records(
 def _run_record(protocol: Path, of: Mapping, also: Iterable[str], metrics: Iterable[str]) -> dict:
     """What the files of one run say, of a protocol's folder."""
     folder = protocol / of["method"] / str(of["bits"]) / str(of["seed"])
-    scores = _of_run(folder, "scores.json")
+    scores = _scores(folder)
     found = {key: scores[key] for key in ("status", "reason", "metrics", "curves")}
     found["health"] = scores.get("health") or {}
     found["run"] = _of_run(folder, "run.json")
     if "training" in also:
-        found["training"] = _lines(folder / "training.jsonl")
+        found["training"] = read_lines(folder / "training.jsonl")
     if "per_query" in also:
-        found["per_query"] = read_npz(folder / "per_query.npz", metrics)
+        found["per_query"] = read_result_npz(folder / "per_query.npz", metrics)
     return found
 
 
@@ -117,19 +117,13 @@ def uncoded_scores(settings: Mapping, results: str | Path = "results") -> dict[s
         parts = []
         for fold in members(settings["table"], protocol):
             path = Path(results, "uncoded", f"{fold}.json")
-            scores = read_json(path)
-            if not (isinstance(scores, dict) and isinstance(scores.get("metrics"), dict)):
-                raise ValueError(f"{path} has no metrics; delete it to regenerate it")
-            parts.append(scores["metrics"])
+            with reading_result(path):
+                scores = read_json(path)
+                if not (isinstance(scores, dict) and isinstance(scores.get("metrics"), dict)):
+                    raise ValueError(f"{path} has no metrics")
+                parts.append(scores["metrics"])
         found[protocol] = parts[0] if len(parts) == 1 else merged_means(parts)
     return found
-
-
-def _lines(path: Path) -> list[dict]:
-    try:
-        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    except ValueError as error:
-        raise ValueError(f"{path}: invalid lines of JSON ({error}); delete it to regenerate it") from error
 
 
 # -- one frame of all scores ----------------------------------------------------------------------
@@ -140,7 +134,20 @@ def _of_run(folder: Path, name: str) -> dict:
     path = folder / name
     if not path.is_file():
         raise FileNotFoundError(f"{path} does not exist; to make it again: snakemake --cores all -- {path}")
-    return read_json(path)
+    with reading_result(path):
+        found = read_json(path)
+        if not isinstance(found, dict):
+            raise ValueError(f"{path} is not the record of a run")
+        return found
+
+
+def _scores(folder: Path) -> dict:
+    """The scores.json of a run."""
+    with reading_result(folder / "scores.json"):
+        found = _of_run(folder, "scores.json")
+        if lacking := [key for key in ("status", "reason", "metrics", "curves") if key not in found]:
+            raise ValueError(f"{folder / 'scores.json'} lacks {', '.join(lacking)}")
+        return found
 
 
 def load_results(
@@ -223,13 +230,13 @@ def _run(folder: Path, metric: str, refusal: str | None) -> dict:
         return found | {"status": "refused", "reason": refusal}
     if not (folder / "scores.json").is_file():
         return found | {"status": "missing", "reason": f"{folder / 'scores.json'} does not exist"}
-    scores = read_json(folder / "scores.json")
+    scores = _scores(folder)
     if scores["status"] != "done":
         return found | {"status": scores["status"], "reason": scores["reason"] or ""}
     if metric not in scores["metrics"]:
         return found | {"status": "missing", "reason": f"the run has no score named {metric}"}
     found["queries"] = scores["metrics"].get("queries", 0)
-    run = read_json(folder / "run.json") if (folder / "run.json").is_file() else {}
+    run = _of_run(folder, "run.json") if (folder / "run.json").is_file() else {}
     return found | _numbers(scores["metrics"], run, metric) | {"status": "done", "reason": ""}
 
 
@@ -257,14 +264,14 @@ def _query_rows(row: dict, folders: Mapping[str, Path], queries: Queries) -> lis
     metric, first, frames = row["metric"], 0, []
     names = dict(zip(SCORE_COLUMNS, (metric, f"{metric}_min", f"{metric}_max"), strict=True))
     for protocol, folder in folders.items():
-        arrays = read_npz(folder / "per_query.npz", set(names.values()))
-        if metric not in arrays:
-            raise ValueError(
-                f"{folder / 'per_query.npz'} has no array {metric!r}; delete it to regenerate it"
-            )
+        path = folder / "per_query.npz"
+        with reading_result(path):
+            arrays = read_npz(path, set(names.values()))
+            if metric not in arrays:
+                raise ValueError(f"{path} has no array {metric!r}")
         count = len(arrays[metric])
         scores = {column: arrays.get(name, np.full(count, np.nan)) for column, name in names.items()}
-        run = read_json(folder / "run.json") if (folder / "run.json").is_file() else {}
+        run = _of_run(folder, "run.json") if (folder / "run.json").is_file() else {}
         items, ids = queries.of(protocol, run.get("fingerprints") or {}, count)
         columns = {name: [value] * count for name, value in row.items()} | scores
         columns |= {"query": np.arange(first, first + count), "item": items, "item_id": ids}

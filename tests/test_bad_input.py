@@ -39,7 +39,7 @@ from methods._checkpoint import Checkpoint
 from networks import _weights, matconvnet
 from reporting.records import table_records
 from tiebench import __main__ as program
-from tiebench.files import filled, read_json, write_json
+from tiebench.files import filled, read_json, write_json, write_npz
 from workflow.configuration import load
 from workflow.plan import write_settings
 from workflow.protocol_data import read_labels
@@ -912,10 +912,17 @@ for name, data, words in [
     ("run.json", b'{"a": 1', "invalid JSON"),
     ("training.jsonl", b'{"epoch": 1}\n{"epo', "invalid lines of JSON"),
     ("per_query.npz", b"PK\x03\x04", "not a readable .npz file"),
+    ("scores.json", b"{}", "scores.json lacks status, reason, metrics, curves"),
+    ("run.json", b"[]", "run.json is not the record of a run"),
+    ("training.jsonl", b"1\n", "each must be an object"),
 ]:
-    case("results", f"a half-written {name}", f"digits/lsh/8/0/{name}", words)(
-        lambda folder, name=name, data=data: records(folder, name, data)
-    )
+    case(
+        "results",
+        f"a half-written {name}, {len(data)} bytes",
+        f"digits/lsh/8/0/{name}",
+        words,
+        "; delete it to regenerate it",
+    )(lambda folder, name=name, data=data: records(folder, name, data))
 
 
 @case("results", "a half-written labels.npy", "labels.npy: not a NumPy array", "delete it")

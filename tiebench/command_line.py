@@ -60,7 +60,7 @@ class Reads:
         """The paths that a value stands for: each file or folder, and what is read inside a folder."""
         whole = Path(value.removeprefix("file://"))
         matched = [] if whole.exists() else glob.glob(str(whole), recursive=True)  # noqa: PTH207
-        for path in map(Path, matched or [whole]):
+        for path in [Path(one) for one in matched] or [whole]:
             yield path
             if self.members and path.is_dir():
                 for name in _below(path):
@@ -136,7 +136,7 @@ class Parser(argparse.ArgumentParser):
         """Declare a path that the command reads without an option for it, called `what` in messages."""
         self._without_option.append((what, Reads(*members), os.fspath(path)))
 
-    def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def,override]
+    def parse_known_args(self, args=None, namespace=None):
         """As argparse does, then the check of the paths."""
         print_in_any_encoding()
         options, rest = super().parse_known_args(args, namespace)

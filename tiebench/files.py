@@ -22,6 +22,7 @@ import numpy as np
 from tiebench.messages import one_line
 
 AnyPath = str | os.PathLike
+_REMEDY = "delete it to regenerate it"
 
 
 @contextmanager
@@ -92,26 +93,68 @@ def write_json(target: AnyPath, value: Any) -> None:
     write_text(target, json.dumps(value, indent=2, sort_keys=True, allow_nan=False) + "\n")
 
 
-def read_json(path: AnyPath) -> Any:
-    """The value of a JSON file. Raises ValueError that names the file if it is not valid JSON."""
+@contextmanager
+def reading_result(path: AnyPath) -> Iterator[None]:
+    """Whatever a block fails with that reads a result becomes one line, which names the file and the remedy.
+
+    A result is a file that a command of this project made and makes again where it is missing: not one of the
+    user. Errors of files that cannot be opened stay as they are.
+    """
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path}: invalid JSON ({error}); delete it to regenerate it") from error
+        yield
+    except MemoryError:
+        raise
+    except Exception as error:
+        # Damaged files raise errors of every kind.
+        reason, absent = one_line(error), isinstance(error, FileNotFoundError)
+        if absent or (isinstance(error, OSError) and error.filename is not None) or reason.endswith(_REMEDY):
+            raise
+        where = "" if str(path) in reason else f"{path}: "
+        raise ValueError(f"{where}{reason}; {_REMEDY}") from error
+
+
+def read_json(path: AnyPath) -> Any:
+    """The value of a JSON file that is a result. Raises ValueError as `reading_result`."""
+    with reading_result(path):
+        try:
+            return json.loads(Path(path).read_text(encoding="utf-8"))
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"{path}: invalid JSON ({one_line(error)})") from error
+
+
+def read_lines(path: AnyPath) -> list[dict[str, Any]]:
+    """The objects of a result with one JSON object a line. Raises ValueError as `reading_result`."""
+    with reading_result(path):
+        try:
+            found = [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines()]
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"{path}: invalid lines of JSON ({one_line(error)})") from error
+        if not all(isinstance(line, dict) for line in found):
+            raise ValueError(f"{path}: invalid lines of JSON (each must be an object)")
+        return found
 
 
 def read_array(path: AnyPath, memory_map: bool = False) -> np.ndarray:
     """The array of an .npy file. Raises ValueError that names the file if it is not one."""
     try:
         return np.load(path, mmap_mode="r" if memory_map else None, allow_pickle=False)
-    except OSError as error:
-        if error.filename is not None:
-            raise
-        raise ValueError(f"{path}: not a NumPy array ({error}); delete it to regenerate it") from error
     except Exception as error:
+        if isinstance(error, OSError) and error.filename is not None:
+            raise
         # NumPy raises errors of every kind for a damaged file.
-        reason = " ".join(str(error).split())
-        raise ValueError(f"{path}: not a NumPy array ({reason}); delete it to regenerate it") from error
+        raise ValueError(f"{path}: not a NumPy array ({one_line(error)})") from error
+
+
+def read_result_array(path: AnyPath, memory_map: bool = False) -> np.ndarray:
+    """`read_array` of a result. Raises ValueError as `reading_result`."""
+    with reading_result(path):
+        return read_array(path, memory_map)
+
+
+def read_result_npz(path: AnyPath, names: Collection[str] | None = None) -> dict[str, np.ndarray]:
+    """`read_npz` of a result. Raises ValueError as `reading_result`."""
+    with reading_result(path):
+        return read_npz(path, names)
 
 
 def create_array(path: AnyPath, shape: tuple[int, ...], dtype: Any) -> tuple[np.dtype, int]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tiebench.files import read_npz, write_npz
+from tiebench.files import read_npz, reading_result, write_npz
 from tiebench.hamming import MAX_AFFINITY, MAX_CODE_BITS, JointHistograms, merge
 
 _ARRAYS = ("levels", "counts", "part", "database", "query")
@@ -139,11 +139,12 @@ def save_counts(file: str | os.PathLike, histograms: JointHistograms) -> None:
 
 def load_counts(file: str | os.PathLike, queries: int, bits: int, items: int) -> JointHistograms:
     """What `save_counts` wrote of so many queries, bits and items. Raises ValueError that names the file."""
-    arrays = read_npz(file)
-    right = set(arrays) == {"levels", "counts"} and all(array.dtype.kind in "iu" for array in arrays.values())
-    if right:
-        levels, counts = arrays["levels"], arrays["counts"]
-        right = _are_histograms(levels, counts, items) and counts.shape[::2] == (queries, bits + 1)
-    if not right or np.any(counts.sum(axis=(1, 2)) != items):
-        raise ValueError(f"{file}: not the counts of {items} items; delete it, and they are counted again")
-    return JointHistograms(levels, counts)
+    with reading_result(file):
+        arrays = read_npz(file)
+        right = set(arrays) == {"levels", "counts"}
+        if right := right and all(array.dtype.kind in "iu" for array in arrays.values()):
+            levels, counts = arrays["levels"], arrays["counts"]
+            right = _are_histograms(levels, counts, items) and counts.shape[::2] == (queries, bits + 1)
+        if not right or np.any(counts.sum(axis=(1, 2)) != items):
+            raise ValueError(f"{file}: not the counts of {items} items")
+        return JointHistograms(levels, counts)

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from tiebench.files import read_npz, reading_result
 from workflow.protocol_data import ProtocolData
 
 NEIGHBOURS = 12
@@ -38,7 +39,9 @@ def collect(cells, dataset_of, settings_of, seed, queries, runs="results/runs"):
 
         found[f"{protocol}/queries"] = place(split.query[chosen])
         for _, method, bits in (cell for cell in cells if cell[0] == protocol):
-            with np.load(Path(runs, protocol, method, str(bits), str(seed), "codes.npz")) as codes:
+            path = Path(runs, protocol, method, str(bits), str(seed), "codes.npz")
+            with reading_result(path):
+                codes = read_npz(path, ("query", "database"))
                 query, database = codes["query"], codes["database"]
             if not len(query):  # the run was refused, or its loss was not finite
                 continue

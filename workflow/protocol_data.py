@@ -9,19 +9,21 @@ from datasets._description import Description
 from datasets.affinity import MOST_KEPT_PAIRS, Affinity
 from datasets.splits import Split
 from methods.base import Refusal, TrainingSet
-from tiebench.files import read_array, read_json
+from tiebench.files import read_json, read_result_array, reading_result
 
 
 def read_labels(folder):
     """Labels of a dataset's folder, or None: int64 (n,) or uint8 (n, L)."""
-    labels = read_array(Path(folder, "labels.npy"))
+    labels = read_result_array(Path(folder, "labels.npy"))
     return None if labels.ndim == 2 and labels.shape[1] == 0 else labels
 
 
 def read_description(folder):
     """The `Description` of a dataset's folder."""
     folder = Path(folder)
-    return Description.read(folder, read_json(folder / "dataset.json"))
+    metadata = read_json(folder / "dataset.json")
+    with reading_result(folder):
+        return Description.read(folder, metadata)
 
 
 class ProtocolData:
@@ -34,7 +36,7 @@ class ProtocolData:
     def __init__(self, folder, dataset, settings, items=None, weights=None):
         self.split = Split.load(Path(folder, "split.npz"))
         features = Path(folder, "features.npy")
-        self.items = read_array(items or features, True) if items or features.is_file() else None
+        self.items = read_result_array(items or features, True) if items or features.is_file() else None
         self.network, self.weights = settings.get("network"), weights
         self.labels = read_labels(dataset)
         self.affinity = Affinity.load(

@@ -3,7 +3,17 @@
 import numpy as np
 
 from tiebench import diagnostics
-from tiebench.files import filled, read_npz, write_json
+from tiebench.files import filled, read_json, read_npz, reading_result, write_json
+
+
+def read_record(folder):
+    """The run.json of a run. Raises ValueError if it is not what a stage wrote."""
+    path = f"{folder}/run.json"
+    with reading_result(path):
+        record = read_json(path)
+        if not isinstance(record, dict) or not {"status", "bits"} <= set(record):
+            raise ValueError(f"{path} is not the record of a run")
+        return record
 
 
 def read_codes(folder, record, queries, items):
@@ -11,16 +21,18 @@ def read_codes(folder, record, queries, items):
 
     record: its run.json; queries, items: how many codes there must be. Raises ValueError if they are not.
     """
-    arrays = read_npz(f"{folder}/codes.npz", ("query", "database", "bits"))
-    if set(arrays) != {"query", "database", "bits"}:
-        held = ", ".join(sorted(arrays)) or "nothing"
-        raise ValueError(f"codes.npz holds {held}, not bits, database, query")
-    found = (arrays["bits"].tolist(), len(arrays["query"]), len(arrays["database"]))
-    wanted = (record["bits"], queries, items)
-    for mine, its, what in zip(found, wanted, ("bits", "queries", "database items")):
-        if mine != its:
-            raise ValueError(f"codes.npz has {mine} {what}, the run has {its}; delete it to train again")
-    return arrays["query"], arrays["database"]
+    path = f"{folder}/codes.npz"
+    with reading_result(path):
+        arrays = read_npz(path, ("query", "database", "bits"))
+        if set(arrays) != {"query", "database", "bits"}:
+            held = ", ".join(sorted(arrays)) or "nothing"
+            raise ValueError(f"{path} holds {held}, not bits, database, query")
+        found = (arrays["bits"].tolist(), len(arrays["query"]), len(arrays["database"]))
+        wanted = (record["bits"], queries, items)
+        for mine, its, what in zip(found, wanted, ("bits", "queries", "database items")):
+            if mine != its:
+                raise ValueError(f"{path} has {mine} {what}, the run has {its}")
+        return arrays["query"], arrays["database"]
 
 
 def read_raw_scores(folder, record, queries):
@@ -28,13 +40,15 @@ def read_raw_scores(folder, record, queries):
 
     Raises ValueError if they are not of this run.
     """
-    arrays = read_npz(f"{folder}/codes.npz", ("raw_query",))
-    if not arrays:
-        return None
-    found = arrays["raw_query"]
-    if found.shape != (queries, record["bits"]) or found.dtype != np.float32:
-        raise ValueError(f"codes.npz has raw scores {found.dtype} {found.shape}; delete it to train again")
-    return found
+    path = f"{folder}/codes.npz"
+    with reading_result(path):
+        arrays = read_npz(path, ("raw_query",))
+        if not arrays:
+            return None
+        found = arrays["raw_query"]
+        if found.shape != (queries, record["bits"]) or found.dtype != np.float32:
+            raise ValueError(f"{path} has raw scores {found.dtype} {found.shape}")
+        return found
 
 
 def run_health(record, query, database, histograms, means, class_counts):

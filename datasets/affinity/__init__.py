@@ -15,7 +15,7 @@ import numpy as np
 from datasets._description import Description
 from datasets._discovery import public_modules
 from datasets._specification import kind_of
-from tiebench.files import read_array, read_json
+from tiebench.files import read_json, read_result_array
 
 # Affinities of queries and database are kept for this many pairs, a byte or two each.
 MOST_KEPT_PAIRS = 1 << 28
@@ -136,9 +136,9 @@ class Affinity:
         """
         features = measured = None
         if check_spec(spec).from_features:
-            features = read_array(Path(protocol, "features.npy"), True)
+            features = read_result_array(Path(protocol, "features.npy"), True)
             measured = None if measure else read_json(Path(protocol, "affinity.json"))
-        labels = read_array(Path(dataset, "labels.npy"))
+        labels = read_result_array(Path(dataset, "labels.npy"))
         return make(spec, labels, features, training, measured, dataset, query, database)
 
 

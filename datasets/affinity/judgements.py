@@ -10,7 +10,7 @@ import numpy as np
 
 from datasets.affinity import Inputs
 from datasets.affinity._listed import ListedAffinity
-from tiebench.files import read_array
+from tiebench.files import read_result_array, reading_result
 
 
 class Judgements(ListedAffinity):
@@ -24,11 +24,16 @@ class Judgements(ListedAffinity):
                 "affinity: kind 'judgements' needs a dataset that comes with judgements of pairs, as loader "
                 "retrieval_file reads them"
             )
-        listed = read_array(path)
-        items = len(read_array(inputs.dataset / "items.npy", True))
+        listed = read_result_array(path)
+        items = len(read_result_array(inputs.dataset / "items.npy", True))
+        with reading_result(path):
+            cls._check(listed, items)
+        return cls(*np.ascontiguousarray(listed.T, np.int64), items)
+
+    @staticmethod
+    def _check(listed, items):
         if listed.ndim != 2 or listed.shape[1:] != (3,) or listed.dtype.kind not in "iu":
-            raise ValueError(f"{path}: not judgements that a loader wrote; delete it to regenerate it")
+            raise ValueError("not judgements that a loader wrote")
         pairs = listed[:, :2]
         if listed.min(initial=0) < 0 or pairs.max(initial=0) >= items:
-            raise ValueError(f"{path}: names an item that is not there; delete it to regenerate it")
-        return cls(*np.ascontiguousarray(listed.T, np.int64), items)
+            raise ValueError("names an item that is not there")

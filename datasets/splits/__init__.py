@@ -25,7 +25,7 @@ import numpy as np
 from datasets._description import Description
 from datasets._discovery import public_modules, require, summary
 from datasets._specification import kind_of
-from tiebench.files import replaced
+from tiebench.files import read_npz, reading_result, replaced
 
 PARTS = ("query", "database", "training")
 
@@ -93,12 +93,11 @@ class Split:
         """Read what `save` wrote. Raises FileNotFoundError, or ValueError naming the file."""
         if not Path(path).is_file():
             raise FileNotFoundError(f"{path}: no such file")
-        try:
-            with np.load(path, allow_pickle=False) as arrays:
-                return cls(*(arrays[name] for name in PARTS))
-        except Exception as error:
-            # NumPy raises errors of every kind for a damaged file.
-            raise ValueError(f"{path}: not a split ({' '.join(str(error).split())})") from error
+        with reading_result(path):
+            arrays = read_npz(path, PARTS)
+            if missing := [name for name in PARTS if name not in arrays]:
+                raise ValueError(f"{path}: not a split, it lacks {', '.join(missing)}")
+            return cls(*(arrays[name] for name in PARTS))
 
 
 @dataclass(frozen=True)

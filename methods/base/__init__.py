@@ -15,7 +15,8 @@ from typing import Any, ClassVar, Literal, Self, get_args, get_origin, get_type_
 
 import numpy as np
 
-from tiebench.messages import did_you_mean
+from tiebench.files import read_npz
+from tiebench.messages import did_you_mean, one_line
 
 ENCODE_ROWS = 16_384  # items encoded at once: bounds the memory of a million items
 TRAINING_SET = "training set"
@@ -203,11 +204,16 @@ class HashingMethod:
 
     @classmethod
     def load(cls, folder: Path | str) -> Self:
-        """The method that `save` wrote."""
-        with np.load(Path(folder, "model.npz"), allow_pickle=False) as archive:
-            method = cls(**json.loads(archive["hyperparameters"].tobytes()))
-            prefix = "state."
-            method.set_state({k[len(prefix) :]: archive[k] for k in archive.files if k.startswith(prefix)})
+        """The method that `save` wrote. Raises ValueError, one line that names the file, if it is damaged."""
+        path, prefix = Path(folder, "model.npz"), "state."
+        arrays = read_npz(path)
+        try:
+            method = cls(**json.loads(arrays["hyperparameters"].tobytes()))
+            state = {k.removeprefix(prefix): array for k, array in arrays.items() if k.startswith(prefix)}
+            method.set_state(state)
+        except (KeyError, TypeError, ValueError, RuntimeError) as error:
+            # Of another class, or edited: what a method makes of its state fails in many ways.
+            raise ValueError(f"{path} is not a model of {cls.__name__}: {one_line(error)}") from error
         return method
 
 

@@ -41,17 +41,19 @@ class BackboneError(ValueError):
 class Backbone:
     """A model and how its items are prepared.
 
-    module:   torch module in evaluation mode, float32
+    module:   torch module in evaluation mode, float32; None where it is in another process
     encode:   (list of prepared items, batch size, device) to a float tensor (n, width)
     prepare:  an image of Pillow, RGB and upright, to what `encode` takes; called by several threads. None for
               texts, which `encode` takes as they are
     settings: what decides the vectors besides the weights: values that JSON can write
+    weights_sha256: digest of the weights, where there is no module here
     """
 
     module: Any
     encode: Callable[[list, int, Any], Any]
     prepare: Callable[[Any], Any] | None = None
     settings: dict[str, Any] = field(default_factory=dict)
+    weights_sha256: str | None = None
 
 
 @cache

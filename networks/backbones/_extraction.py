@@ -41,13 +41,11 @@ def write_features(
     """
     output, placed = Path(output), resolve_device(device)
     check_batch_size(batch_size)
-    module = backbone.module.to(placed)
-    state = {key: values.detach().cpu().numpy() for key, values in module.state_dict().items()}
     provenance = {
         "model": name,
         "items": items.kind,
         "settings": backbone.settings,
-        "weights_sha256": fingerprint([], state).hexdigest(),
+        "weights_sha256": _weights_sha256(backbone, placed),
         "versions": _versions(name),
         "device": placed.type,
         "batch_size": batch_size,
@@ -68,6 +66,15 @@ def write_features(
     left_out = _write(output, rows, items, provenance)
     forget(output)
     return left_out
+
+
+def _weights_sha256(backbone, device):
+    """The digest of a model's weights; a model that is in this process is then on the device."""
+    if backbone.module is None:
+        return backbone.weights_sha256
+    module = backbone.module.to(device)
+    state = {key: values.detach().cpu().numpy() for key, values in module.state_dict().items()}
+    return fingerprint([], state).hexdigest()
 
 
 def _vectors(name, backbone, group, first, items, width, batch_size, device, dtype):

@@ -1,8 +1,17 @@
-"""sentence-transformers: embeddings of texts, pooled as each model states."""
+"""sentence-transformers: embeddings of texts, pooled as each model states.
 
-import contextlib
+The library runs in a process of its own (_sentence_process.py), because it imports another package called
+`datasets` than the one here.
+"""
+
+import io
+import json
+import subprocess
 import sys
+import weakref
 from pathlib import Path
+
+import numpy as np
 
 from networks.backbones import Backbone, BackboneError
 
@@ -27,53 +36,71 @@ def load(model, items, weights, seed, prefix=None, max_length=None):
     if model.startswith((".", "/", "~")) and not Path(model).expanduser().is_dir():
         raise BackboneError(f"model '{name}': there is no such folder")
     folder = str(Path(model).expanduser()) if model.startswith("~") else model
-    with without_our_datasets():
-        import sentence_transformers
-
-        module = sentence_transformers.SentenceTransformer(folder, device="cpu").float().eval()
-    if max_length is not None:
-        module.max_seq_length = max_length
+    process = _Process(name)
+    about = process.ask({"load": folder, "max_length": max_length})
 
     def encode(texts, batch_size, device):
-        return module.encode(
-            texts,
-            prompt=prefix,
-            batch_size=batch_size,
-            device=str(device),
-            convert_to_tensor=True,
-            show_progress_bar=False,
+        import torch
+
+        asked = {"texts": texts, "prompt": prefix, "batch_size": batch_size, "device": str(device)}
+        contents = process.read(process.ask(asked)["bytes"])
+        return torch.from_numpy(np.load(io.BytesIO(contents), allow_pickle=False))
+
+    settings = about["settings"] | {"prefix": prefix}
+    return Backbone(None, encode, None, settings, about["weights_sha256"])
+
+
+class _Process:
+    """A process that answers requests, for as long as this object lives. name: of the model, for messages."""
+
+    def __init__(self, name):
+        self.name = name
+        program = Path(__file__).with_name("_sentence_process.py")
+        paths = [path for path in sys.path if path and Path(path).resolve() != ROOT]
+        self.process = subprocess.Popen(
+            [sys.executable, "-I", str(program), *paths], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
+        weakref.finalize(self, _end, self.process)
 
-    settings = {
-        "modules": " ".join(str(module).split()),
-        "prefix": prefix,
-        "prompts": [module.prompts, module.default_prompt_name],
-        "max_length": module.max_seq_length,
-    }
-    return Backbone(module, encode, None, settings)
+    def ask(self, request):
+        """The answer to a request. Raises what the library raised, or BackboneError if the process ended."""
+        try:
+            self.process.stdin.write(json.dumps(request).encode() + b"\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            self._ended()
+        line = self.process.stdout.readline()
+        if not line.endswith(b"\n"):
+            self._ended()
+        answer = json.loads(line)
+        if "error" in answer:
+            raise _as_raised(answer["error"])
+        return answer
 
+    def read(self, size):
+        """So many bytes that follow an answer."""
+        contents = self.process.stdout.read(size)
+        if len(contents) < size:
+            self._ended()
+        return contents
 
-# Modules of Hugging Face's package `datasets`, kept from block to block, so that they are imported once.
-_theirs = {}
-
-
-@contextlib.contextmanager
-def without_our_datasets():
-    """Let imports of the block find Hugging Face's package `datasets`, if installed, not the one here."""
-    ours, path = _of_datasets(), list(sys.path)
-    for name in ours:
-        del sys.modules[name]
-    sys.modules.update(_theirs)
-    sys.path[:] = [entry for entry in path if Path(entry or ".").resolve() != ROOT]
-    try:
-        yield
-    finally:
-        sys.path[:] = path
-        _theirs.update(_of_datasets())
-        for name in _theirs:
-            sys.modules.pop(name, None)
-        sys.modules.update(ours)
+    def _ended(self):
+        status = self.process.wait()
+        how = f"signal {-status}" if status < 0 else f"exit status {status}"
+        raise BackboneError(f"model '{self.name}': the process of the library ended ({how})")
 
 
-def _of_datasets():
-    return {name: module for name, module in sys.modules.items() if name.partition(".")[0] == "datasets"}
+def _end(process):
+    process.stdin.close()
+    process.stdout.close()
+    process.kill()
+    process.wait()
+
+
+def _as_raised(causes):
+    """An error with its causes, as [type, text] each: their classes are those of the other process."""
+    error = None
+    for kind, text in reversed(causes):
+        cause, error = error, type(kind, (Exception,), {})(text)
+        error.__cause__ = cause
+    return error

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from reporting.leaderboard import Board
+from tiebench.files import reading_result
 from tiebench.leaderboards import verified
 
 TRIALS = ".trials.csv"
@@ -75,11 +76,13 @@ def read(names: Iterable[str], results: str | Path) -> list[dict[str, str]]:
         path = Path(results, "tuning", f"{name}.csv")
         if not path.is_file():
             raise FileNotFoundError(f"{path}: no such file; make it with: snakemake -- {path}")
-        of_tuning = [{"tuning": name} | row for row in csv.DictReader(io.StringIO(path.read_text("utf-8")))]
-        if not of_tuning or not {*SEARCH, "settings", "chosen"} <= set(of_tuning[0]):
-            raise ValueError(
-                f"{path}: must have rows with columns protocol, method, bits, settings and chosen"
-            )
+        with reading_result(path):
+            read = csv.DictReader(io.StringIO(path.read_text("utf-8")))
+            of_tuning = [{"tuning": name} | row for row in read]
+            if not of_tuning or not {*SEARCH, "settings", "chosen"} <= set(of_tuning[0]):
+                raise ValueError(
+                    f"{path}: must have rows with columns protocol, method, bits, settings and chosen"
+                )
         rows += of_tuning
     return rows
 

@@ -1,5 +1,6 @@
 """Features of images and texts by a stand-in library: values, resumption, bytes, refusals."""
 
+import gc
 import io
 import json
 import re
@@ -368,6 +369,95 @@ def test_errors_of_downloads_are_told_from_others(library, monkeypatch):
     monkeypatch.setattr(library, "load", lambda *_: 1 / 0)
     with pytest.raises(BackboneError, match=r"^model 'stand-in/plain': division by zero$"):
         backbones.load("stand-in/plain", "images")
+
+
+STUB = """
+import sys
+import datasets, torch
+assert datasets.WHOSE == "Hugging Face" and not any(name.startswith("networks") for name in sys.modules)
+print("what a library prints")
+
+class SentenceTransformer(torch.nn.Module):
+    prompts, default_prompt_name, max_seq_length = {}, None, 100
+
+    def __init__(self, name, device):
+        super().__init__()
+        if name == "owner/unreachable":
+            raise RuntimeError("no files") from ConnectionError("Max retries exceeded")
+        self.weight = torch.nn.Parameter(torch.arange(4.0))
+
+    def encode(self, texts, prompt, batch_size, device, convert_to_tensor, show_progress_bar):
+        print("batch", texts)
+        if any("die" in text for text in texts):
+            import os
+            os._exit(3)
+        texts = [((prompt or "") + text)[: self.max_seq_length] for text in texts]
+        return torch.stack([self.weight * len(text) + ord(text[-1]) for text in texts])
+"""
+
+
+@pytest.fixture
+def stub(tmp_path, monkeypatch):
+    """Stand-ins of sentence-transformers and of Hugging Face's `datasets`, in a folder on the path."""
+    folder = tmp_path / "packages"
+    for name, text in (("sentence_transformers", STUB), ("datasets", "WHOSE = 'Hugging Face'")):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "__init__.py").write_text(text, encoding="utf-8")
+    about = folder / "sentence_transformers-9.9.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: sentence-transformers\nVersion: 9.9\n")
+    monkeypatch.syspath_prepend(str(folder))
+    return folder
+
+
+def embedded(source, output, *more):
+    model = ["--model", "sentence-transformers/some-model", "--batch-size", "4", "--device", "cpu"]
+    return main(["features", str(source), "--output", str(output), *model, *more])
+
+
+def test_sentence_transformers_finds_the_datasets_of_hugging_face_in_its_own_process(stub, tmp_path, capfd):
+    source, output = tmp_path / "lines.txt", tmp_path / "out.npz"
+    source.write_text("\n".join(LINES), encoding="utf-8")
+    before = dict(sys.modules), list(sys.path)
+    assert embedded(source, output, "--prefix", "q: ", "--max-length", "20") == 0
+    assert sys.modules.get("datasets") is before[0]["datasets"] and sys.path == before[1]
+    assert "sentence_transformers" not in sys.modules
+    texts = [f"q: {text}"[:20] for text in LINES]
+    expected = [np.arange(4.0) * len(text) + ord(text[-1]) for text in texts]
+    found = read_npz(output)
+    np.testing.assert_array_equal(found["X"], np.array(expected, np.float32))
+    provenance = json.loads(str(found["provenance"]))
+    assert provenance["settings"]["max_length"] == 20 and provenance["settings"]["prefix"] == "q: "
+    assert len(provenance["weights_sha256"]) == 64
+    assert provenance["versions"]["sentence-transformers"] == "9.9"
+    printed = capfd.readouterr()
+    assert "what a library prints" in printed.err and "what a library prints" not in printed.out
+
+
+@pytest.mark.parametrize(
+    ("texts", "model", "message"),
+    [
+        ("one\nto die\n", "some-model", "the process of the library ended (exit status 3)"),
+        ("one\n", "owner/unreachable", "its files could not be downloaded (ConnectionError)"),
+        ("one\n", "./absent", "there is no such folder"),
+    ],
+)
+def test_what_happens_in_the_other_process_is_one_line(stub, texts, model, message, tmp_path, capfd):
+    (tmp_path / "a.txt").write_text(texts, encoding="utf-8")
+    more = ["--model", f"sentence-transformers/{model}"]
+    assert embedded(tmp_path / "a.txt", tmp_path / "out.npz", *more) == 1
+    errors = [line for line in capfd.readouterr().err.splitlines() if line.startswith("error: ")]
+    assert len(errors) == 1 and message in errors[0] and "Traceback" not in errors[0]
+
+
+def test_the_process_ends_with_its_model(stub):
+    backbone = backbones.load("sentence-transformers/some-model", "texts")
+    process = backbone.encode.__closure__
+    running = next(cell.cell_contents for cell in process if hasattr(cell.cell_contents, "process")).process
+    assert backbone.encode(["ab"], 1, "cpu").tolist() == [[98.0, 100.0, 102.0, 104.0]]
+    del backbone, process
+    gc.collect()
+    assert running.poll() is not None
 
 
 def test_every_library_is_listed(capsys):

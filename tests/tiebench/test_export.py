@@ -285,7 +285,10 @@ def test_mistakes_are_one_line_and_nothing_is_written(call, arrays, words, messa
         (["export", "--to", "xml", "--output", "r"], "invalid choice: 'xml'"),
         (["export", "--to", "faiss", "--output", "r", "--qrels", "q"], "--qrels does not go with --to faiss"),
         (["export", "--to", "ranx", "--output", "r", "--inserts"], "--inserts does not go with --to ranx"),
-        (["export", "--to", "trec", "--output", "r", "--qrels", "r"], "--qrels r: --output r is the same file"),
+        (
+            ["export", "--to", "trec", "--output", "r", "--qrels", "r"],
+            "--qrels r: --output r is the same file",
+        ),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(call, capsys, words, message):

@@ -39,11 +39,16 @@ def of_other_bits(path):
     np.savez(path, **arrays)
 
 
+DELETE = "; delete it to regenerate it"
 # What a run's file is made -> words of the line.
 DAMAGED = {
-    "run.json cut short": ("run.json", cut_short, ["lsh/8/0/run.json: invalid JSON", "delete it"]),
-    "codes.npz cut short": ("codes.npz", cut_short, ["lsh/8/0", "codes.npz is not a readable .npz"]),
-    "codes.npz of other bits": ("codes.npz", of_other_bits, ["lsh/8/0", "7 bits, the run has 8"]),
+    "run.json cut short": ("run.json", cut_short, ["lsh/8/0/run.json: invalid JSON", DELETE]),
+    "codes.npz cut short": ("codes.npz", cut_short, ["lsh/8/0", "codes.npz is not a readable .npz", DELETE]),
+    "codes.npz of other bits": (
+        "codes.npz",
+        of_other_bits,
+        ["lsh/8/0/codes.npz has 7 bits, the run has 8", DELETE],
+    ),
 }
 
 
@@ -65,6 +70,28 @@ def test_a_damaged_file_of_a_run_is_one_line_and_removing_it_makes_it_whole(
     assert {place: after.get(place) for place in others} == others
     assert not list((laboratory.directory / "results").glob("tiny.*"))
     path.unlink(missing_ok=True)
+    laboratory.made(TABLE)
+    assert laboratory.tables() == prepared.tables()
+
+
+# Other results: file -> words of the line of the job that reads it.
+READ = {
+    "results/runs/tiny/lsh/8/0/scores.json": ["lsh/8/0/scores.json: invalid JSON"],
+    "results/runs/tiny/lsh/8/0/per_query.npz": ["lsh/8/0/per_query.npz is not a readable .npz"],
+    "resources/protocols/tiny/split.npz": ["tiny/split.npz is not a readable .npz"],
+    "resources/protocols/tiny/features.npy": ["tiny/features.npy: not a NumPy array"],
+    "resources/datasets/tiny/labels.npy": ["datasets/tiny/labels.npy"],
+}
+
+
+@pytest.mark.parametrize(("name", "words"), READ.items(), ids=READ.keys())
+def test_a_damaged_result_is_made_again_once_it_is_deleted(laboratory, prepared, name, words):
+    remove_table(laboratory)
+    path = laboratory.directory / name
+    cut_short(path)
+    line = error_of(laboratory.run(TABLE))
+    assert [word for word in [*words, DELETE] if word not in line] == [], line
+    path.unlink()
     laboratory.made(TABLE)
     assert laboratory.tables() == prepared.tables()
 

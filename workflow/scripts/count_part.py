@@ -5,15 +5,15 @@ from workflow.scripts import _job
 
 def work(options):
     from tiebench import parts
-    from tiebench.files import read_json, replaced
+    from tiebench.files import replaced
     from tiebench.hamming import joint_histograms
     from workflow.protocol_data import ProtocolData
-    from workflow.run_records import read_codes
+    from workflow.run_records import read_codes, read_record
 
     protocol = ProtocolData(options.protocol_folder, options.dataset, options.settings)
     part, of = parts.parse(options.part)
     with _job.named(options.run), replaced(options.output) as path:
-        record = read_json(f"{options.run}/run.json")
+        record = read_record(options.run)
         if record["status"] != "done":
             return  # an empty file: there are no codes to count
         split, bits = protocol.split, record["bits"]

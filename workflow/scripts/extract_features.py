@@ -9,19 +9,19 @@ def work(options):
     import torch
 
     from networks import catalogue, features
-    from tiebench.files import read_array
+    from tiebench.files import read_result_array
 
     settings = options.settings
     torch.set_num_threads(options.threads)
     _job.keep_memory()
-    images = read_array(options.images, True)
+    images = read_result_array(options.images, True)
     given = {"batch_size": settings["batch_size"], "device": settings["device"]}
     given["report"] = _job.Progress(options.name)
     path = Path(options.output)
     weights = Path(options.weights[0]) if options.weights else None
     network = catalogue.make(settings["architecture"], weights, **settings["options"])
     features.extract(network, images, None, path, **given)
-    _job.log.info("%s: %s", options.name, read_array(path, True).shape)
+    _job.log.info("%s: %s", options.name, read_result_array(path, True).shape)
 
 
 if __name__ == "__main__":

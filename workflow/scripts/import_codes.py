@@ -9,7 +9,7 @@ def work(options):
     import numpy as np
 
     from datasets.splits import Split
-    from tiebench.files import filled, read_array, read_json, write_json
+    from tiebench.files import filled, read_json, read_result_array, write_json
     from workflow import external_codes
     from workflow.protocol_data import read_labels
 
@@ -44,7 +44,7 @@ def work(options):
                 bits,
                 split,
                 read_labels(options.dataset),
-                read_array(ids) if ids.is_file() else None,
+                read_result_array(ids) if ids.is_file() else None,
                 f"protocol {options.protocol}",
             )
             record["external"] |= {

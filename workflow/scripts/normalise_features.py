@@ -6,9 +6,9 @@ from workflow.scripts import _job
 def work(options):
     from datasets import inputs
     from datasets.splits import Split
-    from tiebench.files import read_array, replaced
+    from tiebench.files import read_result_array, replaced
 
-    items = read_array(options.items, True)
+    items = read_result_array(options.items, True)
     split = Split.load(options.split)
     with replaced(options.output) as path:
         inputs.write_inputs(items, split.training, path, **options.settings["input"])

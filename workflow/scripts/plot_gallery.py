@@ -6,13 +6,11 @@ from workflow.scripts import _job
 def work(options):
     from pathlib import Path
 
-    import numpy as np
-
     from reporting import gallery
     from tiebench import figure_style
+    from tiebench.files import read_result_npz
 
-    with np.load(options.gallery, allow_pickle=False) as found:
-        figure = gallery.draw(options.settings["table"], dict(found))
+    figure = gallery.draw(options.settings["table"], read_result_npz(options.gallery))
     Path(options.stem).parent.mkdir(parents=True, exist_ok=True)
     for kind in ("pdf", "svg", "png"):
         figure_style.save(figure, f"{options.stem}.{kind}")

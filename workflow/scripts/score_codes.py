@@ -4,12 +4,11 @@ from workflow.scripts import _job
 
 
 def work(options):
-    from tiebench.files import read_json
     from tiebench.hamming import joint_histograms
     from tiebench.scoring import score_histograms
     from workflow import transfer
     from workflow.protocol_data import ProtocolData
-    from workflow.run_records import read_codes, read_raw_scores, run_health, write_scores
+    from workflow.run_records import read_codes, read_raw_scores, read_record, run_health, write_scores
 
     settings = options.settings
     protocol = ProtocolData(options.protocol_folder, options.dataset, settings)
@@ -20,7 +19,7 @@ def work(options):
     for name in options.runs:
         run = f"{options.folder}/{name}"
         with _job.named(run):
-            record, scores, health = read_json(f"{run}/run.json"), None, None
+            record, scores, health = read_record(run), None, None
             if record["status"] == "done":
                 codes = read_codes(run, record, len(split.query), len(split.database))
                 found = joint_histograms(*codes, record["bits"], affinity, threads=options.threads)

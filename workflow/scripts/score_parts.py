@@ -5,20 +5,21 @@ from workflow.scripts import _job
 
 def work(options):
     from tiebench import parts
-    from tiebench.files import read_json
+    from tiebench.files import reading_result
     from tiebench.scoring import score_histograms
     from workflow.protocol_data import ProtocolData
-    from workflow.run_records import read_codes, run_health, write_scores
+    from workflow.run_records import read_codes, read_record, run_health, write_scores
 
     settings = options.settings
     with _job.named(options.run):
-        record, scores, health = read_json(f"{options.run}/run.json"), None, None
+        record, scores, health = read_record(options.run), None, None
         if record["status"] == "done":
             protocol = ProtocolData(options.protocol_folder, options.dataset, settings)
             split = protocol.split
             codes = read_codes(options.run, record, len(split.query), len(split.database))
             files = [f"{options.run}/parts/{part}.npz" for part in range(1, options.parts + 1)]
-            found = parts.load_merged(files)
+            with reading_result(f"{options.run}/parts"):
+                found = parts.load_merged(files)
             scores = score_histograms(found, settings["at"], settings["ap_at_normaliser"])
             health = run_health(record, *codes, found, scores.means, protocol.class_counts())
         _job.log.info("%s", write_scores(options.run, record, scores, health))

@@ -8,7 +8,7 @@ def work(options):
 
     from datasets import splits
     from datasets.inputs import duplicates
-    from tiebench.files import filled, read_array, write_json
+    from tiebench.files import filled, read_result_array, write_json
     from workflow.protocol_data import read_description
 
     settings = options.settings
@@ -17,7 +17,7 @@ def work(options):
     with filled(options.folder) as folder:
         split.save(folder / "split.npz")
         metadata = split.metadata() | {"split": settings["split"], "seed": settings["seed"]}
-        items = read_array(Path(options.dataset, "items.npy"), True)
+        items = read_result_array(Path(options.dataset, "items.npy"), True)
         found = {
             part: len(duplicates(items, split.query, getattr(split, part)))
             for part in ("database", "training")
