@@ -16,7 +16,7 @@ else:  # an installed Numba that fails to load raises
     from numba import config, njit
     from numba.core.caching import FunctionCache
 
-    NUMBA = not config.DISABLE_JIT
+    NUMBA = not config.DISABLE_JIT  # type: ignore[attr-defined]
 
     class _Cache(FunctionCache):
         """Numba's cache, which may fail: a full disk or a damaged file costs the time to compile, no more."""

@@ -210,6 +210,39 @@ def test_without_numba_the_scores_are_the_same_to_the_bit():
     assert slow[0] == fast[0]
 
 
+def test_without_the_compiler_every_function_returns_the_same(monkeypatch):
+    """NUMBA_DISABLE_JIT=1, and a folder of the cache that cannot be made."""
+    script = """if True:
+        import numpy as np, torch, tiebench
+        from tiebench import neighbours, prefixes, relaxed, rescoring, runs
+        from tiebench.compile import compile_kernels
+        from tiebench.hamming import SparseJudgements, pack
+        compile_kernels()
+        generator = np.random.default_rng(0)
+        ones = [generator.integers(0, 2, (n, 140)) for n in (4, 30)]
+        codes, classes = [pack(one) for one in ones], [generator.integers(0, 3, n) for n in (4, 30)]
+        judged = SparseJudgements(np.arange(4), np.arange(4), np.ones(4, int), (4, 30))
+        print(tiebench.score(*ones, *classes, at=[5]).means)
+        print([one.items.tolist() for one in neighbours.nearest(*codes, 140, 3)])
+        print([one.items.tolist() for one in neighbours.within(*codes, 140, 70)])
+        scores = prefixes.score_prefixes(*codes, 140, judged, (12, 130, 140))
+        print([one.means for one in scores.values()])
+        print(rescoring.rescored(*codes, 140, judged, lambda q, items: items, 5, (3,)))
+        given, relevance = generator.random((3, 9)).round(1), np.tri(3, 9, dtype=int)
+        print(runs.score_array(given, relevance, ["ap", "ndcg@3"]).means)
+        loose = torch.tensor(generator.uniform(-0.9, 0.9, (12, 8)), requires_grad=True)
+        level = torch.tensor(classes[1][:12, None] == classes[1][:12]).long()
+        value = relaxed.average_precision(loose, level, bins=8)
+        value.backward()
+        print(np.round(value.item(), 9), np.round(loose.grad.numpy(), 9).tolist())
+    """
+    expected = run(script).stdout
+    assert expected.count("\n") >= 7
+    for name, value in (("NUMBA_CACHE_DIR", "/dev/null/folder"), ("NUMBA_DISABLE_JIT", "1")):
+        monkeypatch.setenv(name, value)
+        assert run(script).stdout == expected
+
+
 def test_blocks_of_another_shape_are_refused_without_numba_too():
     script = """if True:
         import sys
