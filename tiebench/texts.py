@@ -33,7 +33,7 @@ _NOT_FINITE = re.compile(r"[+-]?(inf|infinity|nan)", re.IGNORECASE)
 # Words of headers over runs and judgements, in small letters and with "_" for "-" and blanks.
 _HEADER_WORDS = {
     *("query", "query_id", "queryid", "q", "qid", "topic", "topic_id"),
-    *("q0", "0", "iter", "iteration"),
+    *("q0", "iter", "iteration"),
     *("document", "document_id", "doc", "doc_id", "docid", "docno", "corpus_id", "passage_id", "pid"),
     *("item", "item_id"),
     *("rank", "score", "rel", "relevance", "label", "grade", "judgement", "judgment"),
@@ -88,17 +88,22 @@ def lines(path: AnyPath) -> Iterator[tuple[int, str]]:
 def fields(line: str) -> list[str]:
     """Columns of a line: what stands between tabs where it has tabs, else words between white space.
 
-    White space around a column is no part of it, nor are tabs at the end of the line columns.
+    White space around a column is no part of it; several tabs separate as one does.
     """
     if "\t" not in line:
         return _WORD.findall(line)
-    return [field.strip(_BLANKS) for field in line.rstrip(_BLANKS).split("\t")]
+    return [field for part in line.split("\t") if (field := part.strip(_BLANKS))]
 
 
 def is_header(words: list[str]) -> bool:
-    """Whether the columns of a first line are names of columns: all of them are, as "query-id", "score"."""
+    """Whether the columns of a first line name columns: each is a known name, as "query-id" or "score"."""
     plain = [re.sub("[- ]", "_", word.lower()) for word in words]
-    return set(plain) <= _HEADER_WORDS and not set(plain) <= {"0"}
+    return all(word in _HEADER_WORDS or (word == "0" and place == 1) for place, word in enumerate(plain))
+
+
+def identifier(value: object) -> str:
+    """How an id is written: text as it is, bytes as UTF-8, numbers in decimal digits."""
+    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
 
 
 def number(text: str) -> float:
