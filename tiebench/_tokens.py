@@ -90,7 +90,7 @@ def columns(raw: bytes, begin: int, count: int, kept: tuple[int, ...], by_tabs: 
 
 def _blank(characters):
     """Which characters are white space, as isspace of C has it: bool (m,)."""
-    return (characters == ord(" ")) | (characters - np.uint8(ord("\t")) < 5)
+    return (characters == ord(" ")) | ((characters >= ord("\t")) & (characters <= ord("\r")))
 
 
 def _between_columns(characters, blank):
