@@ -228,8 +228,8 @@ def _json(text):
     def once(pairs):
         found = dict(pairs)
         if len(found) < len(pairs):
-            seen = set()
-            twice = next(key for key, _ in pairs if key in seen or seen.add(key))
+            keys = [key for key, _ in pairs]
+            twice = next(key for key in found if keys.count(key) > 1)
             raise ValueError(f"{printable(twice, 60)!r} is there twice")
         return found
 

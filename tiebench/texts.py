@@ -6,6 +6,7 @@ number of the line: another encoding, NUL bytes, a damaged gzip file.
 """
 
 import gzip
+import posixpath
 import re
 import zlib
 from collections.abc import Iterator
@@ -27,6 +28,9 @@ _BLOCK = 1 << 20  # bytes that are read at a time
 _MARKS_OF_LINES = re.compile(rb"^" + _MARK, re.MULTILINE)
 _WORD = re.compile(r"[^\t-\r ]+")  # as isspace of C: not the white space of Unicode, nor its line ends
 _BLANKS = "\t\n\v\f\r "
+_LABEL = re.compile(r"[^\t-\r ,]+")
+_ENDS_OF_PATHS = [re.compile(mark) for mark in ("\t", "[\t-\r ]", ",")]
+_GLUED = re.compile(r"[,;|:][+-]?[0-9]+(\.0*)?$")
 _DECIMAL = re.compile(r"([+-]?)(?=\.?[0-9])([0-9]*)\.?([0-9]*)(?:[eE]([+-]?)0*([0-9]+))?")
 _HEXADECIMAL = re.compile(r"[+-]?0[xX]([0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)([pP][+-]?[0-9]+)?")
 _NOT_FINITE = re.compile(r"[+-]?(inf|infinity|nan)", re.IGNORECASE)
@@ -99,6 +103,34 @@ def is_header(words: list[str]) -> bool:
     """Whether the columns of a first line name columns: each is a known name, as "query-id" or "score"."""
     plain = [re.sub("[- ]", "_", word.lower()) for word in words]
     return all(word in _HEADER_WORDS or (word == "0" and place == 1) for place, word in enumerate(plain))
+
+
+def path_and_labels(line: str) -> tuple[str, str]:
+    """The path of a line of a split's list, and the labels behind it, still one text ("" if there are none).
+
+    The path ends at the first tab; in a line without tabs at the first white space; in one without any at the
+    first comma. It is spelt with "/" and without "." and "..", so that one item has one path. A blank line
+    has neither. Raises ValueError, for the caller to say where, for a path that is empty, in quotes or ends
+    in a label.
+    """
+    line = line.lstrip(_BLANKS)
+    if not line:
+        return "", ""
+    end = next((found for mark in _ENDS_OF_PATHS if (found := mark.search(line))), None)
+    path, labels = (line, "") if end is None else (line[: end.start()], line[end.end() :])
+    path = path.rstrip(_BLANKS + ",")
+    if not path or path[0] in "\"'" or _GLUED.search(path):
+        raise ValueError(
+            f"must be a path and, behind white space or a comma, labels, not {printable(line, 60)!r}"
+        )
+    if "\\" in path or "//" in path or "/." in path or path.startswith("."):
+        path = re.sub("^//", "/", posixpath.normpath(path.replace("\\", "/")))
+    return path, labels.strip(_BLANKS + ",")
+
+
+def labels(text: str) -> list[int]:
+    """The integers of a list's labels, between white space or commas. Raises ValueError as `integer`."""
+    return [integer(word) for word in _LABEL.findall(text)]
 
 
 def identifier(value: object) -> str:
@@ -191,18 +223,18 @@ def _unpacking(path: AnyPath) -> Iterator[None]:
 def _plain(path: AnyPath, contents: bytes, first: int) -> bytes:
     """Lines of a text without marks and with line feeds; first: the number of the first line."""
     if contents.startswith(_OTHER_MARKS):
-        raise ValueError(f"{path}: line {first}: is UTF-16 or UTF-32 text; save it as UTF-8")
+        raise ValueError(f"{path}: line {first} is not UTF-8 text but UTF-16 or UTF-32; save it as UTF-8")
     if b"\r" in contents:
         contents = contents.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     if (place := contents.find(b"\0")) >= 0:
         line = first + contents.count(b"\n", 0, place)
-        raise ValueError(f"{path}: line {line}: holds a NUL byte; it must be UTF-8 text")
+        raise ValueError(f"{path}: line {line} is not UTF-8 text (it holds a NUL byte)")
     if not contents.isascii():
         try:
             contents.decode()
         except UnicodeDecodeError as error:
             line = first + contents.count(b"\n", 0, error.start)
-            raise ValueError(f"{path}: line {line}: is not UTF-8 text ({error.reason})") from error
+            raise ValueError(f"{path}: line {line} is not UTF-8 text ({error.reason})") from error
         if _MARK in contents:  # also where files were put together
             contents = _MARKS_OF_LINES.sub(b"", contents)
     return contents
