@@ -109,8 +109,9 @@ def score_run(
     run: path of a TREC run (`query Q0 document rank score tag`) or of JSON as ranx writes it, both also gzip,
     or {query: {document: score}}. Higher scores are better; the ranks in a file play no part. qrels: path of
     TREC judgements (`query 0 document relevance`), of BEIR's tsv (`query-id corpus-id score`) or of JSON, all
-    with a header or without and also gzip, or {query: {document: relevance}}. Relevance is an integer; documents without judgement, and those of
-    relevance 0 or less, are irrelevant. Relevant documents that the run lacks count in the denominators.
+    with a header or without and also gzip, or {query: {document: relevance}}. Relevance is an integer;
+    documents without judgement, and those of relevance 0 or less, are irrelevant. Relevant documents that the
+    run lacks count in the denominators. docs/score-rankings.md says how text is read.
     measures: "ap", "ap@K", "ndcg", "ndcg@K", "recall@K", "precision@K", "success@K", "r_precision",
     "reciprocal_rank", "reciprocal_rank@K", with a number for K.
     gains: of NDCG, "linear" (the relevance, as trec_eval) or "exponential" (2^relevance - 1).

@@ -30,7 +30,7 @@ _WORD = re.compile(r"[^\t-\r ]+")  # as isspace of C: not the white space of Uni
 _BLANKS = "\t\n\v\f\r "
 _LABEL = re.compile(r"[^\t-\r ,]+")
 _ENDS_OF_PATHS = [re.compile(mark) for mark in ("\t", "[\t-\r ]", ",")]
-_GLUED = re.compile(r"[,;|:][+-]?[0-9]+(\.0*)?$")
+_GLUED = re.compile(r"[\s,;|:][+-]?[0-9]+(\.0*)?$")
 _DECIMAL = re.compile(r"([+-]?)(?=\.?[0-9])([0-9]*)\.?([0-9]*)(?:[eE]([+-]?)0*([0-9]+))?")
 _HEXADECIMAL = re.compile(r"[+-]?0[xX]([0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)([pP][+-]?[0-9]+)?")
 _NOT_FINITE = re.compile(r"[+-]?(inf|infinity|nan)", re.IGNORECASE)
