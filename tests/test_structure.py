@@ -286,7 +286,7 @@ def test_yaml_is_read_by_a_safe_loader():
     assert issubclass(_Loader, (yaml.SafeLoader, getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
 
 
-# What reads text: `tiebench.texts` for what users give, and these for the project's own files and for text that
+# What reads text: `tiebench.texts` what users give, and these the project's own files and text that
 # has no words or numbers of users in it. A new reader of users' text belongs into `tiebench.texts`.
 TEXT_READERS = {
     "read_text",
