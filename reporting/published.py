@@ -50,7 +50,8 @@ def read(name: str, results: str | Path = "results") -> Published:
             try:
                 return parse(texts[ending], *arguments)
             except (ValueError, KeyError, TypeError, IndexError) as error:
-                raise ValueError(f"it is not what this version writes ({one_line(error)})") from error
+                what = f"{paths[ending]} is not what this version writes"
+                raise ValueError(f"{what} ({one_line(error)})") from error
 
     return Published(
         table=settings["table"],

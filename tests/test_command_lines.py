@@ -285,6 +285,13 @@ def test_the_files_of_the_user_are_as_they_were(line, codes, capsys):
     assert {path: path.read_bytes() for path in codes.rglob("*") if path.is_file()} == before
 
 
+def test_a_pipe_is_not_replaced_by_a_file(codes, capsys):
+    os.mkfifo("pipe")
+    words = ["score-run", "run.txt", "qrels.txt", "--per-query", "pipe"]
+    assert importlib.import_module("tiebench.__main__").main(words) == 1
+    assert capsys.readouterr().err == "error: pipe: exists and is not a file\n" and Path("pipe").is_fifo()
+
+
 def test_a_writer_leaves_hidden_files_of_the_user_alone(codes, capsys):
     kept = [codes / name for name in (".out.npz.bak", ".out.npz.12345678")]
     for path in kept:

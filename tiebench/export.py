@@ -9,8 +9,7 @@ import gzip
 import io
 import json
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from pathlib import Path
+from contextlib import contextmanager
 from typing import IO, Any
 
 import numpy as np
@@ -76,7 +75,7 @@ def write_faiss(path: AnyPath, database: ArrayLike, bits: int, ids: ArrayLike | 
             index.add(codes[part])
         else:
             index.add_with_ids(codes[part], names[part].astype(np.int64))
-    with _replaced(path) as temporary:
+    with replaced(path) as temporary:
         faiss.write_index_binary(index, str(temporary))
 
 
@@ -361,16 +360,10 @@ def _write_mapping(path, pairs):
         file.write("\n}\n")
 
 
-def _replaced(path: AnyPath) -> AbstractContextManager[Path]:
-    if Path(path).exists() and not Path(path).is_file():  # renaming a file to it would remove a device
-        raise ValueError(f"{path}: exists and is not a file")
-    return replaced(path)
-
-
 @contextmanager
 def _text(path: AnyPath) -> Iterator[IO[str]]:
     """A text file to write, UTF-8 with line feeds, compressed if its name ends in .gz, that appears whole."""
-    with _replaced(path) as temporary, temporary.open("wb") as stream:
+    with replaced(path) as temporary, temporary.open("wb") as stream:
         if not str(path).endswith(".gz"):
             with io.TextIOWrapper(stream, encoding="utf-8", newline="\n") as file:
                 yield file

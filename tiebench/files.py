@@ -27,8 +27,13 @@ _REMEDY = "delete it to regenerate it"
 
 @contextmanager
 def replaced(target: AnyPath) -> Iterator[Path]:
-    """A temporary path beside `target`, renamed to it if the block ends without an error."""
+    """A temporary path beside `target`, renamed to it if the block ends without an error.
+
+    Raises ValueError where there is a folder, a device or a pipe, which the renamed file would take away.
+    """
     target = Path(target)
+    if target.exists() and not target.is_file():
+        raise ValueError(f"{target}: exists and is not a file")
     target.parent.mkdir(parents=True, exist_ok=True)
     for left in target.parent.glob(f".{glob.escape(target.name)}.????????.writing"):
         left.unlink(missing_ok=True)  # of a killed writer: a target has one writer

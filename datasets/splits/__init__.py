@@ -26,6 +26,7 @@ from datasets._description import Description
 from datasets._discovery import public_modules, require, summary
 from datasets._specification import kind_of
 from tiebench.files import read_npz, reading_result, replaced
+from tiebench.messages import one_line
 
 PARTS = ("query", "database", "training")
 
@@ -94,10 +95,11 @@ class Split:
         if not Path(path).is_file():
             raise FileNotFoundError(f"{path}: no such file")
         with reading_result(path):
-            arrays = read_npz(path, PARTS)
-            if missing := [name for name in PARTS if name not in arrays]:
-                raise ValueError(f"{path}: not a split, it lacks {', '.join(missing)}")
-            return cls(*(arrays[name] for name in PARTS))
+            try:
+                arrays = read_npz(path, PARTS)
+                return cls(*(arrays[name] for name in PARTS))
+            except (KeyError, ValueError) as error:
+                raise ValueError(f"{path}: not a split ({one_line(error)})") from error
 
 
 @dataclass(frozen=True)

@@ -260,7 +260,6 @@ def test_search_prints_a_table(call, arrays):
             ["export", "codes.npz", "--to", "sql", "--output", "r", "--split", "s.npz"],
             "3 rows of `query`, the",
         ),
-        (["export", "codes.npz", "--to", "sql", "--output", "."], ".: exists and is not a file"),
     ],
 )
 def test_mistakes_are_one_line_and_nothing_is_written(call, arrays, words, message, tmp_path):

@@ -232,7 +232,7 @@ def test_without_the_compiler_every_function_returns_the_same(monkeypatch):
         print(runs.score_array(given, relevance, ["ap", "ndcg@3"]).means)
         loose = torch.tensor(generator.uniform(-0.9, 0.9, (12, 8)), requires_grad=True)
         level = torch.tensor(classes[1][:12, None] == classes[1][:12]).long()
-        value = relaxed.average_precision(loose, level, bins=8)
+        value = relaxed.average_precision(loose, level, bins=8).mean()
         value.backward()
         print(np.round(value.item(), 9), np.round(loose.grad.numpy(), 9).tolist())
     """
