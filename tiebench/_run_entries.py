@@ -182,7 +182,7 @@ def _of_file(path, what, layouts, expected, read):
             f"{type(path).__name__}; columns of a table go to tiebench.runs.score_lists"
         )
     text = texts.read(path)
-    if text.contents.lstrip().startswith(b"{"):
+    if text.contents.lstrip().startswith(b"{") or text.path.removesuffix(".gz").endswith(".json"):
         return _of_mapping(_json(text), text.path, read), None
     raw, by_tabs = _tokens.padded(text.contents), _tabs_separate(text.contents, layouts)
     try:
@@ -234,8 +234,11 @@ def _json(text):
         return found
 
     try:
-        return json.loads(text.contents, object_pairs_hook=once)
+        found = json.loads(text.contents, object_pairs_hook=once)
+        if not isinstance(found, Mapping):
+            raise ValueError(f"it is a {type(found).__name__}")
+        return found
     except (ValueError, RecursionError) as error:
         raise ValueError(
-            f"{text.path}: not JSON of queries, documents and numbers ({one_line(error)})"
+            f'{text.path}: not JSON of the form {{"query": {{"document": number}}}} ({one_line(error)})'
         ) from error

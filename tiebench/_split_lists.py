@@ -56,7 +56,12 @@ def read_sources(
     for part, files in named.items():
         lists.setdefault(part, []).extend(texts.read(file) for file in files)
     known: dict[str, tuple[int, tuple[int, ...]]] = {}
-    return {part: _parse(lists[part], known, by_file_name) for part in PARTS if part in lists}
+    parsed = {part: _parse(lists[part], known, by_file_name) for part in PARTS if part in lists}
+    (first, before), *others = [one[1:] for one in parsed.values() if one[1]] or [(0, "")]
+    for count, place in others:
+        if count != first:
+            raise ValueError(f"{place}: {count} labels where {before} has {first}")
+    return {part: one[0] for part, one in parsed.items()}
 
 
 def _is_list(name):
@@ -76,9 +81,11 @@ def _of_zip(path):
 
 
 def _parse(files, known, by_file_name):
-    """The part of some files; known: label texts -> how many labels, and the classes."""
-    names, classes = [], []
-    counts: dict[int, str] = {}  # of labels -> the first line that has as many
+    """The part of some files, how many labels all its lines have, and the first of these lines.
+
+    known: label texts -> how many labels, and the classes.
+    """
+    names, classes, count, first = [], [], 0, ""
     for text in files:
         for number, line in enumerate(text.lines(), start=1):
             place = f"{text.path}: line {number}"
@@ -91,15 +98,14 @@ def _parse(files, known, by_file_name):
             row = known.get(labels)
             if row is None:
                 row = known[labels] = _row(labels, place)
-            counts.setdefault(row[0], place)
-            if len(counts) > 1:
-                (first, before), (other, here) = counts.items()
-                raise ValueError(f"{here}: {other} labels where {before} has {first}")
+            count, first = (count, first) if first else (row[0], place)
+            if row[0] != count:
+                raise ValueError(f"{place}: {row[0]} labels where {first} has {count}")
             names.append(name.rpartition("/")[2] if by_file_name else name)
             classes.append(row[1])
     if not names:
         raise ValueError(f"{files[0].path}: no lines; expected are a path and labels on each")
-    return Part(names, None if 0 in counts else classes)
+    return Part(names, classes if count else None), count, first
 
 
 def _row(text, place):
@@ -116,6 +122,32 @@ def _row(text, place):
     if not set(labels) <= {0, 1, -1}:
         raise ValueError(f"{place}: several labels must be a vector of 0 and 1, or of -1 and 1")
     return len(labels), tuple(place for place, value in enumerate(labels) if value == 1)
+
+
+def other_folders(parts: Mapping[str, Part]) -> list[str]:
+    """A sentence for each set with items of other paths that may be queries: file and folder are the same.
+
+    Files alone are compared where one of both lists names no folders.
+    """
+    sentences = []
+    queries = list(parts["query"].names) if "query" in parts else []
+    for part in [part for part in PARTS[1:] if part in parts]:
+        names = set(parts[part].names)
+        whole = all(any("/" in name for name in some) for some in (queries, names))
+        items = {_end(name, whole): name for name in names}
+        met = [(name, items[_end(name, whole)]) for name in queries if _end(name, whole) in items]
+        met = [pair for pair in met if pair[0] not in names]
+        if met:
+            query, item = (printable(name, 60) for name in met[0])
+            sentences.append(
+                f"{len(met):,} queries have the file{' and folder' if whole else ''} of items in {part}, as "
+                f"{query!r} and {item!r}: --by-file-name compares file names alone, as the loaders do"
+            )
+    return sentences
+
+
+def _end(name, with_folder):
+    return "/".join(name.split("/")[-2 if with_folder else -1 :])
 
 
 def read_arrays(file: str, labels: str | None = None, items: str | None = None) -> dict[str, Part]:

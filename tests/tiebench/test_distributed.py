@@ -399,7 +399,7 @@ def test_labels_that_no_name_and_no_order_gives_to_codes_are_refused(tmp_path, m
     for name in ("part1.codes", "part2.codes", "x.labels", "y.labels"):
         ending = "database_labels" if "labels" in name else "database"
         np.save(f"{name}.npy", made[ending][:100])
-    with pytest.raises(ValueError, match=r"do not say which labels are of which codes, as .*x\.labels\.npy"):
+    with pytest.raises(ValueError, match=r"do not say which labels are of which codes, as .*y\.labels\.npy"):
         count(made, ("part*.codes.npy", ["y.labels.npy", "x.labels.npy"]))
 
 

@@ -343,7 +343,8 @@ JUDGED = "q 0 d 1\n"
         ("q\tQ0\td\t1\t1\n", JUDGED, "run: line 1: 5 columns where 6 are expected"),
         ("a b\tQ0\td\t1\t1\tt\na b\tQ0\te\t1\t1\n", JUDGED, "run: line 2: 5 columns where 6 are expected"),
         ('{"q": {"d": 1}, "q": {"e": 1}}', JUDGED, "'q' is there twice"),
-        ('{"q": {"d": 1}', JUDGED, "run: not JSON of queries, documents and numbers"),
+        ("[1]", JUDGED, "run: line 1: 1 columns where 6 are expected"),
+        ('{"q": {"d": 1}', JUDGED, 'run: not JSON of the form {"query": {"document": number}}'),
         ('{"q": {"d": "1_0"}}', JUDGED, "every value must be a number (is not a number: '1_0')"),
         ('{"q": [1]}', JUDGED, "run: query 'q' must map documents to numbers"),
         ("q Q0 d 1 1 t\n", "word 0 d 1\n", "none of its queries (its first is 'q') is judged in"),
@@ -418,6 +419,7 @@ def test_a_leak_is_seen_however_a_line_is_written(form, tmp_path, capsys):
     ("line", "message"),
     [
         ("a/1.jpg 0 1 0", "test.txt: line 2: 3 labels where .*test.txt: line 1 has 2"),
+        ("a/2.jpg 1 0\na/3.jpg 0 1 1", "test.txt: line 3: 3 labels"),
         ("a/1.jpg", "test.txt: line 2: 0 labels where .* has 2"),
         ("a/1.jpg,0 1", "line 2: must be a path and, behind white space or a comma, labels, not"),
         ("a/1.jpg;0;1", "line 2: must be a path and"),
@@ -439,6 +441,15 @@ def test_a_list_that_looks_otherwise_than_its_lines_say_is_refused(line, message
     assert main(["check-split", str(tmp_path)]) == 1
     printed = capsys.readouterr()
     assert re.search(message, printed.err) and printed.err.count("\n") == 1 and printed.out == ""
+
+
+def test_lists_with_other_numbers_of_labels_are_no_split(tmp_path, capsys):
+    (tmp_path / "test.txt").write_text("a/0.jpg 0 1\n")
+    (tmp_path / "database.txt").write_text("a/1.jpg 0 1 0\n")
+    assert main(["check-split", str(tmp_path)]) == 1
+    assert re.search(
+        r"database\.txt: line 1: 3 labels where .*test\.txt: line 1 has 2", capsys.readouterr().err
+    )
 
 
 def test_paths_with_spaces_end_with_a_tab_and_packed_lists_are_found(tmp_path, capsys):

@@ -82,6 +82,9 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         report = split_check.check(parts)
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from error
+    if not (arrays or options.by_file_name):
+        for note in _split_lists.other_folders(parts):
+            print(f"note: {note}", file=sys.stderr)
     for leak in report["leaks"]:
         print(f"leak: {leak}", file=sys.stderr)
     status = 1 if report["leaks"] else 0
