@@ -16,6 +16,7 @@ import numpy as np
 
 from tiebench import exact, radius
 from tiebench.messages import did_you_mean
+from tiebench.values import cutoffs
 
 if TYPE_CHECKING:  # loading the kernels takes time, and most readers of the table score nothing
     from tiebench.hamming import JointHistograms
@@ -389,7 +390,7 @@ def description(name: str) -> str:
 
 
 def evaluate(
-    histograms: "JointHistograms", at: Sequence[int] = (), ap_at_normaliser: str = "hits"
+    histograms: "JointHistograms", at: int | Sequence[int] = (), ap_at_normaliser: str = "hits"
 ) -> dict[str, np.ndarray]:
     """Every metric of the table: name -> float64 (Q,), those with a range also as "_min" and "_max".
 
@@ -397,7 +398,7 @@ def evaluate(
     unknown normaliser.
     """
     plain = [(metric, None) for metric in METRICS.values() if metric.parameter is None]
-    cut = [(metric, k) for k in at for metric in METRICS.values() if metric.parameter == "cutoff"]
+    cut = [(metric, k) for k in cutoffs(at) for metric in METRICS.values() if metric.parameter == "cutoff"]
     within = [(metric, r) for metric in METRICS.values() for r in metric.radii]
     binary = histograms.levels[-1] <= 1
     values: dict[str, np.ndarray] = {}
