@@ -184,7 +184,7 @@ def _read(sources: list[Path]) -> _Collection:
 
 
 def _read_npz(path: Path) -> _Collection:
-    sides, judged = {}, {}
+    sides, judged, judged_by = {}, {}, ("query", "document")
     with opened(path) as archive:
         names = array_names(path, archive)
         for side in _SIDES:
@@ -202,9 +202,11 @@ def _read_npz(path: Path) -> _Collection:
             rows = whole_array(path, archive, name, NUMBERS + TEXT)
             if rows.ndim != 2 or rows.shape[1] != 3 or not len(rows):
                 raise ValueError(f"{path}: {name} must be (j, 3): query, document, score; not {rows.shape}")
-            names_of = [_ids(path, rows[:, column], f"{name}[:, {column}]") for column in (0, 1)]
+            names_of = [
+                _ids(path, rows[:, column], f"{what} of {name}") for column, what in enumerate(judged_by)
+            ]
             with naming_values(path):
-                scores = values.integers(rows[:, 2], f"{name}[:, 2]", written=True).astype(np.int64)
+                scores = values.integers(rows[:, 2], f"score of {name}", written=True).astype(np.int64)
             judged[name.removeprefix(_JUDGED)] = (*(one.astype(str).tolist() for one in names_of), scores)
     return _Collection(path, sides, judged)
 

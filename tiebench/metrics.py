@@ -16,6 +16,7 @@ import numpy as np
 
 from tiebench import exact, radius
 from tiebench.messages import did_you_mean
+from tiebench.ties import check_normaliser
 from tiebench.values import cutoffs
 
 if TYPE_CHECKING:  # loading the kernels takes time, and most readers of the table score nothing
@@ -397,6 +398,7 @@ def evaluate(
     at: the cutoffs K; ap_at_normaliser: see `exact.average_precision`. Raises ValueError for K < 1 or an
     unknown normaliser.
     """
+    check_normaliser(ap_at_normaliser)
     plain = [(metric, None) for metric in METRICS.values() if metric.parameter is None]
     cut = [(metric, k) for k in cutoffs(at) for metric in METRICS.values() if metric.parameter == "cutoff"]
     within = [(metric, r) for metric in METRICS.values() for r in metric.radii]

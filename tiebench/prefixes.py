@@ -55,7 +55,7 @@ def prefix_histograms(
     bits = check_bits(bits)
     query, database = check_packed(query, bits, "query codes"), check_packed(database, bits, "database codes")
     listed = as_array(prefixes, "prefixes").ravel()
-    asked = [integer(prefix, "a prefix", 1, bits, "the number of bits") for prefix in listed]
+    asked = [integer(prefix, "prefixes", 1, bits, "the number of bits") for prefix in listed]
     lengths = sorted(set(asked))
     labels = hasattr(affinity, "query") or isinstance(affinity, SparseJudgements)
     alone = [length for length in lengths if not NUMBA or (labels and length <= SLICED_BITS)]

@@ -27,6 +27,7 @@ from tiebench.values import labels as labels_of
 
 ROLES = ("query", "database")
 Role = Literal["query", "database"]
+_NAN = "outputs held a NaN, which has no sign"
 
 
 class TieAwareRetrieval:
@@ -75,8 +76,8 @@ class TieAwareRetrieval:
         codes: (n, b) tensor or array of any device and type: a network's real outputs, whose signs are the
         code (bit 1 where positive), or codes in {-1, +1}, {0, 1} or bool; or packed uint8 (n, ceil(b/8)).
         labels: (n,) integers or strings, or 0/1 (n, labels), tensor or array. role: "query" or "database".
-        Raises ValueError for other shapes or roles, for a batch without codes, and for labels that do not fit
-        those of earlier batches.
+        Raises ValueError for other shapes or roles, for a batch without codes, for a NaN (of a GPU, `compute`
+        does), and for labels that do not fit those of earlier batches.
         """
         if role not in ROLES:
             raise ValueError(f"role must be 'query' or 'database', not {role!r}")
@@ -90,9 +91,11 @@ class TieAwareRetrieval:
         if width == self.bits:
             packed = on_device.pack(on_device.comparable(codes) > 0)
             if codes.is_floating_point():
-                self._has_nan.append(
-                    codes.isnan().any()
-                )  # looked at in `compute`: here a GPU would be waited for
+                has_nan = codes.isnan().any()
+                if codes.is_cuda:  # which would be waited for: it is looked at in `compute`
+                    self._has_nan.append(has_nan)
+                elif bool(has_nan):
+                    raise ValueError(_NAN)
         elif codes.dtype == torch.uint8 and width == bytes_of_code:
             packed = codes.clone()
         else:
@@ -135,7 +138,7 @@ class TieAwareRetrieval:
             if not self._codes[role]:
                 raise ValueError(f"there are no {role} codes: call update(codes, labels, {role!r}) first")
         if any(bool(found) for found in self._has_nan):
-            raise ValueError("outputs held a NaN, which has no sign")
+            raise ValueError(_NAN)
         query, database = (torch.cat(self._codes[role]) for role in ROLES)
         query_labels, database_labels = (_joined(self._labels[role]) for role in ROLES)
         return score(

@@ -235,13 +235,15 @@ def text(values: np.ndarray, name: str) -> np.ndarray:
     """Text of any of NumPy's types as type U; bytes are UTF-8. Raises ValueError for other bytes."""
     if values.dtype.kind == "U":
         return values
-    if values.dtype.kind == "S":
-        values = values.astype(object)
+    if values.dtype.kind == "T":  # which NumPy casts to objects alone
+        return values.astype(object).astype(str)
+    if values.dtype.kind == "O" and not any(isinstance(one, bytes) for one in values.flat):
+        return values.astype(str)
     found = np.empty(values.shape, object)
     for place in np.ndindex(values.shape):
         one = values[place]
         try:
-            found[place] = one.decode("utf-8") if isinstance(one, bytes) else str(one)
+            found[place] = one.decode("utf-8") if isinstance(one, bytes) else one
         except UnicodeDecodeError as error:
             where = f"{name}[{', '.join(map(str, place))}]"
             raise ValueError(f"{where} holds bytes that are not UTF-8 text ({error.reason})") from error
