@@ -29,8 +29,8 @@ class Part(NamedTuple):
     contents: digests of the items' contents, None for an item that was not found.
     """
 
-    names: Sequence[str] | ArrayLike
-    labels: Sequence[tuple[Hashable, ...]] | ArrayLike | None = None
+    names: Any  # sequences, arrays and tensors have no type in common
+    labels: Any = None
     contents: Sequence[bytes | None] | None = None
 
 

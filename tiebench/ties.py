@@ -91,12 +91,12 @@ def cut(
     a ranking ends before K it is the last block, whole; for K = 0 none of the first.
     """
     queries = np.arange(len(ties.items))
-    at = as_array(at, "the cut K")
-    at = _counts(at, "the cut K") if at.ndim else np.int64(integer(at, "the cut K", 0))
-    begun = (ties.items_before < at[..., None]) & (ties.items > 0)
+    ranks = as_array(at, "the cut K")
+    ranks = _counts(ranks, "the cut K") if ranks.ndim else np.asarray(integer(ranks, "the cut K", 0))
+    begun = (ties.items_before < ranks[..., None]) & (ties.items > 0)
     last = ties.items.shape[1] - 1 - np.argmax(begun[:, ::-1], axis=1)
     tie = np.where(begun.any(axis=1), last, 0)
-    return queries, tie, np.clip(at - ties.items_before[queries, tie], 0, ties.items[queries, tie])
+    return queries, tie, np.clip(ranks - ties.items_before[queries, tie], 0, ties.items[queries, tie])
 
 
 def precision(ties: Ties, at: int) -> TieRange:
