@@ -167,18 +167,6 @@ def _decoded(path: Path, name: str, values: np.ndarray) -> np.ndarray:
     return np.asarray(values, np.str_)
 
 
-def integers(path: Path, name: str, values: np.ndarray) -> np.ndarray:
-    """`values` (n,) of any real dtype as int64; ValueError names the first that is not an integer."""
-    if values.dtype.kind == "f":
-        wrong = ~np.isfinite(values) | (values != np.floor(values)) | (np.abs(values) >= 2.0**63)
-    else:
-        wrong = values > np.iinfo(np.int64).max
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise ValueError(f"{path}: {name}[{row}] is {values[row]}; it must be an integer of 64 bits")
-    return values.astype(np.int64)
-
-
 def short(value: object) -> str:
     """A value as a short part of a message."""
     return shorten(printable(str(value)), 60)

@@ -29,7 +29,6 @@ from datasets._npz import (
     NUMBERS,
     TEXT,
     array_names,
-    integers,
     open_array,
     opened,
     read_exactly,
@@ -37,6 +36,8 @@ from datasets._npz import (
     whole_array,
 )
 from datasets._specification import refuse_unknown_options
+from tiebench import values
+from tiebench.files import naming_values
 from tiebench.messages import did_you_mean, printable
 
 OPTIONS = {
@@ -253,47 +254,34 @@ def _read(path: Path, archive: zipfile.ZipFile) -> _File:
     )
 
 
-def _per_item(path: Path, name: str, values: np.ndarray, items: int) -> np.ndarray:
+def _per_item(path: Path, name: str, given: np.ndarray, items: int) -> np.ndarray:
     """int64 or text (n,)."""
-    if values.shape != (items,):
-        raise ValueError(f"{path}: {name} has shape {values.shape}; X of {items} rows asks for ({items},)")
-    return values if values.dtype.kind == "U" else integers(path, name, values)
+    if given.shape != (items,):
+        raise ValueError(f"{path}: {name} has shape {given.shape}; X of {items} rows asks for ({items},)")
+    with naming_values(path):
+        found = values.ids(given, name) if name == "ids" else values.classes(given, name)
+        return found if values.is_text(found) else values.integers(found, name).astype(np.int64)
 
 
-def _ids(path: Path, values: np.ndarray, items: int) -> np.ndarray:
-    ids = _per_item(path, "ids", values, items)
-    _, first, counts = np.unique(ids, return_index=True, return_counts=True)
-    if counts.max() > 1:
-        twice = short(ids[first[int(np.argmax(counts))]])
-        raise ValueError(f"{path}: ids holds {twice} {counts.max()} times; each item needs an id of its own")
+def _ids(path: Path, given: np.ndarray, items: int) -> np.ndarray:
+    ids = _per_item(path, "ids", given, items)
+    with naming_values(path):
+        values.refuse_twice(ids, "ids")
     return ids
 
 
 def _labels(path: Path, y: np.ndarray, items: int) -> np.ndarray:
-    if y.ndim not in (1, 2):
-        raise ValueError(f"{path}: y must be (n,) classes or (n, L) multi-hot, not of shape {y.shape}")
-    if len(y) != items:
-        raise ValueError(f"{path}: y has {len(y)} rows, X has {items}: each item needs its row of y")
-    if y.dtype.kind == "U":
-        if y.ndim != 1:
-            raise ValueError(f"{path}: y of names must be (n,), not of shape {y.shape}")
-        return y
-    if y.ndim == 1:
-        classes = integers(path, "y", y)
-        if classes.min() < 0:
-            row = int(np.argmax(classes < 0))
-            raise ValueError(f"{path}: y[{row}] is {classes[row]}; classes must not be negative")
-        return classes
-    if y.shape[1] == 0:
-        raise ValueError(f"{path}: y has no columns; leave it out where there are no labels")
-    wrong = (y != 0) & (y != 1)
-    if wrong.any():
-        row, column = np.argwhere(wrong)[0]
-        raise ValueError(
-            f"{path}: y[{row}, {column}] is {y[row, column]}; multi-hot labels are 0 or 1 "
-            "(classes are a y of one dimension)"
-        )
-    return y.astype(np.uint8, order="C")
+    with naming_values(path):
+        values.check_form(y, "y", items)
+        if len(y) != items:
+            raise ValueError(f"y has {len(y)} rows, X has {items}: each item needs its row of y")
+        found = values.labels(y, "y")
+    if found.ndim == 2 or values.is_text(found):
+        return found
+    if found.min() < 0:
+        row = int(np.argmax(found < 0))
+        raise ValueError(f"{path}: y[{row}] is {found[row]}; classes must not be negative")
+    return found.astype(np.int64)
 
 
 def _scale(path: Path, archive: zipfile.ZipFile, dimensions: int) -> np.ndarray | None:

@@ -24,10 +24,10 @@ import numpy as np
 
 from datasets._description import Description
 from datasets._files import creating_items, save_array
-from datasets._npz import NUMBERS, TEXT, array_names, integers, open_array, opened, short, whole_array
+from datasets._npz import NUMBERS, TEXT, array_names, open_array, opened, short, whole_array
 from datasets._specification import refuse_unknown_options
-from tiebench import _run_entries, texts
-from tiebench.files import read_array
+from tiebench import _run_entries, texts, values
+from tiebench.files import naming_values, read_array
 from tiebench.messages import did_you_mean
 
 OPTIONS = {"parts": "parts of the judgements to use, as [test]; all by default"}
@@ -185,7 +185,7 @@ def _read(sources: list[Path]) -> _Collection:
 
 
 def _read_npz(path: Path) -> _Collection:
-    sides, judged = {}, {}
+    sides, judged, judged_by = {}, {}, ("query", "document")
     with opened(path) as archive:
         names = array_names(path, archive)
         for side in _SIDES:
@@ -195,8 +195,7 @@ def _read_npz(path: Path) -> _Collection:
                 shape = header.shape
             ids = np.arange(shape[0] if shape else 0)
             if f"{side}_ids" in names:
-                ids = whole_array(path, archive, f"{side}_ids", NUMBERS + TEXT)
-                ids = ids if ids.dtype.kind == "U" or ids.ndim != 1 else integers(path, f"{side}_ids", ids)
+                ids = _ids(path, whole_array(path, archive, f"{side}_ids", NUMBERS + TEXT), f"{side}_ids")
             sides[side] = _Side(shape, ids, lambda side=side: _vectors(path, side))
         for name in names:
             if not name.startswith(_JUDGED):
@@ -204,11 +203,20 @@ def _read_npz(path: Path) -> _Collection:
             rows = whole_array(path, archive, name, NUMBERS + TEXT)
             if rows.ndim != 2 or rows.shape[1] != 3 or not len(rows):
                 raise ValueError(f"{path}: {name} must be (j, 3): query, document, score; not {rows.shape}")
-            if rows.dtype.kind != "U":
-                rows = integers(path, name, rows.ravel()).reshape(rows.shape)
-            scores = _scores(path, name, rows[:, 2].tolist())
-            judged[name.removeprefix(_JUDGED)] = (*rows[:, :2].T.astype(str).tolist(), scores)
+            names_of = [
+                _ids(path, rows[:, column], f"{what} of {name}") for column, what in enumerate(judged_by)
+            ]
+            with naming_values(path):
+                scores = values.integers(rows[:, 2], f"score of {name}", written=True).astype(np.int64)
+            judged[name.removeprefix(_JUDGED)] = (*(one.astype(str).tolist() for one in names_of), scores)
     return _Collection(path, sides, judged)
+
+
+def _ids(path: Path, given: np.ndarray, name: str) -> np.ndarray:
+    """Text or int64 (n,)."""
+    with naming_values(path):
+        found = values.ids(given, name)
+        return found if values.is_text(found) else values.integers(found, name).astype(np.int64)
 
 
 def _vectors(path: Path, side: str) -> np.ndarray:

@@ -151,19 +151,17 @@ def _refuse_duplicates(entries, query, rows, keys, what):
 
 
 def of_matrix(scores: NDArray, relevance: NDArray, source: str = "scores") -> Matched:
-    """A matrix of scores, (Q, N), and of relevance: every query ranks all items. Raises ValueError."""
+    """A matrix of scores, float64 (Q, N), and of relevance, integers: every query ranks all items.
+
+    Raises ValueError.
+    """
     if scores.ndim != 2 or scores.shape != relevance.shape or 0 in scores.shape:
         raise ValueError(
             f"scores {scores.shape} and relevance {relevance.shape} must be matrices (queries, items) of one "
             "shape, not empty"
         )
-    if scores.dtype.kind not in "biuf":
-        raise ValueError(f"scores must be numbers, not {scores.dtype}")
-    if relevance.dtype.kind not in "biu":
-        raise ValueError(f"relevance must be integers, not {relevance.dtype}")
     if relevance.max() > LARGEST_RELEVANCE:
         raise ValueError(f"relevance must not be larger than 2^31 - 1, as {relevance.max()} is")
-    scores = scores.astype(np.float64)
     if np.isnan(scores).any():
         query, item = np.argwhere(np.isnan(scores))[0].tolist()
         raise ValueError(f"scores must not be NaN, as the one of query {query} and item {item} is")

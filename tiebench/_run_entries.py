@@ -105,18 +105,15 @@ def check_relevance(entries: Entries, words: Tokens | None = None) -> None:
 
 
 def from_arrays(source: str, queries: NDArray, documents: NDArray, values: NDArray) -> Entries:
-    """Entries of arrays (m,): ids of queries and documents, integers or strings, and numbers.
+    """Entries of arrays (m,): ids of queries and documents as of `values.ids`, and real numbers.
 
-    Raises ValueError for arrays of other shapes or kinds.
+    Raises ValueError for arrays of other shapes.
     """
     shapes = [part.shape for part in (queries, documents, values)]
     if len(set(shapes)) > 1 or queries.ndim != 1 or not len(queries):
         raise ValueError(
             f"{source}: ids and values of shapes {', '.join(map(str, shapes))} must be (m,) each"
         )
-    if {queries.dtype.kind, documents.dtype.kind} - set("iuU") or values.dtype.kind not in "biuf":
-        kinds = f"{queries.dtype}, {documents.dtype} and {values.dtype}"
-        raise ValueError(f"{source}: ids must be integers or strings and values numbers, not {kinds}")
     names, index = _tokens.distinct(_tokens.from_words(_words(queries.tolist())))
     return Entries(
         source, False, names, index, _tokens.from_words(_words(documents.tolist())), values.astype(np.float64)

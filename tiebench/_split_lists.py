@@ -11,7 +11,9 @@ import numpy as np
 from tiebench import texts
 from tiebench.files import read_npz
 from tiebench.messages import printable
-from tiebench.split_check import PARTS, Part
+from tiebench.split_check import PARTS, Part, rows_of_labels
+from tiebench.values import check_form
+from tiebench.values import rows as row_numbers
 
 # What a list is of, by the name of its file; the first that fits.
 _NAMES = (
@@ -162,27 +164,23 @@ def read_arrays(file: str, labels: str | None = None, items: str | None = None) 
             arrays[name] = np.load(path, mmap_mode="r", allow_pickle=False)
     found = {}
     for part in [part for part in PARTS if part in arrays]:
-        rows = arrays[part]
-        if rows.ndim != 1 or rows.dtype.kind not in "iu":
-            raise ValueError(f"{file}: {part} must be row numbers (m,), not {rows.dtype} {rows.shape}")
-        for name in ("labels", "items"):
-            held = arrays.get(name)
-            if held is not None and len(rows) and not 0 <= rows.min() <= rows.max() < len(held):
-                raise ValueError(f"{file}: {part} has row numbers outside of the {len(held)} rows of {name}")
+        held = [len(arrays[name]) for name in ("labels", "items") if name in arrays]
+        try:
+            rows = row_numbers(arrays[part], part, min(held, default=None))
+            classes = None if "labels" not in arrays else _labels(arrays["labels"], rows)
+        except ValueError as error:
+            raise ValueError(f"{file}: {error}") from error
         found[part] = Part(
             [str(row) for row in rows.tolist()],
-            None if "labels" not in arrays else _labels(file, arrays["labels"], rows),
+            classes,
             None if "items" not in arrays else [_digest(arrays["items"][row].tobytes()) for row in rows],
         )
     return found
 
 
-def _labels(file, labels, rows):
-    if labels.ndim == 1:
-        return [(one,) for one in labels[rows].tolist()]
-    if labels.ndim != 2:
-        raise ValueError(f"{file}: labels must be classes (n,) or 0/1 (n, labels), not {labels.shape}")
-    return [tuple(np.flatnonzero(row > 0).tolist()) for row in labels[rows]]
+def _labels(labels, rows):
+    check_form(labels, "labels")  # of a single row among the rows, nothing could be told
+    return rows_of_labels(labels[rows], "labels")
 
 
 def with_images(parts: Mapping[str, Part], root: str) -> dict[str, Part]:

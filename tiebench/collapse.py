@@ -6,6 +6,8 @@ Apart from `tiebench.diagnostics`, which needs the kernels: a training looks at 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tiebench.values import as_array, integers, numbers
+
 _ITEMS_AT_ONCE = 1 << 16  # whose codes are compared at once
 _ODD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio: spreads neighbouring words
 
@@ -32,7 +34,7 @@ def collapse_reason(
     * there are fewer distinct codes than classes, or than the 2^bits codes that there can be;
     * the entropy of the codes is below half of that of the classes: nearly all items share a few codes.
     """
-    counts = np.zeros(0, np.int64) if class_counts is None else np.asarray(class_counts)
+    counts = np.zeros(0, np.int64) if class_counts is None else integers(class_counts, "class_counts")
     counts = counts[counts > 0]
     classes = len(counts)
     used, constant = bits - unused_bits, constant_bits - unused_bits
@@ -49,7 +51,7 @@ def collapse_reason(
 
 def entropy(counts: ArrayLike) -> float:
     """Entropy in bits of a distribution given as counts, int (n,), none of them negative; 0.0 for none."""
-    counts = np.asarray(counts, np.float64)
+    counts = numbers(counts, "counts")
     counts = counts[counts > 0]
     total = counts.sum()
     return float((counts / total * np.log2(total / counts)).sum()) if len(counts) else 0.0
@@ -57,6 +59,7 @@ def entropy(counts: ArrayLike) -> float:
 
 def varying_bits(codes: np.ndarray) -> int:
     """How many bits are not the same in all packed codes, uint8 (n, width), n >= 1."""
+    codes = as_array(codes, "codes")
     differs = np.bitwise_or.reduce(codes, axis=0) & ~np.bitwise_and.reduce(codes, axis=0)
     return int(np.bitwise_count(differs).sum())
 
@@ -67,6 +70,7 @@ def code_counts(codes: np.ndarray) -> NDArray[np.int64]:
     codes: packed, uint8 (n, width), n >= 1. Sorts keys of 64 bits; longer codes are hashed to these, and
     items with the same hash are compared, so the counts are exact.
     """
+    codes = as_array(codes, "codes")
     words = np.zeros((len(codes), -(-codes.shape[1] // 8) * 8), np.uint8)
     words[:, : codes.shape[1]] = codes
     keys = words.view(np.uint64)

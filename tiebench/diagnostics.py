@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from tiebench import exact
 from tiebench.collapse import code_counts, collapse_reason, entropy, varying_bits
-from tiebench.hamming import JointHistograms, joint_histograms
-from tiebench.inputs import as_array, check_shapes, label_affinity, packed_codes
+from tiebench.hamming import JointHistograms, check_bits, check_packed, joint_histograms
+from tiebench.inputs import check_shapes, label_affinity, packed_codes
+from tiebench.values import as_array
 
 RANKS = (10, 100, 1000)
 RADII = (0, 1, 2)
@@ -92,13 +93,17 @@ def health(
 
     Memory: some 17 bytes an item besides the codes, and one histogram of distances a query.
     """
-    one, two = as_array(query), as_array(database)
+    one, two = as_array(query, "query"), as_array(database, "database")
     if (query_labels is None) != (database_labels is None):
         raise ValueError("query_labels and database_labels go together")
     labelled = query_labels is not None
-    labels = (as_array(query_labels), as_array(database_labels)) if labelled else _no_labels(one, two)
+    labels: tuple[Any, Any] = (None, None)
+    if labelled:
+        labels = as_array(query_labels, "query_labels"), as_array(database_labels, "database_labels")
     check_shapes(one, two, *labels)
     one, two, bits = packed_codes(one, two, bits)
+    if not labelled:
+        labels = np.zeros(len(one), np.int64), np.zeros(len(two), np.int64)
     histograms = joint_histograms(one, two, bits, label_affinity(*labels), threads=threads)
     means = None
     if labelled:
@@ -119,7 +124,9 @@ def health_of(
     query, database: uint8 (Q, ceil(b/8)) and (N, ceil(b/8)), as `hamming.check_packed` wants them;
     histograms: theirs, of the whole database. means: of `scoring.Scores`, for ap_range, or None.
     """
-    bits, items = histograms.bits, len(database)
+    bits = histograms.bits
+    query, database = check_packed(query, bits, "query"), check_packed(database, bits, "database")
+    items = len(database)
     ones = _ones(database, bits)
     mean, largest = _correlations(database, bits)
     counts = code_counts(database)
@@ -151,6 +158,7 @@ def bits_set_together(codes: np.ndarray, bits: int) -> NDArray[np.int64]:
 
     codes: packed, uint8 (n, ceil(b/8)). Popcounts of bit planes, 65,536 items at a time.
     """
+    codes, bits = check_packed(codes, bits), check_bits(bits)
     together = np.zeros((bits, bits), np.int64)
     for planes in _bit_planes(codes, bits):
         for bit in range(bits):
@@ -212,10 +220,6 @@ def _ap_range(means):
     if means is None or not means["ap"]:
         return math.nan
     return (means["ap_max"] - means["ap_min"]) / means["ap"]
-
-
-def _no_labels(query, database):
-    return np.zeros(query.shape[:1], np.int64), np.zeros(database.shape[:1], np.int64)
 
 
 def _or_none(value):

@@ -19,8 +19,10 @@ from numpy.typing import ArrayLike
 
 from tiebench import part_files, parts
 from tiebench.hamming import JointHistograms, joint_histograms, merge
-from tiebench.inputs import as_array, check_shapes, label_affinity, packed_codes
+from tiebench.inputs import check_shapes, label_affinity, packed_codes
 from tiebench.messages import one_line
+from tiebench.values import as_array, integer
+from tiebench.values import labels as labels_of
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -101,8 +103,7 @@ def count_parts(
     Returns `JointHistograms`. Raises ValueError, one line that names the file, for files that cannot be read
     or do not fit the queries, and for parts that no worker survives; what `keep` holds then stays.
     """
-    if part_items < 1:
-        raise ValueError(f"part_items must be positive, not {part_items}")
+    part_items = integer(part_items, "part_items", 1)
     queries = _checked_queries(query, query_labels, bits)
     files = part_files.find(database, database_labels, names)
     described = dict(_results(client, _describe, files, queries))
@@ -122,12 +123,11 @@ def count_parts(
 
 
 def _checked_queries(query, labels, bits):
-    codes, labels = as_array(query), as_array(labels)
+    codes, labels = as_array(query, "query"), as_array(labels, "query_labels")
     check_shapes(codes, codes, labels, labels)
     codes, _, bits = packed_codes(codes, codes, bits)
+    labels = labels_of(labels, "query_labels")  # one form of the same labels, with the same digest
     label_affinity(labels, labels)
-    if labels.dtype.kind in "OT":
-        labels = labels.astype(object).astype(str)  # one form of the same text, with the same digest
     return _Queries(codes, labels, bits)
 
 

@@ -17,16 +17,12 @@ from tiebench import _rank_sums, ties
 from tiebench.ties import AP_AT_NORMALISERS as AP_AT_NORMALISERS
 from tiebench.ties import TieRange as TieRange
 from tiebench.ties import divide
+from tiebench.values import as_array, cutoff, integers
 
 if TYPE_CHECKING:  # these need no kernel, and loading one takes time
     from tiebench.hamming import JointHistograms
 
 Gain: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.float64]]
-
-
-def _check_cut(at):
-    if at is not None and (at != int(at) or at < 1):
-        raise ValueError(f"the cut K must be a positive integer, not {at}")
 
 
 def average_precision(
@@ -42,18 +38,17 @@ def average_precision(
     number of relevant items inside the cut, which is hypergeometric. A query with nothing to divide by has
     AP 0. Returns TieRange of (Q,) arrays in [0, 1]. Raises ValueError for K < 1 or an unknown normaliser.
     """
-    _check_cut(at)
     return ties.average_precision(histograms.ties, at, normaliser)
 
 
 def exponential_gain(affinity: NDArray[np.float64]) -> NDArray[np.float64]:
     """2^affinity - 1, the gain of the hashing papers and of web search."""
-    return np.exp2(affinity) - 1
+    return np.exp2(as_array(affinity, "affinity")) - 1
 
 
 def linear_gain(affinity: NDArray[np.float64]) -> NDArray[np.float64]:
     """The affinity itself, the gain of trec_eval and of scikit-learn."""
-    return affinity
+    return as_array(affinity, "affinity")
 
 
 def dcg(histograms: "JointHistograms", at: int | None = None, gain: Gain = exponential_gain) -> TieRange:
@@ -61,6 +56,7 @@ def dcg(histograms: "JointHistograms", at: int | None = None, gain: Gain = expon
 
     Returns TieRange of (Q,) arrays. Raises ValueError for K < 1 or negative gains.
     """
+    at = None if at is None else cutoff(at)
     counts, gains = _by_gain(histograms.counts, histograms.levels, gain)
     mean_gain = divide(np.tensordot(counts, gains, axes=([1], [0])), histograms.ties.items)
     distances = counts.shape[2]
@@ -100,7 +96,8 @@ def ideal_dcg(
 
     items: int64 (Q, V), how many items have each of the affinities levels (V,); the rest as `ndcg`.
     """
-    counts, gains = _by_gain(items, levels, gain)
+    at = None if at is None else cutoff(at)
+    counts, gains = _by_gain(integers(items, "items"), integers(levels, "levels"), gain)
     return (_weights(counts[:, ::-1], at) * gains[::-1]).sum(axis=1)
 
 
@@ -118,7 +115,7 @@ def ndcg(histograms: "JointHistograms", at: int | None = None, gain: Gain = expo
 
 def _by_gain(counts, levels, gain):
     """Counts with their levels, axis 1, in ascending order of gain, and these gains."""
-    gains = np.asarray(gain(levels.astype(np.float64)), np.float64)
+    gains = as_array(gain(levels.astype(np.float64)), "gains").astype(np.float64)
     if gains.shape != levels.shape or not np.all(gains >= 0):
         raise ValueError(f"gains must be non-negative numbers, one for each affinity, not {gains}")
     if np.all(gains[1:] >= gains[:-1]):
@@ -129,22 +126,21 @@ def _by_gain(counts, levels, gain):
 
 def _weights(items, at):
     """Sums of the discounts of (Q, runs) runs of items one after the other, up to rank K: float64."""
-    _check_cut(at)
     end = np.cumsum(items, axis=1)
     longest = max(int(end[:, -1].max()), 1)
-    cut = longest if at is None else min(int(at), longest)
+    cut = longest if at is None else min(at, longest)
     if cut < longest:
         end = np.minimum(end, cut)
     return _rank_sums.discounts(longest).successive(end)
 
 
 def average_cumulative_gain(histograms: "JointHistograms", at: int) -> TieRange:
-    """ACG@K: mean affinity of the first K items (of all items if there are fewer), with its range.
+    """ACG@K: affinity of the first K items, over K, with its range: places beyond the last item count as 0.
 
     Returns TieRange of (Q,) arrays. Raises ValueError for K < 1. Järvelin and Kekäläinen, SIGIR 2000, as
     used for several labels by Zhao et al., CVPR 2015.
     """
-    _check_cut(at)
+    at = cutoff(at)
     tied, levels = histograms.ties, histograms.levels
     queries, tie, taken = ties.cut(tied, at)
     gained = np.tensordot(histograms.counts, levels, axes=([1], [0]))
@@ -160,7 +156,7 @@ def average_cumulative_gain(histograms: "JointHistograms", at: int) -> TieRange:
         first(inside, levels),
         first(inside[:, ::-1], levels[::-1]),
     )
-    return TieRange(*((before + value) / np.minimum(at, tied.total_items) for value in values))
+    return TieRange(*((before + value) / at for value in values))
 
 
 def weighted_average_precision(histograms: "JointHistograms") -> TieRange:
@@ -201,11 +197,11 @@ def weighted_average_precision(histograms: "JointHistograms") -> TieRange:
 
 
 def precision(histograms: "JointHistograms", at: int) -> TieRange:
-    """Precision among the first K items (of all items if there are fewer), with its range over tie orders.
+    """Relevant items among the first K, over K, with its range over tie orders.
 
-    Returns TieRange of (Q,) arrays. Raises ValueError for K < 1.
+    Places beyond the last item count as irrelevant, as in trec_eval. Returns TieRange of (Q,) arrays. Raises
+    ValueError for K < 1.
     """
-    _check_cut(at)
     return ties.precision(histograms.ties, at)
 
 
@@ -214,7 +210,6 @@ def recall(histograms: "JointHistograms", at: int) -> TieRange:
 
     Returns TieRange of (Q,) arrays, 0 for a query without relevant items. Raises ValueError for K < 1.
     """
-    _check_cut(at)
     return ties.recall(histograms.ties, at)
 
 
@@ -223,7 +218,6 @@ def success(histograms: "JointHistograms", at: int) -> TieRange:
 
     Returns TieRange of (Q,) arrays, 0 for a query without relevant items. Raises ValueError for K < 1.
     """
-    _check_cut(at)
     return ties.success(histograms.ties, at)
 
 
@@ -241,7 +235,6 @@ def reciprocal_rank(histograms: "JointHistograms", at: int | None = None) -> Tie
     at: K, or None for the whole ranking; where no relevant item is among the first K, the value is 0.
     Returns TieRange of (Q,) arrays. Raises ValueError for K < 1.
     """
-    _check_cut(at)
     return ties.reciprocal_rank(histograms.ties, at)
 
 
@@ -251,10 +244,9 @@ def precision_at_curve(
     """Tie-aware precision among the first K items, averaged over queries, for each K: float64 (len(cuts),).
 
     Inside a tie the expected number of relevant items grows linearly with rank, as all orders are alike.
-    K beyond the database counts as the whole database. Raises ValueError for K < 1.
+    Places beyond the last item count as irrelevant, as of `precision`. Raises ValueError for K < 1.
     """
-    if np.min(cuts) < 1:
-        raise ValueError(f"the cuts K must be positive, not {np.min(cuts)}")
+    cuts = np.array([cutoff(one) for one in as_array(cuts, "cuts").ravel()], np.int64)
     tied = histograms.ties
     ranks_cut = np.minimum(cuts, tied.total_items[0])
     queries, width = tied.items.shape
@@ -269,7 +261,7 @@ def precision_at_curve(
         cut = first + np.minimum(whole, width - 1)
         items, relevant, items_before, relevant_before = (part.take(cut) for part in flat)
         hits[place] = (relevant_before + divide(relevant * (rank - items_before), items)).sum()
-    return hits / (ranks_cut * queries)
+    return hits / (cuts.astype(np.float64) * queries)
 
 
 def distance_shares(histograms: "JointHistograms") -> tuple[NDArray[np.float64], NDArray[np.float64]]:

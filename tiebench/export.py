@@ -16,9 +16,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tiebench.files import AnyPath, replaced
-from tiebench.hamming import Affinity, check_affinity, check_packed
+from tiebench.hamming import Affinity, check_affinity, check_bits, check_packed
 from tiebench.messages import printable
 from tiebench.neighbours import Neighbours
+from tiebench.values import ids as ids_of
+from tiebench.values import is_text, refuse_twice
+from tiebench.values import labels as labels_of
 
 _ROWS_AT_ONCE = 1 << 14
 _PAIRS_AT_ONCE = 1 << 22
@@ -33,16 +36,10 @@ def check_ids(ids: ArrayLike | None, items: int, name: str) -> NDArray:
     """
     if ids is None:
         return np.arange(items)
-    found = np.asarray(ids)
-    if found.dtype.kind == "O" and all(isinstance(one, str) for one in found.flat):
-        found = found.astype(str)
-    if found.ndim != 1 or found.dtype.kind not in "iuU":
-        raise ValueError(f"{name} must be integers or strings (n,), not {found.dtype} {found.shape}")
+    found = ids_of(ids, name)
     if len(found) != items:
         raise ValueError(f"there are {items} codes but {len(found)} {name}")
-    names, counts = np.unique(found, return_counts=True)
-    if len(names) < items:
-        raise ValueError(f"{name} has {printable(str(names[counts > 1][0]), 60)!r} twice")
+    refuse_twice(found, name)
     return found
 
 
@@ -58,9 +55,10 @@ def write_faiss(path: AnyPath, database: ArrayLike, bits: int, ids: ArrayLike | 
     (`faiss.IndexBinaryIDMap2`), instead of rows.
     Raises ValueError for codes that do not fit, ids that are strings, and where FAISS is missing.
     """
+    bits = check_bits(bits)
     codes = check_packed(database, bits, "database codes")
     names = None if ids is None else check_ids(ids, len(codes), "database_ids")
-    if names is not None and (names.dtype.kind == "U" or names.max() > np.iinfo(np.int64).max):
+    if names is not None and (is_text(names) or names.max() > np.iinfo(np.int64).max):
         raise ValueError("ids in a FAISS index are 64-bit integers: leave database_ids out to get rows")
     try:
         import faiss
@@ -135,13 +133,13 @@ def write_sql(
         (of_queries, "query", query, query_ids, query_labels),
         (of_database, "item", database, database_ids, database_labels),
     )
-    rows = []
+    bits, rows = check_bits(bits), []
     for name, key, given, ids, labels in parts:
         part = "database" if key == "item" else key
         codes = check_packed(given, bits, f"{part} codes")
         columns = [(key, *_sql_words(check_ids(ids, len(codes), f"{part}_ids"), inserts))]
         if labels is not None:
-            columns.append(_sql_labels(np.asarray(labels), len(codes), inserts, f"{part}_labels"))
+            columns.append(_sql_labels(labels, len(codes), inserts, f"{part}_labels"))
         rows.append((name, codes, columns))
     (_, queries, _), (_, items, _) = rows
     example = "B'" + "".join(map(str, np.unpackbits(queries[0], count=bits).tolist())) + "'"
@@ -205,7 +203,7 @@ def _sql_codes(codes, bits, inserts):
 
 def _sql_words(values, inserts):
     """The type of a column of integers or strings, and its values as words of the script."""
-    if values.dtype.kind != "U":
+    if not is_text(values):
         if values.max() > np.iinfo(np.int64).max:
             raise ValueError(f"{values.max()} exceeds the integers of PostgreSQL, which have 64 bits")
         return "bigint", map(str, values.tolist())
@@ -228,18 +226,10 @@ def _copied(text):
 
 def _sql_labels(labels, items, inserts, name):
     """Name, type and words of the column of labels."""
-    if labels.dtype.kind == "O":
-        labels = labels.astype(str)
-    if labels.dtype == bool and labels.ndim == 1:
-        labels = labels.astype(np.int64)
-    classes = labels.ndim == 1 and labels.dtype.kind in "iuU"
-    tags = labels.ndim == 2 and labels.dtype.kind in "biuf" and np.all((labels == 0) | (labels == 1))
-    if not (classes or tags) or len(labels) != items:
-        raise ValueError(
-            f"{name} of {items} codes must be classes (n,) or 0/1 (n, labels), not {labels.dtype} "
-            f"{labels.shape}"
-        )
-    if classes:
+    labels = labels_of(labels, name, items)
+    if len(labels) != items:
+        raise ValueError(f"there are {items} codes but {len(labels)} {name}")
+    if labels.ndim == 1:
         return "label", *_sql_words(labels, inserts)
     quote = "'" if inserts else ""
     return (
@@ -267,7 +257,7 @@ def write_trec(
     Raises ValueError for names with white space, and if there are fewer names than queries.
     """
     queries, items = _words(query_ids, "query_ids"), _words(database_ids, "database_ids")
-    _words([tag], "tag")
+    _check_words([tag], "tag")
     with _text(path) as file:
         for query, one in zip(queries, found, strict=True):
             rows = zip(one.items.tolist(), one.distances.tolist())
@@ -285,7 +275,7 @@ def write_ranx(
     The score is minus the Hamming distance. ranx orders equal scores as it likes. The path must end in .json.
     """
     _check_json(path)
-    queries, items = _texts(query_ids), _texts(database_ids)
+    queries, items = _texts(query_ids, "query_ids"), _texts(database_ids, "database_ids")
     scored = (
         {items[item]: float(-distance) for item, distance in zip(one.items.tolist(), one.distances.tolist())}
         for one in found
@@ -309,7 +299,7 @@ def write_qrels(
     """
     if as_json:
         _check_json(path)
-        queries, items = _texts(query_ids), _texts(database_ids)
+        queries, items = _texts(query_ids, "query_ids"), _texts(database_ids, "database_ids")
         judged = _judged(affinity, len(queries), len(items))
         _write_mapping(
             path,
@@ -332,19 +322,26 @@ def _judged(affinity: Affinity, queries: int, items: int) -> Iterator[tuple[int,
             yield row, list(zip(relevant.tolist(), levels[its[relevant]].tolist())) or [(0, 0)]
 
 
-def _texts(ids):
-    return list(map(str, np.asarray(ids).tolist()))
+def _texts(ids, name):
+    """Names as text. Raises ValueError where one is there twice."""
+    found = ids_of(ids, name)
+    refuse_twice(found, name)
+    return list(map(str, found.tolist()))
 
 
 def _words(ids, name):
     """Names as words of a line. Raises ValueError for white space, or nothing, in one."""
-    words = _texts(ids)
+    words = _texts(ids, name)
+    _check_words(words, name)
+    return words
+
+
+def _check_words(words, name):
     for word in words:
         if word.split() != [word]:
             raise ValueError(
                 f"{name} has {printable(word, 60)!r}: names in a TREC file are without white space"
             )
-    return words
 
 
 def _check_json(path: AnyPath) -> None:

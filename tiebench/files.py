@@ -77,6 +77,15 @@ def naming(target: AnyPath) -> Iterator[None]:
         raise
 
 
+@contextmanager
+def naming_values(source: AnyPath) -> Iterator[None]:
+    """Put the name of `source` before the message of a ValueError of the block, which read its values."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{source}: {error}") from error
+
+
 def publish(temporary: Path, target: AnyPath) -> None:
     """Flush a finished file to disk and rename it to `target`."""
     with temporary.open("rb") as file:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from tiebench._compiled import NUMBA
 from tiebench.judgements import SparseJudgements
 from tiebench.ties import Ties, from_counts
+from tiebench.values import as_array, classes, form, hint_of_packed, integer, is_text, several_labels
 
 if NUMBA:
     from tiebench import _bitslice
@@ -34,7 +35,7 @@ def pack(codes: ArrayLike, name: str = "codes") -> NDArray[np.uint8]:
     codes: (n, b) bool, or numbers all in {0, 1}, or all in {-1, +1}; bit 1 stands for +1. name: what messages
     call them. Returns uint8 (n, ceil(b / 8)). Raises ValueError for anything else.
     """
-    given = np.asarray(codes)
+    given = as_array(codes, name)
     if given.ndim != 2:
         raise ValueError(f"{name} must be a matrix (n, bits), not an array of shape {given.shape}")
     ones = given
@@ -43,12 +44,26 @@ def pack(codes: ArrayLike, name: str = "codes") -> NDArray[np.uint8]:
             raise ValueError(f"{name} must hold numbers, not {given.dtype}")
         ones = given == 1
         if not (np.all(ones | (given == 0)) or np.all(ones | (given == -1))):
-            hint = {
-                "f": f"; of real-valued outputs, score the signs: {name} > 0",
-                "u": "; packed codes need `bits`, the number of bits of a code",
-            }.get(given.dtype.kind, "")
-            raise ValueError(f"unpacked {name} must all be in {{0, 1}} or all in {{-1, +1}}{hint}")
+            refuse_unpacked(given, name)
     return np.packbits(ones, axis=1)
+
+
+def refuse_unpacked(codes: Any, name: str) -> NoReturn:
+    """Raise the ValueError of codes, an array or a tensor, that are neither {0, 1} nor {-1, +1}."""
+    kind = str(codes.dtype).removeprefix("torch.")
+    hint = f"; of real-valued outputs, score the signs: {name} > 0"
+    if not kind.startswith(("float", "bfloat")):
+        hint = "; packed codes are uint8 and need `bits`, the number of bits of a code"
+    elif bool((codes != codes).any()):
+        hint = "; there is a NaN, which has no sign"
+    raise ValueError(
+        f"unpacked {name} must all be in {{0, 1}} or all in {{-1, +1}}, not {kind} of others{hint}"
+    )
+
+
+def check_bits(bits: Any) -> int:
+    """The number of bits of a code, 1 to 1024. Raises ValueError for all else."""
+    return integer(bits, "bits", 1, MAX_CODE_BITS)
 
 
 def check_packed(codes: ArrayLike, bits: int, name: str = "codes") -> NDArray[np.uint8]:
@@ -56,13 +71,12 @@ def check_packed(codes: ArrayLike, bits: int, name: str = "codes") -> NDArray[np
 
     Returns them C-contiguous. Raises ValueError that names the fault and `name`.
     """
-    codes = np.asarray(codes)
-    if not 1 <= bits <= MAX_CODE_BITS:
-        raise ValueError(f"bits must be between 1 and {MAX_CODE_BITS}, not {bits}")
+    codes, bits = as_array(codes, name), check_bits(bits)
     width = -(-bits // 8)
     if codes.dtype != np.uint8 or codes.ndim != 2 or codes.shape[1] != width:
         raise ValueError(
-            f"{name} of {bits} bits must be uint8 of shape (n, {width}), not {codes.dtype} {codes.shape}"
+            f"{name} of {bits} bits must be uint8 of shape (n, {width}), not {form(codes)}"
+            f"{hint_of_packed(codes, bits)}"
         )
     if len(codes) == 0:
         raise ValueError(f"{name} holds no codes")
@@ -82,15 +96,15 @@ class EqualLabels:
     """Affinity 1 for the same class, else 0.
 
     query (Q,), database (N,): integers, or strings, kept as the integers 0, 1, ... of the queries' sorted
-    classes and -1 of any other class.
+    classes and -1 of any other class; see `values.classes`.
     """
 
     query: np.ndarray
     database: np.ndarray
 
     def __post_init__(self) -> None:
-        given = {name: np.asarray(getattr(self, name)) for name in ("query", "database")}
-        strings = [name for name, labels in given.items() if _holds_strings(labels)]
+        given = {name: classes(getattr(self, name), f"{name} labels") for name in ("query", "database")}
+        strings = [name for name, labels in given.items() if is_text(labels)]
         if len(strings) == 1:
             (other,) = set(given) - set(strings)
             raise ValueError(
@@ -100,17 +114,6 @@ class EqualLabels:
         if strings:
             given = dict(zip(given, _numbered(*given.values())))
         for name, labels in given.items():
-            if labels.dtype == bool:
-                labels = labels.astype(np.int64)
-            if labels.ndim != 1 or labels.dtype.kind not in "iu":
-                raise ValueError(
-                    f"{name} labels must be integers or strings of shape (n,), not "
-                    f"{labels.dtype} {labels.shape}"
-                )
-            if labels.dtype == np.uint64:  # beside int64, NumPy would compare both as floating point
-                if labels.max(initial=0) > np.iinfo(np.int64).max:
-                    raise ValueError(f"{name} labels must be below 2^63, not {labels.max()}")
-                labels = labels.astype(np.int64)
             object.__setattr__(self, name, labels)
 
     @property
@@ -123,20 +126,11 @@ class EqualLabels:
         return (self.query[begin:end, None] == self.database[None, :]).view(np.uint8)
 
 
-def _holds_strings(labels):
-    """Whether these are classes (n,) as text: NumPy strings, or objects as pandas has them."""
-    if labels.ndim == 1 and labels.dtype.kind == "O":
-        return len(labels) > 0 and all(isinstance(label, str) for label in labels)
-    return labels.ndim == 1 and labels.dtype.kind in "UT"
-
-
 def _numbered(query, database):
     """Classes as integers, which depend on the queries alone: parts of a database then agree on them."""
-    # By way of objects: NumPy casts strings of variable width (T) to no others.
-    text = [one.astype(object if one.dtype.kind == "T" else str).astype(str) for one in (query, database)]
-    names, numbers = np.unique(text[0], return_inverse=True)
-    place = np.minimum(np.searchsorted(names, text[1]), len(names) - 1)
-    return numbers.astype(np.int64), np.where(names[place] == text[1], place, -1)
+    names, numbers = np.unique(query, return_inverse=True)
+    place = np.minimum(np.searchsorted(names, database), len(names) - 1)
+    return numbers.astype(np.int64), np.where(names[place] == database, place, -1)
 
 
 @dataclass(frozen=True)
@@ -152,15 +146,7 @@ class SharedLabels:
 
     def __post_init__(self) -> None:
         for name in ("query", "database"):
-            labels = np.asarray(getattr(self, name))
-            number = labels.dtype.kind in "biuf"
-            if labels.ndim != 2 or not number or not np.all((labels == 0) | (labels == 1)):
-                raise ValueError(
-                    f"{name} labels must be a 0/1 matrix (n, labels), not {labels.dtype} {labels.shape}"
-                )
-            if labels.shape[1] == 0:
-                raise ValueError(f"{name} labels have no columns: {labels.shape}")
-            object.__setattr__(self, name, labels.astype(np.uint8))
+            object.__setattr__(self, name, several_labels(getattr(self, name), f"{name} labels"))
         if self.query.shape[1] != self.database.shape[1]:
             raise ValueError(
                 f"query and database must have the same labels: {self.query.shape[1]} against "
@@ -197,7 +183,7 @@ class AffinityBlocks:
 
     def block(self, begin: int, end: int) -> NDArray[np.uint8]:
         """Level indices of queries begin..end-1 against the whole database: uint8 (end - begin, N)."""
-        affinity = np.asarray(self.compute(begin, end))
+        affinity = as_array(self.compute(begin, end), "affinities")
         levels = self.levels
         index = np.minimum(np.searchsorted(levels, affinity), len(levels) - 1)
         if not np.array_equal(levels[index], affinity):
@@ -220,6 +206,10 @@ class JointHistograms:
     memo: dict[str, Any] = field(
         default_factory=dict, repr=False, compare=False
     )  # of metrics, for one another
+
+    def __post_init__(self) -> None:
+        for name in ("levels", "counts"):
+            object.__setattr__(self, name, as_array(getattr(self, name), name))
 
     @property
     def bits(self) -> int:
@@ -270,6 +260,7 @@ def joint_histograms(
     bits are counted by the bit-sliced kernel, all else by one popcount a pair; both need Numba. Without it,
     NumPy counts some queries at a time.
     """
+    bits = check_bits(bits)
     query = check_packed(query, bits, "query codes")
     database = check_packed(database, bits, "database codes")
     levels = check_affinity(affinity, len(query), len(database))
@@ -304,7 +295,7 @@ def check_affinity(affinity: Affinity, queries: int, items: int) -> NDArray[np.i
 def share_queries(count: Callable[[int, int], None], queries: int, threads: int) -> None:
     """Call count(begin, end) for parts of the queries, one part for each thread."""
     # Never so few queries that slicing the work costs more than it saves.
-    shares = max(1, min(threads, queries // 64))
+    shares = max(1, min(integer(threads, "threads", 1), queries // 64))
     edges = np.linspace(0, queries, shares + 1).astype(int)
     if shares == 1:
         count(0, queries)
@@ -444,6 +435,7 @@ def checked_blocks(affinity: Affinity, items: int) -> Callable[[int, int], NDArr
 
 def as_words(packed: NDArray[np.uint8]) -> NDArray[np.uint64]:
     """Packed codes (n, bytes) as words uint64 (n, W), padded with zeros."""
+    packed = as_array(packed, "codes")
     words = np.zeros((len(packed), -(-packed.shape[1] // 8) * 8), np.uint8)
     words[:, : packed.shape[1]] = packed
     return words.view(np.uint64)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tiebench.texts import LARGEST
+from tiebench.values import form, integers
 
 
 @dataclass(frozen=True)
@@ -22,16 +22,11 @@ class SparseJudgements:
     shape: tuple[int, int]
 
     def __post_init__(self) -> None:
-        given = {name: np.asarray(getattr(self, name)) for name in ("rows", "columns", "values")}
+        names = ("rows", "columns", "values")
+        given = {name: integers(getattr(self, name), f"{name} of judgements") for name in names}
         for name, array in given.items():
-            if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-                raise ValueError(
-                    f"{name} of judgements must be integers of shape (m,), not {array.dtype} {array.shape}"
-                )
-            if array.dtype == np.uint64 and array.max(initial=0) > LARGEST:
-                raise ValueError(
-                    f"{name} of judgements must not be larger than 2^63 - 1, as {array.max()} is"
-                )
+            if array.ndim != 1:
+                raise ValueError(f"{name} of judgements must be integers of shape (m,), not {form(array)}")
             object.__setattr__(self, name, array.astype(np.int64))
         if len({len(array) for array in given.values()}) != 1:
             raise ValueError(

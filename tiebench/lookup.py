@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tiebench.hamming import check_packed
+from tiebench.hamming import check_bits, check_packed
+from tiebench.values import integer
 
 _ITEMS_AT_ONCE = 1 << 16  # of the database: its substrings and distances then stay in the cache
 
@@ -33,6 +34,7 @@ class LookupCost(NamedTuple):
 
 def substring_bits(bits: int, tables: int) -> list[int]:
     """Bits of the substring of each table: consecutive ones, the first b mod m longer by one."""
+    bits, tables = integer(bits, "bits", 1), integer(tables, "tables", 1)
     return [bits // tables + (table < bits % tables) for table in range(tables)]
 
 
@@ -43,7 +45,7 @@ def table_radii(radius: int, tables: int) -> list[int]:
     outside all of these differs by at least (a + 1)(r' + 1) + (m - a - 1) r' = r + 1 bits (multi-index
     hashing: Norouzi, Punjani and Fleet, CVPR 2012 and TPAMI 2014).
     """
-    each, more = divmod(radius, tables)
+    each, more = divmod(integer(radius, "radius", 0), integer(tables, "tables", 1))
     return [each - (table > more) for table in range(tables)]
 
 
@@ -79,16 +81,14 @@ def lookup_cost(
     Returns `LookupCost`. The time is that of Q N m substring comparisons, memory that of the codes and of a
     block of the database. Raises ValueError for codes that do not fit, or a number out of range.
     """
+    bits = check_bits(bits)
     query = check_packed(query, bits, "query codes")
     database = check_packed(database, bits, "database codes")
-    if not 1 <= tables <= bits:
-        raise ValueError(f"tables must be between 1 and {bits}, the number of bits, not {tables}")
-    if neighbours is not None and not 1 <= neighbours <= len(database):
-        raise ValueError(
-            f"neighbours must be between 1 and {len(database)}, the number of items, not {neighbours}"
-        )
-    if neighbours is None and (radius is None or not 0 <= radius <= bits):
-        raise ValueError(f"radius must be between 0 and {bits}, the number of bits, not {radius}")
+    tables = integer(tables, "tables", 1, bits, "the number of bits")
+    if neighbours is None:
+        radius = integer(radius, "radius", 0, bits, "the number of bits")
+    else:
+        neighbours = integer(neighbours, "neighbours", 1, len(database), "the number of items")
 
     lengths = substring_bits(bits, tables)
     queries = _substrings(query, bits, lengths)

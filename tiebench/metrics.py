@@ -16,6 +16,8 @@ import numpy as np
 
 from tiebench import exact, radius
 from tiebench.messages import did_you_mean
+from tiebench.ties import check_normaliser
+from tiebench.values import cutoffs
 
 if TYPE_CHECKING:  # loading the kernels takes time, and most readers of the table score nothing
     from tiebench.hamming import JointHistograms
@@ -389,15 +391,16 @@ def description(name: str) -> str:
 
 
 def evaluate(
-    histograms: "JointHistograms", at: Sequence[int] = (), ap_at_normaliser: str = "hits"
+    histograms: "JointHistograms", at: int | Sequence[int] = (), ap_at_normaliser: str = "hits"
 ) -> dict[str, np.ndarray]:
     """Every metric of the table: name -> float64 (Q,), those with a range also as "_min" and "_max".
 
     at: the cutoffs K; ap_at_normaliser: see `exact.average_precision`. Raises ValueError for K < 1 or an
     unknown normaliser.
     """
+    check_normaliser(ap_at_normaliser)
     plain = [(metric, None) for metric in METRICS.values() if metric.parameter is None]
-    cut = [(metric, k) for k in at for metric in METRICS.values() if metric.parameter == "cutoff"]
+    cut = [(metric, k) for k in cutoffs(at) for metric in METRICS.values() if metric.parameter == "cutoff"]
     within = [(metric, r) for metric in METRICS.values() for r in metric.radii]
     binary = histograms.levels[-1] <= 1
     values: dict[str, np.ndarray] = {}

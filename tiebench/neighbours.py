@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tiebench._compiled import NUMBA
-from tiebench.hamming import as_words, check_packed
+from tiebench.hamming import as_words, check_bits, check_packed
+from tiebench.values import integer
 
 
 class Neighbours(NamedTuple):
@@ -37,10 +38,9 @@ def nearest(
     stand first in the database are taken; with whole_ties the whole tie is, so that more items are found.
     Raises ValueError for codes that do not fit, or a number below 1.
     """
-    if neighbours < 1:
-        raise ValueError(f"neighbours must be at least 1, not {neighbours}")
+    bits, neighbours = check_bits(bits), integer(neighbours, "neighbours", 1)
     codes, items = _checked(query, database, bits)
-    return _found(codes, items, bits, min(int(neighbours), len(items)), whole_ties)
+    return _found(codes, items, bits, min(neighbours, len(items)), whole_ties)
 
 
 def within(query: ArrayLike, database: ArrayLike, bits: int, radius: int) -> Iterator[Neighbours]:
@@ -48,9 +48,9 @@ def within(query: ArrayLike, database: ArrayLike, bits: int, radius: int) -> Ite
 
     Raises ValueError for codes that do not fit, or a radius that is not 0 to b.
     """
+    bits = check_bits(bits)
     codes, items = _checked(query, database, bits)
-    if not 0 <= radius <= bits:
-        raise ValueError(f"radius must be between 0 and {bits}, the number of bits, not {radius}")
+    radius = integer(radius, "radius", 0, bits, "the number of bits")
     return _found(codes, items, bits, None, True, radius)
 
 

@@ -9,7 +9,15 @@ its terms are added. Counts are integers, so their order does not matter either:
 import numpy as np
 import torch
 
-from tiebench.hamming import MAX_CODE_BITS, EqualLabels, JointHistograms, SharedLabels
+from tiebench.hamming import (
+    EqualLabels,
+    JointHistograms,
+    SharedLabels,
+    check_bits,
+    refuse_unpacked,
+)
+from tiebench.inputs import are_packed
+from tiebench.values import form, hint_of_packed, integer
 
 # Up to where a type holds all integers: 2 to the power of its significand's bits.
 EXACT_UP_TO = {torch.bfloat16: 2**8, torch.float16: 2**11, torch.float32: 2**24}
@@ -33,12 +41,10 @@ def joint_histograms(
     float16 on a GPU, float32 elsewhere). Returns `hamming.JointHistograms`, with NumPy arrays.
     Raises ValueError for codes and labels that do not fit, and for any other affinity.
     """
-    if not 1 <= bits <= MAX_CODE_BITS:
-        raise ValueError(f"bits must be between 1 and {MAX_CODE_BITS}, not {bits}")
+    bits, query, database = check_bits(bits), query.detach(), database.detach()
     if not isinstance(affinity, (EqualLabels, SharedLabels)):
         raise ValueError(f"affinity must be EqualLabels or SharedLabels, not {type(affinity).__name__}")
-    if pairs_at_once < 1:
-        raise ValueError(f"pairs_at_once must be at least 1, not {pairs_at_once}")
+    pairs_at_once = integer(pairs_at_once, "pairs_at_once", 1)
     if query.device != database.device:
         raise ValueError(
             f"query codes are on {query.device} and database codes on {database.device}: one device is needed"
@@ -82,16 +88,16 @@ def packed_codes(
     query: torch.Tensor, database: torch.Tensor, bits: int | None = None
 ) -> tuple[torch.Tensor, torch.Tensor, int]:
     """As `tiebench.inputs.packed_codes`, of tensors, on their device."""
-    width = query.shape[1]
-    if bits is not None:
-        packed = query.dtype == torch.uint8 and width == -(-bits // 8)
-        if packed and bits == 1:  # one column either way: packed codes are 0 and 128
-            packed = not (bool((query == 1).any()) or bool((database == 1).any()))
-        if packed:
-            return query, database, bits
-        if width != bits:
-            raise ValueError(f"codes of width {width} are neither {bits} bits nor packed")
-    return pack(_bits_of(query, "query")), pack(_bits_of(database, "database")), width
+    query, database = comparable(query), comparable(database)
+    packed, bits = are_packed(query, database, bits)
+    if packed:
+        return query, database, bits
+    return pack(_bits_of(query, "query")), pack(_bits_of(database, "database")), bits
+
+
+def comparable(codes: torch.Tensor) -> torch.Tensor:
+    """Codes of a type that torch compares: unsigned integers of more than a byte as float64."""
+    return codes.double() if codes.dtype in (torch.uint16, torch.uint32, torch.uint64) else codes
 
 
 def _bits_of(codes, name):
@@ -100,19 +106,18 @@ def _bits_of(codes, name):
         return codes
     ones = codes == 1
     if not bool((ones | (codes == 0)).all()) and not bool((ones | (codes == -1)).all()):
-        hint = f"; of real-valued outputs, score the signs: {name} > 0" if codes.is_floating_point() else ""
-        if codes.dtype == torch.uint8:
-            hint = "; packed codes need `bits`, the number of bits of a code"
-        raise ValueError(f"unpacked {name} must all be in {{0, 1}} or all in {{-1, +1}}{hint}")
+        refuse_unpacked(codes, name)
     return ones
 
 
 def pack(ones: torch.Tensor) -> torch.Tensor:
     """bool (n, b) to uint8 (n, ceil(b / 8)) on the same device, as `numpy.packbits(ones, axis=1)`."""
+    if ones.dtype != torch.bool or ones.ndim != 2:
+        raise ValueError(f"what is packed must be bool (n, bits), not {form(ones)}")
     padded = torch.nn.functional.pad(ones, (0, -ones.shape[1] % 8))
     weights = torch.tensor([128, 64, 32, 16, 8, 4, 2, 1], dtype=torch.uint8, device=ones.device)
     # A byte's bits add up to at most 255; on devices sums of uint8 are made in the type that is asked for.
-    return (padded.view(len(ones), -1, 8) * weights).sum(dim=2, dtype=torch.uint8)
+    return (padded.view(len(ones), padded.shape[1] // 8, 8) * weights).sum(dim=2, dtype=torch.uint8)
 
 
 def _check(codes, bits, name):
@@ -122,7 +127,7 @@ def _check(codes, bits, name):
     if codes.dtype == torch.bool or codes.is_complex() or codes.ndim != 2 or codes.shape[1] != width:
         raise ValueError(
             f"{name} of {bits} bits must be packed uint8 (n, {-(-bits // 8)}) or +-1 (n, {bits}), "
-            f"not {codes.dtype} {tuple(codes.shape)}"
+            f"not {form(codes)}{hint_of_packed(codes, bits)}"
         )
     if len(codes) == 0:
         raise ValueError(f"{name} holds no codes")

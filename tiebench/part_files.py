@@ -21,6 +21,7 @@ import numpy as np
 
 from tiebench.files import read_header
 from tiebench.messages import did_you_mean, nearest, one_line
+from tiebench.values import hint_of_packed
 
 NAMES = ("database", "database_labels")
 _AHEAD = 1 << 20  # bytes that a remote file reads beyond what it is asked for
@@ -240,7 +241,12 @@ def _check_columns(what, shape, dtype, columns, of_codes):
     """Raise ValueError unless an array has the columns that the queries ask for; only then is it read."""
     wanted = columns.code_bytes if of_codes else columns.labels
     if of_codes and (dtype != np.uint8 or len(shape) != 2 or shape[1] != wanted):
-        raise ValueError(f"{what} must be packed codes, uint8 of shape (n, {wanted}), not {dtype} {shape}")
+        hint = ""
+        if dtype.kind in "iu" and tuple(shape[1:]) == (wanted,):
+            hint = hint_of_packed(np.empty((0, wanted), dtype), 8 * wanted)
+        raise ValueError(
+            f"{what} must be packed codes, uint8 of shape (n, {wanted}), not {dtype} {shape}{hint}"
+        )
     if not of_codes and tuple(shape[1:]) != (() if wanted is None else (wanted,)):
         form = "(n,)" if wanted is None else f"(n, {wanted})"
         raise ValueError(f"{what} must be of shape {form}, as the labels of the queries are, not {shape}")

@@ -13,6 +13,7 @@ import numpy as np
 
 from tiebench.files import read_npz, reading_result, write_npz
 from tiebench.hamming import MAX_AFFINITY, MAX_CODE_BITS, JointHistograms, merge
+from tiebench.values import as_array, integer
 
 _ARRAYS = ("levels", "counts", "part", "database", "query")
 
@@ -22,6 +23,8 @@ def span(part: int, parts: int, items: int) -> slice:
 
     Raises ValueError if the part number is out of range.
     """
+    part, parts = integer(part, "the number of a part"), integer(parts, "the number of parts")
+    items = integer(items, "the number of items")
     if not 1 <= part <= parts:
         raise ValueError(f"part {part} of {parts}: parts are numbered 1 to {parts}")
     if parts > items:
@@ -43,7 +46,7 @@ def fingerprint(query: np.ndarray, *labels: np.ndarray) -> np.ndarray:
     """A digest of the queries, their codes and labels, uint8 (32,): equal for parts that can be merged."""
     digest = hashlib.sha256()
     for array in (query, *labels):
-        array = np.ascontiguousarray(array)
+        array = np.ascontiguousarray(as_array(array))
         digest.update(f"{array.dtype.str} {array.shape}".encode())
         digest.update(array.data)
     return np.frombuffer(digest.digest(), np.uint8)
@@ -67,7 +70,7 @@ def save(
         counts=histograms.counts,
         part=np.array([part, parts]),
         database=np.array(items),
-        query=query,
+        query=as_array(query, "query"),
     )
 
 

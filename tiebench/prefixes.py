@@ -15,17 +15,20 @@ from tiebench.hamming import (
     Affinity,
     JointHistograms,
     SparseJudgements,
+    check_bits,
     check_packed,
     joint_histograms,
 )
 from tiebench.scoring import Scores, score_histograms
+from tiebench.values import as_array, cutoffs, integer
 
 _BLOCK_PAIRS = 1 << 22  # pairs whose affinities are held at once
 
 
 def cut_codes(codes: np.ndarray, bits: int) -> np.ndarray:
     """The first `bits` bits of packed codes: uint8 (n, ceil(bits / 8)), padding bits zero."""
-    cut = codes[:, : -(-bits // 8)].copy()
+    bits = check_bits(bits)
+    cut = as_array(codes, "codes")[:, : -(-bits // 8)].copy()
     if bits % 8:
         cut[:, -1] &= 0xFF << (8 - bits % 8) & 0xFF
     return cut
@@ -49,11 +52,11 @@ def prefix_histograms(
     `joint_histograms` is faster than that pass, except with affinities given block by block; it counts each
     on its own. Without Numba, each is counted on its own.
     """
+    bits = check_bits(bits)
     query, database = check_packed(query, bits, "query codes"), check_packed(database, bits, "database codes")
-    lengths = sorted({int(prefix) for prefix in prefixes})
-    for given in prefixes:
-        if given != int(given) or not 1 <= given <= bits:
-            raise ValueError(f"prefixes must be 1 to {bits}, the number of bits, not {given}")
+    listed = as_array(prefixes, "prefixes").ravel()
+    asked = [integer(prefix, "prefixes", 1, bits, "the number of bits") for prefix in listed]
+    lengths = sorted(set(asked))
     labels = hasattr(affinity, "query") or isinstance(affinity, SparseJudgements)
     alone = [length for length in lengths if not NUMBA or (labels and length <= SLICED_BITS)]
     found = {
@@ -65,7 +68,7 @@ def prefix_histograms(
     together = [length for length in lengths if length not in found]
     if together:
         found |= _in_one_pass(query, database, affinity, together, threads)
-    return {int(prefix): found[int(prefix)] for prefix in prefixes}
+    return {prefix: found[prefix] for prefix in asked}
 
 
 def _in_one_pass(query, database, affinity, lengths, threads):
@@ -99,7 +102,7 @@ def score_prefixes(
     bits: int,
     affinity: Affinity,
     prefixes: Sequence[int],
-    at: Sequence[int] = (),
+    at: int | Sequence[int] = (),
     ap_at_normaliser: str = "hits",
     threads: int = 1,
 ) -> dict[int, Scores]:
@@ -116,5 +119,6 @@ def score_prefixes(
     >>> {prefix: round(found.means["ap"], 2) for prefix, found in scores.items()}
     {1: 1.0, 2: 1.0}
     """
+    at = cutoffs(at)  # before anything is counted
     found = prefix_histograms(query, database, bits, affinity, prefixes, threads)
     return {prefix: score_histograms(one, at, ap_at_normaliser) for prefix, one in found.items()}

@@ -10,6 +10,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from tiebench.values import form, is_text
+from tiebench.values import labels as labels_of
+from tiebench.values import rows as rows_of
+
 PARTS = ("query", "database")
 _MOST_SHOWN = 3
 
@@ -38,10 +42,7 @@ def describe(
         for part, plain, counts in zip(PARTS, *_plain_labels(*(labels[part] for part in PARTS))):
             found |= {f"{part}_labels": _digest(plain), f"{part}_counts": counts.tolist()}
     for part, rows in (items or {}).items():
-        rows = np.asarray(rows)
-        if rows.ndim != 1 or rows.dtype.kind not in "iu":
-            raise ValueError(f"{part} row numbers must be integers (n,), not {rows.dtype} {rows.shape}")
-        found[f"{part}_items"] = _digest(rows.astype(np.int64))
+        found[f"{part}_items"] = _digest(rows_of(rows, f"{part}_items"))
     return found
 
 
@@ -93,25 +94,22 @@ def _digest(array):
 
 def _plain_labels(query, database):
     """Labels whatever their classes are called, and how many items have each: two pairs."""
-    query, database = np.asarray(query), np.asarray(database)
+    query, database = labels_of(query, "query_labels"), labels_of(database, "database_labels")
     if query.ndim == 2 and all((part.sum(axis=1) == 1).all() for part in (query, database)):
         query, database = query.argmax(axis=1), database.argmax(axis=1)
-    if query.dtype.kind in "biu" and database.dtype.kind in "biu":  # uint64 beside int64 would become float
-        query, database = query.astype(np.int64), database.astype(np.int64)
+    if is_text(query) != is_text(database) or query.ndim != database.ndim:
+        raise ValueError(
+            f"query_labels and database_labels must be alike, not {form(query)} and {form(database)}"
+        )
     together = np.concatenate([query, database])
     if together.ndim == 1:
         # Classes are numbered in the order in which they first appear.
-        _, first, numbers = np.unique(
-            together.astype(str) if together.dtype.kind == "O" else together,
-            return_index=True,
-            return_inverse=True,
-        )
+        _, first, numbers = np.unique(together, return_index=True, return_inverse=True)
         places = np.empty(len(first), np.int64)
         places[np.argsort(first)] = np.arange(len(first))
         plain = places[numbers]
         parts = plain[: len(query)], plain[len(query) :]
         return parts, tuple(np.bincount(part, minlength=len(first)) for part in parts)
-    together = together.astype(np.uint8)
     together = together[:, together.any(axis=0)]
     columns = np.packbits(together, axis=0)
     together = together[:, np.lexsort(columns[::-1])]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tiebench import ties
 from tiebench.ties import TieRange, divide
+from tiebench.values import integer
 
 if TYPE_CHECKING:  # these need no kernel, and loading one takes time
     from tiebench.hamming import JointHistograms
@@ -19,8 +20,13 @@ if TYPE_CHECKING:  # these need no kernel, and loading one takes time
 
 def _within(histograms, radius):
     """Items and relevant items at distance <= radius, int64 (Q,) each."""
-    tied = histograms.ties
-    return tied.items[:, : radius + 1].sum(axis=1), tied.relevant[:, : radius + 1].sum(axis=1)
+    tied, end = histograms.ties, _end(radius)
+    return tied.items[:, :end].sum(axis=1), tied.relevant[:, :end].sum(axis=1)
+
+
+def _end(radius):
+    """Number of distances within a radius. Raises ValueError for one that is not an integer of at least 0."""
+    return integer(radius, "radius", 0) + 1
 
 
 def precision_within_radius(histograms: "JointHistograms", radius: int = 2) -> NDArray[np.float64]:
@@ -57,8 +63,8 @@ def average_precision_within_radius(histograms: "JointHistograms", radius: int =
     of the ball by real-valued outputs; here they are ranked by the distances of codes, with the range over
     tie orders. Returns TieRange of (Q,) arrays, 0 if nothing relevant is so near.
     """
-    tied = histograms.ties
-    ball = ties.from_counts(tied.items[:, : radius + 1], tied.relevant[:, : radius + 1])
+    tied, end = histograms.ties, _end(radius)
+    ball = ties.from_counts(tied.items[:, :end], tied.relevant[:, :end])
     return ties.average_precision(ball)
 
 
@@ -67,16 +73,19 @@ def radius_aware_average_precision(
 ) -> NDArray[np.float64]:
     """RAAP: mean of the precision within radius 0, 1, ..., R, an empty ball counting as 0: float64 (Q,).
 
-    R beyond b counts as b. Its mean over queries is RAMAP (Jiang, Li and Li, arXiv 1905.10951). per_bucket
-    divides the precision within each radius by the number of buckets of a lookup to it, the sum of C(b, i),
-    i <= r. Both follow a third-party implementation; docs/differences.md says more.
+    It is a mean of R + 1 terms also where R exceeds b: the balls beyond b hold all items. Its mean over
+    queries is RAMAP (Jiang, Li and Li, arXiv 1905.10951). per_bucket divides the precision within each radius
+    by the number of buckets of a lookup to it, the sum of C(b, i), i <= r. Both follow a third-party
+    implementation; docs/differences.md says more.
     """
-    items = np.cumsum(histograms.ties.items[:, : radius + 1], axis=1)
-    relevant = np.cumsum(histograms.ties.relevant[:, : radius + 1], axis=1)
+    end = _end(radius)
+    items = np.cumsum(histograms.ties.items[:, :end], axis=1)
+    relevant = np.cumsum(histograms.ties.relevant[:, :end], axis=1)
     weights = np.ones(items.shape[1])
     if per_bucket:
         weights = 1 / np.cumsum([float(math.comb(histograms.bits, r)) for r in range(items.shape[1])])
-    return divide(relevant, items) @ weights / items.shape[1]
+    weights[-1] *= 1 + end - items.shape[1]  # all balls beyond b are the last
+    return divide(relevant, items) @ weights / end
 
 
 def lookup_curves(histograms: "JointHistograms") -> dict[str, NDArray[np.float64]]:

@@ -32,6 +32,7 @@ from torch.autograd.function import once_differentiable
 
 from tiebench._compiled import NUMBA
 from tiebench._discount_sums import DISCOUNT_KNOTS, discount_sum_table
+from tiebench.values import NotANumber, form, integer, is_tensor
 
 if NUMBA:
     from tiebench import _relaxed_kernels as kernels
@@ -59,8 +60,8 @@ def average_precision(
     {-1, +1} with bins = b). backend: "auto", "compiled" or "torch".
 
     Returns (M,) of the codes' type and device, to be maximised; a query without relevant items has 0 and no
-    gradient. A NaN in the codes reaches the result. Raises ValueError for shapes, bins or affinities that do
-    not fit.
+    gradient. Raises ValueError for codes outside [-1, 1] (`values.NotANumber` for NaN), and for shapes, bins
+    or affinities that do not fit.
 
     >>> import torch
     >>> from tiebench import relaxed
@@ -110,17 +111,19 @@ _OBJECTIVES = ("ap_s", "ap_r", "dcg_s", "dcg_r", "mi")  # in the order of the ke
 
 
 def _evaluate(codes, affinity, bins, delta, objective, backend):
-    if codes.ndim != 2 or codes.shape[1] == 0 or not codes.is_floating_point():
-        raise ValueError(f"codes must be floats (M, b), b >= 1, not {codes.dtype} {tuple(codes.shape)}")
+    for name, given in (("codes", codes), ("affinity", affinity)):
+        if not is_tensor(given):
+            raise ValueError(f"{name} must be a tensor, not {type(given).__name__}")
+    if codes.ndim != 2 or 0 in codes.shape or not codes.is_floating_point():
+        raise ValueError(f"codes must be floats (M, b), M and b >= 1, not {form(codes)}")
     items = codes.shape[0]
     if affinity.shape != (items, items) or affinity.is_floating_point() or affinity.is_complex():
-        raise ValueError(
-            f"affinity must be integers ({items}, {items}), not {affinity.dtype} {tuple(affinity.shape)}"
-        )
-    if not (math.isfinite(bins) and bins == int(bins) and bins >= 1):
-        raise ValueError(f"bins must be a positive integer, not {bins}")
-    if not (math.isfinite(delta) and delta > 0):
-        raise ValueError(f"delta must be a positive number, not {delta}")
+        raise ValueError(f"affinity must be integers ({items}, {items}), not {form(affinity)}")
+    if affinity.device != codes.device:
+        raise ValueError(f"affinity is on {affinity.device}, codes are on {codes.device}")
+    bins = integer(bins, "bins", 1)
+    if isinstance(delta, (bool, str)) or not (math.isfinite(delta) and delta > 0):
+        raise ValueError(f"delta must be a positive number, not {delta!r}")
     if backend not in BACKENDS:
         raise ValueError(f"backend must be one of {BACKENDS}, not {backend!r}")
     compiled = codes.device.type == "cpu" and NUMBA
@@ -129,7 +132,16 @@ def _evaluate(codes, affinity, bins, delta, objective, backend):
     if backend == "auto":
         backend = "compiled" if compiled and codes.dtype in (torch.float32, torch.float64) else "torch"
     function = _Compiled if backend == "compiled" else _Tensors
-    return function.apply(codes, affinity, int(bins), float(delta), objective)
+    return function.apply(codes, affinity, bins, float(delta), objective)
+
+
+def _refuse_outside(lowest, highest):
+    """Raise ValueError where codes of this range are no relaxed bits: their distances would leave 0..b."""
+    if not (lowest >= -1 and highest <= 1):
+        if math.isnan(lowest) or math.isnan(highest):
+            raise NotANumber("codes hold a NaN")
+        wrong = highest if highest > 1 else lowest
+        raise ValueError(f"codes must lie between -1 and 1, as tanh of outputs does, not {wrong:g}")
 
 
 class _Listwise(torch.autograd.Function):
@@ -164,6 +176,7 @@ class _Compiled(_Listwise):
     @staticmethod
     def forward(context, codes, affinity, bins, delta, objective):
         codes = codes.detach().contiguous()
+        _refuse_outside(*map(float, codes.aminmax()))
         positions, context.width = _Listwise.positions(codes, bins)
         context.compiled = True
         items = len(codes)
@@ -193,9 +206,12 @@ class _Tensors(_Listwise):
         positions, context.width = _Listwise.positions(codes, bins)
         context.compiled = False
         affinity = affinity.to(torch.int64, copy=True).fill_diagonal_(0)
-        lowest, highest = torch.stack(affinity.aminmax()).tolist()  # at once: a GPU is waited for here
+        ends = (*codes.aminmax(), *affinity.aminmax())
+        *of_codes, lowest, highest = torch.stack([end.float() for end in ends]).tolist()  # a GPU waits once
+        _refuse_outside(*of_codes)
         if not 0 <= lowest <= highest <= MAX_AFFINITY:
             raise ValueError(f"affinity must lie between 0 and {MAX_AFFINITY}")
+        highest = int(highest)
         levels = torch.arange(highest + 1, device=codes.device)
         gain_of, ideal = (levels > 0).to(codes.dtype), None
         if objective.startswith("dcg"):
@@ -222,7 +238,7 @@ class _BetweenTwo:
     def __init__(self, positions, bins, delta):
         low = positions.floor().clamp_(0, bins - 1)
         self.share = positions - low
-        self.low = low.nan_to_num_(0).to(torch.int64)
+        self.low = low.to(torch.int64)
         self.size = bins + 1
 
     def histogram(self, weights):
@@ -250,9 +266,9 @@ class _Triangles:
             centre = first + step
             offset = centre - positions
             inside = (offset <= delta) & (centre >= 0) & (centre <= bins)
-            share = torch.where(inside, 1 - offset.abs() / delta, 0) + 0 * positions
+            share = torch.where(inside, 1 - offset.abs() / delta, 0)
             slope = torch.where(inside, torch.where(offset >= 0, 1.0, -1.0).to(share.dtype) / delta, 0)
-            self.touched.append((centre.clamp(0, bins).nan_to_num(0).to(torch.int64), share, slope))
+            self.touched.append((centre.clamp(0, bins).to(torch.int64), share, slope))
 
     def histogram(self, weights):
         out = weights.new_zeros(len(weights), self.size)
@@ -316,7 +332,7 @@ def _dcg_simplified(c, g, relevant, ideal, items):
 
 def _dcg_full(c, g, relevant, ideal, items):
     before, end = _before(c), c.cumsum(1)
-    table = _discount_table(_size_class(float(end.detach().nan_to_num().max()) + 1)).to(c.device)
+    table = _discount_table(_size_class(float(end.detach().max()) + 1)).to(c.device)
     occupied = c > 1e-6
     count = torch.where(occupied, c, 1.0)
     mean = (_discount_sum(end, table) - _discount_sum(before, table)) / count
@@ -326,7 +342,7 @@ def _dcg_full(c, g, relevant, ideal, items):
 
 def _discount_sum(x, table):
     position = x.double() * DISCOUNT_KNOTS
-    knot = position.detach().floor().clamp(0, table.shape[1] - 2).nan_to_num(0).to(torch.int64)
+    knot = position.detach().floor().clamp(0, table.shape[1] - 2).to(torch.int64)
     t = position - knot
     (y0, m0), (y1, m1) = table[:, knot], table[:, knot + 1]
     m0, m1 = m0 / DISCOUNT_KNOTS, m1 / DISCOUNT_KNOTS

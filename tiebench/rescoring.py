@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from tiebench import exact
 from tiebench._compiled import compiled
-from tiebench.hamming import JointHistograms, SparseJudgements, check_packed
+from tiebench.hamming import JointHistograms, SparseJudgements, check_bits, check_packed
+from tiebench.values import cutoffs, form, integer, integers, numbers
 
 _VALUES_AT_ONCE = 1 << 24
 
@@ -30,6 +31,7 @@ def asymmetric_similarity(query: np.ndarray, database: np.ndarray, bits: int) ->
     database: packed codes uint8 (N, ceil(b/8)), whose bits count as -1 and +1; bits: b. Equal codes have
     equal similarities, to the last bit: they tie. Raises ValueError for arrays that do not fit.
     """
+    bits = check_bits(bits)
     query = _real(query, bits)
     database = check_packed(database, bits, "database codes")
     # Equal codes once: products of matrices may round equal columns differently.
@@ -39,7 +41,7 @@ def asymmetric_similarity(query: np.ndarray, database: np.ndarray, bits: int) ->
 
 
 def _real(query, bits):
-    query = np.asarray(query, np.float64)
+    query = numbers(query, "query")
     if query.ndim != 2 or query.shape[1] != bits:
         raise ValueError(f"real-valued queries of {bits} bits must be (n, {bits}), not {query.shape}")
     if not np.isfinite(query).all():
@@ -55,7 +57,13 @@ def ranked_histograms(similarity: np.ndarray, level: np.ndarray, levels: np.ndar
     nearest first, instead of distances. Neighbouring ties without any affinity are joined: no metric depends
     on the order of irrelevant items. Raises ValueError for similarities that are not finite.
     """
-    similarity, level, levels = np.asarray(similarity), np.asarray(level), np.asarray(levels, np.int64)
+    similarity, level = numbers(similarity, "similarity"), integers(level, "level")
+    levels = integers(levels, "levels").astype(np.int64)
+    if similarity.ndim != 2 or level.shape != similarity.shape:
+        raise ValueError(
+            f"similarity must be real numbers (Q, N) and level integers (Q, N), not {form(similarity)} and "
+            f"{form(level)}"
+        )
     if not np.isfinite(similarity).all():
         raise ValueError("similarities must be finite")
     queries, items = similarity.shape
@@ -83,7 +91,7 @@ def rescored(
     judgements: SparseJudgements,
     similarity: Callable[[int, NDArray[np.int64]], np.ndarray],
     candidates: int,
-    at: Sequence[int] = (10,),
+    at: int | Sequence[int] = (10,),
 ) -> dict[str, exact.TieRange]:
     """Metrics of the nearest `candidates` codes, ranked again by a better score; nothing else is retrieved.
 
@@ -100,16 +108,14 @@ def rescored(
     Cost: that of the Hamming distances and better scores of a query's candidates and of the cut tie, and
     K * (candidates + cut tie) for the bounds.
     """
+    bits, at = check_bits(bits), cutoffs(at)
     query, database = check_packed(query, bits, "query codes"), check_packed(database, bits, "database codes")
     if judgements.shape != (len(query), len(database)):
         raise ValueError(
             f"judgements of {judgements.shape[0]} queries and {judgements.shape[1]} items do not fit "
             f"{len(query)} query codes and {len(database)} database codes"
         )
-    for name, value in (("candidates", candidates), *(("K", k) for k in at)):
-        if value != int(value) or value < 1:
-            raise ValueError(f"{name} must be a positive integer, not {value}")
-    candidates = min(int(candidates), len(database))
+    candidates = min(integer(candidates, "candidates", 1), len(database))
     names = [*(f"{metric}@{k}" for k in at for metric in ("ndcg", "recall")), "reciprocal_rank"]
     found = {name: np.zeros((3, len(query))) for name in names}
     log_factorials = _log_factorials(len(database))
@@ -123,7 +129,7 @@ def rescored(
         distance = np.bitwise_count(database ^ code).sum(axis=1, dtype=np.int64)
         cut = np.partition(distance, candidates - 1)[candidates - 1]
         items = np.flatnonzero(distance <= cut)
-        scores = np.asarray(similarity(q, items), np.float64)
+        scores = numbers(similarity(q, items), "similarity")
         if scores.shape != items.shape or not np.isfinite(scores).all():
             raise ValueError(f"similarity of query {q} must be finite, of shape {items.shape}")
         order = np.argsort(-scores, kind="stable")

@@ -14,11 +14,12 @@ from os import PathLike
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from tiebench import _run_blocks, _run_entries, ties
 from tiebench._run_blocks import Blocks
 from tiebench.messages import did_you_mean
+from tiebench.values import ids, integer, integers, numbers
 
 UNRETRIEVED = ("zero", "skip")
 LISTS = ("query", "document", "score", "judged_query", "judged_document", "relevance")
@@ -47,11 +48,6 @@ def _average_precision(blocks, cutoff, settings):
     return ties.average_precision(blocks.ties, cutoff, settings.ap_at_normaliser if cutoff else "relevant")
 
 
-def _precision(blocks, cutoff, settings):
-    # A run that ends before K lacks the rest: trec_eval divides by K.
-    return ties.TieRange(*(found / cutoff for found in ties.hits(blocks.ties, cutoff)))
-
-
 def _ndcg(blocks, cutoff, settings):
     return _run_blocks.ndcg(blocks, cutoff, settings.gains)
 
@@ -63,7 +59,7 @@ MEASURES: dict[str, Callable[[Blocks, Any, _Settings], ties.TieRange]] = {
     "ndcg": _ndcg,
     "ndcg@K": _ndcg,
     "recall@K": lambda blocks, cutoff, settings: ties.recall(blocks.ties, cutoff),
-    "precision@K": _precision,
+    "precision@K": lambda blocks, cutoff, settings: ties.precision(blocks.ties, cutoff),
     "success@K": lambda blocks, cutoff, settings: ties.success(blocks.ties, cutoff),
     "r_precision": lambda blocks, cutoff, settings: ties.r_precision(blocks.ties),
     "reciprocal_rank": lambda blocks, cutoff, settings: ties.reciprocal_rank(blocks.ties),
@@ -160,11 +156,15 @@ def score_array(
     """
     wanted = _resolved(measures)
     settings = _checked(gains, ap_at_normaliser, relevant_from, "zero", without_relevant, float32)
-    return _scored(_run_blocks.of_matrix(np.asarray(scores), np.asarray(relevance)), wanted, settings)
+    return _scored(
+        _run_blocks.of_matrix(numbers(scores, "scores"), integers(relevance, "relevance", booleans=True)),
+        wanted,
+        settings,
+    )
 
 
 def score_lists(
-    lists: Mapping[str, NDArray],
+    lists: Mapping[str, ArrayLike],
     measures: Sequence[str] = DEFAULT_MEASURES,
     *,
     source: str = "arrays",
@@ -175,7 +175,7 @@ def score_lists(
     without_relevant: str = "zero",
     float32: bool = False,
 ) -> RunScores:
-    """`score_run` of two sparse lists, as arrays of ids, integers or strings.
+    """`score_run` of two sparse lists, as arrays or tensors of ids, integers or strings.
 
     lists: "query", "document", "score" (m,) of the run, and "judged_query", "judged_document", "relevance"
     (j,) of the judgements. source: what messages call them. Raises as `score_run`.
@@ -185,10 +185,11 @@ def score_lists(
     lacking = [name for name in LISTS if name not in lists]
     if lacking:
         raise ValueError(f"{source}: there is no {', '.join(lacking)}")
-    retrieved, judged = (
-        _run_entries.from_arrays(source, *(np.asarray(lists[name]) for name in names))
-        for names in (LISTS[:3], LISTS[3:])
-    )
+    read = {name: ids(lists[name], f"{source}: {name}") for name in (*LISTS[:2], *LISTS[3:5])}
+    scores = numbers(lists["score"], f"{source}: score")
+    grades = integers(lists["relevance"], f"{source}: relevance", booleans=True)
+    retrieved = _run_entries.from_arrays(source, read["query"], read["document"], scores)
+    judged = _run_entries.from_arrays(source, read["judged_query"], read["judged_document"], grades)
     _run_entries.check_scores(retrieved)
     _run_entries.check_relevance(judged)
     return _scored(_run_blocks.match(retrieved, judged), wanted, settings)
@@ -206,9 +207,7 @@ def _checked(*given):
         value = getattr(settings, name)
         if value not in known:
             raise ValueError(f"{name} must be one of {', '.join(known)}, not {value!r}")
-    if settings.relevant_from != int(settings.relevant_from) or settings.relevant_from < 1:
-        raise ValueError(f"relevant_from must be a positive integer, not {settings.relevant_from!r}")
-    return settings
+    return settings._replace(relevant_from=integer(settings.relevant_from, "relevant_from", 1))
 
 
 def _resolved(measures):

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 
 from tiebench import exact, metrics, radius
 from tiebench.hamming import Affinity, JointHistograms, joint_histograms
-from tiebench.inputs import as_array, check_shapes, is_tensor, label_affinity, packed_codes
+from tiebench.inputs import check_shapes, label_affinity, packed_codes
+from tiebench.values import as_array, cutoffs, is_tensor
 
 _CELLS_AT_ONCE = 1 << 16  # of a query and a distance: half a megabyte an array, which caches hold
 
@@ -68,13 +69,11 @@ def score(
     >>> {name: round(scores.means[name], 4) for name in ("ap_min", "ap", "ap_max")}
     {'ap_min': 0.8333, 'ap': 0.9167, 'ap_max': 1.0}
     """
-    cutoffs = (at,) if isinstance(at, (int, np.integer)) else tuple(dict.fromkeys(at))
-    if bits is not None and bits != int(bits):
-        raise ValueError(f"bits must be an integer, not {bits}")
+    at = cutoffs(at)  # before anything is counted
     on_gpu = _on_one_gpu(query, database)
-    one: Any = query if on_gpu else as_array(query)
-    two: Any = database if on_gpu else as_array(database)
-    labels = as_array(query_labels), as_array(database_labels)
+    one: Any = query if on_gpu else as_array(query, "query")
+    two: Any = database if on_gpu else as_array(database, "database")
+    labels = as_array(query_labels, "query_labels"), as_array(database_labels, "database_labels")
     check_shapes(one, two, *labels)
     if on_gpu:
         from tiebench import on_device  # torch is loaded already: these are its tensors
@@ -84,7 +83,7 @@ def score(
     else:
         one, two, bits = packed_codes(one, two, bits)
         histograms = joint_histograms(one, two, bits, label_affinity(*labels), threads=threads)
-    return score_histograms(histograms, cutoffs, ap_at_normaliser)
+    return score_histograms(histograms, at, ap_at_normaliser)
 
 
 def _on_one_gpu(query, database):
@@ -96,7 +95,7 @@ def score_codes(
     database: np.ndarray,
     bits: int,
     affinity: Affinity,
-    at: Sequence[int] = (),
+    at: int | Sequence[int] = (),
     ap_at_normaliser: str = "hits",
     threads: int = 1,
 ) -> Scores:
@@ -111,9 +110,10 @@ def score_codes(
 
 
 def score_histograms(
-    histograms: JointHistograms, at: Sequence[int] = (), ap_at_normaliser: str = "hits"
+    histograms: JointHistograms, at: int | Sequence[int] = (), ap_at_normaliser: str = "hits"
 ) -> Scores:
     """`score` of `JointHistograms`: those of a whole database, or merged from its parts."""
+    at = cutoffs(at)
     queries, items = len(histograms.counts), int(histograms.counts[0].sum())
     parts: dict[str, list[Any]] = {}
     for some in some_queries(histograms):

@@ -7,9 +7,13 @@ published code have had this fault.
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
+from os import PathLike, fspath
 from typing import Any, NamedTuple
 
-from tiebench.texts import identifier
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tiebench import values
 
 PARTS = ("query", "database", "training")  # as in a protocol's split
 _EXAMPLES = 3
@@ -20,13 +24,13 @@ _WHERE = {"query": "the query set", "database": "the database", "training": "the
 class Part(NamedTuple):
     """One list of a split, all of the same length, or None for what is not known.
 
-    names: what identifies an item, text or numbers (1 and "1" are one item); labels: the classes of each
-    item, a tuple, empty if it has none;
+    names: what identifies an item, text or integers, also as an array or tensor (n,); labels: the classes of
+    each item, a tuple, empty if it has none, or an array or tensor of classes (n,) or of 0/1 (n, labels);
     contents: digests of the items' contents, None for an item that was not found.
     """
 
-    names: Sequence[str]
-    labels: Sequence[tuple[Hashable, ...]] | None = None
+    names: Any  # sequences, arrays and tensors have no type in common
+    labels: Any = None
     contents: Sequence[bytes | None] | None = None
 
 
@@ -48,17 +52,21 @@ def check(parts: Mapping[str, Part]) -> dict[str, Any]:
                     "queries_without_relevant" (queries that share no label with any database item)
     leaks           a sentence for every way in which queries are met again; empty for a clean split
 
-    Raises ValueError for other parts, and for labels or contents of another length.
+    Raises ValueError for other parts, for labels or contents of another length, and for names or classes of
+    which some are text and some integers, which are never equal.
     """
     unknown = sorted(set(parts) - set(PARTS))
     if unknown or "query" not in parts or len(parts) < 2:
         raise ValueError(f"a split has query and database or training, not {', '.join(parts) or 'nothing'}")
+    parts = {part: _plain(part, given) for part, given in parts.items()}
+    if len({type(name) for given in parts.values() for name in given.names[:1]}) > 1:
+        kinds = (f"{part} by {type(given.names[0]).__name__}" for part, given in parts.items() if given.names)
+        raise ValueError(f"items must be called by integers in all parts, or by text, not {', '.join(kinds)}")
     for part, given in parts.items():
         for what in ("labels", "contents"):
-            values = getattr(given, what)
-            if values is not None and len(values) != len(given.names):
-                raise ValueError(f"{part} has {len(given.names)} items but {len(values)} {what}")
-    parts = {part: given._replace(names=[*map(identifier, given.names)]) for part, given in parts.items()}
+            its = getattr(given, what)
+            if its is not None and len(its) != len(given.names):
+                raise ValueError(f"{part} has {len(given.names)} items but {len(its)} {what}")
     examples: dict[str, list[str]] = {}
     names = {part: list(given.names) for part, given in parts.items()}
     duplicates, overlaps = _compared(names, names, "", examples)
@@ -79,6 +87,25 @@ def check(parts: Mapping[str, Part]) -> dict[str, Any]:
     report["examples"] = {key: found for key, found in examples.items() if found}
     report["leaks"] = _leaks(report)
     return report
+
+
+def _plain(part, given):
+    """The part with lists of names, all text or all integers, and of tuples of classes."""
+    names, labels = given.names, given.labels
+    if isinstance(names, (list, tuple)):
+        names = [fspath(name) if isinstance(name, PathLike) else name for name in names]
+    names = values.ids(names, f"names of {part}").tolist() if len(names) else []
+    if labels is not None and not all(isinstance(row, (tuple, list, set, frozenset)) for row in labels):
+        labels = rows_of_labels(labels, f"labels of {part}")
+    return given._replace(names=names, labels=labels)
+
+
+def rows_of_labels(labels: ArrayLike, name: str) -> list[tuple[Hashable, ...]]:
+    """Labels of items, `values.labels`, as the tuple of classes of each item."""
+    found = values.labels(labels, name)
+    if found.ndim == 1:
+        return [(one,) for one in found.tolist()]
+    return [tuple(np.flatnonzero(row).tolist()) for row in found]
 
 
 def _compared(keys, names, prefix, examples):
@@ -107,6 +134,8 @@ def _compared(keys, names, prefix, examples):
 
 def _labels(parts, examples):
     counts = {part: Counter(one for row in given.labels for one in row) for part, given in parts.items()}
+    if len({isinstance(one, str) for found in counts.values() for one in found}) > 1:
+        raise ValueError("classes must be integers in all parts, or text in all: 1 and '1' are never equal")
     without = {part: sum(not row for row in given.labels) for part, given in parts.items()}
     for part, given in parts.items():
         bare = [name for name, row in zip(given.names, given.labels) if not row]

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tiebench import _rank_sums
+from tiebench.values import as_array, cutoff, integer, integers
 
 AP_AT_NORMALISERS = ("hits", "min", "relevant")
 
@@ -48,6 +49,7 @@ def from_counts(
     total_relevant: int (Q,), all relevant items of each query, retrieved or not; by default those of the
     blocks.
     """
+    items, relevant = _counts(items, "items"), _counts(relevant, "relevant")
     items_through, relevant_through = np.cumsum(items, axis=1), np.cumsum(relevant, axis=1)
     if total_relevant is None:
         total_relevant = relevant_through[:, -1]
@@ -57,8 +59,12 @@ def from_counts(
         items_through - items,
         relevant_through - relevant,
         items_through[:, -1],
-        np.asarray(total_relevant),
+        _counts(total_relevant, "total_relevant"),
     )
+
+
+def _counts(values, name):
+    return integers(values, name).astype(np.int64, copy=False)
 
 
 def hits(ties: Ties, at: int | NDArray[np.int64]) -> TieRange:
@@ -85,20 +91,26 @@ def cut(
     a ranking ends before K it is the last block, whole; for K = 0 none of the first.
     """
     queries = np.arange(len(ties.items))
-    begun = (ties.items_before < np.asarray(at)[..., None]) & (ties.items > 0)
+    ranks = as_array(at, "the cut K")
+    ranks = _counts(ranks, "the cut K") if ranks.ndim else np.asarray(integer(ranks, "the cut K", 0))
+    begun = (ties.items_before < ranks[..., None]) & (ties.items > 0)
     last = ties.items.shape[1] - 1 - np.argmax(begun[:, ::-1], axis=1)
     tie = np.where(begun.any(axis=1), last, 0)
-    return queries, tie, np.clip(at - ties.items_before[queries, tie], 0, ties.items[queries, tie])
+    return queries, tie, np.clip(ranks - ties.items_before[queries, tie], 0, ties.items[queries, tie])
 
 
 def precision(ties: Ties, at: int) -> TieRange:
-    """Share of relevant items among the first K, of all items of a shorter ranking: TieRange of (Q,)."""
-    return TieRange(*(divide(found, np.minimum(at, ties.total_items)) for found in hits(ties, at)))
+    """Relevant items among the first K, over K, as trec_eval: TieRange of (Q,) arrays.
+
+    Places beyond the last item of a shorter ranking count as irrelevant.
+    """
+    at = cutoff(at)
+    return TieRange(*(found / at for found in hits(ties, at)))
 
 
 def recall(ties: Ties, at: int) -> TieRange:
     """Share of all relevant items that is among the first K, 0 without any: TieRange of (Q,) arrays."""
-    return TieRange(*(divide(found, ties.total_relevant) for found in hits(ties, at)))
+    return TieRange(*(divide(found, ties.total_relevant) for found in hits(ties, cutoff(at))))
 
 
 def r_precision(ties: Ties) -> TieRange:
@@ -114,7 +126,7 @@ def success(ties: Ties, at: int) -> TieRange:
     """
     from tiebench import _first_hit  # compiled: loaded only where it is needed
 
-    queries, tie, taken = cut(ties, at)
+    queries, tie, taken = cut(ties, cutoff(at))
     items, relevant = ties.items[queries, tie], ties.relevant[queries, tie]
     certain = ties.relevant_before[queries, tie] > 0
     expected = np.empty(len(items))
@@ -140,7 +152,7 @@ def reciprocal_rank(ties: Ties, at: int | None = None) -> TieRange:
     tie = np.argmax(ties.relevant > 0, axis=1)
     items, relevant = ties.items[queries, tie], ties.relevant[queries, tie]
     before = ties.items_before[queries, tie]
-    last = np.full(len(items), np.iinfo(np.int64).max if at is None else at, np.int64)
+    last = np.full(len(items), np.iinfo(np.int64).max if at is None else cutoff(at), np.int64)
     harmonic = _rank_sums.harmonic(_largest(ties)).between(before, before + items)
     expected = np.empty(len(items))
     _first_hit.expected_reciprocal_rank(items, relevant, before, last, harmonic, expected)
@@ -163,10 +175,9 @@ def average_precision(ties: Ties, at: int | None = None, normaliser: str = "rele
     number of relevant items inside the cut, which is hypergeometric. A query with nothing to divide by has
     AP 0. Raises ValueError for another normaliser.
     """
-    if normaliser not in AP_AT_NORMALISERS:
-        raise ValueError(f"the normaliser of AP@K must be one of {AP_AT_NORMALISERS}, not {normaliser!r}")
+    check_normaliser(normaliser)
     longest = _largest(ties)
-    at = longest if at is None else int(at)
+    at = longest if at is None else cutoff(at)
     taken = np.clip(at - ties.items_before, 0, ties.items)
     sums = _precision_sums(ties, taken)
     if normaliser == "hits":
@@ -176,6 +187,13 @@ def average_precision(ties: Ties, at: int | None = None, normaliser: str = "rele
     else:
         divisor = ties.total_relevant if normaliser == "relevant" else np.minimum(at, ties.total_relevant)
     return TieRange(*(divide(values.sum(axis=1), divisor) for values in sums))
+
+
+def check_normaliser(normaliser: str) -> str:
+    """What AP@K divides by. Raises ValueError for what is none of `AP_AT_NORMALISERS`."""
+    if normaliser not in AP_AT_NORMALISERS:
+        raise ValueError(f"the normaliser of AP@K must be one of {AP_AT_NORMALISERS}, not {normaliser!r}")
+    return normaliser
 
 
 def _per_hit(ties, at, taken, sums):
@@ -240,6 +258,9 @@ def dcg(
     of each of its items. A tie of n items is one stretch of their mean gain; in a given order, each of its
     gains is a stretch. Stretches may overlap and may leave out ranks without gain.
     """
+    begin, length = _counts(begin, "begin"), _counts(length, "length")
+    gains = as_array(gains, "gains")
+    at = None if at is None else cutoff(at)
     end = begin + length
     # One table for all lengths of the same magnitude: it is kept.
     discount = _rank_sums.discounts(1 << int(end.max(initial=1)).bit_length())
@@ -254,5 +275,6 @@ def _largest(ties):
 
 def divide(numerator: ArrayLike, denominator: ArrayLike, empty: float = 0.0) -> NDArray[np.float64]:
     """numerator / denominator, and `empty` where the denominator is 0; float64 of their common shape."""
+    numerator, denominator = as_array(numerator), as_array(denominator)
     out = np.full(np.broadcast(numerator, denominator).shape, empty, np.float64)
-    return np.divide(numerator, denominator, out=out, where=np.asarray(denominator) != 0)
+    return np.divide(numerator, denominator, out=out, where=denominator != 0)

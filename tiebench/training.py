@@ -10,12 +10,24 @@ import numpy as np
 import torch
 
 from tiebench import on_device
-from tiebench.hamming import MAX_CODE_BITS
-from tiebench.inputs import as_array, is_tensor
+from tiebench.hamming import check_bits
 from tiebench.scoring import Scores, score
+from tiebench.ties import check_normaliser
+from tiebench.values import (
+    as_array,
+    check_form,
+    cutoffs,
+    form,
+    hint_of_packed,
+    integer,
+    is_tensor,
+    is_text,
+)
+from tiebench.values import labels as labels_of
 
 ROLES = ("query", "database")
 Role = Literal["query", "database"]
+_NAN = "outputs held a NaN, which has no sign"
 
 
 class TieAwareRetrieval:
@@ -23,7 +35,8 @@ class TieAwareRetrieval:
 
     bits: b; at: cutoffs K; ap_at_normaliser, threads: as in `tiebench.score`. Only packed codes and labels
     are kept, b/8 bytes a code, on the device of the outputs; a GPU is not waited for before `compute`.
-    `compute` equals `tiebench.score` on the same codes and labels, exactly, whatever the batches.
+    `compute` equals `tiebench.score` on the same codes and labels, exactly, whatever the batches. Raises
+    ValueError for numbers and normalisers that `tiebench.score` refuses.
 
     >>> import torch
     >>> from tiebench.training import TieAwareRetrieval
@@ -44,12 +57,10 @@ class TieAwareRetrieval:
         ap_at_normaliser: str = "hits",
         threads: int = 1,
     ) -> None:
-        if bits != int(bits) or not 1 <= bits <= MAX_CODE_BITS:
-            raise ValueError(f"bits must be an integer between 1 and {MAX_CODE_BITS}, not {bits}")
-        self.bits = int(bits)
-        self.at = at
-        self.ap_at_normaliser = ap_at_normaliser
-        self.threads = threads
+        self.bits = check_bits(bits)
+        self.at = cutoffs(at)
+        self.ap_at_normaliser = check_normaliser(ap_at_normaliser)
+        self.threads = integer(threads, "threads", 1)
         self.reset()
 
     def reset(self) -> None:
@@ -65,33 +76,53 @@ class TieAwareRetrieval:
         codes: (n, b) tensor or array of any device and type: a network's real outputs, whose signs are the
         code (bit 1 where positive), or codes in {-1, +1}, {0, 1} or bool; or packed uint8 (n, ceil(b/8)).
         labels: (n,) integers or strings, or 0/1 (n, labels), tensor or array. role: "query" or "database".
-        Raises ValueError for other shapes or roles.
+        Raises ValueError for other shapes or roles, for a batch without codes, for a NaN (of a GPU, `compute`
+        does), and for labels that do not fit those of earlier batches.
         """
         if role not in ROLES:
             raise ValueError(f"role must be 'query' or 'database', not {role!r}")
-        codes = codes.detach() if is_tensor(codes) else torch.as_tensor(np.asarray(codes))
+        codes = codes.detach() if is_tensor(codes) else _tensor(codes)
         if codes.ndim != 2 or codes.is_complex():
-            raise ValueError(f"codes must be real (n, {self.bits}), not {codes.dtype} {tuple(codes.shape)}")
+            raise ValueError(f"codes must be real (n, {self.bits}), not {form(codes)}")
+        if len(codes) == 0:
+            raise ValueError(f"a batch of {role} codes is empty: leave it out")
         width = codes.shape[1]
         bytes_of_code = -(-self.bits // 8)
         if width == self.bits:
-            packed = on_device.pack(codes > 0)
+            packed = on_device.pack(on_device.comparable(codes) > 0)
             if codes.is_floating_point():
-                self._has_nan.append(
-                    codes.isnan().any()
-                )  # looked at in `compute`: here a GPU would be waited for
+                has_nan = codes.isnan().any()
+                if codes.is_cuda:  # which would be waited for: it is looked at in `compute`
+                    self._has_nan.append(has_nan)
+                elif bool(has_nan):
+                    raise ValueError(_NAN)
         elif codes.dtype == torch.uint8 and width == bytes_of_code:
             packed = codes.clone()
         else:
             raise ValueError(
                 f"codes of {self.bits} bits must be (n, {self.bits}), or packed uint8 (n, {bytes_of_code}), "
-                f"not {codes.dtype} {tuple(codes.shape)}"
+                f"not {form(codes)}{hint_of_packed(codes, self.bits)}"
             )
-        labels = labels.detach().clone() if is_tensor(labels) else np.array(labels)
-        if labels.ndim not in (1, 2) or len(labels) != len(codes):
-            raise ValueError(f"{len(codes)} codes have labels of shape {tuple(labels.shape)}")
+        labels = self._checked_labels(labels, len(codes))
         self._codes[role].append(packed)
         self._labels[role].append(labels)
+
+    def _checked_labels(self, labels, items):
+        """A copy of a batch's labels; on a GPU, where their values are read at the end."""
+        name = "labels of a batch"
+        if is_tensor(labels) and labels.is_cuda:
+            check_form(labels, name, items)
+            labels = labels.detach().clone()
+        else:
+            labels = labels_of(np.array(as_array(labels, name)), name, items)
+        if len(labels) != items:
+            raise ValueError(f"{items} codes have labels of shape {tuple(labels.shape)}")
+        for earlier in (*self._labels["query"][:1], *self._labels["database"][:1]):
+            if _kind(labels) != _kind(earlier):
+                raise ValueError(
+                    f"{name} are {_kind(labels)}, those of an earlier one {_kind(earlier)}: all must be alike"
+                )
+        return labels
 
     def compute(self) -> dict[str, float]:
         """The mean of every metric, by its name in docs/metrics.md, and the counts (`Scores.means`).
@@ -107,7 +138,7 @@ class TieAwareRetrieval:
             if not self._codes[role]:
                 raise ValueError(f"there are no {role} codes: call update(codes, labels, {role!r}) first")
         if any(bool(found) for found in self._has_nan):
-            raise ValueError("outputs held a NaN, which has no sign")
+            raise ValueError(_NAN)
         query, database = (torch.cat(self._codes[role]) for role in ROLES)
         query_labels, database_labels = (_joined(self._labels[role]) for role in ROLES)
         return score(
@@ -120,6 +151,22 @@ class TieAwareRetrieval:
             threads=self.threads,
             bits=self.bits,
         )
+
+
+def _tensor(codes):
+    """Codes of an array or list as a tensor."""
+    array = as_array(codes, "codes")
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"codes must be real numbers, not {form(array)}")
+    native = array.astype(array.dtype.newbyteorder("="))
+    return torch.from_numpy(native)
+
+
+def _kind(labels):
+    """What labels of all batches have in common."""
+    if labels.ndim == 2:
+        return f"0/1 of {labels.shape[1]} columns"
+    return "classes as text" if not is_tensor(labels) and is_text(labels) else "classes as integers"
 
 
 def _joined(batches):

@@ -8,9 +8,12 @@ import numpy as np
 from methods._catalogue import MethodMetadata
 from methods.base import TRAINING_SET
 from tiebench.commands.score import read_arrays, read_bits
-from tiebench.inputs import packed_codes
+from tiebench.inputs import check_shapes, packed_codes
 from tiebench.messages import printable
 from tiebench.query_identity import check, describe
+from tiebench.values import ids as read_ids
+from tiebench.values import is_text
+from tiebench.values import rows as row_numbers
 
 FAMILY = "external"
 PARTS = ("query", "database")
@@ -89,6 +92,7 @@ def _checked(arrays, bits, split, labels, ids, whose):
             (part,) = set(PARTS) - set(found)
             raise ValueError(f"it lacks {part}_{kind}: give both parts, or none")
         given[kind] = found
+    check_shapes(arrays["query"], arrays["database"])
     codes = packed_codes(
         arrays["query"], arrays["database"], read_bits(arrays["bits"]) if "bits" in arrays else None
     )
@@ -132,14 +136,13 @@ def _checked(arrays, bits, split, labels, ids, whose):
 
 def _rows(values, ids, name):
     """Row numbers of items that are named by them, or by the dataset's ids."""
-    if values.ndim != 1 or values.dtype.kind not in "iuU":
-        raise ValueError(f"{name} must be integers or strings (n,), not {values.dtype} {values.shape}")
+    values = read_ids(values, name)
     if name.endswith("_items"):
-        if values.dtype.kind == "U":
+        if is_text(values):
             raise ValueError(
                 f"{name} must be row numbers, not strings: ids of the dataset are {name[:-5]}ids"
             )
-        return values.astype(np.int64)
+        return row_numbers(values, name)
     if ids is None:
         raise ValueError(f"the dataset has no ids: give row numbers, {name[:-3]}items, instead of {name}")
     known, values = ids.astype(str), values.astype(str)

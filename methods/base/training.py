@@ -15,6 +15,7 @@ from methods.base.heads import ImageHashing
 from methods.base.optimisation import make_optimiser, scheduled_rate
 from methods.base.quantisers import QUANTISERS
 from methods.base.watch import CodeWatch
+from tiebench.values import NotANumber
 
 LOSS_ARGUMENTS = ("affinity", "indices", "labels", "features", "second")
 
@@ -93,7 +94,10 @@ class Training:
         for step, (indices, items) in enumerate(self.reader.read(batches)):
             if step == 0 or method.schedule_unit == "iteration" or epoch < math.ceil(method.warmup_epochs):
                 self._set_rate(epoch, step, len(batches))
-            loss = self._loss(indices, items, (method.seed, epoch, step))
+            try:
+                loss = self._loss(indices, items, (method.seed, epoch, step))
+            except NotANumber:
+                self._refuse(epoch)
             if self.device.type == "cpu" and not math.isfinite(loss.item()):
                 self._refuse(epoch)  # a GPU would wait: there the end of the epoch tells
             self._step(loss)

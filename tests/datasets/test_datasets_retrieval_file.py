@@ -94,7 +94,7 @@ NAN[2, 1] = np.nan
         ({"qrels_test": np.array([[9, 41, 1]])}, "test: document 41 is not among the ids .1 of 1 rows."),
         ({"qrels_test": np.array([[1, 40, 1]])}, "test: query 1 is not among the ids"),
         ({"qrels_test": np.array([[9, 40, 0.5]])}, "it must be an integer"),
-        ({"qrels_test": np.array([["9", "40", "x"]])}, "scores of qrels_test must be integers"),
+        ({"qrels_test": np.array([["9", "40", "x"]])}, r"score of qrels_test\[0\] is not an integer: 'x'"),
         ({"qrels_test": np.array([[9, 40]])}, "must be .j, 3.: query, document, score"),
         ({"qrels_test": np.array([[9, 40, 1], [9, 40, 2]])}, "document 40 is judged twice for query 9"),
         ({"qrels_test": np.array([[11, 40, 1]])}, "query 11 is judged in dev and in test; choose one"),
@@ -158,3 +158,14 @@ def test_the_published_score_of_real_embeddings(tmp_path):
     items = np.load(tmp_path / "items.npy")
     means = cosine_scores(items, split.query, split.database, judged.block, judged.levels, [10, 100])
     assert means["ndcg@10"] == pytest.approx(0.6451, abs=5e-5)
+
+
+@pytest.mark.parametrize("grades", [["2", "0"], ["2.0", "0.0"], [b"2", b"0e1"]])
+def test_grades_as_text_are_those_as_numbers(grades, tmp_path):
+    numbers = np.array([[9, 40, 2], [9, 42, 0]])
+    written = np.array([["9", "40", ""], ["9", "42", ""]]).astype(np.array(grades).dtype.kind + "9")
+    written[:, 2] = grades
+    for name, judged in (("numbers", numbers), ("text", written)):
+        (tmp_path / name).mkdir()
+        retrieval_file.load(npz(tmp_path, qrels_test=judged), tmp_path / name)
+    assert np.array_equal(*(np.load(tmp_path / name / "judgements.npy") for name in ("numbers", "text")))

@@ -10,6 +10,7 @@ import torch
 from methods._catalogue import load_class
 from methods.base import Refusal, TrainingSet
 from methods.base.deep import DeepHashing, RelaxedHashing
+from tiebench import relaxed
 
 
 def vectors(count=23, dimensions=5, classes=3, seed=0):
@@ -205,6 +206,18 @@ def test_a_loss_that_is_not_finite_is_a_refusal_of_one_line(value):
     with pytest.raises(Refusal, match=r"not finite in epoch 1.*learning_rate") as caught:
         Constant(bits=2, value=value).fit(training_set(items, labels))
     assert "\n" not in str(caught.value)
+
+
+@dataclass(kw_only=True)
+class NotANumberInCodes(DeepHashing):
+    def loss(self, outputs, affinity, indices):
+        return -relaxed.ndcg(outputs.tanh() * math.nan, affinity, bins=2).mean()
+
+
+def test_codes_that_are_not_a_number_are_the_same_refusal():
+    items, labels = vectors()
+    with pytest.raises(Refusal, match=r"not finite in epoch 1.*learning_rate"):
+        NotANumberInCodes(bits=2).fit(training_set(items, labels))
 
 
 @dataclass(kw_only=True)

@@ -234,6 +234,7 @@ def test_packed_codes_without_bits_and_raw_outputs_are_refused_with_what_to_do(t
         (["scores", "codes"], "there is no command 'scores'; did you mean 'score'?"),
         (["score"], "the following arguments are required: FILE.npz"),
         (["score", "codes.npz", "--at", "0"], "must be a positive integer, not '0'"),
+        (["score", "codes.npz", "--at", "1" + 18 * "0"], "must be at most 999999999999999999, not"),
         (["score", "codes.npz", "--ap-at-normaliser", "hit"], "invalid choice: 'hit'"),
     ],
 )

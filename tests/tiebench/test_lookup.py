@@ -135,7 +135,7 @@ def test_items_of_one_code_are_all_candidates_of_every_table():
     [
         ({"radius": -1}, "radius must be between 0 and 8"),
         ({"radius": 9}, "radius must be between 0 and 8"),
-        ({"radius": None}, "radius must be between 0 and 8"),
+        ({"radius": None}, "radius must be an integer between 0 and 8"),
         ({"tables": 0}, "tables must be between 1 and 8"),
         ({"tables": 9}, "tables must be between 1 and 8"),
         ({"neighbours": 6}, "neighbours must be between 1 and 5"),

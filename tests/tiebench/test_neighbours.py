@@ -52,7 +52,7 @@ def test_the_same_code_is_at_distance_0_and_collapsed_codes_are_one_tie():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda codes: nearest(codes, codes, 8, 0), "neighbours must be at least 1, not 0"),
+        (lambda codes: nearest(codes, codes, 8, 0), "neighbours must be a positive integer, not 0"),
         (lambda codes: within(codes, codes, 8, -1), "radius must be between 0 and 8"),
         (lambda codes: within(codes, codes, 8, 9), "radius must be between 0 and 8"),
         (lambda codes: nearest(codes, codes, 9, 1), "query codes of 9 bits must be uint8 of shape (n, 2)"),

@@ -112,7 +112,7 @@ def test_unsigned_and_large_classes_are_distinguished():
         ({"query": torch.ones(3, 8)}, "3 query codes but 2"),
         ({"query": torch.ones(2, 8, device="meta")}, "one device"),
         ({"affinity": AffinityBlocks(None, (1,))}, "not AffinityBlocks"),
-        ({"pairs_at_once": 0}, "at least 1"),
+        ({"pairs_at_once": 0}, "pairs_at_once must be a positive integer, not 0"),
         ({"precision": torch.float64}, "not in torch.float64"),
     ],
 )

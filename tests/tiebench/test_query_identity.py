@@ -121,5 +121,6 @@ def test_long_lists_of_counts_are_cut():
 def test_row_numbers_that_fit_no_labels_are_refused():
     with pytest.raises(ValueError, match="4 queries labels, but 3 row numbers"):
         describe(CLASSES, {"query": np.arange(3)})
-    with pytest.raises(ValueError, match="query row numbers must be integers"):
-        describe(CLASSES, {"query": np.arange(4.0)})
+    with pytest.raises(ValueError, match=r"query_items\[1\] is 0.5; it must be an integer"):
+        describe(CLASSES, {"query": np.arange(4) / 2})
+    assert describe(CLASSES, {"query": np.arange(4.0)}) == describe(CLASSES, {"query": np.arange(4)})

@@ -15,6 +15,7 @@ from tiebench import _relaxed_objectives as formulas
 from tiebench import exact, relaxed
 from tiebench._discount_sums import DISCOUNT_KNOTS, discount_sum_table
 from tiebench.hamming import AffinityBlocks, joint_histograms, pack
+from tiebench.values import NotANumber
 
 BACKENDS = ("compiled", "torch")
 OBJECTIVES = ("ap_s", "ap_r", "dcg_s", "dcg_r", "mi")
@@ -691,19 +692,26 @@ def test_mutual_information_of_a_batch_of_one_class_is_zero_and_never_exceeds_th
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("objective", OBJECTIVES)
-@pytest.mark.parametrize(("bins", "delta"), [(8, 1.0), (8, 1.6), (3, 2.0)])
-def test_a_nan_in_the_codes_reaches_result_and_gradient(objective, bins, delta, backend):
-    codes, affinity = batch(8, 10, 8, bins, delta, levels=3)
-    affinity[:] = affinity.clamp(max=1)
-    affinity[:, 0] = 1
-    affinity[:, 1] = 0
-    affinity[0, 2] = 1
-    codes[5, 2] = math.nan
-    leaf = codes.clone().requires_grad_()
-    values = evaluate(objective, leaf, affinity, bins, delta, backend)
-    values.sum().backward()
-    assert torch.isnan(values).all()  # every item's ranking holds item 5
-    assert torch.isnan(leaf.grad).any(dim=1).all()
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (math.nan, "NaN"),
+        (math.inf, "between -1 and 1, as tanh of outputs does, not inf"),
+        (-math.inf, "between -1 and 1, as tanh of outputs does, not -inf"),
+        (3.25, "between -1 and 1, as tanh of outputs does, not 3.25"),
+        (-1.5, "between -1 and 1, as tanh of outputs does, not -1.5"),
+    ],
+)
+def test_codes_that_are_no_relaxed_bits_are_refused(objective, backend, value, said):
+    """Their distances would leave 0 to b: NDCG would be NaN, and mutual information exceed its entropy."""
+    codes, affinity = batch(8, 10, 8, 8, 1.0, levels=3)
+    codes[5, 2] = value
+    with pytest.raises(ValueError, match=f"^codes .*{said}") as caught:
+        evaluate(objective, codes.requires_grad_(), affinity, 8, 1.0, backend)
+    assert isinstance(caught.value, NotANumber) == math.isnan(value)
+    codes = codes.detach()
+    codes[5, 2] = math.copysign(1.0, value) if value == value else 1.0  # the bits themselves are in range
+    assert torch.isfinite(evaluate(objective, codes, affinity, 8, 1.0, backend)).all()
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -768,6 +776,8 @@ BAD = {
     "codes of three dimensions": {"codes": torch.zeros(5, 4, 1)},
     "integer codes": {"codes": torch.ones(5, 4, dtype=torch.int64)},
     "codes of no bits": {"codes": torch.zeros(5, 0)},
+    "codes of no items": {"codes": torch.zeros(0, 4)},
+    "codes as an array": {"codes": np.zeros((5, 4), np.float32)},
     "affinity of other items": {"affinity": torch.eye(4, dtype=torch.int64)},
     "affinity of one dimension": {"affinity": torch.ones(5, dtype=torch.int64)},
     "affinity not square": {"affinity": torch.ones(5, 4, dtype=torch.int64)},
@@ -778,6 +788,10 @@ BAD = {
     "broken bins": {"bins": 2.5},
     "infinite bins": {"bins": math.inf},
     "NaN bins": {"bins": math.nan},
+    "true bins": {"bins": True},
+    "bins as text": {"bins": "4"},
+    "true delta": {"delta": True},
+    "delta as text": {"delta": "1"},
     "delta 0": {"delta": 0.0},
     "negative delta": {"delta": -1.0},
     "NaN delta": {"delta": math.nan},

@@ -287,11 +287,24 @@ def test_an_unknown_measure_is_told_what_it_is_called(measure, message):
         ),
         (lambda: score_run({"q": {}}, {"q": {"a": 1}}), "run: no document is retrieved for a judged query"),
         (lambda: score_lists({"query": np.ones(2)}), "arrays: there is no document, score, judged_query"),
-        (lambda: score_lists(dict.fromkeys(LISTS, np.ones(2))), "arrays: ids must be integers or strings"),
-        (lambda: score_lists(dict.fromkeys(LISTS, np.ones((2, 2), int))), "must be (m,) each"),
+        (
+            lambda: score_lists(dict.fromkeys(LISTS, np.array([0.5, 1]))),
+            "arrays: query[0] is 0.5; it must be an integer",
+        ),
+        (
+            lambda: score_lists(dict.fromkeys(LISTS, np.array([1, "1"], object))),
+            "arrays: query must be all integers or all text: it holds '1' and 1",
+        ),
+        (
+            lambda: score_lists(dict.fromkeys(LISTS, np.ones((2, 2), int))),
+            "query must be integers or strings (n,), not",
+        ),
         (lambda: score_array(np.ones((2, 3)), np.ones((2, 4), int)), "must be matrices"),
         (lambda: score_array([[0.5, np.nan]], [[1, 0]]), "NaN, as the one of query 0 and item 1"),
-        (lambda: score_array([[0.5, 1.0]], [[1.0, 0.5]]), "relevance must be integers"),
+        (lambda: score_array([[0.5, 1.0]], [[1.0, 0.5]]), "relevance[0, 1] is 0.5; it must be an integer"),
+        (lambda: score_array([[0.5, 1.0]], np.array([[2**64 - 1, 0]], np.uint64)), f"at most {2**63 - 1}"),
+        (lambda: score_array([[0.5, 1.0]], np.ma.array([[1, 0]], mask=[[0, 1]])), "relevance: 1 of its 2"),
+        (lambda: score_array([[2**53 + 1, 2**53]], [[1, 0]]), "scores[0, 0] is 9007199254740993; integers"),
     ],
 )
 def test_values_that_cannot_be_scored_are_refused_in_one_line(call, message):

@@ -11,9 +11,9 @@ import torch
 import tiebench
 from tiebench import scoring
 from tiebench.hamming import EqualLabels, SharedLabels, joint_histograms, pack
-from tiebench.inputs import as_array
 from tiebench.metrics import METRICS
 from tiebench.scoring import score_codes
+from tiebench.values import as_array
 
 ROOT = Path(__file__).parents[2]
 GENERATOR = np.random.default_rng(11)
@@ -125,17 +125,20 @@ def test_tensors_of_the_cpu_are_not_copied():
 BAD = {
     "raw outputs": ({"query": ONES[0] - 0.5}, "query > 0"),
     "packed without bits": ({"query": pack(ONES[0]), "database": pack(ONES[1])}, "`bits`"),
-    "other bits": ({"bits": 12}, "neither 12 bits nor packed"),
+    "other bits": ({"bits": 12}, r"12 bits must be \(n, 12\), or packed uint8 \(n, 2\), not"),
     "bits of a fraction": ({"bits": 12.5}, "bits must be an integer"),
     "no codes": ({"query": ONES[0][:0]}, "at least one code"),
     "one code": ({"query": ONES[0][0]}, "matrices of the same width"),
     "other width": ({"database": ONES[1][:, :5]}, "matrices of the same width"),
     "labels short": ({"query_labels": CLASSES[0][1:]}, "30 query codes but 29 query labels"),
-    "one label": ({"query_labels": 3}, "30 query codes but no query labels"),
+    "one label": ({"query_labels": 3}, r"query_labels must be classes \(n,\)"),
     "mixed": ({"query_labels": ["a"] * 30}, "query labels are strings but database labels are int64"),
-    "floats": ({"query_labels": CLASSES[0] / 2}, "integers or strings"),
+    "fractions": (
+        {"query_labels": CLASSES[0] / 2},
+        r"query_labels\[[0-9]+\] is [0-9]\.5; it must be an integer$",
+    ),
     "sets and classes": ({"query_labels": TAGS[0]}, "must both be classes"),
-    "no 0/1": ({"query_labels": TAGS[0] + 1, "database_labels": TAGS[1]}, "0/1 matrix"),
+    "no 0/1": ({"query_labels": TAGS[0] + 1, "database_labels": TAGS[1]}, "is 2; a matrix of labels"),
     "cutoff": ({"at": 0}, "positive integer"),
     "normaliser": ({"ap_at_normaliser": "most", "at": 3}, "normaliser"),
 }

@@ -188,7 +188,7 @@ def test_a_list_of_unknown_kind_is_refused_and_wrong_arguments_too(tmp_path, cap
     assert "give it as --query, --database or --training" in capsys.readouterr().err
     np.savez(tmp_path / "rows.npz", query=np.array([0, 7]), database=np.array([1]), labels=np.zeros(5, int))
     assert main(["check-split", str(tmp_path / "rows.npz")]) == 1
-    assert "query has row numbers outside of the 5 rows of labels" in capsys.readouterr().err
+    assert "query[1] is 7; row numbers must be 0 to 4" in capsys.readouterr().err
     for arguments, message in (
         ([], "SOURCE"),
         (["a.npz", "b.txt"], "a whole split"),

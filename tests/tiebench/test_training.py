@@ -1,5 +1,6 @@
 """Scores batch by batch in a training loop: equal to tiebench.score, whatever the batches and forms."""
 
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -109,12 +110,15 @@ def test_little_is_kept():
     ("changes", "message"),
     [
         ({"role": "train"}, "role must be 'query' or 'database', not 'train'"),
-        ({"codes": torch.zeros(5, 12)}, r"must be \(n, 13\), or packed uint8 \(n, 2\), not torch.float32"),
+        ({"codes": torch.zeros(5, 12)}, r"must be \(n, 13\), or packed uint8 \(n, 2\), not float32"),
         ({"codes": torch.zeros(5, 2)}, "or packed uint8"),
         ({"codes": torch.zeros(13)}, r"must be real \(n, 13\)"),
         ({"codes": torch.zeros(5, 13, dtype=torch.complex64)}, "must be real"),
         ({"labels": torch.zeros(4)}, r"5 codes have labels of shape \(4,\)"),
-        ({"labels": 3}, r"labels of shape \(\)"),
+        ({"labels": 3}, r"labels of a batch must be classes \(n,\) or 0/1 \(n, labels\), not int64 \(\)"),
+        ({"codes": torch.zeros(0, 13), "labels": torch.zeros(0)}, "a batch of query codes is empty"),
+        ({"codes": np.array([["a"] * 13] * 5)}, "codes must be real numbers, not <U1"),
+        ({"labels": [0, 1, 2, 3, np.nan]}, r"labels of a batch\[4\] is nan; it must be an integer"),
     ],
 )
 def test_what_does_not_fit_is_refused(changes, message):
@@ -126,18 +130,49 @@ def test_what_does_not_fit_is_refused(changes, message):
         metric.compute()
 
 
-def test_a_nan_and_a_missing_side_are_met_by_compute():
+def test_a_nan_is_met_at_its_batch_and_a_missing_side_by_compute():
     metric = TieAwareRetrieval(13)
-    metric.update(torch.full((2, 13), torch.nan), [0, 1], "query")
+    for outputs in (torch.full((2, 13), torch.nan), np.full((2, 13), np.nan, np.float32)):
+        with pytest.raises(ValueError, match="NaN"):
+            metric.update(outputs, [0, 1], "query")
+    metric.update(torch.zeros(2, 13), [0, 1], "query")
     with pytest.raises(ValueError, match="no database codes: call update"):
-        metric.compute()
-    metric.update(torch.zeros(2, 13), [0, 1], "database")
-    with pytest.raises(ValueError, match="NaN"):
         metric.compute()
     metric.reset()
     for role in ("query", "database"):
         metric.update(torch.ones(2, 13), [0, 1], role)
     assert metric.compute()["queries"] == 2
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        ([0, 1], ["a", "b"], "classes as text, those of an earlier one classes as integers"),
+        ([0, 1], [[0, 1], [1, 1]], "0/1 of 2 columns, those of an earlier one classes as integers"),
+        ([[0, 1, 0], [1, 1, 0]], [[0, 1], [1, 1]], "0/1 of 2 columns, those of an earlier one 0/1 of 3"),
+    ],
+)
+@pytest.mark.parametrize("role", ["query", "database"])
+def test_labels_of_another_kind_are_refused_at_their_batch(first, second, said, role):
+    metric = TieAwareRetrieval(3)
+    metric.update(torch.ones(2, 3), first, "query")
+    with pytest.raises(ValueError, match=said):
+        metric.update(torch.ones(2, 3), second, role)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"at": [0]}, "the cut K must be a positive integer, not 0"),
+        ({"at": 2.5}, "the cut K must be a positive integer, not 2.5"),
+        ({"at": "10"}, "the cut K must be a positive integer, not '10'"),
+        ({"ap_at_normaliser": "max"}, "the normaliser of AP@K must be one of"),
+        ({"threads": 0}, "threads must be a positive integer, not 0"),
+    ],
+)
+def test_settings_are_checked_at_once(changes, said):
+    with pytest.raises(ValueError, match=re.escape(said)):
+        TieAwareRetrieval(8, **changes)
 
 
 @pytest.mark.parametrize("bits", [0, 1025, 4.5])

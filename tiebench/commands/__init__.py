@@ -22,6 +22,7 @@ import sys
 from types import ModuleType
 
 from tiebench.command_line import Reads
+from tiebench.values import LARGEST_CUTOFF
 
 CODES = Reads("*.npy")  # an .npz file, or a folder of .npy files
 
@@ -38,8 +39,12 @@ def load(name: str) -> ModuleType:
 
 def positive(text: str) -> int:
     """A positive integer from the command line. Raises argparse.ArgumentTypeError."""
-    if not (text.isascii() and text.isdigit() and 0 < int(text) < 2**31):
+    if not (text.isascii() and text.isdigit() and text.strip("0")):
         raise argparse.ArgumentTypeError(f"must be a positive integer, not {text!r}")
+    if len(text.lstrip("0")) > len(str(LARGEST_CUTOFF)):
+        raise argparse.ArgumentTypeError(
+            f"must be a positive integer of at most {LARGEST_CUTOFF}, not {text!r}"
+        )
     return int(text)
 
 

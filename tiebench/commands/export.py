@@ -58,13 +58,14 @@ def read_named(file: str, split: str | None = None, labels: str | None = None) -
     """
     from tiebench.export import check_ids
     from tiebench.inputs import check_shapes, packed_codes
+    from tiebench.values import labels as labels_of
 
     arrays = read_arrays(file, NEEDED[:2], optional=OPTIONAL)
     if split is not None:
         arrays |= _rows_of(split, labels, {part: len(arrays[part]) for part in PARTS})
     query, database = (arrays[part] for part in PARTS)
     try:
-        check_shapes(query, database, *(arrays.get(f"{part}_labels", arrays[part]) for part in PARTS))
+        check_shapes(query, database, *(arrays.get(f"{part}_labels") for part in PARTS))
         codes = packed_codes(query, database, read_bits(arrays["bits"]) if "bits" in arrays else None)
         given = {
             kind: [arrays.get(f"{part}_{kind}") for part in PARTS] for kind in ("labels", "ids", "items")
@@ -78,25 +79,39 @@ def read_named(file: str, split: str | None = None, labels: str | None = None) -
         ids = {
             part: check_ids(its, len(arrays[part]), f"{part}_{named_by}") for part, its in zip(PARTS, names)
         }
+        found = None
+        if given["labels"][0] is not None:
+            found = {part: labels_of(arrays[f"{part}_labels"], f"{part}_labels") for part in PARTS}
     except ValueError as error:
         raise ValueError(f"{file}: {error}") from error
-    found = {part: arrays[f"{part}_labels"] for part in PARTS} if given["labels"][0] is not None else None
     return NamedCodes(*codes, ids, found, named_by)
 
 
 def _rows_of(split, labels, sizes):
     """query_items, database_items of a split, and the labels of these rows."""
-    rows = files.read_npz(split, PARTS)
+    from tiebench.values import check_form
+    from tiebench.values import rows as row_numbers
+
+    given = files.read_npz(split, PARTS)
+    rows = {}
     for part, size in sizes.items():
-        if part not in rows or rows[part].ndim != 1 or rows[part].dtype.kind not in "iu":
+        if part not in given:
             raise ValueError(f"{split} lacks `{part}`, row numbers (n,)")
+        try:
+            rows[part] = row_numbers(given[part], part)
+        except ValueError as error:
+            raise ValueError(f"{split}: {error}") from error
         if len(rows[part]) != size:
             raise ValueError(f"{split} has {len(rows[part])} rows of `{part}`, the codes are of {size}")
     found = {f"{part}_items": rows[part] for part in sizes}
     if labels is not None:
         of_all = files.read_array(labels)
+        try:
+            check_form(of_all, "the array")
+        except ValueError as error:
+            raise ValueError(f"{labels}: {error}") from error
         for part in sizes:
-            if of_all.ndim == 0 or not 0 <= rows[part].min() <= rows[part].max() < len(of_all):
+            if not 0 <= rows[part].min() <= rows[part].max() < len(of_all):
                 raise ValueError(f"{labels} of shape {of_all.shape} does not have all rows of {split}")
             found[f"{part}_labels"] = of_all[rows[part]]
     return found

@@ -38,7 +38,12 @@ def add_arguments(parser: Parser) -> None:
 
 def class_counts(labels: np.ndarray) -> np.ndarray:
     """Items of each class of labels (n,), or with each label of 0/1 (n, labels): int (C,)."""
-    return np.unique(labels, return_counts=True)[1] if labels.ndim == 1 else labels.sum(axis=0)
+    from tiebench.values import labels as labels_of
+
+    labels = labels_of(labels, "database_labels")
+    return (
+        np.unique(labels, return_counts=True)[1] if labels.ndim == 1 else labels.sum(axis=0, dtype=np.int64)
+    )
 
 
 def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:

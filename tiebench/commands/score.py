@@ -132,18 +132,18 @@ def read_codes_alone(file: str) -> tuple[np.ndarray, np.ndarray, int]:
     arrays = read_arrays(file, NEEDED[:2])
     query, database = arrays["query"], arrays["database"]
     try:
-        check_shapes(query, database, query, database)
+        check_shapes(query, database)
         return packed_codes(query, database, read_bits(arrays["bits"]) if "bits" in arrays else None)
     except ValueError as error:
         raise ValueError(f"{file}: {error}") from error
 
 
 def read_bits(value: np.ndarray) -> int:
-    """The number of bits that a file gives. Raises ValueError unless it is one integer."""
-    if value.size != 1 or value.dtype.kind not in "iuf" or not float(value.reshape(-1)[0]).is_integer():
-        what = value.reshape(-1)[0] if value.size == 1 else f"{value.dtype} of shape {value.shape}"
-        raise ValueError(f"bits must be one integer, not {what}")
-    return int(value.reshape(-1)[0])
+    """The number of bits that a file gives. Raises ValueError unless it is one integer, 1 to 1024."""
+    from tiebench.hamming import check_bits
+
+    # MATLAB saves a number as a matrix of one row and one column.
+    return check_bits(value.reshape(-1)[0] if value.size == 1 else value)
 
 
 def count_part(options: argparse.Namespace) -> None:

@@ -99,6 +99,7 @@ def _queries(options, codes):
         return codes.query, codes.ids["query"], codes.labels and codes.labels["query"]
     from tiebench.export import check_ids
     from tiebench.inputs import check_shapes, packed_codes
+    from tiebench.values import labels as labels_of
 
     file = options.queries
     arrays = read_arrays(file, PARTS[:1], optional=("query_labels", "query_ids", "query_items"))
@@ -106,7 +107,9 @@ def _queries(options, codes):
     try:
         bits = read_bits(arrays["bits"]) if "bits" in arrays else None
         labels = arrays.get("query_labels")
-        check_shapes(query, query, query if labels is None else labels, query)
+        check_shapes(query, query, labels)
+        if labels is not None:
+            labels = labels_of(labels, "query_labels")
         packed, _, bits = packed_codes(query, query[:1], bits)
         if bits != codes.bits:
             raise ValueError(f"codes of {bits} bits, those of {options.file} have {codes.bits}")

@@ -1,0 +1,333 @@
+"""Tensors are accepted wherever arrays are: every public function, called with both, gives the same.
+
+A public function that is not called here has its reason in WITHOUT.
+"""
+
+import importlib
+import inspect
+from dataclasses import fields, is_dataclass
+
+import numpy as np
+import pytest
+import torch
+
+import tiebench
+from tiebench import hamming, training, values
+from tiebench.hamming import AffinityBlocks, EqualLabels, JointHistograms, SharedLabels
+from tiebench.judgements import SparseJudgements
+
+random = np.random.default_rng(5)
+BITS = 12
+QUERY, DATABASE = random.random((4, BITS)) < 0.5, random.random((9, BITS)) < 0.5
+PACKED = np.packbits(QUERY, axis=1), np.packbits(DATABASE, axis=1)
+CLASSES = random.integers(0, 3, 4), random.integers(0, 3, 9)
+TAGS = random.integers(0, 2, (4, 3)), random.integers(0, 2, (9, 3))
+REAL = random.normal(size=(4, BITS))
+SIMILARITY = random.integers(0, 4, (4, 9)).astype(np.float64)
+GRADES = random.integers(0, 3, (4, 9))
+COUNTS = random.integers(0, 4, (4, 2, 5))
+LEVELS = np.array([0, 1])
+ITEMS, RELEVANT = COUNTS.sum(axis=1), COUNTS[:, 1]
+PAIRS = np.array([0, 1, 3]), np.array([2, 8, 0]), np.array([1, 2, 1])
+NAMES = np.array([11, 12, 13, 14]), np.arange(20, 29)
+RUN = {
+    "query": np.array([1, 1, 2]),
+    "document": np.array([7, 8, 7]),
+    "score": np.array([0.5, 0.25, 1.0]),
+    "judged_query": np.array([1, 2]),
+    "judged_document": np.array([8, 7]),
+    "relevance": np.array([2, 1]),
+}
+
+
+def histograms(t):
+    return JointHistograms(t(LEVELS), t(COUNTS))
+
+
+def tied(t):
+    return tiebench.ties.from_counts(t(ITEMS), t(RELEVANT), t(RELEVANT.sum(axis=1) + 1))
+
+
+def packed(t):
+    return t(PACKED[0]), t(PACKED[1])
+
+
+def affinity(t):
+    return EqualLabels(t(CLASSES[0]), t(CLASSES[1]))
+
+
+def judgements(t):
+    return SparseJudgements(*map(t, PAIRS), (4, 9))
+
+
+def of_files(t, folder):
+    np.savez(folder / "part.npz", database=PACKED[1], database_labels=CLASSES[1])
+    queries = t(PACKED[0]), t(CLASSES[0])
+    return tiebench.distributed.count_parts(*queries, str(folder / "part.npz"), BITS)
+
+
+def written(name, t, folder):
+    """The bytes that a function of `tiebench.export` writes."""
+    export, path = tiebench.export, folder / "out.json"
+    ids = dict(zip(("query_ids", "database_ids"), map(t, NAMES)))
+    found = tiebench.neighbours.nearest(*packed(t), BITS, 3)
+    if name == "write_sql":
+        labels = {"query_labels": t(TAGS[0]), "database_labels": t(TAGS[1])}
+        export.write_sql(path, *packed(t), BITS, **ids, **labels)
+    elif name == "write_qrels":
+        export.write_qrels(path, affinity(t), **ids)
+    elif name == "write_faiss":
+        pytest.importorskip("faiss")
+        export.write_faiss(path, t(PACKED[1]), BITS, t(NAMES[1]))
+    else:
+        getattr(export, name)(path, found, **ids)
+    return np.frombuffer(path.read_bytes(), np.uint8)
+
+
+def validated(t):
+    metric = training.TieAwareRetrieval(BITS, at=t(np.array([1, 3])))
+    metric.update(t(QUERY * 2.0 - 1), t(CLASSES[0]), "query")
+    metric.update(t(DATABASE * 2.0 - 1), t(CLASSES[1]), "database")
+    return metric.scores()
+
+
+def compared(t):
+    health = tiebench.health(t(QUERY), t(DATABASE), t(CLASSES[0]), t(CLASSES[1]))
+    return health.as_dict(), health.collapsed(t(np.bincount(CLASSES[1])))
+
+
+def split(t):
+    part = tiebench.split_check.Part
+    return tiebench.split_check.check(
+        {
+            "query": part(t(np.array([1, 2])), t(np.array([0, 1]))),
+            "database": part(t(np.array([2, 3])), t(np.array([1, 1]))),
+        }
+    )
+
+
+# "module.function" -> call with t(array), an array or a tensor; a call of two arguments is given a folder.
+CALLS = {
+    "scoring.score": lambda t: [
+        tiebench.score(t(QUERY), t(DATABASE), t(one), t(two), at=t(np.array([2, 5])))
+        for one, two in (CLASSES, TAGS)
+    ],
+    "scoring.score_codes": lambda t: tiebench.scoring.score_codes(*packed(t), BITS, affinity(t), (3,)),
+    "scoring.score_histograms": lambda t: tiebench.scoring.score_histograms(histograms(t), t(np.array([2]))),
+    "scoring.some_queries": lambda t: list(tiebench.scoring.some_queries(histograms(t))),
+    "runs.score_array": lambda t: tiebench.score_array(t(SIMILARITY), t(GRADES)),
+    "runs.score_lists": lambda t: tiebench.runs.score_lists({name: t(its) for name, its in RUN.items()}),
+    "diagnostics.health": compared,
+    "diagnostics.health_of": lambda t: tiebench.diagnostics.health_of(
+        *packed(t), hamming.joint_histograms(*packed(t), BITS, affinity(t))
+    ),
+    "diagnostics.bits_set_together": lambda t: tiebench.diagnostics.bits_set_together(t(PACKED[1]), BITS),
+    "collapse.collapse_reason": lambda t: tiebench.collapse.collapse_reason(
+        8, 7, 2, 0.5, t(np.array([3, 4, 0]))
+    ),
+    "collapse.entropy": lambda t: tiebench.collapse.entropy(t(np.array([3, 4, 0]))),
+    "collapse.varying_bits": lambda t: tiebench.collapse.varying_bits(t(PACKED[1])),
+    "collapse.code_counts": lambda t: tiebench.collapse.code_counts(t(PACKED[1])),
+    "distributed.count_parts": of_files,
+    "exact.exponential_gain": lambda t: tiebench.exact.exponential_gain(t(REAL)),
+    "exact.linear_gain": lambda t: tiebench.exact.linear_gain(t(REAL)),
+    "exact.ideal_dcg": lambda t: tiebench.exact.ideal_dcg(t(COUNTS.sum(axis=2)), t(LEVELS), 3),
+    "exact.precision_at_curve": lambda t: tiebench.exact.precision_at_curve(
+        histograms(t), t(np.array([1, 4, 99]))
+    ),
+    "metrics.evaluate": lambda t: tiebench.metrics.evaluate(histograms(t), t(np.array([1, 99]))),
+    "export.check_ids": lambda t: tiebench.export.check_ids(t(NAMES[1]), 9, "ids"),
+    **{
+        f"export.{name}": lambda t, folder, name=name: written(name, t, folder)
+        for name in ("write_faiss", "write_sql", "write_trec", "write_ranx", "write_qrels")
+    },
+    "hamming.pack": lambda t: hamming.pack(t(QUERY)),
+    "hamming.check_packed": lambda t: hamming.check_packed(t(PACKED[0]), BITS),
+    "hamming.EqualLabels": affinity,
+    "hamming.SharedLabels": lambda t: SharedLabels(t(TAGS[0]), t(TAGS[1])),
+    "hamming.AffinityBlocks": lambda t: hamming.joint_histograms(
+        *packed(t), BITS, AffinityBlocks(lambda begin, end: t(GRADES[begin:end]), [1, 2])
+    ),
+    "hamming.JointHistograms": histograms,
+    "hamming.merge": lambda t: hamming.merge([histograms(t), histograms(t)]),
+    "hamming.joint_histograms": lambda t: hamming.joint_histograms(*packed(t), BITS, judgements(t)),
+    "hamming.as_words": lambda t: hamming.as_words(t(PACKED[0])),
+    "inputs.packed_codes": lambda t: tiebench.inputs.packed_codes(t(QUERY), t(DATABASE)),
+    "inputs.are_packed": lambda t: tiebench.inputs.are_packed(*packed(t), BITS),
+    "inputs.label_affinity": lambda t: tiebench.inputs.label_affinity(t(TAGS[0]), t(TAGS[1])),
+    "inputs.check_shapes": lambda t: tiebench.inputs.check_shapes(*packed(t), t(CLASSES[0]), t(CLASSES[1])),
+    "lookup.lookup_cost": lambda t: tiebench.lookup_cost(*packed(t), BITS, t(np.array(2)), 3),
+    "neighbours.nearest": lambda t: list(tiebench.neighbours.nearest(*packed(t), BITS, 3)),
+    "neighbours.within": lambda t: list(tiebench.neighbours.within(*packed(t), BITS, t(np.array(4)))),
+    "parts.fingerprint": lambda t: tiebench.parts.fingerprint(t(PACKED[0]), t(CLASSES[0])),
+    "prefixes.cut_codes": lambda t: tiebench.prefixes.cut_codes(t(PACKED[0]), 5),
+    "prefixes.prefix_histograms": lambda t: tiebench.prefixes.prefix_histograms(
+        *packed(t), BITS, affinity(t), t(np.array([4, 8]))
+    ),
+    "prefixes.score_prefixes": lambda t: tiebench.prefixes.score_prefixes(
+        *packed(t), BITS, affinity(t), [4], t(np.array([2]))
+    ),
+    "rescoring.asymmetric_similarity": lambda t: tiebench.rescoring.asymmetric_similarity(
+        t(REAL), t(PACKED[1]), BITS
+    ),
+    "rescoring.ranked_histograms": lambda t: tiebench.rescoring.ranked_histograms(
+        t(SIMILARITY), t(GRADES), t(np.arange(3))
+    ),
+    "rescoring.rescored": lambda t: tiebench.rescoring.rescored(
+        *packed(t), BITS, judgements(t), lambda q, items: t(SIMILARITY[q, items]), 4, t(np.array([3]))
+    ),
+    "split_check.Part": split,
+    "split_check.check": split,
+    "split_check.rows_of_labels": lambda t: tiebench.split_check.rows_of_labels(t(TAGS[0]), "labels"),
+    "ties.from_counts": tied,
+    "ties.hits": lambda t: tiebench.ties.hits(tied(t), t(np.array([0, 1, 2, 50]))),
+    "ties.cut": lambda t: tiebench.ties.cut(tied(t), t(np.array([0, 1, 2, 50]))),
+    "ties.dcg": lambda t: tiebench.ties.dcg(t(ITEMS), t(RELEVANT), t(REAL[:, :5]), 4),
+    "ties.divide": lambda t: tiebench.ties.divide(t(RELEVANT), t(ITEMS)),
+    "training.TieAwareRetrieval": validated,
+}
+# Functions of joint histograms, or of ties, and a number.
+CALLS |= {
+    f"{module}.{name}": lambda t, module=module, name=name, rest=rest, of=of: getattr(
+        getattr(tiebench, module), name
+    )(of(t), *map(t, map(np.array, rest)))
+    for module, of, rest, names in (
+        (
+            "exact",
+            histograms,
+            [3],
+            ("average_precision dcg ndcg average_cumulative_gain precision recall success"),
+        ),
+        ("exact", histograms, [3], "reciprocal_rank"),
+        (
+            "exact",
+            histograms,
+            [],
+            "weighted_average_precision r_precision distance_shares queries_without_relevant",
+        ),
+        ("radius", histograms, [1], "precision_within_radius recall_within_radius f1_within_radius"),
+        ("radius", histograms, [1], "candidates_within_radius empty_within_radius"),
+        ("radius", histograms, [1], "average_precision_within_radius radius_aware_average_precision"),
+        ("radius", histograms, [], "lookup_curves"),
+        ("ties", tied, [3], "precision recall success reciprocal_rank average_precision"),
+        ("ties", tied, [], "r_precision"),
+    )
+    for name in names.split()
+}
+_OWN = "takes what other functions here return"
+_PLAIN = "takes names, texts and plain numbers"
+_FILES = "reads or writes files"
+_TENSORS = "takes tensors alone: its tests call it with them"
+WITHOUT = {
+    **dict.fromkeys(("runs.score_run", "distributed.Progress"), _PLAIN),
+    **dict.fromkeys(("leaderboards",), _FILES),
+    **dict.fromkeys(("comparison",), _OWN),
+    **dict.fromkeys(("metrics.Metric", "metrics.Ranking", "metrics.ranking_of", "metrics.resolve"), _PLAIN),
+    **dict.fromkeys(("metrics.label", "metrics.description", "split_check.summary"), _PLAIN),
+    **dict.fromkeys(("lookup.substring_bits", "lookup.table_radii", "lookup.bucket_count"), _PLAIN),
+    **dict.fromkeys(("parts.span", "parts.parse", "hamming.check_bits", "ties.check_normaliser"), _PLAIN),
+    **dict.fromkeys(("parts.save", "parts.load_merged", "parts.save_counts", "parts.load_counts"), _FILES),
+    **dict.fromkeys(("scoring.Scores", "runs.RunScores", "diagnostics.Health", "lookup.LookupCost"), _OWN),
+    **dict.fromkeys(("neighbours.Neighbours", "ties.Ties", "ties.TieRange"), _OWN),
+    **dict.fromkeys(("hamming.check_affinity", "hamming.check_levels", "hamming.share_queries"), _OWN),
+    **dict.fromkeys(("hamming.checked_blocks", "hamming.refuse_unpacked"), _OWN),
+    **dict.fromkeys(("on_device", "relaxed"), _TENSORS),
+}
+
+
+def public_names():
+    """ "module.name" of every public function and class of every public module."""
+    for module in sorted(tiebench._MODULES):
+        for name, found in vars(importlib.import_module(f"tiebench.{module}")).items():
+            kind = inspect.isfunction(found) or inspect.isclass(found)
+            if kind and not name.startswith("_") and found.__module__ == f"tiebench.{module}":
+                yield f"{module}.{name}"
+
+
+def test_every_public_function_is_called_with_tensors_or_says_why_not():
+    names = set(public_names())
+    without = {name for name in names if name in WITHOUT or name.partition(".")[0] in WITHOUT}
+    assert names - without - set(CALLS) == set()
+    assert set(CALLS) - names == set(), "no such function"
+    exported = {f"{found}.{name}" for name, found in tiebench._FUNCTIONS.items()}
+    assert exported <= set(CALLS) | without
+
+
+def flat(found):
+    """Arrays and values of a nested result, in one list."""
+    if is_dataclass(found):
+        return [
+            one for field in fields(found) if field.name != "memo" for one in flat(getattr(found, field.name))
+        ]
+    if isinstance(found, dict):
+        return [one for key, value in found.items() for one in (key, *flat(value))]
+    if isinstance(found, (tuple, list)):
+        return [one for value in found for one in flat(value)]
+    assert not values.is_tensor(found)
+    return [found]
+
+
+def same(one, two):
+    one, two = flat(one), flat(two)
+    assert len(one) == len(two)
+    for mine, its in zip(one, two):
+        np.testing.assert_array_equal(mine, its)
+
+
+def plain(array):
+    return torch.tensor(array)
+
+
+def apart(array):
+    """Not contiguous: every second value of a larger tensor."""
+    made = torch.tensor(array)
+    return torch.stack([made, made], dim=-1)[..., 0]
+
+
+def with_gradient(array):
+    made = torch.tensor(array)
+    return made.requires_grad_() if made.is_floating_point() else made
+
+
+@pytest.mark.parametrize("convert", [plain, apart, with_gradient])
+@pytest.mark.parametrize("name", CALLS)
+def test_tensors_are_accepted_wherever_arrays_are(name, convert, tmp_path):
+    call = CALLS[name]
+    more = (tmp_path,) if len(inspect.signature(call).parameters) - len(call.__defaults__ or ()) == 2 else ()
+    same(call(convert, *more), call(lambda array: array, *more))
+
+
+FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+SIGNED = (torch.int8, torch.int16, torch.int32, torch.int64)
+UNSIGNED = (torch.uint8, torch.uint16, torch.uint32, torch.uint64)
+UNPACKED = ("scoring.score", "diagnostics.health", "hamming.pack", "inputs.packed_codes")
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, *SIGNED, *UNSIGNED, torch.bool], ids=str)
+@pytest.mark.parametrize("name", (*UNPACKED, "training.TieAwareRetrieval", "runs.score_array"))
+def test_tensors_of_every_type_are_read(name, dtype):
+    def typed(array):
+        if dtype == torch.bool and array.max(initial=0) > 1:
+            return torch.tensor(array)
+        if array.min(initial=0) < 0 and dtype in (*UNSIGNED, torch.bool):
+            array = array > 0  # codes of {0, 1}
+        made = torch.tensor(array).to(dtype)
+        return made.requires_grad_() if dtype in FLOATS else made
+
+    same(CALLS[name](typed), CALLS[name](lambda array: array))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.uint8, torch.bool, torch.int64], ids=str)
+def test_empty_tensors_are_refused_in_one_line(dtype):
+    empty, some = torch.zeros(0, BITS, dtype=dtype), torch.ones(3, BITS, dtype=dtype)
+    labels = torch.zeros(0, dtype=torch.int64), torch.zeros(3, dtype=torch.int64)
+    for call in (
+        lambda: tiebench.score(empty, some, *labels),
+        lambda: tiebench.health(some, empty),
+        lambda: training.TieAwareRetrieval(BITS).update(empty, labels[0], "query"),
+        lambda: tiebench.score_array(empty, empty.bool()),
+    ):
+        with pytest.raises(ValueError, match=r"at least one code|is empty|not empty") as caught:
+            call()
+        assert "\n" not in str(caught.value)
+    assert tiebench.on_device.pack(empty.bool()).shape == (0, 2)
