@@ -224,13 +224,6 @@ def _vectors(path: Path, side: str) -> np.ndarray:
         return whole_array(path, archive, side)
 
 
-def _scores(path: Path, where: str, values: list) -> np.ndarray:
-    try:
-        return np.array([texts.integer(str(value)) for value in values], np.int64)
-    except ValueError as error:
-        raise ValueError(f"{path}: scores of {where} must be integers ({short(error)})") from error
-
-
 def _read_plain(paths: list[Path]) -> _Collection:
     arrays, ids, judged = {}, {}, {}
     for path in paths:
