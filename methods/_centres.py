@@ -1,11 +1,44 @@
 """Codes of classes that are far from each other: hash centres, for any number of bits and classes.
 
-Codes are int8 arrays (classes, bits) of -1 and +1.
+Codes are int8 arrays (classes, bits) of -1 and +1. No two classes have the same one: what draws codes draws
+those again that repeat another, and refuses more classes than there are codes.
 """
+
+import math
 
 import numpy as np
 
 from methods.base import Refusal
+
+
+def refuse_more_classes_than_codes(classes, bits, balanced=False):
+    """Raises `Refusal` if there are fewer codes than classes, or fewer `balanced` ones, of bits // 2 ones."""
+
+    def codes(length):
+        return math.comb(length, length // 2) if balanced else 1 << length
+
+    if bits < 64 and codes(bits) < classes:  # there are 10^18 balanced codes of 64 bits
+        enough = next(length for length in range(bits + 1, 65) if codes(length) >= classes)
+        balance = f": {codes(bits)} codes have {bits // 2} ones" if balanced else ""
+        raise Refusal(f"{bits} bits cannot tell {classes} classes apart{balance}; that takes {enough} bits")
+
+
+def constant_bits(codes):
+    """How many bits are the same for all classes, of codes (classes, bits)."""
+    codes = np.asarray(codes)
+    return int((codes == codes[0]).all(axis=0).sum())
+
+
+def _made_distinct(codes, draw):
+    """The codes, those that repeat an earlier one drawn again by draw(number) until all differ, in place."""
+    order = np.arange(len(codes))  # codes drawn again come last: they give way to the others
+    while True:
+        _, first = np.unique(codes[order], axis=0, return_index=True)
+        again = np.delete(order, first)
+        if not len(again):
+            return codes
+        codes[again] = draw(len(again))
+        order = np.concatenate([order[np.sort(first)], again])
 
 
 def sylvester(order):
@@ -68,35 +101,40 @@ def _van_der_corput(order):
 
 
 def random_centres(classes, bits, generator, draws=1000):
-    """The best of `draws` sets of random codes with bits // 2 ones each.
+    """The best of `draws` sets of random codes with bits // 2 ones each; codes that repeat are drawn again.
 
     Best is the set with the largest smallest distance between two codes, among those the one with the largest
-    mean distance; CSQ draws its centres so where no Hadamard matrix has enough rows.
+    mean distance; CSQ draws its centres so where no Hadamard matrix has enough rows. Raises `Refusal` where
+    there are fewer such codes than classes.
     """
+    refuse_more_classes_than_codes(classes, bits, balanced=True)
+
+    def draw(number):
+        return balanced_codes(number, bits, generator)
+
     best, chosen = (-1, -1.0), None
     for _ in range(draws):
-        ranks = generator.random((classes, bits)).argsort(axis=1)
-        codes = np.where(ranks < bits // 2, 1, -1).astype(np.int8)
+        codes = draw(classes)
         quality = separation(codes)
         if quality > best:
             best, chosen = quality, codes
-    return chosen
+    return _made_distinct(chosen, draw)
+
+
+def balanced_codes(number, bits, generator):
+    """Random codes with bits // 2 ones each, int8 (number, bits), which may repeat."""
+    ranks = generator.random((number, bits)).argsort(axis=1)
+    return np.where(ranks < bits // 2, 1, -1).astype(np.int8)
 
 
 def bernoulli_centres(classes, bits, generator):
-    """Codes of independent fair bits; different codes where 2^bits >= classes allows it.
+    """Different codes of independent fair bits. Raises `Refusal` where there are fewer codes than classes."""
+    refuse_more_classes_than_codes(classes, bits)
 
-    Raises `Refusal` where it does not.
-    """
-    if bits < 31 and 2**bits < classes:
-        raise Refusal(f"{bits} bits cannot tell {classes} classes apart")
-    codes = np.where(generator.random((classes, bits)) < 0.5, 1, -1).astype(np.int8)
-    while True:
-        _, first = np.unique(codes, axis=0, return_index=True)
-        again = np.setdiff1d(np.arange(classes), first)
-        if not len(again):
-            return codes
-        codes[again] = np.where(generator.random((len(again), bits)) < 0.5, 1, -1)
+    def draw(number):
+        return np.where(generator.random((number, bits)) < 0.5, 1, -1).astype(np.int8)
+
+    return _made_distinct(draw(classes), draw)
 
 
 def separation(codes):
@@ -113,16 +151,17 @@ def separated_centres(classes, bits, generator, failures=10_000):
     """Random codes drawn one after another, each kept if it is far enough from all before it.
 
     Far enough is 0.61 bits at first, and 0.01 bits less after every `failures` codes that were not
-    (OrthoHash's `O`); the distance falls to 0.2 bits at the least, below which any different code is taken,
-    and below that any code. Their order is shuffled.
+    (OrthoHash's `O`); the distance falls to 0.2 bits at the least, below which any different code is taken.
+    Their order is shuffled. Raises `Refusal` where there are fewer codes than classes.
     """
+    refuse_more_classes_than_codes(classes, bits)
     share, missed, chosen = 0.61, 0, np.empty((classes, bits), np.int8)
     count = 0
     while count < classes:
         batch = np.where(generator.random((64, bits)) < 0.5, 1, -1).astype(np.int8)
         for code in batch:
             nearest = ((chosen[:count] != code).sum(axis=1)).min(initial=bits)
-            wanted = share * bits if share >= 0.2 else (1 if share > 0.15 else 0)
+            wanted = share * bits if share >= 0.2 else 1
             if nearest >= wanted:
                 chosen[count] = code
                 count, missed = count + 1, 0

@@ -1,10 +1,13 @@
 """Codes of classes as targets of deep losses: one code per class, a majority code for several labels."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import torch
 
-from methods._centres import make_centres
+from methods._centres import constant_bits, make_centres
 from methods._labels import label_matrix
+from methods.base.deep import DeepHashing
 
 
 class ClassCodes(torch.nn.Module):
@@ -23,6 +26,17 @@ class ClassCodes(torch.nn.Module):
         where that is zero, as for items without labels."""
         means = torch.sign(labels @ self.codes)
         return torch.where(means == 0, self.filler, means)
+
+
+@dataclass(kw_only=True)
+class ClassCodeHashing(DeepHashing):
+    """Base of deep methods whose criterion is `ClassCodes`."""
+
+    def unused_bits(self):
+        """Bits that are the same in the codes of all classes: items are drawn to one value there."""
+        if self.criterion is not None:
+            return constant_bits(self.criterion.codes.cpu().numpy())
+        return constant_bits(self.criterion_state["codes"])
 
 
 def class_codes(method, training_set, kind, name):

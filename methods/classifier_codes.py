@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from methods._centres import make_centres
+from methods._centres import constant_bits, make_centres, refuse_more_classes_than_codes
 from methods._classifier import ClassifierHashing
 from methods._labels import single_labels
-from methods.base import Refusal
 
 
 @dataclass(kw_only=True)
@@ -55,7 +54,7 @@ class ClassifierCodes(ClassifierHashing):
         return self.codes[scores.argmax(axis=1)]
 
     def unused_bits(self):
-        return self.bits - _bits_of_number(len(self.codes)) if self.centres == "binary" else 0
+        return constant_bits(self.codes)
 
     def state(self):
         return super().state() | {"codes": self.codes}
@@ -65,8 +64,7 @@ def class_codes(kind, classes, bits, generator):
     """Codes of classes, bool (classes, bits), of a kind of `ClassifierCodes`. Raises `Refusal`."""
     if kind != "binary":
         return make_centres(kind, classes, bits, generator) > 0
-    if classes > 2 ** min(bits, 62):
-        raise Refusal(f"{bits} bits cannot number {classes} classes")
+    refuse_more_classes_than_codes(classes, bits)
     codes = np.zeros((classes, bits), bool)
     needed = _bits_of_number(classes)
     codes[:, :needed] = np.arange(classes)[:, None] >> np.arange(needed) & 1

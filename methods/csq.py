@@ -10,12 +10,11 @@ from typing import Literal
 import torch
 from torch.nn.functional import logsigmoid
 
-from methods._class_codes import class_codes
-from methods.base.deep import DeepHashing
+from methods._class_codes import ClassCodeHashing, class_codes
 
 
 @dataclass(kw_only=True)
-class CSQ(DeepHashing):
+class CSQ(ClassCodeHashing):
     r"""Minimises, averaged over items and bits,
 
     $$

@@ -9,14 +9,13 @@ from typing import Literal
 
 import torch
 
-from methods._class_codes import class_codes
+from methods._class_codes import ClassCodeHashing, class_codes
 from methods.base import Refusal
-from methods.base.deep import DeepHashing
 from methods.base.heads import hash_layer
 
 
 @dataclass(kw_only=True)
-class DPN(DeepHashing):
+class DPN(ClassCodeHashing):
     r"""Minimises
 
     $$\frac{1}{M} \sum_i \sum_{c \in Y_i} \sum_k \max(0, m - u_{ik} t_{ck})$$

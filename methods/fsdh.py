@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from methods._centres import make_centres
+from methods._centres import constant_bits, make_centres
 from methods._kernels import KernelHashing, draw_anchors, gaussian_kernel, ridge_regression
 from methods._labels import single_labels
 from methods.base import Refusal
@@ -61,10 +61,19 @@ class FSDH(KernelHashing):
         items = training_set.items.reshape(len(training_set), -1).astype(np.float64)
         self.anchor_items = draw_anchors(items, self.anchors, generator, "fsdh")
         self.variance = self.sigma**2
-        codes = make_centres(self.centres, len(classes), self.bits, generator)[places].astype(np.float64)
+        centres = make_centres(self.centres, len(classes), self.bits, generator)
+        self.unused = constant_bits(centres)
+        codes = centres[places].astype(np.float64)
         inputs = gaussian_kernel(items, self.anchor_items, self.variance)
         self.weights = ridge_regression(inputs, codes, self.ridge)
         self.thresholds = np.zeros(self.bits)
         error = float(np.mean(np.square(codes - inputs @ self.weights)))
         training_set.log({"objective": error, "seconds": time.perf_counter() - started})
         return self
+
+    def unused_bits(self):
+        """Bits that are the same in the codes of all classes."""
+        return int(self.unused)
+
+    def state(self):
+        return super().state() | {"unused": np.array(self.unused)}

@@ -14,17 +14,17 @@ import numpy as np
 import torch
 from torch.nn.functional import log_softmax, normalize, softplus
 
-from methods._class_codes import ClassCodes, class_codes
+from methods._centres import separation
+from methods._class_codes import ClassCodeHashing, ClassCodes, class_codes
 from methods._labels import label_matrix
-from methods._mds_centres import mds_centres
-from methods.base.deep import DeepHashing
+from methods._mds_centres import guaranteed_distance, mds_centres
 from methods.base.heads import ImageHashing, hash_layer
 
 _LEAST = 1e-6  # probabilities stay this far from 1, whose complement's logarithm is taken
 
 
 @dataclass(kw_only=True)
-class MDSH(DeepHashing):
+class MDSH(ClassCodeHashing):
     r"""Minimises the sum of three means,
 
     $$
@@ -38,10 +38,10 @@ class MDSH(DeepHashing):
     pairs of a batch and all items, from epoch `pairs_from` on; $\kappa$ is the `quantisation`. $U_j$: the
     latest output for item j of a copy of the hash head that follows it by a moving average.
 
-    centres: "mds", found by the paper's search (`methods._mds_centres`), or "separated", drawn at random
-    until they are far enough, which reaches the same distance in milliseconds. The authors copy the whole
-    network, not only its head; RMSprop at 1e-5, batches of 64, gradients of norm at most 5, up to 1,000
-    epochs, the best on the queries.
+    centres: "mds", found by the paper's search (`methods._mds_centres`; the log says so where it misses its
+    distance), or "separated", drawn at random until they are far enough, in milliseconds. The authors copy
+    the whole network, not only its head; RMSprop at 1e-5, batches of 64, gradients of norm at most 5, up to
+    1,000 epochs, the best on the queries.
     """
 
     title = "MDSH"
@@ -90,10 +90,18 @@ class MDSH(DeepHashing):
         else:
             generator = np.random.default_rng((self.seed, 11))
             codes = mds_centres(training_set.classes, self.bits, generator)
+            self._say_if_too_near(codes, training_set.log)
             found = ClassCodes(codes[generator.permutation(len(codes))], generator)
         # A buffer, as it were: without gradients nothing trains it, and checkpoints keep it.
         found.follower = copy.deepcopy(self._head_of(self.network)).requires_grad_(False)
         return found
+
+    @staticmethod
+    def _say_if_too_near(codes, log):
+        found, wanted = separation(codes)[0], guaranteed_distance(*codes.shape)
+        if found < wanted:
+            words = f"class codes are {found} bits apart at the least, the search is for {wanted}"
+            log({"objective": None, "seconds": 0.0, "warning": words})
 
     @staticmethod
     def _head_of(network):

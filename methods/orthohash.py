@@ -11,13 +11,12 @@ from typing import Literal
 import torch
 from torch.nn.functional import log_softmax, normalize
 
-from methods._class_codes import class_codes
-from methods.base.deep import DeepHashing
+from methods._class_codes import ClassCodeHashing, class_codes
 from methods.base.heads import hash_layer
 
 
 @dataclass(kw_only=True)
-class OrthoHash(DeepHashing):
+class OrthoHash(ClassCodeHashing):
     r"""Minimises the mean over items of
 
     $$

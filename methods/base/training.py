@@ -68,7 +68,7 @@ class Training:
                 "seconds": time.perf_counter() - started,
                 "learning_rate": self.rate,
             }
-            record |= self.watch.finish()
+            record |= self.watch.finish(method.unused_bits())
             if method.backbone is not None:
                 record["images_per_second"] = seen / (time.perf_counter() - begun)
             record = _means(method.logged) | record

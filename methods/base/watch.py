@@ -34,9 +34,9 @@ class CodeWatch:
         if step >= self.first:
             self.signs.append(outputs.detach() > 0)
 
-    def finish(self):
+    def finish(self, unused_bits=0):
         """What the epoch's record says: constant_bits, distinct_codes, and, of collapsed codes only,
-        collapsed, why they are."""
+        collapsed, why they are. unused_bits: as of `collapse_reason`."""
         if not self.signs:
             return {}
         codes = np.packbits(torch.cat(self.signs).cpu().numpy(), axis=1)
@@ -45,6 +45,6 @@ class CodeWatch:
         classes = 0 if self.class_counts is None else len(self.class_counts)
         if len(codes) >= max(_FEWEST_ITEMS, 10 * classes):
             measured = self.bits, constant, len(counts), entropy(counts)
-            if reason := collapse_reason(*measured, self.class_counts):
+            if reason := collapse_reason(*measured, self.class_counts, unused_bits):
                 record["collapsed"] = reason
         return record

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from scipy.linalg import hadamard
 
+from methods import _centres
 from methods._centres import (
     KINDS,
-    bernoulli_centres,
+    balanced_codes,
+    constant_bits,
     hadamard_centres,
     make_centres,
     random_centres,
@@ -83,7 +85,7 @@ def test_random_centres_are_balanced_and_the_best_of_their_draws(classes, bits):
     codes = random_centres(classes, bits, np.random.default_rng(0), draws=50)
     assert ((codes == 1).sum(axis=1) == bits // 2).all()
     generator = np.random.default_rng(0)
-    tried = [random_centres(classes, bits, generator, draws=1) for _ in range(50)]
+    tried = [balanced_codes(classes, bits, generator) for _ in range(50)]
     assert separation(codes) == max(separation(one) for one in tried)
 
 
@@ -94,11 +96,54 @@ def test_separation_counts_differing_bits():
     assert separation(codes[:1]) == (13, 13.0)
 
 
-def test_bernoulli_centres_differ_even_where_few_codes_are_left():
-    codes = bernoulli_centres(8, 3, np.random.default_rng(0))
-    assert len(np.unique(codes, axis=0)) == 8
-    with pytest.raises(Refusal, match="cannot tell 9 classes apart"):
-        bernoulli_centres(9, 3, np.random.default_rng(0))
+# As many classes as there are codes, or nearly: drawn once, most of them have the code of another class.
+CROWDED = [("bernoulli", 8, 3), ("random", 20, 6), ("published", 200, 12), ("separated", 16, 4)]
+
+
+@pytest.mark.parametrize(("kind", "classes", "bits"), [*CROWDED, ("spread_hadamard", 32, 12)])
+@pytest.mark.parametrize("seed", range(3))
+def test_no_two_classes_have_the_same_code(kind, classes, bits, seed):
+    codes = make_centres(kind, classes, bits, np.random.default_rng((seed, 11)))
+    assert len({tuple(code) for code in codes.tolist()}) == classes
+    if kind in ("random", "published"):
+        assert ((codes == 1).sum(axis=1) == bits // 2).all()
+
+
+def test_only_repeated_codes_are_drawn_again(monkeypatch):
+    """Codes that other classes do not have are those of the draws without a check."""
+    given = (200, 12, np.random.default_rng((0, 11)), 5)
+    codes = random_centres(*given)
+    monkeypatch.setattr(_centres, "_made_distinct", lambda codes, draw: codes)
+    drawn = random_centres(200, 12, np.random.default_rng((0, 11)), 5)
+    seen, changed = set(), 0
+    for code, before in zip(codes.tolist(), drawn.tolist()):
+        repeats = tuple(before) in seen
+        assert repeats or code == before
+        changed += repeats
+        seen.add(tuple(before))
+    assert changed > 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "classes", "bits", "balanced", "enough"),
+    [
+        ("bernoulli", 9, 3, "", 4),
+        ("separated", 17, 4, "", 5),
+        ("random", 71, 8, ": 70 codes have 4 ones", 9),
+        ("published", 1000, 12, ": 924 codes have 6 ones", 13),
+        ("published", 200, 7, ": 35 codes have 3 ones", 10),
+    ],
+)
+def test_more_classes_than_codes_are_refused(kind, classes, bits, balanced, enough):
+    words = f"^{bits} bits cannot tell {classes} classes apart{balanced}; that takes {enough} bits$"
+    with pytest.raises(Refusal, match=words):
+        make_centres(kind, classes, bits, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(("bits", "constant"), [(16, 1), (32, 2), (64, 4)])
+def test_constant_bits_of_published_centres_are_columns_without_two_values(bits, constant):
+    codes = hadamard_centres(10, bits)
+    assert constant_bits(codes) == sum(len(set(column)) == 1 for column in codes.T.tolist()) == constant
 
 
 @pytest.mark.parametrize("kind", KINDS)

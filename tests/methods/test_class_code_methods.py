@@ -1,5 +1,6 @@
 """CSQ, OrthoHash, DPN, GreedyHash, MDSH and HyP2 at their losses: loops, closed forms, autograd."""
 
+import dataclasses
 import itertools
 import math
 
@@ -197,45 +198,83 @@ def test_guaranteed_distances(classes):
 
 
 @pytest.mark.parametrize(
-    ("classes", "bits"), [(10, 12), (10, 16), (10, 24), (21, 12), (21, 24), (4, 6), (10, 48)]
+    ("classes", "bits", "seeds"),
+    [(10, 12, 5), (10, 16, 1), (10, 24, 5), (21, 12, 5), (21, 24, 5), (4, 6, 5), (10, 48, 5), (100, 12, 1)]
+    + [(100, 16, 5), (100, 32, 1), (200, 16, 2)],
 )
-def test_mds_centres_reach_the_guaranteed_distance(classes, bits):
-    codes = mds_centres(classes, bits, np.random.default_rng(0))
-    assert codes.shape == (classes, bits) and set(np.unique(codes)) <= {-1, 1}
-    assert separation(codes)[0] >= guaranteed_distance(classes, bits)
+def test_mds_centres_reach_the_guaranteed_distance(classes, bits, seeds):
+    for seed in range(seeds):
+        codes = mds_centres(classes, bits, np.random.default_rng((seed, 11)))
+        assert codes.shape == (classes, bits) and set(np.unique(codes)) <= {-1, 1}
+        assert separation(codes)[0] >= guaranteed_distance(classes, bits)
 
 
-@pytest.mark.parametrize(("classes", "bits"), [(3, 1), (4, 1), (9, 3)])
-def test_more_classes_than_codes_are_refused(classes, bits):
-    with pytest.raises(Refusal, match=f"^{bits} bits cannot tell {classes} classes apart$"):
+def test_mds_centres_repeat_by_seed():
+    one, same, other = (mds_centres(10, 12, np.random.default_rng(seed)) for seed in (1, 1, 2))
+    assert np.array_equal(one, same) and not np.array_equal(one, other)
+
+
+@pytest.mark.parametrize(("classes", "bits", "enough"), [(3, 1, 2), (4, 1, 2), (9, 3, 4)])
+def test_more_classes_than_codes_are_refused(classes, bits, enough):
+    words = f"^{bits} bits cannot tell {classes} classes apart; that takes {enough} bits$"
+    with pytest.raises(Refusal, match=words):
         mds_centres(classes, bits, np.random.default_rng(0))
 
 
-def test_sweeps_end_where_no_code_changes(monkeypatch):
-    """The search for ten codes of 48 bits misses the guaranteed distance, whatever the number of sweeps."""
-    sweeps = {}
-    for most in (3, 50):
-        improved = []
+def test_a_search_that_finds_nothing_keeps_its_first_codes_apart(monkeypatch):
+    """Sets with a repeated code lose, whatever their score; here every sweep makes all codes the same."""
+    monkeypatch.setattr(_mds_centres, "improved_code", lambda code, *rest: np.ones_like(code))
+    codes = mds_centres(200, 12, np.random.default_rng(0), sweeps=2)
+    assert len(np.unique(codes, axis=0)) == 200
 
-        def counted(*given, improved=improved):
-            improved.append(improved_code(*given))
-            return improved[-1]
 
-        monkeypatch.setattr(_mds_centres, "improved_code", counted)
-        codes = mds_centres(10, 48, np.random.default_rng((0, 11)), sweeps=most)
-        sweeps[most] = len(improved), codes.tolist()
-    assert sweeps[3] == sweeps[50] and sweeps[3][0] < 30
+def test_codes_too_near_are_a_line_of_the_log(monkeypatch):
+    monkeypatch.setattr(_mds_centres, "improved_code", lambda code, *rest: code)
+    lines = []
+    made = dataclasses.replace(training_set(classes=10), log=lines.append)
+    method = MDSH(bits=12, epochs=1, device="cpu").fit(made)
+    found = separation(method.criterion_state["codes"].astype(np.int8))[0]
+    words = f"class codes are {found} bits apart at the least, the search is for 5"
+    assert [line["warning"] for line in lines if "warning" in line] == [words]
+    monkeypatch.undo()
+    lines.clear()
+    MDSH(bits=12, epochs=1, device="cpu").fit(made)
+    assert lines and not any("warning" in line for line in lines)
 
 
 @pytest.mark.parametrize("bits", [5, 16])
 def test_a_compiled_search_takes_the_steps_of_plain_python(bits):
     generator = np.random.default_rng(bits)
-    others = generator.choice([-1.0, 1.0], (40, bits))
-    values, vectors = np.linalg.eigh(others.T @ others)
-    given = (generator.choice([-1.0, 1.0], bits), others, values, np.ascontiguousarray(vectors))
-    given += (others.mean(axis=0), 2.0)
-    plain = getattr(_mds_centres._lowered, "py_func", _mds_centres._lowered)
-    assert np.array_equal(np.sign(_mds_centres._lowered(*given)), np.sign(plain(*given)))
+    others = generator.choice([-1.0, 1.0], (20, bits))
+    inverse = np.linalg.inv(2 * np.eye(bits) + others.T @ others)
+    given = (generator.choice([-1.0, 1.0], bits), others, inverse, 2.0)
+    multipliers = generator.random(2 * bits + 20)
+    plain = getattr(_mds_centres._improved, "py_func", _mds_centres._improved)
+    found, expected = (step(*given, multipliers.copy()) for step in (_mds_centres._improved, plain))
+    assert np.array_equal(found, expected)
+
+
+def distance_score(code, others):
+    distances = [(one != code).sum() for one in others]
+    return np.mean(distances) + min(distances) - np.var(distances), min(distances)
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+def test_a_code_stays_unless_its_score_or_smallest_distance_grows(bits):
+    generator = np.random.default_rng(bits)
+    kept = 0
+    for _ in range(60):
+        others = generator.choice([-1.0, 1.0], (12, bits))
+        start = generator.choice([-1.0, 1.0], bits)
+        for _ in range(3):  # the last starts are hard to improve
+            found = improved_code(start, others, 0, generator)
+            if np.array_equal(found, start):
+                kept += 1
+            else:
+                (score, least), (before, least_before) = (distance_score(c, others) for c in (found, start))
+                assert score > before or least > least_before
+            start = found
+    assert 0 < kept < 180
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -243,7 +282,7 @@ def test_an_improved_code_is_among_the_best_of_all(seed):
     """Of all 2^8 codes: the constraint is met where any code meets it, and few have smaller products."""
     generator = np.random.default_rng(seed)
     others, most = generator.choice([-1.0, 1.0], (5, 8)), 2
-    found = improved_code(generator.choice([-1.0, 1.0], 8), others, most)
+    found = improved_code(others[0], others, most, generator)
     every = np.array(list(itertools.product([-1.0, 1.0], repeat=8)))
     products = every @ others.T
     allowed = (products <= most).all(axis=1)

@@ -135,10 +135,37 @@ def test_few_items_at_once_and_labels_of_several_kinds(monkeypatch):
         for step in range(5):
             watch.see(step, torch.tensor([[1.0, step - 3.5]]).repeat(40, 1))
         # Of the last 80 items: the first bit is always 1, the second is 0 and then 1.
-        found = watch.finish()
+        found = watch.finish(unused_bits=0)
         assert (found["constant_bits"], found["distinct_codes"]) == (1, 2)
         # Half of the bits is not more than half; two codes are fewer than four classes.
         assert found.get("collapsed") == (None if labels is None else "2 distinct codes of 4 classes")
+
+
+def test_bits_without_a_use_are_no_sign_of_collapse():
+    watch = CodeWatch(5, None)
+    watch.start([70])
+    watch.see(0, torch.tensor([[1.0, -1.0], [-1.0, 1.0]]).repeat(35, 1) @ torch.eye(2, 5) + 1e-3)
+    assert watch.finish() == {
+        "constant_bits": 3,
+        "distinct_codes": 2,
+        "collapsed": "3 of 5 bits are constant",
+    }
+    assert watch.finish(unused_bits=3) == {"constant_bits": 3, "distinct_codes": 2}
+
+
+@pytest.mark.parametrize(("name", "kind"), [("csq", "centres"), ("orthohash", "codes"), ("dpn", "codes")])
+def test_bits_that_all_class_codes_share_are_unused(name, kind, tmp_path):
+    """Of Sylvester's first four rows, the columns 0, 4, 8, ... of 64 are constant; also of a loaded model."""
+    told = []
+    settings = {kind: "hadamard", "bits": 64, "device": "cpu", "epochs": 2}
+    method = load_class(name)(**settings)
+    method.fit(TrainingSet(np.eye(4, 6, dtype=np.float32)[LABELS], None, labels=LABELS, log=told.append))
+    method.save(tmp_path)
+    assert method.unused_bits() == load_class(name).load(tmp_path).unused_bits() == 16
+    spread = load_class(name)(**settings | {kind: "bernoulli", "bits": 12})
+    spread.fit(TrainingSet(np.eye(4, 6, dtype=np.float32)[LABELS], None, labels=LABELS))
+    codes = spread.criterion_state["codes"]
+    assert spread.unused_bits() == sum(len(set(column)) == 1 for column in codes.T.tolist())
 
 
 def test_a_run_records_since_when_it_is_collapsed_and_says_so(caplog):
@@ -167,7 +194,8 @@ def test_a_run_records_since_when_it_is_collapsed_and_says_so(caplog):
     [
         ("onehot", {}, 6),
         ("classifier_codes", {"centres": "binary"}, 8),
-        ("classifier_codes", {}, 0),
+        ("classifier_codes", {}, 1),  # of Sylvester's matrix, the first column
+        ("fsdh", {"anchors": 20, "centres": "hadamard", "bits": 64}, 16),
         ("itq", {"bits": 4}, 0),
     ],
 )

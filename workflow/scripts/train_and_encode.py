@@ -74,6 +74,8 @@ def _run(method, protocol, whole, folder, record, progress, checkpoint, raw=Fals
                 append_json_line(lines, entry)
                 progress(entry)
                 collapse(entry)
+                if entry.get("warning"):
+                    _job.log.warning("%s: %s", progress.title, entry["warning"])
 
             rows = protocol.split.database if whole else protocol.split.training
             training_set = protocol.training_set(rows, log=report, checkpoint=checkpoint)
