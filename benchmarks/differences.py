@@ -144,6 +144,16 @@ COMPARISONS = (
         },
         {"epochs": 50},
     ),
+    Comparison("sdh", {f"{HERE}, sigma 0.7": {}, "the authors' sigma": {"sigma": 0.4}}),
+    Comparison("fsdh", {f"{HERE}, sigma 0.7": {}, "the authors' sigma": {"sigma": 0.4}}),
+    Comparison(
+        "hyp2",
+        {
+            f"{HERE}, proxies at 0.1 of the rate": {},
+            "the authors', with the head at 0.02": {"proxy_lr_multiplier": 1.0},
+            "the authors', with the head at 0.01": {"proxy_lr_multiplier": 2.0},
+        },
+    ),
     Comparison(
         "mdsh",
         {f"{HERE}, the paper's search": {}, "separated centres": {"centres": "separated"}},
