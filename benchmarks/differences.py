@@ -58,6 +58,14 @@ _TALR = {
     "bins": 12,
 }
 _RATES = (1 / 3, 1, 3)
+_DHN_SCRIPT = {
+    "released": True,
+    "normed": True,
+    "similarity_scale": 10.0,
+    "quantisation": 0.0,
+    "batch_size": 256,
+}
+_DSDH_AUTHORS = {"balance": "sum", "eta": 55.0, "mu": 1.0, "nu": 0.1, "sweeps": 10}
 _SMALL_WEIGHTS = {"weights of deviation 0.01": {"initial_deviation": 0.01}}
 _HSWD = {
     f"HSWD, weight {weight}": {"quantiser": "hswd", "quantiser_weight": weight} for weight in (0.01, 0.1, 1.0)
@@ -87,8 +95,23 @@ COMPARISONS = (
             "separated codes": {"codes": "separated"},
         },
     ),
-    Comparison("dhn", {f"{HERE}, the paper's": {}, "released": {"released": True}}, rates=_RATES),
-    Comparison("dch", {f"{HERE}, the paper's": {}, "released": {"released": True}}, rates=_RATES),
+    Comparison(
+        "dhn",
+        {
+            f"{HERE}, the paper's": {},
+            "released": {"released": True},
+            "released, its script's form": _DHN_SCRIPT,
+        },
+        rates=_RATES,
+    ),
+    Comparison(
+        "dch",
+        {
+            f"{HERE}, the paper's": {},
+            "released": {"released": True, "gamma": 20.0, "quantisation": 0.0},
+        },
+        rates=_RATES,
+    ),
     Comparison(
         "hashnet",
         {
@@ -113,8 +136,23 @@ COMPARISONS = (
     Comparison("talr_ap", {f"{HERE}, no quantiser": {}} | _HSWD, _TALR),
     Comparison(
         "dsdh",
-        {f"{HERE}, all ordered pairs": {}, "the step of the code": {"eta": 0.02}},
+        {
+            f"{HERE}, all ordered pairs": {},
+            "the step of the code that is not the authors'": {"eta": 0.02},
+            "the authors' balance, codes of all items": _DSDH_AUTHORS,
+            "the authors' balance and codes of the batch": _DSDH_AUTHORS | {"codes_of": "batch"},
+        },
         {"epochs": 50},
+    ),
+    Comparison("sdh", {f"{HERE}, sigma 0.7": {}, "the authors' sigma": {"sigma": 0.4}}),
+    Comparison("fsdh", {f"{HERE}, sigma 0.7": {}, "the authors' sigma": {"sigma": 0.4}}),
+    Comparison(
+        "hyp2",
+        {
+            f"{HERE}, proxies at 0.1 of the rate": {},
+            "the authors', with the head at 0.02": {"proxy_lr_multiplier": 1.0},
+            "the authors', with the head at 0.01": {"proxy_lr_multiplier": 2.0},
+        },
     ),
     Comparison(
         "mdsh",

@@ -31,7 +31,7 @@ class ADSH(DeepHashing):
     In rounds: draw `samples` items, train the network on them for `epochs_per_round` epochs, then set V bit
     by bit. The training set is the whole database, with its labels: tables mark that. With `asymmetric` the
     database is encoded by V, else by the network. The authors take 50 rounds of 3 epochs with 2,000 samples,
-    gamma 200, batches of 64, SGD at 1e-3, a tenth of it every 10 rounds.
+    gamma 200, batches of 64, SGD without momentum at 1e-3, a tenth of it every 10 rounds.
     """
 
     title = "ADSH"

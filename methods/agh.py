@@ -12,6 +12,7 @@ from methods._kernels import squared_distances
 from methods.base import HashingMethod, Refusal
 
 _ROWS = 8192  # items whose neighbours are found at once
+_MOST = 1 - 1e-3  # eigenvalues are below it
 
 
 @dataclass(kw_only=True)
@@ -26,7 +27,9 @@ class AnchorGraphHashing(HashingMethod):
     $$
 
     with Z (n, m) the weights of the training items. The kernel's width is the mean distance of an item to its
-    `neighbours`-th anchor. Eigenvalue 1, of the constant eigenvector, is left out.
+    `neighbours`-th anchor. Eigenvalues of 0.999 and more are left out, as in the MATLAB code: that of the
+    constant eigenvector is 1, those of a few items that hardly hang together with the others are near it.
+    That code's demo has 2 neighbours.
     """
 
     title = "AGH"
@@ -64,7 +67,7 @@ class AnchorGraphHashing(HashingMethod):
         roots = np.where(used > 0, 1 / np.sqrt(np.maximum(used, 1e-300)), 0)
         graph = roots[:, None] * (weights.T @ weights) * roots
         eigenvalues, vectors = np.linalg.eigh(graph)
-        kept = np.flatnonzero((eigenvalues < 1 - 1e-6) & (eigenvalues > 1e-10))[::-1][: self.bits]
+        kept = np.flatnonzero((eigenvalues < _MOST) & (eigenvalues > 1e-10))[::-1][: self.bits]
         if len(kept) < self.bits:
             raise Refusal(f"agh finds {len(kept)} eigenvectors in the graph of these items, not {self.bits}")
         scale = np.sqrt(len(items)) / np.sqrt(eigenvalues[kept])

@@ -30,7 +30,8 @@ class CIBHash(DeepHashing):
     $$
 
     $\bar{i}$ is the other view of i, $\tau$ the `temperature`, $\beta$ the `bottleneck`, and $p = \sigma(u)$
-    the probabilities of the bits, each against the other held fixed. Codes are sgn(u), straight through.
+    the probabilities of the bits, each against the other held fixed. Codes are sgn(p - 1/2), straight through
+    to p.
 
     Views of vectors: each value is dropped with probability `view_dropout`, the others are scaled up, and
     normal noise of `view_noise` times the root mean square of the batch's values is added. Views of images
@@ -81,13 +82,13 @@ class CIBHash(DeepHashing):
         return items * kept / (1 - self.view_dropout) + scale * noise.to(items.device)
 
     def loss(self, outputs, second):
-        codes = normalize(torch.cat([sign_straight_through(outputs), sign_straight_through(second)]))
+        first, other = torch.sigmoid(outputs), torch.sigmoid(second)
+        codes = normalize(sign_straight_through(torch.cat([first, other]) - 0.5))
         agreement = codes @ codes.T / self.temperature
         agreement.fill_diagonal_(float("-inf"))  # an item is not a negative of itself
         count = len(outputs)
         places = torch.arange(2 * count, device=outputs.device)
         contrast = cross_entropy(agreement, (places + count) % (2 * count))
-        first, other = torch.sigmoid(outputs), torch.sigmoid(second)
         divergence = (_divergence(first, other.detach()) + _divergence(other, first.detach())) / 2
         return contrast + self.bottleneck * divergence
 

@@ -26,12 +26,12 @@ class DCH(DeepHashing):
     $$
 
     with $d(x, y) = \frac{b}{2} (1 - \cos(x, y))$, $z = \tanh(u)$, and $\lambda$ the `quantisation`.
-    $w_{ij}$ is the number of all pairs over that of similar ones, or of the others.
+    $w_{ij}$ is the number of all pairs of the training set over that of similar ones, or of the others.
 
-    released: as the released code, which differs: d = |u_i - u_j|^2 + 0.001, pairs of an item with itself are
-    left out, only similar pairs are weighted, and the quantisation loss is the mean of (|u| - 1)^2 (with a
-    default weight of 0). The authors fine-tune with gamma 20, SGD at 5e-3, momentum 0.9, batches of 128,
-    2,000 iterations.
+    released: as the released code, which differs: d = |z_i - z_j|^2 + 0.001, pairs of an item with itself are
+    left out, only similar pairs are weighted, by the number of pairs of the batch over that of its similar
+    ones, an item with itself included, and the quantisation loss is the mean of (|z| - 1)^2. The authors
+    fine-tune with gamma 20, quantisation 0, SGD at 5e-3, momentum 0.9, batches of 128, 2,000 iterations.
     """
 
     title = "DCH"
@@ -59,15 +59,15 @@ class DCH(DeepHashing):
         return similar_share(training_set, self.seed)
 
     def loss(self, outputs, affinity):
-        similar, share = affinity > 0, self.memory
+        similar, share, codes = affinity > 0, self.memory, torch.tanh(outputs)
         if self.released:
-            squares = outputs.square().sum(dim=1)
-            distances = (squares[:, None] + squares - 2 * outputs @ outputs.T).clamp(min=0) + _LEAST
+            squares = codes.square().sum(dim=1)
+            distances = (squares[:, None] + squares - 2 * codes @ codes.T).clamp(min=0) + _LEAST
             different = 1 - torch.eye(len(outputs), device=outputs.device)
-            pairs = self._pairs(distances, similar) * torch.where(similar, 1 / share, 1.0) * different
+            weights = torch.where(similar, similar.numel() / similar.sum().to(outputs), 1.0) * different
+            pairs = self._pairs(distances, similar) * weights
             mean = pairs.sum() / different.sum()
-            return mean + self.quantisation * (outputs.abs() - 1).square().mean()
-        codes = torch.tanh(outputs)
+            return mean + self.quantisation * (codes.abs() - 1).square().mean()
         unit = normalize(codes)
         distances = (self.bits / 2 * (1 - unit @ unit.T)).clamp(min=_LEAST)
         pairs = self._pairs(distances, similar) * torch.where(similar, 1 / share, 1 / (1 - share))

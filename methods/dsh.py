@@ -1,7 +1,7 @@
 """DSH: a contrastive loss on the squared Euclidean distances of a mini-batch.
 
-Liu, Wang, Shan, Chen. Deep Supervised Hashing for Fast Image Retrieval. CVPR 2016. Read from
-weixu000/DSH-pytorch, which is not the authors'.
+Liu, Wang, Shan, Chen. Deep Supervised Hashing for Fast Image Retrieval. CVPR 2016. Authors' code:
+lhmRyan/deep-supervised-hashing-DSH (Caffe). Also read: weixu000/DSH-pytorch, which is not theirs.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class DSH(DeepHashing):
 
     with m = margin times bits and $\alpha$ the `regularisation`.
 
-    The authors train a small network with m = 2 bits and regularisation 0.01; the code read here uses Adam at
+    The authors train a small network with m = 2 bits and regularisation 0.01; the other code uses Adam at
     1e-3, weight decay 4e-3, batches of 256, 500 epochs.
     """
 

@@ -29,8 +29,8 @@ class FSDH(KernelHashing):
     centres: "spread_hadamard" (rows of a Hadamard matrix whose columns all differ), "hadamard" (its first
     rows, as published: bits a power of two), "random" or "bernoulli" (methods/_centres.py). The first rows of
     Sylvester's matrix repeat columns: with 10 classes, codes of 16, 32 and 64 bits rank alike.
-    sigma: width of the kernel exp(-d^2 / (2 sigma^2)), for items of unit length. The released code has no
-    ridge.
+    sigma: width of the kernel exp(-d^2 / (2 sigma^2)), for centred items of unit length; the authors' 0.4 is
+    for items that are not centred. The released code has no ridge.
     """
 
     title = "FSDH"
@@ -48,7 +48,7 @@ class FSDH(KernelHashing):
     }
 
     anchors: int = 1000
-    sigma: float = 0.4
+    sigma: float = 0.7
     ridge: float = 1e-2
     centres: str = "spread_hadamard"
 

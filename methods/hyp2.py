@@ -15,6 +15,7 @@ from methods.base.deep import DeepHashing
 
 # Largest minimum distance of a binary linear code, bits -> for the dimensions 4 to 7 (Grassl, codetables.de).
 BEST_DISTANCES = {
+    8: (4, 2, 2, 2),
     12: (6, 4, 4, 4),
     16: (8, 8, 6, 6),
     24: (12, 12, 10, 10),
@@ -41,8 +42,8 @@ class HyP2(DeepHashing):
 
     zeta None: 1 - 2 d / bits, d the largest known minimum distance of a binary linear code of ceil(log2
     labels) dimensions (`separation`). With single labels the third term is empty. The authors fine-tune with
-    SGD at 0.01 to 0.02, momentum 0.9, weight decay 5e-4, half the rate every 10 of 100 epochs and batches of
-    100.
+    SGD at 0.01 to 0.02, the proxies at 0.02, momentum 0.9, weight decay 5e-4, half the rate every 10 of 100
+    epochs and batches of 100.
     """
 
     title = "HyP²"

@@ -33,7 +33,8 @@ class KSH(KernelHashing):
     at most `max_steps` steps or until the change per item is `tolerance`; of the two sign vectors the one
     with the larger h' R h is kept.
 
-    training_items: labelled items, drawn at random (None: all; the released demo takes 2,000).
+    training_items: labelled items, drawn at random (None: all; the released demo takes 2,000). The kernel's
+    width and means are of the labelled items.
     """
 
     title = "KSH"

@@ -26,6 +26,7 @@ from reporting.titles import (
     EN_DASH,
     FAMILIES,
     dagger_sentence,
+    earlier_sentence,
     external_sentence,
     method_title,
 )
@@ -185,6 +186,7 @@ def _legend(table: Mapping, tidy_frame: pd.DataFrame, comparisons: pd.DataFrame)
     methods = [method for group in groups(table) for method in group.methods]
     words = [dagger_sentence(table, methods, NOT_RANKED), external_sentence(table, methods)]
     words += [
+        earlier_sentence(table, methods),
         uncoded_sentence(tidy_frame),
         bounds_sentence(tidy_frame, table),
         collapse_sentence(tidy_frame, table),

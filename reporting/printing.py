@@ -18,6 +18,7 @@ from reporting.titles import (
     UNCODED,
     UNCODED_TITLE,
     dagger_sentence,
+    earlier_sentence,
     external_sentence,
     method_title,
 )
@@ -110,7 +111,11 @@ def legend(tidy_frame: pd.DataFrame, table: Mapping, statistics: str = "") -> st
     words = ["Best in bold, second underlined.", seeds_sentence(tidy_frame)]
     methods = tidy_frame.loc[tidy_frame["status"] != UNCODED, "method"]
     words += [dagger_sentence(table, methods, NOT_RANKED), external_sentence(table, methods)]
-    words += [uncoded_sentence(tidy_frame), bounds_sentence(tidy_frame, table)]
+    words += [
+        earlier_sentence(table, methods),
+        uncoded_sentence(tidy_frame),
+        bounds_sentence(tidy_frame, table),
+    ]
     words += [collapse_sentence(tidy_frame, table), filled_sentence(tidy_frame)]
     words.append(budget_sentence(tidy_frame, table))
     if any(not math.isnan(printed) for *_, printed in cell_values(tidy_frame, table).values()):

@@ -26,6 +26,7 @@ TRAINING_SET = (
 EN_DASH = "–"
 DAGGER = "†"
 EXTERNAL = "¶"
+EARLIER = "‖"
 
 # The row of the features themselves, which no method encoded.
 UNCODED = "uncoded"
@@ -56,15 +57,31 @@ def sees(table: Mapping, method: str, protocol: str | None = None) -> str:
 
 
 def row_title(table: Mapping, method: str) -> str:
-    """The heading of a method's row: its title, with a dagger if it sees more than the training set, and a
-    pilcrow if its codes were made elsewhere."""
+    """The heading of a method's row: its title, with a dagger if it sees more than the training set, a
+    pilcrow if its codes were made elsewhere, and two bars if they are of an earlier form of the method."""
     marks = DAGGER * (sees(table, method) != TRAINING_SET) + EXTERNAL * is_external(table, method)
-    return method_title(table, method) + marks
+    return method_title(table, method) + marks + EARLIER * bool(earlier_form(table, method))
 
 
 def is_external(table: Mapping, method: str) -> bool:
     """Whether the codes of a row are of another program, by `table["styles"][method]["external"]`."""
     return bool(((table.get("styles") or {}).get(method) or {}).get("external"))
+
+
+def earlier_form(table: Mapping, method: str) -> str:
+    """What differs between the form of a method that a row of the leaderboard has and that of today,
+    `table["styles"][method]["earlier"]`; "" for nothing."""
+    return ((table.get("styles") or {}).get(method) or {}).get("earlier") or ""
+
+
+def earlier_sentence(table: Mapping, methods: Iterable[str]) -> str:
+    """What the two bars mean, for the methods that have them; "" where none has."""
+    titles: dict[str, list[str]] = {}
+    for method in methods:
+        if differs := earlier_form(table, method):
+            titles.setdefault(differs, []).append(method_title(table, method))
+    named = "; ".join(f"{', '.join(of)}: {differs}" for differs, of in titles.items())
+    return f"{EARLIER} Of an earlier form of the method ({named})." if named else ""
 
 
 def external_sentence(table: Mapping, methods: Iterable[str]) -> str:

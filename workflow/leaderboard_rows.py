@@ -91,8 +91,10 @@ def styles(configuration, table):
     for block in table["blocks"]:
         for method in block.get("filled", ()):
             if method not in table["methods"]:
-                of_board = configuration.boards[block["protocol"]].about["methods"][method]
-                found.setdefault(method, {key: of_board.get(key) for key in leaderboard.STYLE})
+                of_board = configuration.boards[block["protocol"]].styles()[method]
+                style = {key: of_board.get(key) for key in leaderboard.STYLE}
+                style |= {"earlier": of_board["earlier"]} if "earlier" in of_board else {}
+                found.setdefault(method, style)
     return found
 
 

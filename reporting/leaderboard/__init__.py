@@ -10,7 +10,9 @@ Files per protocol:
 * `<protocol>.per_query.npz`: scores of each query, see `per_query`.
 * `<protocol>.trials.csv`, `<protocol>.training.csv`: searches and trainings, see `trials`, `training_curves`.
 
-`publishing` writes them. Plans of tables read them, so nothing here loads pandas before `Board.tidy`.
+`earlier_forms.yaml`, one file for all, names the rows that today's code would not make, see `earlier_forms`.
+
+`publishing` writes the others. Plans of tables read them, so nothing here loads pandas before `Board.tidy`.
 """
 
 import csv
@@ -22,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reporting.folds import merged_record
+from reporting.leaderboard import earlier_forms
 from reporting.titles import LEADERBOARD, UNCODED
 from tiebench.leaderboards import PROVENANCE, TIDY, read_provenance, verified
 from tiebench.messages import shorten
@@ -47,7 +50,7 @@ class Board:
     """What the leaderboard has of a protocol.
 
     about: its provenance; cells: rows of tidy.csv, as text; runs: rows of runs.csv, column -> int, float, str
-    or None; text: tidy.csv.
+    or None; text: tidy.csv; earlier: of `earlier_forms.of`.
     """
 
     protocol: str
@@ -55,6 +58,7 @@ class Board:
     cells: list[dict[str, str]]
     runs: list[dict]
     text: str
+    earlier: Mapping[str, str]
 
     @functools.cached_property
     def tidy(self) -> "pd.DataFrame":
@@ -86,6 +90,14 @@ class Board:
     def bits(self) -> list[int]:
         """Code lengths of runs, ascending."""
         return sorted({run["bits"] for run in self.runs})
+
+    def styles(self) -> dict[str, dict]:
+        """Method -> STYLE of its rows, and "earlier", what differs in their form, where something does."""
+        of = self.about["methods"]
+        return {
+            name: of[name] | {"earlier": self.earlier[name]} if name in self.earlier else of[name]
+            for name in of
+        }
 
     def uncoded(self, protocol: str) -> dict[str, float]:
         """Metric -> score of the features themselves, of the protocol or of one of its folds."""
@@ -217,7 +229,8 @@ def read(protocol: str, folder: str | Path = FOLDER) -> Board:
     about = read_provenance(protocol, folder)
     texts = [verified(Path(folder, f"{protocol}{ending}"), about).decode() for ending in (TIDY, RUNS)]
     cells = list(csv.DictReader(io.StringIO(texts[0])))
-    return Board(protocol, about, cells, runs_from_csv(texts[1]), texts[0])
+    runs = runs_from_csv(texts[1])
+    return Board(protocol, about, cells, runs, texts[0], earlier_forms.of(runs, folder))
 
 
 def run_row(record: Mapping) -> dict:

@@ -93,7 +93,7 @@ def as_table(
     family after family, otherwise in the order of the boards. Raises ValueError for a method that no board
     has.
     """
-    styles = {name: style for board in reversed(boards) for name, style in board.about["methods"].items()}
+    styles = {name: style for board in reversed(boards) for name, style in board.styles().items()}
     families = {name: style["family"] for name, style in styles.items()}
     known = list(dict.fromkeys(name for board in boards for name in board.methods))
     for method in (*(methods or ()), *without):

@@ -24,6 +24,7 @@ from reporting.titles import (
     UNCODED,
     UNCODED_TITLE,
     dagger_sentence,
+    earlier_sentence,
     family_title,
     row_title,
     sees,
@@ -315,7 +316,8 @@ def _legend(
     methods = [method for method in frame["method"].unique() if method != UNCODED]
     frame = frame if uncoded else frame[frame["method"] != UNCODED]
     ranked = ", not marked as best" if bold else ""
-    words += [dagger_sentence(data.table, methods, ranked), uncoded_sentence(frame, ranked)]
+    words += [dagger_sentence(data.table, methods, ranked), earlier_sentence(data.table, methods)]
+    words.append(uncoded_sentence(frame, ranked))
     words += [bounds_sentence(frame, data.table, ranked), collapse_sentence(frame, data.table)]
     words.append(budget_sentence(frame, data.table))
     if any(column.show in COSTS for column in columns):

@@ -376,6 +376,7 @@ def test_hyp2_distances_never_exceed_griesmers_bound_and_give_the_published_marg
     assert 1 - 2 * code_separation(36, 21) / 36 == pytest.approx(0.0556, abs=1e-4)
     assert 1 - 2 * code_separation(32, 80) / 32 == pytest.approx(0.125)
     assert code_separation(8, 2) == 8  # one dimension: the repetition code
+    assert code_separation(8, 32) == 2  # Griesmer's bound allows 3
 
 
 # -- all -----------------------------------------------------------------------------------------------------

@@ -44,57 +44,97 @@ def test_dsh_is_the_loss_of_loops():
     torch.autograd.gradcheck(lambda outputs: method.loss(outputs, AFFINITY), SCORES)
 
 
-@pytest.mark.parametrize("released", [False, True])
-def test_dhn_is_the_loss_of_loops(released):
-    method, share = DHN(bits=BITS, quantisation=0.3, released=released), float((AFFINITY > 0).double().mean())
-    method.memory = share
-    z = SCORES.detach().numpy() if released else np.tanh(SCORES.detach().numpy())
+def gradient(value):
+    return torch.autograd.grad(value, SCORES)[0]
+
+
+@pytest.mark.parametrize("normed", [False, True])
+def test_dhn_is_the_loss_of_loops(normed):
+    method = DHN(bits=BITS, quantisation=0.3, similarity_scale=0.7, normed=normed)
+    z = np.tanh(SCORES.detach().numpy())
     pairs = []
     for i, j in PAIRS:
-        theta, s = z[i] @ z[j] / 2, float(CLASSES[i] == CLASSES[j])
-        weight = 1 / share if released and s else 1.0
-        pairs.append(weight * (math.log1p(math.exp(theta)) - s * theta))
-    rest = (np.abs(z) - 1) ** 2 if released else np.log(np.cosh(np.abs(z) - 1))
+        lengths = np.linalg.norm(z[i]) * np.linalg.norm(z[j]) if normed else 1.0
+        theta, s = 0.7 * (z[i] @ z[j]) / lengths, float(CLASSES[i] == CLASSES[j])
+        pairs.append(math.log1p(math.exp(theta)) - s * theta)
+    rest = np.log(np.cosh(np.abs(z) - 1))
     assert method.loss(SCORES, AFFINITY).item() == pytest.approx(np.mean(pairs) + 0.3 * rest.mean())
+
+
+def released_balance(s):
+    """balance_param of thuml/DeepHash: both of its losses."""
+    sum_all = (2 * (s - 0.5)).abs().sum()
+    return (s - 1).abs() + sum_all / s.sum() * s
+
+
+def released_dhn(fc8, s, alpha, normed, q_lambda):
+    """The loss of thuml/DeepHash, dhn.py and architecture (with_tanh), line by line."""
+    u = torch.tanh(fc8)
+    if normed:
+        squares = u.square().sum(1, keepdim=True)
+        ip = u @ u.T / (squares @ squares.T).sqrt()
+    else:
+        ip = (u @ u.T).clamp(-15.0, 15.0)
+    cross = ((1 + (alpha * ip).exp()).log() - s * alpha * ip) * released_balance(s)
+    return cross.mean() + q_lambda * (u.abs() - 1).square().mean()
+
+
+@pytest.mark.parametrize("bits", [BITS, 24])  # products of 24 bits are clipped
+@pytest.mark.parametrize(("normed", "alpha", "q_lambda"), [(False, 0.5, 0.3), (True, 10.0, 0.0)])
+def test_dhn_released_is_the_released_loss_and_gradient(bits, normed, alpha, q_lambda):
+    scores = torch.from_numpy(4 * np.random.default_rng(1).normal(size=(ITEMS, bits))).requires_grad_()
+    settings = {"similarity_scale": alpha, "normed": normed, "quantisation": q_lambda}
+    value = DHN(bits=bits, released=True, **settings).loss(scores, AFFINITY)
+    expected = released_dhn(scores, (AFFINITY > 0).double(), alpha, normed, q_lambda)
+    assert bits < 15 or (torch.tanh(scores) @ torch.tanh(scores).T).max() > 15
+    assert value.item() == pytest.approx(expected.item(), rel=1e-12)
+    found, wanted = (torch.autograd.grad(one, scores)[0] for one in (value, expected))
+    assert found == pytest.approx(wanted, rel=1e-9, abs=1e-15)
 
 
 def test_log_cosh_does_not_overflow():
     assert log_cosh(torch.tensor([0.0, -1000.0])).tolist() == pytest.approx([0.0, 1000 - math.log(2)])
 
 
-def test_dhn_released_clips_theta():
-    method = DHN(bits=1, quantisation=0.0, released=True)
-    method.memory = 0.5
-    outputs = torch.tensor([[100.0], [100.0]])
-    value = method.loss(outputs, torch.zeros(2, 2, dtype=torch.int64))
-    assert value.item() == pytest.approx(math.log1p(math.exp(15)))
-
-
-@pytest.mark.parametrize("released", [False, True])
-def test_dch_is_the_loss_of_loops(released):
-    method, share = DCH(bits=BITS, gamma=3.0, quantisation=0.2, released=released), 0.4
+def test_dch_is_the_loss_of_loops():
+    method, share = DCH(bits=BITS, gamma=3.0, quantisation=0.2), 0.4
     method.memory = share
-    u = SCORES.detach().numpy()
-    z = np.tanh(u)
+    z = np.tanh(SCORES.detach().numpy())
     cosine = lambda a, b: a @ b / (np.linalg.norm(a) * np.linalg.norm(b))  # noqa: E731
     pairs = []
     for i, j in PAIRS:
         similar = CLASSES[i] == CLASSES[j]
-        if released:
-            if i == j:
-                continue
-            distance = np.square(u[i] - u[j]).sum() + 1e-3
-        else:
-            distance = max(BITS / 2 * (1 - cosine(z[i], z[j])), 1e-3)
+        distance = max(BITS / 2 * (1 - cosine(z[i], z[j])), 1e-3)
         likelihood = 3.0 / (3.0 + distance) if similar else distance / (3.0 + distance)
-        weight = 1 / share if similar else (1.0 if released else 1 / (1 - share))
-        pairs.append(-weight * math.log(likelihood))
-    if released:
-        rest = np.mean((np.abs(u) - 1) ** 2)
-    else:
-        ones = np.ones(BITS)
-        rest = np.mean([math.log1p(BITS / 2 * (1 - cosine(np.abs(row), ones)) / 3.0) for row in z])
+        pairs.append(-math.log(likelihood) / (share if similar else 1 - share))
+    ones = np.ones(BITS)
+    rest = np.mean([math.log1p(BITS / 2 * (1 - cosine(np.abs(row), ones)) / 3.0) for row in z])
     assert method.loss(SCORES, AFFINITY).item() == pytest.approx(np.mean(pairs) + 0.2 * rest)
+
+
+def released_dch(fc8, s, gamma, q_lambda):
+    """The loss of thuml/DeepHash, dch.py and architecture (with_tanh), line by line."""
+    u = torch.tanh(fc8)
+    squares = (u * u).sum(1).reshape(-1, 1)
+    cauchy = gamma / (squares - 2 * u @ u.T + squares.T + 0.001 + gamma)
+    mask = torch.eye(len(u)) == 0
+    cauchy, balance, s = cauchy[mask], released_balance(s)[mask], s[mask]
+    loss = -s * cauchy.log() - (1 - s) * (1 - cauchy).log()
+    return (loss * balance).mean() + q_lambda * (u.abs() - 1).square().mean()
+
+
+@pytest.mark.parametrize(("gamma", "q_lambda"), [(20.0, 0.0), (3.0, 0.2)])
+def test_dch_released_is_the_released_loss_and_gradient(gamma, q_lambda):
+    value = DCH(bits=BITS, gamma=gamma, quantisation=q_lambda, released=True).loss(SCORES, AFFINITY)
+    expected = released_dch(SCORES, (AFFINITY > 0).double(), gamma, q_lambda)
+    assert value.item() == pytest.approx(expected.item(), rel=1e-12)
+    assert gradient(value) == pytest.approx(gradient(expected), rel=1e-9, abs=1e-15)
+
+
+@pytest.mark.parametrize("kind", [DHN, DCH])
+def test_released_losses_of_a_batch_without_similar_pairs_are_finite(kind):
+    value = kind(bits=BITS, released=True).loss(SCORES, torch.zeros(ITEMS, ITEMS, dtype=torch.int64))
+    assert torch.isfinite(value) and torch.isfinite(gradient(value)).all()
 
 
 # -- DSDH ----------------------------------------------------------------------------------------------------
@@ -139,6 +179,53 @@ def test_dsdh_gradient_is_that_of_all_pairs_and_of_the_codes():
     assert value.item() == pytest.approx(expected.item())
     assert torch.autograd.grad(value, SCORES)[0] == pytest.approx(torch.autograd.grad(expected, SCORES)[0])
     assert torch.equal(method.memory.table, SCORES.detach())
+
+
+def authors_step(scores, table, batch, similar, labels, eta, nu):
+    """train.m and RRC.m of liqi-casia/DSDH-HashingCode: (dJ/dU of a batch, its codes)."""
+    sign, batch_scores = np.sign, table[batch]
+    start = sign(batch_scores)
+    classifier = np.linalg.inv(start.T @ start + nu * np.eye(start.shape[1])) @ start.T @ labels[batch]
+    wanted, codes = eta * batch_scores + labels[batch] @ classifier.T, np.zeros_like(batch_scores)
+    for _ in range(10):
+        before = codes.copy()
+        for bit in range(codes.shape[1]):
+            others = np.delete(codes, bit, axis=1) @ np.delete(classifier, bit, axis=0)
+            codes[:, bit] = sign(wanted[:, bit] - others @ classifier[bit])
+        if np.array_equal(codes, before):
+            break
+    sigmoid = 1 / (1 + np.exp(-(batch_scores @ table.T / 2)))
+    return (similar[batch] - sigmoid) @ table - 2 * eta * (batch_scores - codes), codes
+
+
+@pytest.mark.parametrize("eta", [55.0, 0.05])  # at the second the codes differ from the signs of the scores
+def test_dsdh_takes_the_authors_step(eta):
+    """As they train: cosine 1 and ratio 1 with their gradient over batch times items, and the same codes."""
+    generator = np.random.default_rng(4)
+    labels = np.eye(3)[generator.integers(0, 3, 30)]
+    table, batch = generator.normal(size=(30, BITS)), np.array([3, 17, 4, 11, 29, 8, 2])
+    similar = labels @ labels.T > 0
+    settings = {"eta": eta, "mu": 1.0, "nu": 0.1, "sweeps": 10}
+    method = DSDH(bits=BITS, balance="sum", codes_of="batch", **settings)
+    kept = torch.from_numpy(table.copy())
+    kept[batch] = 0  # of an earlier step: the batch's own scores take their place
+    codes = torch.zeros(30, BITS, dtype=torch.float64)
+    method.memory = SimpleNamespace(table=kept, codes=codes, labels=labels)
+    outputs = torch.from_numpy(table[batch]).requires_grad_()
+    value = method.loss(outputs, torch.from_numpy(similar[batch]), torch.from_numpy(batch))
+    found = torch.autograd.grad(value, outputs)[0].numpy()
+    step, expected_codes = authors_step(outputs, table, batch, similar, labels, eta, 0.1)
+    assert np.array_equal(codes[batch].numpy(), expected_codes)
+    assert (eta == 55.0) == np.array_equal(expected_codes, np.sign(table[batch]))
+    assert found == pytest.approx(-step / (len(batch) * len(table)), rel=1e-9, abs=1e-14)
+
+
+def test_dsdh_trains_as_its_authors_do():
+    settings = {"eta": 55.0, "mu": 1.0, "nu": 0.1, "sweeps": 10, "balance": "sum", "codes_of": "batch"}
+    records = []
+    method = DSDH(bits=8, optimiser="sgd", learning_rate=0.01, epochs=15, batch_size=20, **settings)
+    method.fit(training_set(log=records.append))
+    assert records[-1]["objective"] < records[0]["objective"]
 
 
 # -- ADSH ----------------------------------------------------------------------------------------------------
@@ -232,13 +319,19 @@ def test_adsh_learns_codes_of_its_training_items_that_rank_it():
     assert ADSH(**settings, asymmetric=False).fit(made).learned_codes() is None
 
 
-@pytest.mark.parametrize("kind", [DSH, DHN, DCH])
-@pytest.mark.parametrize("released", [False, True])
-def test_objectives_fall(kind, released):
-    if released and kind is DSH:
-        settings = {"margin": 1.0}
-    else:
-        settings = {"released": released, "learning_rate": 0.03} if kind is not DSH else {}
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [
+        (DSH, {}),
+        (DSH, {"margin": 1.0}),
+        (DHN, {"learning_rate": 0.03}),
+        (DHN, {"learning_rate": 0.03, "released": True}),
+        (DHN, {"released": True, "normed": True, "similarity_scale": 10.0, "quantisation": 0.0}),
+        (DCH, {"learning_rate": 0.03}),
+        (DCH, {"learning_rate": 0.03, "released": True}),
+    ],
+)
+def test_objectives_fall(kind, settings):
     records = []
     kind(bits=8, epochs=15, batch_size=20, **settings).fit(training_set(log=records.append))
     assert records[-1]["objective"] < records[0]["objective"]

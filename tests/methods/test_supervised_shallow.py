@@ -209,7 +209,9 @@ def test_fsdh_ranks_alike_at_16_32_and_64_bits_with_the_published_centres():
 
 def test_fsdh_is_the_ridge_regression_on_the_codes_of_the_classes():
     items, labels = clusters()
-    method = FSDH(bits=16, centres="hadamard", anchors=50, ridge=0.3).fit(training_set(items, labels))
+    method = FSDH(bits=16, centres="hadamard", anchors=50, ridge=0.3, sigma=0.4).fit(
+        training_set(items, labels)
+    )
     inputs = gaussian_kernel(items, method.anchor_items, 0.16)
     from scipy.linalg import hadamard
 

@@ -73,6 +73,30 @@ def test_cibhash_is_the_contrastive_loss_of_loops():
     assert method.loss(first, second).item() == pytest.approx(expected, rel=1e-6)
 
 
+def test_cibhash_gradient_is_that_of_the_authors_layers():
+    """qiuzx2/CIBHash: sign(p - 0.5) of probabilities p, whose backward pass hands the gradient on to p."""
+
+    class HashLayer(torch.autograd.Function):
+        @staticmethod
+        def forward(context, values):
+            return values.sign()
+
+        @staticmethod
+        def backward(context, gradient):
+            return gradient
+
+    first, second = (torch.from_numpy(3 * GENERATOR.normal(size=(6, 5))).requires_grad_() for _ in range(2))
+    value = CIBHash(bits=5, temperature=0.3, bottleneck=0.0).loss(first, second)
+    z = torch.cat([HashLayer.apply(scores.sigmoid() - 0.5) for scores in (first, second)])
+    z = z / z.norm(dim=1, keepdim=True)
+    exponentials = (z @ z.T / 0.3).exp()
+    own = torch.diag(z @ z.T.roll(6, 1)) / 0.3
+    expected = -(own - (exponentials.sum(1) - torch.diag(exponentials)).log()).mean()
+    assert value.item() == pytest.approx(expected.item(), rel=1e-12)
+    found, wanted = (torch.cat(torch.autograd.grad(one, (first, second))) for one in (value, expected))
+    assert found == pytest.approx(wanted, rel=1e-9, abs=1e-15)
+
+
 def test_cibhash_views_of_vectors_drop_scale_and_add_noise():
     items = torch.ones(2000, 10)
     kept = CIBHash(view_dropout=0.25, view_noise=0.0).augment(items, np.random.default_rng(0))

@@ -158,6 +158,25 @@ def test_agh_bits_are_eigenvectors_of_the_graph_of_all_items():
         assert np.linalg.norm(outputs[:, bit]) == pytest.approx(math.sqrt(150), rel=1e-6)
 
 
+def test_agh_leaves_out_the_eigenvector_that_tells_parts_apart_which_hardly_hang_together():
+    generator, parts = np.random.default_rng(0), np.repeat([0, 1], 3000)
+    share = generator.random(6000)
+    given = np.zeros((6001, 4))
+    given[np.arange(6000), 2 * parts], given[np.arange(6000), 2 * parts + 1] = share, 1 - share
+    given[6000, [0, 2]] = 0.5  # the one item between them
+
+    class Given(AnchorGraphHashing):
+        def anchor_weights(self, items):
+            return given
+
+    scaled = given / np.sqrt(given.sum(axis=0))
+    values = np.linalg.eigvalsh(scaled.T @ scaled)
+    assert 1e-6 < 1 - values[-2] < 1e-3 < 1 - values[-3]
+    codes = fit(Given, vectors(7, 6001), bits=2, anchors=4, neighbours=2).encode(vectors(7, 6001))
+    for bit, part in ((0, 0), (0, 1), (1, 0), (1, 1)):
+        assert 0.2 < codes[:6000][parts == part, bit].mean() < 0.8
+
+
 def test_agh_weights_are_normalised_gaussians_of_the_nearest_anchors():
     items = vectors(5, 60).astype(np.float64)
     method = fit(AnchorGraphHashing, items.astype(np.float32), bits=2, anchors=10, neighbours=2)

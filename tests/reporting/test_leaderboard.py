@@ -8,13 +8,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 from leaderboards import COMMIT, make_run, make_uncoded, publish_table, random_scores
 
 from reporting import frames, leaderboard
 from reporting.__main__ import main
-from reporting.leaderboard import per_query, training_curves
+from reporting.leaderboard import earlier_forms, per_query, training_curves
 from reporting.leaderboard.boards import Boards
 from reporting.leaderboard.publishing import publish
+from reporting.leaderboard.tables import render
 from reporting.records import table_records
 from tiebench import leaderboards
 from tiebench.query_identity import describe
@@ -438,3 +440,52 @@ def test_the_files_of_this_checkout_belong_together(protocol):
         found = [row.mean, row.std, row.ci_low, row.ci_high]
         assert row.seeds == len(values)
         assert found == pytest.approx(list(frames.t_interval(values)), nan_ok=True)
+
+
+# -- earlier forms -------------------------------------------------------------------------------------------
+
+
+def entry(methods, commits, differs="the gradient"):
+    return yaml.safe_dump([{"methods": methods, "commits": commits, "differs": differs}])
+
+
+def test_rows_of_an_earlier_form_are_marked_until_they_are_published_again(results):
+    folder = results / "leaderboard"
+    publish(["t"], results, folder)
+    (folder / "earlier_forms.yaml").write_text(entry(["two", "three"], [COMMIT, "b" * 40]))
+    marked = render({"protocol": "p"}, Boards(folder))
+    assert "| TWO‖ |" in marked and "| ONE |" in marked
+    assert "‖ Of an earlier form of the method (TWO: the gradient)." in " ".join(marked.split())
+    for path in (results / "runs").glob("*/two/8/*/run.json"):
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"git_commit": "c" * 40}))
+    publish(["t"], results, folder)
+    assert "‖" not in render({"protocol": "p"}, Boards(folder))
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("{methods: [two]}", "must be a list of entries with the keys methods, commits, differs"),
+        ("- {methods: [two], commits: []}", "entry 1 must have the keys methods, commits, differs"),
+        ("- {methods: two, commits: [], differs: x}", "methods of entry 1 must be a list"),
+        ("- [", "not YAML: "),
+    ],
+)
+def test_a_list_of_earlier_forms_of_another_form_is_refused(results, text, fault):
+    folder = results / "leaderboard"
+    publish(["t"], results, folder)
+    (folder / "earlier_forms.yaml").write_text(text)
+    with pytest.raises(ValueError, match=r"earlier_forms\.yaml: ") as caught:
+        leaderboard.read("p", folder)
+    assert fault in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_every_entry_of_earlier_forms_marks_a_row_that_is_there():
+    folder = ROOT / "leaderboard"
+    runs = [
+        run for protocol in leaderboard.protocols(folder) for run in leaderboard.read(protocol, folder).runs
+    ]
+    made = {(run["method"], run["run.git_commit"]) for run in runs}
+    for one in earlier_forms.read(folder):
+        assert set(one["methods"]) <= {method for method, commit in made if commit in one["commits"]}
+        assert set(one["commits"]) <= {commit for method, commit in made if method in one["methods"]}

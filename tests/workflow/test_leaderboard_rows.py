@@ -135,6 +135,10 @@ def test_what_the_leaderboard_has_is_no_row_that_is_run(published, mine):
     table = plan.table_settings("mine")["table"]
     assert table["methods"] == ["itq", "lsh", "talr_ap"]
     assert table["styles"]["talr_ap"]["title"] == "TALR-AP" and table["families"]["lsh"] == "unsupervised"
+    earlier = [{"methods": ["talr_ap"], "commits": [COMMIT], "differs": "its loss"}]
+    (published.checkout / "leaderboard" / "earlier_forms.yaml").write_text(yaml.safe_dump(earlier))
+    marked = Plan(load(published.checkout, mine)).table_settings("mine")["table"]["styles"]
+    assert marked["talr_ap"]["earlier"] == "its loss" and marked["lsh"] == table["styles"]["lsh"]
     # A length that is not there is a hole of the row. LSH is run for one block, and no row of the other.
     table = mine["tables"]["mine"]
     table["blocks"] = [

@@ -20,7 +20,7 @@ from reporting.layout import family
 from reporting.leaderboard import RUNS, standings
 from reporting.leaderboard.boards import Boards, as_table, fold_title, records_of
 from reporting.printing import bounds_sentence, seeds_sentence, uncoded_sentence
-from reporting.titles import BOUND, EN_DASH, UNCODED, dagger_sentence, family_title
+from reporting.titles import BOUND, EN_DASH, UNCODED, dagger_sentence, earlier_sentence, family_title
 from tiebench.figure_style import render
 from tiebench.leaderboards import PROVENANCE, TIDY
 from tiebench.metrics import label
@@ -248,6 +248,7 @@ def _sentences(protocol: Protocol) -> list[str]:
         "Ranks count the methods that learn from the training set alone; "
         "a few thousandths do not rank methods.",
         dagger_sentence(table, methods, ", without a rank"),
+        earlier_sentence(table, methods),
         uncoded_sentence(frame, ""),
         bounds_sentence(frame, table, ""),
         collapse_sentence(frame, table),
