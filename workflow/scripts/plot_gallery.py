@@ -9,10 +9,11 @@ def work(options):
     import numpy as np
 
     from reporting import gallery
+    from reporting.model import Table
     from tiebench import figure_style
 
     with np.load(options.gallery, allow_pickle=False) as found:
-        figure = gallery.draw(options.settings["table"], dict(found))
+        figure = gallery.draw(Table.from_json(options.settings), dict(found))
     Path(options.stem).parent.mkdir(parents=True, exist_ok=True)
     for kind in ("pdf", "svg", "png"):
         figure_style.save(figure, f"{options.stem}.{kind}")
