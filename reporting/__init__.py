@@ -1,4 +1,4 @@
-"""Scores to tables, statistics, figures and one HTML page: pure functions of records and tidy frames."""
+"""Scores to tables, statistics, figures and one HTML page: pure functions of a table and its results."""
 
 from typing import TYPE_CHECKING, Any
 

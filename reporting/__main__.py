@@ -172,7 +172,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _list(options: argparse.Namespace) -> None:
     from reporting import figures
-    from reporting.records import published_settings, published_tables
+    from reporting.records import published_table, published_tables
 
     names = published_tables(options.results)
     if not names:
@@ -180,11 +180,11 @@ def _list(options: argparse.Namespace) -> None:
             f"{options.results} has no tables; make one with: snakemake --cores all -- results/quick.csv"
         )
     for name in names:
-        table = published_settings(name, options.results)["table"]
-        print(f"{name}: {table.get('title') or name}")
-        for block in table["blocks"]:
-            print(f"  {block['protocol']}/{block['metric']}: {', '.join(map(str, block['bits']))} bits")
-        print(f"  methods: {', '.join(table['methods'])}")
+        table = published_table(name, options.results)
+        print(f"{name}: {table.heading}")
+        for group in table.groups:
+            print(f"  {group.name}: {', '.join(map(str, group.bits))} bits")
+        print(f"  methods: {', '.join(table.methods)}")
         print(f"  figures: {', '.join(figures.applicable(table))}")
 
 
@@ -193,8 +193,7 @@ def _table(options: argparse.Namespace) -> None:
     from tiebench.files import write_text
 
     found = published.read(options.table, options.results)
-    runs = Path(options.results, "runs")
-    table, tidy, compared = published.select(found, options.methods, options.blocks, runs)
+    table, tidy, compared = published.select(found, options.methods, options.blocks)
     if options.format == "csv":
         text = frames.to_csv(frames.wide(tidy, table))
     elif options.format == "health":
@@ -227,7 +226,7 @@ def _figure(options: argparse.Namespace) -> None:
     given = {name: value for name, value in given.items() if value is not None}
     if given.get("title") == "none":
         given["title"] = False
-    drawn = published.figure(found, options.kind, Path(options.results, "runs"), **given)
+    drawn = published.figure(found, options.kind, **given)
     target.parent.mkdir(parents=True, exist_ok=True)
     figure_style.save(drawn, target)
     print(target)
@@ -237,10 +236,9 @@ def _page(options: argparse.Namespace) -> None:
     from reporting import page, published
     from tiebench.files import write_text
 
-    runs = Path(options.results, "runs")
-    views = [published.view(published.read(name, options.results), runs) for name in options.tables]
+    views = [published.view(published.read(name, options.results)) for name in options.tables]
     several = len(views) > 1
-    title = "TieBench report" if several else views[0].table.get("title") or views[0].table["name"]
+    title = "TieBench report" if several else views[0].table.heading
     target = options.output or Path(
         options.results, "report.html" if several else f"{options.tables[0]}.html"
     )

@@ -1,18 +1,18 @@
 """Average ranks of methods over the columns of a table, with Friedman's and Nemenyi's tests."""
 
 import math
-from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 import numpy as np
 from scipy import stats
 
 from reporting.frames import tidy
-from reporting.layout import competes
+from reporting.model import Results, Table
 from tiebench.metrics import resolve
 from tiebench.paired import LEVEL
 
 
-def ranks(table: Mapping, records: Iterable[Mapping]) -> dict | None:
+def ranks(table: Table, results: Results) -> dict | None:
     """Average rank of each method over the columns of a table, with the tests of Demšar (JMLR 2006).
 
     A column is a (protocol, metric, bits); the best mean of it has rank 1, equal means share the mean of
@@ -32,9 +32,9 @@ def ranks(table: Mapping, records: Iterable[Mapping]) -> dict | None:
     that differ only in bits are not: the same queries, database and method stand behind them. So read ranks
     as a summary of the table, not as evidence.
     """
-    frame = tidy({**table, "published": []}, records)
+    frame = tidy(replace(table, published=()), replace(results, uncoded={}))
     scores: dict[str, dict[tuple, float]] = {}
-    for row in frame[[competes(table, method) for method in frame["method"]]].itertuples(index=False):
+    for row in frame[[table.competes(method) for method in frame["method"]]].itertuples(index=False):
         cells = scores.setdefault(row.method, {})
         if not math.isnan(row.mean):
             cells[row.protocol, row.metric, row.bits] = row.mean
@@ -46,7 +46,7 @@ def ranks(table: Mapping, records: Iterable[Mapping]) -> dict | None:
     values = np.array([[scores[method][column] for method in ranked] for column in columns])
     values *= np.array(signs)[:, None]
     average = dict(zip(ranked, stats.rankdata(-values, axis=1).mean(axis=0).tolist(), strict=True))
-    methods = sorted(ranked, key=average.get)
+    methods = sorted(ranked, key=average.__getitem__)
     equal = bool((values == values[:, :1]).all())
     quantile = float(stats.studentized_range.ppf(1 - LEVEL, len(ranked), math.inf)) / math.sqrt(2)
     return {

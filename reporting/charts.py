@@ -1,18 +1,18 @@
 """The data of a page's interactive charts, as small as they can be drawn from, and the look of each method.
 
-Everything here is a pure function of a table and its records; what is returned can be written as JSON. The
+Everything here is a pure function of a table and its results; what is returned can be written as JSON. The
 script `assets/page.js` draws it.
 """
 
 import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
-from reporting.frames import by_cell, score_of
-from reporting.layout import groups
 from reporting.method_styles import CONTRAST, contrast, method_style, method_styles
-from reporting.titles import method_title
+from reporting.model import PARTS, Group, Results, Run, Table
 from tiebench.figure_style import SURFACE
 from tiebench.metrics import label
 
@@ -121,7 +121,7 @@ KINDS = (
 # -- methods --------------------------------------------------------------------------------------
 
 
-def chart_styles(tables: Iterable[Mapping]) -> dict[str, dict]:
+def chart_styles(tables: Iterable[Table]) -> dict[str, dict]:
     """How each method of the tables is drawn, as in the figures (`method_styles.method_style`), for Chart.js.
 
     {method: {"name", "colour", "dark", "marker", "rotation", "fill", "dash"}}: `dark` stands for the colour
@@ -129,20 +129,18 @@ def chart_styles(tables: Iterable[Mapping]) -> dict[str, dict]:
     a list of lengths of strokes and gaps in pixels ([] for a solid line).
     """
     tables = list(tables)
-    together = {
-        "methods": [method for table in tables for method in table["methods"]],
-        "blocks": [block for table in tables for block in table["blocks"]],
-        "styles": {method: of for table in tables for method, of in (table.get("styles") or {}).items()},
-    }
-    together["styles"] = method_styles(together)
+    methods = dict.fromkeys(method for table in tables for method in table.methods)
+    styles = {method: of for table in tables for method, of in table.styles.items()}
+    together = Table(name="", groups=(), methods=tuple(methods), seeds=(), styles=styles)
+    together = replace(together, styles=method_styles(together))
     result = {}
-    for method in together["styles"]:
+    for method in together.styles:
         drawn = method_style(together, method)
         marker, rotation = MARKERS[drawn["marker"]]
         hollow = "hollow" if drawn["markerfacecolor"] == SURFACE else "filled"
         solid = drawn["linestyle"] == "solid"
         result[method] = {
-            "name": method_title(together, method),
+            "name": together.method_title(method),
             "colour": drawn["color"],
             "dark": on_dark(drawn["color"]),
             "marker": marker,
@@ -167,7 +165,7 @@ def on_dark(rgb: str) -> str:
 # -- data -----------------------------------------------------------------------------------------
 
 
-def charts(table: Mapping, records: Iterable[Mapping]) -> dict:
+def charts(table: Table, results: Results) -> dict:
     """The numbers behind the charts of a table, ready for JSON; floats to five significant digits.
 
     {"blocks": [...], "runs": {protocol: {bits: {method: ...}}}, "cuts": [[K, ...], ...], "kinds": [...]}:
@@ -179,17 +177,17 @@ def charts(table: Mapping, records: Iterable[Mapping]) -> dict:
       irrelevant (per distance), cuts (index into "cuts") and precision_at; seconds as fit and encode; and
       training: per seed {"seed", "counter", "step", "seconds", "objective"}, at most 60 points of it, first
       and last among them; in a table of more than 300 such curves the first three seeds and 30 points. A cell
-      has only what its records have;
+      has only what its runs have;
     * kinds: names of those of KINDS for which there is anything to draw.
 
-    Holes are None or absent. Raises what `frames.by_cell` and `frames.score_of` raise.
+    Holes are None or absent. Raises what `Run.outcome` raises.
     """
-    found = by_cell(table, records)
-    blocks, runs = [], {}
+    blocks: list[dict] = []
+    runs: dict[str, dict[str, dict]] = {}
     cuts: dict[tuple, int] = {}
-    curves = sum(len(record.get("training") or ()) > 1 for cell in found.values() for record in cell.values())
+    curves = sum(len(run.training) > 1 for run in results)
     seeds, points = (FIRST_SEEDS, FEWER_POINTS) if curves > MANY_CURVES else (None, MAX_POINTS)
-    for group in groups(table):
+    for group in table.groups:
         name, subscript = label(group.metric)
         blocks.append(
             {
@@ -199,48 +197,44 @@ def charts(table: Mapping, records: Iterable[Mapping]) -> dict:
                 "name": [name, subscript],
                 "bits": list(group.bits),
                 "methods": list(group.methods),
-                "scores": _over(group, lambda cell, metric=group.metric: _scores(cell, metric), found),
-                "ranges": _over(group, lambda cell, metric=group.metric: _range(cell, metric), found),
+                "scores": _over(group, partial(_scores, results, group)),
+                "ranges": _over(group, partial(_range, results, group)),
             }
         )
         for bits in group.bits:
             for method in group.methods:
-                cell = list(found.get((group.protocol, method, bits), {}).values())
+                cell = list(results.cell(group.protocol, method, bits).values())
                 if entry := _curves(cell, cuts) | _seconds(cell) | _training(cell, seeds, points):
                     runs.setdefault(group.protocol, {}).setdefault(str(bits), {})[method] = entry
     data = {"blocks": blocks, "runs": runs, "cuts": [list(values) for values in cuts]}
     return data | {"kinds": _kinds(data)}
 
 
-def _over(group, of_cell: Callable, found: Mapping) -> dict[str, list]:
+def _over(group: Group, of_cell: Callable[[str, int], list | None]) -> dict[str, list]:
     """Method -> one value per bits; methods without any value are left out."""
     result = {}
     for method in group.methods:
-        row = [of_cell(list(found.get((group.protocol, method, bits), {}).values())) for bits in group.bits]
+        row = [of_cell(method, bits) for bits in group.bits]
         if any(value is not None for value in row):
             result[method] = row
     return result
 
 
-def _scores(cell: Sequence[Mapping], metric: str) -> list | None:
-    scores = [score for record in cell if (score := score_of(record, metric)[0]) is not None]
+def _scores(results: Results, group: Group, method: str, bits: int) -> list | None:
+    scores = list(results.scores(group.protocol, group.metric, method, bits).values())
     if not scores:
         return None
     return [short(statistics.mean(scores)), short(min(scores)), short(max(scores)), len(scores)]
 
 
-def _range(cell: Sequence[Mapping], metric: str) -> list | None:
-    triples = []
-    for record in cell:
-        triple = [score_of(record, name)[0] for name in (f"{metric}_min", metric, f"{metric}_max")]
-        if None not in triple:
-            triples.append(triple)
+def _range(results: Results, group: Group, method: str, bits: int) -> list | None:
+    triples = results.ranges(group.protocol, group.metric, method, bits)
     return [short(statistics.mean(column)) for column in zip(*triples, strict=True)] or None
 
 
-def _curves(cell: Sequence[Mapping], cuts: dict[tuple, int]) -> dict:
-    given = [record["curves"] for record in cell if record["status"] == "done" and record.get("curves")]
-    result = {}
+def _curves(cell: Sequence[Run], cuts: dict[tuple, int]) -> dict:
+    given = [run.curves for run in cell if run.status == "done" and run.curves]
+    result: dict[str, Any] = {}
     for name, curve in (
         ("precision", "precision"),
         ("recall", "recall"),
@@ -269,28 +263,23 @@ def _mean_curve(curves: Sequence[Sequence]) -> list | None:
     return means if any(mean is not None for mean in means) else None
 
 
-def _seconds(cell: Sequence[Mapping]) -> dict:
+def _seconds(cell: Sequence[Run]) -> dict:
     result = {}
-    for part in ("fit", "encode"):
-        given = [
-            seconds
-            for record in cell
-            if (seconds := ((record.get("run") or {}).get("seconds_by_part") or {}).get(part)) is not None
-        ]
-        if given:
+    for part in PARTS:
+        if given := [seconds for run in cell if (seconds := run.seconds_of(part)) is not None]:
             result[part] = short(statistics.mean(given))
     return result
 
 
-def _training(cell: Sequence[Mapping], seeds: int | None, points: int) -> dict:
+def _training(cell: Sequence[Run], seeds: int | None, points: int) -> dict:
     """seeds: how many to keep, None for all; points: of each curve."""
     curves: list[dict] = []
-    for record in cell:
+    for run in cell:
         if len(curves) == seeds:
             break
         lines = [
             (row, line)
-            for row, line in enumerate(record.get("training") or [], start=1)
+            for row, line in enumerate(run.training, start=1)
             if line.get("objective") is not None and math.isfinite(line["objective"])
         ]
         if len(lines) < 2:
@@ -299,7 +288,7 @@ def _training(cell: Sequence[Mapping], seeds: int | None, points: int) -> dict:
         lines = [lines[index] for index in thinned(len(lines), points)]
         curves.append(
             {
-                "seed": record["seed"],
+                "seed": run.seed,
                 "counter": counter or "step",
                 "step": [line.get(counter, row) for row, line in lines],
                 "seconds": [short(line.get("seconds", math.nan), TRAINING_DIGITS) for _, line in lines],

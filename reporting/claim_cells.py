@@ -1,12 +1,11 @@
 """The cells of a table that a claim looks at, with the scores of their runs."""
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from reporting.comparing import Sample, pool, sample
-from reporting.frames import by_cell, score_of, seeds_of
-from reporting.layout import competes, groups
-from reporting.titles import method_title, protocol_title
+from reporting.model import Results, Table
 from tiebench.metrics import label
 
 
@@ -16,16 +15,16 @@ class ClaimCells:
     Bounds are looked at only by a claim that names them.
     """
 
-    def __init__(self, table: Mapping, records: Sequence[Mapping], claim: Mapping):
+    def __init__(self, table: Table, results: Results, claim: Mapping):
         self.table = table
-        self.runs = by_cell(table, records)
+        self.results = results
         self.everything: dict[tuple, None] = {}
         self._columns: dict[tuple, dict[str, Sample]] = {}
         where = claim.get("where") or {}
         named = {name for key in ("method", "methods", "others") for name in as_list(claim.get(key, ()))}
         named.update(as_list(where.get("methods", ())))
-        for group in groups(table):
-            compared = [one for one in group.methods if one in named or competes(table, one, group.protocol)]
+        for group in table.groups:
+            compared = [one for one in group.methods if one in named or table.competes(one, group.protocol)]
             for bits, method in itertools.product(group.bits, compared):
                 self.everything[group.protocol, group.metric, bits, method] = None
         self.cells = [
@@ -49,10 +48,11 @@ class ClaimCells:
 
     def sample(self, protocol: str, metric: str, bits: int, method: str) -> tuple[Sample | None, str]:
         """The scores of a cell, None where no seed has one, and why seeds have none, "" where all have."""
-        runs = self.runs.get((protocol, method, bits), {})
-        scores = self._column(protocol, metric, bits).get(method) or sample(runs, metric)
-        lacking = [seed for seed in seeds_of(self.table, method, runs) if seed not in scores.means]
-        reasons = "; ".join(dict.fromkeys(score_of(runs.get(seed), metric)[2] for seed in lacking))
+        scores = self._column(protocol, metric, bits).get(method)
+        scores = scores or sample(self.results.cell(protocol, method, bits), metric)
+        outcomes = self.results.outcomes(self.table, (protocol, metric, method, bits))
+        lacking = [seed for seed in outcomes if seed not in scores.means]
+        reasons = "; ".join(dict.fromkeys(outcomes[seed][2] for seed in lacking))
         some = f"seed{'s' * (len(lacking) > 1)} {joined(lacking)}: " if lacking and scores.means else ""
         why = f"{self.title(method)}, {bits} bits: {some}{reasons}" if lacking else ""
         return scores if scores.means else None, why
@@ -62,28 +62,25 @@ class ClaimCells:
         column = (protocol, metric, bits)
         if column not in self._columns:
             methods = [cell[3] for cell in self.everything if cell[:3] == column]
-            runs = {method: self.runs.get((protocol, method, bits), {}) for method in methods}
+            runs = {method: self.results.cell(protocol, method, bits) for method in methods}
             self._columns[column] = pool({method: sample(runs[method], metric) for method in methods})
         return self._columns[column]
 
     def scored(self, protocol: str, metric: str, bits: int, method: str) -> bool:
         """Whether some run of a cell has a score by a metric, in the table or not."""
-        return any(
-            score_of(record, metric)[0] is not None
-            for record in self.runs.get((protocol, method, bits), {}).values()
-        )
+        return bool(self.results.scores(protocol, metric, method, bits))
 
     def title(self, method: str) -> str:
-        return method_title(self.table, method)
+        return self.table.method_title(method)
 
     def place(self, protocol: str, metric: str | None = None, bits: int | None = None) -> str:
         """A cell's column in words."""
-        words = [protocol_title(self.table, protocol)]
+        words = [self.table.protocol_title(protocol)]
         words += [] if metric is None else [metric_words(metric)]
         return ", ".join(words + ([] if bits is None else [f"{bits} bits"]))
 
 
-def as_list(value) -> list:
+def as_list(value: Any) -> list:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 

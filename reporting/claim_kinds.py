@@ -120,24 +120,23 @@ def larger_gain_at_short_codes(claim: Mapping, cells: ClaimCells) -> tuple[list[
         long = sorted(bits for bits in lengths if bits > claim["up_to"])
         if not (short and long):
             continue
-        samples = {
+        found = {
             (bits, name): cells.sample(protocol, metric, bits, name)
             for bits in short + long
             for name in (method, other)
         }
-        reason = "; ".join(dict.fromkeys(why for _, why in samples.values() if why))
+        reason = "; ".join(dict.fromkeys(why for _, why in found.values() if why))
+        samples = {key: scores for key, (scores, _) in found.items() if scores is not None}
         column = (protocol, metric, short[0])
         words = (
             f"gain of {cells.title(method)} over {cells.title(other)} at {joined(short)} bits against "
             f"{joined(long)} bits: {cells.place(protocol, metric)}"
         )
-        if any(scores is None for scores, _ in samples.values()):
+        if len(samples) < len(found):
             comparisons.append(Comparison(words, column, None, None, reason))
             continue
         left, right = (
-            _mean_gain(
-                [samples[bits, method][0] for bits in part], [samples[bits, other][0] for bits in part]
-            )
+            _mean_gain([samples[bits, method] for bits in part], [samples[bits, other] for bits in part])
             for part in (short, long)
         )
         comparisons.append(Comparison(words, column, left, right, reason))

@@ -4,6 +4,7 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from reporting.claim_cells import joined
 from reporting.comparing import Difference, Sample, difference
@@ -41,7 +42,7 @@ def decide(comparisons: Sequence[Comparison], absent: Sequence[str] = ()) -> tup
     adjusted = dict(zip(found, holm([one.p for one in found.values()]).tolist(), strict=True))
     figures, better = [], 0
     for index, one in enumerate(comparisons):
-        figure = {"words": one.words, "left": None, "right": None, "difference": None}
+        figure: dict[str, Any] = {"words": one.words, "left": None, "right": None, "difference": None}
         for side in ("left", "right"):
             scores = getattr(one, side)
             if scores is not None and scores.means:

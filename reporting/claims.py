@@ -12,7 +12,7 @@ import pandas as pd
 
 from reporting import claim_kinds, tie_range_claims
 from reporting.claim_cells import ClaimCells, as_list
-from reporting.titles import protocol_title
+from reporting.model import Results, Table
 from tiebench.messages import did_you_mean
 from tiebench.metrics import resolve
 
@@ -28,11 +28,11 @@ KINDS: dict[str, Callable[[Mapping, ClaimCells], tuple[list[dict], str, str]]] =
 }
 
 
-def judge(claims_files: Iterable[Mapping], table: Mapping, records: Iterable[Mapping]) -> list[dict]:
+def judge(claims_files: Iterable[Mapping], table: Table, results: Results) -> list[dict]:
     """The verdict of a table on each claim that its cells touch, in the order of the files.
 
-    claims_files: contents of files of claims, those that the table names; records: with "per_query" where
-    comparisons are to be tested over queries as well as over seeds.
+    claims_files: contents of files of claims; results: of runs with "per_query" where comparisons are to be
+    tested over queries as well as over seeds.
 
     A dict per claim: id, claim, source, of (str); verdict; summary (one sentence); elsewhere ("" or, where
     the table asks for none of the protocols of the claim's statement, a phrase that says so: it is then tried
@@ -46,21 +46,19 @@ def judge(claims_files: Iterable[Mapping], table: Mapping, records: Iterable[Map
     "reproduced" where all are for it, and "not decidable" otherwise. Ranges of ties have no p; each summary
     says what decides them.
 
-    Raises ValueError for a claim of an unknown kind or on an unknown metric, and as `frames.by_cell` and
-    `frames.score_of` do.
+    Raises ValueError for a claim of an unknown kind or on an unknown metric, and as `Run.outcome` does.
     """
-    records = list(records)
     result = []
     for file in claims_files:
         for claim in file["claims"]:
             _check(claim)
-            cells = ClaimCells(table, records, claim)
+            cells = ClaimCells(table, results, claim)
             figures, verdict, summary = KINDS[claim["kind"]](claim, cells)
             if not figures:
                 continue
             elsewhere = ""
             if cells.elsewhere:
-                stated = ", ".join(protocol_title(table, protocol) for protocol in claim["stated_for"])
+                stated = ", ".join(table.protocol_title(protocol) for protocol in claim["stated_for"])
                 here = "; ".join(
                     cells.place(*part) for part in dict.fromkeys(cell[:2] for cell in cells.cells)
                 )

@@ -1,21 +1,15 @@
 """Runs whose codes collapsed: how tables and figures mark them, since their mean is no ordinary score."""
 
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from reporting.layout import method_seeds
-from reporting.titles import method_title, protocol_title
+from reporting.model import Results, Table
 
 if TYPE_CHECKING:  # plans of figures load no pandas
     import pandas as pd
 
 COLLAPSED = "‡"
-
-
-def collapse_of(record: Mapping | None) -> str:
-    """Why the codes of a run count as collapsed, "" if they do not, or where nothing is known of them."""
-    return ((record or {}).get("health") or {}).get("collapsed") or ""
 
 
 def merged_health(parts: Mapping[str, Mapping]) -> dict:
@@ -51,7 +45,7 @@ def collapsed_cells(tidy_frame: "pd.DataFrame") -> dict[tuple[str, str, str, int
     return dict(zip(cells, rows["collapsed"].tolist(), strict=True))
 
 
-def collapse_sentence(tidy_frame: "pd.DataFrame", table: Mapping) -> str:
+def collapse_sentence(tidy_frame: "pd.DataFrame", table: Table) -> str:
     """What the mark of collapsed codes means, and which runs it stands for; "" for a table without any."""
     rows = tidy_frame[tidy_frame["collapsed"] > 0].drop_duplicates(["protocol", "method", "bits"])
     if rows.empty:
@@ -59,25 +53,18 @@ def collapse_sentence(tidy_frame: "pd.DataFrame", table: Mapping) -> str:
     several = tidy_frame["protocol"].nunique() > 1
     words: dict[str, list[str]] = {}
     for row in rows.itertuples():
-        where = f" on {protocol_title(table, row.protocol)}" if several else ""
-        found = words.setdefault(method_title(table, row.method) + where, [])
+        where = f" on {table.protocol_title(row.protocol)}" if several else ""
+        found = words.setdefault(table.method_title(row.method) + where, [])
         seeds = "" if row.collapsed == row.seeds else f", {row.collapsed} of {row.seeds} seeds"
         found.append(f"{row.bits} bits{seeds}")
     named = "; ".join(f"{name} ({', '.join(cells)})" for name, cells in words.items())
     return f"{COLLAPSED} Collapsed codes, which the mean includes: {named}."
 
 
-def collapsed_methods(table: Mapping, records: Iterable[Mapping]) -> dict[str, list[int]]:
+def collapsed_methods(table: Table, results: Results) -> dict[str, list[int]]:
     """Method -> its code lengths, ascending, at which the codes of some run of the table collapsed."""
-    cells = {
-        (block["protocol"], method, bits)
-        for block in table["blocks"]
-        for method in block.get("methods") or table["methods"]
-        for bits in block["bits"]
-    }
     found: dict[str, set[int]] = {}
-    for record in records:
-        cell = record["protocol"], record["method"], record["bits"]
-        if cell in cells and record["seed"] in method_seeds(table, record["method"]) and collapse_of(record):
-            found.setdefault(record["method"], set()).add(record["bits"])
+    for run in results:
+        if run.collapsed and run.cell in table.cells and run.seed in table.method_seeds(run.method):
+            found.setdefault(run.method, set()).add(run.bits)
     return {method: sorted(bits) for method, bits in found.items()}

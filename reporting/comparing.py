@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy.special import ndtri
 
-from reporting.frames import score_of, t_interval
+from reporting.frames import t_interval
+from reporting.model import Run
 from tiebench.paired import LEVEL, p_value, pooled, query_error, t_bounds
 
 
@@ -36,22 +37,20 @@ class Sample:
         return np.mean([self.per_query[seed] for seed in seeds], axis=0)
 
 
-def sample(runs: Mapping[int, Mapping], metric: str) -> Sample:
-    """The scores that runs of one cell, seed -> record, have of a metric; runs without one are left out.
+def sample(runs: Mapping[int, Run], metric: str) -> Sample:
+    """The scores that runs of one cell, seed -> run, have of a metric; runs without one are left out.
 
     Raises ValueError for a score that is not a finite number.
     """
     means, per_query = {}, {}
-    for seed, record in runs.items():
-        score, _, _ = score_of(record, metric)
+    for seed, run in runs.items():
+        score = run.score(metric)
         if score is None:
             continue
         means[seed] = score
-        scores = (record.get("per_query") or {}).get(metric)
-        if scores is not None:
-            scores = np.asarray(scores, dtype=np.float64)
+        if metric in run.per_query:
+            scores = np.asarray(run.per_query[metric], dtype=np.float64)
             if not np.isfinite(scores).all():
-                run = "/".join(str(record[part]) for part in ("protocol", "method", "bits", "seed"))
                 raise ValueError(f"run {run}: {metric} of a query is not a finite number")
             per_query[seed] = scores
     return Sample(means, per_query)
@@ -112,7 +111,8 @@ def difference(left: Sample, right: Sample, same_runs: bool = False, confidence:
         sides = [(left, shared), (right, shared)]
     if not all(seeds for _, seeds in sides):
         return Difference()
-    mean = float(np.subtract(*(statistics.mean(side.means[seed] for seed in seeds) for side, seeds in sides)))
+    one, other = (statistics.mean(side.means[seed] for seed in seeds) for side, seeds in sides)
+    mean = float(np.subtract(one, other))
     scale = max(abs(value) for side in (left, right) for value in side.means.values())
     rows, queries = None, None
     sizes = {len(side.per_query.get(seed, ())) for side, seeds in sides for seed in seeds}

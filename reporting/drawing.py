@@ -2,10 +2,12 @@
 
 import math
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import Collection
 from matplotlib.figure import Figure
@@ -15,9 +17,8 @@ from matplotlib.patches import Patch
 from matplotlib.text import Annotation, Text
 from scipy.optimize import isotonic_regression
 
-from reporting.layout import family, groups, panels
 from reporting.method_styles import method_style
-from reporting.titles import method_title
+from reporting.model import Results, Run, Table
 from tiebench.figure_style import (
     COLUMN,
     MARGIN,
@@ -58,16 +59,20 @@ class View:
     methods: tuple[str, ...]
 
 
-def views(table: Mapping) -> list[View]:
+def views(table: Table) -> list[View]:
     """The protocols of a table in its order, the blocks of each put together under the first one's title."""
-    rows = [method for panel in panels(table, 10**9) for method in panel.methods]
     result = []
-    for protocol in dict.fromkeys(group.protocol for group in groups(table)):
-        of = [group for group in groups(table) if group.protocol == protocol]
+    for protocol in dict.fromkeys(group.protocol for group in table.groups):
+        of = [group for group in table.groups if group.protocol == protocol]
         bits = sorted({bits for group in of for bits in group.bits})
         methods = {method for group in of for method in group.methods}
         result.append(
-            View(protocol, of[0].title, tuple(bits), tuple(method for method in rows if method in methods))
+            View(
+                protocol,
+                of[0].title,
+                tuple(bits),
+                tuple(method for method in table.rows if method in methods),
+            )
         )
     return result
 
@@ -79,17 +84,16 @@ def number(value: object) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def mean_curve(runs: Iterable[Mapping], *names: str) -> dict[float, tuple[float, ...]]:
+def mean_curve(runs: Iterable[Run], *names: str) -> dict[float, tuple[float, ...]]:
     """Curves of several runs averaged point by point: position in the curves -> the mean of each curve there.
 
-    `names` are those of curves of the records. A run that is null at a position in any of them takes no part
+    `names` are those of `Run.curves`. A run that is null at a position in any of them takes no part
     there, one without these curves nowhere; a position without any run is left out. Positions are 0, 1, ...,
     but where the first curve is "cuts" it says the positions.
     """
     found: dict[float, list[tuple]] = {}
     for run in runs:
-        curves = run.get("curves") or {}
-        for index, values in enumerate(zip(*(curves.get(name) or [] for name in names))):
+        for index, values in enumerate(zip(*(run.curves.get(name) or [] for name in names))):
             values = tuple(map(number, values))
             if None not in values:
                 found.setdefault(values[0] if names[0] == "cuts" else index, []).append(values)
@@ -99,16 +103,15 @@ def mean_curve(runs: Iterable[Mapping], *names: str) -> dict[float, tuple[float,
 # -- legends and axes -----------------------------------------------------------------------------
 
 
-def method_legend(table: Mapping, methods: Iterable[str]) -> list[tuple[str, list[tuple[str, dict]]]]:
+def method_legend(table: Table, methods: Iterable[str]) -> list[tuple[str, list[tuple[str, dict]]]]:
     """Methods as a legend in the order of the table's rows: (family, [(name, arguments of a Line2D)])."""
     wanted = set(methods)
     result: list[tuple[str, list]] = []
-    for panel in panels(table, 10**9):
-        for method in panel.methods:
-            if method in wanted:
-                if not result or result[-1][0] != family(table, method):
-                    result.append((family(table, method), []))
-                result[-1][1].append((method_title(table, method), method_style(table, method)))
+    for method in table.rows:
+        if method in wanted:
+            if not result or result[-1][0] != table.family(method):
+                result.append((table.family(method), []))
+            result[-1][1].append((table.method_title(method), method_style(table, method)))
     return result
 
 
@@ -160,18 +163,18 @@ def spread_out(wanted: Sequence[float], gap: float, low: float, high: float) -> 
 
 
 class NothingToDraw(ValueError):
-    """The records have nothing that a figure shows; the message says what is missing."""
+    """The runs have nothing that a figure shows; the message says what is missing."""
 
 
-def draw_scaled(draw: Callable, table: Mapping, records: Iterable[Mapping], options) -> Figure:
-    """What `draw(table, records, options)` gives, with text of `options.font_size` at `options.width`.
+def draw_scaled(draw: Callable, table: Table, results: Results, options) -> Figure:
+    """What `draw(table, results, options)` gives, with text of `options.font_size` at `options.width`.
 
     A figure is laid out for text of 8 points. For another size it is laid out on a larger or smaller sheet
     and everything on it is scaled, lines and markers too.
     """
     factor = options.font_size / TEXT_SIZE
     width = None if options.width is None else options.width / factor
-    figure = draw(table, records, replace(options, width=width, font_size=TEXT_SIZE))
+    figure = draw(table, results, replace(options, width=width, font_size=TEXT_SIZE))
     return figure if factor == 1 else scaled(figure, factor)
 
 
@@ -179,7 +182,7 @@ def scaled(figure: Figure, factor: float) -> Figure:
     """A figure made larger by `factor` with everything on it, in place; returns it."""
     with styled():
         figure.set_size_inches(*(factor * figure.get_size_inches()))
-        in_ticks = set()
+        in_ticks: set[Artist] = set()
         for axes in figure.axes:
             for axis in (axes.xaxis, axes.yaxis):
                 how = axis.get_tick_params()
@@ -192,32 +195,37 @@ def scaled(figure: Figure, factor: float) -> Figure:
                 }
                 if isinstance(sizes["labelsize"], str):
                     sizes["labelsize"] = FontProperties(size=sizes["labelsize"]).get_size_in_points()
-                axis.set_tick_params(**{name: factor * value for name, value in sizes.items()})
+                scaled_up: dict[str, Any] = {name: factor * value for name, value in sizes.items()}
+                axis.set_tick_params(**scaled_up)
                 axis.labelpad *= factor
                 in_ticks.update(
                     artist for tick in axis.get_major_ticks() for artist in (tick, *tick.get_children())
                 )
             # The distance of titles from their axes is kept in points, as a translation.
-            pad = 72 * axes.titleOffsetTrans.get_matrix()[1, 2] / figure.dpi
+            offset = axes.titleOffsetTrans  # type: ignore[attr-defined]
+            pad = 72 * offset.get_matrix()[1, 2] / figure.dpi
             for side in ("left", "center", "right"):
                 if text := axes.get_title(loc=side):
                     texts = [child for child in axes.get_children() if isinstance(child, Text)]
                     old = [child for child in texts if child.get_text() == text][-1]
-                    how = {"size": old.get_fontsize(), "color": old.get_color(), "weight": old.get_weight()}
-                    axes.set_title(text, loc=side, pad=factor * pad, **how)
+                    font: dict[str, Any] = {"size": old.get_fontsize(), "color": old.get_color()}
+                    axes.set_title(text, loc=side, pad=factor * pad, weight=old.get_fontweight(), **font)
         for artist in figure.findobj():
             if artist in in_ticks:
                 continue
             if isinstance(artist, Text):
-                artist.set_fontsize(factor * artist.get_fontsize())
+                artist.set_fontsize(factor * float(artist.get_fontsize()))
                 if isinstance(artist, Annotation) and artist.anncoords == "offset points":
-                    artist.xyann = tuple(factor * part for part in artist.xyann)
+                    x, y = artist.xyann
+                    artist.xyann = factor * x, factor * y
             elif isinstance(artist, Line2D):
                 artist.set_linewidth(factor * artist.get_linewidth())
                 artist.set_markersize(factor * artist.get_markersize())
                 artist.set_markeredgewidth(factor * artist.get_markeredgewidth())
-            elif isinstance(artist, (Patch, Collection)):
-                artist.set_linewidth(factor * np.asarray(artist.get_linewidth()))
+            elif isinstance(artist, Patch):
+                artist.set_linewidth(factor * artist.get_linewidth())
+            elif isinstance(artist, Collection):
+                artist.set_linewidth((factor * np.asarray(artist.get_linewidth())).tolist())
     return figure
 
 

@@ -180,7 +180,10 @@ def inline_svg(text: str, name: str, label: str = "", colours: Iterable[str] = (
     for colour in lighter(colours):
         text = text.replace(colour.lower(), f"var(--c{colour[1:]})")
     opening, rest = text.split(">", 1)
-    width, height = re.search(r'viewBox="[\d.-]+ [\d.-]+ ([\d.]+) ([\d.]+)"', opening).groups()
+    size = re.search(r'viewBox="[\d.-]+ [\d.-]+ ([\d.]+) ([\d.]+)"', opening)
+    if size is None:
+        raise ValueError(f"{name}: its SVG file has no viewBox")
+    width, height = size.groups()
     label = html.escape(label or name.replace("_", " "), quote=True)
     own_style = f' style="{font}"' if font else ""
     return Markup(

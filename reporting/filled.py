@@ -1,11 +1,13 @@
-"""Cells that a table takes from the leaderboard: their records, and how they are marked."""
+"""Cells that a table takes from the leaderboard: their runs, and how they are marked."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from reporting.model import Filled, Results, Run, RunCell, Table
 from reporting.titles import LEADERBOARD, UNCODED
 from tiebench.leaderboards import PER_QUERY, scores_of_queries
 
@@ -17,36 +19,29 @@ FILLED = "§"
 SHIPPED = Path(__file__).parents[1] / "leaderboard"
 
 
-def is_filled(record: Mapping | None) -> bool:
-    """Whether a record is of a run that was not made here."""
-    return (record or {}).get("source") == LEADERBOARD
+def filled_runs(table: Table, also: Iterable[str] = ()) -> dict[RunCell, list[Run]]:
+    """Cell -> runs of the cells that a table takes from the leaderboard.
 
-
-def filled_records(settings: Mapping, also: Iterable[str] = ()) -> dict[tuple[str, str, int], list[dict]]:
-    """(protocol, method, bits) -> records of the cells that a table takes from the leaderboard.
-
-    settings: of a table, whose "filled" holds the records; also: as of `records.table_records`. "training" is
-    empty here; "per_query" is that of `per_query`: the mean over seeds is all that the leaderboard keeps, and
-    that a test over queries needs. Raises ValueError as `per_query` does.
+    also: as of `records.table_runs`. There is no "training"; "per_query" is that of `per_query`: the mean
+    over seeds is all that the leaderboard keeps, and that a test over queries needs. Raises ValueError as
+    `per_query` does.
     """
-    also = list(also)
-    scores = per_query(settings) if "per_query" in also else {}
-    found: dict[tuple[str, str, int], list[dict]] = {}
-    for record in (settings.get("filled") or {}).get("records", ()):
-        cell = record["protocol"], record["method"], record["bits"]
-        more = {key: [] if key == "training" else scores.get(cell, {}) for key in also}
-        found.setdefault(cell, []).append({**record, **more})
+    scores = per_query(table.filled) if "per_query" in also else {}
+    found: dict[RunCell, list[Run]] = {}
+    for run in table.filled.runs:
+        of_queries = scores.get(run.cell)
+        found.setdefault(run.cell, []).append(replace(run, per_query=of_queries) if of_queries else run)
     return found
 
 
-def per_query(settings: Mapping) -> dict[tuple[str, str, int], dict[str, np.ndarray]]:
-    """(protocol, method, bits) -> metric -> float64 (Q,), the mean over seeds, of cells from the leaderboard.
+def per_query(filled: Filled) -> dict[RunCell, dict[str, np.ndarray]]:
+    """Cell -> metric -> float64 (Q,), the mean over seeds, of cells from the leaderboard.
 
     Raises ValueError, one line, where a file of the checkout's leaderboard is not the one that the table was
     made with.
     """
-    known = (settings.get("filled") or {}).get("per_query") or {}
-    found: dict[tuple[str, str, int], dict[str, np.ndarray]] = {}
+    known = dict(filled.per_query)
+    found: dict[RunCell, dict[str, np.ndarray]] = {}
     for name in known:
         protocol = name.removesuffix(PER_QUERY)
         try:
@@ -58,19 +53,16 @@ def per_query(settings: Mapping) -> dict[tuple[str, str, int], dict[str, np.ndar
     return found
 
 
-def check_fingerprints(settings: Mapping, protocol: str, run: Mapping) -> None:
-    """Raise ValueError, one line, where a run was made with other data than the leaderboard's cells.
-
-    protocol: of the run, or the fold that it belongs to; run: its run.json.
-    """
-    known = (settings.get("filled") or {}).get("fingerprints", {}).get(protocol, {})
-    for what, theirs in known.items():
-        ours = (run.get("fingerprints") or {}).get(what, theirs)
+def check_fingerprints(table: Table, run: Run) -> None:
+    """Raise ValueError, one line, where a run was made with other data than the leaderboard's cells."""
+    for what, theirs in table.filled.fingerprints.get(run.protocol, {}).items():
+        ours = run.fingerprints.get(what, theirs)
         if ours != theirs:
-            name = settings["table"]["name"]
             other = f"another {what} here ({ours[:12]}…) than in the leaderboard ({theirs[:12]}…)"
             remedy = "leave out `compare`, and list under `methods` what is to be compared"
-            raise ValueError(f"table {name}: {protocol} has {other}, so their rows do not compare; {remedy}")
+            raise ValueError(
+                f"table {table.name}: {run.protocol} has {other}, so their rows do not compare; {remedy}"
+            )
 
 
 # -- marks ----------------------------------------------------------------------------------------
@@ -101,10 +93,9 @@ def filled_sentence(tidy_frame: "pd.DataFrame") -> str:
     return f"{FILLED} From the leaderboard, {words}."
 
 
-def filled_methods(table: Mapping, records: Iterable[Mapping]) -> list[str]:
+def filled_methods(table: Table, results: Results) -> list[str]:
     """Methods with scores from the leaderboard, in the table's order; [] where all are from there."""
-    records = list(records)
-    if all(map(is_filled, records)):
+    if all(run.from_leaderboard for run in results):
         return []
-    found = {record["method"] for record in records if is_filled(record) and record["status"] == "done"}
-    return [method for method in table["methods"] if method in found]
+    found = {run.method for run in results if run.from_leaderboard and run.status == "done"}
+    return [method for method in table.methods if method in found]

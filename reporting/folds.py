@@ -4,18 +4,15 @@ Every query belongs to one fold. So the scores of a method are those of the memb
 other, and a mean over the queries weighs each fold by its number of queries.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from reporting.collapsed import merged_health
+from reporting.model import Run
 
 SUMS = ("queries", "queries_without_relevant")
-
-
-def members(table: Mapping, protocol: str) -> list[str]:
-    """The protocols whose runs a protocol's scores are made of: its folds, or itself."""
-    return list((table.get("folds") or {}).get(protocol) or [protocol])
 
 
 def merged_means(parts: Sequence[Mapping[str, float]]) -> dict[str, float]:
@@ -34,33 +31,50 @@ def merged_means(parts: Sequence[Mapping[str, float]]) -> dict[str, float]:
     }
 
 
-def merged_record(protocol: str, parts: Sequence[Mapping]) -> dict:
-    """The record of a method, code length and seed, from those of its folds (`records.table_records`).
+def merged_run(protocol: str, parts: Sequence[Run]) -> Run:
+    """The run of a method, code length and seed, from those of its folds.
 
-    Refused if a fold is, with that one's reason. `run` is the first fold's, with the seconds of all and the
-    highest peak of memory; "training" is the first fold's.
+    Refused if a fold is, with that one's reason. It has the first fold's hyper-parameters, versions and
+    training, the seconds of all folds and the highest peak of memory.
     """
+    first = parts[0]
     for part in parts:
-        if part["status"] != "done":
-            reason = f"{part['protocol']}: {part['reason']}"
-            empty = {key: type(part[key])() for key in ("training", "per_query") if key in part}
-            return {**part, "protocol": protocol, "reason": reason, "metrics": {}, "curves": {}} | empty
-    record = dict(parts[0], protocol=protocol, metrics=merged_means([part["metrics"] for part in parts]))
-    record["curves"] = merged_curves(
-        [part["curves"] for part in parts], [part["metrics"]["queries"] for part in parts]
+        if part.status != "done":
+            reason = f"{part.protocol}: {part.reason}"
+            return replace(
+                part, protocol=protocol, reason=reason, metrics={}, curves={}, training=(), per_query={}
+            )
+    names = [name for name in first.per_query if all(name in part.per_query for part in parts)]
+    return replace(
+        first,
+        protocol=protocol,
+        metrics=merged_means([part.metrics for part in parts]),
+        curves=merged_curves(parts),
+        health=merged_health({part.protocol: part.health for part in parts}),
+        per_query={name: np.concatenate([part.per_query[name] for part in parts]) for name in names},
+        seconds=_together(sum, [part.seconds for part in parts], first.seconds),
+        fit_seconds=_together(sum, [part.fit_seconds for part in parts]),
+        encode_seconds=_together(sum, [part.encode_seconds for part in parts]),
+        peak_memory_mb=_together(max, [part.peak_memory_mb for part in parts], first.peak_memory_mb),
+        fingerprints={
+            key: " ".join(dict.fromkeys(part.fingerprints[key] for part in parts if key in part.fingerprints))
+            for key in first.fingerprints
+        },
+        folds=tuple(part.protocol for part in parts),
     )
-    record["health"] = merged_health({part["protocol"]: part.get("health") or {} for part in parts})
-    record["run"] = _merged_run([part["run"] for part in parts])
-    if "per_query" in parts[0]:
-        names = [name for name in parts[0]["per_query"] if all(name in part["per_query"] for part in parts)]
-        record["per_query"] = {
-            name: np.concatenate([part["per_query"][name] for part in parts]) for name in names
-        }
-    return record
 
 
-def merged_curves(parts: Sequence[Mapping], weights: Sequence[int]) -> dict[str, list]:
+def _together(
+    merge: Callable[[list[float]], float], values: Sequence[float | None], otherwise: float | None = None
+) -> float | None:
+    """Numbers of all folds put together, or another one where a fold lacks its own."""
+    known = [value for value in values if value is not None]
+    return merge(known) if len(known) == len(values) else otherwise
+
+
+def merged_curves(runs: Sequence[Run]) -> dict[str, list]:
     """Curves of the folds together, at the distances and ranks that all have; None where a fold has None."""
+    parts, weights = [run.curves for run in runs], [run.metrics["queries"] for run in runs]
     if not all(parts):
         return {}
     cuts = [cut for cut in parts[0]["cuts"] if all(cut in part["cuts"] for part in parts)]
@@ -73,20 +87,3 @@ def merged_curves(parts: Sequence[Mapping], weights: Sequence[int]) -> dict[str,
             None if None in at else float(np.average(at, weights=weights)) for at in zip(*values, strict=True)
         ]
     return result | {"cuts": cuts}
-
-
-def _merged_run(runs: Sequence[Mapping]) -> dict:
-    merged = dict(runs[0])
-    merged["folds"] = [run.get("protocol") for run in runs]
-    prints = [run.get("fingerprints") or {} for run in runs]
-    merged["fingerprints"] = {
-        key: " ".join(dict.fromkeys(str(one[key]) for one in prints if key in one)) for key in prints[0]
-    }
-    for key, together in (("seconds", sum), ("peak_memory_mb", max)):
-        if all(key in run for run in runs):
-            merged[key] = together(run[key] for run in runs)
-    parts = [run.get("seconds_by_part") or {} for run in runs]
-    merged["seconds_by_part"] = {
-        key: sum(part[key] for part in parts) for key in parts[0] if all(key in part for part in parts)
-    }
-    return merged

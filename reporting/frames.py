@@ -1,18 +1,18 @@
-"""Records of runs to the frames of a table, tidy and wide, and their CSV files."""
+"""Runs to the frames of a table, tidy and wide, and their CSV files."""
 
 import io
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 from scipy.special import stdtrit
 
 from reporting import budgets
-from reporting.collapsed import collapse_of
-from reporting.filled import filled_marks, is_filled
-from reporting.layout import Group, cell_words, cells_of, groups, method_order, method_seeds
-from reporting.titles import LEADERBOARD, UNCODED, sees
+from reporting.filled import filled_marks
+from reporting.model import Group, Results, Run, Table
+from reporting.titles import LEADERBOARD, UNCODED
 
 COLUMNS = (
     "table",
@@ -38,60 +38,6 @@ COUNTS = ("bits", "seeds", "collapsed", "trials")
 NUMBERS = ("mean", "std", "ci_low", "ci_high", "published", "difference")
 # The column of the wide frame that is not a score.
 FROM_LEADERBOARD = "from_leaderboard"
-NO_RECORD = "no run was recorded"
-# Of a record: cells of the leaderboard may be missing there.
-STATUSES = ("done", "refused", "missing")
-
-
-def by_cell(table: Mapping, records: Iterable[Mapping]) -> dict[tuple[str, str, int], dict[int, Mapping]]:
-    """Records as (protocol, method, bits) -> {seed: record}, seeds in the table's order.
-
-    Records of other seeds than the method's are left out, but those from the leaderboard: they have the seeds
-    that they were made with, ascending.
-
-    Raises ValueError for two records of one run and for a status other than those of STATUSES.
-    """
-    found: dict[tuple[str, str, int], dict[int, Mapping]] = {}
-    for record in records:
-        key = (record["protocol"], record["method"], record["bits"])
-        run = "/".join(str(record[part]) for part in ("protocol", "method", "bits", "seed"))
-        if record["status"] not in STATUSES:
-            known = ", ".join(STATUSES)
-            raise ValueError(f"run {run}: status is {record['status']!r}, it must be one of: {known}")
-        if record["seed"] in found.setdefault(key, {}):
-            raise ValueError(f"run {run}: two records of one run")
-        found[key][record["seed"]] = record
-    return {
-        key: {seed: runs[seed] for seed in seeds_of(table, key[1], runs) if seed in runs}
-        for key, runs in found.items()
-    }
-
-
-def seeds_of(table: Mapping, method: str, runs: Mapping[int, Mapping]) -> list[int]:
-    """The seeds that a cell is to have, given its records: the method's, or those of the leaderboard."""
-    return sorted(runs) if any(map(is_filled, runs.values())) else method_seeds(table, method)
-
-
-def score_of(record: Mapping | None, metric: str) -> tuple[float | None, str, str]:
-    """The score of one run by a metric, as (score, status, reason).
-
-    The score is None unless the status is "done"; a run that is done but was not scored with this metric
-    counts as missing, with that as its reason.
-
-    Raises ValueError for a score that is not a finite number.
-    """
-    if record is None:
-        return None, "missing", NO_RECORD
-    if record["status"] != "done":
-        return None, record["status"], record.get("reason") or f"{record['status']} without a reason"
-    score = (record.get("metrics") or {}).get(metric)
-    if score is None:
-        return None, "missing", f"the run has no score named {metric}"
-    score = float(score)
-    if not math.isfinite(score):
-        run = "/".join(str(record[part]) for part in ("protocol", "method", "bits", "seed"))
-        raise ValueError(f"run {run}: {metric} is {score}, it must be a finite number")
-    return score, "done", ""
 
 
 def t_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float, float, float]:
@@ -109,37 +55,7 @@ def t_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float
     return mean, std, mean - half, mean + half
 
 
-def published_values(table: Mapping, published: Iterable[Mapping]) -> dict[tuple, tuple[float, str, str]]:
-    """Published scores of the table's cells, as cell -> (value, source, note).
-
-    Only sources that `table["published"]` names are taken, the first of them winning.
-
-    Raises ValueError when a named source is not among `published`, or when one gives a cell twice.
-    """
-    sources = {source["source"]: source for source in published}
-    result: dict[tuple, tuple[float, str, str]] = {}
-    for name in table.get("published") or []:
-        if name not in sources:
-            known = ", ".join(sorted(sources)) or "none"
-            raise ValueError(
-                f"table {table['name']}: published source {name!r} is not known (known: {known})"
-            )
-        seen = set()
-        for entry in sources[name]["values"]:
-            cell = (entry["protocol"], entry["metric"], entry["method"], entry["bits"])
-            if cell in seen:
-                raise ValueError(f"published source {name}: {cell_words(cell)} is given twice")
-            seen.add(cell)
-            result.setdefault(cell, (float(entry["value"]), name, entry.get("note") or ""))
-    return result
-
-
-def tidy(
-    table: Mapping,
-    records: Iterable[Mapping],
-    published: Iterable[Mapping] = (),
-    uncoded: Mapping[str, Mapping[str, float]] | None = None,
-) -> pd.DataFrame:
+def tidy(table: Table, results: Results) -> pd.DataFrame:
     """One row per cell of a table, blocks and methods and bits in the table's order.
 
     Columns: table, protocol, metric, method (str); bits, seeds (int: how many seeds are done); mean, std
@@ -152,28 +68,27 @@ def tidy(
 
     status is "done" when every seed of the method has a score, "partial" when some have, "refused" when none
     has and a run was refused, "missing" otherwise; "leaderboard" where the scores are from there, of the
-    seeds that are there. Records outside the table are ignored.
+    seeds that are there. Runs outside the table are ignored.
 
-    uncoded: protocol -> metric -> score of the ranking by its features themselves. It is the mean of rows of
-    the method "uncoded" and status "uncoded", without seeds, one per column and after the methods' rows.
+    `results.uncoded` makes the mean of rows of the method "uncoded" and status "uncoded", without seeds, one
+    per column and after the methods' rows.
 
-    Raises ValueError for two records of one run, an unknown status or published source, a score that is not
-    finite, or a cell that is in the table twice.
+    Raises ValueError for an unknown published source, and for a score that is not finite.
     """
-    runs = by_cell(table, records)
-    printed, tuned = published_values(table, published), budgets.tunings(table)
+    printed = table.published_values
     rows = []
-    for group in groups(table):
-        for cell in cells_of(group):
+    for group in table.groups:
+        for cell in group.cells():
             protocol, metric, method, bits = cell
-            here = runs.get((protocol, method, bits), {})
-            outcomes = {seed: score_of(here.get(seed), metric) for seed in seeds_of(table, method, here)}
+            here = results.cell(protocol, method, bits)
+            outcomes = results.outcomes(table, cell)
             scores = [score for score, _, _ in outcomes.values() if score is not None]
             mean, std, low, high = t_interval(scores) if scores else (math.nan,) * 4
-            value = printed.get(cell, (math.nan,))[0]
+            value = printed[cell][0] if cell in printed else math.nan
+            tuning = budgets.tuning_of(table.tunings.get((protocol, method, bits)), here.values())
             rows.append(
                 {
-                    "table": table["name"],
+                    "table": table.name,
                     "protocol": protocol,
                     "metric": metric,
                     "method": method,
@@ -187,23 +102,24 @@ def tidy(
                     "difference": mean - value,
                     "status": _status([status for _, status, _ in outcomes.values()], here),
                     "reason": _reason(outcomes),
-                    "sees": sees(table, method, protocol),
-                    "collapsed": sum(bool(collapse_of(record)) for record in here.values()),
-                    **budgets.tuning_of(tuned.get((protocol, method, bits)), here.values()),
+                    "sees": table.sees(method, protocol),
+                    "collapsed": sum(bool(run.collapsed) for run in here.values()),
+                    "trials": tuning.trials,
+                    "budget": tuning.budget,
                 }
             )
-        score = (uncoded or {}).get(group.protocol, {}).get(group.metric)
+        score = results.uncoded.get(group.protocol, {}).get(group.metric)
         rows += [] if score is None else _uncoded_rows(table, group, float(score))
     return _typed(pd.DataFrame(rows, columns=list(COLUMNS)))
 
 
-def _uncoded_rows(table: Mapping, group: Group, score: float) -> list[dict]:
+def _uncoded_rows(table: Table, group: Group, score: float) -> list[dict]:
     if not math.isfinite(score):
         raise ValueError(
             f"uncoded features of {group.protocol}: {group.metric} is {score}, not a finite number"
         )
-    plain = dict.fromkeys(COLUMNS, "") | dict.fromkeys(NUMBERS, math.nan)
-    plain |= {"table": table["name"], "protocol": group.protocol, "metric": group.metric}
+    plain: dict[str, Any] = {**dict.fromkeys(COLUMNS, ""), **dict.fromkeys(NUMBERS, math.nan)}
+    plain |= {"table": table.name, "protocol": group.protocol, "metric": group.metric}
     plain |= {"method": UNCODED, "mean": score, "status": UNCODED} | dict.fromkeys(COUNTS[1:], 0)
     return [plain | {"bits": bits} for bits in group.bits]
 
@@ -215,9 +131,9 @@ def uncoded_in(tidy_frame: pd.DataFrame, of: Iterable[Group]) -> bool:
     return not asked.isdisjoint(zip(rows["protocol"], rows["metric"], strict=True))
 
 
-def _status(of_seeds: Sequence[str], runs: Mapping[int, Mapping]) -> str:
+def _status(of_seeds: Sequence[str], runs: Mapping[int, Run]) -> str:
     if "done" in of_seeds:
-        whole = LEADERBOARD if any(map(is_filled, runs.values())) else "done"
+        whole = LEADERBOARD if any(run.from_leaderboard for run in runs.values()) else "done"
         return whole if set(of_seeds) == {"done"} else "partial"
     return "refused" if "refused" in of_seeds else "missing"
 
@@ -243,7 +159,7 @@ def _typed(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.astype(kinds)
 
 
-def wide(tidy_frame: pd.DataFrame, table: Mapping) -> pd.DataFrame:
+def wide(tidy_frame: pd.DataFrame, table: Table) -> pd.DataFrame:
     """The layout of the paper: one row per method, means over seeds.
 
     Columns: "method" (str, the id), then one float column per (protocol, metric, bits) named
@@ -252,10 +168,10 @@ def wide(tidy_frame: pd.DataFrame, table: Mapping) -> pd.DataFrame:
     "" for none, "all", or the names of their columns.
     """
     means = {tuple(cell): mean for *cell, mean in rows_of(tidy_frame, "mean")}
-    methods = method_order(table, groups(table))
-    methods += [UNCODED] * uncoded_in(tidy_frame, groups(table))
+    methods = [*table.rows]
+    methods += [UNCODED] * uncoded_in(tidy_frame, table.groups)
     columns: dict[str, list] = {"method": methods}
-    for group in groups(table):
+    for group in table.groups:
         for bits in group.bits:
             columns[f"{group.protocol} {group.metric} {bits}"] = [
                 means.get((group.protocol, group.metric, method, bits), math.nan) for method in methods

@@ -9,8 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.path import Path
 
-from reporting.layout import groups
-from reporting.titles import method_title
+from reporting.model import Table
 from tiebench.figure_style import INK, SURFACE, styled, text_width
 
 TITLE = "What a tie is: the nearest items of a few queries"
@@ -35,7 +34,7 @@ WORDS = 0.13
 APART = 0.16
 
 
-def draw(table: Mapping, gallery: Mapping[str, np.ndarray]) -> Figure:
+def draw(table: Table, gallery: Mapping[str, np.ndarray]) -> Figure:
     """Rows of thumbnails per query and method, from what `workflow.gallery_data.collect` found.
 
     Artists can be found by their gid: "tie-<protocol>-<query>-<method>-<distance>" for the box of a tie,
@@ -44,16 +43,16 @@ def draw(table: Mapping, gallery: Mapping[str, np.ndarray]) -> Figure:
     Where no run has codes, one line says so. Raises ValueError where the gallery has no protocol of the
     table.
     """
-    shown = []
-    for group in groups(table):
+    shown: list[tuple[str, str, list[str]]] = []
+    for group in table.groups:
         known = [method for method in group.methods if f"{group.protocol}/{method}/neighbours" in gallery]
         if known and group.protocol not in [protocol for protocol, _, _ in shown]:
             shown.append((group.protocol, group.title, known))
     with styled():
-        if not shown and any(f"{block['protocol']}/queries" in gallery for block in table["blocks"]):
+        if not shown and any(f"{group.protocol}/queries" in gallery for group in table.groups):
             return _nothing()
     if not shown:
-        raise ValueError(f"table {table['name']}: no protocol has pictures, so there is no gallery to draw")
+        raise ValueError(f"table {table.name}: no protocol has pictures, so there is no gallery to draw")
     with styled():
         return _draw(table, shown, gallery)
 
@@ -68,8 +67,8 @@ def _nothing() -> Figure:
     return figure
 
 
-def _draw(table: Mapping, shown: list, gallery: Mapping) -> Figure:
-    names = [method_title(table, method) for _, _, methods in shown for method in methods]
+def _draw(table: Table, shown: list, gallery: Mapping) -> Figure:
+    names = [table.method_title(method) for _, _, methods in shown for method in methods]
     left = EDGE + max(text_width(name, 8) for name in names) + 0.12
     count = max(gallery[f"{protocol}/{methods[0]}/neighbours"].shape[1] for protocol, _, methods in shown)
     # The query is set apart, one gap from the first item.
@@ -95,7 +94,7 @@ def _draw(table: Mapping, shown: list, gallery: Mapping) -> Figure:
             axes.text(left + side / 2, top + side + 0.03, "query", size=7, ha="center", va="top", color=INK)
             for method in methods:
                 start = left + side + APART
-                axes.text(EDGE, top + side / 2, method_title(table, method), va="center", color=INK)
+                axes.text(EDGE, top + side / 2, table.method_title(method), va="center", color=INK)
                 _row(axes, gallery, (protocol, query, method), start, top, side)
                 top += row
             top += APART

@@ -2,14 +2,11 @@
 
 import io
 import math
-from collections.abc import Iterable, Mapping
 
 import pandas as pd
 
-from reporting.filled import is_filled
-from reporting.frames import by_cell
-from reporting.layout import groups
-from reporting.titles import EN_DASH, method_title, protocol_title
+from reporting.model import Results, Table
+from reporting.titles import EN_DASH
 
 COUNTS = (
     "constant_bits",
@@ -54,7 +51,7 @@ PRINTED = (
 )
 
 
-def frame(table: Mapping, records: Iterable[Mapping]) -> pd.DataFrame:
+def frame(table: Table, results: Results) -> pd.DataFrame:
     """One row per run with codes, in the order of the table's protocols, methods, bits and seeds.
 
     Columns: table, protocol, method (str), bits, seed (int); collapsed (str: why the codes count as
@@ -63,22 +60,15 @@ def frame(table: Mapping, records: Iterable[Mapping]) -> pd.DataFrame:
     them ones_lowest and ones_highest, the shares of items whose bit is 1 of the two extreme bits; the rest as
     of `tiebench.diagnostics.Health`. Runs without health, and those from the leaderboard, are left out.
     """
-    found = by_cell(table, records)
-    cells = {
-        (group.protocol, method, bits): None
-        for group in groups(table)
-        for method in group.methods
-        for bits in group.bits
-    }
     rows = []
-    for protocol, method, bits in cells:
-        for seed, record in found.get((protocol, method, bits), {}).items():
-            health = record.get("health")
-            if not health or is_filled(record):
+    for protocol, method, bits in table.cells:
+        for seed, run in results.cell(protocol, method, bits).items():
+            health = run.health
+            if not health or run.from_leaderboard:
                 continue
-            row = dict(zip(KEY, (table["name"], protocol, method, bits, seed), strict=True))
+            row = dict(zip(KEY, (table.name, protocol, method, bits, seed), strict=True))
             row |= {name: health.get(name) for name in (*INTEGERS, *NUMBERS)}
-            row |= {"collapsed": health.get("collapsed") or ""}
+            row |= {"collapsed": run.collapsed}
             row |= {"ones_lowest": min(health["ones"]), "ones_highest": max(health["ones"])}
             rows.append(row)
     return _typed(pd.DataFrame(rows, columns=list(COLUMNS)))
@@ -102,7 +92,7 @@ def from_csv(text: str) -> pd.DataFrame:
     return _typed(data)
 
 
-def rows(table: Mapping, health: pd.DataFrame | None) -> list[dict]:
+def rows(table: Table, health: pd.DataFrame | None) -> list[dict]:
     """Rows of the printed tables, one per protocol, method and bits of the table, with means over seeds.
 
     Each is {"protocol", "title" (of the protocol), "method", "name", "bits", "values": [(number or None,
@@ -111,9 +101,8 @@ def rows(table: Mapping, health: pd.DataFrame | None) -> list[dict]:
     result: list[dict] = []
     if health is None:
         return result
-    cells = {(g.protocol, method, bits) for g in groups(table) for method in g.methods for bits in g.bits}
     for (protocol, method, bits), cell in health.groupby(["protocol", "method", "bits"], sort=False):
-        if (protocol, method, bits) not in cells:
+        if (protocol, method, bits) not in table.cells:
             continue
         values = []
         for _, _, column, digits in PRINTED:
@@ -123,9 +112,9 @@ def rows(table: Mapping, health: pd.DataFrame | None) -> list[dict]:
         result.append(
             {
                 "protocol": protocol,
-                "title": protocol_title(table, protocol),
+                "title": table.protocol_title(protocol),
                 "method": method,
-                "name": method_title(table, method),
+                "name": table.method_title(method),
                 "bits": int(bits),
                 "values": values,
                 "collapsed": _collapse_words(cell),
@@ -143,12 +132,12 @@ def _collapse_words(cell: pd.DataFrame) -> str:
     return "; ".join(words)
 
 
-def to_markdown(table: Mapping, health: pd.DataFrame) -> str:
+def to_markdown(table: Table, health: pd.DataFrame) -> str:
     """The health of a table's codes as Markdown: a pipe table per protocol, means over seeds."""
     lines = []
     found = rows(table, health)
     for protocol in dict.fromkeys(row["protocol"] for row in found):
-        lines += [f"**{protocol_title(table, protocol)}**", ""]
+        lines += [f"**{table.protocol_title(protocol)}**", ""]
         lines += [f"| Method | Bits | {' | '.join(name for name, *_ in PRINTED)} | Collapsed |"]
         lines += ["|:---|---:|" + "---:|" * len(PRINTED) + ":---|"]
         for row in found:

@@ -57,8 +57,8 @@ class Queries:
 
     def __init__(self, resources: Path):
         self.resources = resources
-        self._split = functools.cache(self._split)
-        self._ids = functools.cache(self._ids)
+        self._split = functools.cache(self._read_split)
+        self._ids = functools.cache(self._read_ids)
 
     def of(self, protocol: str, fingerprints: Mapping, count: int) -> tuple[pd.array, list[str]]:
         """Item index and id of each query; <NA> and "" where the protocol's files are not there."""
@@ -71,11 +71,11 @@ class Queries:
         names = items if ids is None else ids[items]
         return pd.array(items, dtype="Int64"), [str(name) for name in names.tolist()]
 
-    def _split(self, protocol: str, fingerprint: str | None) -> np.ndarray | None:
+    def _read_split(self, protocol: str, fingerprint: str | None) -> np.ndarray | None:
         split = split_of(protocol, fingerprint, self.resources)
         return None if split is None else split["query"]
 
-    def _ids(self, dataset: str | None) -> np.ndarray | None:
+    def _read_ids(self, dataset: str | None) -> np.ndarray | None:
         """Ids of a dataset's items, found by its fingerprint; None where it has none."""
         file = dataset_file("ids.npy", dataset, self.resources)
         return None if file is None else read_result_array(file)

@@ -3,17 +3,13 @@
 import math
 import re
 import textwrap
-from collections.abc import Mapping
 
 import pandas as pd
 
-from reporting.collapsed import COLLAPSED, collapsed_cells
-from reporting.filled import FILLED, filled_marks
-from reporting.frames import uncoded_in
-from reporting.layout import Panel, by_family, panels
-from reporting.printing import as_published, cell_values, legend, marks, notes
-from reporting.statistics import cell_marks, marks_legend
-from reporting.titles import UNCODED, UNCODED_TITLE, family_title, row_title
+from reporting.cells import Cell, cells
+from reporting.model import Panel, Table
+from reporting.printing import as_published
+from reporting.titles import family_title
 from tiebench.metrics import label as metric_label
 
 LATEX_SPECIAL = {
@@ -50,7 +46,7 @@ def escape_latex(text: str) -> str:
 
 def to_latex(
     tidy_frame: pd.DataFrame,
-    table: Mapping,
+    table: Table,
     digits: int = 3,
     max_columns: int | None = None,
     environment: str | None = None,
@@ -65,30 +61,24 @@ def to_latex(
     compared: of `statistics.comparisons`; with it, marks say what is open between a score and the best of its
     column. environment: "table", or "table*" over both columns of a paper; by default what the width needs.
     """
-    mark = marks(tidy_frame, table)
-    open_of = {} if compared is None else cell_marks(compared)
-    reasons, note_of = notes(tidy_frame, table)
-    values, collapsed = cell_values(tidy_frame, table), collapsed_cells(tidy_frame)
-    whole, filled = filled_marks(tidy_frame)
-    crowded = any(not math.isnan(std) and not math.isnan(printed) for _, std, printed in values.values())
+    printed = cells(tidy_frame, table, compared)
+    crowded = printed.crowded
     if max_columns is None:
         max_columns = 4 if crowded else 8
-    laid_out = panels(table, max_columns)
+    laid_out = table.panels(max_columns)
     width = max(sum(len(group.bits) for group in panel.groups) for panel in laid_out)
     environment = environment or ("table*" if width > 4 or crowded else "table")
-    caption = escape_latex(table.get("title") or table["name"]).rstrip(".") + "."
-    if table.get("description"):
-        caption += " " + escape_latex(table["description"])
-    caption += " " + escape_latex(
-        legend(tidy_frame, table, "" if compared is None else marks_legend(compared))
-    )
+    caption = escape_latex(table.heading).rstrip(".") + "."
+    if table.description:
+        caption += " " + escape_latex(table.description)
+    caption += " " + escape_latex(printed.legend)
     lines = [
         f"\\begin{{{environment}}}[t]",
         r"\centering",
         r"\small",
         r"\setlength{\tabcolsep}{3pt}",
         f"\\caption{{{caption}}}",
-        f"\\label{{tab:{re.sub('[^A-Za-z0-9]+', '-', table['name'])}}}",
+        f"\\label{{tab:{re.sub('[^A-Za-z0-9]+', '-', table.name)}}}",
         f"\\begin{{tabular}}{{l{'c' * width}}}",
         r"\toprule",
     ]
@@ -96,29 +86,21 @@ def to_latex(
         if index:
             lines.append(r"\midrule")
         lines += _latex_header(panel, width)
-        for number, (family, methods) in enumerate(by_family(table, panel.methods)):
+        for number, (family, rows) in enumerate(printed.rows(panel.groups, panel.methods)):
             if family:
                 lines += [r"\addlinespace"] * (number > 0)
                 lines.append(f"\\multicolumn{{{width + 1}}}{{l}}{{\\emph{{{family_title(family)}}}}} \\\\")
-            for method in methods:
-                row = [escape_latex(row_title(table, method) + FILLED * (method in whole))]
-                for group in panel.groups:
-                    for bits in group.bits:
-                        cell = (group.protocol, group.metric, method, bits)
-                        note = escape_latex(COLLAPSED * (cell in collapsed) + FILLED * (cell in filled))
-                        note += open_of.get(cell, "") + note_of.get(cell, "")
-                        row.append(_latex_cell(values.get(cell), digits, mark.get(cell), note))
-                lines.append(_latex_row(row, width))
-        if uncoded_in(tidy_frame, panel.groups):
-            row = [f"\\emph{{{escape_latex(UNCODED_TITLE)}}}"]
-            for group in panel.groups:
-                cells = [(group.protocol, group.metric, UNCODED, bits) for bits in group.bits]
-                row += [_latex_cell(values.get(cell), digits, None, None) for cell in cells]
-            lines += [r"\addlinespace", _latex_row(row, width)]
+            for row in rows:
+                texts = [_latex_cell(cell, digits) for cell in row.cells]
+                lines.append(_latex_row([escape_latex(row.heading), *texts], width))
+        if uncoded := printed.uncoded(panel.groups):
+            texts = [_latex_cell(cell, digits) for cell in uncoded.cells]
+            heading = f"\\emph{{{escape_latex(uncoded.heading)}}}"
+            lines += [r"\addlinespace", _latex_row([heading, *texts], width)]
     lines += [r"\bottomrule", r"\end{tabular}"]
-    if reasons:
+    if printed.notes:
         lines.append(r"\par\smallskip\footnotesize\raggedright")
-        for note in reasons:
+        for note in printed.notes:
             words = escape_latex(f"{note.cells} – {note.reason}").rstrip(".")
             lines.append(f"\\textsuperscript{{{note.mark}}}~{words}.\\par")
     lines.append(f"\\end{{{environment}}}")
@@ -148,18 +130,16 @@ def _latex_row(row: list[str], width: int | None) -> str:
     return " & ".join(row + padding).rstrip() + r" \\"
 
 
-def _latex_cell(
-    value: tuple[float, float, float] | None, digits: int, mark: str | None, note: str | None
-) -> str:
-    if value is None:
+def _latex_cell(cell: Cell | None, digits: int) -> str:
+    if cell is None:
         return ""
-    mean, std, published = value
-    text = "--" if math.isnan(mean) else f"{mean:.{digits}f}"
-    text = {"best": f"\\textbf{{{text}}}", "second": f"\\underline{{{text}}}"}.get(mark, text)
-    if not math.isnan(std):
-        text += f"\\,{{\\scriptsize$\\pm${_short(f'{std:.{digits}f}')}}}"
-    if not math.isnan(published):
-        text += f"\\,{{\\scriptsize({_short(as_published(published))})}}"
+    text = f"{cell.mean:.{digits}f}" if cell.known else "--"
+    text = {"best": f"\\textbf{{{text}}}", "second": f"\\underline{{{text}}}"}.get(cell.rank, text)
+    if not math.isnan(cell.std):
+        text += f"\\,{{\\scriptsize$\\pm${_short(f'{cell.std:.{digits}f}')}}}"
+    if not math.isnan(cell.printed):
+        text += f"\\,{{\\scriptsize({_short(as_published(cell.printed))})}}"
+    note = escape_latex(cell.signs) + cell.open + cell.note
     return text + (f"\\textsuperscript{{{note}}}" if note else "")
 
 

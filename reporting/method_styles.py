@@ -7,9 +7,11 @@ import itertools
 import math
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 import matplotlib
 
+from reporting.model import Style, Table
 from tiebench.figure_style import SURFACE
 
 # Markers that are distinguishable when small, in the order in which methods without one get them.
@@ -62,11 +64,11 @@ APART, WELL_APART = 0.075, 0.16
 CONTRAST = 3.0
 
 
-def method_styles(table: Mapping) -> dict[str, dict]:
-    """How each method of a table is drawn: {method: {..., "colour", "marker", "filled", "dashes"}}.
+def method_styles(table: Table) -> dict[str, Style]:
+    """How each method of a table is drawn: its style with colour, marker, filled and dashes.
 
-    Keeps what `table["styles"]` says (title, family, colour, marker, paper) and completes it, so that no two
-    methods of the table share a colour, or a marker and whether it is filled:
+    Keeps what `table.styles` says and completes it, so that no two methods of the table share a colour, or a
+    marker and whether it is filled:
 
     * a colour that another method has already gets a lighter or darker shade, so variants that inherit the
       colour of their class look related; a method without a colour gets one that is far from all others;
@@ -74,20 +76,13 @@ def method_styles(table: Mapping) -> dict[str, dict]:
 
     The same table gives the same styles. `method_style` gives them as arguments of a Line2D.
     """
-    given = table.get("styles") or {}
-    order = [*table["methods"], *(m for block in table["blocks"] for m in block.get("methods") or [])]
-    methods = list(dict.fromkeys([*order, *given]))
-    said = {method: given.get(method) or {} for method in methods}
-    wanted = ((method, _hex(of.get("colour")), of.get("marker")) for method, of in said.items())
-    found = _completed(tuple(wanted))
+    methods = dict.fromkeys([*table.methods, *table.styles])
+    said = {method: table.style(method) for method in methods}
+    found = _completed(tuple((method, _hex(of.colour), of.marker) for method, of in said.items()))
     return {
-        method: {
-            **said[method],
-            "colour": colour,
-            "marker": marker,
-            "filled": filled,
-            "dashes": DASHES[marker][not filled],
-        }
+        method: replace(
+            said[method], colour=colour, marker=marker, filled=filled, dashes=DASHES[marker][not filled]
+        )
         for method, (colour, (marker, filled)) in found.items()
     }
 
@@ -114,13 +109,13 @@ def _completed(wanted: tuple[tuple[str, str | None, str | None], ...]) -> dict[s
     return {method: (colours[method], shapes[method]) for method, _, _ in wanted}
 
 
-def method_style(table: Mapping, method: str, size: float = 4.2) -> dict:
+def method_style(table: Table, method: str, size: float = 4.2) -> dict:
     """Marker, dashes and colour of a method as arguments of a Line2D, the same in all figures of a table.
 
     `size` is that of a round marker in points; the others get what looks as large.
     """
     style = _styles_of(table)[method]
-    marker, filled, dashes, rgb = (style[name] for name in ("marker", "filled", "dashes", "colour"))
+    marker, filled, dashes, rgb = style.marker or "", style.filled, style.dashes, style.colour
     return {
         "color": rgb,
         "linestyle": (0, dashes) if dashes else "solid",
@@ -132,15 +127,15 @@ def method_style(table: Mapping, method: str, size: float = 4.2) -> dict:
     }
 
 
-def colour(table: Mapping, method: str) -> str:
+def colour(table: Table, method: str) -> str:
     """The colour of a method, "#RRGGBB", the same in all figures of a table."""
-    return _styles_of(table)[method]["colour"]
+    return _styles_of(table)[method].colour or SURFACE
 
 
-def _styles_of(table: Mapping) -> Mapping[str, Mapping]:
+def _styles_of(table: Table) -> Mapping[str, Style]:
     """Complete styles: those of the table where it has been through `method_styles`."""
-    styles = table.get("styles") or {}
-    complete = bool(styles) and all("dashes" in style for style in styles.values())
+    styles = table.styles
+    complete = bool(styles) and all(style.dashes is not None for style in styles.values())
     return styles if complete else method_styles(table)
 
 

@@ -11,25 +11,26 @@ from markupsafe import Markup
 
 from reporting import health, statistics
 from reporting.budgets import budget_sentence
+from reporting.cells import cells
 from reporting.charts import KINDS, chart_styles, charts
 from reporting.collapsed import COLLAPSED, collapse_sentence, collapsed_methods
 from reporting.embedding import data_url, inline_svg, lighter, packed, swatch
 from reporting.filled import FILLED, filled_methods, filled_sentence
-from reporting.frames import published_values
-from reporting.layout import family, groups
+from reporting.model import Table
 from reporting.page_runs import fingerprints, made_with, run_rows, settings_of
 from reporting.page_scores import remarks, score_panels, sources, statistics_of
 from reporting.page_words import known, probability, signed
-from reporting.printing import NOT_RANKED, bounds_sentence, notes, seed_counts, uncoded_sentence
-from reporting.table_view import Drawing, TableView
-from reporting.titles import (
-    EN_DASH,
-    FAMILIES,
+from reporting.printing import (
+    NOT_RANKED,
+    bounds_sentence,
     dagger_sentence,
     earlier_sentence,
     external_sentence,
-    method_title,
+    seed_counts,
+    uncoded_sentence,
 )
+from reporting.table_view import Drawing, TableView
+from reporting.titles import EN_DASH, FAMILIES
 from tiebench.metrics import label, resolve
 
 ASSETS = Path(__file__).parent / "assets"
@@ -59,11 +60,11 @@ def page(title: str, views: Sequence[TableView], context: Mapping) -> str:
     the records. Links to files of runs are relative to the folder `results`, where the page is meant to lie.
 
     Raises ValueError for an unknown key in `context`, for no view, for two views of tables of one name, and
-    whatever `frames.by_cell`, `frames.score_of` or `inline_svg` raise.
+    whatever `Run.outcome` or `inline_svg` raise.
     """
     if unknown := sorted(set(context) - set(CONTEXT)):
         raise ValueError(f"page {title!r}: unknown context {unknown[0]!r} (known: {', '.join(CONTEXT)})")
-    names = [view.table["name"] for view in views]
+    names = [view.table.name for view in views]
     if not names:
         raise ValueError(f"page {title!r}: there is no table")
     if twice := sorted({name for name in names if names.count(name) > 1}):
@@ -77,28 +78,28 @@ def page(title: str, views: Sequence[TableView], context: Mapping) -> str:
         keep_trailing_newline=True,
     )
     environment.filters |= {"metric": _metric, "plain_metric": _plain_metric, "subscripts": subscripts}
-    metrics = list(dict.fromkeys(group.metric for view in views for group in groups(view.table)))
+    metrics = list(dict.fromkeys(group.metric for view in views for group in view.table.groups))
     methods = _methods(views)
     found = chart_styles(view.table for view in views)
     styles = {method: found[method] for method in methods}
     for view in views:
         for mark, of in (
-            (COLLAPSED, collapsed_methods(view.table, view.records)),
-            (FILLED, filled_methods(view.table, view.records)),
+            (COLLAPSED, collapsed_methods(view.table, view.results)),
+            (FILLED, filled_methods(view.table, view.results)),
         ):
             styles |= {method: styles[method] | {"name": styles[method]["name"] + mark} for method in of}
     colours = [style["colour"] for style in styles.values()]
     data = {
         "styles": styles,
-        "tables": {view.table["name"]: charts(view.table, view.records) for view in views},
+        "tables": {view.table.name: charts(view.table, view.results) for view in views},
     }
     kinds = {name: entry["kinds"] for name, entry in data["tables"].items()}
     return environment.get_template("page.html.j2").render(
         title=title,
         context={name: context.get(name) for name in CONTEXT},
-        views=[_view(view, kinds[view.table["name"]], colours) for view in views],
+        views=[_view(view, kinds[view.table.name], colours) for view in views],
         methods=[{"id": method} | styles[method] for method in methods],
-        bits=sorted({bits for view in views for group in groups(view.table) for bits in group.bits}),
+        bits=sorted({bits for view in views for group in view.table.groups for bits in group.bits}),
         metrics=metrics,
         definitions=[_definition(metric) for metric in metrics],
         swatch=swatch,
@@ -121,9 +122,9 @@ def _methods(views: Iterable[TableView]) -> list[str]:
     """Methods of all views, family after family as far as the tables say, otherwise as they first appear."""
     family_of: dict[str, str] = {}
     for view in views:
-        for group in groups(view.table):
+        for group in view.table.groups:
             for method in group.methods:
-                family_of[method] = family_of.get(method) or family(view.table, method)
+                family_of[method] = family_of.get(method) or view.table.family(method)
     known = {name: place for place, name in enumerate(FAMILIES)}
     return sorted(family_of, key=lambda method: known.get(family_of[method], len(known)))
 
@@ -131,42 +132,32 @@ def _methods(views: Iterable[TableView]) -> list[str]:
 def _view(view: TableView, kinds: Sequence[str], colours: Sequence[str]) -> dict:
     """Everything that the template shows of one table."""
     table, tidy_frame = view.table, view.tidy
-    reasons, note_of = notes(tidy_frame, table)
-    printed = published_values(table, view.published)
-    shown = {
-        tuple(cell) for cell in tidy_frame[["protocol", "metric", "method", "bits"]].itertuples(index=False)
-    }
     comparisons = statistics_of(view)
-    compared = {
-        (row["protocol"], row["metric"], row["method"], row["bits"]): row
-        for row in comparisons.to_dict(orient="records")
-    }
-    open_marks = statistics.cell_marks(comparisons) if len(comparisons) else {}
-    runs = run_rows(table, view.records)
+    printed = cells(tidy_frame, table, comparisons)
+    runs = run_rows(table, view.results)
     settings = settings_of(runs)
     codes = health.rows(table, view.health)
-    scores = score_panels(view, note_of, compared, open_marks)
-    methods = list(dict.fromkeys(method for group in groups(table) for method in group.methods))
+    methods = list(dict.fromkeys(method for group in table.groups for method in group.methods))
     return {
-        "id": re.sub(r"[^A-Za-z0-9]+", "-", table["name"]),
-        "name": table["name"],
-        "title": table.get("title") or table["name"],
-        "description": (table.get("description") or "").strip(),
-        "seeds": table["seeds"],
-        "seed_counts": seed_counts(tidy_frame).strip() or len(table["seeds"]),
+        "id": re.sub(r"[^A-Za-z0-9]+", "-", table.name),
+        "name": table.name,
+        "title": table.heading,
+        "description": table.description.strip(),
+        "seeds": table.seeds,
+        "seed_counts": seed_counts(tidy_frame).strip() or len(table.seeds),
         "fewer_seeds": [
-            (method_title(table, method), count)
-            for method, count in (table.get("fewer_seeds") or {}).items()
-            if method in methods and count < len(table["seeds"])
+            (table.method_title(method), count)
+            for method, count in table.fewer_seeds.items()
+            if method in methods and count < len(table.seeds)
         ],
         "methods": methods,
-        "groups": groups(table),
-        "panels": scores,
+        "groups": table.groups,
+        "panels": score_panels(view, printed),
         "several": bool((tidy_frame["seeds"] > 1).any()),
         "legend": _legend(table, tidy_frame, comparisons),
-        "notes": reasons,
-        "sources": sources(table, view.published, printed, shown),
-        "remarks": remarks(table, printed, shown),
+        "notes": printed.notes,
+        "sources": sources(table, printed.of),
+        "remarks": remarks(table, printed.of),
         "downloads": [_download(name, text) for name, text in view.files.items()],
         "claims": [_claim(claim) for claim in view.claims],
         "health": codes,
@@ -182,8 +173,8 @@ def _view(view: TableView, kinds: Sequence[str], colours: Sequence[str]) -> dict
     }
 
 
-def _legend(table: Mapping, tidy_frame: pd.DataFrame, comparisons: pd.DataFrame) -> str:
-    methods = [method for group in groups(table) for method in group.methods]
+def _legend(table: Table, tidy_frame: pd.DataFrame, comparisons: pd.DataFrame) -> str:
+    methods = [method for group in table.groups for method in group.methods]
     words = [dagger_sentence(table, methods, NOT_RANKED), external_sentence(table, methods)]
     words += [
         earlier_sentence(table, methods),
@@ -285,7 +276,7 @@ def _figures(view: TableView, kinds: Sequence[str], colours: Sequence[str]) -> l
     drawn: dict[str, list] = {}
     for name, drawing in view.figures.items():
         of_kind = drawn.setdefault(kind_of.get(name, name), [])
-        of_kind.append(_drawing(drawing, name, view.table["name"], colours))
+        of_kind.append(_drawing(drawing, name, view.table.name, colours))
     result = []
     for kind in KINDS:
         if kind.name in kinds:

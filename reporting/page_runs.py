@@ -1,69 +1,56 @@
 """What the page shows of runs: each with its settings and costs, versions, fingerprints."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import quote
 
-from reporting.filled import is_filled
-from reporting.frames import NO_RECORD, by_cell, score_of, seeds_of
-from reporting.layout import Group, groups
+from reporting.model import NO_RECORD, Group, Results, Run, Table
 from reporting.page_words import plain
-from reporting.titles import LEADERBOARD, method_title
+from reporting.titles import LEADERBOARD
 
 
-def run_rows(table: Mapping, records: Iterable[Mapping]) -> list[dict]:
-    """Every run that the table asks for, once, in its order; one without a record is missing."""
-    found = by_cell(table, records)
-    wanted: dict[tuple, list[Group]] = {}
-    for group in groups(table):
-        for method in group.methods:
-            for bits in group.bits:
-                wanted.setdefault((group.protocol, method, bits), []).append(group)
-    result = []
-    for (protocol, method, bits), asking in wanted.items():
-        of_cell = found.get((protocol, method, bits), {})
-        for seed in seeds_of(table, method, of_cell):
-            record = of_cell.get(seed)
-            run = (record or {}).get("run") or {}
-            parts = run.get("seconds_by_part") or {}
-            status = "missing" if record is None else record["status"]
-            reason = NO_RECORD if record is None else record.get("reason") or ""
-            if is_filled(record) and status == "done":
-                status, reason = LEADERBOARD, "not run here"
-            scores = [
-                (metric, score)
-                for metric in dict.fromkeys(group.metric for group in asking)
-                if (score := score_of(record, metric)[0]) is not None
-            ]
-            result.append(
-                {
-                    "protocol": protocol,
-                    "title": asking[0].title,
-                    "method": method,
-                    "name": method_title(table, method),
-                    "bits": bits,
-                    "seed": seed,
-                    "here": not is_filled(record),
-                    "status": status,
-                    "reason": reason,
-                    "scores": scores,
-                    "numbers": [
-                        _number(parts.get("fit")),
-                        _number(parts.get("encode")),
-                        _number(run.get("peak_memory_mb"), whole=True),
-                    ],
-                    "hyperparameters": sorted(
-                        (name, plain(value)) for name, value in (run.get("hyperparameters") or {}).items()
-                    ),
-                    "folder": "/".join(
-                        quote(str(part), safe="") for part in ("runs", protocol, method, bits, seed)
-                    )
-                    if status == "done" and "folds" not in run  # whose runs are in folders of their own
-                    else "",
-                    "log": quote(str(run.get("log") or "").removeprefix("results/")),
-                    "run": run,
-                }
-            )
-    return result
+def run_rows(table: Table, results: Results) -> list[dict]:
+    """Every run that the table asks for, once, in its order; one that was not recorded is missing."""
+    rows = []
+    for cell, asking in table.cells.items():
+        runs = results.cell(*cell)
+        for seed in table.cell_seeds(cell[1], runs):
+            run = runs.get(seed) or Run(*cell, seed, status="missing", reason=NO_RECORD)
+            rows.append(_row(table, run, asking))
+    return rows
+
+
+def _row(table: Table, run: Run, asking: Sequence[Group]) -> dict:
+    status, reason = run.status, run.reason
+    if run.from_leaderboard and status == "done":
+        status, reason = LEADERBOARD, "not run here"
+    folder = ""
+    if status == "done" and not run.folds:  # the runs of folds are in folders of their own
+        folder = "/".join(quote(str(part), safe="") for part in ("runs", *run.cell, run.seed))
+    return {
+        "protocol": run.protocol,
+        "title": asking[0].title,
+        "method": run.method,
+        "name": table.method_title(run.method),
+        "bits": run.bits,
+        "seed": run.seed,
+        "here": not run.from_leaderboard,
+        "status": status,
+        "reason": reason,
+        "scores": [
+            (metric, score)
+            for metric in dict.fromkeys(group.metric for group in asking)
+            if (score := run.score(metric)) is not None
+        ],
+        "numbers": [
+            _number(run.fit_seconds),
+            _number(run.encode_seconds),
+            _number(run.peak_memory_mb, whole=True),
+        ],
+        "hyperparameters": sorted((name, plain(value)) for name, value in run.hyperparameters.items()),
+        "folder": folder,
+        "log": quote(run.log.removeprefix("results/")),
+        "run": run,
+    }
 
 
 def _number(value: float | None, whole: bool = False) -> str:
@@ -105,15 +92,9 @@ def made_with(runs: Iterable[Mapping]) -> list[dict]:
     counts: dict[tuple, int] = {}
     for run in runs:
         if run["status"] == "done":
-            made = run["run"]
-            versions = tuple(
-                sorted((name, plain(text)) for name, text in (made.get("versions") or {}).items())
-            )
-            key = (
-                plain(made.get("git_commit") or "unknown"),
-                plain(made.get("device") or "unknown"),
-                versions,
-            )
+            made: Run = run["run"]
+            versions = tuple(sorted((name, plain(text)) for name, text in made.versions.items()))
+            key = (plain(made.git_commit or "unknown"), plain(made.device or "unknown"), versions)
             counts[key] = counts.get(key, 0) + 1
     return [
         {"commit": commit, "device": device, "versions": versions, "runs": count}
@@ -126,7 +107,7 @@ def fingerprints(runs: Iterable[Mapping]) -> list[dict]:
     seeds_of: dict[tuple, dict[int, None]] = {}
     for run in runs:
         if run["status"] == "done":
-            prints = run["run"].get("fingerprints") or {}
+            prints = run["run"].fingerprints
             key = (run["protocol"], run["title"])
             key += tuple(plain(prints.get(name) or "unknown") for name in ("dataset", "split"))
             seeds_of.setdefault(key, {})[run["seed"]] = None

@@ -16,7 +16,7 @@ def signed(value: float | None, digits: int = 4) -> str:
 
 def probability(value: float | None) -> str:
     """A p-value for people: "0.012", "< 0.001"; an en dash for none."""
-    if not known(value):
+    if value is None or math.isnan(value):
         return EN_DASH
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
 

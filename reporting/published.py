@@ -1,35 +1,45 @@
 """A published table read back whole, its figures and its page, from the files in a folder of results."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from reporting import claims, figures, frames, health, layout, statistics
-from reporting.records import ALSO, published_settings, table_records, uncoded_scores
+from reporting import claims, figures, frames, health, statistics
+from reporting.model import Results, Table
+from reporting.records import ALSO, published_table, table_results
 from reporting.table_files import ENDINGS
 from reporting.titles import UNCODED
 from tiebench.files import reading_result
 from tiebench.messages import one_line
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from reporting.table_view import TableView
 
 
 @dataclass(frozen=True)
 class Published:
     """What the workflow wrote of one table.
 
-    table: its entry; settings: of `records.published_settings`; tidy: of `frames.tidy`; compared: of
-    `statistics.comparisons`; judged: of `claims.judge`; health: of `health.frame`; files: name -> text, for
-    each of ENDINGS.
+    tidy: of `frames.tidy`; compared: of `statistics.comparisons`; judged: of `claims.judge`; health: of
+    `health.frame`; files: name -> text, for each of ENDINGS; folder: that all of it is in.
     """
 
-    table: Mapping
-    settings: Mapping
+    table: Table
     tidy: pd.DataFrame
     compared: pd.DataFrame
     judged: list[dict]
     health: pd.DataFrame
     files: Mapping[str, str]
+    folder: Path
+
+    def results(self, also: Iterable[str] = ()) -> Results:
+        """What was measured, from the runs in the folder; also: as of `records.table_runs`."""
+        return table_results(self.table, self.folder, also)
 
 
 def read(name: str, results: str | Path = "results") -> Published:
@@ -38,7 +48,7 @@ def read(name: str, results: str | Path = "results") -> Published:
     Raises ValueError for an unknown table or a damaged file, OSError for one that cannot be read; one line
     that names the file.
     """
-    settings = published_settings(name, results)
+    table = published_table(name, results)
     paths = {ending: Path(results, f"{name}{ending}") for ending in ENDINGS}
     texts = {}
     for ending, path in paths.items():
@@ -54,37 +64,34 @@ def read(name: str, results: str | Path = "results") -> Published:
                 raise ValueError(f"{what} ({one_line(error)})") from error
 
     return Published(
-        table=settings["table"],
-        settings=settings,
+        table=table,
         tidy=parsed(".tidy.csv", frames.from_csv),
         compared=parsed(".statistics.csv", statistics.from_csv),
-        judged=parsed(".claims.csv", claims.from_csv, settings["claims"]),
+        judged=parsed(".claims.csv", claims.from_csv, table.claims),
         health=parsed(".health.csv", health.from_csv),
         files={f"{name}{ending}": text for ending, text in texts.items()},
+        folder=Path(results),
     )
 
 
 def select(
-    published: Published,
-    methods: Sequence[str] | None = None,
-    blocks: Sequence[str] | None = None,
-    runs: str | Path = "results/runs",
-) -> tuple[Mapping, pd.DataFrame, pd.DataFrame]:
+    published: Published, methods: Sequence[str] | None = None, blocks: Sequence[str] | None = None
+) -> tuple[Table, pd.DataFrame, pd.DataFrame]:
     """A part of a table as (table, tidy, compared): these methods and blocks, None for all.
 
-    methods, blocks: as of `figures.select`. Fewer methods have another best and other corrections, so with
+    methods, blocks: as of `Table.only`. Fewer methods have another best and other corrections, so with
     `methods` the comparisons are computed again from the runs.
     """
     if methods is None and blocks is None:
         return published.table, published.tidy, published.compared
-    table = figures.select(published.table, methods, blocks)
-    groups = layout.groups(table)
-    cells = {(g.protocol, g.metric, m, b) for g in groups for m in (*g.methods, UNCODED) for b in g.bits}
-    kept = [_of(frame, cells) for frame in (published.tidy, published.compared)]
+    table = published.table.only(methods, blocks)
+    cells = {
+        group.cell(m, b) for group in table.groups for m in (*group.methods, UNCODED) for b in group.bits
+    }
+    tidy, compared = _of(published.tidy, cells), _of(published.compared, cells)
     if methods is not None:
-        records = table_records(published.settings | {"table": table}, runs, also=["per_query"])
-        kept[1] = statistics.comparisons(table, records)
-    return table, *kept
+        compared = statistics.comparisons(table, table_results(table, published.folder, ["per_query"]))
+    return table, tidy, compared
 
 
 def _of(frame: pd.DataFrame, cells: set) -> pd.DataFrame:
@@ -95,39 +102,31 @@ def _of(frame: pd.DataFrame, cells: set) -> pd.DataFrame:
 # -- figures and page -----------------------------------------------------------------------------
 
 
-def figure_options(table: Mapping, kind: str) -> dict:
-    """Options of `figures.draw` that a table's configuration gives a figure, `table["figures"][kind]`.
+def figure_options(table: Table, kind: str) -> dict:
+    """Options of `figures.draw` that a table's configuration gives a figure, `table.figures[kind]`.
 
     `title: none` and `title: false` both leave the title out.
     """
-    options = dict((table.get("figures") or {}).get(kind) or {})
+    options = dict(table.figures.get(kind) or {})
     if options.get("title") == "none":
         options["title"] = False
     return options
 
 
-def figure(published: Published, kind: str, runs: str | Path = "results/runs", **options):
+def figure(published: Published, kind: str, **options) -> "Figure":
     """A figure of a published table as a matplotlib Figure; options replace those of the configuration.
 
     Raises ValueError as `figures.draw` does.
     """
-    records = table_records(published.settings, runs, also=figures.describe(kind).needs)
-    chosen = figure_options(published.table, kind) | options
-    return figures.draw(kind, _with_uncoded(published, runs), records, **chosen)
-
-
-def _with_uncoded(published: Published, runs: str | Path) -> dict:
-    """The table with `uncoded_scores`, for the figures that show them."""
-    found = uncoded_scores(published.settings, Path(runs).parent)
-    return {**published.table, "uncoded_scores": found}
+    results = published.results(figures.describe(kind).needs)
+    return figures.draw(kind, published.table, results, **figure_options(published.table, kind) | options)
 
 
 def view(
     published: Published,
-    runs: str | Path = "results/runs",
     drawn: Mapping[str, str | Path] | None = None,
     gallery_file: str | Path | None = None,
-):
+) -> "TableView":
     """What a page shows of a published table, a `table_view.TableView`; computes no number again.
 
     drawn: figure -> its SVG file; one that says that there is nothing to draw is left out. None: the figures
@@ -137,10 +136,9 @@ def view(
     """
     from reporting import drawing, embedding, gallery, table_view
 
-    table = published.table
-    records = table_records(published.settings, runs, also=ALSO if drawn is None else ["training"])
+    results = published.results(ALSO if drawn is None else ["training"])
     if drawn is None:
-        texts = _draw_all(_with_uncoded(published, runs), records)
+        texts = _draw_all(published.table, results)
     else:
         texts = {name: Path(path).read_text(encoding="utf-8") for name, path in drawn.items()}
     drawings = {}
@@ -155,10 +153,9 @@ def view(
         )
         drawings["gallery"] = table_view.Drawing(gallery.TITLE, gallery.CAPTION, svg)
     return table_view.TableView(
-        table=table,
-        records=records,
+        table=published.table,
+        results=results,
         tidy=published.tidy,
-        published=published.settings["published"],
         figures=drawings,
         statistics=published.compared,
         claims=published.judged,
@@ -167,7 +164,7 @@ def view(
     )
 
 
-def _draw_all(table: Mapping, records: Sequence[Mapping]) -> dict[str, str]:
+def _draw_all(table: Table, results: Results) -> dict[str, str]:
     """The figures that a table has something to draw for: name -> text of an SVG file."""
     from reporting import drawing
     from tiebench import figure_style
@@ -175,7 +172,7 @@ def _draw_all(table: Mapping, records: Sequence[Mapping]) -> dict[str, str]:
     texts = {}
     for name in figures.applicable(table):
         try:
-            drawn = figures.draw(name, table, records, **figure_options(table, name))
+            drawn = figures.draw(name, table, results, **figure_options(table, name))
         except drawing.NothingToDraw:  # say because all cells are refused
             continue
         texts[name] = figure_style.render(drawn, "svg").decode()

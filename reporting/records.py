@@ -1,16 +1,17 @@
-"""Published results read back: the records of a table's runs, and one data frame of all its scores."""
+"""Files of runs read back: the results of a table, and one data frame of all its scores."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from reporting.filled import check_fingerprints, filled_records
-from reporting.folds import members, merged_means, merged_record
+from reporting.filled import check_fingerprints, filled_runs
+from reporting.folds import merged_means, merged_run
 from reporting.items import Queries
-from reporting.layout import method_seeds
+from reporting.model import Results, Run, RunCell, Table
 from reporting.titles import LEADERBOARD
 from tiebench.files import read_json, read_lines, read_npz, read_result_npz, reading_result
 from tiebench.messages import did_you_mean
@@ -21,8 +22,8 @@ SCORE_COLUMNS = ("score", "min", "max")
 NUMBERS = (*SCORE_COLUMNS, "seconds", "memory")
 
 
-def published_settings(table: str, results: str | Path = "results") -> dict:
-    """What `<results>/<table>.json` holds: "table", "published", "refused" and "claims".
+def published_table(table: str, results: str | Path = "results") -> Table:
+    """The table that `<results>/<table>.json` holds.
 
     Raises ValueError, one line with the nearest known name, where the table has not been made.
     """
@@ -34,7 +35,12 @@ def published_settings(table: str, results: str | Path = "results") -> dict:
         settings = read_json(path)
         if not (isinstance(settings, dict) and isinstance(settings.get("table"), dict)):
             raise ValueError(f"{path} is not the settings of a table")
-        return settings
+    try:
+        return Table.from_json(settings)
+    except (KeyError, TypeError) as error:
+        raise ValueError(
+            f"{path} is not what this version writes ({error!r}); make the table again"
+        ) from error
 
 
 def published_tables(results: str | Path = "results") -> list[str]:
@@ -43,17 +49,17 @@ def published_tables(results: str | Path = "results") -> list[str]:
     return sorted(name for name in names if Path(results, f"{name}.json").is_file())
 
 
-def table_records(
-    settings: Mapping, runs: str | Path = "results/runs", also: Iterable[str] = ()
-) -> list[dict]:
-    """One record per run of a table, from the folders that its cells name and no others.
+def table_results(table: Table, results: str | Path = "results", also: Iterable[str] = ()) -> Results:
+    """What was measured of a table, in the folder that the workflow wrote: `table_runs`, and scores of its
+    features themselves."""
+    return Results.of(table, table_runs(table, Path(results, "runs"), also), uncoded_scores(table, results))
 
-    settings: {"table": its entry with "name", "refused": [{"protocol", "method", "bits", "reason"}, …]}; if
-    cells are from the leaderboard, "filled" has their records, which say so by their "source".
-    A record is a dict: protocol, method, bits, seed, status ("done", "refused", or "missing" of codes that
-    were to be imported), reason, metrics (name -> mean over queries), curves (name -> list, see
-    tiebench.scoring.Scores), health (of the codes, as scores.json holds it), run (run.json). also, some of
-    * "training": a list of dicts, the lines of training.jsonl;
+
+def table_runs(table: Table, runs: str | Path = "results/runs", also: Iterable[str] = ()) -> list[Run]:
+    """The runs of a table, from the folders that its cells name and no others, and from the leaderboard.
+
+    also: what is read besides scores and costs, some of
+    * "training": the lines of training.jsonl;
     * "per_query": metric -> float64 (Q,), the same queries in the same order for all runs of a protocol, for
       the metrics that the table's blocks ask of the protocol, and "ap".
     A refused run has these empty; one from the leaderboard has no "training", and its "per_query" is the mean
@@ -62,60 +68,54 @@ def table_records(
     Raises ValueError for a damaged file, and for runs of other data than the leaderboard's; OSError for a
     file that cannot be read. Each names the file or the protocol.
     """
-    table = settings["table"]
-    refused = {(c["protocol"], c["method"], c["bits"]): c["reason"] for c in settings["refused"]}
-    cells, metrics = set(), {}
-    for block in table["blocks"]:
-        metrics.setdefault(block["protocol"], {"ap"}).add(block["metric"])
-        for method in block.get("methods") or table["methods"]:
-            cells |= {(block["protocol"], method, bits) for bits in block["bits"]}
-    records, filled = [], filled_records(settings, also)
-    for protocol, method, bits in sorted(cells):
-        if (protocol, method, bits) in filled:
-            records += filled[protocol, method, bits]
+    metrics: dict[str, set[str]] = {}
+    for group in table.groups:
+        metrics.setdefault(group.protocol, {"ap"}).add(group.metric)
+    found: list[Run] = []
+    filled = filled_runs(table, also)
+    for cell in sorted(table.cells):
+        if cell in filled:
+            found += filled[cell]
             continue
-        for seed in method_seeds(table, method):
-            record = {"protocol": protocol, "method": method, "bits": bits, "seed": seed}
-            if (protocol, method, bits) in refused:
-                reason = refused[protocol, method, bits]
-                record |= {"status": "refused", "reason": reason, "metrics": {}, "curves": {}, "run": {}}
-                record["health"] = {}
-                record |= {key: [] if key == "training" else {} for key in also}
-                records.append(record)
+        protocol, method, bits = cell
+        for seed in table.method_seeds(method):
+            if cell in table.refused:
+                found.append(Run(*cell, seed, status="refused", reason=table.refused[cell]))
                 continue
             of_folds = [
-                record | {"protocol": fold} | _run_record(Path(runs, fold), record, also, metrics[protocol])
-                for fold in members(table, protocol)
+                _run_of_files(Path(runs), (fold, method, bits), seed, also, metrics[protocol])
+                for fold in table.members(protocol)
             ]
-            for one in of_folds:
-                check_fingerprints(settings, one["protocol"], one["run"])
-            records.append(of_folds[0] if len(of_folds) == 1 else merged_record(protocol, of_folds))
-    return records
-
-
-def _run_record(protocol: Path, of: Mapping, also: Iterable[str], metrics: Iterable[str]) -> dict:
-    """What the files of one run say, of a protocol's folder."""
-    folder = protocol / of["method"] / str(of["bits"]) / str(of["seed"])
-    scores = _scores(folder)
-    found = {key: scores[key] for key in ("status", "reason", "metrics", "curves")}
-    found["health"] = scores.get("health") or {}
-    found["run"] = _of_run(folder, "run.json")
-    if "training" in also:
-        found["training"] = read_lines(folder / "training.jsonl")
-    if "per_query" in also:
-        found["per_query"] = read_result_npz(folder / "per_query.npz", metrics)
+            for run in of_folds:
+                check_fingerprints(table, run)
+            found.append(of_folds[0] if len(of_folds) == 1 else merged_run(protocol, of_folds))
     return found
 
 
-def uncoded_scores(settings: Mapping, results: str | Path = "results") -> dict[str, dict[str, float]]:
-    """Protocol -> metric -> score of its features themselves, for the protocols of `settings["uncoded"]`.
+def _run_of_files(runs: Path, cell: RunCell, seed: int, also: Iterable[str], metrics: Collection[str]) -> Run:
+    """What the files of one run say."""
+    protocol, method, bits = cell
+    folder = runs / protocol / method / str(bits) / str(seed)
+    record: dict[str, Any] = {"protocol": protocol, "method": method, "bits": bits, "seed": seed}
+    scores = _of_run(folder, "scores.json")
+    record |= {key: scores[key] for key in ("status", "reason", "metrics", "curves")}
+    record |= {"health": scores.get("health"), "run": _of_run(folder, "run.json")}
+    if "training" in also:
+        record["training"] = read_lines(folder / "training.jsonl")
+    if "per_query" in also:
+        record["per_query"] = read_result_npz(folder / "per_query.npz", metrics)
+    return Run.from_json(record)
+
+
+def uncoded_scores(table: Table, results: str | Path = "results") -> dict[str, dict[str, float]]:
+    """Protocol -> metric -> score of its features themselves, for the protocols of `table.uncoded`.
 
     Raises ValueError for a damaged file, OSError for one that cannot be read; both name the file.
     """
     found = {}
-    for protocol in settings.get("uncoded") or []:
+    for protocol in table.uncoded:
         parts = []
-        for fold in members(settings["table"], protocol):
+        for fold in table.members(protocol):
             path = Path(results, "uncoded", f"{fold}.json")
             with reading_result(path):
                 scores = read_json(path)
@@ -179,27 +179,25 @@ def load_results(
     Raises ValueError for an unknown table, for damaged files, and where the protocol's split is not the one
     that the runs were made with; each message names the file.
     """
-    settings = published_settings(table, results)
-    layout = settings["table"]
-    refused = {(c["protocol"], c["method"], c["bits"]): c["reason"] for c in settings.get("refused", [])}
-    queries, filled = Queries(Path(resources)), filled_records(settings)
-    frames = []
-    for block in layout["blocks"]:
-        names = members(layout, block["protocol"])
-        for method in block.get("methods") or layout["methods"]:
-            for bits in block["bits"]:
-                cell = (block["protocol"], method, bits)
-                given = {record["seed"]: record for record in filled.get(cell, ())}
-                for seed in given or method_seeds(layout, method):
+    asked = published_table(table, results)
+    queries, filled = Queries(Path(resources)), filled_runs(asked)
+    frames: list[Any] = []
+    for group in asked.groups:
+        for method in sorted(group.methods, key=asked.methods.index):
+            for bits in group.bits:
+                cell = (group.protocol, method, bits)
+                given = {run.seed: run for run in filled.get(cell, ())}
+                for seed in given or asked.method_seeds(method):
                     folders = {
-                        name: Path(results, "runs", name, method, str(bits), str(seed)) for name in names
+                        name: Path(results, "runs", name, method, str(bits), str(seed))
+                        for name in asked.members(group.protocol)
                     }
                     if seed in given:
-                        found = _filled(given[seed], block["metric"])
+                        found = _filled(given[seed], group.metric)
                     else:
-                        reason = refused.get(cell)
-                        found = _merged([_run(one, block["metric"], reason) for one in folders.values()])
-                    key = (table, block["protocol"], block["metric"], method, bits, seed)
+                        reason = asked.refused.get(cell)
+                        found = _merged([_run(one, group.metric, reason) for one in folders.values()])
+                    key = (table, group.protocol, group.metric, method, bits, seed)
                     row = dict(zip(RUN_COLUMNS, key, strict=True)) | found
                     frames += _query_rows(row, folders, queries) if per_query else [row]
     if per_query:
@@ -237,23 +235,29 @@ def _run(folder: Path, metric: str, refusal: str | None) -> dict:
         return found | {"status": "missing", "reason": f"the run has no score named {metric}"}
     found["queries"] = scores["metrics"].get("queries", 0)
     run = _of_run(folder, "run.json") if (folder / "run.json").is_file() else {}
-    return found | _numbers(scores["metrics"], run, metric) | {"status": "done", "reason": ""}
+    costs = (run.get("seconds"), run.get("peak_memory_mb"))
+    return found | _numbers(scores["metrics"], costs, metric) | {"status": "done", "reason": ""}
 
 
-def _filled(record: Mapping, metric: str) -> dict:
+def _filled(run: Run, metric: str) -> dict:
     """The columns of a run from the leaderboard."""
-    if record["status"] != "done":
-        return dict.fromkeys(NUMBERS, math.nan) | {"status": record["status"], "reason": record["reason"]}
-    found = _numbers(record["metrics"], record["run"], metric)
+    if run.status != "done":
+        return dict.fromkeys(NUMBERS, math.nan) | {"status": run.status, "reason": run.reason}
+    found = _numbers(run.metrics, (run.seconds, run.peak_memory_mb), metric)
     if math.isnan(found["score"]):
         return found | {"status": "missing", "reason": f"the run has no score named {metric}"}
     return found | {"status": LEADERBOARD, "reason": ""}
 
 
-def _numbers(metrics: Mapping, run: Mapping, metric: str) -> dict[str, float]:
+def _numbers(
+    metrics: Mapping[str, float], costs: tuple[float | None, float | None], metric: str
+) -> dict[str, float]:
+    """costs: seconds and peak memory."""
     names = dict(zip(SCORE_COLUMNS, (metric, f"{metric}_min", f"{metric}_max"), strict=True))
     found = {column: metrics.get(name, math.nan) for column, name in names.items()}
-    return found | {"seconds": run.get("seconds", math.nan), "memory": run.get("peak_memory_mb", math.nan)}
+    return found | {
+        column: math.nan if cost is None else cost for column, cost in zip(("seconds", "memory"), costs)
+    }
 
 
 def _query_rows(row: dict, folders: Mapping[str, Path], queries: Queries) -> list[pd.DataFrame]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -22,9 +23,8 @@ from reporting.drawing import (
     views,
 )
 from reporting.figures import Options
-from reporting.frames import by_cell
 from reporting.method_styles import method_style
-from reporting.titles import method_title
+from reporting.model import Results, Table
 from tiebench.figure_style import (
     COLUMN,
     HEADING_SIZE,
@@ -149,7 +149,7 @@ def names_width(names: Iterable[str]) -> float:
     return LEADER + min(NAME, max(text_width(name, TICK_SIZE) for name in names)) + HANDLE + 0.04
 
 
-def names_beside(axes: Axes, table: Mapping, ends: Iterable, width: float, height: float) -> None:
+def names_beside(axes: Axes, table: Table, ends: Iterable, width: float, height: float) -> None:
     """Names of methods beside a panel, as near to their ends as they fit, and what leads there.
 
     ends: ((x, y) as shares of the panel, method, whether a leader goes from there); width, height: of the
@@ -162,16 +162,16 @@ def names_beside(axes: Axes, table: Mapping, ends: Iterable, width: float, heigh
     for (end, method, reaches), place in zip(ends, places):
         y = place / height
         style = method_style(table, method, 3.8)
-        how = {"transform": axes.transAxes, "clip_on": False}
+        how: dict[str, Any] = {"transform": axes.transAxes, "clip_on": False}
         if reaches:
             leader = Line2D([end[0], start], [end[1], y], color=style["color"], linewidth=0.5, **how)
             axes.add_line(leader)
         x = [start, start + HANDLE / 2 / width, start + HANDLE / width]
-        axes.add_line(Line2D(x, [y] * 3, **LINE | style | how, markevery=[1]))
+        axes.add_line(Line2D(x, [y] * 3, **{**LINE, **style, **how}, markevery=[1]))
         axes.text(
             start + (HANDLE + 0.04) / width,
             y,
-            shortened(method_title(table, method), NAME, TICK_SIZE),
+            shortened(table.method_title(method), NAME, TICK_SIZE),
             size=TICK_SIZE,
             va="center_baseline",
             color=INK,
@@ -184,7 +184,7 @@ def label_axes(axes: Sequence[Axes], columns: int, x: str, y: Mapping | str) -> 
 
     `y` is a text or what `metric_text` makes of a metric.
     """
-    how = dict(y) if isinstance(y, Mapping) else {"text": y}
+    how: dict[str, Any] = dict(y) if isinstance(y, Mapping) else {"text": y}
     for index, panel in enumerate(axes):
         if index + columns >= len(axes):
             panel.set_xlabel(x, size=TEXT_SIZE, labelpad=2)
@@ -199,7 +199,8 @@ def _rows(section: Section, columns: int) -> int:
 
 
 def _handle(x: float, y: float, length: float, style: Mapping) -> Line2D:
-    return Line2D([x, x + length / 2, x + length], [y] * 3, **LINE | dict(style) | {"markevery": [1]})
+    how: dict[str, Any] = {**LINE, **style, "markevery": [1]}
+    return Line2D([x, x + length / 2, x + length], [y] * 3, **how)
 
 
 def _legend_layout(legend, width: float) -> tuple[list[tuple[int, float, str, dict | None]], int]:
@@ -207,7 +208,8 @@ def _legend_layout(legend, width: float) -> tuple[list[tuple[int, float, str, di
 
     A group that does not fit in a row begins the next one.
     """
-    entries, row, x = [], 0, MARGIN
+    entries: list[tuple[int, float, str, dict | None]] = []
+    row, x = 0, MARGIN
     for name, items in legend:
         label = text_width(name, 7.5) + 0.10 if name else 0.0
         named = [(shortened(text, width - HANDLE - 0.05 - label, 7.5), style) for text, style in items]
@@ -231,8 +233,8 @@ def _legend_layout(legend, width: float) -> tuple[list[tuple[int, float, str, di
 
 
 def curve_sheet(
-    table: Mapping,
-    records: Iterable[Mapping],
+    table: Table,
+    results: Results,
     options: Options,
     *,
     title: str,
@@ -242,28 +244,25 @@ def curve_sheet(
     labels: tuple[str, str],
     log: bool = False,
 ) -> Figure:
-    """Curve `y` of the records against curve `x`, means over seeds: a panel per protocol and bits.
+    """Curve `y` of the runs against curve `x`, means over seeds: a panel per protocol and bits.
 
     `labels` are those of the axes. A line has the gid "line-<protocol>-<bits>-<method>". Panels without any
     line are left out.
 
     Raises ValueError where no record has these curves.
     """
-    runs = by_cell(table, records)
     found: list[tuple[View, int, dict]] = []
     for view in views(table):
         for bits in view.bits:
             lines = {}
             for method in view.methods:
-                of = runs.get((view.protocol, method, bits), {}).values()
+                of = results.cell(view.protocol, method, bits).values()
                 if line := mean_curve(of, x, y):
                     lines[method] = tuple(zip(*line.values()))
             if lines:
                 found.append((view, bits, lines))
     if not found:
-        raise NothingToDraw(
-            f"table {table['name']}: no run has the curves {x!r} and {y!r}, so nothing to draw"
-        )
+        raise NothingToDraw(f"table {table.name}: no run has the curves {x!r} and {y!r}, so nothing to draw")
     drawn = dict.fromkeys(method for _, _, lines in found for method in lines)
     highest = max(value for _, _, lines in found for line in lines.values() for value in line[1])
     top = next((limit for limit in (0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8) if highest <= limit), 1.0)
@@ -291,7 +290,7 @@ def curve_sheet(
 
 
 def _curves(
-    axes: Axes, table: Mapping, view: View, bits: int, lines: Mapping, order: list, log: bool, top: float
+    axes: Axes, table: Table, view: View, bits: int, lines: Mapping, order: list, log: bool, top: float
 ) -> None:
     points = [point for line in lines.values() for point in line[0]]
     if log:

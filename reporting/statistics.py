@@ -7,14 +7,14 @@ equal.
 import io
 import math
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from reporting.comparing import Difference, Sample, difference, pool, sample, seeds_needed
-from reporting.frames import by_cell
-from reporting.layout import Group, competes, groups
+from reporting.model import Results, Table
 from tiebench.metrics import resolve
 from tiebench.paired import LEVEL, bootstrap_intervals, holm
 
@@ -44,8 +44,8 @@ COLUMNS = (
     "p_adjusted",
     "verdict",
 )
-NUMBERS = ("mean", "ci_low", "ci_high", "difference", "difference_low", "difference_high")
-NUMBERS += ("p_queries", "p_queries_adjusted", "p_seeds", "p_seeds_adjusted", "p", "p_adjusted")
+P_VALUES = ("p_queries", "p_queries_adjusted", "p_seeds", "p_seeds_adjusted", "p", "p_adjusted")
+NUMBERS = ("mean", "ci_low", "ci_high", "difference", "difference_low", "difference_high", *P_VALUES)
 COUNTS = ("bits", "queries", "seeds")
 # What the queries, or the seeds, say of a difference from the best of the column.
 WORSE, UNDECIDED, TOO_FEW = "worse", "undecided", "too few seeds"
@@ -61,7 +61,7 @@ MOST_SEEDS = 30
 
 
 def comparisons(
-    table: Mapping, records: Iterable[Mapping], resamples: int = 2000, confidence: float = 0.95
+    table: Table, results: Results, resamples: int = 2000, confidence: float = 0.95
 ) -> pd.DataFrame:
     """Each cell of a table with its interval over queries, and how it compares with the best of its column.
 
@@ -89,34 +89,27 @@ def comparisons(
     interval. A run without scores per query of the metric counts as missing. Raises ValueError as
     `frames.tidy` does, and for runs of one column with different numbers of queries.
     """
-    runs = by_cell(table, records)
+    in_order = [cell for group in table.groups for cell in group.cells()]
     columns: dict[tuple, dict[str, Sample]] = {}
-    for group, method, bits in _in_order(table):
-        scores = sample(runs.get((group.protocol, method, bits), {}), group.metric)
+    for protocol, metric, method, bits in in_order:
+        scores = sample(results.cell(protocol, method, bits), metric)
         kept = {seed: mean for seed, mean in scores.means.items() if seed in scores.per_query}
-        columns.setdefault((group.protocol, group.metric, bits), {})[method] = Sample(kept, scores.per_query)
+        columns.setdefault((protocol, metric, bits), {})[method] = Sample(kept, scores.per_query)
     found: dict[tuple, dict[str, dict]] = {}
     for column, cells in columns.items():
-        apart = [method for method in cells if not competes(table, method, column[0])]
+        apart = [method for method in cells if not table.competes(method, column[0])]
         for some in (set(cells) - set(apart), *({method} for method in apart)):
             chosen = {method: scores for method, scores in cells.items() if method in some}
             found.setdefault(column, {}).update(_column(column, chosen, resamples, confidence))
-    empty = dict.fromkeys(COLUMNS, "") | dict.fromkeys(NUMBERS, math.nan) | dict.fromkeys(COUNTS, 0)
+    empty: dict[str, Any] = {**dict.fromkeys(COLUMNS, ""), **dict.fromkeys(NUMBERS, math.nan)}
+    empty |= dict.fromkeys(COUNTS, 0) | {"table": table.name, "seeds_needed": pd.NA}
     rows = []
-    for group, method, bits in _in_order(table):
-        cell = {"table": table["name"], "protocol": group.protocol, "metric": group.metric, "method": method}
-        cell = empty | cell | {"bits": bits, "seeds_needed": pd.NA}
-        rows.append(cell | found[group.protocol, group.metric, bits].get(method, {}))
+    for protocol, metric, method, bits in in_order:
+        cell = {"protocol": protocol, "metric": metric, "method": method, "bits": bits}
+        rows.append(empty | cell | found[protocol, metric, bits].get(method, {}))
     frame = pd.DataFrame(rows, columns=list(COLUMNS))
     kinds = dict.fromkeys(COLUMNS, "str") | dict.fromkeys(NUMBERS, "float64") | dict.fromkeys(COUNTS, "int64")
     return frame.astype(kinds | {"seeds_needed": "Int64"})
-
-
-def _in_order(table: Mapping) -> Iterable[tuple[Group, str, int]]:
-    for group in groups(table):
-        for method in group.methods:
-            for bits in group.bits:
-                yield group, method, bits
 
 
 def _column(column: tuple, cells: Mapping[str, Sample], resamples: int, confidence: float) -> dict[str, dict]:

@@ -5,12 +5,13 @@ from collections.abc import Iterable, Mapping
 import pandas as pd
 
 from reporting import claims, frames, latex, markdown
+from reporting.model import Table
 
 ENDINGS = (".csv", ".tidy.csv", ".statistics.csv", ".claims.csv", ".health.csv", ".md", ".tex")
 
 
 def table_files(
-    table: Mapping,
+    table: Table,
     tidy: pd.DataFrame,
     compared: pd.DataFrame,
     judged: Iterable[Mapping],

@@ -1,9 +1,11 @@
 """What is shown of a table on a page."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
+
+from reporting.model import Results, Table
 
 
 @dataclass(frozen=True)
@@ -19,19 +21,16 @@ class Drawing:
 class TableView:
     """A table and everything that a page shows of it.
 
-    table: its entry in the settings, with name, families and styles; records: what
-    `records.table_records` gives, with "training"; tidy: of `frames.tidy`; published: sources of published
-    values; figures: name -> Drawing; statistics: of `statistics.comparisons`, or None; claims: of
-    `claims.judge`; files: name -> text of what the page offers for download;
-    health: of `health.frame`, or None.
+    results: of runs with "training"; tidy: of `frames.tidy`; figures: name -> Drawing; statistics: of
+    `statistics.comparisons`, or None; claims: of `claims.judge`; files: name -> text of what the page offers
+    for download; health: of `health.frame`, or None.
     """
 
-    table: Mapping
-    records: list
+    table: Table
+    results: Results
     tidy: pd.DataFrame
-    published: list
     figures: Mapping[str, Drawing]
     statistics: pd.DataFrame | None
-    claims: list[Mapping]
+    claims: Sequence[Mapping]
     files: Mapping[str, str]
     health: pd.DataFrame | None = None

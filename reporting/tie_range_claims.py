@@ -15,17 +15,17 @@ from reporting.claim_tests import (
     REPRODUCED,
     verdict_of,
 )
-from reporting.frames import score_of
 
 
-def _range(cells: ClaimCells, protocol: str, metric: str, bits: int, method: str) -> tuple | None:
+def _range(
+    cells: ClaimCells, protocol: str, metric: str, bits: int, method: str
+) -> tuple[float, float, float] | None:
     """Means over seeds of (worst order, best order, their mean), or None where no seed has all three."""
-    triples = []
-    for record in cells.runs.get((protocol, method, bits), {}).values():
-        scores = [score_of(record, name)[0] for name in (f"{metric}_min", f"{metric}_max", metric)]
-        if None not in scores:
-            triples.append(scores)
-    return tuple(map(statistics.mean, zip(*triples, strict=True))) if triples else None
+    triples = cells.results.ranges(protocol, metric, method, bits)
+    if not triples:
+        return None
+    low, middle, high = map(statistics.mean, zip(*triples, strict=True))
+    return low, high, middle
 
 
 def overlap(claim: Mapping, cells: ClaimCells) -> tuple[list[dict], str, str]:
@@ -42,14 +42,14 @@ def overlap(claim: Mapping, cells: ClaimCells) -> tuple[list[dict], str, str]:
         if bits != shortest[protocol, metric]:
             continue
         for one, two in itertools.combinations(methods, 2):
-            ranges = {method: _range(cells, protocol, metric, bits, method) for method in (one, two)}
+            ranges = [_range(cells, protocol, metric, bits, method) for method in (one, two)]
             words = f"{cells.title(one)} and {cells.title(two)}: {cells.place(protocol, metric, bits)}"
-            if None in ranges.values():
+            known = sorted((found for found in ranges if found is not None), key=lambda found: found[2])
+            if len(known) < 2:
                 pair = [(protocol, bits, method) for method in (one, two)]
                 figures.append(_hole(words, cells, metric, pair))
                 continue
-            lower, upper = sorted((one, two), key=lambda method: ranges[method][2])
-            left, right = ranges[lower][1], ranges[upper][0]
+            (_, left, _), (right, _, _) = known
             reason = "the ranges overlap" if left >= right else "the ranges do not overlap"
             outcome = FOR if left >= right else AGAINST
             figures.append(_exact(words, left, right, outcome, reason))
@@ -77,15 +77,16 @@ def shrink(claim: Mapping, cells: ClaimCells) -> tuple[list[dict], str, str]:
         for method in methods:
             lengths.setdefault((protocol, metric, method), []).append(bits)
     figures = []
-    for (protocol, metric, method), bits in lengths.items():
-        for few, many in itertools.pairwise(sorted(bits)):
-            ranges = {b: _range(cells, protocol, metric, b, method) for b in (few, many)}
+    for (protocol, metric, method), of_method in lengths.items():
+        for few, many in itertools.pairwise(sorted(of_method)):
+            ranges = [_range(cells, protocol, metric, bits, method) for bits in (few, many)]
             words = f"{cells.title(method)}, {few} to {many} bits: {cells.place(protocol, metric)}"
-            if None in ranges.values():
-                pair = [(protocol, b, method) for b in (few, many)]
+            widths = [found[1] - found[0] for found in ranges if found is not None]
+            if len(widths) < 2:
+                pair = [(protocol, bits, method) for bits in (few, many)]
                 figures.append(_hole(words, cells, metric, pair))
                 continue
-            left, right = (high - low for low, high, _ in ranges.values())
+            left, right = widths
             outcome = FOR if left > right else AGAINST
             figures.append(_exact(words, left, right, outcome, "width of the range"))
     narrower, unknown = (sum(f["outcome"] == o for f in figures) for o in (FOR, OPEN))

@@ -15,8 +15,10 @@ def with_objective(log: Iterable[Mapping] | None) -> list[Mapping]:
 
 def counts(lines: Iterable[Mapping], name: str) -> bool:
     """Whether every line has this counter, each more than the one before."""
-    steps = [line.get(name) for line in lines]
-    return all(map(_finite, steps)) and all(one < other for one, other in pairwise(steps))
+    lines = list(lines)
+    if not all(_finite(line.get(name)) for line in lines):
+        return False
+    return all(one[name] < other[name] for one, other in pairwise(lines))
 
 
 def _finite(value: object) -> bool:

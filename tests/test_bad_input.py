@@ -37,7 +37,8 @@ from datasets._files import save_array
 from datasets.splits import Split
 from methods._checkpoint import Checkpoint
 from networks import _weights, matconvnet
-from reporting.records import table_records
+from reporting.model import Table
+from reporting.records import table_runs
 from tiebench import __main__ as program
 from tiebench.files import filled, read_json, write_json, write_npz
 from workflow.configuration import load
@@ -903,8 +904,9 @@ def records(folder, name, data):
     (run / "training.jsonl").write_text("{}\n")
     (run / name).write_bytes(data)
     block = {"protocol": "digits", "metric": "ap", "bits": [8]}
-    settings = {"table": {"methods": ["lsh"], "seeds": [0], "blocks": [block]}, "refused": []}
-    return lambda: table_records(settings, folder / "runs", also=["training", "per_query"])
+    table = {"name": "t", "methods": ["lsh"], "seeds": [0], "blocks": [block]}
+    asked = Table.from_json({"table": table})
+    return lambda: table_runs(asked, folder / "runs", also=["training", "per_query"])
 
 
 for name, data, words in [

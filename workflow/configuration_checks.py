@@ -13,6 +13,7 @@ from datasets import affinity, loaders, splits
 from methods._catalogue import MARKERS
 from networks import architecture, check_options
 from reporting import figures
+from reporting.model import Table
 from tiebench import metrics
 from tiebench.messages import did_you_mean, shorten
 from workflow import hyperparameter_checks, leaderboard_rows, schema_validation
@@ -323,6 +324,7 @@ def _check_table(configuration, name, table):
                 message = "{} {} of {} at {} bits is in the table twice".format(*cell)
                 configuration.fail((*where, f"blocks[{index}]"), message)
             asked.add(cell)
+    asked_of_all = Table.from_json({"table": {**shown, "name": name}})
     for kind, options in table["figures"].items():
         try:
             if kind == "gallery":  # no file of reporting/figures
@@ -330,7 +332,7 @@ def _check_table(configuration, name, table):
                     raise ValueError(f"the gallery takes `methods` only, not {other[0]!r}")
             else:
                 figures.describe(kind)
-            figures.select({**shown, "name": name}, options.get("methods"), options.get("blocks"))
+            asked_of_all.only(options.get("methods"), options.get("blocks"))
         except ValueError as error:
             configuration.fail((*where, "figures", kind), str(error))
 

@@ -1,7 +1,9 @@
 """Rows that a table takes from the leaderboard, `compare`: which they are, and what reporting is given."""
 
+from dataclasses import replace
+
 from reporting import leaderboard
-from reporting.titles import LEADERBOARD
+from reporting.model import Run
 from tiebench.leaderboards import PER_QUERY
 from tiebench.messages import did_you_mean, shorten
 from workflow.bounds import FAMILY
@@ -119,24 +121,22 @@ def filled(configuration, table):
         name = f"{protocol}{PER_QUERY}"
         per_query |= {key: value for key, value in board.about["sha256"].items() if key == name}
         of = {}
-        for record in board.records():
-            if record["protocol"] == protocol:
-                part = _part(record, shown)
-                of.setdefault((protocol, record["method"], record["bits"]), []).append(part)
+        for run in board.measured:
+            if run.protocol == protocol:
+                of.setdefault(run.cell, []).append(_part(run, shown).to_json())
         for cell in cells:
             if cell[0] == protocol:
-                records += of.get(cell) or [_absent(board, cell)]
+                records += of.get(cell) or [_absent(board, cell).to_json()]
     return {"records": records, "fingerprints": fingerprints, "per_query": per_query}
 
 
-def _part(record, metrics):
-    """A record with what tables and figures show: some of its metrics, and whether its codes collapsed."""
-    scores = {name: value for name, value in record["metrics"].items() if name in metrics}
-    collapsed = {name: value for name, value in record["health"].items() if name == "collapsed"}
-    return {**record, "metrics": scores, "health": collapsed}
+def _part(run, metrics):
+    """A run with what tables and figures show: some of its metrics, and whether its codes collapsed."""
+    scores = {name: value for name, value in run.metrics.items() if name in metrics}
+    collapsed = {name: value for name, value in run.health.items() if name == "collapsed"}
+    return replace(run, metrics=scores, health=collapsed)
 
 
 def _absent(board, cell):
-    record = dict(zip(("protocol", "method", "bits"), cell)) | {"seed": board.about["seeds"][0]}
-    record |= {"status": "missing", "reason": ABSENT, "source": LEADERBOARD}
-    return record | {"metrics": {}, "curves": {}, "health": {}, "run": {}}
+    seed = board.about["seeds"][0]
+    return Run(*cell, seed, status="missing", reason=ABSENT, from_leaderboard=True)

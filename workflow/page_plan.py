@@ -18,8 +18,7 @@ class PagePlan:
 
     def table_figures(self, table):
         """Names of the figures that a table has something to draw for; a table without runs has none."""
-        settings = self.plan.table_settings(table)["table"]
-        return figures.applicable(settings) if self.plan.served_cells(table) else []
+        return figures.applicable(self.plan.asked(table)) if self.plan.served_cells(table) else []
 
     def figure_runs(self, figure, table):
         """Files of runs that a figure of a table is drawn from."""

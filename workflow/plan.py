@@ -17,7 +17,7 @@ from datasets.affinity.shared_label import SharedLabel
 from datasets.affinity.shared_labels import SharedLabels
 from reporting import leaderboard
 from reporting.budgets import AS_GIVEN, ELSEWHERE, NOTHING_TO_CHOOSE
-from reporting.layout import method_seeds
+from reporting.model import Table, method_seeds
 from tiebench.files import write_text
 from workflow import leaderboard_rows
 from workflow.data_plan import DataPlan, pick
@@ -87,6 +87,7 @@ class Plan(DataPlan):
         "trained_cells",
         "end_to_end",
         "table_settings",
+        "asked",
     )
 
     # -- tables --------------------------------------------------------------------------------------------
@@ -135,7 +136,7 @@ class Plan(DataPlan):
             f"results/runs/{cell.protocol}/{cell.method}/{cell.bits}/{seed}/{name}"
             for name in names
             for cell in self.trained_cells(table)
-            for seed in method_seeds(entry, cell.method)
+            for seed in method_seeds(entry["seeds"], entry["fewer_seeds"], cell.method)
         ]
 
     def protocol_settings(self, protocol):
@@ -191,6 +192,10 @@ class Plan(DataPlan):
         filled = leaderboard_rows.filled(self.configuration, given)
         settings |= {} if filled is None else {"filled": filled}
         return settings | {"uncoded": self.uncoded_protocols(table)}
+
+    def asked(self, table):
+        """The table that reporting makes of `table_settings`."""
+        return Table.from_json(self.table_settings(table))
 
     def published(self, source, protocols):
         """What a paper prints; of these protocols also what it prints for those that they name as

@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass
 
-from reporting.layout import method_seeds
+from reporting.model import method_seeds
 from workflow.plan import NAME, one_of
 
 
@@ -63,7 +63,7 @@ def groups(plan):
                 continue
             bits = plan.together(cell.protocol, cell.bits)
             size = plan["protocols"][cell.protocol]["runs_per_job"]["seeds"]
-            for seed in method_seeds(table, cell.method):
+            for seed in method_seeds(table["seeds"], table["fewer_seeds"], cell.method):
                 key = (cell.protocol, cell.method, bits, seed // size)
                 asked.setdefault(key, set()).add((cell.bits, seed))
     alike = {}

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reporting import figures
-from reporting.layout import method_seeds
+from reporting.model import method_seeds
 from tiebench.messages import did_you_mean, nearest
 from workflow.errors import ConfigurationError
 from workflow.page_plan import PagePlan
@@ -124,8 +124,9 @@ def _needs_of_result(plan, path):
         runs=frozenset(
             (cell.protocol, cell.method, cell.bits, seed)
             for table in tables
-            for cell in (plan.entry("tables", table), plan.trained_cells(table))[1]
-            for seed in method_seeds(plan["tables"][table], cell.method)
+            for entry in [plan.entry("tables", table)]
+            for cell in plan.trained_cells(table)
+            for seed in method_seeds(entry["seeds"], entry["fewer_seeds"], cell.method)
         )
     )
     protocols = [

@@ -3,9 +3,9 @@
 A file is found by itself. It defines
 
 * `TITLE`, `CAPTION`: plain text for the page that shows the figure (AP_T and NDCG_T get subscripts);
-* `NEEDS`: what it reads of the records besides scores and curves, some of "training" and "per_query";
+* `NEEDS`: what it reads of the runs besides scores and curves, some of "training" and "per_query";
 * `REQUIRES` (optional): which tables it applies to, see `applicable`;
-* `draw(table, records, options)`: a matplotlib Figure.
+* `draw(table, results, options)`: a matplotlib Figure.
 
 TITLE, CAPTION, NEEDS and REQUIRES are literals: they are read without importing the file, so nothing here
 loads matplotlib until something is drawn.
@@ -18,14 +18,15 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from typing import Any
 
 from reporting.collapsed import COLLAPSED, collapsed_methods
 from reporting.filled import FILLED, filled_methods
-from reporting.titles import is_unseen, method_title
+from reporting.model import Results, Table
 from tiebench.messages import did_you_mean
 
 FOLDER = Path(__file__).parent
-DEFAULTS = {"NEEDS": (), "REQUIRES": {}}
+DEFAULTS: dict[str, Any] = {"NEEDS": (), "REQUIRES": {}}
 RECORD_PARTS = ("training", "per_query")
 REQUIREMENTS = ("metrics", "methods", "columns", "unseen", "training_sizes")
 # Inches and points between which a layout is possible.
@@ -96,12 +97,12 @@ def describe(name: str) -> Description:
         raise ValueError(f"{path}, line {error.lineno}: {error.msg}") from error
     said = dict(DEFAULTS)
     for node in tree.body:
-        targets = node.targets if isinstance(node, ast.Assign) else []
-        targets = [node.target] if isinstance(node, ast.AnnAssign) else targets
-        for target in targets:
+        if not isinstance(node, ast.Assign | ast.AnnAssign):
+            continue
+        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
             if isinstance(target, ast.Name) and target.id in ("TITLE", "CAPTION", "NEEDS", "REQUIRES"):
                 try:
-                    said[target.id] = ast.literal_eval(node.value)
+                    said[target.id] = ast.literal_eval(node.value or target)
                 except (ValueError, TypeError):
                     raise ValueError(f"{path}: {target.id} must be a literal") from None
     for key in ("TITLE", "CAPTION"):
@@ -117,26 +118,25 @@ def describe(name: str) -> Description:
     return Description(name, said["TITLE"], said["CAPTION"], tuple(said["NEEDS"]), dict(said["REQUIRES"]))
 
 
-def applicable(table: Mapping) -> list[str]:
+def applicable(table: Table) -> list[str]:
     """Names of the figures that a table has something to draw for, sorted. Imports no figure.
 
     A figure's REQUIRES may ask for: "metrics", a block with one of these metrics; "columns", at least so many
     columns (protocol, metric and bits) in the table; "methods", at least so many methods that stand in all of
     its columns; "unseen", a block of seen and one of unseen classes; "training_sizes", at least so many sizes
-    of training sets, see `training_sizes`. A table without blocks has no figures.
+    of training sets, see `Table.training_sizes`. A table without blocks has no figures.
     """
     columns: dict[tuple, set] = {}
-    for block in table["blocks"]:
-        for bits in block["bits"]:
-            cell = (block["protocol"], block["metric"], bits)
-            columns.setdefault(cell, set()).update(block.get("methods") or table["methods"])
+    for group in table.groups:
+        for bits in group.bits:
+            columns.setdefault((group.protocol, group.metric, bits), set()).update(group.methods)
     if not columns:
         return []
     metrics = {metric for _, metric, _ in columns}
     everywhere = len(set.intersection(*columns.values()))
 
-    unseen = {is_unseen(table, protocol) for protocol, _, _ in columns}
-    sizes = len(set(training_sizes(table).values()))
+    unseen = {table.is_unseen(protocol) for protocol, _, _ in columns}
+    sizes = len(set(table.training_sizes().values()))
 
     def suits(requires: Mapping) -> bool:
         return (
@@ -150,57 +150,10 @@ def applicable(table: Mapping) -> list[str]:
     return [name for name in names() if suits(describe(name).requires)]
 
 
-def training_sizes(table: Mapping) -> dict[str, int]:
-    """Protocol -> training items of each class, for protocols that differ in nothing else; {} if none do."""
-    found: dict[str, dict[str, int]] = {}
-    for protocol, settings in (table.get("settings") or {}).items():
-        if settings.get("training_per_class") is not None:
-            rest = [item for item in settings["split"].items() if item[0] != "training"]
-            key = repr((settings["dataset"], sorted(rest, key=lambda item: item[0])))
-            found.setdefault(key, {})[protocol] = settings["training_per_class"]
-    largest = max(found.values(), key=len, default={})
-    return largest if len(largest) > 1 else {}
-
-
-def select(
-    table: Mapping, methods: Sequence[str] | None = None, blocks: Sequence[str] | None = None
-) -> Mapping:
-    """The part of a table with these methods and blocks; None: all of them.
-
-    methods: names; blocks: "<protocol>" or "<protocol>/<metric>". Order stays the table's, and so do the
-    styles: a method looks the same in every selection.
-
-    Raises ValueError for a name that the table does not have, and where nothing is left.
-    """
-    known = list(
-        dict.fromkeys(
-            [*table["methods"], *(m for block in table["blocks"] for m in block.get("methods") or [])]
-        )
-    )
-    chosen = known if methods is None else list(methods)
-    for method in chosen:
-        if method not in known:
-            end = did_you_mean(method, known)
-            raise ValueError(f"table {table['name']} has no method {method!r}{end}")
-    named = [(block["protocol"], f"{block['protocol']}/{block['metric']}") for block in table["blocks"]]
-    for one in blocks or []:
-        if not any(one in both for both in named):
-            end = did_you_mean(one, dict.fromkeys(name for both in named for name in both))
-            raise ValueError(f"table {table['name']} has no block {one!r}{end}")
-    kept = []
-    for block, both in zip(table["blocks"], named):
-        rows = [method for method in block.get("methods") or table["methods"] if method in chosen]
-        if rows and (blocks is None or set(both) & set(blocks)):
-            kept.append({**block, "methods": rows})
-    if not kept:
-        raise ValueError(f"table {table['name']}: no block has the chosen methods, so nothing to draw")
-    return {**table, "blocks": kept}
-
-
 def draw(
     kind: str,
-    table: Mapping,
-    records: Iterable[Mapping],
+    table: Table,
+    results: Results,
     *,
     methods: Sequence[str] | None = None,
     blocks: Sequence[str] | None = None,
@@ -208,11 +161,11 @@ def draw(
 ):
     """The figure `kind` of a table as a matplotlib Figure.
 
-    methods, blocks: what to draw of the table, see `select`; options: fields of `Options` (width, font_size,
-    title). records: of `reporting.records.table_records`, with what the figure's NEEDS says.
+    methods, blocks: what to draw of the table, see `Table.only`; options: fields of `Options` (width,
+    font_size, title). results: of runs with what the figure's NEEDS says.
 
     Raises ValueError for an unknown figure, option, method or block, and `drawing.NothingToDraw`, a
-    ValueError, where the records have nothing that the figure shows.
+    ValueError, where the runs have nothing that the figure shows.
     """
     describe(kind)
     known = [entry.name for entry in fields(Options) if not entry.metadata.get("internal")]
@@ -224,16 +177,21 @@ def draw(
     drawing = importlib.import_module("reporting.drawing")
     styles = importlib.import_module("reporting.method_styles")
     module = importlib.import_module(f"reporting.figures.{kind}")
-    part = select({**table, "styles": styles.method_styles(table)}, methods, blocks)
-    records = list(records)
-    if found := collapsed_methods(part, records):
-        # One place for all figures: the mark is part of the title that they write, the note of their heading.
-        marked = {m: {"title": method_title(part, m) + COLLAPSED} for m in found}
-        part["styles"] = {m: style | marked.get(m, {}) for m, style in part["styles"].items()}
-        cells = (f"{method_title(table, m)} at {', '.join(map(str, bits))} bits" for m, bits in found.items())
+    part = replace(table, styles=styles.method_styles(table)).only(methods, blocks)
+    # One place for all figures: a mark is part of the title that they write, the note of their heading.
+    if found := collapsed_methods(part, results):
+        part = _marked(part, found, COLLAPSED)
+        cells = (f"{table.method_title(m)} at {', '.join(map(str, bits))} bits" for m, bits in found.items())
         chosen = replace(chosen, note=f"{COLLAPSED} Collapsed codes: {'; '.join(cells)}.")
-    if filled := filled_methods(part, records):
-        marked = {method: {"title": method_title(part, method) + FILLED} for method in filled}
-        part["styles"] = {method: style | marked.get(method, {}) for method, style in part["styles"].items()}
+    if filled := filled_methods(part, results):
+        part = _marked(part, filled, FILLED)
         chosen = replace(chosen, note=f"{chosen.note} {FILLED} From the leaderboard.".strip())
-    return drawing.draw_scaled(module.draw, part, records, chosen)
+    return drawing.draw_scaled(module.draw, part, results, chosen)
+
+
+def _marked(table: Table, methods: Iterable[str], mark: str) -> Table:
+    """A table whose titles of some methods end in a mark."""
+    styles = {
+        method: replace(table.style(method), title=table.method_title(method) + mark) for method in methods
+    }
+    return replace(table, styles={**table.styles, **styles})

@@ -20,11 +20,9 @@ from reporting.drawing import (
     score_axis,
 )
 from reporting.figures import DEFAULT, Options
-from reporting.frames import by_cell, score_of
-from reporting.layout import Group, competes, groups
 from reporting.method_styles import method_style
+from reporting.model import Group, Results, Run, Table
 from reporting.sheets import Section, label_axes, sheet
-from reporting.titles import method_title
 from tiebench.figure_style import (
     FRONT,
     INK,
@@ -59,11 +57,11 @@ CANDIDATES = "candidates_radius_"
 Points = dict[str, dict[int, tuple[float, float]]]
 
 
-def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT) -> Figure:
+def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     """The metric of each block against seconds: two panels per block, training and encoding.
 
     Means over the seeds that have a score and a positive number of seconds of that part: a logarithmic axis
-    has no place for others. `table["named_costs"]`, optional, is a list of the costs to draw, "fit", "encode"
+    has no place for others. `Table.named_costs`, optional, are the costs to draw, "fit", "encode"
     or "candidates_radius_<R>", the mean number of items within Hamming distance R of a query. Then names
     stand beside the points, as far as they fit, and a legend has to stand elsewhere. Artists can be found by
     their gid: "line-fit-<protocol>-<metric>-<method>", "longest-fit-<protocol>-<metric>-<method>",
@@ -71,18 +69,17 @@ def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT)
 
     Raises NothingToDraw where no record has a score and seconds.
     """
-    runs = by_cell(table, records)
     found = []
-    named = table.get("named_costs") or ()
+    named = table.named_costs
     wanted = tuple(named or SECONDS)
-    for group in groups(table):
-        parts = {part: _points(group, part, runs) for part in wanted}
+    for group in table.groups:
+        parts = {part: _points(group, part, results) for part in wanted}
         scores = [score for points in parts.values() for of in points.values() for _, score in of.values()]
         if scores:
             found.append((group, parts, score_axis(scores)))
     if not found:
         raise NothingToDraw(
-            f"table {table['name']}: no run has a score and seconds, so there is no cost to draw"
+            f"table {table.name}: no run has a score and seconds, so there is no cost to draw"
         )
     drawn = {method for _, parts, _ in found for points in parts.values() for method in points}
     width = options.width or PAGE
@@ -108,7 +105,7 @@ def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT)
         )
         for (group, parts, scale), panels in zip(found, axes):
             for place, (part, panel) in enumerate(zip(wanted, panels)):
-                texts = {m: method_title(table, m) for m in parts[part]} if named else {}
+                texts = {m: table.method_title(m) for m in parts[part]} if named else {}
                 _panel(panel, table, group, part, parts[part], scale, texts)
                 beside = place > 0 and columns > 1
                 label_axes([panel], 1, _axis(part), "" if beside else metric_text(group.metric))
@@ -117,26 +114,25 @@ def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT)
     return figure
 
 
-def _points(group: Group, part: str, runs: Mapping) -> Points:
+def _points(group: Group, part: str, results: Results) -> Points:
     """Method -> bits, ascending -> (cost, score); without what has none."""
     result: Points = {}
     for method in group.methods:
         for bits in sorted(group.bits):
             pairs = []
-            for record in runs.get((group.protocol, method, bits), {}).values():
-                score = score_of(record, group.metric)[0]
-                cost = _cost(record, part)
+            for run in results.cell(group.protocol, method, bits).values():
+                score = run.score(group.metric)
+                cost = _cost(run, part)
                 if score is not None and cost is not None and cost > 0:
                     pairs.append((cost, score))
             if pairs:
-                result.setdefault(method, {})[bits] = tuple(map(statistics.fmean, zip(*pairs)))
+                seconds, mean = map(statistics.fmean, zip(*pairs))
+                result.setdefault(method, {})[bits] = seconds, mean
     return result
 
 
-def _cost(record: Mapping, part: str) -> float | None:
-    if part in SECONDS:
-        return number(((record.get("run") or {}).get("seconds_by_part") or {}).get(part))
-    return number((record.get("metrics") or {}).get(part))
+def _cost(run: Run, part: str) -> float | None:
+    return number(run.seconds_of(part) if part in SECONDS else run.metrics.get(part))
 
 
 def _axis(part: str) -> str:
@@ -153,7 +149,7 @@ def frontier(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]
 
 
 def _panel(
-    axes: Axes, table: Mapping, group: Group, part: str, points: Points, scale: tuple, names: Mapping
+    axes: Axes, table: Table, group: Group, part: str, points: Points, scale: tuple, names: Mapping
 ) -> None:
     name, protocol = f"{part}-{group.protocol}-{group.metric}", group.protocol
     limits, ticks = scale
@@ -169,7 +165,7 @@ def _panel(
     axes.set_xscale("log")
     axes.set_xlim(low / aside, high * aside)
     style_axes(axes, log_ticks(low / aside, high * aside), ticks)
-    ranked = [method for method in points if competes(table, method, protocol)]
+    ranked = [method for method in points if table.competes(method, protocol)]
     best = frontier(point for method in ranked for point in points[method].values())
     if best:
         axes.plot(
@@ -203,9 +199,9 @@ def _texts(axes: Axes, points: Points, texts: Mapping[str, str]) -> None:
     (low_x, low_y), (high_x, high_y) = (axes.transAxes + inch).transform([(0, 0), (1, 1)])
     places = {method: to_inches.transform(list(of.values())) for method, of in points.items()}
     # Left, bottom, right, top of each; a line as many small ones.
-    taken = [(x - 0.03, y - 0.03, x + 0.03, y + 0.03) for of in places.values() for x, y in of]
-    for of in places.values():
-        for start, end in pairwise(of):
+    taken = [(x - 0.03, y - 0.03, x + 0.03, y + 0.03) for place in places.values() for x, y in place]
+    for place in places.values():
+        for start, end in pairwise(place):
             steps = np.linspace(start, end, 2 + int(np.hypot(*(end - start)) / 0.02))
             taken += [(x, y, x, y) for x, y in steps.tolist()]
     for method, text in texts.items():

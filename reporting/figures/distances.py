@@ -1,16 +1,13 @@
 """Hamming distances of relevant and of irrelevant pairs: what a code has to keep apart."""
 
-from collections.abc import Iterable, Mapping
-
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from reporting.drawing import BEHIND, NothingToDraw, View, heading, mean_curve, views
 from reporting.figures import DEFAULT, Options
-from reporting.frames import by_cell
 from reporting.method_styles import colour
+from reporting.model import Results, Table
 from reporting.sheets import Section, label_axes, sheet, sheet_width
-from reporting.titles import method_title
 from tiebench.figure_style import INK, TEXT_SIZE, TICK_SIZE, shortened, style_axes, styled, ticks_between
 
 TITLE = "Distances of relevant and irrelevant pairs"
@@ -24,7 +21,7 @@ CAPTION = (
 NEEDS = ()
 
 
-def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT) -> Figure:
+def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     """Shares of relevant and of irrelevant pairs at each Hamming distance: a panel per method.
 
     For each protocol the middle one of its bits (the longer of two) for which any run has the curves. Means
@@ -34,12 +31,9 @@ def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT)
 
     Raises NothingToDraw where no record has these curves.
     """
-    runs = by_cell(table, records)
-    found = [entry for view in views(table) if (entry := _middle(view, runs))]
+    found = [entry for view in views(table) if (entry := _middle(view, results))]
     if not found:
-        raise NothingToDraw(
-            f"table {table['name']}: no run has distances of pairs, so there are none to draw"
-        )
+        raise NothingToDraw(f"table {table.name}: no run has distances of pairs, so there are none to draw")
     sections = [Section(f"{view.title}, {bits} bits", len(shares)) for view, bits, shares in found]
     width, columns = sheet_width(sections, options.width)
     between, left = 0.36, 0.5
@@ -61,19 +55,19 @@ def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT)
         for (view, bits, shares), of_section in zip(found, axes):
             for (method, both), here in zip(shares.items(), of_section):
                 _panel(here, f"{view.protocol}-{bits}-{method}", colour(table, method), both)
-                title = shortened(method_title(table, method), panel, TEXT_SIZE)
+                title = shortened(table.method_title(method), panel, TEXT_SIZE)
                 here.set_title(title, size=TEXT_SIZE, pad=4, loc="left", color=INK)
             label_axes(of_section, columns, "distance", "share of pairs")
     return figure
 
 
-def _middle(view: View, runs: Mapping) -> tuple[View, int, dict] | None:
+def _middle(view: View, results: Results) -> tuple[View, int, dict] | None:
     """The code length to show and, of each method, its two distributions; None where there is nothing."""
     by_bits = {}
     for bits in view.bits:
         shares = {}
         for method in view.methods:
-            of = list(runs.get((view.protocol, method, bits), {}).values())
+            of = list(results.cell(view.protocol, method, bits).values())
             if pairs := mean_curve(of, "relevant_at", "irrelevant_at"):
                 shares[method] = [pairs.get(distance, (0.0, 0.0)) for distance in range(bits + 1)]
         if shares:

@@ -2,17 +2,14 @@
 
 import math
 import statistics
-from collections.abc import Iterable, Mapping
 
 from matplotlib.figure import Figure
 
 from reporting.drawing import LABEL, LINE, NothingToDraw, heading, room_for, score_axis
-from reporting.figures import DEFAULT, Options, training_sizes
-from reporting.frames import by_cell, score_of
-from reporting.layout import groups
+from reporting.figures import DEFAULT, Options
 from reporting.method_styles import method_style
+from reporting.model import Results, Table
 from reporting.sheets import PITCH, Section, label_axes, names_beside, names_width, sheet
-from reporting.titles import method_title
 from tiebench.figure_style import COLUMN, INK, TEXT_SIZE, metric_text, style_axes, styled, wrapped
 
 TITLE = "Few labels"
@@ -26,28 +23,26 @@ NEEDS = ()
 REQUIRES = {"training_sizes": 2}
 
 
-def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT) -> Figure:
+def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     """A panel per metric and code length; a line has the gid "line-<metric>-<bits>-<method>".
 
     Raises NothingToDraw where no run of protocols that differ in their training sets has a score.
     """
-    runs, sizes = by_cell(table, records), training_sizes(table)
+    sizes = table.training_sizes()
     found: dict[tuple, dict[str, dict[int, list[float]]]] = {}
-    for group in groups(table):
+    for group in table.groups:
         for bits in group.bits if group.protocol in sizes else ():
             for method in group.methods:
-                here = runs.get((group.protocol, method, bits), {}).values()
-                scores = [s for record in here if (s := score_of(record, group.metric)[0]) is not None]
-                if scores:
+                if scores := results.scores(group.protocol, group.metric, method, bits):
                     of = found.setdefault((group.metric, bits), {}).setdefault(method, {})
-                    of[sizes[group.protocol]] = scores
+                    of[sizes[group.protocol]] = list(scores.values())
     if not found:
-        raise NothingToDraw(f"table {table['name']}: no run of several training sets has a score")
+        raise NothingToDraw(f"table {table.name}: no run of several training sets has a score")
     scales = [
         score_axis(score for of in lines.values() for seeds in of.values() for score in seeds)
         for lines in found.values()
     ]
-    names = [method_title(table, method) for lines in found.values() for method in lines]
+    names = [table.method_title(method) for lines in found.values() for method in lines]
     left, right = LABEL + max(room_for(ticks) for _, ticks in scales), names_width(names) + 0.10
     width = options.width or 1.5 * COLUMN
     panel = width - left - right
@@ -72,7 +67,7 @@ def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT)
     return figure
 
 
-def _panel(axes, table, column, lines, sizes, scale, size) -> None:
+def _panel(axes, table: Table, column, lines, sizes, scale, size) -> None:
     (metric, bits), ((low, high), ticks) = column, scale
     first, last = sizes[0] / 1.3, sizes[-1] * 1.3
     axes.set_xscale("log")

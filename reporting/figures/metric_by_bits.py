@@ -1,18 +1,16 @@
 """Each metric of a table against the code length: how much every further bit brings a method."""
 
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from reporting.drawing import LABEL, LINE, NothingToDraw, heading, room_for, score_axis
 from reporting.figures import DEFAULT, Options
-from reporting.frames import by_cell, score_of
-from reporting.layout import Group, groups
 from reporting.method_styles import method_style
+from reporting.model import Group, Results, Table
 from reporting.sheets import PITCH, Section, label_axes, names_beside, names_width, sheet
-from reporting.titles import method_title
 from tiebench.figure_style import (
     COLUMN,
     INK,
@@ -35,7 +33,7 @@ CAPTION = (
 NEEDS = ()
 
 
-def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT) -> Figure:
+def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     """The metric of each block against bits: a panel per block, a line per method with its name at its end.
 
     Markers are means over the seeds that have a score, thin upright lines run from the lowest of these to
@@ -44,13 +42,10 @@ def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT)
 
     Raises NothingToDraw where no record has a score.
     """
-    runs = by_cell(table, records)
-    found = [(group, scores) for group in groups(table) if (scores := _scores(group, runs))]
+    found = [(group, scores) for group in table.groups if (scores := _scores(group, results))]
     if not found:
-        raise NothingToDraw(
-            f"table {table['name']}: no run has a score, so there is no metric by bits to draw"
-        )
-    names = [method_title(table, method) for _, scores in found for method in scores]
+        raise NothingToDraw(f"table {table.name}: no run has a score, so there is no metric by bits to draw")
+    names = [table.method_title(method) for _, scores in found for method in scores]
     scales = [
         score_axis(score for of in scores.values() for seeds in of.values() for score in seeds)
         for _, scores in found
@@ -86,15 +81,13 @@ def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT)
     return figure
 
 
-def _scores(group: Group, runs: Mapping) -> dict[str, dict[int, list[float]]]:
+def _scores(group: Group, results: Results) -> dict[str, dict[int, list[float]]]:
     """Method -> bits, ascending -> scores of the seeds that have one; without what has none."""
     result: dict[str, dict[int, list[float]]] = {}
     for method in group.methods:
         for bits in sorted(group.bits):
-            here = runs.get((group.protocol, method, bits), {}).values()
-            scores = [score_of(record, group.metric)[0] for record in here]
-            if scores := [score for score in scores if score is not None]:
-                result.setdefault(method, {})[bits] = scores
+            if scores := results.scores(group.protocol, group.metric, method, bits):
+                result.setdefault(method, {})[bits] = list(scores.values())
     return result
 
 
@@ -104,7 +97,7 @@ def _lead(found: list) -> str:
 
 
 def _panel(
-    axes: Axes, table: Mapping, group: Group, scores: Mapping, scale: tuple, size: tuple[float, float]
+    axes: Axes, table: Table, group: Group, scores: Mapping, scale: tuple, size: tuple[float, float]
 ) -> None:
     lengths = sorted(group.bits)
     (low, high), ticks = scale

@@ -1,10 +1,9 @@
 """Tie-aware precision among the first K items of a ranking."""
 
-from collections.abc import Iterable, Mapping
-
 from matplotlib.figure import Figure
 
 from reporting.figures import DEFAULT, Options
+from reporting.model import Results, Table
 from reporting.sheets import curve_sheet
 
 TITLE = "Precision among the first K"
@@ -17,7 +16,7 @@ CAPTION = (
 NEEDS = ()
 
 
-def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT) -> Figure:
+def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     """Tie-aware precision among the first K: a panel per protocol and bits, a line per method.
 
     At each cut K the mean over the seeds that have it.
@@ -27,7 +26,7 @@ def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT)
     """
     return curve_sheet(
         table,
-        records,
+        results,
         options,
         title="Tie-aware precision among the first K items of a ranking",
         lead="The exact mean over all orders of tied items. Means over queries and seeds.",

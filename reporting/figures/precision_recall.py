@@ -1,10 +1,9 @@
 """Precision against recall of everything within a Hamming radius, from radius 0 to the code length."""
 
-from collections.abc import Iterable, Mapping
-
 from matplotlib.figure import Figure
 
 from reporting.figures import DEFAULT, Options
+from reporting.model import Results, Table
 from reporting.sheets import curve_sheet
 
 TITLE = "Precision and recall"
@@ -18,7 +17,7 @@ CAPTION = (
 NEEDS = ()
 
 
-def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT) -> Figure:
+def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     """Precision against recall within radius 0..b: a panel per protocol and bits, a line per method.
 
     At each radius the means over the seeds that have both; a radius without any is left out.
@@ -28,7 +27,7 @@ def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT)
     """
     return curve_sheet(
         table,
-        records,
+        results,
         options,
         title="Precision against recall of everything within a Hamming radius",
         lead="Along a line the radius grows from 0 to the code length. Means over queries and seeds.",

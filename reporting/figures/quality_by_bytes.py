@@ -2,16 +2,15 @@
 
 import math
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from reporting.drawing import LINE, NothingToDraw, heading, method_legend, number, score_axis
 from reporting.figures import DEFAULT, Options
-from reporting.frames import by_cell, score_of
-from reporting.layout import Group, groups
 from reporting.method_styles import colour, method_style
+from reporting.model import Group, Results, Table
 from reporting.sheets import Section, label_axes, sheet, sheet_width
 from tiebench.figure_style import (
     INK,
@@ -37,19 +36,18 @@ NEEDS = ()
 REQUIRES = {"metrics": ["ndcg@10", "recall@100"]}
 
 
-def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT) -> Figure:
+def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     """The metric of each block against bytes on a logarithmic axis: a panel per block, a line per method.
 
-    Lines and bands are means over the seeds that have a score. `table["uncoded_scores"]`, protocol -> metric
-    -> score, gives the line of the features where the table has one. Artists can be found by their gid:
+    Lines and bands are means over the seeds that have a score; `Results.uncoded` gives the line of the
+    features where there is one. Artists can be found by their gid:
     "line-<protocol>-<metric>-<method>", likewise "band-...", and "floats-<protocol>-<metric>".
 
     Raises NothingToDraw where no record has a score.
     """
-    runs = by_cell(table, records)
-    found = [(group, curves) for group in groups(table) if (curves := _curves(group, runs))]
+    found = [(group, curves) for group in table.groups if (curves := _curves(group, results))]
     if not found:
-        raise NothingToDraw(f"table {table['name']}: no run has a score, so there is no quality to draw")
+        raise NothingToDraw(f"table {table.name}: no run has a score, so there is no quality to draw")
     sections = [Section("", len(found))]
     width, columns = sheet_width(sections, options.width)
     columns = min(columns, 2)
@@ -75,30 +73,31 @@ def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT)
         )
         for axes, (group, curves), title in zip(panels, found, titles):
             axes.set_title("\n".join(title), size=TEXT_SIZE, pad=4, loc="left", color=INK)
-            _panel(axes, table, group, curves)
+            _panel(axes, table, results, group, curves)
     return figure
 
 
-def _curves(group: Group, runs: Mapping) -> dict[str, dict[int, tuple[float, float, float]]]:
+def _curves(group: Group, results: Results) -> dict[str, dict[int, tuple[float, float, float]]]:
     """Method -> bits, ascending -> (mean, worst, best) over the seeds with a score; without what has none."""
     result: dict[str, dict[int, tuple[float, float, float]]] = {}
     for method in group.methods:
         for bits in sorted(group.bits):
             values = []
-            for record in runs.get((group.protocol, method, bits), {}).values():
-                score = score_of(record, group.metric)[0]
+            for run in results.cell(group.protocol, method, bits).values():
+                score = run.score(group.metric)
                 if score is not None:
-                    ends = [number(record["metrics"].get(f"{group.metric}_{end}")) for end in ("min", "max")]
+                    ends = [number(run.metrics.get(f"{group.metric}_{end}")) for end in ("min", "max")]
                     values.append([score] + [score if end is None else end for end in ends])
             if values:
-                result.setdefault(method, {})[bits] = tuple(map(statistics.fmean, zip(*values)))
+                mean, worst, best = map(statistics.fmean, zip(*values))
+                result.setdefault(method, {})[bits] = mean, worst, best
     return result
 
 
-def _panel(axes: Axes, table: Mapping, group: Group, curves: Mapping) -> None:
+def _panel(axes: Axes, table: Table, results: Results, group: Group, curves: Mapping) -> None:
     # The floats have one ranking: other rankings of codes are compared with it too.
     _, metric = ranking_of(group.metric)
-    level = ((table.get("uncoded_scores") or {}).get(group.protocol) or {}).get(metric)
+    level = results.uncoded.get(group.protocol, {}).get(metric)
     values = [value for of in curves.values() for point in of.values() for value in point]
     (low, high), ticks = score_axis([*values, *([] if level is None else [level])])
     lengths = sorted(group.bits)

@@ -1,6 +1,6 @@
 """Average ranks and their significance: the critical-difference diagram of Demšar, JMLR 2006."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -10,7 +10,8 @@ from reporting.average_ranks import ranks
 from reporting.drawing import NothingToDraw, heading
 from reporting.figures import DEFAULT, Options
 from reporting.method_styles import colour
-from reporting.titles import EN_DASH, method_title
+from reporting.model import Results, Table
+from reporting.titles import EN_DASH
 from tiebench.figure_style import INK, SURFACE, styled, text_width
 
 TITLE = "Average ranks"
@@ -38,7 +39,7 @@ SHORTEST = 0.85  # an axis
 SIZE, TITLE_SIZE, NOTE_SIZE = 8.0, 9.0, 7.5
 
 
-def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT) -> Figure:
+def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     """The critical-difference diagram of Demšar (JMLR 2006), from `average_ranks.ranks`.
 
     An axis of average ranks, 1 at the left; the better half of the methods is named at the left, the worse at
@@ -51,10 +52,10 @@ def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT)
 
     Raises NothingToDraw where fewer than three methods have a score in all of at least two columns.
     """
-    found = ranks(table, records)
+    found = ranks(table, results)
     if found is None:
         raise NothingToDraw(
-            f"table {table['name']}: average ranks need three methods with a score in every column, and two "
+            f"table {table.name}: average ranks need three methods with a score in every column, and two "
             "columns"
         )
     with styled():
@@ -100,19 +101,19 @@ def _lines(text: str, width: float, size: float, weight: str = "normal") -> list
     return lines
 
 
-def _draw(table: Mapping, found: Mapping, options: Options) -> Figure:
+def _draw(table: Table, found: Mapping, options: Options) -> Figure:
     methods = found["methods"]
     values = [found["average_rank"][method] for method in methods]
     half = (len(methods) + 1) // 2
-    labels = [f"{method_title(table, method)}  {found['average_rank'][method]:.2f}" for method in methods]
+    labels = [f"{table.method_title(method)}  {found['average_rank'][method]:.2f}" for method in methods]
     left = EDGE + max(text_width(label, SIZE) for label in labels[:half]) + GAP
     right = EDGE + max(text_width(label, SIZE) for label in labels[half:]) + GAP
     width = max(options.width or WIDTH, left + right + SHORTEST)
     spans = cliques(values, found["critical_difference"])
     lanes = _lanes(spans)
-    title, foot = heading(options, _title(table, found), _foot(table, found))
-    title = _lines(title, width - 2 * EDGE, TITLE_SIZE, "bold")
-    foot = _lines(foot, width - 2 * EDGE, NOTE_SIZE)
+    texts = heading(options, _title(table, found), _foot(table, found))
+    title = _lines(texts[0], width - 2 * EDGE, TITLE_SIZE, "bold")
+    foot = _lines(texts[1], width - 2 * EDGE, NOTE_SIZE)
     top = EDGE + LINE * len(title) + RULER
     names = top + 0.11 + BAR * (max(lanes, default=-1) + 1)
     height = names + ROW * half + 0.10 + LINE * len(foot) + EDGE
@@ -163,21 +164,21 @@ def _draw(table: Mapping, found: Mapping, options: Options) -> Figure:
             zorder=2,
             gid=f"leader-{method}",
         )
-        side = {"ha": "right"} if better else {"ha": "left"}
-        axes.text(end + (-0.04 if better else 0.04), y, label, size=SIZE, va="center", color=INK, **side)
+        side = "right" if better else "left"
+        axes.text(end + (-0.04 if better else 0.04), y, label, size=SIZE, va="center", color=INK, ha=side)
     return figure
 
 
-def _title(table: Mapping, found: Mapping) -> str:
-    return f"Average rank over {found['columns']} columns {EN_DASH} {table.get('title') or table['name']}"
+def _title(table: Table, found: Mapping) -> str:
+    return f"Average rank over {found['columns']} columns {EN_DASH} {table.heading}"
 
 
-def _foot(table: Mapping, found: Mapping) -> str:
+def _foot(table: Table, found: Mapping) -> str:
     """What the diagram does not show: the test of all methods together, and who is left out."""
     p = found["friedman_p"]
     words = ["All means are equal." if p is None else f"Friedman test of all methods: p = {p:.2g}."]
     if found["left_out"]:
-        names = ", ".join(method_title(table, method) for method in found["left_out"])
+        names = ", ".join(table.method_title(method) for method in found["left_out"])
         words.append(f"Not ranked, for want of a score in some column: {names}.")
     return " ".join(words)
 

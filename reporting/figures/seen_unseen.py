@@ -1,18 +1,18 @@
 """What methods are worth on classes that they learnt from, and on classes that they did not."""
 
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from reporting.drawing import LABEL, LINE, NothingToDraw, heading, room_for, score_axis
 from reporting.figures import DEFAULT, Options
-from reporting.frames import by_cell, score_of
-from reporting.layout import Group, groups
 from reporting.method_styles import method_style
+from reporting.model import Group, Results, Table
 from reporting.sheets import PITCH, Section, label_axes, names_beside, names_width, sheet
-from reporting.titles import UNCODED, UNCODED_TITLE, is_unseen, method_title
+from reporting.titles import UNCODED, UNCODED_TITLE
 from tiebench.figure_style import (
     COLUMN,
     INK,
@@ -37,7 +37,7 @@ NEEDS = ()
 REQUIRES = {"unseen": True}
 
 
-def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT) -> Figure:
+def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     """A point per method and pair of blocks of one dataset and metric: unseen classes, and seen ones.
 
     Artists can be found by their gid: "point-<protocol>-<metric>-<bits>-<method>", of the block of unseen
@@ -46,21 +46,20 @@ def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT)
 
     Raises NothingToDraw where no method has a score in both blocks of a pair.
     """
-    runs = by_cell(table, records)
     found = [
         (seen, unseen, bits, points)
         for seen, unseen in _pairs(table)
         for bits in unseen.bits
-        if bits in seen.bits and (points := _points(seen, unseen, bits, runs))
+        if bits in seen.bits and (points := _points(seen, unseen, bits, results))
     ]
     if not found:
-        raise NothingToDraw(f"table {table['name']}: no method has scores on seen and on unseen classes")
-    marked = [_marked(table, *entry) for entry in found]
+        raise NothingToDraw(f"table {table.name}: no method has scores on seen and on unseen classes")
+    marked = [_marked(table, results, *entry) for entry in found]
     scales = [
         [score_axis([p[axis] for p in (*points.values(), *lines.values())]) for axis in (0, 1)]
         for (*_, points), lines in zip(found, marked)
     ]
-    names = [method_title(table, method) for *_, points in found for method in points]
+    names = [table.method_title(method) for *_, points in found for method in points]
     left, right = LABEL + max(room_for(ticks) for _, (_, ticks) in scales), names_width(names) + 0.10
     width = options.width or 2 * COLUMN
     panel = width - left - right
@@ -87,47 +86,47 @@ def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT)
     return figure
 
 
-def _pairs(table: Mapping) -> list[tuple[Group, Group]]:
+def _pairs(table: Table) -> list[tuple[Group, Group]]:
     """(seen, unseen) for each block of unseen classes, with the first of seen ones that is comparable."""
-    asked, result, all_groups = table.get("settings") or {}, [], groups(table)
+    result = []
 
-    def dataset(group):
-        return (asked.get(group.protocol) or {}).get("dataset")
+    def dataset(group: Group) -> str | None:
+        return table.settings[group.protocol].dataset if group.protocol in table.settings else None
 
-    for unseen in all_groups:
-        if not is_unseen(table, unseen.protocol):
+    for unseen in table.groups:
+        if not table.is_unseen(unseen.protocol):
             continue
-        for seen in all_groups:
+        for seen in table.groups:
             alike = seen.metric == unseen.metric and dataset(seen) == dataset(unseen)
-            if alike and not is_unseen(table, seen.protocol):
+            if alike and not table.is_unseen(seen.protocol):
                 result.append((seen, unseen))
                 break
     return result
 
 
-def _points(seen: Group, unseen: Group, bits: int, runs: Mapping) -> dict[str, tuple[float, float]]:
+def _points(seen: Group, unseen: Group, bits: int, results: Results) -> dict[str, tuple[float, float]]:
     """Method -> (score on seen, score on unseen classes), means over the seeds that have one."""
     result = {}
     for method in unseen.methods:
         pair = []
         for group in (seen, unseen):
-            here = runs.get((group.protocol, method, bits), {}).values()
-            scores = [score for record in here if (score := score_of(record, group.metric)[0]) is not None]
-            pair += [statistics.fmean(scores)] if scores else []
+            scores = results.scores(group.protocol, group.metric, method, bits)
+            pair += [statistics.fmean(scores.values())] if scores else []
         if len(pair) == 2:
             result[method] = (pair[0], pair[1])
     return result
 
 
-def _marked(table: Mapping, seen: Group, unseen: Group, bits: int, points: Mapping) -> dict:
+def _marked(
+    table: Table, results: Results, seen: Group, unseen: Group, bits: int, points: Mapping
+) -> dict[str, tuple[float, float]]:
     """What lines mark -> (score on seen, score on unseen classes)."""
-    result = {method: points[method] for method in table.get("reference_lines") or [] if method in points}
-    uncoded = table.get("uncoded_scores") or {}
-    pair = [uncoded.get(group.protocol, {}).get(group.metric) for group in (seen, unseen)]
-    return result if None in pair else {UNCODED: tuple(pair)} | result
+    result = {method: points[method] for method in table.reference_lines if method in points}
+    one, other = (results.uncoded.get(group.protocol, {}).get(group.metric) for group in (seen, unseen))
+    return result if one is None or other is None else {UNCODED: (one, other)} | result
 
 
-def _panel(axes: Axes, table: Mapping, entry: tuple, lines: Mapping, scale: list, size: tuple) -> None:
+def _panel(axes: Axes, table: Table, entry: tuple, lines: Mapping, scale: list, size: tuple) -> None:
     _, unseen, bits, points = entry
     ((left, right), x_ticks), ((low, high), y_ticks) = scale
     axes.set_xlim(left, right)
@@ -143,11 +142,11 @@ def _panel(axes: Axes, table: Mapping, entry: tuple, lines: Mapping, scale: list
     name = f"{unseen.protocol}-{unseen.metric}-{bits}"
     for marked, (x, y) in lines.items():
         dashes = (None, None) if marked == UNCODED else (4, 2)
-        how = {"color": MUTED, "linewidth": 0.7, "zorder": 1.5, "dashes": dashes}
+        how: dict[str, Any] = {"color": MUTED, "linewidth": 0.7, "zorder": 1.5, "dashes": dashes}
         axes.axhline(y, gid=f"reference-{name}-{marked}-y", **how)
         axes.axvline(x, gid=f"reference-{name}-{marked}-x", **how | {"linewidth": 0.4})
-        words = UNCODED_TITLE if marked == UNCODED else method_title(table, marked)
-        place = {"transform": axes.get_yaxis_transform(), "ha": "right", "va": "bottom"}
+        words = UNCODED_TITLE if marked == UNCODED else table.method_title(marked)
+        place: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "ha": "right", "va": "bottom"}
         axes.text(0.995, y, words, size=TICK_SIZE, color=MUTED, **place)
     ends = []
     for method, (x, y) in points.items():

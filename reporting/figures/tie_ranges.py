@@ -9,10 +9,9 @@ from matplotlib.ticker import MaxNLocator
 
 from reporting.drawing import BEHIND, NothingToDraw, heading
 from reporting.figures import DEFAULT, Options
-from reporting.frames import by_cell, score_of
-from reporting.layout import Group, groups
 from reporting.method_styles import colour
-from reporting.titles import EN_DASH, method_title
+from reporting.model import Group, Results, Table
+from reporting.titles import EN_DASH
 from tiebench.figure_style import GRID, INK, MUTED, SURFACE, styled, text_width, wrapped
 
 TITLE = "What ties can do to mAP"
@@ -36,7 +35,7 @@ VALUE = 0.40
 MAX_PANELS = 4
 
 
-def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT) -> Figure:
+def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     """How far the order of tied items moves mAP: Figure 4 of He et al., CVPR 2018.
 
     For each block of the table whose metric is "ap" a row of panels, one per bits (at most four side by
@@ -48,31 +47,26 @@ def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT)
 
     Raises NothingToDraw when no block has the metric "ap".
     """
-    wanted = [group for group in groups(table) if group.metric == "ap"]
+    wanted = [group for group in table.groups if group.metric == "ap"]
     if not wanted:
         raise NothingToDraw(
-            f"table {table['name']}: no block has the metric 'ap', so there are no tie ranges to draw"
+            f"table {table.name}: no block has the metric 'ap', so there are no tie ranges to draw"
         )
-    runs = by_cell(table, records)
     with styled():
-        return _draw(table, wanted, runs, options)
+        return _draw(table, wanted, results, options)
 
 
-def _range(runs: Mapping, protocol: str, method: str, bits: int) -> tuple[float, float, float] | None:
+def _range(results: Results, protocol: str, method: str, bits: int) -> tuple[float, float, float] | None:
     """Means over seeds of (ap_min, ap, ap_max), or None where no seed has all three."""
-    triples = []
-    for record in runs.get((protocol, method, bits), {}).values():
-        scores = [score_of(record, name)[0] for name in ("ap_min", "ap", "ap_max")]
-        if None not in scores:
-            triples.append(scores)
+    triples = results.ranges(protocol, "ap", method, bits)
     if not triples:
         return None
     low, middle, high = (statistics.mean(column) for column in zip(*triples, strict=True))
     return low, middle, high
 
 
-def _draw(table: Mapping, wanted: list[Group], runs: Mapping, options: Options) -> Figure:
-    names = [method_title(table, method) for group in wanted for method in group.methods]
+def _draw(table: Table, wanted: list[Group], results: Results, options: Options) -> Figure:
+    names = [table.method_title(method) for group in wanted for method in group.methods]
     left = EDGE + max(text_width(name, 8) for name in names) + 0.10
     page = options.width or WIDTH
     most = max(1, min(MAX_PANELS, int((page - left - EDGE + GAP) // (PANEL + GAP))))
@@ -114,7 +108,7 @@ def _draw(table: Mapping, wanted: list[Group], runs: Mapping, options: Options) 
             )
         columns = min(most, len(group.bits))
         width = (page - left - EDGE - GAP * (columns - 1)) / columns
-        ranges = {(m, b): _range(runs, group.protocol, m, b) for m in group.methods for b in group.bits}
+        ranges = {(m, b): _range(results, group.protocol, m, b) for m in group.methods for b in group.bits}
         limits, tick_values = _axis(ranges.values(), width)
         body = ROW * len(group.methods)
         for index, bits in enumerate(shown):
@@ -156,7 +150,7 @@ def _tick_labels(ticks: list[float]) -> list[str]:
 
 
 def _panel(
-    axes, table: Mapping, group: Group, bits: int, ranges: Mapping, limits, tick_values, labelled: bool
+    axes, table: Table, group: Group, bits: int, ranges: Mapping, limits, tick_values, labelled: bool
 ) -> None:
     axes.set_facecolor("none")
     axes.set_xlim(*limits)
@@ -164,7 +158,7 @@ def _panel(
     axes.set_xticks(tick_values, _tick_labels(tick_values))
     axes.tick_params(axis="x", length=2.5, width=0.6, pad=2, colors=INK)
     axes.set_yticks(range(len(group.methods)))
-    axes.set_yticklabels([method_title(table, method) for method in group.methods] if labelled else [])
+    axes.set_yticklabels([table.method_title(method) for method in group.methods] if labelled else [])
     axes.tick_params(axis="y", length=0, pad=4, colors=INK)
     axes.grid(axis="x", color=GRID, linewidth=0.5)
     axes.set_axisbelow(True)

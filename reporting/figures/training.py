@@ -1,6 +1,6 @@
 """The objective of each method while it trains: whether it has settled, and how far seeds differ."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -8,10 +8,9 @@ from matplotlib.figure import Figure
 
 from reporting.drawing import LABEL, NothingToDraw, View, heading, number, room_for, views
 from reporting.figures import DEFAULT, Options
-from reporting.frames import by_cell
 from reporting.method_styles import shades
+from reporting.model import Results, Table
 from reporting.sheets import Section, label_axes, sheet, sheet_width
-from reporting.titles import method_title
 from reporting.training_logs import COUNTERS, counts, with_objective
 from tiebench.figure_style import INK, TEXT_SIZE, shortened, style_axes, styled, ticks_between
 
@@ -34,7 +33,7 @@ LINES, FIRST_SEEDS = 300, 3
 TOLERANCE = 0.01
 
 
-def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT) -> Figure:
+def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     """The objective against the steps of each method: a panel per method, a line per bits and seed.
 
     Lines of a log without an objective are left out, and methods without any. Steps are what the log counts
@@ -43,12 +42,9 @@ def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT)
 
     Raises NothingToDraw where no record has a log with objectives.
     """
-    runs = by_cell(table, records)
-    found = [(view, logs) for view in views(table) if (logs := _logs(view, runs))]
+    found = [(view, logs) for view in views(table) if (logs := _logs(view, results))]
     if not found:
-        raise NothingToDraw(
-            f"table {table['name']}: no run has a training log, so there is no training to draw"
-        )
+        raise NothingToDraw(f"table {table.name}: no run has a training log, so there is no training to draw")
     if sum(len(of) for _, logs in found for _, of in logs.values()) > LINES:
         found = [(view, {method: _first_seeds(*log) for method, log in logs.items()}) for view, logs in found]
     kept = _kept(
@@ -89,21 +85,21 @@ def draw(table: Mapping, records: Iterable[Mapping], options: Options = DEFAULT)
         for (view, logs), of_section in zip(found, axes):
             for index, ((method, (steps, of)), here) in enumerate(zip(logs.items(), of_section)):
                 _panel(here, view.protocol, method, of, colour_of, kept)
-                title = shortened(method_title(table, method), panel, TEXT_SIZE)
+                title = shortened(table.method_title(method), panel, TEXT_SIZE)
                 here.set_title(title, size=TEXT_SIZE, pad=4, loc="left", color=INK)
                 label_axes([here], 1, steps, "objective" if index % columns == 0 else "")
     return figure
 
 
-def _logs(view: View, runs: Mapping) -> dict[str, tuple[str, dict]]:
+def _logs(view: View, results: Results) -> dict[str, tuple[str, dict]]:
     """Method -> (what its steps are, (bits, seed) -> (steps, objectives)); without what has no log."""
     result = {}
     for method in view.methods:
         logs = {
             (bits, seed): log
             for bits in view.bits
-            for seed, run in runs.get((view.protocol, method, bits), {}).items()
-            if (log := with_objective(run.get("training")))
+            for seed, run in results.cell(view.protocol, method, bits).items()
+            if (log := with_objective(run.training))
         }
         if logs:
             name = next((name for name in COUNTERS if all(counts(log, name) for log in logs.values())), "")
@@ -135,18 +131,18 @@ def deviations(x: Sequence[float], y: Sequence[float], tolerance: float = TOLERA
     downwards. Ends are infinite; values at or below `tolerance` are 0. The algorithm of Douglas and Peucker
     (1973): the farthest point divides the line in two.
     """
-    x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
-    result = np.zeros(len(x))
+    steps, values = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    result = np.zeros(len(steps))
     result[[0, -1]] = np.inf
-    span = np.ptp(y) or 1.0
-    parts = [(0, len(x) - 1, np.inf)]
+    span = np.ptp(values) or 1.0
+    parts = [(0, len(steps) - 1, np.inf)]
     while parts:
         first, last, above = parts.pop()
         if last - first < 2:
             continue
         middle = slice(first + 1, last)
-        straight = y[first] + (y[last] - y[first]) * (x[middle] - x[first]) / (x[last] - x[first])
-        off = np.abs(y[middle] - straight)
+        rise, along = values[last] - values[first], steps[middle] - steps[first]
+        off = np.abs(values[middle] - (values[first] + rise * along / (steps[last] - steps[first])))
         worst = int(np.argmax(off))
         # Never above the point that made this part: it is drawn first.
         value = min(off[worst] / span, above)
@@ -163,7 +159,8 @@ def _kept(lines: Mapping[tuple, tuple]) -> dict[tuple, tuple[np.ndarray, np.ndar
     inside = np.sort(np.concatenate([values[np.isfinite(values)] for values in off.values()]))[::-1]
     least = inside[POINTS] if len(inside) > POINTS else 0.0
     return {
-        key: tuple(np.asarray(values)[off[key] > least] for values in line) for key, line in lines.items()
+        key: (np.asarray(steps)[off[key] > least], np.asarray(objectives)[off[key] > least])
+        for key, (steps, objectives) in lines.items()
     }
 
 

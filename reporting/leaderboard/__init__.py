@@ -19,13 +19,14 @@ import csv
 import functools
 import io
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reporting.folds import merged_record
+from reporting.folds import merged_run
 from reporting.leaderboard import earlier_forms
-from reporting.titles import LEADERBOARD, UNCODED
+from reporting.model import OF_RUN_FILE, PARTS, Run, Tuning
+from reporting.titles import UNCODED
 from tiebench.leaderboards import PROVENANCE, TIDY, read_provenance, verified
 from tiebench.messages import shorten
 
@@ -104,65 +105,62 @@ class Board:
         rows = (cell for cell in self.cells if cell["protocol"] == protocol and cell["method"] == UNCODED)
         return {cell["metric"]: float(cell["mean"]) for cell in rows}
 
-    def records(self) -> list[dict]:
-        """A record per run in the form of `records.table_records`, with "source" LEADERBOARD.
-
-        Of the protocol, and of each fold. Curves are empty. Refused cells have a record of the first seed.
-        Records are shared by all callers, the list is not.
-        """
-        return list(self._records)
-
     @functools.cached_property
-    def _records(self) -> list[dict]:
-        """Kept, since each table and figure of a page asks for them: thousands of runs."""
-        of_runs = [self._record(run) for run in self.runs]
-        merged: dict[tuple, list[dict]] = {}
-        for record in of_runs if self.folds else ():
-            merged.setdefault((record["method"], record["bits"], record["seed"]), []).append(record)
-        together = [merged_record(self.protocol, parts) for parts in merged.values()]
-        tuned = {
-            (cell["protocol"], cell["method"], int(cell["bits"])): {
-                "trials": int(cell["trials"]),
-                "budget": cell["budget"],
-            }
+    def measured(self) -> list[Run]:
+        """A run of the leaderboard per row, of the protocol and of each fold; refused cells have one of the
+        first seed. Curves are empty. Kept, since each table and figure of a page asks for them: thousands.
+        """
+        of_runs = [self._run(row) for row in self.runs]
+        merged: dict[tuple, list[Run]] = {}
+        for run in of_runs if self.folds else ():
+            merged.setdefault((run.method, run.bits, run.seed), []).append(run)
+        together = [merged_run(self.protocol, parts) for parts in merged.values()]
+        tunings = {
+            (cell["protocol"], cell["method"], int(cell["bits"])): Tuning(int(cell["trials"]), cell["budget"])
             for cell in self.cells
         }
-        return [
-            record | {"tuning": tuned[record["protocol"], record["method"], record["bits"]]}
-            for record in (*together, *of_runs, *self._refused())
-        ]
+        return [replace(run, tuning=tunings[run.cell]) for run in (*together, *of_runs, *self._refused())]
 
-    def _record(self, run: Mapping) -> dict:
+    def _run(self, row: Mapping) -> Run:
         metrics = {
             name: value
-            for name, value in run.items()
+            for name, value in row.items()
             if value is not None and name not in KEY and not name.startswith((OF_RUN, OF_HEALTH))
         }
-        health = _of(OF_HEALTH, run)
+        health = _of(OF_HEALTH, row)
         if all(value is None for value in health.values()):
             health = {}
         else:
             health["ones"] = [health.pop("ones_lowest"), health.pop("ones_highest")]
-        about = {name: value for name, value in _of(OF_RUN, run).items() if value is not None}
-        parts = {part: about.pop(f"seconds_{part}", None) for part in ("fit", "encode")}
-        about["seconds_by_part"] = {part: seconds for part, seconds in parts.items() if seconds is not None}
-        about["protocol"] = run["protocol"]
-        about["fingerprints"] = self.fingerprints().get(run["protocol"], {})
-        plain = {"status": "done", "reason": "", "source": LEADERBOARD, "curves": {}}
-        return {key: run[key] for key in KEY} | plain | {"metrics": metrics, "health": health, "run": about}
+        about = _of(OF_RUN, row)
+        return Run(
+            row["protocol"],
+            row["method"],
+            row["bits"],
+            row["seed"],
+            metrics=metrics,
+            health=health,
+            from_leaderboard=True,
+            fit_seconds=about.get("seconds_fit"),
+            encode_seconds=about.get("seconds_encode"),
+            fingerprints=self.fingerprints().get(row["protocol"], {}),
+            seconds=about.get("seconds"),
+            peak_memory_mb=about.get("peak_memory_mb"),
+            threads=about.get("threads"),
+            device=about.get("device"),
+            git_commit=about.get("git_commit"),
+        )
 
-    def _refused(self) -> list[dict]:
+    def _refused(self) -> list[Run]:
         found = {
             (cell["protocol"], cell["method"], int(cell["bits"])): cell["reason"]
             for cell in self.cells
             if cell["status"] == "refused"
         }
-        empty = {"status": "refused", "source": LEADERBOARD, "seed": self.about["seeds"][0]}
+        seed = self.about["seeds"][0]
         return [
-            empty
-            | {"protocol": protocol, "method": method, "bits": bits, "reason": reason}
-            | {"metrics": {}, "curves": {}, "health": {}, "run": {}}
-            for (protocol, method, bits), reason in found.items()
+            Run(*cell, seed, status="refused", reason=reason, from_leaderboard=True)
+            for cell, reason in found.items()
         ]
 
     def fingerprints(self) -> dict[str, dict[str, str]]:
@@ -233,19 +231,17 @@ def read(protocol: str, folder: str | Path = FOLDER) -> Board:
     return Board(protocol, about, cells, runs, texts[0], earlier_forms.of(runs, folder))
 
 
-def run_row(record: Mapping) -> dict:
-    """The row of runs.csv that a record of `records.table_records` becomes; `Board.records` turns it back."""
-    row = {key: record[key] for key in KEY}
-    run, health = record["run"], dict(record.get("health") or {})
-    parts = run.get("seconds_by_part") or {}
-    costs = {"seconds": run.get("seconds")}
-    costs |= {f"seconds_{part}": parts.get(part) for part in ("fit", "encode")}
-    costs |= {name: run.get(name) for name in ("peak_memory_mb", "threads", "device", "git_commit")}
+def run_row(run: Run) -> dict:
+    """The row of runs.csv that a run becomes; `Board.measured` turns it back."""
+    row = {key: getattr(run, key) for key in KEY}
+    costs = {"seconds": run.seconds} | {f"seconds_{part}": run.seconds_of(part) for part in PARTS}
+    costs |= {name: getattr(run, name) for name in OF_RUN_FILE if name != "seconds"}
+    health = dict(run.health)
     if ones := health.pop("ones", None):
         health |= {"ones_lowest": min(ones), "ones_highest": max(ones)}
     row |= {OF_RUN + name: value for name, value in costs.items()}
     row |= {OF_HEALTH + name: value for name, value in health.items()}
-    return row | {name: value for name, value in record["metrics"].items() if name not in KEY}
+    return row | {name: value for name, value in run.metrics.items() if name not in KEY}
 
 
 def runs_to_csv(runs: Iterable[Mapping]) -> str:

@@ -1,13 +1,14 @@
-"""Boards of several protocols as one table with its records, for what is printed and drawn of them."""
+"""Boards of several protocols as one table with its results, for what is printed and drawn of them."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from reporting import leaderboard
-from reporting.layout import in_order
-from reporting.leaderboard import KEY, RUNS, TIDY, Board, training_curves
+from reporting.leaderboard import RUNS, TIDY, Board, training_curves
 from reporting.leaderboard.training_curves import TRAINING
 from reporting.leaderboard.trials import Trial, published
+from reporting.model import Results, Run, Table, in_order
 from tiebench import metrics
 from tiebench.messages import did_you_mean
 
@@ -39,12 +40,11 @@ class Boards:
         """Whether what a figure NEEDS of runs was published of a protocol."""
         return f"{protocol}{FILE_OF.get(part)}" in self[protocol].about["sha256"]
 
-    def trained_records(self, protocol: str) -> list[dict]:
-        """The records of a board, those of runs whose curves were published with their "training"."""
+    def trained_runs(self, protocol: str) -> list[Run]:
+        """The runs of a board, those whose curves were published with their "training"."""
         board = self[protocol]
         of_runs = training_curves.published(board, self.folder)
-        records = board.records()
-        return [one | {"training": of_runs.get(tuple(one[key] for key in KEY), [])} for one in records]
+        return [replace(run, training=of_runs.get((*run.cell, run.seed), ())) for run in board.measured]
 
     def check(self, protocol: str, metric: str, bits: Iterable[int]) -> None:
         """Raise ValueError, one line with the known names, for scores that no run of a protocol has."""
@@ -61,7 +61,8 @@ class Boards:
 
     def sha256(self, protocols: Iterable[str], needs: Iterable[str] = ()) -> dict[str, str]:
         """File -> sha256 of what the boards of protocols are read from, with what a figure NEEDS of them."""
-        found, endings = {}, [TIDY, RUNS, *(FILE_OF[part] for part in needs)]
+        found: dict[str, str] = {}
+        endings = [TIDY, RUNS, *(FILE_OF[part] for part in needs)]
         for protocol in protocols:
             known = self[protocol].about["sha256"]
             names = [f"{protocol}{ending}" for ending in endings]
@@ -86,8 +87,8 @@ def as_table(
     blocks: Sequence[Mapping],
     methods: Sequence[str] | None = None,
     without: Sequence[str] = (),
-) -> dict:
-    """A table in the form of the workflow's settings, with the titles and styles of the boards.
+) -> Table:
+    """A table of boards, with their titles and styles.
 
     blocks: protocol or fold, metric and bits of each. methods: the rows; None: all but those of `without`,
     family after family, otherwise in the order of the boards. Raises ValueError for a method that no board
@@ -101,10 +102,10 @@ def as_table(
             raise ValueError(f"the leaderboard has no method {method!r} there{did_you_mean(method, known)}")
     if methods is None:
         rest = [name for name in known if name not in without]
-        methods = in_order({"methods": rest, "families": families}, rest)
+        methods = in_order(rest, rest, families)
     members = [(board, name) for board in boards for name in board.members]
     titles = {name: fold_title(board, name) for board, name in members if name != board.protocol}
-    return {
+    entry = {
         "name": "leaderboard",
         "methods": list(methods),
         "seeds": sorted({seed for board in boards for seed in board.about["seeds"]}),
@@ -113,13 +114,15 @@ def as_table(
         "protocols": {board.protocol: board.about["title"] for board in boards} | titles,
         "settings": {name: board.about["settings"] or {} for board, name in members},
         "blocks": [{"methods": list(methods), **block} for block in blocks],
-        "uncoded_scores": {name: board.uncoded(name) for board, name in members},
     }
+    return Table.from_json({"table": entry})
 
 
-def records_of(boards: Iterable[Board]) -> list[dict]:
-    """The records of all runs of boards, as `Board.records`."""
-    return [record for board in boards for record in board.records()]
+def results_of(table: Table, boards: Sequence[Board], runs: Iterable[Run] | None = None) -> Results:
+    """What boards have of a table; runs: those of the boards, None for `Board.measured` of each."""
+    measured = (run for board in boards for run in board.measured)
+    uncoded = {name: board.uncoded(name) for board in boards for name in board.members}
+    return Results.of(table, measured if runs is None else runs, uncoded)
 
 
 def fold_title(board: Board, fold: str) -> str:

@@ -1,6 +1,6 @@
 """Columns of a generated table: what a marker asks for, checked, with defaults."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,7 +101,7 @@ def parse(given: Any, defaults: Mapping, boards: Boards) -> list[Column]:
 
 
 def _entry(given: Any, defaults: Mapping, boards: Boards) -> dict:
-    entry = {"show": given} if isinstance(given, str) else given
+    entry: dict[str, Any] = {"show": given} if isinstance(given, str) else given
     check_keys(entry, KEYS, "a column")
     entry = {"show": "score", "layout": "columns", "spread": True, "of": "", **defaults, **entry}
     for key, known in (("show", SHOWN), ("layout", LAYOUTS)):
@@ -114,9 +114,10 @@ def _entry(given: Any, defaults: Mapping, boards: Boards) -> dict:
     if entry["show"] in SCORES:
         boards.check(entry["protocol"], entry["metric"], entry["bits"])
     if entry["show"] == "health":
-        known = [name.removeprefix("health.") for name in board.runs[0] if name.startswith("health.")]
-        if entry["of"] not in known:
-            raise ValueError(f"unknown health {entry['of']!r}: `of` is{did_you_mean(entry['of'], known)[1:]}")
+        of_codes = [name.removeprefix("health.") for name in board.runs[0] if name.startswith("health.")]
+        if entry["of"] not in of_codes:
+            near = did_you_mean(entry["of"], of_codes)[1:]
+            raise ValueError(f"unknown health {entry['of']!r}: `of` is{near}")
     if entry["show"] == "best_trial":
         _check_trials(entry, boards)
     elif "where" in entry:
@@ -203,7 +204,7 @@ def check_keys(given: Any, known: Mapping, what: str) -> None:
             raise ValueError(f"{key} of {what} must be of type {names}, not {shorten(repr(value))}")
 
 
-def as_bits(value: int | Sequence) -> list[int]:
+def as_bits(value: Any) -> list[int]:
     """Code lengths from one number or a list."""
     bits = value if isinstance(value, list) else [value]
     if not bits or not all(isinstance(one, int) and not isinstance(one, bool) for one in bits):

@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from reporting.comparing import Difference, Sample, difference, pool, sample
-from reporting.frames import by_cell
-from reporting.layout import competes
 from reporting.leaderboard import Board
 from reporting.leaderboard.per_query import with_scores
+from reporting.model import Results, Table
 from tiebench.paired import holm
 
 BOTH, QUERIES, SEEDS = "queries and seeds", "queries", "seeds"
@@ -34,7 +33,7 @@ class Pair:
 
 
 def pairs(
-    board: Board, table: Mapping, metric: str, bits: int, folder: str | Path
+    board: Board, table: Table, metric: str, bits: int, folder: str | Path
 ) -> dict[tuple[str, str], Pair]:
     """All pairs of methods with scores of a protocol at a code length, each once, in the board's order.
 
@@ -43,7 +42,7 @@ def pairs(
     differences from the best are those of a table with these runs.
     """
     samples = _samples(board, table, metric, bits, folder)
-    ranked = {name for name in samples if competes(table, name, board.protocol)}
+    ranked = {name for name in samples if table.competes(name, board.protocol)}
     together = pool(samples) | pool({name: of for name, of in samples.items() if name in ranked})
     found = {
         (one, other): difference(together[one], together[other])
@@ -54,9 +53,9 @@ def pairs(
     return {pair: Pair(of, adjusted.get(pair, math.nan)) for pair, of in found.items()}
 
 
-def _samples(board: Board, table: Mapping, metric: str, bits: int, folder: str | Path) -> dict[str, Sample]:
-    runs = by_cell(table, with_scores(board, folder))
-    found = {method: sample(runs.get((board.protocol, method, bits), {}), metric) for method in board.methods}
+def _samples(board: Board, table: Table, metric: str, bits: int, folder: str | Path) -> dict[str, Sample]:
+    results = Results.of(table, with_scores(board, folder))
+    found = {method: sample(results.cell(board.protocol, method, bits), metric) for method in board.methods}
     return {method: of for method, of in found.items() if of.means}
 
 

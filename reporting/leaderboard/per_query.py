@@ -4,12 +4,14 @@ import hashlib
 import io
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from reporting.items import identity, split_of
 from reporting.leaderboard import Board
+from reporting.model import Run
 from tiebench.leaderboards import PER_QUERY, cell_key, read_per_query, scores_of_queries
 
 # A file that git keeps for each protocol, in every version: larger ones are left out.
@@ -18,12 +20,12 @@ SIZES = ("queries", "database")
 
 
 def record(
-    about: dict, runs: Sequence[Mapping], old: Board | None, folder: str | Path, resources: str | Path
+    about: dict, runs: Sequence[Run], old: Board | None, folder: str | Path, resources: str | Path
 ) -> tuple[bytes | None, list[str]]:
     """The content of <protocol>.per_query.npz, None if it is left out; and, in words, what is not recorded.
 
-    about: the provenance, which gets "members" and the file's sha256; runs: records of all runs, of folds one
-    per fold, with "per_query"; old: what the folder has of the protocol, whose other cells are kept. Raises
+    about: the provenance, which gets "members" and the file's sha256; runs: all of them, of folds one per
+    fold, with "per_query"; old: what the folder has of the protocol, whose other cells are kept. Raises
     ValueError for runs of several splits or sizes, and for a split in `resources` that is not theirs.
     """
     protocol, name = about["protocol"], f"{about['protocol']}{PER_QUERY}"
@@ -37,7 +39,7 @@ def record(
     ]
     arrays = {} if old is None else read_per_query(Path(folder, name), old.about)
     new = scores(of_folds)
-    cells = {(one["method"], one["bits"]) for one in runs}
+    cells = {(run.method, run.bits) for run in runs}
     arrays = {key: of for key, of in arrays.items() if key == "query" or _cell(key) not in cells} | new
     splits = [split_of(fold, None, resources) for fold in of_folds]
     if None not in splits:
@@ -52,64 +54,61 @@ def record(
     return content, missing
 
 
-def scores(records: Mapping[str, Sequence[Mapping]]) -> dict[str, np.ndarray]:
+def scores(runs: Mapping[str, Sequence[Run]]) -> dict[str, np.ndarray]:
     """Name of a cell, `leaderboards.cell_key` -> scores of each query, float32 (Q,): the mean over seeds.
 
-    records: fold, or the protocol itself -> those of its runs, with "per_query". Folds stand one after the
-    other. Left out are metrics that some run of a cell has no scores per query of.
+    runs: fold, or the protocol itself -> its runs, with "per_query". Folds stand one after the other. Left
+    out are metrics that some run of a cell has no scores per query of.
     """
     cells: dict[tuple, dict[str, list[Mapping]]] = {}
-    for fold, of in records.items():
-        for one in of:
-            parts = cells.setdefault((one["method"], one["bits"]), {})
-            parts.setdefault(fold, []).append(one["per_query"])
+    for fold, of in runs.items():
+        for run in of:
+            parts = cells.setdefault((run.method, run.bits), {})
+            parts.setdefault(fold, []).append(run.per_query)
     found = {}
     for (method, bits), parts in cells.items():
-        if set(parts) != set(records):
+        if set(parts) != set(runs):
             continue  # refused in a fold
-        runs = [run for of in parts.values() for run in of]
-        for metric in sorted(set(runs[0]).intersection(*runs)):
-            means = [np.mean([run[metric] for run in parts[fold]], axis=0) for fold in records]
+        known = [scores for of in parts.values() for scores in of]
+        for metric in sorted(set(known[0]).intersection(*known)):
+            means = [np.mean([scores[metric] for scores in parts[fold]], axis=0) for fold in runs]
             found[cell_key(metric, method, bits)] = np.concatenate(means).astype(np.float32)
     return found
 
 
-def with_scores(board: Board, folder: str | Path) -> list[dict]:
-    """The records of a board's runs with "per_query", {} where there are no scores of each query.
+def with_scores(board: Board, folder: str | Path) -> list[Run]:
+    """The runs of a board with "per_query", {} where there are no scores of each query.
 
     folder: of the leaderboard. It keeps for each query the mean over seeds, which is all that a test over
     queries needs: each seed of a cell has this mean.
     """
     known = scores_of_queries(Path(folder, f"{board.protocol}{PER_QUERY}"), board.about)
     cells = {(board.protocol, *cell): scores for cell, scores in known.items()}
-    return [
-        record | {"per_query": cells.get((record["protocol"], record["method"], record["bits"]), {})}
-        for record in board.records()
-    ]
+    return [replace(run, per_query=cells.get(run.cell, {})) for run in board.measured]
 
 
-def _by_fold(runs: Iterable[Mapping]) -> dict[str, list[dict]]:
-    """Records by fold, each run once: two tables may ask for different metrics of one run."""
-    found: dict[str, dict[tuple, dict]] = {}
-    for one in runs:
-        of = found.setdefault(one["protocol"], {})
-        run = tuple(one[part] for part in ("method", "bits", "seed"))
-        of[run] = {**one, "per_query": of.get(run, {}).get("per_query", {}) | one["per_query"]}
+def _by_fold(runs: Iterable[Run]) -> dict[str, list[Run]]:
+    """Runs by fold, each once: two tables may ask for different metrics of one run."""
+    found: dict[str, dict[tuple, Run]] = {}
+    for run in runs:
+        of, key = found.setdefault(run.protocol, {}), (run.method, run.bits, run.seed)
+        before = of[key].per_query if key in of else {}
+        of[key] = replace(run, per_query={**before, **run.per_query})
     return {fold: list(of.values()) for fold, of in found.items()}
 
 
-def _members(records: Mapping[str, Sequence[Mapping]], resources: str | Path) -> list[dict]:
+def _members(runs: Mapping[str, Sequence[Run]], resources: str | Path) -> list[dict]:
     """What is known of the queries and the database of a protocol, or of each of its folds.
 
     Each is {"protocol", "queries", "database"} with the keys of `query_identity.describe`; of these the
     digests are left out where `resources` does not hold the split and the dataset.
     """
     found = []
-    for fold, of in records.items():
+    for fold, of in runs.items():
         known: dict = {"protocol": fold}
         for name in SIZES:
-            known |= _agreed(fold, name, (one["metrics"].get(name) for one in of))
-        prints = _agreed(fold, "fingerprints", (one["run"].get("fingerprints") for one in of))
+            known |= _agreed(fold, name, (run.metrics.get(name) for run in of))
+        prints = _agreed(fold, "fingerprints", (run.fingerprints or None for run in of))
         described = identity(fold, prints.get("fingerprints", {}), resources) or {}
         for name in SIZES:
             if known.get(name, described.get(name)) != described.get(name, known.get(name)):

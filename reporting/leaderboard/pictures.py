@@ -2,14 +2,15 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from reporting import figures
-from reporting.leaderboard.boards import Boards, as_table, records_of
+from reporting.leaderboard.boards import Boards, as_table, results_of
 from reporting.leaderboard.columns import as_bits, check_keys, listed
 from reporting.markdown import escape_markdown
+from reporting.model import Results, Table
 
 KEYS = {
     "figure": str,
@@ -35,8 +36,8 @@ class Picture:
     path: Path
     link: str
     kind: str
-    table: Mapping
-    records: list[dict]
+    table: Table
+    results: Results
     options: Mapping[str, Any]
     source: str
 
@@ -52,7 +53,7 @@ class Picture:
         """Draw the figure. Raises ValueError where there is nothing to draw."""
         from tiebench import figure_style
 
-        figure = figures.draw(self.kind, self.table, self.records, **self.options)
+        figure = figures.draw(self.kind, self.table, self.results, **self.options)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         figure_style.save(figure, self.path, source=self.source)
 
@@ -82,7 +83,9 @@ def parse(settings: Mapping, folder: Path, boards: Boards) -> Picture:
             blocks.append({"protocol": protocol, "metric": metric, "bits": bits})
     used = [boards[protocol] for protocol in protocols]
     table = as_table(used, blocks, settings.get("methods"), settings.get("without", ()))
-    table["reference_lines"] = settings.get("reference_lines", [])
+    table = replace(table, reference_lines=tuple(settings.get("reference_lines", ())))
+    trained = "training" in described.needs
+    runs = [run for name in protocols for run in boards.trained_runs(name)] if trained else None
     options = {key: settings[key] for key in OPTIONS if key in settings}
     source = {"settings": dict(settings), "sha256": boards.sha256(protocols, described.needs)}
     alt = escape_markdown(settings.get("alt", described.title))
@@ -91,9 +94,7 @@ def parse(settings: Mapping, folder: Path, boards: Boards) -> Picture:
         link=f"![{alt}]({settings['image']})",
         kind=described.name,
         table=table,
-        records=[one for name in protocols for one in boards.trained_records(name)]
-        if "training" in described.needs
-        else records_of(used),
+        results=results_of(table, used, runs),
         options=options,
         source=json.dumps(source, sort_keys=True),
     )

@@ -4,16 +4,14 @@ import datetime
 import hashlib
 import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
 
 import tiebench
 from reporting import frames, leaderboard, published
-from reporting.filled import filled_records
-from reporting.folds import members
-from reporting.layout import method_seeds
+from reporting.filled import filled_runs
 from reporting.leaderboard import (
     PROVENANCE,
     RUNS,
@@ -27,8 +25,9 @@ from reporting.leaderboard import (
 )
 from reporting.leaderboard.training_curves import TRAINING
 from reporting.leaderboard.trials import TRIALS
-from reporting.records import table_records, uncoded_scores
-from reporting.titles import UNCODED, is_external, protocol_title
+from reporting.model import Filled, Group, Results, Run, Style, Table
+from reporting.records import table_results
+from reporting.titles import UNCODED
 from tiebench import metrics
 from tiebench.files import replaced, write_json
 from tiebench.leaderboards import PER_QUERY
@@ -44,12 +43,12 @@ EACH_RUN = ("bits", "seed")
 
 @dataclass(frozen=True)
 class _Part:
-    """What a table has of a protocol: the table's rows, further rows, and records of all runs."""
+    """What a table has of a protocol: the table's rows, further rows, and all runs."""
 
-    table: Mapping
+    table: Table
     own: pd.DataFrame
     more: pd.DataFrame
-    records: list[dict]
+    runs: list[Run]
 
 
 def publish(
@@ -79,7 +78,7 @@ def publish(
     parts: dict[str, list[_Part]] = {}
     for name in tables:
         found = published.read(name, results)
-        for protocol in dict.fromkeys(block["protocol"] for block in found.table["blocks"]):
+        for protocol in dict.fromkeys(group.protocol for group in found.table.groups):
             parts.setdefault(protocol, []).append(_part(found, protocol, Path(results)))
     made = {}
     tried = trials.read(tunings, results)
@@ -90,7 +89,7 @@ def publish(
             old = leaderboard.read(protocol, folder)
             entries = _without_fewer_seeds(protocol, entries, old, say)
         texts, about = _files(protocol, entries, old, list(tables))
-        runs = [record for part in entries for record in part.records]
+        runs = [run for part in entries for run in part.runs]
         kept, missing = per_query.record(about, runs, old, folder, resources)
         if text := trials.record(about, tried, runs, old, folder):
             texts[f"{protocol}{TRIALS}"] = text
@@ -115,64 +114,60 @@ def publish(
 
 
 def _part(found: published.Published, protocol: str, results: Path) -> _Part:
-    filled, own = filled_records(found.settings), found.tidy[found.tidy["protocol"] == protocol]
+    table = found.table
+    filled, own = filled_runs(table), found.tidy[found.tidy["protocol"] == protocol]
     own = own[[(row.protocol, row.method, row.bits) not in filled for row in own.itertuples()]]
-    own = own[[not is_external(found.table, method) for method in own["method"]]]
-    rows, more, records = [own], [], []
-    folds = members(found.table, protocol)
+    own = own[[not table.is_external(method) for method in own["method"]]]
+    rows, more, runs = [own], [], []
+    folds = table.members(protocol)
     for name in dict.fromkeys((protocol, *folds)):
-        settings = _settings(found, protocol, name)
-        table, uncoded = settings["table"], uncoded_scores(settings, results)
-        of = table_records(
-            settings, results / "runs", also=["per_query", "training"] if name in folds else ()
-        )
+        part = _narrowed(table, protocol, name)
+        of_part = table_results(part, results, ["per_query", "training"] if name in folds else ())
         if name != protocol:
-            rows.append(frames.tidy(table, of, (), uncoded))
-        further = frames.tidy({**table, "blocks": _more_blocks(table["blocks"], of)}, of, (), uncoded)
+            rows.append(frames.tidy(part, of_part))
+        further = frames.tidy(replace(part, groups=_more_groups(part.groups, of_part)), of_part)
         more.append(further[further["status"].isin(["done", UNCODED])])
-        records += [record for record in of if record["status"] == "done" and name in folds]
-    return _Part(found.table, *(pd.concat(some, ignore_index=True) for some in (rows, more)), records)
+        runs += [run for run in of_part if run.status == "done" and name in folds]
+    return _Part(table, pd.concat(rows, ignore_index=True), pd.concat(more, ignore_index=True), runs)
 
 
-def _settings(found: published.Published, protocol: str, name: str) -> dict:
-    """The settings of a table narrowed to one protocol, or to one of its folds; without what was filled, and
-    without codes of other programs: nobody can make them again. What papers print stands in the table's own
-    rows."""
-    filled = filled_records(found.settings)
-    blocks = []
-    for block in found.table["blocks"]:
-        methods = block.get("methods") or found.table["methods"]
-        first = block["bits"][0]  # of a block, all code lengths of a method are run here, or none
-        methods = [method for method in methods if (block["protocol"], method, first) not in filled]
-        methods = [method for method in methods if not is_external(found.table, method)]
-        if block["protocol"] == protocol and methods:
-            blocks.append({**block, "protocol": name, "methods": methods})
-    refused = [
-        {**cell, "protocol": name} for cell in found.settings["refused"] if cell["protocol"] == protocol
-    ]
-    folds = {protocol: members(found.table, protocol)} if name == protocol else {}
-    table = {**found.table, "blocks": blocks, "folds": folds, "published": []}
-    uncoded = [name] if protocol in found.settings["uncoded"] else []
-    # No scores of other runs, but the fingerprints of their data are compared with those of these runs.
-    known = {"fingerprints": (found.settings.get("filled") or {}).get("fingerprints", {})}
-    return {**found.settings, "table": table, "refused": refused, "uncoded": uncoded, "filled": known}
+def _narrowed(table: Table, protocol: str, name: str) -> Table:
+    """A table narrowed to one protocol, or to one of its folds; without what was filled, and without codes of
+    other programs: nobody can make them again. What papers print stands in the table's own rows."""
+    filled = filled_runs(table)
+    groups = []
+    for group in table.groups:
+        first = group.bits[0]  # of a block, all code lengths of a method are run here, or none
+        methods = [method for method in group.methods if (group.protocol, method, first) not in filled]
+        methods = [method for method in methods if not table.is_external(method)]
+        if group.protocol == protocol and methods:
+            groups.append(replace(group, protocol=name, methods=tuple(methods)))
+    return replace(
+        table,
+        groups=tuple(groups),
+        folds={protocol: tuple(table.members(protocol))} if name == protocol else {},
+        published=(),
+        refused={(name, *cell[1:]): reason for cell, reason in table.refused.items() if cell[0] == protocol},
+        uncoded=(name,) if protocol in table.uncoded else (),
+        # No scores of other runs, but the fingerprints of their data are compared with those of these runs.
+        filled=Filled(fingerprints=table.filled.fingerprints),
+    )
 
 
-def _more_blocks(blocks: Sequence[Mapping], records: Iterable[Mapping]) -> list[dict]:
-    """Blocks of the metrics of ALSO and of ranges, of each cell of `blocks`, without what these have."""
-    known = dict.fromkeys(name for record in records for name in record["metrics"])
+def _more_groups(groups: Sequence[Group], results: Results) -> tuple[Group, ...]:
+    """Groups of the metrics of ALSO and of ranges, of each cell of `groups`, without what these have."""
+    known = dict.fromkeys(name for run in results for name in run.metrics)
     found, taken = [], set()
-    for block in blocks:
-        taken |= {(block["metric"], bits, method) for bits in block["bits"] for method in block["methods"]}
-    for block in blocks:
-        named = [name for name in known if _is_shown(name, block["metric"])]
-        for name in named:
-            for bits in block["bits"]:
-                rows = [method for method in block["methods"] if (name, bits, method) not in taken]
+    for group in groups:
+        taken |= {(group.metric, bits, method) for bits in group.bits for method in group.methods}
+    for group in groups:
+        for name in (name for name in known if _is_shown(name, group.metric)):
+            for bits in group.bits:
+                rows = tuple(method for method in group.methods if (name, bits, method) not in taken)
                 taken |= {(name, bits, method) for method in rows}
                 if rows:
-                    found.append({**block, "metric": name, "bits": [bits], "methods": rows})
-    return found
+                    found.append(replace(group, metric=name, bits=(bits,), methods=rows))
+    return tuple(found)
 
 
 def _is_shown(name: str, own: str) -> bool:
@@ -197,7 +192,7 @@ def _files(
     about = _provenance(protocol, parts, tables)
     rows = pd.concat([part.own for part in parts] + [part.more for part in parts], ignore_index=True)
     rows = rows.drop_duplicates(CELL, ignore_index=True)
-    runs = list({_run(record): run_row(record) for part in parts for record in part.records}.values())
+    runs = list({(*run.cell, run.seed): run_row(run) for part in parts for run in part.runs}.values())
     if old is not None:
         _check_alike(old, about)
         rows, runs, about = _added(old, rows, runs, about)
@@ -207,10 +202,6 @@ def _files(
     about["seeds"], about["runs"] = sorted({run["seed"] for run in runs}), len(runs)
     about["sha256"] = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}
     return texts, about
-
-
-def _run(record: Mapping) -> tuple:
-    return tuple(record[key] for key in leaderboard.KEY)
 
 
 def _added(old: Board, rows: pd.DataFrame, runs: list[dict], about: dict) -> tuple:
@@ -240,8 +231,8 @@ def _check(protocol: str, parts: Sequence[_Part]) -> None:
         raise ValueError(f"{cell} is in two tables; publish one of them")
     seeds: dict[tuple, list[int]] = {}
     for part in parts:
-        for method, bits in {(record["method"], record["bits"]) for record in part.records}:
-            own = method_seeds(part.table, method)
+        for method, bits in {(run.method, run.bits) for run in part.runs}:
+            own = part.table.method_seeds(method)
             if seeds.setdefault((method, bits), own) != own:
                 cell = f"{protocol}, {method}, {bits} bits"
                 raise ValueError(f"{cell} has other seeds in another table; publish one of them")
@@ -252,27 +243,29 @@ def _without_fewer_seeds(
 ) -> list[_Part]:
     """The parts without cells that the files have of the same hyper-parameters, from these and more seeds."""
     seeds: dict[tuple[str, int], set[int]] = {}
-    for run in old.runs:
-        seeds.setdefault((run["method"], run["bits"]), set()).add(run["seed"])
-    new: dict[tuple[str, int], list[Mapping]] = {}
-    for record in (record for part in parts for record in part.records):
-        new.setdefault((record["method"], record["bits"]), []).append(record)
+    for row in old.runs:
+        seeds.setdefault((row["method"], row["bits"]), set()).add(row["seed"])
+    new: dict[tuple[str, int], list[Run]] = {}
+    for run in (run for part in parts for run in part.runs):
+        new.setdefault((run.method, run.bits), []).append(run)
     kept = set()
-    for cell, records in new.items():
+    for cell, runs in new.items():
         words, held = _cell_words(*cell), seeds.get(cell, set())
-        given = _hyperparameters(record["run"] for record in records)[words]
-        fewer = {record["seed"] for record in records} < held
+        given = _hyperparameters(runs)[words]
+        fewer = {run.seed for run in runs} < held
         if fewer and old.about["hyperparameters"].get(words) == given:
             kept.add(cell)
             say(f"{protocol}: {words} is kept, which has the same settings and {len(held)} seeds")
+
+    def without(frame: pd.DataFrame) -> pd.DataFrame:
+        return frame[[(row.method, row.bits) not in kept for row in frame.itertuples()]]
+
     return [
-        _Part(
-            part.table,
-            *(
-                frame[[(row.method, row.bits) not in kept for row in frame.itertuples()]]
-                for frame in (part.own, part.more)
-            ),
-            [record for record in part.records if (record["method"], record["bits"]) not in kept],
+        replace(
+            part,
+            own=without(part.own),
+            more=without(part.more),
+            runs=[run for run in part.runs if (run.method, run.bits) not in kept],
         )
         for part in parts
     ]
@@ -294,32 +287,33 @@ def _cell_words(method: str, bits: int) -> str:
 def _provenance(protocol: str, parts: Sequence[_Part], tables: list[str]) -> dict:
     """What made the scores: settings, code, versions, machines."""
     table = parts[0].table
-    runs = [record["run"] for part in parts for record in part.records]
-    commits = _distinct(run.get("git_commit") for run in runs)
+    runs = [run for part in parts for run in part.runs]
+    commits = _distinct(run.git_commit for run in runs)
     for commit in commits:
         if commit is None or commit.endswith("+"):
             made = f"runs were made by code that no commit has ({commit})"
             raise ValueError(f"{protocol}: {made}; commit it, and run them again")
-    styles = {method: style for part in parts for method, style in (part.table.get("styles") or {}).items()}
+    styles = {method: style for part in parts for method, style in part.table.styles.items()}
+    settings = table.settings.get(protocol)
     named = dict.fromkeys(method for part in parts for method in part.own["method"])
     return {
         "protocol": protocol,
         # Its own, not that of a block, which may be the name of a metric.
-        "title": (table.get("protocols") or {}).get(protocol) or protocol_title(table, protocol),
+        "title": table.protocols.get(protocol) or table.protocol_title(protocol),
         "tables": tables,
-        "settings": (table.get("settings") or {}).get(protocol),
+        "settings": None if settings is None else settings.published,
         "methods": {
-            method: {key: styles.get(method, {}).get(key) for key in leaderboard.STYLE}
+            method: {key: getattr(styles.get(method, Style()), key) for key in leaderboard.STYLE}
             for method in named
             if method != UNCODED
         },
         "git_commits": commits,
-        "versions": _distinct(run.get("versions") for run in runs),
-        "devices": _distinct(run.get("device") for run in runs),
-        "threads": _distinct(run.get("threads") for run in runs),
-        "fingerprints": _distinct({"protocol": run["protocol"]} | run["fingerprints"] for run in runs),
+        "versions": _distinct(run.versions for run in runs),
+        "devices": _distinct(run.device for run in runs),
+        "threads": _distinct(run.threads for run in runs),
+        "fingerprints": _distinct({"protocol": run.protocol, **run.fingerprints} for run in runs),
         "hyperparameters": _hyperparameters(runs),
-        "seconds": round(sum(run["seconds"] for run in runs), 1),
+        "seconds": round(sum(run.seconds or 0.0 for run in runs), 1),
         "published": [
             {
                 "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
@@ -331,12 +325,12 @@ def _provenance(protocol: str, parts: Sequence[_Part], tables: list[str]) -> dic
     }
 
 
-def _hyperparameters(runs: Iterable[Mapping]) -> dict[str, list]:
-    """Cell in words -> the hyper-parameters of its runs, each once. runs: contents of their run.json."""
+def _hyperparameters(runs: Iterable[Run]) -> dict[str, list]:
+    """Cell in words -> the hyper-parameters of its runs, each once."""
     found: dict[str, list] = {}
     for run in runs:
-        of = found.setdefault(_cell_words(run["method"], run["bits"]), [])
-        given = {name: value for name, value in run["hyperparameters"].items() if name not in EACH_RUN}
+        of = found.setdefault(_cell_words(run.method, run.bits), [])
+        given = {name: value for name, value in run.hyperparameters.items() if name not in EACH_RUN}
         if given not in of:
             of.append(given)
     return found

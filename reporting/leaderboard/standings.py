@@ -5,14 +5,12 @@ import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from reporting.frames import by_cell
-from reporting.layout import competes, family
 from reporting.leaderboard import Board
-from reporting.leaderboard.boards import scored
-from reporting.titles import UNCODED, UNCODED_TITLE, method_title, row_title
+from reporting.leaderboard.boards import results_of, scored
+from reporting.model import Table
+from reporting.printing import RANGE
+from reporting.titles import UNCODED, UNCODED_TITLE
 from tiebench.metrics import resolve
-
-RANGE = ("_min", "_max")
 
 
 @dataclass(frozen=True)
@@ -64,7 +62,7 @@ class Standings:
         """The methods of the first `count` ranks at a code length, more where several share the last."""
         ranked = [(row, row.cells[bits]) for row in self.rows if bits in row.cells]
         ranked = [(row, cell) for row, cell in ranked if cell.rank is not None and cell.rank <= count]
-        return sorted(ranked, key=lambda pair: pair[1].rank)
+        return sorted(ranked, key=lambda pair: pair[1].rank or 0)
 
 
 def main_metric(board: Board) -> str:
@@ -81,7 +79,7 @@ def other_metrics(board: Board) -> list[str]:
     ]
 
 
-def standings(board: Board, table: Mapping, protocol: str, metric: str) -> Standings:
+def standings(board: Board, table: Table, protocol: str, metric: str) -> Standings:
     """Rows of a protocol of a board, or of one of its folds, under a metric.
 
     table: of `boards.as_table`, for titles, families and what competes. The features themselves are a row,
@@ -91,8 +89,8 @@ def standings(board: Board, table: Mapping, protocol: str, metric: str) -> Stand
     frame = frame[(frame["protocol"] == protocol) & (frame["metric"] == metric)]
     found = {(row["method"], row["bits"]): row for row in frame.to_dict(orient="records")}
     lengths = tuple(sorted({bits for _, bits in found}))
-    runs = by_cell(table, board.records())
-    ranked = [name for name in board.methods if competes(table, name, protocol)]
+    results = results_of(table, [board])
+    ranked = [name for name in board.methods if table.competes(name, protocol)]
     means = {
         bits: [found[name, bits]["mean"] for name in ranked if _scored(found.get((name, bits)))]
         for bits in lengths
@@ -108,19 +106,20 @@ def standings(board: Board, table: Mapping, protocol: str, metric: str) -> Stand
             rank = None
             if method in ranked and _scored(row):
                 rank = 1 + sum((one > row["mean"]) if higher else (one < row["mean"]) for one in means[bits])
-            seconds = _seconds(runs.get((protocol, method, bits), {}).values())
+            measured = results.cell(protocol, method, bits).values()
             cells[bits] = Cell(
                 *(row["mean"], row["std"], int(row["seeds"]), rank, int(row["collapsed"])),
-                **seconds,
+                fit=_mean([run.fit_seconds for run in measured]),
+                encode=_mean([run.encode_seconds for run in measured]),
                 reason=row["reason"] or "",
             )
         features = method == UNCODED
         rows.append(
             Row(
                 method=method,
-                title=UNCODED_TITLE if features else method_title(table, method),
-                heading=UNCODED_TITLE if features else row_title(table, method),
-                family="" if features else family(table, method),
+                title=UNCODED_TITLE if features else table.method_title(method),
+                heading=UNCODED_TITLE if features else table.row_title(method),
+                family="" if features else table.family(method),
                 competes=method in ranked,
                 cells=cells,
             )
@@ -134,14 +133,10 @@ def _scored(row: Mapping | None) -> bool:
     return row is not None and not math.isnan(row["mean"])
 
 
-def _seconds(runs: Iterable[Mapping]) -> dict[str, float]:
-    """Mean seconds of training and of encoding; NaN where a run does not say them."""
-    parts = [(run.get("run") or {}).get("seconds_by_part") or {} for run in runs]
-    found = {name: [of.get(name) for of in parts] for name in ("fit", "encode")}
-    return {
-        name: statistics.fmean(values) if values and None not in values else math.nan
-        for name, values in found.items()
-    }
+def _mean(values: list[float | None]) -> float:
+    """NaN where a run does not say its value, or there is no run."""
+    known = [value for value in values if value is not None]
+    return statistics.fmean(known) if known and len(known) == len(values) else math.nan
 
 
 def _sorted(rows: Iterable[Row], higher: bool) -> list[Row]:

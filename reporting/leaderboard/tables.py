@@ -3,32 +3,23 @@
 import math
 import statistics
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 
 from reporting import frames
 from reporting.budgets import budget_sentence
+from reporting.cells import Cells, cells
 from reporting.collapsed import COLLAPSED, collapse_sentence
-from reporting.layout import by_family
 from reporting.leaderboard import TIDY, Board
-from reporting.leaderboard.boards import Boards, as_table, records_of
+from reporting.leaderboard.boards import Boards, as_table, results_of
 from reporting.leaderboard.columns import SCORES, Column, as_bits, check_keys, parse
 from reporting.leaderboard.trials import Trial, best_score
 from reporting.markdown import escape_markdown, note_line
-from reporting.printing import bounds_sentence, marks, notes, uncoded_sentence
-from reporting.titles import (
-    EN_DASH,
-    TRAINING_SET,
-    UNCODED,
-    UNCODED_TITLE,
-    dagger_sentence,
-    earlier_sentence,
-    family_title,
-    row_title,
-    sees,
-)
+from reporting.model import Results, Run, RunCell, ScoreCell, Table
+from reporting.printing import RANGE, bounds_sentence, dagger_sentence, earlier_sentence, uncoded_sentence
+from reporting.titles import EN_DASH, TRAINING_SET, UNCODED, UNCODED_TITLE, family_title
 from tiebench.messages import did_you_mean
 from tiebench.metrics import resolve
 
@@ -58,19 +49,21 @@ COSTS = {"fit_seconds": "fit", "encode_seconds": "encode"}
 class _Data:
     """What the cells of a table are taken from.
 
-    table: of `boards.as_table`; cells: (protocol, metric, method, bits) -> row of `frames.tidy`; runs: of
-    `frames.by_cell`; trials: (protocol, method, bits) -> how many its tuning made; tried: likewise, all
-    of them; best: cells in bold; note_of: cell -> letter of its note.
+    printed: all cells, with those of ranges; trials: cell -> how many its tuning made; tried: cell -> all of
+    them; best: whether the best of a column is in bold.
     """
 
-    table: Mapping
-    cells: Mapping[tuple, Mapping]
-    runs: Mapping[tuple, Mapping[int, Mapping]]
-    trials: Mapping[tuple, float]
-    tried: Mapping[tuple, Sequence[Trial]]
-    published: Mapping[tuple, float]
-    best: frozenset
-    note_of: Mapping[tuple, str]
+    table: Table
+    results: Results
+    printed: Cells
+    trials: Mapping[RunCell, float]
+    tried: Mapping[RunCell, Sequence[Trial]]
+    published: Mapping[ScoreCell, float]
+    best: bool
+
+    def runs(self, protocol: str, method: str, bits: int) -> Collection[Run]:
+        """The runs of a cell whose method is a row."""
+        return self.results.cell(protocol, method, bits).values() if method in self.table.methods else ()
 
 
 def render(settings: Mapping, boards: Boards, link: str = "") -> str:
@@ -87,26 +80,27 @@ def render(settings: Mapping, boards: Boards, link: str = "") -> str:
     columns = parse(given.get("columns", ["score"]), defaults, boards)
     used = [boards[name] for name in dict.fromkeys(column.board for column in columns)]
     table = as_table(used, _blocks(columns), given.get("methods"), given.get("without", ()))
-    data, frame, reasons = _data(table, used, given, boards)
+    data = _data(table, used, given, boards)
     methods = _rows(given, data, boards)
     lines = ["| Method | " + " | ".join(escape_heading(column.heading) for column in columns) + " |"]
     lines.append("|:---|" + "".join(_rule(column) for column in columns))
     uncoded = [_line(f"*{UNCODED_TITLE}*", [_cell(data, column, UNCODED) for column in columns])]
-    uncoded *= any((c.protocol, c.metric, UNCODED, bits) in data.cells for c in columns for bits in c.bits)
+    uncoded *= any(
+        (c.protocol, c.metric, UNCODED, bits) in data.printed.of for c in columns for bits in c.bits
+    )
     lines += uncoded if given["uncoded"] == "first" else []
     plain = any(column.show == "family" for column in columns)
     by_rows = given.get("families", not (plain or given.get("methods") or given.get("sort")))
-    for family, members in by_family(table, methods) if by_rows else [("", methods)]:
+    for family, members in table.by_family(methods) if by_rows else [("", methods)]:
         if family:
             lines.append(_line(f"*{family_title(family)}*", [""] * len(columns)))
         for method in members:
-            name = escape_markdown(row_title(table, method))
+            name = escape_markdown(table.row_title(method))
             lines.append(_line(name, [_cell(data, column, method) for column in columns]))
     lines += uncoded if given["uncoded"] == "last" else []
     if given["legend"]:
-        bold, uncoded = bool(given["best"] and data.best), bool(given["uncoded"])
-        lines += ["", _legend(data, frame, columns, bold, uncoded, used, link)]
-        for note in reasons:
+        lines += ["", _legend(data, columns, bool(given["uncoded"]), used, link)]
+        for note in data.printed.notes:
             lines += ["", note_line(note)]
     return "\n".join(lines)
 
@@ -143,11 +137,7 @@ def _blocks(columns: Iterable[Column]) -> list[dict]:
     ]
 
 
-def _data(
-    table: Mapping, used: Sequence[Board], given: Mapping, boards: Boards
-) -> tuple[_Data, pd.DataFrame, list]:
-    """The cells, the frame of those that are no ends of ranges, and the notes of holes."""
-    records = records_of(used)
+def _data(table: Table, used: Sequence[Board], given: Mapping, boards: Boards) -> _Data:
     trials = {
         (cell["protocol"], cell["method"], int(cell["bits"])): float(cell["trials"])
         for board in used
@@ -159,24 +149,16 @@ def _data(
         for cell in board.cells
         if cell["published"]
     }
-    tidy = frames.tidy(table, records, (), table["uncoded_scores"])
-    cells = {
-        (row["protocol"], row["metric"], row["method"], row["bits"]): row
-        for row in tidy.to_dict(orient="records")
-    }
-    shown = tidy[~tidy["metric"].str.endswith(("_min", "_max"))].reset_index(drop=True)
-    blocks = [block for block in table["blocks"] if not block["metric"].endswith(("_min", "_max"))]
-    plain = {**table, "blocks": blocks}
-    reasons, note_of = notes(shown, plain)
-    best = {cell for cell, mark in marks(shown, plain).items() if mark == "best"} if given["best"] else set()
-    runs = {cell: of for cell, of in frames.by_cell(table, records).items() if cell[1] in table["methods"]}
+    results = results_of(table, used)
+    printed = cells(frames.tidy(table, results), table)
     tried = {cell: trials for board in used for cell, trials in boards.trials(board.protocol).items()}
-    return _Data(table, cells, runs, trials, tried, published, frozenset(best), note_of), shown, reasons
+    best = bool(given["best"]) and any(cell.rank == "best" for cell in printed.of.values())
+    return _Data(table, results, printed, trials, tried, published, best)
 
 
 def _rows(given: Mapping, data: _Data, boards: Boards) -> list[str]:
     """The methods in the order of the rows."""
-    methods = list(data.table["methods"])
+    methods = list(data.table.methods)
     if "sort" not in given:
         return methods
     check_keys(given["sort"], SORT_KEYS, "sort")
@@ -186,11 +168,11 @@ def _rows(given: Mapping, data: _Data, boards: Boards) -> list[str]:
     if "bits" not in by:
         by["bits"] = as_bits(given.get("bits") or boards[by["protocol"]].bits)[-1]
     keys = [(by["protocol"], by["metric"], method, by["bits"]) for method in methods]
-    if not any(key in data.cells for key in keys):
+    if not any(key in data.printed.of for key in keys):
         words = "{protocol}, {metric}, {bits} bits".format(**by)
-        known = dict.fromkeys(f"{p}, {m}, {b} bits" for p, m, _, b in data.cells)
+        known = dict.fromkeys(f"{p}, {m}, {b} bits" for p, m, _, b in data.printed.of)
         raise ValueError(f"no column of scores is sorted by: {words}{did_you_mean(words, known)}")
-    means = {key[2]: data.cells[key]["mean"] if key in data.cells else math.nan for key in keys}
+    means = {key[2]: data.printed.of[key].mean if key in data.printed.of else math.nan for key in keys}
     sign = -1 if resolve(by["metric"])[0].higher_is_better else 1
     return sorted(methods, key=lambda name: (math.isnan(means[name]), sign * means[name]))
 
@@ -217,16 +199,16 @@ def _about(data: _Data, column: Column, method: str) -> str:
     if method == UNCODED:
         return ""
     if column.show == "family":
-        return family_title(data.table["families"][method])
-    return sees(data.table, method, column.protocol).replace(TRAINING_SET, "")
+        return family_title(data.table.family(method))
+    return data.table.sees(method, column.protocol).replace(TRAINING_SET, "")
 
 
 def _text(data: _Data, column: Column, method: str, bits: int) -> str:
     if column.show == "score":
         return _score(data, column, method, bits)
     if column.show == "range":
-        ends = (data.cells[column.protocol, f"{column.metric}_{end}", method, bits] for end in ("min", "max"))
-        low, high = (end["mean"] for end in ends)
+        names = (f"{column.metric}{end}" for end in RANGE)
+        low, high = (data.printed.of[column.protocol, name, method, bits].mean for name in names)
         known = not math.isnan(low + high)
         return f"{low:.{column.decimals}f}{EN_DASH}{high:.{column.decimals}f}" if known else EN_DASH
     number = _number(data, column, method, bits)
@@ -247,16 +229,14 @@ def _signed(number: float, decimals: int) -> str:
 
 
 def _score(data: _Data, column: Column, method: str, bits: int) -> str:
-    cell = (column.protocol, column.metric, method, bits)
-    row = data.cells.get(cell)
-    if row is None or math.isnan(row["mean"]):
-        note = data.note_of.get(cell)
-        return EN_DASH + (f" <sup>{note}</sup>" if note else "")
-    text = f"{row['mean']:.{column.decimals}f}"
-    text = f"**{text}**" if cell in data.best else text
-    if column.spread and not math.isnan(row["std"]):
-        text += f" ± {row['std']:.{column.decimals}f}"
-    return text + (COLLAPSED if row["collapsed"] else "")
+    cell = data.printed.of.get((column.protocol, column.metric, method, bits))
+    if cell is None or not cell.known:
+        return EN_DASH + (f" <sup>{cell.note}</sup>" if cell is not None and cell.note else "")
+    text = f"{cell.mean:.{column.decimals}f}"
+    text = f"**{text}**" if data.best and cell.rank == "best" else text
+    if column.spread and not math.isnan(cell.std):
+        text += f" ± {cell.std:.{column.decimals}f}"
+    return text + (COLLAPSED if cell.collapsed else "")
 
 
 def _number(data: _Data, column: Column, method: str, bits: int) -> float | None:
@@ -271,46 +251,44 @@ def _number(data: _Data, column: Column, method: str, bits: int) -> float | None
         return None if mean is None else mean - printed
     if column.show == "mean_of_folds":
         means = [_mean(data, fold, column.metric, method, bits) for fold in column.folds]
-        return None if None in means else statistics.fmean(means)
+        return _whole_mean(means)
     if column.show == "best_trial":
         return best_score(data.tried.get((column.protocol, method, bits), ()), dict(column.where))
-    records = list(data.runs.get((column.protocol, method, bits), {}).values())
-    done = [record for record in records if record["status"] == "done"]
+    done = [run for run in data.runs(column.protocol, method, bits) if run.status == "done"]
     if column.show == "seeds":
         return len(done)
     if column.show == "trials":
         return data.trials.get((column.protocol, method, bits))
     if column.show == "peak_memory":
-        peaks = [record["run"].get("peak_memory_mb") for record in done]
-        return max((peak for peak in peaks if peak is not None), default=None)
+        return max((run.peak_memory_mb for run in done if run.peak_memory_mb is not None), default=None)
     if column.show == "health":
-        values = [(record["health"] or {}).get(column.of) for record in done]
+        values = [run.health.get(column.of) for run in done]
     else:
-        values = [record["run"]["seconds_by_part"].get(COSTS[column.show]) for record in done]
-    return statistics.fmean(values) if values and None not in values else None
+        values = [run.seconds_of(COSTS[column.show]) for run in done]
+    return _whole_mean(values)
+
+
+def _whole_mean(values: Sequence[float | None]) -> float | None:
+    """The mean of values that are all known."""
+    known = [value for value in values if value is not None]
+    return statistics.fmean(known) if known and len(known) == len(values) else None
 
 
 def _mean(data: _Data, protocol: str, metric: str, method: str, bits: int) -> float | None:
-    row = data.cells.get((protocol, metric, method, bits))
-    return None if row is None or math.isnan(row["mean"]) else row["mean"]
+    cell = data.printed.of.get((protocol, metric, method, bits))
+    return cell.mean if cell is not None and cell.known else None
 
 
 # -- sentences ------------------------------------------------------------------------------------
 
 
-def _legend(
-    data: _Data,
-    frame: pd.DataFrame,
-    columns: Sequence[Column],
-    bold: bool,
-    uncoded: bool,
-    used: Sequence[Board],
-    link: str,
-) -> str:
+def _legend(data: _Data, columns: Sequence[Column], uncoded: bool, used: Sequence[Board], link: str) -> str:
     """What the marks and the small figures of a table mean, and which files it is made of.
 
-    bold, uncoded: whether the best is marked, and whether the line of the features themselves is there.
+    uncoded: whether the line of the features themselves is there.
     """
+    bold, frame = data.best, data.printed.tidy
+    frame = frame[~frame["metric"].str.endswith(RANGE)]
     words = ["Best of a column in bold."] * bold
     words.append(_seeds(data, frame, columns))
     methods = [method for method in frame["method"].unique() if method != UNCODED]
@@ -329,7 +307,8 @@ def _legend(
 
 def _seeds(data: _Data, frame: pd.DataFrame, columns: Iterable[Column]) -> str:
     """How many seeds a score is the mean of, or a value of the runs where there are no scores."""
-    counts = sorted(set(frame.loc[frame["seeds"] > 0, "seeds"]) or {len(runs) for runs in data.runs.values()})
+    of_runs = {len(runs) for cell, runs in data.results.runs.items() if cell[1] in data.table.methods}
+    counts = sorted(set(frame.loc[frame["seeds"] > 0, "seeds"]) or of_runs)
     if counts == [1]:
         return "One seed."
     spread = any(column.show == "score" and column.spread for column in columns)
@@ -339,10 +318,10 @@ def _seeds(data: _Data, frame: pd.DataFrame, columns: Iterable[Column]) -> str:
 
 def _machines(data: _Data) -> str:
     """What the seconds are of."""
-    records = [record for runs in data.runs.values() for record in runs.values()]
-    records = [record for record in records if record["run"].get("seconds_by_part")]
-    threads = sorted({record["run"]["threads"] for record in records if "threads" in record["run"]})
-    devices = sorted({record["run"]["device"] for record in records if "device" in record["run"]})
+    runs = [run for run in data.results if run.method in data.table.methods]
+    runs = [run for run in runs if (run.fit_seconds, run.encode_seconds) != (None, None)]
+    threads = sorted({run.threads for run in runs if run.threads is not None})
+    devices = sorted({run.device for run in runs if run.device is not None})
     plural = "" if threads == [1] else "s"
     of = f"{', '.join(map(str, threads))} thread{plural} of {' and '.join(devices)}"
     return f"Seconds on {of}, means over seeds." if threads and devices else ""

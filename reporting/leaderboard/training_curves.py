@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from reporting.leaderboard import KEY, Board
+from reporting.model import Run, RunCell
 from reporting.training_logs import COUNTERS, counts, with_objective
 from tiebench.leaderboards import verified
 
@@ -34,22 +35,22 @@ def published(board: Board, folder: str | Path) -> dict[tuple, list[dict]]:
     return found
 
 
-def record(about: dict, runs: Iterable[Mapping], old: Board | None, folder: str | Path) -> str | None:
+def record(about: dict, runs: Iterable[Run], old: Board | None, folder: str | Path) -> str | None:
     """The text of <protocol>.training.csv, None if nothing was trained.
 
-    about: the provenance, which gets the file's sha256; runs: records of all runs, with "training"; old: what
+    about: the provenance, which gets the file's sha256; runs: all of them, with "training"; old: what
     the folder has of the protocol, whose other cells are kept.
     """
     runs = list(runs)
-    new = {(run["method"], run["bits"]) for run in runs}
+    new = {(run.method, run.bits) for run in runs}
     before = () if old is None else _rows(old, folder)
     rows = [row for row in before if (row["method"], int(row["bits"])) not in new]
-    of_cells: dict[tuple, dict[int, Mapping]] = {}
+    of_cells: dict[RunCell, dict[int, Run]] = {}
     for run in runs:
-        of_cells.setdefault((run["protocol"], run["method"], run["bits"]), {})[run["seed"]] = run
+        of_cells.setdefault(run.cell, {})[run.seed] = run
     for of_cell in of_cells.values():
         for seed in sorted(of_cell)[:FIRST_SEEDS]:
-            if lines := with_objective(of_cell[seed].get("training")):
+            if lines := with_objective(of_cell[seed].training):
                 rows.append(_row(of_cell[seed], lines))
     if not rows:
         return None
@@ -72,11 +73,11 @@ def _run(row: Mapping[str, str]) -> tuple:
     return row["protocol"], row["method"], int(row["bits"]), int(row["seed"])
 
 
-def _row(run: Mapping, lines: list[Mapping]) -> dict:
+def _row(run: Run, lines: list[Mapping]) -> dict:
     counter = next((name for name in COUNTERS if counts(lines, name)), LINES)
     numbered = [(line[counter] if counter != LINES else index, line) for index, line in enumerate(lines, 1)]
     kept = [numbered[round(place)] for place in _places(len(numbered))]
-    return {key: run[key] for key in KEY} | {
+    return {key: getattr(run, key) for key in KEY} | {
         "counter": counter,
         "steps": " ".join(str(step) for step, _ in kept),
         "objectives": " ".join(f"{line['objective']:.{DIGITS}g}" for _, line in kept),

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from reporting.leaderboard import Board
+from reporting.model import Run
 from tiebench.files import reading_result
 from tiebench.leaderboards import verified
 
@@ -90,18 +91,18 @@ def read(names: Iterable[str], results: str | Path) -> list[dict[str, str]]:
 def record(
     about: dict,
     rows: Sequence[Mapping[str, str]],
-    runs: Iterable[Mapping],
+    runs: Iterable[Run],
     old: Board | None,
     folder: str | Path,
 ) -> str | None:
     """The text of <protocol>.trials.csv, None if there are no trials.
 
     about: the provenance, which gets the file's sha256; rows: of `read`, those of other protocols included;
-    runs: records of all runs; old: what the folder has of the protocol, whose other searches are kept.
+    runs: all of them; old: what the folder has of the protocol, whose other searches are kept.
     Raises ValueError where runs have other settings than a search chose for them.
     """
     protocol, runs = about["protocol"], list(runs)
-    names = {protocol, *(one["protocol"] for one in runs)}
+    names = {protocol, *(run.protocol for run in runs)}
     own = [dict(row) for row in rows if row["protocol"] in names]
     _check(own, runs)
     name = f"{protocol}{TRIALS}"
@@ -124,11 +125,11 @@ def _search(row: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(row[key] for key in SEARCH)
 
 
-def _check(rows: Iterable[Mapping[str, str]], runs: Iterable[Mapping]) -> None:
+def _check(rows: Iterable[Mapping[str, str]], runs: Iterable[Run]) -> None:
     of_runs: dict[tuple, list[Mapping]] = {}
     for run in runs:
-        cell = (run["protocol"], run["method"], str(run["bits"]))
-        of_runs.setdefault(cell, []).append(run["run"]["hyperparameters"])
+        cell = (run.protocol, run.method, str(run.bits))
+        of_runs.setdefault(cell, []).append(run.hyperparameters)
     for row in rows:
         if row["chosen"] != "True":
             continue
@@ -136,8 +137,8 @@ def _check(rows: Iterable[Mapping[str, str]], runs: Iterable[Mapping]) -> None:
         for settings in of_runs.get((row["protocol"], row["method"], row["bits"]), ()):
             for key in settings.keys() & chosen.keys():
                 if settings[key] != chosen[key]:
-                    cell = f"{row['protocol']}, {row['method']}, {row['bits']} bits"
+                    words = f"{row['protocol']}, {row['method']}, {row['bits']} bits"
                     raise ValueError(
-                        f"{cell}: tuning {row['tuning']} chose {key} {chosen[key]!r}, but the runs have "
+                        f"{words}: tuning {row['tuning']} chose {key} {chosen[key]!r}, but the runs have "
                         f"{settings[key]!r}; run the table with what was chosen"
                     )

@@ -8,7 +8,7 @@ import yaml
 
 from reporting import claims
 from reporting.leaderboard import TIDY
-from reporting.leaderboard.boards import Boards, as_table
+from reporting.leaderboard.boards import Boards, as_table, results_of
 from reporting.leaderboard.columns import as_bits, check_keys, listed
 from reporting.leaderboard.per_query import with_scores
 from reporting.leaderboard.tables import WIDTH
@@ -42,15 +42,15 @@ def render(settings: Mapping, folder: Path, boards: Boards, link: str = "") -> s
     if "protocol" not in settings:
         raise ValueError("a table of claims needs the key protocol")
     files = _claims(folder / settings["claims"], settings.get("only"))
-    metric, blocks, records = settings.get("metric", "ap"), [], []
+    metric, blocks, runs = settings.get("metric", "ap"), [], []
     for protocol in listed(settings["protocol"]):
         bits = as_bits(settings.get("bits") or boards[protocol].bits)
         boards.check(protocol, metric, bits)
         blocks.append({"protocol": protocol, "metric": metric, "bits": bits})
-        records += with_scores(boards[protocol], boards.folder)
+        runs += with_scores(boards[protocol], boards.folder)
     used = [boards[block["protocol"]] for block in blocks]
     table = as_table(used, blocks, settings.get("methods"), settings.get("without", ()))
-    judged = claims.judge(files, table, records)
+    judged = claims.judge(files, table, results_of(table, used, runs))
     if not judged:
         names = ", ".join(listed(settings["protocol"]))
         raise ValueError(f"no claim of {settings['claims']} is about these rows of {names}")
@@ -59,8 +59,8 @@ def render(settings: Mapping, folder: Path, boards: Boards, link: str = "") -> s
         said = {key: escape_markdown(one[key]) for key in ("claim", "of", "summary")}
         lines.append(f"| {said['claim']} *{said['of']}* | {one['verdict']} | {said['summary']} |")
     words = [LEGEND, ELSEWHERE] if all(one["elsewhere"] for one in judged) else [LEGEND]
-    names = (f"[{board.protocol}]({link}{board.protocol}{TIDY})" for board in used)
-    words.append(f"Data: {', '.join(names)}.")
+    links = (f"[{board.protocol}]({link}{board.protocol}{TIDY})" for board in used)
+    words.append(f"Data: {', '.join(links)}.")
     text = textwrap.fill(" ".join(words), WIDTH, break_long_words=False, break_on_hyphens=False)
     return "\n".join([*lines, "", text])
 

@@ -1,5 +1,6 @@
 """Pages of results for tests in browsers: four methods at known scores, two protocols, and hard cases."""
 
+from models import model_of, table_of
 from styles import STYLES
 
 from reporting import frames, page, table_view
@@ -116,23 +117,24 @@ def records():
 
 
 def view_of(table, these):
-    tidy = frames.tidy(table, these, PUBLISHED)
+    tidy = frames.tidy(*model_of(table, these, PUBLISHED))
     compared = tidy[["table", "protocol", "metric", "method", "bits", "seeds", "mean"]].copy()
     compared["ci_low"], compared["ci_high"] = compared["mean"] - 0.01, compared["mean"] + 0.01
     compared["best"], compared["difference"], compared["p_adjusted"] = "talr_ap", -0.1, 0.5
     compared["difference_low"], compared["difference_high"] = -0.2, 0.1
     compared["verdict"], compared["over_queries"] = "worse over queries", "worse"
     compared["over_seeds"], compared["seeds_needed"] = "too few seeds", 5.0
-    drawn = figure_style.render(tie_ranges.draw(table, these), "svg").decode()
+    drawn = figure_style.render(tie_ranges.draw(*model_of(table, these)), "svg").decode()
     return table_view.TableView(
-        table,
-        list(these),
+        *model_of(table, list(these), PUBLISHED),
         tidy,
-        PUBLISHED,
         {"tie_ranges": table_view.Drawing(tie_ranges.TITLE, tie_ranges.CAPTION, drawn)},
         compared,
         CLAIMS,
-        {"quick.csv": frames.to_csv(frames.wide(tidy, table)), "odd ± name.md": "# ±\n\n|a|%20  \n"},
+        {
+            "quick.csv": frames.to_csv(frames.wide(tidy, table_of(table))),
+            "odd ± name.md": "# ±\n\n|a|%20  \n",
+        },
     )
 
 
@@ -156,7 +158,11 @@ def write_pages(folder):
         "holes": page.page("Holes", [view_of(TABLE | {"name": "holes"}, [])], {}),
         "bare": page.page(
             "Bare",
-            [table_view.TableView(strange, few, frames.tidy(strange, few), [], {}, None, [], {})],
+            [
+                table_view.TableView(
+                    *model_of(strange, few, []), frames.tidy(*model_of(strange, few)), {}, None, [], {}
+                )
+            ],
             {},
         ),
     }

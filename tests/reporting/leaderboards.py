@@ -5,7 +5,8 @@ import json
 import numpy as np
 
 from reporting import frames, health, statistics, table_files
-from reporting.records import table_records, uncoded_scores
+from reporting.model import Table
+from reporting.records import table_results
 
 METRICS = ("ap_min", "ap", "ap_max", "ap@2", "wap")
 COMMIT = "a" * 40
@@ -55,10 +56,14 @@ def publish_table(folder, table, uncoded=(), refused=(), published=()):
     """The files of a table in a folder of results, from its runs. published: what papers print."""
     settings = {"table": table, "refused": list(refused), "published": list(published), "claims": []}
     settings["uncoded"] = list(uncoded)
-    records = table_records(settings, folder / "runs", also=["per_query"])
-    tidy = frames.tidy(table, records, published, uncoded_scores(settings, folder))
+    asked = Table.from_json(settings)
+    model = asked, table_results(asked, folder, also=["per_query"])
     files = table_files.table_files(
-        table, tidy, statistics.comparisons(table, records), [], health.frame(table, records)
+        asked,
+        frames.tidy(*model),
+        statistics.comparisons(*model),
+        [],
+        health.frame(*model),
     )
     for ending, text in files.items():
         (folder / f"{table['name']}{ending}").write_text(text)

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from models import model_of
 from scipy import stats
 
 from reporting import average_ranks
@@ -42,7 +43,7 @@ def ranked(columns, methods=None):
     count = max(len(scores) for scores in columns.values())
     blocks = [{"protocol": "digits", "metric": "ap", "bits": list(range(12, 12 + count))}]
     asked = table(methods=methods or list(columns), seeds=[0], blocks=blocks)
-    return average_ranks.ranks(asked, scored(columns))
+    return average_ranks.ranks(*model_of(asked, scored(columns)))
 
 
 # Demšar (JMLR 2006), table 6: AUC of C4.5 with and without its parameters tuned, on 14 data sets.
@@ -88,19 +89,21 @@ def test_ties_share_ranks_and_incomplete_methods_are_left_out():
 def test_too_little_has_no_ranks():
     assert ranked({"a": [0.1, 0.2], "b": [0.3, 0.1]}) is None
     assert ranked({"a": [0.1], "b": [0.3], "c": [0.2]}) is None
-    assert average_ranks.ranks(table(), []) is None
+    assert average_ranks.ranks(*model_of(table(), [])) is None
 
 
 def test_ranks_need_no_published_figures():
     runs = scored(SMALL)
-    assert average_ranks.ranks({**table(), "published": ["he2018"]}, runs) == average_ranks.ranks(
-        table(), runs
+    assert average_ranks.ranks(*model_of({**table(), "published": ["he2018"]}, runs)) == average_ranks.ranks(
+        *model_of(table(), runs)
     )
 
 
 def test_ranks_do_not_depend_on_the_order_of_records():
     runs = scored(SMALL)
-    assert average_ranks.ranks(table(), runs) == average_ranks.ranks(table(), runs[::-1])
+    assert average_ranks.ranks(*model_of(table(), runs)) == average_ranks.ranks(
+        *model_of(table(), runs[::-1])
+    )
 
 
 def test_where_lower_is_better_the_lowest_mean_has_rank_1(monkeypatch):
@@ -108,6 +111,9 @@ def test_where_lower_is_better_the_lowest_mean_has_rank_1(monkeypatch):
     monkeypatch.setitem(metrics.METRICS, "cost", lower)
     asked = table(blocks=[{"protocol": "digits", "metric": "cost", "bits": [12, 13, 14]}])
     runs = [record(r["method"], r["bits"], 0, [r["metrics"]["ap"]], "cost") for r in scored(SMALL)]
-    found, turned = average_ranks.ranks(asked, runs), average_ranks.ranks(table(), scored(SMALL))
+    found, turned = (
+        average_ranks.ranks(*model_of(asked, runs)),
+        average_ranks.ranks(*model_of(table(), scored(SMALL))),
+    )
     expected = {name: 4 - rank for name, rank in turned["average_rank"].items()}
     assert found["average_rank"] == pytest.approx(expected)

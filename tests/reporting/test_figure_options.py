@@ -7,6 +7,7 @@ from pathlib import Path
 
 import matplotlib
 import pytest
+from models import model_of, table_of
 from test_reporting_curves import artists, records, table
 
 from reporting import drawing, figures
@@ -45,9 +46,10 @@ def texts(figure):
 
 def test_the_planner_loads_no_matplotlib_and_no_pandas():
     program = (
-        "import sys; from reporting import figures\n"
-        "assert figures.applicable({'name': 'x', 'methods': ['a'], 'blocks': "
-        "[{'protocol': 'p', 'metric': 'ap', 'bits': [8]}]})\n"
+        "import sys; from reporting import figures; from reporting.model import Table\n"
+        "blocks = [{'protocol': 'p', 'metric': 'ap', 'bits': [8]}]\n"
+        "entry = {'name': 'x', 'methods': ['a'], 'seeds': [0], 'blocks': blocks}\n"
+        "assert figures.applicable(Table.from_json({'table': entry}))\n"
         "print([name for name in ('matplotlib', 'pandas', 'scipy') if name in sys.modules])"
     )
     said = subprocess.run(
@@ -57,13 +59,13 @@ def test_the_planner_loads_no_matplotlib_and_no_pandas():
 
 
 def test_figures_apply_by_metrics_columns_and_methods():
-    assert figures.applicable(TWO) == [name for name in figures.names() if name not in TABLES]
+    assert figures.applicable(table_of(TWO)) == [name for name in figures.names() if name not in TABLES]
     for name, fitting in TABLES.items():
-        assert name in figures.applicable(fitting)
-        assert not set(TABLES) & set(figures.applicable(fitting)) - {name}
+        assert name in figures.applicable(table_of(fitting))
+        assert not set(TABLES) & set(figures.applicable(table_of(fitting))) - {name}
     ndcg = table(blocks=[BLOCKS[1]])
-    assert set(figures.names()) - set(figures.applicable(ndcg)) == {"tie_ranges", "ranks", *TABLES}
-    assert figures.applicable(table(blocks=[])) == []
+    assert set(figures.names()) - set(figures.applicable(table_of(ndcg))) == {"tie_ranges", "ranks", *TABLES}
+    assert figures.applicable(table_of(table(blocks=[]))) == []
 
 
 @pytest.mark.parametrize("name", figures.names())
@@ -71,9 +73,9 @@ def test_figures_apply_by_metrics_columns_and_methods():
 def test_a_figure_has_the_width_and_the_font_size_asked_for(name, font_size):
     one = TABLES.get(name, TWO)
     width = 3.3 if font_size == 6 else 6.0
-    figure = figures.draw(name, one, records(one), width=width, font_size=font_size)
+    figure = figures.draw(name, *model_of(one, records(one)), width=width, font_size=font_size)
     assert figure.get_figwidth() == pytest.approx(width)
-    plain = figures.draw(name, one, records(one), width=8 * width / font_size)
+    plain = figures.draw(name, *model_of(one, records(one)), width=8 * width / font_size)
     sizes = [[text.get_fontsize() for text in texts(drawn)] for drawn in (figure, plain)]
     assert sizes[0] == pytest.approx([size * font_size / 8 for size in sizes[1]])
     lines = [
@@ -93,9 +95,9 @@ def test_a_figure_has_the_width_and_the_font_size_asked_for(name, font_size):
 @pytest.mark.parametrize("name", figures.names())
 def test_a_title_is_replaced_or_left_out(name):
     one = TABLES.get(name, TWO)
-    own = figures.draw(name, one, records(one))
-    other = figures.draw(name, one, records(one), title="Something else")
-    none = figures.draw(name, one, records(one), title=False)
+    own = figures.draw(name, *model_of(one, records(one)))
+    other = figures.draw(name, *model_of(one, records(one)), title="Something else")
+    none = figures.draw(name, *model_of(one, records(one)), title=False)
     said = [{text.get_text() for text in texts(figure)} for figure in (own, other, none)]
     assert "Something else" in said[1] and said[2] < said[0] and "Something else" not in said[0]
     assert none.get_figheight() < own.get_figheight()
@@ -107,8 +109,8 @@ def test_a_selection_draws_its_methods_and_blocks_as_the_whole_does(name):
     chosen = ["lsh", "mihash", "talr_ap"]
     if name == "training":
         chosen.remove("lsh")  # nothing to train
-    figure = figures.draw(name, one, records(one), methods=chosen, blocks=blocks)
-    found, whole = artists(figure), artists(figures.draw(name, one, records(one)))
+    figure = figures.draw(name, *model_of(one, records(one)), methods=chosen, blocks=blocks)
+    found, whole = artists(figure), artists(figures.draw(name, *model_of(one, records(one))))
     for method in one["methods"]:
         assert any(method in gid for gid in found) == (method in chosen), method
     assert not [gid for gid in found if "-ndcg-" in gid]
@@ -132,17 +134,17 @@ def test_a_selection_draws_its_methods_and_blocks_as_the_whole_does(name):
 )
 def test_wrong_options_are_named(options, message):
     with pytest.raises(ValueError, match=re.escape(message)):
-        figures.draw("cost", TWO, records(TWO), **options)
+        figures.draw("cost", *model_of(TWO, records(TWO)), **options)
 
 
 def test_an_unknown_figure_is_named():
     with pytest.raises(ValueError, match="no figure is named 'tie_range'; did you mean 'tie_ranges'"):
-        figures.draw("tie_range", TWO, records(TWO))
+        figures.draw("tie_range", *model_of(TWO, records(TWO)))
 
 
 def test_a_figure_without_anything_is_a_message_that_pages_recognise():
     with pytest.raises(drawing.NothingToDraw, match="no run has a score"):
-        figures.draw("metric_by_bits", TWO, [])
+        figures.draw("metric_by_bits", *model_of(TWO, []))
     svg = figure_style.render(
         drawing.message("table x: no run has a score, so nothing to draw"), "svg"
     ).decode()
@@ -157,19 +159,21 @@ def test_the_example_of_the_documentation_is_a_figure(tmp_path, monkeypatch):
     monkeypatch.setattr(figures, "__path__", [*figures.__path__, str(tmp_path)])
     figures.describe.cache_clear()
     try:
-        assert figures.applicable(TWO) == ["spread"]
+        assert figures.applicable(table_of(TWO)) == ["spread"]
         assert figures.describe("spread").title == "Spread over seeds"
-        figure = figures.draw("spread", TWO, records(TWO), width=5, font_size=7, methods=["lsh", "itq"])
+        figure = figures.draw(
+            "spread", *model_of(TWO, records(TWO)), width=5, font_size=7, methods=["lsh", "itq"]
+        )
         bar = artists(figure)["spread-digits-ap-12-itq"]
         scores = [r["metrics"]["ap"] for r in records(TWO) if (r["method"], r["bits"]) == ("itq", 12)]
         assert (bar.get_y(), bar.get_y() + bar.get_height()) == pytest.approx((min(scores), max(scores)))
         for kind in ("pdf", "svg", "png"):
-            again = figures.draw("spread", TWO, records(TWO)[::-1])
+            again = figures.draw("spread", *model_of(TWO, records(TWO)[::-1]))
             assert figure_style.render(
-                figures.draw("spread", TWO, records(TWO)), kind
+                figures.draw("spread", *model_of(TWO, records(TWO))), kind
             ) == figure_style.render(again, kind)
         with pytest.raises(drawing.NothingToDraw, match="no run has two seeds"):
-            figures.draw("spread", TWO, [])
+            figures.draw("spread", *model_of(TWO, []))
     finally:
         figures.describe.cache_clear()
         sys.modules.pop("reporting.figures.spread", None)
@@ -196,7 +200,7 @@ def test_a_wrong_file_is_named(tmp_path, monkeypatch, change, message):
     monkeypatch.setattr(figures, "FOLDER", tmp_path)
     figures.describe.cache_clear()
     with pytest.raises(ValueError, match=re.escape(message)):
-        figures.applicable(TWO)
+        figures.applicable(table_of(TWO))
     figures.describe.cache_clear()
 
 
@@ -204,7 +208,7 @@ def test_points_and_lines_stand_at_the_means_of_their_protocols():
     """Of seen against unseen classes, and of few labels: every coordinate is a mean over the seeds."""
     for name, protocols in (("seen_unseen", ("seen", "unseen")), ("few_labels", ("few", "many"))):
         one = TABLES[name]
-        drawn = artists(figures.draw(name, one, records(one)))
+        drawn = artists(figures.draw(name, *model_of(one, records(one))))
         for method in one["methods"]:
             means = [
                 sum(r["metrics"]["ap"] for r in records(one) if (r["protocol"], r["method"]) == (p, method))

@@ -4,9 +4,10 @@ import hashlib
 
 import numpy as np
 import pytest
+from models import model_of, table_of
 
 from reporting import claims, figures, filled, frames, latex, markdown, page, printing, statistics, table_view
-from reporting.records import table_records
+from reporting.records import table_runs
 
 # LSH was run at 8 bits and is filled at 16, ITQ is filled, TALR was run; TALR at 16 bits is missing there.
 TABLE = {
@@ -43,7 +44,7 @@ RECORDS = [
 
 @pytest.fixture
 def tidy():
-    return frames.tidy(TABLE, RECORDS)
+    return frames.tidy(*model_of(TABLE, RECORDS))
 
 
 def test_a_cell_from_the_leaderboard_has_its_own_seeds_and_its_status(tidy):
@@ -62,17 +63,19 @@ def test_a_cell_from_the_leaderboard_has_its_own_seeds_and_its_status(tidy):
 
 def test_rows_are_marked_where_all_is_from_the_leaderboard_and_cells_elsewhere(tidy):
     assert filled.filled_marks(tidy) == ({"itq"}, {("p", "ap", "lsh", 16)})
-    wide = frames.wide(tidy, TABLE)
+    wide = frames.wide(tidy, table_of(TABLE))
     assert list(wide["from_leaderboard"]) == ["p ap 16", "all", ""]
     assert frames.from_csv(frames.to_csv(wide)).equals(wide)
-    text = markdown.to_markdown(tidy, TABLE)
+    text = markdown.to_markdown(tidy, table_of(TABLE))
     assert "| ITQ§ | **0.803** ± 0.076 |" in text and "| ITQ§ | **0.750** |" in text
     assert "| LSH | 0.260 ± 0.014 |" in text and "| LSH | <ins>0.330</ins> ± 0.020§ |" in text
     assert "| TALR | <ins>0.510</ins> ± 0.014 |" in text and "| TALR | – <sup>a</sup> |" in text
     assert "§ From the leaderboard, of 1 to 3 seeds, not run here." in text
-    text = latex.to_latex(tidy, TABLE)
+    text = latex.to_latex(tidy, table_of(TABLE))
     assert r"ITQ\S{} &" in text and r"\textsuperscript{\S{}}" in text and text.count(r"\S{}") == 3
-    view = table_view.TableView(TABLE, RECORDS, tidy, [], {}, statistics.comparisons(TABLE, RECORDS), [], {})
+    view = table_view.TableView(
+        *model_of(TABLE, RECORDS, []), tidy, {}, statistics.comparisons(*model_of(TABLE, RECORDS)), [], {}
+    )
     text = page.page("Title", [view], {})
     assert ">ITQ§</th>" in text and ">LSH</th>" in text and ">TALR</th>" in text
     assert text.count('<span class="unseen"> from the leaderboard</span>') == 1
@@ -81,29 +84,29 @@ def test_rows_are_marked_where_all_is_from_the_leaderboard_and_cells_elsewhere(t
 
 
 def test_figures_mark_methods_that_have_cells_from_there():
-    drawn = figures.draw("tie_ranges", TABLE, RECORDS)
+    drawn = figures.draw("tie_ranges", *model_of(TABLE, RECORDS))
     words = " ".join(text.get_text() for text in drawn.findobj(lambda artist: hasattr(artist, "get_text")))
     assert "ITQ§" in words and "LSH§" in words and "TALR§" not in words and "§ From the leaderboard." in words
 
 
 def test_nothing_is_marked_where_everything_is_from_there():
     records = [one for one in RECORDS if "source" in one]
-    tidy = frames.tidy(TABLE | {"methods": ["itq"]}, records)
+    tidy = frames.tidy(*model_of(TABLE | {"methods": ["itq"]}, records))
     assert set(tidy["status"]) == {"leaderboard"} and filled.filled_sentence(tidy) == ""
-    assert "from_leaderboard" not in frames.wide(tidy, TABLE | {"methods": ["itq"]})
-    assert filled.filled_methods(TABLE, records) == []
+    assert "from_leaderboard" not in frames.wide(tidy, table_of(TABLE | {"methods": ["itq"]}))
+    assert filled.filled_methods(*model_of(TABLE, records)) == []
 
 
 def test_cells_with_scores_per_query_are_tested_as_if_they_were_run():
     noise = 0.01 * np.sin(np.arange(50))
     here = [one | {"per_query": {name: of + noise for name, of in one["metrics"].items()}} for one in RECORDS]
-    compared = statistics.comparisons(TABLE, here).set_index(["method", "bits"])
+    compared = statistics.comparisons(*model_of(TABLE, here)).set_index(["method", "bits"])
     run = [{key: value for key, value in one.items() if key != "source"} for one in here]
-    of_runs = statistics.comparisons(TABLE | {"seeds": [0, 1, 3, 4, 5, 7]}, run)
+    of_runs = statistics.comparisons(*model_of(TABLE | {"seeds": [0, 1, 3, 4, 5, 7]}, run))
     assert compared.equals(of_runs.set_index(["method", "bits"]))
     assert dict(compared["seeds"].loc["itq"]) == {8: 3, 16: 1}
     assert compared.loc[("lsh", 8), ["best", "verdict"]].tolist() == ["itq", "worse"]
-    (judged,) = claims.judge([{"source": "s", "claims": [CLAIM]}], TABLE, here)
+    (judged,) = claims.judge([{"source": "s", "claims": [CLAIM]}], *model_of(TABLE, here))
     assert [(one["outcome"], one["reason"]) for one in judged["figures"]] == [
         ("for", ""), ("for", "one seed: over queries alone")
     ]  # fmt: skip
@@ -116,24 +119,26 @@ def test_scores_per_query_are_read_from_the_files_that_the_table_was_made_with(t
     np.savez(path, query=np.arange(2), **{"ap/itq/8": scores})
     monkeypatch.setattr(filled, "SHIPPED", path.parent)
     itq = [one for one in RECORDS if one["method"] == "itq"]
-    settings = {"filled": {"records": itq, "fingerprints": {}}}
-    assert filled.filled_records(settings, ["per_query"])["p", "itq", 8][0]["per_query"] == {}
-    settings["filled"]["per_query"] = {path.name: hashlib.sha256(path.read_bytes()).hexdigest()}
-    for one in filled.filled_records(settings, ["per_query", "training"])["p", "itq", 8]:
-        assert one["training"] == [] and one["per_query"]["ap"].tolist() == [0.25, 0.5]
-    assert filled.filled_records(settings, ["per_query"])["p", "itq", 16][0]["per_query"] == {}
+    given = {"records": itq, "fingerprints": {}}
+    table = table_of(TABLE, filled=given)
+    assert filled.filled_runs(table, ["per_query"])["p", "itq", 8][0].per_query == {}
+    of_file = {path.name: hashlib.sha256(path.read_bytes()).hexdigest()}
+    table = table_of(TABLE, filled={**given, "per_query": of_file})
+    for run in filled.filled_runs(table, ["per_query", "training"])["p", "itq", 8]:
+        assert not run.training and run.per_query["ap"].tolist() == [0.25, 0.5]
+    assert filled.filled_runs(table, ["per_query"])["p", "itq", 16][0].per_query == {}
     np.savez(path, query=np.arange(2))
     with pytest.raises(ValueError, match="not the one that this table was made with"):
-        filled.filled_records(settings, ["per_query"])
+        filled.filled_runs(table, ["per_query"])
 
 
 def test_cells_without_scores_per_query_are_not_part_of_the_statistics(tidy):
-    compared = statistics.comparisons(TABLE, RECORDS).set_index(["method", "bits"])
+    compared = statistics.comparisons(*model_of(TABLE, RECORDS)).set_index(["method", "bits"])
     alone = [one for one in RECORDS if "source" not in one]
-    expected = statistics.comparisons(TABLE, alone).set_index(["method", "bits"])
+    expected = statistics.comparisons(*model_of(TABLE, alone)).set_index(["method", "bits"])
     assert compared.equals(expected) and compared.loc[("talr", 8), "verdict"] == "best"
-    assert dict(printing.marks(tidy, TABLE))["p", "ap", "itq", 8] == "best"
-    (judged,) = claims.judge([{"source": "s", "claims": [CLAIM]}], TABLE, RECORDS)
+    assert dict(printing.marks(tidy, table_of(TABLE)))["p", "ap", "itq", 8] == "best"
+    (judged,) = claims.judge([{"source": "s", "claims": [CLAIM]}], *model_of(TABLE, RECORDS))
     assert judged["verdict"] == "not decidable"
     assert "no scores per query" in " ".join(figure["reason"] for figure in judged["figures"])
 
@@ -146,15 +151,12 @@ def test_runs_of_other_data_than_the_leaderboard_s_are_refused(tmp_path):
     )
     (folder / "run.json").write_text('{"fingerprints": {"dataset": "same", "split": "other"}}')
     table = TABLE | {"seeds": [0], "methods": ["lsh", "itq"], "blocks": TABLE["blocks"][:1]}
-    settings = {"table": table, "refused": []}
-    settings["filled"] = {
-        "records": [one for one in RECORDS if one["method"] == "itq"],
-        "fingerprints": {"p": {"dataset": "same", "split": "theirs"}},
-    }
+    theirs = {"dataset": "same", "split": "theirs"}
+    given = {"records": [one for one in RECORDS if one["method"] == "itq"], "fingerprints": {"p": theirs}}
     with pytest.raises(ValueError, match=r"table t: p has another split here \(other…\).* \(theirs…\)"):
-        table_records(settings, tmp_path)
-    settings["filled"]["fingerprints"]["p"]["split"] = "other"
-    found = table_records(settings, tmp_path)
-    assert [(one["method"], one["bits"], one["seed"]) for one in found] == [
+        table_runs(table_of(table, filled=given), tmp_path)
+    theirs["split"] = "other"
+    found = table_runs(table_of(table, filled=given), tmp_path)
+    assert [(run.method, run.bits, run.seed) for run in found] == [
         ("itq", 8, 0), ("itq", 8, 1), ("itq", 8, 7), ("lsh", 8, 0)
     ]  # fmt: skip

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from reporting import folds
-from reporting.records import load_results, table_records, uncoded_scores
+from reporting.model import Table
+from reporting.records import load_results, table_results, table_runs
 
 SIZES = {"p_fold1": 7, "p_fold2": 4}
 CURVES = {"p_fold1": [1, 10, 70], "p_fold2": [1, 10, 40]}
@@ -52,22 +52,22 @@ def results(tmp_path):
 
 def test_scores_are_those_of_all_queries_one_after_the_other(results):
     folder, settings, everything = results
-    records = table_records(settings, folder / "runs", also=["per_query"])
-    assert {(r["protocol"], r["method"], r["seed"]) for r in records} == {("p", *key) for key in everything}
-    for record in records:
-        parts = everything[record["method"], record["seed"]]
+    found = table_results(Table.from_json(settings), folder, also=["per_query"])
+    assert {(run.protocol, run.method, run.seed) for run in found} == {("p", *key) for key in everything}
+    for run in found:
+        parts = everything[run.method, run.seed]
         queries = np.concatenate([part["ap"] for part in parts])
-        assert np.array_equal(record["per_query"]["ap"], queries)
-        assert record["metrics"]["ap"] == pytest.approx(queries.mean(), rel=1e-14)
-        assert record["metrics"]["queries"] == 11 and record["metrics"]["queries_without_relevant"] == 2
-        assert record["metrics"]["bits"] == 8
-        assert record["curves"]["cuts"] == [1, 10]
-        assert record["curves"]["precision_at"] == pytest.approx([1.0, (7 * 0.7 + 4 * 0.4) / 11])
-        assert record["curves"]["precision"][1] == (None if record["method"] == "two" else 1.0)
-        assert record["run"]["seconds"] == 4.0 and record["run"]["peak_memory_mb"] == 70.0
-        assert record["run"]["seconds_by_part"] == {"fit": 3.0, "encode": 1.0}
-        assert record["run"]["folds"] == list(SIZES)
-    assert uncoded_scores(settings, folder)["p"]["ap"] == pytest.approx((7 * 0.7 + 4 * 0.4) / 11)
+        assert np.array_equal(run.per_query["ap"], queries)
+        assert run.metrics["ap"] == pytest.approx(queries.mean(), rel=1e-14)
+        assert run.metrics["queries"] == 11 and run.metrics["queries_without_relevant"] == 2
+        assert run.metrics["bits"] == 8
+        assert run.curves["cuts"] == [1, 10]
+        assert run.curves["precision_at"] == pytest.approx([1.0, (7 * 0.7 + 4 * 0.4) / 11])
+        assert run.curves["precision"][1] == (None if run.method == "two" else 1.0)
+        assert (run.seconds, run.peak_memory_mb) == (4.0, 70.0)
+        assert (run.fit_seconds, run.encode_seconds) == (3.0, 1.0)
+        assert run.folds == tuple(SIZES)
+    assert found.uncoded["p"]["ap"] == pytest.approx((7 * 0.7 + 4 * 0.4) / 11)
 
 
 def test_a_frame_of_results_has_a_row_per_run_or_query_of_all_folds(results):
@@ -89,13 +89,13 @@ def test_a_refused_fold_refuses_the_protocol(results):
     path = folder / "runs" / "p_fold2" / "one" / "8" / "0" / "scores.json"
     scores = json.loads(path.read_text()) | {"status": "refused", "reason": "no", "metrics": {}, "curves": {}}
     path.write_text(json.dumps(scores))
-    records = table_records(settings, folder / "runs", also=["per_query"])
-    (refused,) = (record for record in records if record["status"] == "refused")
-    assert (refused["protocol"], refused["method"], refused["seed"]) == ("p", "one", 0)
-    assert refused["reason"] == "p_fold2: no" and refused["per_query"] == refused["metrics"] == {}
+    runs = table_runs(Table.from_json(settings), folder / "runs", also=["per_query"])
+    (refused,) = (run for run in runs if run.status == "refused")
+    assert (*refused.cell, refused.seed) == ("p", "one", 8, 0)
+    assert refused.reason == "p_fold2: no" and refused.per_query == refused.metrics == {}
     row = load_results("t", folder).set_index(["method", "seed"]).loc[("one", 0)]
     assert row["status"] == "refused" and np.isnan(row["score"])
 
 
 def test_a_protocol_without_folds_is_itself():
-    assert folds.members({"name": "t"}, "p") == ["p"]
+    assert Table("t", (), (), ()).members("p") == ["p"]

@@ -4,8 +4,10 @@ import math
 import re
 
 import pytest
+from models import model_of, table_of
 
 from reporting import collapsed, figures, frames, health, latex, markdown, page, table_view
+from reporting.model import Run
 from tiebench import figure_style
 
 TABLE = {
@@ -54,7 +56,7 @@ RECORDS = [
 
 
 def test_one_row_per_run_and_the_same_bits_read_back():
-    frame = health.frame(TABLE, RECORDS)
+    frame = health.frame(*model_of(TABLE, RECORDS))
     # Two metrics share the runs; a run without health has no row; NaN and <NA> stay apart from 0.
     assert list(zip(frame["method"], frame["bits"], frame["seed"], strict=True)) == [
         ("lsh", 12, 0),
@@ -74,7 +76,7 @@ def test_one_row_per_run_and_the_same_bits_read_back():
 
 
 def test_printed_rows_are_means_over_seeds_with_the_seeds_that_collapsed():
-    found = health.rows(TABLE, health.frame(TABLE, RECORDS))
+    found = health.rows(table_of(TABLE), health.frame(*model_of(TABLE, RECORDS)))
     by_cell = {(row["name"], row["bits"]): row for row in found}
     assert list(by_cell) == [("LSH", 12), ("DTSH", 12), ("DTSH", 24)]
     headings = [name for name, *_ in health.PRINTED]
@@ -84,46 +86,48 @@ def test_printed_rows_are_means_over_seeds_with_the_seeds_that_collapsed():
     assert by_cell["LSH", 12]["collapsed"] == ""
     assert by_cell["DTSH", 12]["collapsed"] == f"seed 1 since epoch 8: {REASON}"
     assert by_cell["DTSH", 24]["collapsed"] == "seed 0 since epoch 3: x; seed 1: x"
-    lines = health.to_markdown(TABLE, health.frame(TABLE, RECORDS)).splitlines()
+    lines = health.to_markdown(table_of(TABLE), health.frame(*model_of(TABLE, RECORDS))).splitlines()
     assert lines[0] == "**Digits**"
     widths = {len(re.findall(r"(?<!\\)\|", line)) for line in lines if line.startswith("|")}
     assert widths == {len(health.PRINTED) + 4}
     assert sum(line.endswith("| no |") for line in lines) == 1
-    part = figures.select(TABLE, methods=["lsh"])
-    assert [row["name"] for row in health.rows(part, health.frame(TABLE, RECORDS))] == ["LSH"]
+    part, frame = table_of(TABLE).only(methods=["lsh"]), health.frame(*model_of(TABLE, RECORDS))
+    assert [row["name"] for row in health.rows(part, frame)] == ["LSH"]
 
 
 def test_every_table_marks_a_mean_that_includes_collapsed_codes():
-    tidy = frames.tidy(TABLE, RECORDS)
+    tidy = frames.tidy(*model_of(TABLE, RECORDS))
     of = {(r.metric, r.method, r.bits): r.collapsed for r in tidy.itertuples()}
     assert of["ap", "dtsh", 12] == 1 and of["ndcg", "dtsh", 24] == 2
     assert of["ap", "lsh", 12] == of["ap", "lsh", 24] == 0
     assert frames.from_csv(frames.to_csv(tidy)).equals(tidy)
     sentence = "‡ Collapsed codes, which the mean includes: DTSH (12 bits, 1 of 2 seeds, 24 bits)."
-    text, tex = markdown.to_markdown(tidy, TABLE), latex.to_latex(tidy, TABLE)
+    text, tex = markdown.to_markdown(tidy, table_of(TABLE)), latex.to_latex(tidy, table_of(TABLE))
     assert text.count(sentence) == 1 and text.count("‡") == 5
     assert all("‡" not in line for line in text.splitlines() if line.startswith("| LSH"))
     assert tex.count(r"\textsuperscript{\ddag{}}") == 4 and "‡" not in tex
-    plain = frames.tidy(TABLE, [one for one in RECORDS if not collapsed.collapse_of(one)])
-    assert "‡" not in markdown.to_markdown(plain, TABLE)
+    plain = frames.tidy(*model_of(TABLE, [one for one in RECORDS if not Run.from_json(one).collapsed]))
+    assert "‡" not in markdown.to_markdown(plain, table_of(TABLE))
 
 
 def test_the_page_and_every_figure_mark_the_method():
-    tidy, frame = frames.tidy(TABLE, RECORDS), health.frame(TABLE, RECORDS)
-    view = table_view.TableView(TABLE, RECORDS, tidy, [], {}, None, [], {}, frame)
+    tidy, frame = frames.tidy(*model_of(TABLE, RECORDS)), health.frame(*model_of(TABLE, RECORDS))
+    view = table_view.TableView(*model_of(TABLE, RECORDS, []), tidy, {}, None, [], {}, frame)
     html = page.page("Small", [view], {})
     assert "2 of 3 cells have collapsed codes." in html and f"seed 1 since epoch 8: {REASON}" in html
     assert html.count('<span class="unseen"> collapsed codes</span>') == 4
     assert "Collapsed codes: 1 of 2 runs" in html and '"name":"DTSH‡"' in html
     for kind, title in (("metric_by_bits", False), ("tie_ranges", None)):
-        svg = figure_style.render(figures.draw(kind, TABLE, RECORDS, title=title), "svg").decode()
+        svg = figure_style.render(figures.draw(kind, *model_of(TABLE, RECORDS), title=title), "svg").decode()
         assert "DTSH‡" in svg and " LSH‡" not in svg and ">LSH‡" not in svg, kind
         words = " ".join(" ".join(re.findall(r">([^<]+)</", svg)).split())
         assert "‡ Collapsed codes: DTSH at 12, 24 bits." in words, kind
     healthy = [one for one in RECORDS if one["method"] == "lsh"]
-    assert "‡" not in figure_style.render(figures.draw("tie_ranges", TABLE, healthy), "svg").decode()
+    assert (
+        "‡" not in figure_style.render(figures.draw("tie_ranges", *model_of(TABLE, healthy)), "svg").decode()
+    )
     with pytest.raises(ValueError, match="unknown option 'note'"):
-        figures.draw("tie_ranges", TABLE, RECORDS, note="x")
+        figures.draw("tie_ranges", *model_of(TABLE, RECORDS), note="x")
 
 
 def test_folds_are_averaged_and_the_one_that_collapsed_is_named():

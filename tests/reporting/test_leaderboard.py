@@ -17,7 +17,8 @@ from reporting.leaderboard import earlier_forms, per_query, training_curves
 from reporting.leaderboard.boards import Boards
 from reporting.leaderboard.publishing import publish
 from reporting.leaderboard.tables import render
-from reporting.records import table_records
+from reporting.model import Run, Table
+from reporting.records import table_runs
 from tiebench import leaderboards
 from tiebench.query_identity import describe
 
@@ -100,23 +101,20 @@ def test_what_is_written_are_the_table_s_rows_its_folds_and_what_made_them(resul
 
 def test_runs_are_read_back_as_the_records_that_the_results_have(results):
     publish(["t"], results, results / "leaderboard")
-    found = {
-        tuple(record[key] for key in leaderboard.KEY): record
-        for record in leaderboard.read("p", results / "leaderboard").records()
-    }
+    found = {(*run.cell, run.seed): run for run in leaderboard.read("p", results / "leaderboard").measured}
     settings = json.loads((results / "t.json").read_text())
-    merged = table_records(settings, results / "runs")
+    merged = table_runs(Table.from_json(settings), results / "runs")
     assert len(merged) == 4 and len(found) == 12
     for expected in merged:
-        record = found[tuple(expected[key] for key in leaderboard.KEY)]
-        assert record["source"] == "leaderboard" and record["status"] == "done"
-        assert {"bits": 8} | record["metrics"] == expected["metrics"]  # to the last bit
-        for key in ("seconds", "peak_memory_mb", "seconds_by_part"):
-            assert record["run"][key] == expected["run"][key]
-        assert record["run"]["fingerprints"] == expected["run"]["fingerprints"]
+        run = found[*expected.cell, expected.seed]
+        assert run.from_leaderboard and run.status == "done"
+        assert {"bits": 8} | run.metrics == expected.metrics  # to the last bit
+        for key in ("seconds", "fit_seconds", "encode_seconds", "peak_memory_mb", "fingerprints"):
+            assert getattr(run, key) == getattr(expected, key) is not None
         for key in ("constant_bits", "entropy", "collapsed", "correlation_max"):
-            assert record["health"][key] == expected["health"][key]
-        assert (min(record["health"]["ones"]), max(record["health"]["ones"])) == (0.25, 0.75)
+            assert run.health[key] == expected.health[key]
+        assert (min(run.health["ones"]), max(run.health["ones"])) == (0.25, 0.75)
+        assert Run.from_json(json.loads(json.dumps(run.to_json()))) == run
 
 
 def test_a_cell_with_more_seeds_is_kept_unless_its_settings_changed(results):
@@ -255,9 +253,9 @@ def test_curves_of_trainings_are_kept_and_replaced_as_rows_are(results):
     expected = [{"epoch": 2 * k, "objective": pytest.approx(1 / (k + 1), rel=1e-5)} for k in range(5)]
     assert curves["p_fold1", "one", 8, 0] == expected and curves["p_fold2", "one", 8, 1] == expected[:3]
     assert [line["line"] for line in curves["p_fold1", "two", 8, 1]] == [1, 2, 3, 4]  # it counts nothing
-    of_runs = {tuple(one[key] for key in leaderboard.KEY): one for one in found.trained_records("p")}
-    assert of_runs["p_fold1", "one", 8, 0]["training"] == expected
-    assert of_runs["p_fold1", "two", 8, 0]["training"] == []
+    of_runs = {(*run.cell, run.seed): run for run in found.trained_runs("p")}
+    assert of_runs["p_fold1", "one", 8, 0].training == expected
+    assert not of_runs["p_fold1", "two", 8, 0].training
     # Of a cell that is published again, what it has now; of the others, what they had.
     table = json.loads((results / "t.json").read_text())["table"]
     place_logs(results, "two", s0=log(200), s1=[])
@@ -431,9 +429,9 @@ def test_the_files_of_this_checkout_belong_together(protocol):
     assert {run["protocol"] for run in board.runs} == set(board.fingerprints())
     # Each row is what its runs say.
     of_cell = {}
-    for record in board.records():
-        for metric, value in record["metrics"].items():
-            key = (record["protocol"], metric, record["method"], record["bits"])
+    for run in board.measured:
+        for metric, value in run.metrics.items():
+            key = (run.protocol, metric, run.method, run.bits)
             of_cell.setdefault(key, []).append(value)
     for row in scored.itertuples():
         values = of_cell[row.protocol, row.metric, row.method, row.bits]

@@ -424,7 +424,7 @@ def test_the_dots_of_a_figure_are_the_means_of_the_leaderboard(folder, tmp_path)
     picture = pictures.parse(settings, tmp_path, Boards(folder))
     from reporting import figures
 
-    drawn = figures.draw(picture.kind, picture.table, picture.records)
+    drawn = figures.draw(picture.kind, picture.table, picture.results)
     for (method, bits), scores in AP.items():
         (dot,) = drawn.findobj(lambda artist, gid=f"dot-p-{bits}-{method}": artist.get_gid() == gid)
         assert dot.get_xdata()[0] == pytest.approx(np.mean(scores))
@@ -444,7 +444,7 @@ def test_a_figure_of_trainings_is_drawn_from_the_published_curves(folder, tmp_pa
     assert set(json.loads(picture.source)["sha256"]) == {"p.tidy.csv", "p.runs.csv", "p.training.csv"}
     from reporting import figures
 
-    drawn = figures.draw(picture.kind, picture.table, picture.records)
+    drawn = figures.draw(picture.kind, picture.table, picture.results)
     for seed in (0, 1):
         (line,) = drawn.findobj(lambda artist, gid=f"line-p-64-talr_ap-{seed}": artist.get_gid() == gid)
         assert line.get_ydata() == pytest.approx([(seed + 1) / (k + 1) for k in range(5)], rel=1e-5)

@@ -6,14 +6,15 @@ import math
 import numpy as np
 import pytest
 from leaderboards import make_run, publish_table, random_scores
+from models import model_of
 
 from reporting import statistics
 from reporting.comparing import difference, pool, sample
-from reporting.frames import by_cell
 from reporting.leaderboard import pairs
 from reporting.leaderboard.boards import Boards, as_table
 from reporting.leaderboard.publishing import publish
-from reporting.records import table_records
+from reporting.model import Results, Table
+from reporting.records import table_runs
 from tiebench.paired import holm
 
 STYLES = {
@@ -36,7 +37,7 @@ TABLE = {
 
 
 def published(folder, table=TABLE, seeds_of=lambda method: (0, 1, 2)):
-    """A leaderboard of random scores of 40 queries, and the records of its runs with scores per query."""
+    """A leaderboard of random scores of 40 queries, and its runs with scores per query."""
     generator = np.random.default_rng(1)
     for place, method in enumerate(STYLES):
         hard = generator.random(40)
@@ -49,19 +50,19 @@ def published(folder, table=TABLE, seeds_of=lambda method: (0, 1, 2)):
     publish([table["name"]], folder, folder / "leaderboard")
     settings = {"table": table, "refused": [], "published": [], "claims": []}
     board = Boards(folder / "leaderboard")["p"]
-    records = table_records(settings, folder / "runs", also=["per_query"])
-    return board, as_table([board], table["blocks"]), records
+    runs = table_runs(Table.from_json(settings), folder / "runs", also=["per_query"])
+    return board, as_table([board], table["blocks"]), runs
 
 
 @pytest.fixture
 def found(tmp_path):
-    board, table, records = published(tmp_path)
-    return pairs.pairs(board, table, "ap", 8, tmp_path / "leaderboard"), records
+    board, table, runs = published(tmp_path)
+    return pairs.pairs(board, table, "ap", 8, tmp_path / "leaderboard"), runs
 
 
 def test_differences_from_the_best_are_those_of_the_statistics_of_a_table(found):
     every, records = found
-    frame = statistics.comparisons(TABLE, records)
+    frame = statistics.comparisons(*model_of(TABLE, records))
     rows = {row["method"]: row for row in frame.to_dict(orient="records")}
     best = rows["talr"]["best"]
     others = pairs.against(every, best, [name for name in RANKED if name != best])
@@ -79,12 +80,12 @@ def test_differences_from_the_best_are_those_of_the_statistics_of_a_table(found)
 
 
 def test_every_pair_is_there_once_and_is_that_of_the_runs(found):
-    every, records = found
+    every, measured = found
     expected = {frozenset(pair) for pair in itertools.combinations(STYLES, 2)}
     assert {frozenset(pair) for pair in every} == expected and len(every) == len(expected)
     runs = {}
-    for record in records:
-        runs.setdefault(record["method"], {})[record["seed"]] = record
+    for run in measured:
+        runs.setdefault(run.method, {})[run.seed] = run
     samples = {method: sample(of, "ap") for method, of in runs.items()}
     together = pool(samples) | pool({method: samples[method] for method in RANKED})
     for (one, other), pair in every.items():
@@ -122,7 +123,7 @@ def test_methods_with_fewer_seeds_are_compared_over_queries_and_seeds(tmp_path):
     assert {pair.over for pair in found.values()} == {"queries and seeds"} and len(found) == 3
     of = {
         method: sample(runs, "ap").means
-        for (_, method, bits), runs in by_cell(table, board.records()).items()
+        for (_, method, bits), runs in Results.of(table, board.measured).runs.items()
         if bits == 8
     }
     assert {method: len(means) for method, means in of.items()} == {"lsh": 2, "itq": 2, "talr": 3}

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 import yaml
 from leaderboards import make_run, publish_table, random_scores
+from models import model_of, table_of
 
 from reporting import claims
 from reporting.leaderboard import pages, verdicts
 from reporting.leaderboard.boards import Boards
 from reporting.leaderboard.publishing import publish
-from reporting.records import table_records
+from reporting.records import table_runs
 
 LEVEL_OF = {"lsh": 0.2, "itq": 0.4, "talr": 0.402, "onehot": 0.1}
 STYLES = {
@@ -70,9 +71,8 @@ def rendered(folder, settings):
 
 
 def test_the_verdicts_are_those_of_a_table_with_the_runs(folder):
-    settings = {"table": TABLE, "refused": [], "published": [], "claims": []}
-    records = table_records(settings, folder / "runs", also=["per_query"])
-    judged = claims.judge([CLAIMS], TABLE, records)
+    runs = table_runs(table_of(TABLE), folder / "runs", also=["per_query"])
+    judged = claims.judge([CLAIMS], *model_of(TABLE, runs))
     assert {one["id"]: one["verdict"] for one in judged} == {
         "best": "not decidable", "above": "reproduced", "reverse": "not reproduced", "ranges": "reproduced"
     }  # fmt: skip

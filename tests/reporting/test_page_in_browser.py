@@ -11,6 +11,7 @@ from pathlib import Path
 import browsers
 import pytest
 from example_pages import METHODS, TABLE, VIEW, score, write_pages
+from models import table_of
 
 from reporting import method_styles
 
@@ -410,7 +411,7 @@ def test_the_colours_follow_the_scheme(opened):
     shown.wait_for_timeout(100)
     assert shown.evaluate(surface) == "rgb(255, 255, 255)"
     assert dict(shown.evaluate(colours)) == {
-        method: method_styles.colour(TABLE, method) for method in METHODS
+        method: method_styles.colour(table_of(TABLE), method) for method in METHODS
     }
 
 

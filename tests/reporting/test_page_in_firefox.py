@@ -11,6 +11,7 @@ import browsers
 import pytest
 from example_pages import METHODS, TABLE, VIEW, score, write_pages
 from firefox import firefox
+from models import table_of
 
 from reporting import method_styles
 
@@ -268,7 +269,9 @@ def test_the_colours_follow_the_scheme(opened, files):
     assert shown.script(colours) == {method: styles[method]["dark"] for method in METHODS}
     shown.set_scheme("light")
     shown.wait(f"{surface} === 'rgb(255, 255, 255)'")
-    assert shown.script(colours) == {method: method_styles.colour(TABLE, method) for method in METHODS}
+    assert shown.script(colours) == {
+        method: method_styles.colour(table_of(TABLE), method) for method in METHODS
+    }
 
 
 def test_the_printed_page_has_the_results_and_no_controls(opened, tmp_path):

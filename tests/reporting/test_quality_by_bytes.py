@@ -3,6 +3,7 @@
 import statistics
 
 import pytest
+from models import model_of
 from test_reporting_curves import artists, records, table
 
 from reporting import figures
@@ -23,7 +24,7 @@ def test_lines_bands_and_floats_are_those_of_the_records():
     layout = table(blocks=BLOCKS)
     floats = {"digits": {"ndcg@10": 0.9}}
     made = scored(layout)
-    figure = figures.draw("quality_by_bytes", layout | {"uncoded_scores": floats}, made)
+    figure = figures.draw("quality_by_bytes", *model_of(layout | {"uncoded_scores": floats}, made))
     found = artists(figure)
     for method in layout["methods"]:
         means = [
@@ -45,7 +46,7 @@ def test_lines_bands_and_floats_are_those_of_the_records():
 
 def test_without_floats_or_scores():
     layout = table(blocks=BLOCKS)
-    drawn = artists(figures.draw("quality_by_bytes", layout, scored(layout)))
+    drawn = artists(figures.draw("quality_by_bytes", *model_of(layout, scored(layout))))
     assert not [gid for gid in drawn if gid.startswith("floats")]
     with pytest.raises(NothingToDraw, match="no run has a score"):
-        figures.draw("quality_by_bytes", layout, [])
+        figures.draw("quality_by_bytes", *model_of(layout, []))

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from reporting import load_results
-from reporting.records import published_settings, published_tables, table_records
+from reporting.records import published_table, published_tables, table_runs
 
 TABLE = {
     "name": "small",
@@ -136,9 +136,9 @@ def test_a_missing_run_and_a_missing_score_have_their_reason(folder):
 def test_a_deleted_run_under_a_finished_table_says_how_to_make_it_again(folder):
     path = folder / "results/runs/digits/itq/8/1/scores.json"
     path.unlink()
-    settings = published_settings("small", folder / "results")
+    table = published_table("small", folder / "results")
     with pytest.raises(FileNotFoundError, match="does not exist; to make it again: snakemake") as caught:
-        table_records(settings, folder / "results/runs")
+        table_runs(table, folder / "results/runs")
     assert str(path) in str(caught.value) and "\n" not in str(caught.value)
 
 

@@ -10,6 +10,7 @@ from reporting.leaderboard.publishing import publish
 from reporting.markdown import to_markdown
 
 from leaderboards import make_run, publish_table  # isort: skip
+from models import model_of, table_of
 
 STYLES = {name: {"title": name.upper()} for name in ("lsh", "a", "b", "c", "d", "e", "f")}
 BLOCKS = [{"protocol": "p", "metric": "ap", "bits": [8, 16]}, {"protocol": "q", "metric": "ap", "bits": [8]}]
@@ -34,12 +35,12 @@ def tidy(made):
         for method in made["methods"]
         for bits in block["bits"]
     ]
-    return frames.tidy(made, records)
+    return frames.tidy(*model_of(made, records))
 
 
 def sentence(*tuned, **changes):
     made = table(*tuned, **changes)
-    return budget_sentence(tidy(made), made)
+    return budget_sentence(tidy(made), table_of(made))
 
 
 def all_of(protocol, budget, methods=("a", "b", "c", "d", "e", "f"), trials=8):
@@ -63,7 +64,7 @@ def test_a_cell_has_the_trials_of_its_search_or_one():
 
 def test_uncoded_features_have_no_trials():
     made = table(methods=("lsh",))
-    row = frames.tidy(made, [], (), {"p": {"ap": 0.25}}).query("method == 'uncoded'").iloc[0]
+    row = frames.tidy(*model_of(made, [], (), {"p": {"ap": 0.25}})).query("method == 'uncoded'").iloc[0]
     assert (row["trials"], row["budget"]) == (0, "")
 
 
@@ -99,13 +100,13 @@ def test_a_row_without_a_score_is_not_compared():
     made = table(*all_of("p", RULE, "a"), methods=("a", "b"), blocks=BLOCKS[:1])
     frame = tidy(made)
     frame.loc[frame["method"] == "b", "mean"] = float("nan")
-    assert budget_sentence(frame, made) == ""
+    assert budget_sentence(frame, table_of(made)) == ""
 
 
 def test_the_line_is_under_every_printed_form():
     made = table(*all_of("p", RULE, "a"))
     line = f"Unequal budgets of hyper-parameters: {RULE}: A on p; as given: all others."
-    assert line in to_markdown(tidy(made), made) and line in to_latex(tidy(made), made)
+    assert line in to_markdown(tidy(made), table_of(made)) and line in to_latex(tidy(made), table_of(made))
 
 
 def test_the_leaderboard_keeps_trials_and_budgets(tmp_path):
@@ -119,5 +120,9 @@ def test_the_leaderboard_keeps_trials_and_budgets(tmp_path):
     of = {(cell["metric"], cell["method"]): (cell["trials"], cell["budget"]) for cell in board.cells}
     assert of["ap", "a"] == of["ndcg", "a"] == ("11", RULE)
     assert of["ap", "b"] == ("1", "as given") and of["ap", "lsh"] == ("1", "nothing to choose")
-    filled = frames.tidy({**made, "budgets": []}, board.records())  # a table that takes its rows from there
-    assert budget_sentence(filled, made) == f"Unequal budgets of hyper-parameters: {RULE}: A; as given: B."
+    # A table that takes its rows from there.
+    filled = frames.tidy(*model_of({**made, "budgets": []}, board.measured))
+    assert (
+        budget_sentence(filled, table_of(made))
+        == f"Unequal budgets of hyper-parameters: {RULE}: A; as given: B."
+    )

@@ -6,6 +6,7 @@ import math
 import statistics
 
 import pytest
+from models import model_of, table_of
 from styles import STYLES
 
 from reporting import charts, method_styles
@@ -44,13 +45,15 @@ def refused(**changes):
 
 def test_scores_are_means_with_the_range_of_seeds():
     data = charts.charts(
-        TABLE,
-        [
-            record(seed=0, metrics={"ap": 0.5, "ap_min": 0.2, "ap_max": 0.6}),
-            record(seed=1, metrics={"ap": 0.25, "ap_min": 0.1, "ap_max": 0.3}),
-            record(seed=0, bits=4, metrics={"ap": 1 / 3}),
-            record(method="lsh", seed=2),
-        ],
+        *model_of(
+            TABLE,
+            [
+                record(seed=0, metrics={"ap": 0.5, "ap_min": 0.2, "ap_max": 0.6}),
+                record(seed=1, metrics={"ap": 0.25, "ap_min": 0.1, "ap_max": 0.3}),
+                record(seed=0, bits=4, metrics={"ap": 1 / 3}),
+                record(method="lsh", seed=2),
+            ],
+        ),
     )
     block = data["blocks"][0]
     assert block["name"] == ["AP", "T"] and block["methods"] == ["lsh", "talr_ap"]
@@ -71,7 +74,9 @@ def test_curves_are_means_of_the_seeds_that_have_a_value():
         "precision_at": [1.0, 0.5],
     }
     second = first | {"precision": [None, None, 0.75], "precision_at": [0.0, 0.25]}
-    data = charts.charts(TABLE, [record(curves=first), record(seed=1, curves=second), refused(method="lsh")])
+    data = charts.charts(
+        *model_of(TABLE, [record(curves=first), record(seed=1, curves=second), refused(method="lsh")])
+    )
     cell = data["runs"]["digits"]["2"]["talr_ap"]
     assert cell == {
         "precision": [None, 0.5, 0.5],
@@ -89,8 +94,10 @@ def test_curves_of_another_database_are_kept_apart():
     of_ten = {"cuts": [1, 10], "precision_at": [1.0, 0.5]}
     of_nine = {"cuts": [1, 9], "precision_at": [0.25, 0.25]}
     data = charts.charts(
-        TABLE,
-        [record(curves=of_ten), record(seed=1, curves=of_nine), record(method="lsh", curves=of_nine)],
+        *model_of(
+            TABLE,
+            [record(curves=of_ten), record(seed=1, curves=of_nine), record(method="lsh", curves=of_nine)],
+        ),
     )
     runs = data["runs"]["digits"]["2"]
     assert runs["talr_ap"]["precision_at"] == [1, 0.5]
@@ -112,13 +119,15 @@ def test_seconds_and_training():
         {"bit": 4, "objective": 1.00004, "seconds": 2.0},
     ]
     data = charts.charts(
-        TABLE,
-        [
-            record(seed=0, training=lines(200, "epoch"), run=run(2.0, 0.5)),
-            record(seed=1, training=lines(3, "sweep"), run=run(4.0, 1.0)),
-            record(method="lsh", training=[{"objective": None, "seconds": 0.0}]),
-            record(method="lsh", seed=1, training=per_bit),
-        ],
+        *model_of(
+            TABLE,
+            [
+                record(seed=0, training=lines(200, "epoch"), run=run(2.0, 0.5)),
+                record(seed=1, training=lines(3, "sweep"), run=run(4.0, 1.0)),
+                record(method="lsh", training=[{"objective": None, "seconds": 0.0}]),
+                record(method="lsh", seed=1, training=per_bit),
+            ],
+        ),
     )
     cell = data["runs"]["digits"]["2"]["talr_ap"]
     assert (cell["fit"], cell["encode"]) == (3, 0.75)
@@ -143,9 +152,11 @@ def test_a_large_table_has_the_first_seeds_and_fewer_points_of_training():
     seeds = range(charts.MANY_CURVES // 2)
     every = [record(method=m, seed=s, training=lines) for m in ("talr_ap", "lsh") for s in seeds]
     table = TABLE | {"seeds": list(seeds)}
-    cell = charts.charts(table, every)["runs"]["digits"]["2"]["talr_ap"]
+    cell = charts.charts(*model_of(table, every))["runs"]["digits"]["2"]["talr_ap"]
     assert len(cell["training"]) == len(seeds) and len(cell["training"][0]["step"]) == 60
-    cell = charts.charts(table, [*every, record(bits=4, training=lines)])["runs"]["digits"]["2"]["talr_ap"]
+    cell = charts.charts(*model_of(table, [*every, record(bits=4, training=lines)]))["runs"]["digits"]["2"][
+        "talr_ap"
+    ]
     assert [curve["seed"] for curve in cell["training"]] == [0, 1, 2]
     step = cell["training"][0]["step"]
     assert (len(step), step[0], step[-1]) == (30, 1, 100)
@@ -153,7 +164,7 @@ def test_a_large_table_has_the_first_seeds_and_fewer_points_of_training():
 
 def test_nothing_but_holes_has_no_charts():
     for records in ([], [refused(seed=seed) for seed in (0, 1)], [record(curves={"cuts": [1]}, metrics={})]):
-        data = charts.charts(TABLE, records)
+        data = charts.charts(*model_of(TABLE, records))
         assert data["kinds"] == [] and data["runs"] == {}
         assert all(block["scores"] == {} and block["ranges"] == {} for block in data["blocks"])
 
@@ -166,9 +177,9 @@ def test_the_order_of_records_does_not_matter_and_the_data_is_json():
         for bits in (2, 4)
         for seed in (0, 1)
     ]
-    text = json.dumps(charts.charts(TABLE, records), allow_nan=False)
-    assert text == json.dumps(charts.charts(TABLE, records[::-1]), allow_nan=False)
-    assert json.loads(text) == charts.charts(TABLE, records)
+    text = json.dumps(charts.charts(*model_of(TABLE, records)), allow_nan=False)
+    assert text == json.dumps(charts.charts(*model_of(TABLE, records[::-1])), allow_nan=False)
+    assert json.loads(text) == charts.charts(*model_of(TABLE, records))
 
 
 @pytest.mark.parametrize(
@@ -207,10 +218,10 @@ def test_contrast_is_that_of_wcag():
 
 def test_every_method_can_be_seen_in_the_dark_and_keeps_its_colour_in_the_light():
     own = TABLE | {"methods": [f"method {number}" for number in range(60)], "styles": STYLES}
-    look = charts.chart_styles([own])
-    styles = method_styles.method_styles(own)
+    look = charts.chart_styles([table_of(own)])
+    styles = method_styles.method_styles(table_of(own))
     assert {method: entry["colour"] for method, entry in look.items()} == {
-        method: style["colour"] for method, style in styles.items()
+        method: style.colour for method, style in styles.items()
     }
     for entry in look.values():
         assert charts.contrast(entry["dark"], charts.DARK_SURFACE) >= 3
@@ -220,14 +231,16 @@ def test_every_method_can_be_seen_in_the_dark_and_keeps_its_colour_in_the_light(
 
 def test_markers_and_dashes_are_those_of_the_figures():
     # shapes of method_styles.DASHES by hand; dashes are in line widths there, in pixels here, 1.6 to a line
-    look = charts.chart_styles([TABLE | {"methods": list(STYLES), "styles": STYLES}])
+    look = charts.chart_styles([table_of(TABLE | {"methods": list(STYLES), "styles": STYLES})])
     shapes = {method: [e["marker"], e["rotation"], e["fill"], e["dash"]] for method, e in look.items()}
     assert shapes["talr_ap"] == ["circle", 0, "filled", []]
     assert shapes["lsh"] == ["triangle", 180, "hollow", [1.6, 1.92]]
     assert shapes["bre"] == ["cross", 0, "stroke", [4.8, 2.08]]
     assert shapes["dpsh"] == ["rect", 0, "hollow", [8, 2.08, 1.6, 2.08]]
     assert len({json.dumps(shape) for shape in shapes.values()}) == len(shapes)
-    unknown = charts.chart_styles([TABLE | {"methods": [f"method {number}" for number in range(60)]}])
+    unknown = charts.chart_styles(
+        [table_of(TABLE | {"methods": [f"method {number}" for number in range(60)]})]
+    )
     assert {entry["marker"] for entry in unknown.values()} == {
         marker for marker, _ in charts.MARKERS.values()
     }
@@ -236,6 +249,8 @@ def test_markers_and_dashes_are_those_of_the_figures():
 def test_means_are_rounded_once():
     scores = [0.123454, 0.123457, 0.123459]
     table = TABLE | {"seeds": [0, 1, 2]}
-    data = charts.charts(table, [record(seed=seed, metrics={"ap": x}) for seed, x in enumerate(scores)])
+    data = charts.charts(
+        *model_of(table, [record(seed=seed, metrics={"ap": x}) for seed, x in enumerate(scores)])
+    )
     mean = data["blocks"][0]["scores"]["talr_ap"][0][0]
     assert mean == float(f"{statistics.mean(scores):.5g}") == 0.12346

@@ -10,6 +10,7 @@ import jsonschema
 import numpy as np
 import pytest
 import yaml
+from models import model_of
 from scipy import stats
 
 from reporting import claims, markdown, statistics
@@ -75,7 +76,7 @@ def file(**claim):
 
 
 def judged(claim, asked, records):
-    found = claims.judge([file(**claim)], asked, records)
+    found = claims.judge([file(**claim)], *model_of(asked, records))
     assert len(found) == 1
     json.dumps(found, allow_nan=False)
     return found[0]
@@ -176,7 +177,7 @@ def test_reproduced_with_the_numbers_of_the_table_of_statistics():
         for bits in (12, 24)
         for other in ("MIHash", "LSH")
     ]
-    frame = statistics.comparisons(table(), records).set_index(["method", "bits"])
+    frame = statistics.comparisons(*model_of(table(), records)).set_index(["method", "bits"])
     order = [("mihash", 12), ("lsh", 12), ("mihash", 24), ("lsh", 24)]
     for key, figure in zip(order, found["figures"], strict=True):
         row = frame.loc[key]
@@ -320,9 +321,9 @@ def test_claims_about_other_cells_are_not_judged():
         {"kind": "side_above", "left": {"metric": "ap@100"}, "right": {"metric": "ap"}},
         {"kind": "larger_gain_at_short_codes", "methods": ["talr_ap"], "others": ["lsh"], "up_to": 32},
     ):
-        assert claims.judge([file(**claim)], table(), records) == []
+        assert claims.judge([file(**claim)], *model_of(table(), records)) == []
     with pytest.raises(ValueError, match="claim one: there is no kind 'worst'; known: best, above"):
-        claims.judge([file(kind="worst")], table(), records)
+        claims.judge([file(kind="worst")], *model_of(table(), records))
 
 
 @pytest.mark.parametrize(
@@ -335,7 +336,7 @@ def test_claims_about_other_cells_are_not_judged():
 )
 def test_a_claim_on_an_unknown_metric_is_refused_and_never_dropped(part, claim):
     with pytest.raises(ValueError, match=f"claim one, {part}: there is no metric 'app'; did you mean 'ap'"):
-        claims.judge([file(**claim)], table(), [])
+        claims.judge([file(**claim)], *model_of(table(), []))
 
 
 def test_where_lower_is_better_the_lower_side_is_above(monkeypatch):
@@ -352,10 +353,10 @@ def test_where_lower_is_better_the_lower_side_is_above(monkeypatch):
 
 def test_neither_the_order_of_records_nor_other_claims_change_anything():
     records = runs_of({"talr_ap": (0.6, 0.7), "mihash": (0.5, 0.7001), "lsh": (0.2, 0.3)})
-    first = claims.judge([file(**BEST)], table(), records)
-    assert claims.judge([file(**BEST)], table(), records[::-1]) == first
+    first = claims.judge([file(**BEST)], *model_of(table(), records))
+    assert claims.judge([file(**BEST)], *model_of(table(), records[::-1])) == first
     above = {"kind": "above", "methods": ["talr_ap"], "others": ["lsh"]}
-    more = claims.judge([file(**above), file(**BEST)], table(), iter(records))
+    more = claims.judge([file(**above), file(**BEST)], *model_of(table(), iter(records)))
     assert more[1:] == first
 
 
@@ -500,7 +501,7 @@ def test_ranges_of_ties_shrink():
 
 def test_a_row_per_comparison_and_a_line_per_claim():
     records = runs_of({"talr_ap": (0.6, 0.7), "mihash": (0.5, 0.6), "lsh": (0.2, 0.3)})
-    found = claims.judge([file(**BEST)], table(), records)
+    found = claims.judge([file(**BEST)], *model_of(table(), records))
     frame = claims.to_frame(found)
     assert list(frame["comparison"]) == [figure["words"] for figure in found[0]["figures"]]
     assert frame["difference"].tolist() == [figure["difference"] for figure in found[0]["figures"]]

@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from models import model_of, table_of
 
 from reporting import __main__ as command
 from reporting import claims, frames, health, published, statistics
-from reporting.records import table_records
+from reporting.records import table_runs
 from reporting.table_files import table_files
 
 ROOT = Path(__file__).parents[2]
@@ -65,10 +66,10 @@ def results(tmp_path_factory):
     file = {"source": "somebody", "citation": "", "url": "", "claims": [CLAIM]}
     settings = {"table": TABLE, "published": [], "refused": [], "claims": [file]}
     (folder / "small.json").write_text(json.dumps(settings))
-    records = table_records(settings, folder / "runs", also=["per_query"])
-    tidy, compared = frames.tidy(TABLE, records), statistics.comparisons(TABLE, records)
-    judged = claims.judge([file], TABLE, records)
-    for ending, text in table_files(TABLE, tidy, compared, judged, health.frame(TABLE, records)).items():
+    table, results = model_of(TABLE, table_runs(table_of(TABLE), folder / "runs", also=["per_query"]))
+    tidy, compared = frames.tidy(table, results), statistics.comparisons(table, results)
+    judged = claims.judge([file], table, results)
+    for ending, text in table_files(table, tidy, compared, judged, health.frame(table, results)).items():
         (folder / f"small{ending}").write_text(text)
     return folder
 
@@ -79,10 +80,10 @@ def run(results, *words):
 
 def test_a_published_table_is_read_back_to_the_last_bit(results):
     found = published.read("small", results)
-    records = table_records(found.settings, results / "runs", also=["per_query"])
-    pd.testing.assert_frame_equal(found.tidy, frames.tidy(TABLE, records), check_exact=True)
-    pd.testing.assert_frame_equal(found.compared, statistics.comparisons(TABLE, records), check_exact=True)
-    judged = claims.judge(found.settings["claims"], TABLE, records)
+    model = found.table, found.results(["per_query"])
+    pd.testing.assert_frame_equal(found.tidy, frames.tidy(*model), check_exact=True)
+    pd.testing.assert_frame_equal(found.compared, statistics.comparisons(*model), check_exact=True)
+    judged = claims.judge(found.table.claims, *model)
     assert found.judged == judged and judged[0]["verdict"] == "reproduced"
 
 
@@ -114,9 +115,7 @@ def test_a_part_of_a_table_has_its_own_best_and_its_own_digits(results, capsys, 
     rows = {line.split("|")[1].strip(): line for line in text.splitlines() if line.startswith("| ")}
     assert rows["ITQ"].count("**") == 4 and "**" not in rows["LSH"]
     assert rows["ITQ"].split("**")[1].startswith("0.7") and len(rows["ITQ"].split("**")[1]) == 4
-    _, _, compared = published.select(
-        published.read("small", results), ["lsh", "itq"], None, results / "runs"
-    )
+    _, _, compared = published.select(published.read("small", results), ["lsh", "itq"])
     assert set(compared["best"]) == {"itq"}
 
 
@@ -126,7 +125,7 @@ def test_a_figure_obeys_the_command_line_then_the_configuration(results, tmp_pat
     assert capsys.readouterr().out == f"{target}\n"
     width = 'width="360'  # 5 inches of 72 points
     assert width in target.read_text()[:2000]
-    assert published.figure_options(TABLE, "tie_ranges") == {"width": 5.0, "title": False}
+    assert published.figure_options(table_of(TABLE), "tie_ranges") == {"width": 5.0, "title": False}
     words = ("--width", "3.4", "--title", "My own title", "--methods", "itq,lsh")
     assert run(results, "figure", "small", "tie_ranges", *words, "--output", str(target)) == 0
     text = target.read_text()

@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from models import model_of
 
 from reporting.figures import cost
 from tiebench import figure_style
@@ -82,7 +83,7 @@ def test_the_frontier_is_that_of_brute_force(seed):
 
 
 def test_points_lines_and_frontier_are_those_of_the_records():
-    found = artists(cost.draw(table(), records()))
+    found = artists(cost.draw(*model_of(table(), records())))
     for part in ("fit", "encode"):
         points = mean_points(records(), part)
         for method in METHODS:
@@ -114,7 +115,7 @@ def test_candidates_of_a_lookup_are_a_cost_without_seconds():
         record["metrics"] |= {"recall_radius_2": place / 100, "candidates_radius_2": candidates}
         record["run"] = {}
     blocks = [{"protocol": "digits", "metric": "recall_radius_2", "bits": list(BITS)}]
-    figure = cost.draw(table(blocks=blocks, named_costs=["candidates_radius_2"]), some)
+    figure = cost.draw(*model_of(table(blocks=blocks, named_costs=["candidates_radius_2"]), some))
     found = artists(figure)
     name = "candidates_radius_2-digits-recall_radius_2"
     assert f"line-{name}-lsh" not in found
@@ -131,7 +132,7 @@ def test_candidates_of_a_lookup_are_a_cost_without_seconds():
 
 def test_numbers_say_the_longest_code_that_a_method_has():
     some = [r for r in records() if not (r["method"] == "mihash" and r["bits"] == 48)]
-    figure = cost.draw(table(), some)
+    figure = cost.draw(*model_of(table(), some))
     for axes in figure.axes:
         at = {tuple(text.xy): text.get_text() for text in axes.texts}
         assert at
@@ -145,7 +146,7 @@ def test_numbers_say_the_longest_code_that_a_method_has():
 
 
 def test_numbers_stay_clear_of_markers_lines_and_each_other():
-    figure = cost.draw(table(), records(seed=4))
+    figure = cost.draw(*model_of(table(), records(seed=4)))
     renderer = figure.canvas.get_renderer()
     figure.draw(renderer)
     for axes in figure.axes:
@@ -171,19 +172,19 @@ def test_seconds_that_no_logarithmic_axis_holds_are_left_out(bad):
             run["run"]["seconds_by_part"]["fit"] = bad
         if run["method"] == "mihash" and run["bits"] == 12 and run["seed"] == 0:
             run["run"]["seconds_by_part"]["fit"] = bad
-    found = artists(cost.draw(table(), some))
+    found = artists(cost.draw(*model_of(table(), some)))
     assert "line-fit-digits-ap-lsh" not in found and "line-encode-digits-ap-lsh" in found
     only = next(r for r in some if (r["method"], r["bits"], r["seed"]) == ("mihash", 12, 1))
     first = found["line-fit-digits-ap-mihash"].get_xydata()[0].tolist()
     assert first == [only["run"]["seconds_by_part"]["fit"], only["metrics"]["ap"]]
-    assert figure_style.render(cost.draw(table(), some), "png").startswith(b"\x89PNG")
+    assert figure_style.render(cost.draw(*model_of(table(), some)), "png").startswith(b"\x89PNG")
 
 
 def test_a_part_without_seconds_says_so():
     some = records()
     for run in some:
         run["run"] = {"seconds_by_part": {"fit": run["run"]["seconds_by_part"]["fit"]}}
-    figure = cost.draw(table(), some)
+    figure = cost.draw(*model_of(table(), some))
     assert [text.get_text() for text in figure.axes[1].texts] == ["no seconds"]
     assert not [name for name in artists(figure) if "encode" in name]
     assert figure_style.render(figure, "svg")
@@ -191,7 +192,7 @@ def test_a_part_without_seconds_says_so():
 
 def test_one_point_has_an_axis():
     one = [r for r in records() if (r["method"], r["bits"], r["seed"]) == ("lsh", 12, 0)]
-    figure = cost.draw(table(), one)
+    figure = cost.draw(*model_of(table(), one))
     for axes in figure.axes:
         (point,) = next(line for line in axes.lines if "line" in (line.get_gid() or "")).get_xydata()
         assert axes.get_xlim()[0] < point[0] < axes.get_xlim()[1]
@@ -202,7 +203,7 @@ def test_one_point_has_an_axis():
 def test_bounds_and_methods_that_see_more_are_not_on_the_frontier():
     styles = {"lsh": {"family": "bound"}, "mihash": {"family": "listwise", "sees": "database labels"}}
     families = {"lsh": "bound", "mihash": "listwise", "talr_ap": "listwise"}
-    found = artists(cost.draw(table(styles=styles, families=families), records()))
+    found = artists(cost.draw(*model_of(table(styles=styles, families=families), records())))
     for part in ("fit", "encode"):
         points = mean_points(records(), part)
         expected = undominated(points["talr_ap", bits] for bits in BITS)
@@ -213,7 +214,7 @@ def test_bounds_and_methods_that_see_more_are_not_on_the_frontier():
 @pytest.mark.parametrize("part", ["fit", "encode"])
 def test_a_part_alone_has_names_at_its_points_instead_of_a_legend(part):
     titles = {method: {"title": f"The {method}"} for method in METHODS}
-    named = cost.draw(table(styles=titles, named_costs=[part]), records())
+    named = cost.draw(*model_of(table(styles=titles, named_costs=[part]), records()))
     (axes,) = named.axes
     assert axes.get_xlabel() == cost.SECONDS[part]
     assert not {text.get_text() for text in named.texts} & {style["title"] for style in titles.values()}

@@ -12,6 +12,7 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 import pytest
+from models import model_of, table_of
 from styles import STYLES
 
 from reporting import figures, method_styles
@@ -150,7 +151,7 @@ def runs(some, method, bits):
 
 
 def test_scores_by_bits_are_means_and_ranges_over_seeds():
-    found = artists(metric_by_bits.draw(table(), records()))
+    found = artists(metric_by_bits.draw(*model_of(table(), records())))
     assert len(found) == 2 * len(METHODS)
     for method in METHODS:
         scores = [[r["metrics"]["ap"] for r in runs(records(), method, bits)] for bits in BITS]
@@ -164,7 +165,7 @@ def test_scores_by_bits_are_means_and_ranges_over_seeds():
 
 
 def test_names_stand_in_the_order_of_the_last_scores():
-    figure = metric_by_bits.draw(table(), records())
+    figure = metric_by_bits.draw(*model_of(table(), records()))
     found = artists(figure)
     texts = [text for text in figure.axes[0].texts if text.get_text() in ("LSH", "ITQ", "MIHash", "TALR-AP")]
     by_height = [text.get_text() for text in sorted(texts, key=lambda text: text.get_position()[1])]
@@ -174,7 +175,7 @@ def test_names_stand_in_the_order_of_the_last_scores():
 
 def test_bits_are_drawn_ascending_and_one_seed_has_no_range():
     shuffled = table(seeds=[1], blocks=[{"protocol": "digits", "metric": "ap", "bits": [24, 12]}])
-    found = artists(metric_by_bits.draw(shuffled, records()))
+    found = artists(metric_by_bits.draw(*model_of(shuffled, records())))
     assert not [name for name in found if name.startswith("range")]
     scores = [runs(records(), "itq", bits)[1]["metrics"]["ap"] for bits in (12, 24)]
     assert found["line-digits-ap-itq"].get_ydata().tolist() == scores
@@ -204,7 +205,7 @@ def test_a_null_takes_its_seed_out_at_that_radius_alone():
     of[1]["curves"]["precision"][0] = None
     of[2]["curves"]["precision"][0] = None
     of[2]["curves"]["recall"][3] = math.nan
-    line = artists(precision_recall.draw(table(), some))["line-digits-12-lsh"]
+    line = artists(precision_recall.draw(*model_of(table(), some)))["line-digits-12-lsh"]
     # Radius 0 has no seed, radius 1 the last two, radius 3 the first two, the others all.
     takes = {1: (1, 2), 3: (0, 1)}
     assert len(line.get_xdata()) == 12
@@ -220,7 +221,7 @@ def test_cuts_are_averaged_at_equal_k():
     of[0]["curves"] |= {"cuts": [1, 100, 5000], "precision_at": [0.9, 0.5, 0.1]}
     of[1]["curves"] |= {"cuts": [1, 10, 5000], "precision_at": [0.7, 0.6, None]}
     of[2]["curves"] = {}
-    line = artists(precision_at.draw(table(), some))["line-digits-24-itq"]
+    line = artists(precision_at.draw(*model_of(table(), some)))["line-digits-24-itq"]
     assert list(line.get_xdata()) == [1, 10, 100, 5000]
     assert list(line.get_ydata()) == pytest.approx([0.8, 0.6, 0.5, 0.1])
 
@@ -233,7 +234,7 @@ def test_one_panel_per_protocol_and_bits_even_where_two_blocks_ask_for_it():
             {"protocol": "cifar10_s1", "metric": "ap", "bits": [12], "title": "CIFAR-10"},
         ]
     )
-    figure = precision_recall.draw(both, records(both))
+    figure = precision_recall.draw(*model_of(both, records(both)))
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["12 bits", "24 bits", "12 bits"]
     said = [text.get_text() for text in figure.texts]
     assert said.index("Digits") < said.index("CIFAR-10")
@@ -241,7 +242,7 @@ def test_one_panel_per_protocol_and_bits_even_where_two_blocks_ask_for_it():
 
 def test_distances_are_means_and_the_number_is_the_shared_area():
     three = table(blocks=[{"protocol": "digits", "metric": "ap", "bits": [32, 12, 24]}])
-    figure = distances.draw(three, records(three))
+    figure = distances.draw(*model_of(three, records(three)))
     found = artists(figure)
     assert len(figure.axes) == len(METHODS)
     for method in METHODS:
@@ -256,19 +257,19 @@ def test_distances_are_means_and_the_number_is_the_shared_area():
         assert [text.get_text() for text in panel.texts] == [f"{shared:.2f}"]
         assert panel.get_title(loc="left") == STYLES[method]["title"]
     # An even number of code lengths: the longer of the two in the middle.
-    assert "relevant-digits-24-lsh" in artists(distances.draw(table(), records()))
+    assert "relevant-digits-24-lsh" in artists(distances.draw(*model_of(table(), records())))
 
 
 def test_shared_area_by_hand():
     one = table(methods=["itq"], seeds=[0], blocks=[{"protocol": "digits", "metric": "ap", "bits": [2]}])
     curves = {"relevant_at": [0.5, 0.25, 0.25], "irrelevant_at": [0.0, 0.25, 0.75]}
     (run,) = records(one)
-    figure = distances.draw(one, [run | {"curves": curves}])
+    figure = distances.draw(*model_of(one, [run | {"curves": curves}]))
     assert [text.get_text() for text in figure.axes[0].texts] == ["0.50"]
 
 
 def test_objectives_stand_against_the_steps_that_a_log_counts():
-    figure = training.draw(table(), records())
+    figure = training.draw(*model_of(table(), records()))
     found = artists(figure)
     assert not [name for name in found if "-lsh-" in name]
     assert len(found) == 3 * len(METHODS[1:]) * len(BITS)
@@ -290,7 +291,7 @@ def test_a_log_that_starts_again_is_counted_in_lines():
     some = records()
     for run in runs(some, "itq", 12):
         run["training"] = [{"bit": bit, "objective": value} for bit, value in ((1, 5), (2, 3), (1, 4))]
-    found = artists(training.draw(table(), some))
+    found = artists(training.draw(*model_of(table(), some)))
     line = found["line-digits-12-itq-0"]
     assert (list(line.get_xdata()), list(line.get_ydata())) == ([1, 2, 3], [5, 3, 4])
     assert line.axes.get_xlabel() == "step"
@@ -301,7 +302,7 @@ def test_nulls_in_a_log_are_left_out():
     run = runs(some, "itq", 12)[1]
     for index, value in ((0, None), (7, math.inf), (29, None)):
         run["training"][index]["objective"] = value
-    line = artists(training.draw(table(), some))["line-digits-12-itq-1"]
+    line = artists(training.draw(*model_of(table(), some)))["line-digits-12-itq-1"]
     assert line.get_xdata()[0] == 2 and line.get_xdata()[-1] == 29 and 8 not in line.get_xdata()
 
 
@@ -325,7 +326,7 @@ def test_long_logs_are_thinned_to_the_bound_and_keep_their_ends():
         if run["method"] != "lsh":
             values = (1 / np.arange(1, 1001) + generator.uniform(0, 0.2, 1000)).tolist()
             run["training"] = [{"epoch": i + 1, "objective": value} for i, value in enumerate(values)]
-    figure = training.draw(table(), some)
+    figure = training.draw(*model_of(table(), some))
     lines = artists(figure).values()
     points = sum(len(line.get_xdata()) for line in lines)
     assert 0.9 * training.POINTS <= points <= training.POINTS + 2 * len(lines)
@@ -343,7 +344,7 @@ def test_a_module_has_what_the_contract_asks_for(name):
     assert module.TITLE and module.CAPTION.startswith("How to read it. ")
     assert "_" not in module.CAPTION.replace("AP_T", "")
     assert set(module.NEEDS) <= {"training", "per_query"}
-    assert name in figures.applicable(table())
+    assert name in figures.applicable(table_of(table()))
     if "training" not in module.NEEDS:
         module.draw(table(), [{k: v for k, v in r.items() if k != "training"} for r in records()])
 
@@ -453,7 +454,7 @@ def test_a_method_looks_alike_everywhere(module):
     own = table(methods=["my_method", "talr_ap"])
     found = artists(module.draw(own, records(own)))
     for method in own["methods"]:
-        style = method_styles.method_style(own, method)
+        style = method_styles.method_style(table_of(own), method)
         lines = [
             artist for name, artist in found.items() if name.startswith("line") and name.endswith(method)
         ]
@@ -465,7 +466,7 @@ def test_a_method_looks_alike_everywhere(module):
 
 def test_the_legend_stands_in_the_order_of_the_rows():
     families = {"talr_ap": "unsupervised", "itq": "pairwise", "lsh": "pairwise", "mihash": "listwise"}
-    figure = precision_recall.draw(table(families=families), records())
+    figure = precision_recall.draw(*model_of(table(families=families), records()))
     said = [text.get_text() for text in figure.texts]
     start = said.index("unsupervised")
     assert said[start : start + 7] == [

@@ -9,15 +9,17 @@ import statistics
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 from pathlib import Path
 
 import matplotlib
 import numpy as np
 import pytest
+from models import model_of, table_of
 from scipy.optimize import minimize
 from styles import STYLES
 
-from reporting import drawing, figures, method_styles
+from reporting import drawing, method_styles
 from reporting.figures import tie_ranges
 from tiebench import figure_style
 
@@ -63,7 +65,7 @@ def artists(figure):
 
 
 def test_bars_end_at_the_means_of_ap_min_and_ap_max_and_dots_stand_at_ap():
-    figure = tie_ranges.draw(table(), records())
+    figure = tie_ranges.draw(*model_of(table(), records()))
     found = artists(figure)
     assert len(found) == 2 * len(METHODS) * len(BITS)
     for method in METHODS:
@@ -78,14 +80,14 @@ def test_bars_end_at_the_means_of_ap_min_and_ap_max_and_dots_stand_at_ap():
             assert list(dot.get_xdata()) == [middle]
             assert bar.get_y() < dot.get_ydata()[0] < bar.get_y() + bar.get_height()
             assert matplotlib.colors.to_hex(bar.get_facecolor()).upper() == method_styles.colour(
-                table(), method
+                table_of(table()), method
             )
             assert matplotlib.colors.to_hex(dot.get_markerfacecolor()) == "#000000"
             assert f"{middle:.3f}" in [text.get_text() for text in dot.axes.texts]
 
 
 def test_panels_share_an_axis_that_holds_everything():
-    figure = tie_ranges.draw(table(), records())
+    figure = tie_ranges.draw(*model_of(table(), records()))
     assert [axes.get_title(loc="left") for axes in figure.axes] == [f"{bits} bits" for bits in BITS]
     assert len({axes.get_xlim() for axes in figure.axes}) == 1
     low, high = figure.axes[0].get_xlim()
@@ -105,7 +107,7 @@ def test_no_text_is_cut_or_overlaps_another(methods):
             {"protocol": "cifar10_s1", "metric": "ap", "bits": [12]},
         ],
     )
-    figure = tie_ranges.draw(both, records() + records("cifar10_s1"))
+    figure = tie_ranges.draw(*model_of(both, records() + records("cifar10_s1")))
     renderer = figure.canvas.get_renderer()
     figure.draw(renderer)
     boxes = []
@@ -126,7 +128,7 @@ def test_no_text_is_cut_or_overlaps_another(methods):
 def test_a_hole_is_said_and_partial_seeds_are_used():
     some = [r for r in records() if not (r["method"] == "lsh" and r["bits"] == 48)]
     some = [r for r in some if not (r["method"] == "mihash" and r["bits"] == 12 and r["seed"] > 0)]
-    figure = tie_ranges.draw(table(), some)
+    figure = tie_ranges.draw(*model_of(table(), some))
     found = artists(figure)
     assert "bar-digits-48-lsh" not in found
     assert [text.get_text() for axes in figure.axes for text in axes.texts].count("– no scores") == 1
@@ -135,26 +137,28 @@ def test_a_hole_is_said_and_partial_seeds_are_used():
 
 
 def test_nothing_scored_at_all_still_draws():
-    figure = tie_ranges.draw(table(), [])
+    figure = tie_ranges.draw(*model_of(table(), []))
     assert [text.get_text() for text in figure.axes[0].texts] == ["– no scores"] * 3
     assert figure_style.render(figure, "png").startswith(b"\x89PNG")
 
 
 def test_a_table_without_ap_is_refused():
     with pytest.raises(ValueError, match="table small: no block has the metric 'ap'"):
-        tie_ranges.draw(table(blocks=[{"protocol": "digits", "metric": "ndcg", "bits": [12]}]), records())
+        tie_ranges.draw(
+            *model_of(table(blocks=[{"protocol": "digits", "metric": "ndcg", "bits": [12]}]), records())
+        )
 
 
 def test_styles_are_those_of_the_table():
-    styles = method_styles.method_styles(table())
-    assert {m: (s["title"], s["colour"], s["marker"]) for m, s in styles.items()} == {
+    styles = method_styles.method_styles(table_of(table()))
+    assert {m: (s.title, s.colour, s.marker) for m, s in styles.items()} == {
         m: (s["title"], s["colour"], s["marker"]) for m, s in STYLES.items()
     }
-    assert method_styles.method_styles({**table(), "styles": styles}) == styles
+    assert method_styles.method_styles(replace(table_of(table()), styles=styles)) == styles
 
 
 def shapes(styles):
-    return [(style["marker"], style["filled"]) for style in styles.values()]
+    return [(style.marker, style.filled) for style in styles.values()]
 
 
 @pytest.mark.parametrize(
@@ -164,25 +168,25 @@ def shapes(styles):
 def test_methods_without_a_style_share_no_colour_and_no_marker(unknown, styled):
     given = {m: s for m, s in STYLES.items() if m not in unknown} if styled else {}
     own = table(methods=[*unknown, "talr_ap"], styles=given)
-    styles = method_styles.method_styles(own)
-    assert styles == method_styles.method_styles(own)
+    styles = method_styles.method_styles(table_of(own))
+    assert styles == method_styles.method_styles(table_of(own))
     assert len(set(shapes(styles))) == len(styles)
-    seen = {method: lab(linear(style["colour"])) for method, style in styles.items()}
+    seen = {method: lab(linear(style.colour)) for method, style in styles.items()}
     for one, other in itertools.combinations(seen, 2):
         assert np.linalg.norm(seen[one] - seen[other]) > 8, (one, other)
     for method in unknown:
-        assert 1.05 / (XYZ[1] @ linear(styles[method]["colour"]) + 0.05) >= 2.2, method
+        assert 1.05 / (XYZ[1] @ linear(styles[method].colour) + 0.05) >= 2.2, method
     for method in given:
-        assert styles[method]["colour"] == STYLES[method]["colour"]
+        assert styles[method].colour == STYLES[method]["colour"]
 
 
 def test_variants_have_shades_of_the_colour_of_their_class_and_markers_of_their_own():
     names = ["talr_ap", "talr_ap_4", "talr_ap_40", "mihash"]
     given = {name: STYLES["talr_ap"] | {"title": name} for name in names[:3]} | {"mihash": STYLES["mihash"]}
-    styles = method_styles.method_styles(table(methods=names, styles=given))
-    assert styles["talr_ap"]["colour"] == STYLES["talr_ap"]["colour"]
-    assert len({style["colour"] for style in styles.values()}) == 4
-    hues = [colorsys.rgb_to_hls(*matplotlib.colors.to_rgb(styles[name]["colour"]))[0] for name in names]
+    styles = method_styles.method_styles(table_of(table(methods=names, styles=given)))
+    assert styles["talr_ap"].colour == STYLES["talr_ap"]["colour"]
+    assert len({style.colour for style in styles.values()}) == 4
+    hues = [colorsys.rgb_to_hls(*matplotlib.colors.to_rgb(styles[name].colour))[0] for name in names]
     assert hues[1] == pytest.approx(hues[0], abs=0.01) and hues[2] == pytest.approx(hues[0], abs=0.01)
     assert len(set(shapes(styles))) == 4
     assert shapes(styles)[:2] == [("o", True), ("o", False)]
@@ -191,15 +195,15 @@ def test_variants_have_shades_of_the_colour_of_their_class_and_markers_of_their_
 @pytest.mark.parametrize("wrong", [{"colour": "red"}, {"colour": 3}, {"marker": "?"}, {"marker": None}, None])
 def test_a_style_that_cannot_be_drawn_is_replaced(wrong):
     own = table(styles=STYLES | {"lsh": wrong and STYLES["lsh"] | wrong})
-    style = method_styles.method_style(own, "lsh")
+    style = method_styles.method_style(table_of(own), "lsh")
     assert re.fullmatch("#[0-9A-F]{6}", style["color"]) and style["marker"] in method_styles.MARKERS
 
 
 def test_a_selection_keeps_the_styles_of_the_whole_table():
     own = table(methods=["a", "b", "talr_ap"], styles={})
-    whole = method_styles.method_styles(own)
-    part = figures.select({**own, "styles": whole}, methods=["b"])
-    assert method_styles.method_style(part, "b") == method_styles.method_style(own, "b")
+    whole = method_styles.method_styles(table_of(own))
+    part = replace(table_of(own), styles=whole).only(methods=["b"])
+    assert method_styles.method_style(part, "b") == method_styles.method_style(table_of(own), "b")
 
 
 @pytest.mark.parametrize(
@@ -268,11 +272,11 @@ def test_thin_lines_can_be_seen_on_white():
 
 
 def test_methods_stay_apart_without_colour():
-    styles = method_styles.method_styles(table())
+    styles = method_styles.method_styles(table_of(table()))
     assert len(set(shapes(styles))) == len(STYLES)
     for method in STYLES:
-        style = method_styles.method_style(table(), method)
-        assert style["color"] == method_styles.colour(table(), method) == STYLES[method]["colour"]
+        style = method_styles.method_style(table_of(table()), method)
+        assert style["color"] == method_styles.colour(table_of(table()), method) == STYLES[method]["colour"]
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -326,7 +330,7 @@ def test_metrics_are_named_with_a_subscript():
 
 
 def test_coordinates_of_an_svg_are_short_and_right():
-    figure = tie_ranges.draw(table(), records())
+    figure = tie_ranges.draw(*model_of(table(), records()))
     text = figure_style.render(figure, "svg").decode()
     whole = io.BytesIO()
     with figure_style.styled():
@@ -342,9 +346,9 @@ def test_coordinates_of_an_svg_are_short_and_right():
 @pytest.mark.parametrize("kind", ["pdf", "svg", "png"])
 def test_bytes_repeat_and_carry_no_date(kind, tmp_path):
     first, second = tmp_path / f"first.{kind}", tmp_path / f"second.{kind}"
-    figure_style.save(tie_ranges.draw(table(), records()), first)
+    figure_style.save(tie_ranges.draw(*model_of(table(), records())), first)
     with matplotlib.rc_context({"font.size": 20, "svg.fonttype": "path", "axes.facecolor": "red"}):
-        figure_style.save(tie_ranges.draw(table(), records()[::-1]), second)
+        figure_style.save(tie_ranges.draw(*model_of(table(), records()[::-1])), second)
     assert first.read_bytes() == second.read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == [first.name, second.name]
     for word in (b"CreationDate", b"dc:date", b"Matplotlib v", matplotlib.__version__.encode()):
@@ -369,13 +373,13 @@ def test_bytes_repeat_in_another_process():
         check=True,
     )
     # The hashes of this process have a random seed, and its time zone is that of the machine.
-    figure = tie_ranges.draw(table(), records())
+    figure = tie_ranges.draw(*model_of(table(), records()))
     own = [hashlib.sha256(figure_style.render(figure, kind)).hexdigest() for kind in ("pdf", "svg", "png")]
     assert other.stdout.split() == own
 
 
 def test_text_stays_text():
-    figure = tie_ranges.draw(table(), records())
+    figure = tie_ranges.draw(*model_of(table(), records()))
     root = ElementTree.fromstring(figure_style.render(figure, "svg"))
     words = ["".join(node.itertext()) for node in root.iter("{http://www.w3.org/2000/svg}text")]
     assert {"TALR-AP", "12 bits", "mAP over all orders of tied items (● tie-aware AP_T)"} <= set(words)
@@ -384,5 +388,5 @@ def test_text_stays_text():
 
 def test_another_ending_is_refused(tmp_path):
     with pytest.raises(ValueError, match=r"\.pdf, \.svg or \.png, not \.jpg"):
-        figure_style.save(tie_ranges.draw(table(), records()), tmp_path / "figure.jpg")
+        figure_style.save(tie_ranges.draw(*model_of(table(), records())), tmp_path / "figure.jpg")
     assert not list(tmp_path.iterdir())

@@ -15,6 +15,7 @@ from urllib.parse import unquote_to_bytes
 
 import pandas as pd
 import pytest
+from models import model_of, table_of
 from styles import STYLES
 
 from reporting import (
@@ -202,8 +203,8 @@ class Parsed(HTMLParser):
 
 
 def view_of(table, these, sources=(), **changes):
-    frame = frames.tidy(table, these, sources)
-    drawn = figure_style.render(tie_ranges.draw(table, these), "svg").decode()
+    frame = frames.tidy(*model_of(table, these, sources))
+    drawn = figure_style.render(tie_ranges.draw(*model_of(table, these)), "svg").decode()
     drawings = {
         "tie_ranges": table_view.Drawing(tie_ranges.TITLE, tie_ranges.CAPTION, drawn),
         "another one": table_view.Drawing("Another <one>", "Of AP_T & more", drawn),
@@ -217,7 +218,7 @@ def view_of(table, these, sources=(), **changes):
             "notes & all.txt": "a  \n<b>%20\u00b1 'c' \"d\"  ",
         },
     }
-    return table_view.TableView(table, list(these), frame, list(sources), **(arguments | changes))
+    return table_view.TableView(*model_of(table, list(these), list(sources)), frame, **(arguments | changes))
 
 
 def made(these=None, context=None, **changes):
@@ -257,7 +258,7 @@ def test_every_number_is_on_the_page():
 
 def test_best_second_and_holes_in_the_cells():
     text, frame = made()
-    marks = printing.marks(frame, TABLE)
+    marks = printing.marks(frame, table_of(TABLE))
     for mark in ("best", "second"):
         values = re.findall(rf'<span class="{mark}">([\d.]+)</span>', text)
         cells = {cell for cell, found in marks.items() if found == mark}
@@ -313,7 +314,7 @@ def test_a_page_says_which_methods_have_fewer_seeds():
 
 
 def test_statistics_stand_with_their_cells():
-    frame = frames.tidy(TABLE, records(), PUBLISHED)
+    frame = frames.tidy(*model_of(TABLE, records(), PUBLISHED))
     text, _ = made(statistics=statistics_of(frame))
     found = cells(text)
     words, about = found["mihash", 0]
@@ -700,10 +701,14 @@ def publish(folder, name, these=None, figure_names=("tie_ranges", "cost", "train
     claims = [{"source": "A Paper", "claims": [{"id": "a claim", "claim": "One <is> ahead."}]}]
     settings = {"table": table, "published": PUBLISHED, "refused": refused, "claims": claims}
     (folder / f"{name}.json").write_text(json.dumps(settings))
-    tidy = frames.tidy(table, these, PUBLISHED)
+    tidy = frames.tidy(*model_of(table, these, PUBLISHED))
     judged = [CLAIMS[0] | {"figures": [FIGURE | {"p_adjusted": 0.5}]}]
     texts = table_files.table_files(
-        table, tidy, statistics.comparisons(table, these), judged, health.frame(table, these)
+        table_of(table),
+        tidy,
+        statistics.comparisons(*model_of(table, these)),
+        judged,
+        health.frame(*model_of(table, these)),
     )
     for ending, text in texts.items():
         (folder / f"{name}{ending}").write_text(text, encoding="utf-8")
@@ -720,7 +725,7 @@ def publish(folder, name, these=None, figure_names=("tie_ranges", "cost", "train
     for figure in figure_names:
         drawn[figure] = folder / "figures" / f"{figure}_{name}.svg"
         try:
-            figure_style.save(figures.draw(figure, table, these), drawn[figure])
+            figure_style.save(figures.draw(figure, *model_of(table, these)), drawn[figure])
         except drawing.NothingToDraw as error:
             figure_style.save(drawing.message(str(error)), drawn[figure])
     return drawn
@@ -732,8 +737,10 @@ def test_a_view_of_published_files_is_that_of_the_records(tmp_path):
     # the records have no training log: that figure says so, and the page leaves it out
     assert list(view.figures) == ["tie_ranges", "cost"]
     assert view.figures["cost"].svg == drawn["cost"].read_text() and view.figures["cost"].title == "Cost"
-    pd.testing.assert_frame_equal(view.tidy, frames.tidy(view.table, records(), PUBLISHED), check_dtype=False)
-    made_of = statistics.comparisons(view.table, records())
+    pd.testing.assert_frame_equal(
+        view.tidy, frames.tidy(*model_of(view.table, records(), PUBLISHED)), check_dtype=False
+    )
+    made_of = statistics.comparisons(*model_of(view.table, records()))
     for column in ("difference_low", "p_adjusted", "verdict", "seeds"):
         assert view.statistics[column].tolist() == pytest.approx(made_of[column].tolist(), nan_ok=True) or (
             view.statistics[column].tolist() == made_of[column].tolist()
@@ -766,7 +773,7 @@ def test_a_page_holds_ten_tables(tmp_path):
 
 
 def test_a_gallery_is_the_smaller_of_its_files(tmp_path):
-    figure = tie_ranges.draw(TABLE, records())
+    figure = tie_ranges.draw(*model_of(TABLE, records()))
     plain = figure_style.render(figure, "svg").decode()
     assert embedding.smallest_svg(plain, figure_style.render(figure, "png")) == plain
     large = plain.replace("</svg>", f"<!--{'x' * 1_000_000}--></svg>")

@@ -5,6 +5,7 @@ import itertools
 import matplotlib
 import numpy as np
 import pytest
+from models import model_of, table_of
 from styles import STYLES
 
 from reporting import average_ranks, figures, method_styles
@@ -44,8 +45,8 @@ def artists(figure):
 def test_leaders_start_at_the_ranks_and_end_at_the_names():
     scores = spread(12, 6)
     asked = table(scores, 6)
-    found = average_ranks.ranks(asked, records(scores))
-    figure = ranks.draw(asked, records(scores))
+    found = average_ranks.ranks(*model_of(asked, records(scores)))
+    figure = ranks.draw(*model_of(asked, records(scores)))
     parts = artists(figure)
     axis = parts["axis"].get_xdata()
     step = (axis[1] - axis[0]) / 11
@@ -57,7 +58,7 @@ def test_leaders_start_at_the_ranks_and_end_at_the_names():
     for index, (method, rank) in enumerate(found["average_rank"].items()):
         leader = parts[f"leader-{method}"]
         assert leader.get_xdata()[0] == pytest.approx(axis[0] + step * (rank - 1))
-        assert leader.get_color() == method_styles.colour(asked, method)
+        assert leader.get_color() == method_styles.colour(table_of(asked), method)
         name = words[f"{STYLES[method]['title']}  {rank:.2f}"]
         assert name.get_position()[1] == leader.get_ydata()[-1]
         # the better half at the left, the best in the upper line; the worst in the upper line at the right
@@ -89,9 +90,9 @@ def test_bars_join_the_largest_sets_within_the_critical_difference():
         assert ranks.cliques(values, distance) == brute_force(values, distance)
     scores = spread(12, 20)
     asked = table(scores, 20)
-    found = average_ranks.ranks(asked, records(scores))
+    found = average_ranks.ranks(*model_of(asked, records(scores)))
     values = list(found["average_rank"].values())
-    parts = artists(ranks.draw(asked, records(scores)))
+    parts = artists(ranks.draw(*model_of(asked, records(scores))))
     bars = {gid: part for gid, part in parts.items() if gid.startswith("bar-")}
     expected = brute_force(values, found["critical_difference"])
     names = [f"bar-{found['methods'][a]}-{found['methods'][b]}" for a, b in expected]
@@ -117,7 +118,7 @@ def test_no_text_is_cut_or_overlaps_another(count, columns, width):
     scores = spread(count, columns)
     runs = records(scores | {"itq_with_a_long_name": [0.5], "another_one_left_out": [0.5]})
     asked = table([*scores, "itq_with_a_long_name", "another_one_left_out"], columns)
-    figure = ranks.draw(asked, runs, figures.Options(width=width))
+    figure = ranks.draw(*model_of(asked, runs), figures.Options(width=width))
     renderer = figure.canvas.get_renderer()
     figure.draw(renderer)
     boxes = [
@@ -142,31 +143,31 @@ def test_no_text_is_cut_or_overlaps_another(count, columns, width):
 
 def test_methods_left_out_are_named():
     scores = spread(4, 3)
-    figure = ranks.draw(table([*scores, "itq"], 3), records(scores | {"itq": [0.1, 0.2]}))
+    figure = ranks.draw(*model_of(table([*scores, "itq"], 3), records(scores | {"itq": [0.1, 0.2]})))
     said = " ".join(text.get_text() for text in figure.findobj(matplotlib.text.Text))
     assert "Not ranked, for want of a score in some column: ITQ." in said
 
 
 def test_what_cannot_be_ranked_is_refused():
     scores = spread(3, 3)
-    assert "ranks" in figures.applicable(table(scores, 3))
-    assert "ranks" not in figures.applicable(table(scores, 1))
-    assert "ranks" not in figures.applicable(table(list(scores)[:2], 3))
+    assert "ranks" in figures.applicable(table_of(table(scores, 3)))
+    assert "ranks" not in figures.applicable(table_of(table(scores, 1)))
+    assert "ranks" not in figures.applicable(table_of(table(list(scores)[:2], 3)))
     blocks = [
         {"protocol": "digits", "metric": "ap", "bits": [12, 24]},
         {"protocol": "digits", "metric": "ndcg", "bits": [12], "methods": list(scores)[:2]},
     ]
-    assert "ranks" not in figures.applicable(table(scores, blocks=blocks))
+    assert "ranks" not in figures.applicable(table_of(table(scores, blocks=blocks)))
     with pytest.raises(ValueError, match=r"^table small: average ranks need three methods .*$"):
-        ranks.draw(table(scores, 3), records(spread(2, 3)))
+        ranks.draw(*model_of(table(scores, 3), records(spread(2, 3))))
 
 
 @pytest.mark.parametrize("kind", ["pdf", "svg", "png"])
 def test_bytes_repeat_and_text_stays_text(kind):
     scores = spread(8, 4)
-    first = figure_style.render(ranks.draw(table(scores), records(scores)), kind)
+    first = figure_style.render(ranks.draw(*model_of(table(scores), records(scores))), kind)
     with matplotlib.rc_context({"font.size": 20, "svg.fonttype": "path"}):
-        again = figure_style.render(ranks.draw(table(scores), records(scores)[::-1]), kind)
+        again = figure_style.render(ranks.draw(*model_of(table(scores), records(scores)[::-1])), kind)
     assert again == first
     if kind == "svg":
         assert b"A small table" in first and b"MIHash" in first

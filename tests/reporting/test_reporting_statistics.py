@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
+from models import model_of
 from scipy import special, stats
 
 from reporting import comparing, frames, statistics
@@ -78,12 +79,12 @@ def holm_by_definition(p):
 
 def test_every_number_of_a_column_is_recomputed_with_scipy():
     runs = records(gap=0.15)
-    frame = statistics.comparisons(table(), runs)
+    frame = statistics.comparisons(*model_of(table(), runs))
     assert tuple(frame.columns) == statistics.COLUMNS
     assert list(zip(frame["method"], frame["bits"], strict=True)) == [
         (method, bits) for method in METHODS for bits in (12, 24)
     ]
-    tidy = frames.tidy(table(), runs)
+    tidy = frames.tidy(*model_of(table(), runs))
     assert frame["mean"].tolist() == tidy["mean"].tolist()
     for bits in (12, 24):
         scores = {
@@ -198,14 +199,14 @@ def test_seeds_needed_find_the_difference_about_as_often_as_planned():
 
 def test_neither_the_order_of_records_nor_other_cells_change_a_byte():
     runs = records()
-    frame = statistics.comparisons(table(), runs)
+    frame = statistics.comparisons(*model_of(table(), runs))
     shuffled = [runs[index] for index in np.random.default_rng(0).permutation(len(runs))]
-    assert frames.to_csv(statistics.comparisons(table(), shuffled)) == frames.to_csv(frame)
+    assert frames.to_csv(statistics.comparisons(*model_of(table(), shuffled))) == frames.to_csv(frame)
     # Another column changes nothing; other methods change what is pooled or adjusted over the column alone.
     shorter = table(blocks=[{"protocol": "digits", "metric": "ap", "bits": [24]}])
-    alone = statistics.comparisons(shorter, runs)
+    alone = statistics.comparisons(*model_of(shorter, runs))
     assert frames.to_csv(alone) == frames.to_csv(frame[frame["bits"] == 24])
-    fewer = statistics.comparisons(shorter | {"methods": ["talr_ap", "mihash"]}, runs)
+    fewer = statistics.comparisons(*model_of(shorter | {"methods": ["talr_ap", "mihash"]}, runs))
     same = ["mean", "ci_low", "ci_high", "difference", "p_queries"]
     for method in ("talr_ap", "mihash"):
         assert row_of(fewer, method, 24)[same].equals(row_of(frame, method, 24)[same])
@@ -218,7 +219,7 @@ def test_holes_and_runs_without_scores_per_query_stay_empty():
             run["per_query"] = {}
     refused = {"protocol": "digits", "method": "lsh", "bits": 12, "seed": 0, "status": "refused"}
     runs.append(refused | {"reason": "no labels", "metrics": {}, "per_query": {}})
-    frame = statistics.comparisons(table(), runs)
+    frame = statistics.comparisons(*model_of(table(), runs))
     for method, bits in (("lsh", 12), ("mihash", 24), ("lsh", 24)):
         row = row_of(frame, method, bits)
         assert row[list(statistics.NUMBERS)].isna().all()
@@ -228,13 +229,13 @@ def test_holes_and_runs_without_scores_per_query_stay_empty():
     assert row[["mean", "ci_low", "ci_high"]].notna().all()
     assert (row["best"], row["verdict"]) == ("", "") and math.isnan(row["difference"])
     assert row_of(frame, "mihash", 12)["best"] == "talr_ap"
-    empty = statistics.comparisons(table(), [])
+    empty = statistics.comparisons(*model_of(table(), []))
     assert empty[list(statistics.NUMBERS)].isna().all(axis=None) and set(empty["verdict"]) == {""}
 
 
 def test_each_method_is_compared_with_all_its_seeds():
     runs = [r for r in records() if (r["method"], r["seed"]) != ("mihash", 1)]
-    row = row_of(statistics.comparisons(table(), runs), "mihash")
+    row = row_of(statistics.comparisons(*model_of(table(), runs)), "mihash")
     of = {
         (r["method"], r["seed"]): r["per_query"]["ap"]
         for r in runs
@@ -246,12 +247,15 @@ def test_each_method_is_compared_with_all_its_seeds():
     assert row["difference"] == pytest.approx((left - right).mean(), abs=1e-15)
     assert row["difference_low"] < row["difference"] < row["difference_high"]
     assert row["mean"] == pytest.approx(left.mean(), abs=1e-15)
-    assert row["seeds"] == 2 and row_of(statistics.comparisons(table(), runs), "talr_ap")["seeds"] == 3
+    assert (
+        row["seeds"] == 2
+        and row_of(statistics.comparisons(*model_of(table(), runs)), "talr_ap")["seeds"] == 3
+    )
 
 
 def test_one_run_each_is_compared_over_queries_alone():
     runs = [record("talr_ap", 12, 0, [0.9, 0.8, 0.7]), record("mihash", 12, 1, [0.1, 0.2, 0.1])]
-    row = row_of(statistics.comparisons(table(), runs), "mihash")
+    row = row_of(statistics.comparisons(*model_of(table(), runs)), "mihash")
     assert row["p_queries"] == pytest.approx(stats.ttest_rel([0.9, 0.8, 0.7], [0.1, 0.2, 0.1]).pvalue)
     assert math.isnan(row["p_seeds"]) and row["p"] == row["p_queries"]
     assert (row["verdict"], row["over_seeds"]) == ("worse over queries", "too few seeds")
@@ -268,7 +272,7 @@ def test_ties_for_best_share_it_and_constant_differences_have_a_p():
     runs = [record("talr_ap", 12, seed, scores) for seed in (0, 1)]
     runs += [record("mihash", 12, seed, scores) for seed in (0, 1)]
     runs += [record("lsh", 12, seed, scores - 0.125) for seed in (0, 1)]
-    frame = statistics.comparisons(table(), runs)
+    frame = statistics.comparisons(*model_of(table(), runs))
     tie, below = row_of(frame, "mihash"), row_of(frame, "lsh")
     columns = ["difference", "difference_low", "difference_high", "p_queries", "p_seeds", "p", "p_adjusted"]
     assert (tie["best"], tie["verdict"], tie["over_queries"]) == ("talr_ap", "best", "")
@@ -286,7 +290,7 @@ def test_a_constant_difference_that_rounds_is_still_constant():
 
 def test_one_query_and_one_seed_decide_nothing():
     runs = [record("talr_ap", 12, 0, [0.9]), record("mihash", 12, 0, [0.1])]
-    row = row_of(statistics.comparisons(table(), runs), "mihash")
+    row = row_of(statistics.comparisons(*model_of(table(), runs)), "mihash")
     assert row["difference"] == pytest.approx(-0.8)
     assert row[["ci_low", "ci_high", "difference_low", "p_queries", "p_seeds", "p"]].isna().all()
     assert (row["over_queries"], row["over_seeds"]) == ("undecided", "too few seeds")
@@ -295,7 +299,7 @@ def test_one_query_and_one_seed_decide_nothing():
 
 def test_one_query_leaves_the_seeds_to_decide():
     runs = [record(m, 12, s, [0.1 + 0.4 * (m == "talr_ap") + s / 100]) for m in METHODS for s in (0, 1, 2)]
-    row = row_of(statistics.comparisons(table(), runs), "mihash")
+    row = row_of(statistics.comparisons(*model_of(table(), runs)), "mihash")
     assert math.isnan(row["p_queries"]) and row["p"] == row["p_seeds"] < 0.05
     assert (row["over_queries"], row["over_seeds"], row["verdict"]) == (
         "undecided", "worse", "worse over seeds",
@@ -304,7 +308,7 @@ def test_one_query_leaves_the_seeds_to_decide():
 
 def test_one_seed_leaves_the_queries_to_decide():
     runs = records(seeds=(0,), queries=400, gap=1.0)
-    row = row_of(statistics.comparisons(table(seeds=[0]), runs), "lsh")
+    row = row_of(statistics.comparisons(*model_of(table(seeds=[0]), runs)), "lsh")
     assert math.isnan(row["p_seeds"]) and row["p"] == row["p_queries"]
     assert (row["over_queries"], row["over_seeds"]) == ("worse", "too few seeds")
     assert row["verdict"] == "worse over queries"
@@ -315,7 +319,7 @@ def test_queries_that_agree_do_not_outvote_seeds_that_do_not():
     base = np.random.default_rng(0).uniform(0.3, 0.6, 200)
     runs = [record("talr_ap", 12, seed, base + up) for seed, up in enumerate((0.25, 0.0, 0.02))]
     runs += [record("mihash", 12, seed, base + 0.001 * seed) for seed in (0, 1, 2)]
-    row = row_of(statistics.comparisons(table(), runs), "mihash")
+    row = row_of(statistics.comparisons(*model_of(table(), runs)), "mihash")
     assert row["p_queries"] < 1e-10 and row["p_seeds"] > 0.05
     assert (row["verdict"], row["over_seeds"]) == ("worse over queries", "too few seeds")
     assert 3 < row["seeds_needed"] <= 30
@@ -328,7 +332,10 @@ def test_where_lower_is_better_the_lowest_mean_is_best(monkeypatch):
     runs = [
         record(r["method"], r["bits"], r["seed"], 1 - r["per_query"]["ap"], "cost") for r in records(gap=1.0)
     ]
-    frame, turned = statistics.comparisons(asked, runs), statistics.comparisons(table(), records(gap=1.0))
+    frame, turned = (
+        statistics.comparisons(*model_of(asked, runs)),
+        statistics.comparisons(*model_of(table(), records(gap=1.0))),
+    )
     assert frame["verdict"].tolist() == turned["verdict"].tolist()
     assert frame["best"].tolist() == turned["best"].tolist()
     assert frame["difference"].to_numpy() == pytest.approx(-turned["difference"].to_numpy(), abs=1e-15)
@@ -359,7 +366,7 @@ def test_lsh_is_not_called_equal_to_itq_with_three_seeds():
     # The seeds of ITQ spread by 0.014, those of LSH by 0.0064.
     runs = [r for r in shaped(methods, means, 3, 0.0107) if r["method"] not in ("lsh", "itq")]
     runs += shaped(["lsh"], [0.668], 3, 0.0064) + shaped(["itq"], [0.733], 3, 0.014)
-    frame = statistics.comparisons(asked, runs)
+    frame = statistics.comparisons(*model_of(asked, runs))
     row = row_of(frame, "lsh")
     assert (row["best"], row["verdict"]) == ("itq", "worse")
     assert (row["over_queries"], row["over_seeds"]) == ("worse", "worse")
@@ -376,7 +383,7 @@ def test_a_score_of_half_the_best_is_not_called_equal_with_two_seeds():
         methods=methods, seeds=[0, 1], blocks=[{"protocol": "digits", "metric": "ap", "bits": [12]}]
     )
     runs = shaped(methods, [0.605, 0.332, 0.55, 0.60], 2, 0.02)
-    frame = statistics.comparisons(asked, runs)
+    frame = statistics.comparisons(*model_of(asked, runs))
     found = {row.method: (row.over_queries, row.over_seeds, row.verdict) for row in frame.itertuples()}
     assert found["b"] == ("worse", "worse", "worse")
     assert found["c"] == ("worse", "too few seeds", "worse over queries")
@@ -389,13 +396,13 @@ def test_a_score_of_half_the_best_is_not_called_equal_with_two_seeds():
 
 
 def test_marks_of_one_seed_do_not_stand_on_every_cell():
-    frame = statistics.comparisons(table(seeds=[0]), records(seeds=(0,), queries=400, gap=1.0))
+    frame = statistics.comparisons(*model_of(table(seeds=[0]), records(seeds=(0,), queries=400, gap=1.0)))
     assert statistics.cell_marks(frame) == {}
     assert statistics.marks_legend(frame) == "One seed each: nothing is known about other seeds."
-    close = statistics.comparisons(table(seeds=[0]), records(seeds=(0,), queries=40, gap=0.01))
+    close = statistics.comparisons(*model_of(table(seeds=[0]), records(seeds=(0,), queries=40, gap=0.01)))
     assert set(statistics.cell_marks(close).values()) == {"?q"}
     assert "could explain" in statistics.marks_legend(close)
-    assert statistics.marks_legend(statistics.comparisons(table(), [])) == ""
+    assert statistics.marks_legend(statistics.comparisons(*model_of(table(), []))) == ""
 
 
 @pytest.mark.parametrize(
@@ -408,7 +415,7 @@ def test_marks_of_one_seed_do_not_stand_on_every_cell():
 )
 def test_errors_are_clear(runs, message):
     with pytest.raises(ValueError, match=message):
-        statistics.comparisons(table(), runs)
+        statistics.comparisons(*model_of(table(), runs))
 
 
 # -- simulated data of known truth ----------------------------------------------------------------
@@ -544,7 +551,7 @@ def test_equally_good_methods_are_called_different_in_at_most_one_of_twenty_colu
     some = {"over_queries": 0, "over_seeds": 0, "verdict": 0}
     for seed in range(10):
         runs = records(methods, lengths, range(seeds), queries=100, gap=0, spread=0, seed=seed)
-        frame = statistics.comparisons(asked, runs, resamples=2)
+        frame = statistics.comparisons(*model_of(asked, runs), resamples=2)
         for column in some:
             some[column] += int(((frame[column] == "worse").groupby(frame["bits"]).sum() > 0).sum())
     # 600 columns: 0.05 and two and a half standard errors.
@@ -554,7 +561,7 @@ def test_equally_good_methods_are_called_different_in_at_most_one_of_twenty_colu
 def test_real_differences_are_called_so():
     asked = table(blocks=[{"protocol": "digits", "metric": "ap", "bits": list(range(10, 40))}])
     runs = records(bits=range(10, 40), queries=1000, gap=0.5, spread=0.02)
-    frame = statistics.comparisons(asked, runs, resamples=2)
+    frame = statistics.comparisons(*model_of(asked, runs), resamples=2)
     assert (frame["verdict"] == frame["method"].map(lambda m: "best" if m == "talr_ap" else "worse")).all()
 
 

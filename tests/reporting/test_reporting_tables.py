@@ -12,9 +12,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from models import model_of, table_of
 from scipy import stats
 
-from reporting import average_ranks, frames, latex, layout, markdown, printing, statistics
+from reporting import average_ranks, frames, latex, markdown, printing, statistics
 
 PUBLISHED = Path(__file__).parents[2] / "config" / "published" / "he2018.yaml"
 
@@ -87,7 +88,7 @@ def test_equal_values_have_no_spread_and_order_does_not_matter():
 
 
 def test_one_seed_has_neither_std_nor_interval():
-    frame = frames.tidy(table(seeds=[0]), [record(score=0.25)])
+    frame = frames.tidy(*model_of(table(seeds=[0]), [record(score=0.25)]))
     row = cell(frame, "talr_ap", 12)
     assert (row["seeds"], row["mean"], row["status"]) == (1, 0.25, "done")
     assert row[["std", "ci_low", "ci_high"]].isna().all()
@@ -101,7 +102,7 @@ def test_one_row_per_cell_in_the_order_of_the_table():
         {"protocol": "digits", "metric": "ap", "bits": [24, 12], "methods": ["lsh", "talr_ap"]},
         {"protocol": "digits", "metric": "ndcg", "bits": [12]},
     ]
-    frame = frames.tidy(table(blocks=blocks), [])
+    frame = frames.tidy(*model_of(table(blocks=blocks), []))
     assert tuple(frame.columns) == frames.COLUMNS
     assert list(zip(frame["metric"], frame["method"], frame["bits"], strict=True)) == [
         ("ap", "talr_ap", 24),
@@ -126,7 +127,7 @@ def test_holes_keep_their_reason():
         record("lsh", 12, 7, score=0.9),
         record("unasked", 12, 0, score=0.9),
     ]
-    frame = frames.tidy(table(), records)
+    frame = frames.tidy(*model_of(table(), records))
     found = {
         (row.method, row.bits): (row.seeds, row.status, row.reason) for row in frame.itertuples(index=False)
     }
@@ -147,13 +148,15 @@ def test_a_method_with_fewer_seeds_is_done_with_these():
     runs = [record(seed=seed, score=0.5 + seed / 10) for seed in (0, 1, 2)]
     runs += [record("mihash", seed=seed, score=0.5 + seed / 10) for seed in (0, 1, 2)]
     of = table(methods=["talr_ap", "mihash"], seeds=[2, 0, 1], fewer_seeds={"mihash": 2})
-    frame = frames.tidy(of, runs)
+    frame = frames.tidy(*model_of(of, runs))
     ours, fewer = (cell(frame, method, 12) for method in ("talr_ap", "mihash"))
     assert (ours["seeds"], ours["status"], ours["mean"]) == (3, "done", pytest.approx(0.6))
     assert (fewer["seeds"], fewer["status"], fewer["mean"]) == (2, "done", pytest.approx(0.6))
     assert fewer["std"] == pytest.approx(np.std([0.7, 0.5], ddof=1))  # the first two: 2 and 0
     assert "over 2 to 3 seeds" in printing.seeds_sentence(frame)
-    lacking = frames.tidy(of, [run for run in runs if (run["method"], run["seed"]) != ("mihash", 0)])
+    lacking = frames.tidy(
+        *model_of(of, [run for run in runs if (run["method"], run["seed"]) != ("mihash", 0)])
+    )
     assert cell(lacking, "mihash", 12)["reason"] == "seed 0: no run was recorded"
 
 
@@ -164,16 +167,16 @@ def test_published_values_and_differences():
 
     sources = [source("second", 0.7), source("first", 0.25), source("unnamed", 0.1, "lsh")]
     asked = table(published=["first", "second"], seeds=[0])
-    frame = frames.tidy(asked, [record(score=0.75), record("lsh", score=0.5)], sources)
+    frame = frames.tidy(*model_of(asked, [record(score=0.75), record("lsh", score=0.5)], sources))
     assert cell(frame, "talr_ap", 12)[["published", "difference"]].tolist() == [0.25, 0.5]
     assert math.isnan(cell(frame, "lsh", 12)["published"])
     assert frame["published"].notna().sum() == 1
-    assert frames.tidy(table(), [], sources)["published"].isna().all()
+    assert frames.tidy(*model_of(table(), [], sources))["published"].isna().all()
     with pytest.raises(ValueError, match="source 'third' is not known"):
-        frames.tidy(table(published=["third"]), [], sources)
+        frames.tidy(*model_of(table(published=["third"]), [], sources))
     twice = {**sources[0], "values": sources[0]["values"] * 2}
     with pytest.raises(ValueError, match="digits, ap, talr_ap, 12 bits is given twice"):
-        frames.tidy(table(published=["second"]), [], [twice])
+        frames.tidy(*model_of(table(published=["second"]), [], [twice]))
 
 
 @pytest.mark.parametrize(
@@ -187,7 +190,7 @@ def test_published_values_and_differences():
 )
 def test_errors_are_clear(records, blocks, message):
     with pytest.raises(ValueError, match=message):
-        frames.tidy(table(**({"blocks": blocks} if blocks else {})), records)
+        frames.tidy(*model_of(table(**({"blocks": blocks} if blocks else {})), records))
 
 
 # -- wide and CSV ---------------------------------------------------------------------------------
@@ -211,8 +214,8 @@ def test_wide_is_the_layout_of_the_paper():
         {"protocol": "digits", "metric": "ndcg", "bits": [12], "methods": ["mihash"]},
     ]
     asked = table(blocks=blocks, seeds=[0])
-    frame = frames.tidy(asked, [record(score=0.5), record("mihash", score=0.25)])
-    layout = frames.wide(frame, asked)
+    frame = frames.tidy(*model_of(asked, [record(score=0.5), record("mihash", score=0.25)]))
+    layout = frames.wide(frame, table_of(asked))
     expected = pd.DataFrame(
         {
             "method": ["talr_ap", "mihash", "lsh"],
@@ -229,8 +232,8 @@ def test_wide_is_the_layout_of_the_paper():
 
 def test_csv_gives_every_bit_back():
     asked = table()
-    frame = frames.tidy(asked, awkward())
-    for original in (frame, frames.wide(frame, asked)):
+    frame = frames.tidy(*model_of(asked, awkward()))
+    for original in (frame, frames.wide(frame, table_of(asked))):
         text = frames.to_csv(original)
         assert "\r" not in text and text.endswith("\n")
         again = frames.from_csv(text)
@@ -243,8 +246,8 @@ def test_csv_gives_every_bit_back():
 
 
 def test_the_order_of_the_records_does_not_matter():
-    assert frames.to_csv(frames.tidy(table(), awkward())) == frames.to_csv(
-        frames.tidy(table(), awkward()[::-1])
+    assert frames.to_csv(frames.tidy(*model_of(table(), awkward()))) == frames.to_csv(
+        frames.tidy(*model_of(table(), awkward()[::-1]))
     )
 
 
@@ -271,7 +274,7 @@ def scored(**scores):
 )
 def test_best_and_second(scores, expected):
     asked = table(seeds=[0], blocks=[{"protocol": "digits", "metric": "ap", "bits": [12]}])
-    found = printing.marks(frames.tidy(asked, scored(**scores)), asked)
+    found = printing.marks(frames.tidy(*model_of(asked, scored(**scores))), table_of(asked))
     assert found == {("digits", "ap", method, 12): mark for method, mark in expected.items()}
 
 
@@ -282,7 +285,7 @@ def test_markdown_to_the_letter():
     records = [record(seed=seed, score=0.5 + seed / 10) for seed in (0, 1)]
     records += [record("mihash", seed=seed, score=0.25) for seed in (0, 1)]
     records += [record("mihash", 24, seed, status="refused", reason="no *labels*") for seed in (0, 1)]
-    assert markdown.to_markdown(frames.tidy(asked, records), asked) == (
+    assert markdown.to_markdown(frames.tidy(*model_of(asked, records)), table_of(asked)) == (
         "# A\\|B\\_c\n\nFor tests.\n\n## Digits, AP<sub>T</sub>\n\n"
         "| Method | 12 bits | 24 bits |\n|:---|---:|---:|\n"
         "| TALR-AP | **0.550** ± 0.071 | – <sup>a</sup> |\n"
@@ -303,14 +306,14 @@ def test_marks_of_what_is_open_stand_beside_the_scores_and_are_explained():
             # Queries agree on each difference, seeds spread by 0.04: the smaller one is open.
             scores = mean + 0.04 * seed + np.linspace(-0.1, 0.1, 40)
             runs.append(record(method, 12, seed, float(scores.mean()), per_query={"ap": scores}))
-    frame, compared = frames.tidy(asked, runs), statistics.comparisons(asked, runs)
-    text = markdown.to_markdown(frame, asked, compared=compared)
+    frame, compared = frames.tidy(*model_of(asked, runs)), statistics.comparisons(*model_of(asked, runs))
+    text = markdown.to_markdown(frame, table_of(asked), compared=compared)
     assert "| MIHash | <ins>0.770</ins> ± 0.028 ?s |" in text and "| LSH | 0.320 ± 0.028 |" in text
     assert "?s: worse than the best over these queries, but there are too few seeds to tell." in text
     assert "No mark says that two scores are equal" in text and "≈" not in text
-    typeset = latex.to_latex(frame, asked, compared=compared)
+    typeset = latex.to_latex(frame, table_of(asked), compared=compared)
     assert "\\textsuperscript{?s}" in typeset and "too few seeds to tell" in typeset
-    assert "?" not in markdown.to_markdown(frame, asked)
+    assert "?" not in markdown.to_markdown(frame, table_of(asked))
 
 
 def test_latex_is_escaped_and_balanced():
@@ -328,7 +331,7 @@ def test_latex_is_escaped_and_balanced():
         for method in ("talr_ap", "my_method")
         for seed in (0, 1, 2)
     ]
-    text = latex.to_latex(frames.tidy(asked, records), asked)
+    text = latex.to_latex(frames.tidy(*model_of(asked, records)), table_of(asked))
     plain = re.sub(r"\\[%&_#{}$]", "", text)
     assert r"50\% of a\_b \& c\#d \{e\} \textasciitilde{}f\textasciicircum{}g \textbackslash{}h \$i." in text
     assert r"my\_method" in text and r"\textbf{my\_protocol}, AP$_\mathrm{T}$" in text
@@ -362,7 +365,7 @@ def test_panels_of_table_1_are_those_of_the_paper():
             ("nus_wide", "ap@5000", [12, 24, 32, 48]),
         ]
     ]
-    laid_out = layout.panels(table(blocks=blocks))
+    laid_out = table_of(table(blocks=blocks)).panels()
     assert [[group.title for group in panel.groups] for panel in laid_out] == [
         ["CIFAR-10 (S1)", "NUS-WIDE"],
         ["CIFAR-10 (S2)", "NUS-WIDE"],
@@ -431,7 +434,7 @@ def test_published_figures_are_those_of_the_paper():
     source = yaml.safe_load(PUBLISHED.read_text())
     asked = table(published=["he2018"])
     assert {
-        cell: value for cell, (value, _, _) in frames.published_values(asked, [source]).items()
+        cell: value for cell, (value, _, _) in table_of(asked, [source]).published_values.items()
     } == printed
 
 
@@ -443,25 +446,25 @@ def test_rows_stand_by_family_with_published_values_where_asked():
     asked = table(blocks=blocks, seeds=[0], families=FAMILIES, published=["he2018"], print_published=True)
     records = [record("talr_ap", score=0.75, protocol="cifar10_s1")]
     printed = [yaml.safe_load(PUBLISHED.read_text())]
-    frame = frames.tidy(asked, records, printed)
-    assert list(frames.wide(frame, asked)["method"]) == ["lsh", "talr_ap", "mihash"]
+    frame = frames.tidy(*model_of(asked, records, printed))
+    assert list(frames.wide(frame, table_of(asked))["method"]) == ["lsh", "talr_ap", "mihash"]
     assert (
         "| *Unsupervised* | |\n| LSH | – <sup>a</sup> |\n| *Listwise* | |\n"
         "| TALR-AP | 0.750 (0.732) |\n| MIHash | – (0.687) <sup>a</sup> |\n"
-    ) in markdown.to_markdown(frame, asked)
-    text = latex.to_latex(frame, asked)
+    ) in markdown.to_markdown(frame, table_of(asked))
+    text = latex.to_latex(frame, table_of(asked))
     assert (
         "\\multicolumn{2}{l}{\\emph{Unsupervised}} \\\\\nLSH & --\\textsuperscript{a} \\\\\n\\addlinespace\n"
         in text
     )
     assert "TALR-AP & 0.750\\,{\\scriptsize(.732)} \\\\" in text
     assert "In parentheses: as published." in text
-    assert ".732" not in latex.to_latex(frame, asked | {"print_published": False})
+    assert ".732" not in latex.to_latex(frame, table_of(asked | {"print_published": False}))
 
 
 def test_one_family_needs_no_heading():
     asked = table(families=dict.fromkeys(FAMILIES, "listwise"))
-    assert "Listwise" not in markdown.to_markdown(frames.tidy(asked, []), asked)
+    assert "Listwise" not in markdown.to_markdown(frames.tidy(*model_of(asked, [])), table_of(asked))
 
 
 def test_latex_compiles_within_the_page(tmp_path):
@@ -495,9 +498,9 @@ def test_latex_compiles_within_the_page(tmp_path):
     ]
     printed = [yaml.safe_load(PUBLISHED.read_text())]
     parts = [
-        latex.to_latex(frames.tidy(asked, records, printed), asked),
+        latex.to_latex(frames.tidy(*model_of(asked, records, printed)), table_of(asked)),
         *(
-            latex.to_latex(frames.tidy(several, spread, printed), several)
+            latex.to_latex(frames.tidy(*model_of(several, spread, printed)), table_of(several))
             for several in (asked | {"seeds": seeds}, asked | {"seeds": seeds, "print_published": False})
         ),
     ]
@@ -533,19 +536,19 @@ def test_a_dagger_marks_methods_that_see_more_than_the_training_set():
     styles["mihash"]["sees"] = "database labels"
     of = table(styles=styles, seeds=[0])
     scores = {"mihash": 0.9, "talr_ap": 0.6, "lsh": 0.3}
-    frame = frames.tidy(of, [record(method=name, score=scores[name]) for name in of["methods"]])
+    frame = frames.tidy(*model_of(of, [record(method=name, score=scores[name]) for name in of["methods"]]))
     assert dict(zip(frame["method"], frame["sees"], strict=True)) == {
         "talr_ap": "training set",
         "mihash": "database labels",
         "lsh": "training set",
     }
     assert frames.from_csv(frames.to_csv(frame)).equals(frame)
-    text, tex = markdown.to_markdown(frame, of), latex.to_latex(frame, of)
+    text, tex = markdown.to_markdown(frame, table_of(of)), latex.to_latex(frame, table_of(of))
     assert "| MIHash† | 0.900 |" in text and "| LSH | <ins>0.300</ins> |" in text and "**0.600**" in text
     assert text.count("† Learns from database labels besides the training set; neither best nor second.") == 1
     assert r"MIHash\dag{} &" in tex and tex.count(r"\dag{} Learns from database labels") == 1
     plain = table(seeds=[0])
-    text = markdown.to_markdown(frames.tidy(plain, [record()]), plain)
+    text = markdown.to_markdown(frames.tidy(*model_of(plain, [record()])), table_of(plain))
     assert "†" not in text
 
 
@@ -554,7 +557,7 @@ def test_uncoded_features_are_a_row_without_marks_notes_or_seeds():
     records = [
         record(method=m, bits=b, score=s) for m, s in (("talr_ap", 0.5), ("lsh", 0.3)) for b in (12, 24)
     ]
-    frame = frames.tidy(of, records, uncoded={"digits": {"ap": 0.875}, "other": {"ap": 0.1}})
+    frame = frames.tidy(*model_of(of, records, uncoded={"digits": {"ap": 0.875}, "other": {"ap": 0.1}}))
     rows = frame[frame["status"] == "uncoded"]
     assert list(zip(rows["method"], rows["bits"], rows["seeds"], rows["mean"], strict=True)) == [
         ("uncoded", 12, 0, 0.875),
@@ -563,17 +566,17 @@ def test_uncoded_features_are_a_row_without_marks_notes_or_seeds():
     assert rows[["std", "ci_low", "ci_high", "published", "difference"]].isna().all(axis=None)
     assert frames.from_csv(frames.to_csv(frame)).equals(frame)
     # It is higher than all, and yet the best is a method.
-    methods_alone = frames.tidy(of, records)
-    assert printing.marks(frame, of) == printing.marks(methods_alone, of)
-    assert printing.marks(frame, of)["digits", "ap", "talr_ap", 12] == "best"
-    assert printing.notes(frame, of) == printing.notes(methods_alone, of)
-    wide = frames.wide(frame, of)
+    methods_alone = frames.tidy(*model_of(of, records))
+    assert printing.marks(frame, table_of(of)) == printing.marks(methods_alone, table_of(of))
+    assert printing.marks(frame, table_of(of))["digits", "ap", "talr_ap", 12] == "best"
+    assert printing.notes(frame, table_of(of)) == printing.notes(methods_alone, table_of(of))
+    wide = frames.wide(frame, table_of(of))
     assert wide["method"].tolist() == ["talr_ap", "mihash", "lsh", "uncoded"]
     assert wide.iloc[3, 1:].tolist() == [0.875, 0.875]
-    text = markdown.to_markdown(frame, of)
+    text = markdown.to_markdown(frame, table_of(of))
     assert "| *Uncoded features (cosine)* | 0.875 | 0.875 |\n" in text
     assert "Uncoded features (cosine): ranked by the features themselves, no code" in text
-    assert r"\emph{Uncoded features (cosine)} & 0.875 & 0.875 \\" in latex.to_latex(frame, of)
+    assert r"\emph{Uncoded features (cosine)} & 0.875 & 0.875 \\" in latex.to_latex(frame, table_of(of))
 
 
 def test_bounds_are_a_group_of_their_own_outside_of_all_comparisons():
@@ -592,30 +595,37 @@ def test_bounds_are_a_group_of_their_own_outside_of_all_comparisons():
     ]
     with_bound = of | {"methods": [*of["methods"], "onehot"], "families": {"onehot": "bound", **FAMILIES}}
     plain = of | {"families": FAMILIES}
-    frame, without = frames.tidy(with_bound, records + bound), frames.tidy(plain, records)
-    assert frames.wide(frame, with_bound)["method"].tolist()[-1] == "onehot"
-    assert printing.marks(frame, with_bound) == printing.marks(without, plain)  # though it is higher than all
-    compared = statistics.comparisons(with_bound, records + bound, 50)
-    alone = statistics.comparisons(plain, records, 50)
+    frame, without = (
+        frames.tidy(*model_of(with_bound, records + bound)),
+        frames.tidy(*model_of(plain, records)),
+    )
+    assert frames.wide(frame, table_of(with_bound))["method"].tolist()[-1] == "onehot"
+    assert printing.marks(frame, table_of(with_bound)) == printing.marks(
+        without, table_of(plain)
+    )  # though it is higher than all
+    compared = statistics.comparisons(*model_of(with_bound, records + bound), 50)
+    alone = statistics.comparisons(*model_of(plain, records), 50)
     of_bound = compared[compared["method"] == "onehot"]
     assert compared[compared["method"] != "onehot"].reset_index(drop=True).equals(alone)
     assert set(of_bound["verdict"]) == set(of_bound["best"]) == {""}
     assert of_bound["mean"].tolist() == pytest.approx([0.9, 0.9]) and of_bound["difference"].isna().all()
-    assert average_ranks.ranks(with_bound, records + bound) == average_ranks.ranks(plain, records)
-    text = markdown.to_markdown(frame, with_bound)
+    assert average_ranks.ranks(*model_of(with_bound, records + bound)) == average_ranks.ranks(
+        *model_of(plain, records)
+    )
+    text = markdown.to_markdown(frame, table_of(with_bound))
     assert "| *Bounds* | | |\n| onehot | 0.900 ± 0.000 |" in text
     assert "Bounds: what a plain classifier reaches; neither best nor second." in text
-    assert "Bounds" not in markdown.to_markdown(without, plain)
+    assert "Bounds" not in markdown.to_markdown(without, table_of(plain))
 
 
 def test_a_table_of_two_protocols_leaves_the_other_columns_of_the_features_empty():
     blocks = [{"protocol": name, "metric": "ap", "bits": [12]} for name in ("digits", "nus_wide")]
     of = table(blocks=blocks, seeds=[0])
-    frame = frames.tidy(of, [], uncoded={"nus_wide": {"ap": 0.25}})
-    assert r"\emph{Uncoded features (cosine)} &  & 0.250 \\" in latex.to_latex(frame, of)
-    assert markdown.to_markdown(frame, of).count("*Uncoded features") == 1
+    frame = frames.tidy(*model_of(of, [], uncoded={"nus_wide": {"ap": 0.25}}))
+    assert r"\emph{Uncoded features (cosine)} &  & 0.250 \\" in latex.to_latex(frame, table_of(of))
+    assert markdown.to_markdown(frame, table_of(of)).count("*Uncoded features") == 1
 
 
 def test_a_score_of_features_that_is_not_finite_is_refused():
     with pytest.raises(ValueError, match="uncoded features of digits: ap is nan"):
-        frames.tidy(table(), [], uncoded={"digits": {"ap": math.nan}})
+        frames.tidy(*model_of(table(), [], uncoded={"digits": {"ap": math.nan}}))

@@ -3,28 +3,35 @@
 import ast
 from pathlib import Path
 
+from models import table_of
+
 from reporting import titles
 
 ROOT = Path(__file__).parents[2]
-TABLE = {
-    "styles": {"talr_ap": {"title": "TALR-AP"}, "plain": {"title": ""}},
-    "protocols": {"digits": "Digits", "elsewhere": "Another place"},
-    "blocks": [
-        {"protocol": "digits"},
-        {"protocol": "digits", "title": "Handwritten digits"},
-        {"protocol": "raw"},
-    ],
-}
+TABLE = table_of(
+    {
+        "name": "t",
+        "methods": [],
+        "seeds": [0],
+        "styles": {"talr_ap": {"title": "TALR-AP"}, "plain": {"title": ""}},
+        "protocols": {"digits": "Digits", "elsewhere": "Another place"},
+        "blocks": [
+            {"protocol": "digits", "metric": "ap", "bits": [8]},
+            {"protocol": "digits", "metric": "ap", "bits": [16], "title": "Handwritten digits"},
+            {"protocol": "raw", "metric": "ap", "bits": [8]},
+        ],
+    }
+)
 
 
 def test_a_method_has_the_title_of_its_table_or_else_its_name():
-    assert titles.method_title(TABLE, "talr_ap") == "TALR-AP"
-    assert titles.method_title(TABLE, "plain") == "plain"
-    assert titles.method_title(TABLE, "mihash") == titles.method_title({}, "mihash") == "mihash"
+    assert TABLE.method_title("talr_ap") == "TALR-AP"
+    assert TABLE.method_title("plain") == "plain"
+    assert TABLE.method_title("mihash") == "mihash"
 
 
 def test_a_protocol_has_the_title_of_its_block_then_of_the_table_then_its_name():
-    found = {name: titles.protocol_title(TABLE, name) for name in ("digits", "elsewhere", "raw", "unknown")}
+    found = {name: TABLE.protocol_title(name) for name in ("digits", "elsewhere", "raw", "unknown")}
     assert found == {
         "digits": "Handwritten digits",
         "elsewhere": "Another place",
@@ -41,7 +48,7 @@ def test_families_without_a_name_keep_their_name():
 def test_no_method_or_protocol_is_named_in_the_code_that_prints_tables():
     names = {path.stem for path in (ROOT / "methods").glob("[a-z]*.py")}
     names |= {"digits", "digits_levels", "cifar10_s1", "cifar10_s2", "nus_wide", "imagenet100", "labelme"}
-    modules = ("titles", "layout", "frames", "printing", "statistics", "claims", "markdown", "latex")
+    modules = ("titles", "model", "cells", "frames", "printing", "statistics", "claims", "markdown", "latex")
     for module in (*modules, "table_files"):
         tree = ast.parse((ROOT / "reporting" / f"{module}.py").read_text(encoding="utf-8"))
         constants = {

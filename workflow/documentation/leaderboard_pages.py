@@ -8,6 +8,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from reporting import figures, leaderboard
@@ -16,11 +17,10 @@ from reporting.charts import chart_styles
 from reporting.collapsed import collapse_sentence
 from reporting.drawing import NothingToDraw
 from reporting.embedding import inline_svg, lighter
-from reporting.layout import family
 from reporting.leaderboard import RUNS, standings
-from reporting.leaderboard.boards import Boards, as_table, fold_title, records_of
-from reporting.printing import bounds_sentence, seeds_sentence, uncoded_sentence
-from reporting.titles import BOUND, EN_DASH, UNCODED, dagger_sentence, earlier_sentence, family_title
+from reporting.leaderboard.boards import Boards, as_table, fold_title, results_of
+from reporting.printing import bounds_sentence, dagger_sentence, earlier_sentence, seeds_sentence,
+uncoded_sentence from reporting.titles import BOUND, EN_DASH, UNCODED, family_title
 from tiebench.figure_style import render
 from tiebench.leaderboards import PROVENANCE, TIDY
 from tiebench.metrics import label
@@ -59,7 +59,7 @@ def read(folder: Path) -> list[Protocol]:
         metric = standings.main_metric(board)
         block = {"protocol": board.protocol, "metric": metric, "bits": board.bits, "methods": board.methods}
         table = as_table(boards, [block])
-        table["settings"] = {member: table["settings"][member] for member in board.members}
+        table = replace(table, settings={member: table.settings[member] for member in board.members})
         found.append(
             Protocol(folder, board, table, standings.standings(board, table, board.protocol, metric))
         )
@@ -111,7 +111,7 @@ def _facts(protocol: Protocol) -> list[tuple[str, str]]:
     """What was measured, in words."""
     board, about = protocol.board, protocol.board.about
     members = about.get("members") or []
-    bounds = sum(family(protocol.table, method) == BOUND for method in board.methods)
+    bounds = sum(protocol.table.family(method) == BOUND for method in board.methods)
     made = about.get("published") or []
     runs = Counter((run["protocol"], run["method"], run["bits"]) for run in board.runs)
     seeds = sorted(set(runs.values()))
@@ -261,8 +261,8 @@ def _sentences(protocol: Protocol) -> list[str]:
 def _charts(protocol: Protocol) -> list[tuple[str, dict]]:
     """Heading -> figure, of the figures for which there is anything to draw."""
     board, table, metric = protocol.board, protocol.table, protocol.standings.metric
-    (of_metric,) = table["blocks"]
-    records, name = records_of([board]), " ".join(label(metric)).strip()
+    (of_metric,) = table.groups
+    results, name = results_of(table, [board]), " ".join(label(metric)).strip()
     of_costs = (
         "A point is a method at one code length; the large marker is its longest, with the name where it "
         "fits. Up is better, left is cheaper. Grey steps: the best score within a number of seconds, of the "
@@ -281,7 +281,7 @@ def _charts(protocol: Protocol) -> list[tuple[str, dict]]:
         (
             heading,
             f"figure-{part}",
-            ("cost", {**table, "named_costs": [part]}),
+            ("cost", replace(table, named_costs=(part,))),
             f"{name} against {words}, a point for each method and code length",
             of_costs,
         )
@@ -294,7 +294,7 @@ def _charts(protocol: Protocol) -> list[tuple[str, dict]]:
         (
             "Recall of a lookup against its candidates",
             "figure-lookup",
-            ("cost", {**table, "blocks": [{**of_metric, "metric": RECALL}], "named_costs": [CANDIDATES]}),
+            ("cost", replace(table, groups=(replace(of_metric, metric=RECALL),), named_costs=(CANDIDATES,))),
             "Recall within Hamming radius 2 against the items there, a point for each method and code length",
             "What a search in hash tables costs, whatever the machine: a query is compared with all items "
             "within Hamming radius 2 (means over queries and seeds), and recall is the share of the relevant "
@@ -306,7 +306,7 @@ def _charts(protocol: Protocol) -> list[tuple[str, dict]]:
     charts = []
     for heading, id_, (kind, of), alternative, caption in wanted:
         try:
-            figure = figures.draw(kind, of, records, width=WIDTH, title=False)
+            figure = figures.draw(kind, of, results, width=WIDTH, title=False)
         except NothingToDraw:
             continue
         text = _named_groups(render(figure, "svg").decode(), protocol)

@@ -3,7 +3,7 @@
 import functools
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import jinja2
@@ -13,6 +13,7 @@ from reporting.collapsed import COLLAPSED
 from reporting.embedding import figure_swatch
 from reporting.leaderboard import Board, standings
 from reporting.method_styles import method_style, method_styles
+from reporting.model import Table
 from reporting.titles import EN_DASH
 from tiebench import leaderboards
 
@@ -29,7 +30,7 @@ class Protocol:
 
     folder: Path
     board: Board
-    table: Mapping
+    table: Table
     standings: standings.Standings
 
     @property
@@ -69,12 +70,12 @@ class Rows:
     """What stands before the cells of a row. pages: of methods; table: of `boards.as_table`."""
 
     pages: Mapping[str, str]
-    table: Mapping
+    table: Table
 
     @functools.cached_property
     def swatches(self) -> dict[str, str]:
         """Method -> its line and marker in the figures."""
-        complete = {**self.table, "styles": method_styles(self.table)}
+        complete = replace(self.table, styles=method_styles(self.table))
         styles = chart_styles([self.table])
         return {name: figure_swatch(of, method_style(complete, name)) for name, of in styles.items()}
 

@@ -5,21 +5,21 @@ from workflow.scripts import _job
 
 def work(options):
     from reporting import claims, frames, health, statistics, table_files
-    from reporting.records import table_records, uncoded_scores
+    from reporting.model import Table
+    from reporting.records import table_results
     from reporting.titles import LEADERBOARD, UNCODED
     from tiebench.files import write_json, write_text
 
-    settings = options.settings
-    table = settings["table"]
-    records = table_records(settings, also=["per_query"])
-    tidy = frames.tidy(table, records, settings["published"], uncoded_scores(settings))
-    compared = statistics.comparisons(table, records)
-    judged = claims.judge(settings["claims"], table, records)
-    codes = health.frame(table, records)
+    table = Table.from_json(options.settings)
+    results = table_results(table, also=["per_query"])
+    tidy = frames.tidy(table, results)
+    compared = statistics.comparisons(table, results)
+    judged = claims.judge(table.claims, table, results)
+    codes = health.frame(table, results)
     files = table_files.table_files(table, tidy, compared, judged, codes)
     for ending, text in files.items():
         write_text(f"{options.stem}{ending}", text)
-    write_json(f"{options.stem}.json", settings)
+    write_json(f"{options.stem}.json", options.settings)
     for row in tidy[~tidy["status"].isin(["done", UNCODED, LEADERBOARD])].itertuples():
         _job.log.warning(
             "%s/%s/%d bits is %s: %s", row.protocol, row.method, row.bits, row.status, row.reason

@@ -7,16 +7,15 @@ def work(options):
     from pathlib import Path
 
     from reporting import drawing, figures
+    from reporting.model import Table
     from reporting.published import figure_options
-    from reporting.records import table_records, uncoded_scores
+    from reporting.records import table_results
     from tiebench import figure_style
 
-    settings = options.settings
-    settings["table"]["uncoded_scores"] = uncoded_scores(settings)
-    records = table_records(settings, also=figures.describe(options.figure).needs)
+    table = Table.from_json(options.settings)
+    results = table_results(table, also=figures.describe(options.figure).needs)
     try:
-        chosen = figure_options(settings["table"], options.figure)
-        figure = figures.draw(options.figure, settings["table"], records, **chosen)
+        figure = figures.draw(options.figure, table, results, **figure_options(table, options.figure))
     except drawing.NothingToDraw as error:  # say because all cells are refused: the page leaves it out
         _job.log.warning("%s", error)
         figure = drawing.message(str(error))

@@ -7,10 +7,11 @@ def work(options):
     from pathlib import Path
 
     from reporting import gallery
+    from reporting.model import Table
     from tiebench import figure_style
     from tiebench.files import read_result_npz
 
-    figure = gallery.draw(options.settings["table"], read_result_npz(options.gallery))
+    figure = gallery.draw(Table.from_json(options.settings), read_result_npz(options.gallery))
     Path(options.stem).parent.mkdir(parents=True, exist_ok=True)
     for kind in ("pdf", "svg", "png"):
         figure_style.save(figure, f"{options.stem}.{kind}")

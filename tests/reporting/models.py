@@ -1,0 +1,24 @@
+"""Tables and runs that tests write as settings and records, as `reporting.model` has them.
+
+An entry may have two parts that no file has: `named_costs`, and `uncoded_scores`, those of features.
+"""
+
+from dataclasses import replace
+
+from reporting.model import Results, Run, Table
+
+
+def table_of(entry, published=(), **settings):
+    """The table of an entry. published: what papers print; settings: further parts of its file."""
+    if isinstance(entry, Table):
+        return entry
+    table = Table.from_json({"table": entry, "published": list(published), **settings})
+    return replace(table, named_costs=tuple(entry.get("named_costs") or ()))
+
+
+def model_of(entry, records, published=(), uncoded=None):
+    """The table of an entry, and the results of records, or of runs; uncoded: scores of features."""
+    table = table_of(entry, published)
+    runs = [one if isinstance(one, Run) else Run.from_json(one) for one in records]
+    given = entry.get("uncoded_scores") if isinstance(entry, dict) else None
+    return table, Results.of(table, runs, uncoded or given)
