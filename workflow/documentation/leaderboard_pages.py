@@ -19,8 +19,14 @@ from reporting.drawing import NothingToDraw
 from reporting.embedding import inline_svg, lighter
 from reporting.leaderboard import RUNS, standings
 from reporting.leaderboard.boards import Boards, as_table, fold_title, results_of
-from reporting.printing import bounds_sentence, dagger_sentence, earlier_sentence, seeds_sentence,
-uncoded_sentence from reporting.titles import BOUND, EN_DASH, UNCODED, family_title
+from reporting.printing import (
+    bounds_sentence,
+    dagger_sentence,
+    earlier_sentence,
+    seeds_sentence,
+    uncoded_sentence,
+)
+from reporting.titles import BOUND, EN_DASH, UNCODED, family_title
 from tiebench.figure_style import render
 from tiebench.leaderboards import PROVENANCE, TIDY
 from tiebench.metrics import label
