@@ -389,35 +389,6 @@ def dataset(*sources):
     return {"loader": "features_file", "sources": list(sources)}
 
 
-MISTAKES = {
-    "a file elsewhere": (dataset({"file": "../a.npz"}), ["sources[0].file", "'../a.npz'"]),
-    "an empty file": (dataset({"file": ""}), ["sources[0].file"]),
-    "another scheme": (
-        dataset({"file": "a.npz", "urls": ["https://a.org/a", "ftp://a.org/a"]}),
-        ["sources[0].urls[1]", "https://", "'ftp'"],
-    ),
-    "no host": (dataset({"file": "a.npz", "urls": ["https:///a"]}), ["sources[0].urls[0]", "host"]),
-    "one address as text": (
-        dataset({"file": "a.npz", "urls": "https://a.org/a"}),
-        ["sources[0].urls", "array"],
-    ),
-    "one file with two sums": (
-        dataset({"file": "a.npz", "md5": "0" * 32}, {"file": "a.npz", "md5": "1" * 32}),
-        ["sources[1].md5", "a.npz", "datasets.d.sources[0]"],
-    ),
-    "a sum of another kind": (dataset({"file": "a.npz", "md5": SUM}), ["sources[0].md5"]),
-}
-
-
-@pytest.mark.parametrize(("entry", "words"), MISTAKES.values(), ids=MISTAKES.keys())
-def test_a_mistake_in_a_source_is_one_line(entry, words):
-    with pytest.raises(ConfigurationError) as caught:
-        load(ROOT, {"datasets": {"d": entry}})
-    assert str(caught.value).startswith("--configfile: datasets.d.")
-    for word in words:
-        assert word in str(caught.value)
-
-
 def test_what_will_be_downloaded_has_its_path(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("TIEBENCH_RESOURCES", raising=False)
