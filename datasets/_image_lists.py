@@ -1,7 +1,8 @@
 """Lists of images with their labels, in the form of HashNet's, and the split that they make.
 
 The lists are train.txt, test.txt and database.txt, of which the last two may come in parts (test0.txt,
-test1.txt, ...). A line is a path and, for each class, 0 or 1, separated by blanks.
+test1.txt, ...). A line is a path and, for each class, 0 or 1, as `tiebench.texts.path_and_labels` separates
+them.
 """
 
 import re
@@ -9,7 +10,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from datasets._texts import Text, shown
+from datasets._texts import shown
+from tiebench import texts
+from tiebench.texts import Text
 
 LIST_FILE = re.compile(r"(?:.*/)?(train|(?:test|database)[0-9]*)\.txt", re.DOTALL)
 # List -> the part of the split that it is.
@@ -22,7 +25,7 @@ def is_list(path: str) -> bool:
 
 
 def read_list(
-    texts: Mapping[str, Text],
+    lists: Mapping[str, Text],
     kind: str,
     image: re.Pattern,
     columns: int,
@@ -35,33 +38,44 @@ def read_list(
     exactly_one: whether each image has one label
     Raises ValueError for a list that is missing, there twice, incomplete or not as the module says.
     """
-    files = _files(texts, kind)
-    blanks = " " * (columns - 1)
+    files = _files(lists, kind)
     labels: dict[str, str] = {}
     for text in files:
         for number, line in enumerate(text.lines(), start=1):
-            path, _, values = line.partition(" ")
+            place = f"{text.path}: line {number}"
+            try:
+                path, values = texts.path_and_labels(line)
+            except ValueError as error:
+                raise ValueError(f"{place}: {error}") from None
             name = path.rpartition("/")[2]
             if not image.fullmatch(name):
-                raise ValueError(f"{text.path}: line {number}: '{shown(path)}' is not an image of this list")
-            values = values.strip()
-            digits = values[::2]
-            ones = digits.count("1")
-            wrong = values[1::2] != blanks or len(digits) != columns or ones + digits.count("0") != columns
-            if wrong or (exactly_one and ones != 1):
+                raise ValueError(f"{place}: '{shown(path)}' is not an image of this list")
+            digits = _digits(values)
+            if len(digits) != columns or (exactly_one and digits.count("1") != 1):
                 rule = "one of them 1 and the others 0" if exactly_one else "each 0 or 1"
                 raise ValueError(
-                    f"{text.path}: line {number}: after the path there must be {columns} values, {rule}, "
-                    f"not '{shown(values)}'"
+                    f"{place}: after the path there must be {columns} values, {rule}, not '{shown(values)}'"
                 )
             if name in labels:
-                raise ValueError(f"{text.path}: line {number}: '{name}' was there before")
+                raise ValueError(f"{place}: '{name}' was there before")
             labels[name] = digits
     if len(labels) not in counts:
         where = files[0].path if len(files) == 1 else f"{files[0].path} and the other {len(files) - 1} parts"
         known = " or ".join(str(count) for count in counts)
         raise ValueError(f"{where}: names {len(labels)} images, not {known}")
     return labels
+
+
+def _digits(values: str) -> str:
+    """The labels of a line, a character 0 or 1 each; "" if one is something else."""
+    digits = values[::2]
+    if set(values[1::2]) == {" "} and digits.count("0") + digits.count("1") == len(digits):
+        return digits  # as nearly all lists are
+    try:
+        labels = texts.labels(values)
+    except ValueError:
+        return ""
+    return "".join(map(str, labels)) if set(labels) <= {0, 1} else ""
 
 
 def merged(lists: Mapping[str, Mapping[str, str]]) -> tuple[dict[str, str], dict[str, str]]:
@@ -96,12 +110,12 @@ def numbered(parts: Sequence[str]) -> tuple[np.ndarray, list[str]]:
     return np.array([number[part] for part in parts], np.int64), names
 
 
-def _files(texts: Mapping[str, Text], kind: str) -> list[Text]:
+def _files(lists: Mapping[str, Text], kind: str) -> list[Text]:
     """The files of one list: one, or its parts."""
-    found = [text for name, text in texts.items() if re.fullmatch(rf"{kind}[0-9]*\.txt", name)]
+    found = [text for name, text in lists.items() if re.fullmatch(rf"{kind}[0-9]*\.txt", name)]
     if not found:
         raise ValueError(f"no {kind}.txt in the sources; the lists are train.txt, test.txt and database.txt")
-    whole = texts.get(f"{kind}.txt")
+    whole = lists.get(f"{kind}.txt")
     if whole is not None and len(found) > 1:
         other = next(text for text in found if text is not whole)
         raise ValueError(f"{other.path}: the list is there as a whole too, {whole.path}; give one of both")

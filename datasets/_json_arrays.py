@@ -49,7 +49,7 @@ class _Text:
 
     def __init__(self, read: Callable[[int], bytes], where: str) -> None:
         self.read, self.where = read, where
-        self.decode = codecs.getincrementaldecoder("utf-8")().decode
+        self.decode = codecs.getincrementaldecoder("utf-8-sig")().decode
         self.parse = json.JSONDecoder().raw_decode
         self.characters, self.at, self.before = "", 0, 0
         self.ended = False

@@ -6,7 +6,8 @@
 | `.tsv` | a header names the columns: `text`, and optionally `id`, `class`, `split`; no quoting |
 | `.jsonl` | each line is an object of these keys; also BEIR's `_id`, and `title`, put before the text |
 
-Files are UTF-8. Other columns and keys are ignored. A key of the first item must be in every item.
+Files are as `tiebench.texts` opens them, also gzip (`.txt.gz`). Other columns and keys are ignored. A key of
+the first item must be in every item.
 """
 
 import hashlib
@@ -15,11 +16,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tiebench import texts
 from tiebench.messages import did_you_mean, printable
 
 ENDINGS = (".txt", ".tsv", ".jsonl")
 FIELDS = ("id", "class", "split")
-LONGEST_LINE = 1 << 24  # bytes: a file without line ends is not texts
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,8 @@ def read_text_items(path: Path) -> TextItems:
     module says, and a repeated id.
     """
     path = Path(path)
-    if path.suffix not in ENDINGS:
-        raise ValueError(f"{path}: unknown kind of texts{did_you_mean(path.suffix, ENDINGS)}")
+    if (ending := _ending(path)) not in ENDINGS:
+        raise ValueError(f"{path}: unknown kind of texts{did_you_mean(ending, ENDINGS)}")
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file")
     columns: dict[str, list[str]] = {}
@@ -73,29 +74,24 @@ def read_text_items(path: Path) -> TextItems:
 
 def _items(path: Path) -> Iterator[dict[str, str]]:
     """Fields of each item, all text."""
-    read = {".txt": _plain, ".tsv": _tabs, ".jsonl": _objects}[path.suffix]
+    read = {".txt": _plain, ".tsv": _tabs, ".jsonl": _objects}[_ending(path)]
     return read(path, _lines(path))
+
+
+def _ending(path: Path) -> str:
+    return Path(path.name.removesuffix(".gz")).suffix
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     """(number from 1, line without its end); blank lines at the end of the file are left out."""
     blank = []
-    with path.open("rb") as file:
-        number = 0
-        while line := file.readline(LONGEST_LINE):
-            number += 1
-            if len(line) == LONGEST_LINE:
-                raise ValueError(f"{path}: line {number} is longer than {LONGEST_LINE} bytes")
-            try:
-                text = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
-            except UnicodeDecodeError as error:
-                raise ValueError(f"{path}: line {number} is not UTF-8 text") from error
-            if not text.strip():
-                blank.append((number, text))
-                continue
-            yield from blank
-            blank = []
-            yield number, text
+    for number, line in texts.lines(path):
+        if not line.strip():
+            blank.append((number, line))
+            continue
+        yield from blank
+        blank = []
+        yield number, line
 
 
 def _plain(path: Path, lines: Iterator[tuple[int, str]]) -> Iterator[dict[str, str]]:

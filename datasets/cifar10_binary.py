@@ -17,6 +17,7 @@ from datasets._archives import existing, members
 from datasets._description import Description
 from datasets._files import creating_items
 from datasets._specification import refuse_unknown_options
+from tiebench.texts import of_bytes
 
 OPTIONS: dict[str, str] = {}
 
@@ -101,7 +102,7 @@ def _records(source: Path, name: str, contents: bytes) -> np.ndarray:
 
 
 def _class_names(source: Path, contents: bytes) -> list[str]:
-    names = contents.decode("latin-1").split()
+    names = of_bytes(f"{source}: {NAMES_FILE}", contents).contents.decode().split()
     if len(names) != CLASSES or len(set(names)) != CLASSES:
         raise ValueError(f"{source}: {NAMES_FILE} must name {CLASSES} classes, one a line, not {len(names)}")
     return names

@@ -26,7 +26,8 @@ from datasets._description import Description
 from datasets._image_lists import is_list, read_list
 from datasets._pictures import PHOTOGRAPH_OPTIONS, check_photograph_options, save_listed
 from datasets._specification import refuse_unknown_options
-from datasets._texts import Text, texts_among
+from datasets._texts import texts_among
+from tiebench.texts import Text
 
 OPTIONS: dict[str, str] = {
     "size": "[height, width] in pixels that images are resized to (bicubic; default [227, 227])",

@@ -29,8 +29,9 @@ from datasets._description import Description
 from datasets._image_lists import as_matrix, is_list, merged, numbered, read_list
 from datasets._pictures import PHOTOGRAPH_OPTIONS, check_photograph_options, save_listed
 from datasets._specification import refuse_unknown_options
-from datasets._texts import Text, shown, texts_among
+from datasets._texts import shown, texts_among
 from tiebench.messages import did_you_mean
+from tiebench.texts import Text, integer
 
 OPTIONS: dict[str, str] = {
     "concepts": "38 (default), or 24: the potential concepts alone",
@@ -137,7 +138,9 @@ class _Plan:
                 return True
             return is_list(path) or path.rpartition("/")[2] in annotations
 
-        texts, self.pictures = texts_among(existing(sources), wanted)
+        texts, self.pictures = texts_among(
+            existing(sources), wanted, lambda path: bool(TEXTS_OF_TAGS.fullmatch(path))
+        )
         labels, parts = _labels(texts)
         names = CONCEPTS if concepts == len(CONCEPTS) else POTENTIAL
         labels = labels[:, [CONCEPTS.index(name) for name in names]]
@@ -175,15 +178,16 @@ def _labels(texts: dict[str, Text]) -> tuple[np.ndarray, dict[str, str] | None]:
             raise ValueError(f"no {concept}.txt in the sources, beside {texts[annotations[0]].path}")
         text = texts[f"{concept}.txt"]
         for number, line in enumerate(text.lines(), start=1):
-            value = line.strip()
-            if not (value.isascii() and value.isdecimal() and len(value) < 6 and 1 <= int(value) <= IMAGES):
+            try:
+                image = integer(line.strip(), 1, IMAGES)
+            except ValueError as error:
                 raise ValueError(
                     f"{text.path}: line {number} is '{shown(line)}'; it must be the number of an image, "
                     f"1 to {IMAGES}"
-                )
-            if labels[int(value) - 1, column]:
-                raise ValueError(f"{text.path}: line {number}: image {value} was there before")
-            labels[int(value) - 1, column] = 1
+                ) from error
+            if labels[image - 1, column]:
+                raise ValueError(f"{text.path}: line {number}: image {image} was there before")
+            labels[image - 1, column] = 1
     return labels, None
 
 

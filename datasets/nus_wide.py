@@ -34,8 +34,10 @@ from datasets._pictures import (
     save_photographs,
 )
 from datasets._specification import positive, refuse_unknown_options
-from datasets._texts import Text, shown, texts_among
+from datasets._texts import shown, texts_among
 from tiebench.messages import nearest
+from tiebench.texts import Text, fields, integer
+from tiebench.texts import labels as labels_of
 
 OPTIONS: dict[str, str] = {
     "concepts": "how many concepts, the most frequent ones, are labels (default 21)",
@@ -186,39 +188,44 @@ def _labels_by_concept(texts: dict[str, Text], files: list[str]) -> tuple[np.nda
 
 def _labels_by_image(texts: dict[str, Text]) -> tuple[np.ndarray, list[str]]:
     concepts = texts["label_ids.txt"]
-    name_of: dict[str, str] = {}
+    name_of: dict[int, str] = {}
     for number, line in enumerate(concepts.lines(), start=1):
-        parts = line.split()
-        if len(parts) != 2 or not parts[0].isdigit():
+        try:
+            identifier, name = fields(line)
+            concept = integer(identifier, 0)
+        except ValueError as error:
             raise ValueError(
                 f"{concepts.path}: line {number} is '{shown(line)}'; it must be 'id<TAB>concept'"
-            )
-        if parts[0] in name_of or parts[1] in name_of.values():
+            ) from error
+        if concept in name_of or name in name_of.values():
             raise ValueError(
                 f"{concepts.path}: line {number}: '{shown(line)}' is there before in part or whole"
             )
-        name_of[parts[0]] = parts[1]
+        name_of[concept] = name
     names = sorted(name_of.values())
     column_of = {identifier: names.index(name) for identifier, name in name_of.items()}
 
     of_images = texts["mul_label_ids.txt"]
     rows, columns, before = [], [], -1
     for number, line in enumerate(of_images.lines(), start=1):
-        row, *identifiers = line.split() or [""]
-        if not (row.isdecimal() and len(row) < 10 and identifiers):
+        try:
+            row, *identifiers = labels_of(line)
+        except ValueError:
+            identifiers = []
+        if not identifiers or row < 0:
             raise ValueError(
                 f"{of_images.path}: line {number} is '{shown(line)}'; it must be 'row<TAB>id id ...'"
             )
-        if not before < int(row) < IMAGES:
+        if not before < row < IMAGES:
             raise ValueError(
-                f"{of_images.path}: line {number} is about row {shown(row)}; rows must ascend and stay "
-                f"below {IMAGES}"
+                f"{of_images.path}: line {number} is about row {row}; rows must ascend and stay below "
+                f"{IMAGES}"
             )
-        before = int(row)
+        before = row
         for identifier in identifiers:
             if identifier not in column_of:
                 raise ValueError(
-                    f"{of_images.path}: line {number} has the id '{shown(identifier)}', which is not in "
+                    f"{of_images.path}: line {number} has the id '{identifier}', which is not in "
                     f"{concepts.path}"
                 )
             rows.append(before)

@@ -9,7 +9,8 @@ Arrays of the .npz file:
   that are not listed have score 0, and negative scores count as 0.
 
 Plain files have the same names: `database.npy`, `query.npy`, `database_ids.txt` and `query_ids.txt` with one
-id per line, and `<part>.tsv` with three columns (BEIR, with its header or without) or four (TREC qrels).
+id per line, and `<part>.tsv`, judgements as `tiebench score-run` reads them: three columns (BEIR) or four
+(TREC), with a header or without. Text may be gzip (`<part>.tsv.gz`).
 
 The dataset holds the documents, then the queries. Its own split has the parts `documents`, one per part of
 the judgements, and `not judged`. The judgements are written to judgements.npy for affinity `judgements`.
@@ -25,6 +26,7 @@ from datasets._description import Description
 from datasets._files import creating_items, save_array
 from datasets._npz import NUMBERS, TEXT, array_names, integers, open_array, opened, short, whole_array
 from datasets._specification import refuse_unknown_options
+from tiebench import _run_entries, texts
 from tiebench.files import read_array
 from tiebench.messages import did_you_mean
 
@@ -216,22 +218,23 @@ def _vectors(path: Path, side: str) -> np.ndarray:
 
 def _scores(path: Path, where: str, values: list) -> np.ndarray:
     try:
-        return np.array([int(value) for value in values], np.int64)
-    except (ValueError, OverflowError) as error:
+        return np.array([texts.integer(str(value)) for value in values], np.int64)
+    except ValueError as error:
         raise ValueError(f"{path}: scores of {where} must be integers ({short(error)})") from error
 
 
 def _read_plain(paths: list[Path]) -> _Collection:
     arrays, ids, judged = {}, {}, {}
     for path in paths:
+        name = Path(path.name.removesuffix(".gz"))
         if path.suffix == ".npy" and path.stem in _SIDES:
             arrays[path.stem] = read_array(path, True)
             if arrays[path.stem].dtype.kind not in NUMBERS:
                 raise ValueError(f"{path}: must hold real numbers, not {arrays[path.stem].dtype}")
-        elif path.suffix == ".txt" and path.stem in [f"{side}_ids" for side in _SIDES]:
-            ids[path.stem.removesuffix("_ids")] = np.array([line.strip() for line in _lines(path)], np.str_)
-        elif path.suffix == ".tsv":
-            judged[path.stem] = _read_judgements(path)
+        elif name.suffix == ".txt" and name.stem in [f"{side}_ids" for side in _SIDES]:
+            ids[name.stem.removesuffix("_ids")] = np.array(_read_ids(path), np.str_)
+        elif name.suffix == ".tsv":
+            judged[name.stem] = _read_judgements(path)
         else:
             known = [*(f"{side}.npy" for side in _SIDES), *(f"{side}_ids.txt" for side in _SIDES), "test.tsv"]
             raise ValueError(f"{path}: not a file of loader retrieval_file{did_you_mean(path.name, known)}")
@@ -245,24 +248,17 @@ def _read_plain(paths: list[Path]) -> _Collection:
     return _Collection(paths[0].parent, sides, judged)
 
 
-def _lines(path: Path) -> list[str]:
-    try:
-        return [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: is not UTF-8 text ({error.reason})") from error
+def _read_ids(path: Path) -> list[str]:
+    ids = []
+    for number, line in enumerate(texts.read(path).lines(), 1):
+        if "\t" in line.strip():
+            raise ValueError(f"{path}: line {number} has several columns; one id is on each line")
+        ids += [line.strip()] if line.strip() else []
+    return ids
 
 
 def _read_judgements(path: Path) -> tuple[list[str], list[str], np.ndarray]:
-    rows = []
-    for number, line in enumerate(_lines(path), 1):
-        fields = line.split("\t") if "\t" in line else line.split()
-        if len(fields) not in (3, 4):
-            raise ValueError(f"{path}, line {number}: must have 3 columns, or 4 as TREC's, not {len(fields)}")
-        query, document, score = fields if len(fields) == 3 else (fields[0], *fields[2:])
-        if number == 1 and not score.strip().lstrip("+-").isdigit():  # a header
-            continue
-        rows.append((query.strip(), document.strip(), score))
-    if not rows:
-        raise ValueError(f"{path}: holds no judgements")
-    queries, documents, scores = (list(column) for column in zip(*rows))
-    return queries, documents, _scores(path, "its rows", scores)
+    entries = _run_entries.judgements(path)
+    rows = range(len(entries.query))
+    queries = [entries.queries[place] for place in entries.query.tolist()]
+    return queries, [entries.documents.text(row) for row in rows], entries.values.astype(np.int64)

@@ -138,7 +138,7 @@ YAML_FILES = {
         b"device: cpu\nthreads: {}\ndevice: cuda\n",
         "line 3: not valid YAML (duplicate key 'device')",
     ),
-    "a zero byte": (b"device: \0\n", "not valid YAML"),
+    "a zero byte": (b"device: \0\n", "NUL byte"),
     "a Python object": (b"device: !!python/object/apply:os.getcwd []\n", "line 1: not valid YAML"),
     "a day that does not exist": (b"day: 2020-99-99\n", "not valid YAML"),
 }

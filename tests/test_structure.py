@@ -286,6 +286,68 @@ def test_yaml_is_read_by_a_safe_loader():
     assert issubclass(_Loader, (yaml.SafeLoader, getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
 
 
+# What reads text: `tiebench.texts` what users give, and these the project's own files and text that
+# has no words or numbers of users in it. A new reader of users' text belongs into `tiebench.texts`.
+TEXT_READERS = {
+    "read_text",
+    "splitlines",
+    "readline",
+    "readlines",
+    "loadtxt",
+    "genfromtxt",
+    "read_csv",
+    "DictReader",
+}
+OWN_TEXT = {
+    "tiebench.files": "JSON that the suite wrote",
+    "tiebench.leaderboards": "published files, whose sums are compared",
+    "datasets.digits": "a file inside scikit-learn",
+    "datasets.mirflickr": "tags, compared as bytes: nothing states their encoding",
+    "networks": "source code",
+    "networks.features": "progress that the suite wrote",
+    "networks.torchvision": "the message of an error",
+    "methods.__main__": "source code",
+    "reporting": "results that the suite wrote, assets, source code",
+    "workflow.code_dependencies": "source code",
+    "workflow.documentation": "pages and source code of the project",
+    "workflow.environment": "lock files of the project",
+    "workflow.scripts": "job files that the suite wrote, /proc",
+    "workflow.targets": "dataset.json that the suite wrote",
+    "workflow.tuning": "trials that the suite wrote",
+    "benchmarks": "runs and output of its own",
+}
+
+
+def text_readers(tree):
+    """Calls of a module that open or split text by themselves."""
+    called = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    found = {ast.unparse(node.func) for node in called}
+    modes = [
+        [
+            one.value
+            for one in (*node.args, *(part.value for part in node.keywords))
+            if isinstance(one, ast.Constant)
+        ]
+        for node in called
+        if ast.unparse(node.func) in ("open", "io.open", "codecs.open", "gzip.open", "Path.open")
+    ]
+    opened = any(not any(isinstance(one, str) and "b" in one for one in mode) for mode in modes)
+    return sorted(name for name in found if name.split(".")[-1] in TEXT_READERS) + ["open"] * opened
+
+
+def test_only_one_module_opens_and_splits_text_of_users():
+    assert text_readers(ast.parse("open(f)\nopen(g, 'rb')\npath.read_text()\ncsv.DictReader(f)")) == [
+        *("csv.DictReader", "path.read_text", "open")
+    ]
+    assert text_readers(ast.parse("open(f, 'rb')\ntexts.read(f).lines()")) == []
+    readers = {name for name, tree in SOURCES.items() if text_readers(tree)} - {"tiebench.texts"}
+    packages = {"reporting", "workflow.documentation", "workflow.scripts", "benchmarks"}
+    others = {
+        name for name in readers if not any(name == one or name.startswith(f"{one}.") for one in packages)
+    }
+    assert others <= set(OWN_TEXT)
+
+
 # Files without a known checksum: plain http is not trusted, so users fetch them by hand (`mirrors`).
 NOT_DOWNLOADED = {"LabelMe_gist.mat", "nus-wide/ImageList.zip"}
 

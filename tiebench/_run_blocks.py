@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiebench import _tokens, exact, ties
-from tiebench._run_entries import Entries
+from tiebench._run_entries import LARGEST_RELEVANCE, Entries
 from tiebench.messages import printable
 
 GAINS = {"linear": exact.linear_gain, "exponential": exact.exponential_gain}
@@ -161,6 +161,8 @@ def of_matrix(scores: NDArray, relevance: NDArray, source: str = "scores") -> Ma
         raise ValueError(f"scores must be numbers, not {scores.dtype}")
     if relevance.dtype.kind not in "biu":
         raise ValueError(f"relevance must be integers, not {relevance.dtype}")
+    if relevance.max() > LARGEST_RELEVANCE:
+        raise ValueError(f"relevance must not be larger than 2^31 - 1, as {relevance.max()} is")
     scores = scores.astype(np.float64)
     if np.isnan(scores).any():
         query, item = np.argwhere(np.isnan(scores))[0].tolist()

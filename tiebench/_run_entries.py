@@ -1,21 +1,24 @@
 """Runs and judgements from files, dictionaries and arrays: queries, documents and a number for each pair."""
 
-import gzip
-import zlib
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from os import PathLike
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tiebench import _tokens
+from tiebench import _tokens, texts
 from tiebench._tokens import Tokens
 from tiebench.messages import one_line, printable
 
-RUN_COLUMNS = "query Q0 document rank score tag"
-JUDGEMENT_COLUMNS = "query 0 document relevance"
+# Number of columns -> those of the query, the document and the number.
+RUN = {6: (0, 2, 4)}
+RUN_COLUMNS = "6 are expected: query Q0 document rank score tag"
+JUDGEMENTS = {4: (0, 2, 3), 3: (0, 1, 2)}
+JUDGEMENT_COLUMNS = "judgements have 4 (query 0 document relevance) or 3 (query-id corpus-id score)"
+LARGEST_RELEVANCE = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -51,55 +54,54 @@ class Entries:
 
 
 def run(given: Any) -> Entries:
-    """Entries of a run: the path of a TREC run, also gzip, or {query: {document: score}}.
+    """Entries of a run: the path of a TREC run or of ranx's JSON, also gzip, or {query: {document: score}}.
 
     Raises ValueError, one line with file and line number, for a malformed line and for a score that is NaN.
     """
     if isinstance(given, Mapping):
-        entries = _of_mapping(given, "run")
+        entries, words = _of_mapping(given, "run", texts.number), None
     else:
-        raw, begin = _text(given)
-        entries = _of_columns(given, raw, begin, 6, (0, 2, 4), RUN_COLUMNS)
-    check_scores(entries, 4)
+        entries, words = _of_file(given, "run", RUN, RUN_COLUMNS, texts.number)
+    check_scores(entries, words)
     return entries
 
 
 def judgements(given: Any) -> Entries:
-    """Entries of judgements: TREC qrels, BEIR's tsv, both also gzip, or {query: {document: relevance}}.
+    """Entries of judgements: TREC qrels, BEIR's tsv or JSON, also gzip, or {query: {document: relevance}}.
 
     Raises ValueError, one line with file and line number, for a malformed line and for a relevance that is
     not an integer.
     """
     if isinstance(given, Mapping):
-        entries = _of_mapping(given, "qrels")
-        column = 0
+        entries, words = _of_mapping(given, "qrels", texts.integer), None
     else:
-        raw, begin = _text(given)
-        count, begin = _kind_of_judgements(given, raw, begin)
-        kept = (0, 2, 3) if count == 4 else (0, 1, 2)
-        names = JUDGEMENT_COLUMNS if count == 4 else "query-id corpus-id score"
-        entries = _of_columns(given, raw, begin, count, kept, names)
-        column = count - 1
-    check_relevance(entries, column)
+        entries, words = _of_file(given, "qrels", JUDGEMENTS, JUDGEMENT_COLUMNS, texts.integer)
+    check_relevance(entries, words)
     return entries
 
 
-def check_scores(entries: Entries, column: int) -> None:
-    """Raise ValueError for a score that is NaN; column: the one of scores, of a file."""
+def check_scores(entries: Entries, words: Tokens | None = None) -> None:
+    """Raise ValueError for a score that is NaN; words: the scores of a file, as they are written."""
     wrong = np.flatnonzero(np.isnan(entries.values))
     if len(wrong):
-        shown = _shown(entries, wrong, column)
-        raise ValueError(f"{entries.place(int(wrong[0]))}: the score is not a number{shown}")
+        row = int(wrong[0])
+        shown = f": {printable(words.text(row), 60)!r}" if words else ""
+        raise ValueError(f"{entries.place(row)}: the score is not a number{shown}")
 
 
-def check_relevance(entries: Entries, column: int) -> None:
-    """Raise ValueError for a relevance that is not an integer; column: the one of relevance, of a file."""
-    whole = np.isfinite(entries.values) & (np.abs(entries.values) < 2**31)
+def check_relevance(entries: Entries, words: Tokens | None = None) -> None:
+    """Raise ValueError for a relevance that is no integer of 32 bits; words: those of a file, as written."""
+    whole = np.isfinite(entries.values) & (np.abs(entries.values) <= LARGEST_RELEVANCE)
     whole[whole] = entries.values[whole] == np.round(entries.values[whole])
     wrong = np.flatnonzero(~whole)
     if len(wrong):
-        shown = _shown(entries, wrong, column)
-        raise ValueError(f"{entries.place(int(wrong[0]))}: the relevance is not an integer{shown}")
+        row = int(wrong[0])
+        value = float(entries.values[row])
+        written = words.text(row) if words else repr(value).removesuffix(".0")
+        try:
+            texts.integer(written, -LARGEST_RELEVANCE, LARGEST_RELEVANCE)
+        except ValueError as error:
+            raise ValueError(f"{entries.place(row)}: the relevance {error}") from None
 
 
 def from_arrays(source: str, queries: NDArray, documents: NDArray, values: NDArray) -> Entries:
@@ -122,11 +124,12 @@ def from_arrays(source: str, queries: NDArray, documents: NDArray, values: NDArr
 
 
 def _words(names: Iterable[object]) -> list[bytes]:
-    return [str(name).encode("utf-8", "surrogatepass") for name in names]
+    written = [name if type(name) is str else texts.identifier(name) for name in names]
+    return [name.encode("utf-8", "surrogatepass") for name in written]
 
 
-def _of_mapping(given, source):
-    queries: list[str] = []
+def _of_mapping(given, source, read):
+    names: dict[str, object] = {}
     documents: list[object] = []
     values: list[float] = []
     sizes: list[int] = []
@@ -135,66 +138,107 @@ def _of_mapping(given, source):
             raise ValueError(
                 f"{source}: query {query!r} must map documents to numbers, not be {type(pairs).__name__}"
             )
-        queries.append(str(query))
+        name = texts.identifier(query)
+        if name in names:
+            both = " and ".join(printable(repr(key), 60) for key in (names[name], query))
+            raise ValueError(f"{source}: {both} are one query; give all ids as text")
+        names[name] = query
         documents += pairs
         values += pairs.values()
         sizes.append(len(pairs))
+    index = np.repeat(np.arange(len(names)), sizes)
+    return Entries(
+        source,
+        False,
+        list(names),
+        index,
+        _tokens.from_words(_words(documents)),
+        _numbers(values, source, read),
+    )
+
+
+def _numbers(values, source, read):
+    """float64 (m,) of numbers, or of texts that `read` reads."""
     try:
-        numbers = np.array(values, np.float64)
-    except (TypeError, ValueError) as error:
+        found = np.array(values)
+        if found.ndim == 1 and found.dtype.kind in "biuf":
+            return found.astype(np.float64)
+        return np.array([_number(value, read) for value in values], np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{source}: every value must be a number ({one_line(error)})") from error
-    index = np.repeat(np.arange(len(queries)), sizes)
-    return Entries(source, False, queries, index, _tokens.from_words(_words(documents)), numbers)
 
 
-def _text(path):
-    """The contents of a file, unpacked if they are gzip, for `_tokens.columns`, and where they begin."""
-    contents = Path(path).read_bytes()
-    if contents[:2] == b"\x1f\x8b":
-        try:
-            contents = gzip.decompress(contents)
-        except (OSError, EOFError, zlib.error) as error:
-            raise ValueError(f"{path}: not a whole gzip file ({one_line(error)})") from error
-    return _tokens.padded(contents), 3 if contents.startswith(b"\xef\xbb\xbf") else 0
+def _number(value, read):
+    if isinstance(value, (str, bytes)):  # not all that Python takes for a number is one
+        return float(read(texts.identifier(value)))
+    return float(value)
 
 
-def _of_columns(path, raw, begin, count, kept, names):
+def _of_file(path, what, layouts, expected, read):
+    """Entries of a file, and its numbers as they are written, None of JSON."""
+    if not isinstance(path, (str, PathLike)):
+        raise ValueError(
+            f"{what} must be the path of a file or a dictionary {{query: {{document: number}}}}, not "
+            f"{type(path).__name__}; columns of a table go to tiebench.runs.score_lists"
+        )
+    text = texts.read(path)
+    if text.contents.lstrip().startswith(b"{") or text.path.removesuffix(".gz").endswith(".json"):
+        return _of_mapping(_json(text), text.path, read), None
+    raw, by_tabs = _tokens.padded(text.contents), _tabs_separate(text.contents, layouts)
     try:
-        query, document, value = _tokens.columns(raw, begin, count, kept)
+        count, begin = _layout(raw, layouts, by_tabs)
+        query, document, value = _tokens.columns(raw, begin, count, layouts[count], by_tabs)
     except _tokens.WrongColumns as error:
         line = raw.count(b"\n", 0, error.offset) + 1
-        raise ValueError(
-            f"{path}: line {line}: {error.found} columns where {count} are expected: {names}"
-        ) from None
+        first = error.expected is None or len(layouts) == 1
+        wanted = expected if first else f"{error.expected} are expected, as before"
+        raise ValueError(f"{path}: line {line}: {error.found} columns where {wanted}") from None
     if not len(query.start):
-        raise ValueError(f"{path}: no lines; expected are lines of {names}")
+        raise ValueError(f"{path}: no lines of values; {expected}")
     queries, index = _tokens.distinct(query)
-    return Entries(str(path), True, queries, index, document, _tokens.numbers(value))
+    return Entries(text.path, True, queries, index, document, _tokens.numbers(value, read)), value
 
 
-def _kind_of_judgements(path, raw, begin):
-    """Columns of a file of judgements, 4 (TREC) or 3 (BEIR), and where its first line of values begins."""
-    while True:
-        end = raw.find(b"\n", begin)
-        line = _tokens.split(raw[begin:end])
-        if line or end >= len(raw) - 9:
-            break
+def _tabs_separate(contents, layouts):
+    """Whether tabs decide: the first line that has some has as many columns between them as it should."""
+    place = contents.find(b"\t")
+    if place < 0 or not any(blank in contents for blank in (b" ", b"\v", b"\f")):
+        return False  # tabs are all the white space that there is
+    begin, end = contents.rfind(b"\n", 0, place) + 1, contents.find(b"\n", place)
+    return len(texts.fields(contents[begin : end if end >= 0 else None].decode())) in layouts
+
+
+def _layout(raw, layouts, by_tabs):
+    """Columns of the first line that is not blank, and where the first line of values begins."""
+    begin = 0
+    while begin < len(raw) - 9:
+        end = raw.index(b"\n", begin)
+        line = raw[begin:end].decode()
+        if words := texts.fields(line if by_tabs else line.replace("\t", " ")):
+            if len(words) not in layouts:
+                raise _tokens.WrongColumns(begin, len(words))
+            return len(words), end + 1 if texts.is_header(words) else begin
         begin = end + 1
-    if len(line) not in (0, 3, 4):
-        number = raw.count(b"\n", 0, begin) + 1
+    return max(layouts), begin
+
+
+def _json(text):
+    """The mapping of a text in JSON. Raises ValueError for other text, and for a key that is there twice."""
+
+    def once(pairs):
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            keys = [key for key, _ in pairs]
+            twice = next(key for key in found if keys.count(key) > 1)
+            raise ValueError(f"{printable(twice, 60)!r} is there twice")
+        return found
+
+    try:
+        found = json.loads(text.contents, object_pairs_hook=once)
+        if not isinstance(found, Mapping):
+            raise ValueError(f"it is a {type(found).__name__}")
+        return found
+    except (ValueError, RecursionError) as error:
         raise ValueError(
-            f"{path}: line {number}: {len(line)} columns where judgements have 4 ({JUDGEMENT_COLUMNS}) or, "
-            "with a header, 3 (query-id corpus-id score)"
-        )
-    header = len(line) == 3 and np.isnan(_tokens.numbers(_tokens.from_words(line[2:]))[0])
-    return (3 if len(line) == 3 else 4), (end + 1 if header else begin)
-
-
-def _shown(entries, rows, column):
-    """ ": 'x'", the word of a file that is not a number; nothing of a dictionary."""
-    if not entries.is_file:
-        return ""
-    raw, start = entries.documents.raw, int(entries.documents.start[int(rows[0])])
-    begin = raw.rfind(b"\n", 0, start) + 1
-    words = _tokens.split(raw[begin : raw.index(b"\n", begin)])
-    return f": {printable(words[column].decode('utf-8', 'backslashreplace'), 60)!r}"
+            f'{text.path}: not JSON of the form {{"query": {{"document": number}}}} ({one_line(error)})'
+        ) from error

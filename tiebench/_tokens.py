@@ -3,18 +3,20 @@
 A word is compared eight bytes at a time, so that a step handles all words at once in NumPy.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tiebench import texts
+
 _WORD = 8  # bytes compared at a time
 _MASKS = np.array([(1 << 8 * kept) - 1 for kept in range(_WORD + 1)], np.uint64)
 _ODD = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9))  # multipliers of splitmix64
 _BLOCK = 1 << 20  # bytes of text that are split at a time
-_BLANKS = bytes(range(ord(" ") + 1))  # characters that separate words
 _ROWS = 1 << 16  # numbers that are read at a time
-LONGEST_NUMBER = 64
+_LONGEST_NUMBER = 64
 
 
 class Tokens(NamedTuple):
@@ -39,21 +41,19 @@ class Tokens(NamedTuple):
 
 
 class WrongColumns(ValueError):
-    """A line has another number of columns: `offset` of its line in the text, `found` columns."""
+    """A line has another number of columns: `offset` of its line in the text, `found` columns.
 
-    def __init__(self, offset: int, found: int) -> None:
+    expected: how many the line before it has, None if it is the first one.
+    """
+
+    def __init__(self, offset: int, found: int, expected: int | None = None) -> None:
         super().__init__(f"{found} columns")
-        self.offset, self.found = offset, found
+        self.offset, self.found, self.expected = offset, found, expected
 
 
 def padded(text: bytes) -> bytes:
     """The text with a line feed and the eight bytes that `Tokens` needs behind it."""
     return text + (b"\n" + bytes(_WORD))
-
-
-def split(line: bytes) -> list[bytes]:
-    """Words of one line, separated as `columns` separates them."""
-    return line.translate(bytes.maketrans(_BLANKS, b" " * len(_BLANKS))).split()
 
 
 def from_words(words: list[bytes]) -> Tokens:
@@ -62,11 +62,12 @@ def from_words(words: list[bytes]) -> Tokens:
     return Tokens(padded(b"".join(words)), np.cumsum(length) - length, length)
 
 
-def columns(raw: bytes, begin: int, count: int, kept: tuple[int, ...]) -> list[Tokens]:
-    """Columns of a text whose lines have `count` words each, split at white space; blank lines are skipped.
+def columns(raw: bytes, begin: int, count: int, kept: tuple[int, ...], by_tabs: bool) -> list[Tokens]:
+    """Columns of a text whose lines have `count` columns each; blank lines are skipped.
 
-    raw: a text that `padded` returned, read from `begin` on; kept: the columns to return.
-    Raises WrongColumns at the first line with another number of words.
+    raw: a text that `padded` returned, read from `begin` on; kept: the columns to return. by_tabs: columns
+    stand between tabs in lines that have tabs, as `texts.fields` separates them; else white space separates
+    them in every line. Raises WrongColumns at the first line with another number of columns.
     """
     end = len(raw) - _WORD
     characters = np.frombuffer(raw, np.uint8)
@@ -75,7 +76,9 @@ def columns(raw: bytes, begin: int, count: int, kept: tuple[int, ...]) -> list[T
         stop = end if begin + _BLOCK >= end else raw.rfind(b"\n", begin, begin + _BLOCK) + 1
         if stop <= begin:  # a line longer than a block
             stop = raw.index(b"\n", begin) + 1
-        edges = _split(characters[begin:stop], count, begin)
+        block = characters[begin:stop]
+        blank = _blank(block)
+        edges = _split(block, _between_columns(block, blank) if by_tabs else blank, count, begin)
         for place, column in enumerate(kept):
             start, last = edges[2 * column :: 2 * count], edges[2 * column + 1 :: 2 * count]
             found[2 * place].append(start + begin)
@@ -85,9 +88,34 @@ def columns(raw: bytes, begin: int, count: int, kept: tuple[int, ...]) -> list[T
     return [Tokens(raw, *arrays[2 * place : 2 * place + 2]) for place in range(len(kept))]
 
 
-def _split(characters, count, offset):
-    """Where words begin and end by turns, int64 (2 count lines,), in whole lines of a text at `offset`."""
-    blank = characters <= ord(" ")
+def _blank(characters):
+    """Which characters are white space, as isspace of C has it: bool (m,)."""
+    return (characters == ord(" ")) | ((characters >= ord("\t")) & (characters <= ord("\r")))
+
+
+def _between_columns(characters, blank):
+    """The white space between columns where tabs decide, bool (m,): not that inside of columns.
+
+    A run of white space separates if a tab is in it, or at the ends of a line, or if its line has no tab.
+    """
+    tabs, feeds = characters == ord("\t"), characters == ord("\n")
+    edges = np.flatnonzero(np.diff(blank, prepend=False, append=False))
+    begins, lengths = edges[::2], edges[1::2] - edges[::2]
+    separates = np.logical_or.reduceat(tabs | feeds, begins)
+    ends = np.flatnonzero(feeds)
+    has_tabs = np.zeros(len(ends), bool)
+    has_tabs[np.searchsorted(ends, np.flatnonzero(tabs))] = True
+    separates |= ~has_tabs[np.searchsorted(ends, begins)] | (begins == 0)
+    result = blank.copy()
+    result[blank] = np.repeat(separates, lengths)
+    return result
+
+
+def _split(characters, blank, count, offset):
+    """Where words begin and end by turns, int64 (2 count lines,), in whole lines of a text at `offset`.
+
+    blank: bool (m,), which of the characters separate words.
+    """
     # Blanks are all around: the last character is a line feed.
     inside = np.concatenate([[True], blank])
     edges = np.flatnonzero(inside[1:] != inside[:-1])
@@ -101,7 +129,7 @@ def _split(characters, count, offset):
         wrong = np.flatnonzero((words != count) & (words > 0))
         if len(wrong):
             line = int(wrong[0])
-            raise WrongColumns(offset + (int(feeds[line - 1]) + 1 if line else 0), int(words[line]))
+            raise WrongColumns(offset + (int(feeds[line - 1]) + 1 if line else 0), int(words[line]), count)
     return edges
 
 
@@ -161,33 +189,51 @@ def distinct(tokens: Tokens) -> tuple[list[str], NDArray[np.int64]]:
         for start, length in zip(starts, lengths)
     ]
     repeats = np.diff(np.append(first, some + 1))
-    texts = [name.decode("utf-8", "backslashreplace") for name in names]
-    return texts, np.repeat(np.array(index, np.int64), repeats)
+    decoded = [name.decode("utf-8", "backslashreplace") for name in names]
+    return decoded, np.repeat(np.array(index, np.int64), repeats)
 
 
-def numbers(tokens: Tokens) -> NDArray[np.float64]:
-    """The words as numbers, float64 (m,), correctly rounded; NaN for what is not one."""
-    if tokens.length.max(initial=0) > LONGEST_NUMBER:
-        return np.array([_number(tokens.text(row)) for row in range(len(tokens.start))])
+def numbers(tokens: Tokens, read: Callable[[str], float]) -> NDArray[np.float64]:
+    """The words as numbers, float64 (m,), correctly rounded; NaN for what is not one.
+
+    read: reads one word, `texts.number` or `texts.integer`, or raises ValueError.
+    """
+    if tokens.length.max(initial=0) > _LONGEST_NUMBER:
+        return _one_by_one(tokens, read)
     words = tokens.words()
     values = np.empty(len(tokens.start))
     for begin in range(0, len(values), _ROWS):
-        start, length = (part[begin : begin + _ROWS] for part in (tokens.start, tokens.length))
+        rows = slice(begin, begin + _ROWS)
+        start, length = tokens.start[rows], tokens.length[rows]
         text = np.zeros((len(start), -(-int(length.max()) // _WORD)), "<u8")
         for place in range(text.shape[1]):
             rest = length - place * _WORD
-            rows = np.flatnonzero(rest > 0)
-            text[rows, place] = _masked(words, start[rows] + place * _WORD, rest[rows])
+            longer = np.flatnonzero(rest > 0)
+            text[longer, place] = _masked(words, start[longer] + place * _WORD, rest[longer])
         try:
-            values[begin : begin + _ROWS] = text.view(f"S{text.shape[1] * _WORD}")[:, 0].astype(np.float64)
+            if not _plain(text.view(np.uint8), read):
+                raise ValueError
+            values[rows] = text.view(f"S{text.shape[1] * _WORD}")[:, 0].astype(np.float64)
         except ValueError:
-            places = range(begin, begin + len(start))
-            values[begin : begin + _ROWS] = [_number(tokens.text(row)) for row in places]
+            values[rows] = _one_by_one(tokens.take(rows), read)
     return values
 
 
-def _number(text):
-    try:
-        return float(text)
-    except ValueError:
-        return np.nan
+def _plain(characters, read):
+    """Whether NumPy reads words of these characters as `read` does; what it refuses is read one by one."""
+    if read is texts.integer:  # other forms, as 1.0, are compared exactly
+        signs = (characters == ord("+")) | (characters == ord("-"))
+        return bool(np.all((characters == 0) | signs | (characters - np.uint8(ord("0")) < 10)))
+    return not (characters == ord("_")).any()
+
+
+def _one_by_one(tokens, read):
+    known: dict[str, float] = {}
+    for row in range(len(tokens.start)):
+        text = tokens.text(row)
+        if text not in known:
+            try:
+                known[text] = float(read(text))
+            except ValueError:
+                known[text] = np.nan
+    return np.array([known[tokens.text(row)] for row in range(len(tokens.start))])

@@ -88,9 +88,9 @@ def count_parts(
     query (Q, b), query_labels: codes and labels in any form that `tiebench.score` takes, `bits` with packed
     codes only.
     database: paths or URLs of files, or patterns with `*`: .npz, .parquet, .zarr, or .npy with
-    `database_labels`, which names as many .npy files in the same order. `names` are those of the arrays or
-    columns inside. Codes are packed: uint8 (n, ceil(b / 8)); in Parquet, a column of bytes or of lists of
-    uint8. Labels are of the kind of query_labels; in Parquet, several labels are lists of 0 and 1.
+    `database_labels`, which names as many .npy files, alike or in the same order. `names` are those of the
+    arrays or columns inside. Codes are packed: uint8 (n, ceil(b / 8)); in Parquet, a column of bytes or of
+    lists of uint8. Labels are of the kind of query_labels; in Parquet, several labels are lists of 0 and 1.
     client: a Dask client, whose workers count; None counts in this process.
     keep: a folder of this machine for the counts of each part. Called again, the function reads only files
     whose counts are not there, or that have changed.

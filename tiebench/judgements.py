@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tiebench.texts import LARGEST
+
 
 @dataclass(frozen=True)
 class SparseJudgements:
@@ -25,6 +27,10 @@ class SparseJudgements:
             if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
                 raise ValueError(
                     f"{name} of judgements must be integers of shape (m,), not {array.dtype} {array.shape}"
+                )
+            if array.dtype == np.uint64 and array.max(initial=0) > LARGEST:
+                raise ValueError(
+                    f"{name} of judgements must not be larger than 2^63 - 1, as {array.max()} is"
                 )
             object.__setattr__(self, name, array.astype(np.int64))
         if len({len(array) for array in given.values()}) != 1:

@@ -8,6 +8,7 @@ import glob
 import hashlib
 import json
 import os
+import re
 import zipfile
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
@@ -66,8 +67,10 @@ def find(
 ) -> list[PartFile]:
     """The files that paths or patterns (`*`, `?`) match, those of one pattern sorted.
 
-    labels: files of labels, one for each .npy file of codes, in the same order. Raises ValueError that names
-    the file or pattern if nothing matches, a file is given twice, is of another format or has no labels.
+    labels: files of labels, one for each .npy file of codes: that whose name differs from the others' in the
+    same way, part3.labels.npy for part3.codes.npy; where names do not say it, in the same order. Raises
+    ValueError that names the file or pattern if nothing matches, a file is given twice, is of another format
+    or has no labels, and where neither names nor an order say which labels are a file's.
     """
     found = _expanded(paths)
     beside = _expanded(labels or ())
@@ -88,18 +91,52 @@ def find(
             f"there are {len(alone)} .npy files of codes, from {alone[0] if alone else 'none'}, but "
             f"{len(beside)} of labels, from {beside[0]}"
         )
-    of_codes = dict(zip(alone, beside))
+    of_codes = _paired(alone, beside, not any(map(_is_pattern, _several(paths) + _several(labels or ()))))
     return [PartFile(path, of_codes.get(path), names) for path in found]
 
 
+def _paired(codes, labels, are_listed):
+    """Codes -> labels, by what tells names apart, or by their order if both are listed without patterns."""
+    of_labels, of_codes = (dict(zip(_differences(paths), paths)) for paths in (labels, codes))
+    if len(of_codes) == len(codes) and of_codes.keys() == of_labels.keys():
+        return {path: of_labels[difference] for difference, path in of_codes.items()}
+    if not are_listed:
+        raise ValueError(
+            f"the names do not say which labels are of which codes, as {labels[0]} and {codes[0]}: name both "
+            "alike, as part*.codes.npy and part*.labels.npy, or list them in one order"
+        )
+    return dict(zip(codes, labels))
+
+
+def _differences(paths):
+    """What is left of each path without the beginning and the end that all have; numbers stay whole."""
+    if len(paths) < 2:
+        return [""] * len(paths)
+    begin = len(_common_prefix(paths).rstrip("0123456789"))
+    rest = [path[begin:] for path in paths]
+    end = len(_common_prefix([path[::-1] for path in rest]).rstrip("0123456789"))
+    return [re.sub(r"0*([0-9]+)", r"\1", path[: len(path) - end]) for path in rest]
+
+
+def _common_prefix(texts):
+    return os.path.commonprefix(texts)  # noqa: RUF071 - of characters, not of folders
+
+
+def _several(patterns):
+    return [patterns] if isinstance(patterns, str) else [str(pattern) for pattern in patterns]
+
+
 def _expanded(patterns):
-    patterns = [patterns] if isinstance(patterns, str) else patterns
-    return [path for pattern in patterns for path in _matches(str(pattern))]
+    return [path for pattern in _several(patterns) for path in _matches(pattern)]
+
+
+def _is_pattern(path):
+    return any(character in path for character in "*?[") and (_is_remote(path) or not Path(path).exists())
 
 
 def _matches(pattern):
     """Sorted paths; of this machine, absolute: workers of a cluster have other working folders."""
-    asks = any(character in pattern for character in "*?[")
+    asks = _is_pattern(pattern)
     if _is_remote(pattern):
         pattern = pattern.rstrip("/")
         if not asks:

@@ -106,11 +106,12 @@ def score_run(
 ) -> RunScores:
     """Score a run against relevance judgements, exactly under ties of its scores.
 
-    run: path of a TREC run (`query Q0 document rank score tag`, also gzip), or {query: {document: score}}.
-    Higher scores are better; the ranks in a file play no part. qrels: path of TREC judgements
-    (`query 0 document relevance`) or of BEIR's tsv (`query-id corpus-id score`, with its header), also gzip,
-    or {query: {document: relevance}}. Relevance is an integer; documents without judgement, and those of
-    relevance 0 or less, are irrelevant. Relevant documents that the run lacks count in the denominators.
+    run: path of a TREC run (`query Q0 document rank score tag`) or of JSON as ranx writes it, both also gzip,
+    or {query: {document: score}}. Higher scores are better; the ranks in a file play no part. qrels: path of
+    TREC judgements (`query 0 document relevance`), of BEIR's tsv (`query-id corpus-id score`) or of JSON, all
+    with a header or without and also gzip, or {query: {document: relevance}}. Relevance is an integer;
+    documents without judgement, and those of relevance 0 or less, are irrelevant. Relevant documents that the
+    run lacks count in the denominators. docs/score-rankings.md says how text is read.
     measures: "ap", "ap@K", "ndcg", "ndcg@K", "recall@K", "precision@K", "success@K", "r_precision",
     "reciprocal_rank", "reciprocal_rank@K", with a number for K.
     gains: of NDCG, "linear" (the relevance, as trec_eval) or "exponential" (2^relevance - 1).
@@ -188,8 +189,8 @@ def score_lists(
         _run_entries.from_arrays(source, *(np.asarray(lists[name]) for name in names))
         for names in (LISTS[:3], LISTS[3:])
     )
-    _run_entries.check_scores(retrieved, 2)
-    _run_entries.check_relevance(judged, 2)
+    _run_entries.check_scores(retrieved)
+    _run_entries.check_relevance(judged)
     return _scored(_run_blocks.match(retrieved, judged), wanted, settings)
 
 

@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from tiebench.texts import identifier
+
 PARTS = ("query", "database", "training")  # as in a protocol's split
 _EXAMPLES = 3
 _PLURAL = {"query": "queries", "database": "database items", "training": "training items"}
@@ -18,7 +20,8 @@ _WHERE = {"query": "the query set", "database": "the database", "training": "the
 class Part(NamedTuple):
     """One list of a split, all of the same length, or None for what is not known.
 
-    names: what identifies an item; labels: the classes of each item, a tuple, empty if it has none;
+    names: what identifies an item, text or numbers (1 and "1" are one item); labels: the classes of each
+    item, a tuple, empty if it has none;
     contents: digests of the items' contents, None for an item that was not found.
     """
 
@@ -55,6 +58,7 @@ def check(parts: Mapping[str, Part]) -> dict[str, Any]:
             values = getattr(given, what)
             if values is not None and len(values) != len(given.names):
                 raise ValueError(f"{part} has {len(given.names)} items but {len(values)} {what}")
+    parts = {part: given._replace(names=[*map(identifier, given.names)]) for part, given in parts.items()}
     examples: dict[str, list[str]] = {}
     names = {part: list(given.names) for part, given in parts.items()}
     duplicates, overlaps = _compared(names, names, "", examples)

@@ -4,6 +4,7 @@ import math
 
 import yaml
 
+from tiebench import texts
 from tiebench.messages import shorten
 from workflow.errors import ConfigurationError
 
@@ -25,11 +26,13 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
 def read_settings(path):
     """The mapping of a YAML file, {} of an empty one; raises ConfigurationError."""
     try:
-        values = yaml.load(path.read_text(encoding="utf-8"), _Loader) or {}
-    except UnicodeDecodeError as error:
-        raise ConfigurationError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from error
+        text = texts.read(path).contents.decode()
     except OSError as error:
         raise ConfigurationError(f"{path}: {error.strerror}") from error
+    except ValueError as error:
+        raise ConfigurationError(str(error)) from error
+    try:
+        values = yaml.load(text, _Loader) or {}
     except (yaml.YAMLError, ValueError, LookupError, RecursionError) as error:
         # Not YAMLError only: impossible dates and numbers raise other errors.
         mark = getattr(error, "problem_mark", None)

@@ -232,7 +232,7 @@ def replaced(name: str, change):
         (replaced("test.txt", lambda d: d.replace(b"0 1 0", b"0 12 0", 1)), "line 1: .* not '0 12 0'"),
         (replaced("test.txt", lambda d: d.replace(b"0 1 0", b"0 1", 1)), "test.txt: line 1: after the path"),
         (replaced("test.txt", lambda d: d.replace(b"val_0", b"cal_0")), "not an image of this list"),
-        (replaced("test.txt", lambda d: b"\xff" + d), "test.txt: not a text file"),
+        (replaced("test.txt", lambda d: b"\xff" + d), "test.txt: line [0-9]+ is not UTF-8 text"),
         (
             replaced("database.txt", lambda d: b"\n" + d),
             "database.txt: line 1: '' is not an image of this list",

@@ -251,7 +251,7 @@ def replaced(name: str, change):
         ),
         (replaced("Concepts81.txt", lambda d: b""), "does not have the concept 'animal'; it has 0 concepts"),
         (replaced("Imagelist.txt", lambda d: d[: len(d) // 2]), "Imagelist.txt: has 5 lines, not 9"),
-        (replaced("Imagelist.txt", lambda d: b"\xff" + d), "Imagelist.txt: not a text file"),
+        (replaced("Imagelist.txt", lambda d: b"\xff" + d), "Imagelist.txt: line 1 is not UTF-8 text"),
         (
             replaced("Imagelist.txt", lambda d: d.replace(b"0002_12", b"0001_11")),
             "line 2: 'actor/0001_11.jpg' was there before",

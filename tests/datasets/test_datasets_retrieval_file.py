@@ -110,9 +110,12 @@ def test_one_line_for_arrays_that_do_not_fit(changes, message, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"test.tsv": "q2\td1\n"}, "test.tsv, line 1: must have 3 columns"),
-        ({"test.tsv": "query\tdocument\tscore\n"}, "test.tsv: holds no judgements"),
-        ({"test.tsv": "q2\td1\t1\nq2\td2\thigh\n"}, "test.tsv: scores of its rows must be integers"),
+        ({"test.tsv": "q2\td1\n"}, "test.tsv: line 1: 2 columns where judgements have"),
+        ({"test.tsv": "query\tdocument\tscore\n"}, "test.tsv: no lines"),
+        (
+            {"test.tsv": "q2\td1\t1\nq2\td2\thigh\n"},
+            "test.tsv: line 2: the relevance is not an integer: 'high'",
+        ),
         ({"query_ids.txt": "q0\n"}, "4 rows of query have ids of shape"),
     ],
 )

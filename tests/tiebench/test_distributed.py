@@ -373,6 +373,36 @@ def test_paths_that_name_no_database_are_refused(tmp_path, monkeypatch, paths, l
     assert message in str(error.value) and "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("codes", "labels"),
+    [
+        (["part10.codes.npy", "part9.codes.npy", "part1.codes.npy"], "part*.labels.npy"),
+        ("part*.codes.npy", ["part1.labels.npy", "part9.labels.npy", "part10.labels.npy"]),
+        ("part*.codes.npy", "labels-*.npy"),  # 001, 009, 010 beside 1, 10, 9
+        (["part9.codes.npy", "part1.codes.npy", "part10.codes.npy"], ["b.npy", "c.npy", "a.npy"]),
+    ],
+)
+def test_labels_are_those_of_the_codes_whatever_the_order(tmp_path, monkeypatch, codes, labels):
+    made, monkey = arrays(items=300), {1: "c", 9: "b", 10: "a"}
+    monkeypatch.chdir(tmp_path)
+    for part, number in enumerate(monkey):
+        rows = slice(100 * part, 100 * part + 100)
+        np.save(f"part{number}.codes.npy", made["database"][rows])
+        for name in (f"part{number}.labels", f"labels-{number:03}", monkey[number]):
+            np.save(f"{name}.npy", made["database_labels"][rows])
+    assert_same_bytes(count(made, (codes, labels)), whole(made))
+
+
+def test_labels_that_no_name_and_no_order_gives_to_codes_are_refused(tmp_path, monkeypatch):
+    made = arrays(items=200)
+    monkeypatch.chdir(tmp_path)
+    for name in ("part1.codes", "part2.codes", "x.labels", "y.labels"):
+        ending = "database_labels" if "labels" in name else "database"
+        np.save(f"{name}.npy", made[ending][:100])
+    with pytest.raises(ValueError, match=r"do not say which labels are of which codes, as .*y\.labels\.npy"):
+        count(made, ("part*.codes.npy", ["y.labels.npy", "x.labels.npy"]))
+
+
 @pytest.mark.parametrize(("package", "form"), [("pyarrow", "parquet"), ("zarr", "zarr")])
 def test_a_missing_package_is_named(tmp_path, monkeypatch, package, form):
     monkeypatch.setitem(sys.modules, package, None)

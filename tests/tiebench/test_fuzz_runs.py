@@ -1,6 +1,7 @@
 """Damaged runs and judgements: scored as a plain reading of the same bytes says, or refused in one line."""
 
 import gzip
+import re
 import tempfile
 from pathlib import Path
 
@@ -13,7 +14,6 @@ from tests.files import damaged
 from tiebench import score_run
 
 MEASURES = ["ap", "ndcg@3", "recall@2", "reciprocal_rank"]
-BLANKS = bytes(range(ord(" ") + 1))
 RUN = b"".join(
     b"q%d Q0 d%d %d %s tag\n" % (query, 7 * query % 5 + place, place, value)
     for query in range(3)
@@ -43,16 +43,35 @@ class Malformed(Exception):
     """The plain reading finds no run, or no judgements."""
 
 
-def rows(raw):
-    """The words of each line that has any; every character up to the blank separates words."""
-    lines = raw.removeprefix(b"\xef\xbb\xbf").split(b"\n")
-    words = [line.translate(bytes.maketrans(BLANKS, b" " * len(BLANKS))).split() for line in lines]
-    return [line for line in words if line]
+HEADER = {"query-id", "corpus-id", "score"}
+
+
+def rows(raw, counts):
+    """The columns of each line that has any, by the rules of docs/score-rankings.md, line by line."""
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise Malformed from error
+    if "\0" in text or raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise Malformed
+    lines = [
+        line.removeprefix("\ufeff") for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    ]
+    first = next((line for line in lines if "\t" in line), "")
+    by_tabs = len(columns(first, True)) in counts
+    found = [words for line in lines if (words := columns(line, by_tabs))]
+    return found[1:] if found and set(found[0]) <= HEADER and len(found[0]) in counts else found
+
+
+def columns(line, by_tabs):
+    if by_tabs and "\t" in line:
+        return [word for part in line.split("\t") if (word := part.strip(" \v\f"))]
+    return re.findall(r"[^ \t\v\f]+", line)
 
 
 def number(word):
     try:
-        return float(word.decode("utf-8", "backslashreplace"))
+        return np.nan if "_" in word or not word.isascii() else float(word)
     except ValueError:
         return np.nan
 
@@ -64,10 +83,6 @@ def pairs(lines, columns, kept, valid):
         if len(words) != columns:
             raise Malformed
         query, document, value = (words[column] for column in kept)
-        query, document = (
-            query.decode("utf-8", "backslashreplace"),
-            document.decode("utf-8", "surrogateescape"),
-        )
         if not valid(number(value)):
             raise Malformed
         if document in found.setdefault(query, {}):
@@ -79,20 +94,17 @@ def pairs(lines, columns, kept, valid):
 
 
 def plain_run(raw):
-    return pairs(rows(raw), 6, (0, 2, 4), lambda value: not np.isnan(value))
+    return pairs(rows(raw, {6}), 6, (0, 2, 4), lambda value: not np.isnan(value))
 
 
 def plain_judgements(raw):
-    lines = rows(raw)
+    lines = rows(raw, {3, 4})
     if not lines:
         raise Malformed
-    columns = len(lines[0])
-    if columns not in (3, 4):
-        raise Malformed
-    if columns == 3 and np.isnan(number(lines[0][2])):
-        lines = lines[1:]
-    kept = (0, 1, 2) if columns == 3 else (0, 2, 3)
-    return pairs(lines, columns, kept, lambda value: abs(value) < 2**31 and value == round(value))
+    kept = (0, 1, 2) if len(lines[0]) == 3 else (0, 2, 3)
+    return pairs(
+        lines, len(kept) if kept[1] == 1 else 4, kept, lambda value: abs(value) < 2**31 and value % 1 == 0
+    )
 
 
 def outcome(run, qrels):

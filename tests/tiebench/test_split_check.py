@@ -130,7 +130,9 @@ def test_equal_images_are_found_under_other_names(tmp_path, capsys):
 def test_lists_that_name_folders_differently_are_compared_by_file_name(tmp_path, capsys):
     folder = lists(tmp_path, test="/home/one/n01/1.jpg 0\n", database="data/n01/1.jpg 0\ndata/2.jpg 0\n")
     assert main(["check-split", str(folder)]) == 0
-    capsys.readouterr()
+    note = capsys.readouterr().err
+    assert note.startswith("note: 1 queries have the file and folder of items in database, as ")
+    assert "'/home/one/n01/1.jpg' and 'data/n01/1.jpg': --by-file-name" in note and note.count("\n") == 1
     assert main(["check-split", str(folder), "--by-file-name"]) == 1
     assert json.loads(capsys.readouterr().out)["overlaps"] == {"query_in_database": 1}
 

@@ -14,7 +14,8 @@ duplicates, labels. The exit status is 1 if queries are in the database or in th
 
 SOURCE is
   text lists    train.txt, test.txt (or query.txt), database.txt, also in parts (test0.txt, ...): files, or a
-                folder or zip of them; a line is a path and either a 0/1 value for each class or one class
+                folder or zip of them; a line is a path and either a 0/1 value for each class or one class,
+                separated by white space or commas; a path that holds these ends with a tab
   FILE.npz      row numbers: query, database, training; with `labels` (n,) or (n, classes), and `items`
                 (n, ...) to find equal rows
 """
@@ -63,6 +64,9 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         report = split_check.check(parts)
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from error
+    if not (arrays or options.by_file_name):
+        for note in _split_lists.other_folders(parts):
+            print(f"note: {note}", file=sys.stderr)
     for leak in report["leaks"]:
         print(f"leak: {leak}", file=sys.stderr)
     status = 1 if report["leaks"] else 0

@@ -33,7 +33,7 @@ FILE is a path, a URL such as s3://bucket/codes-0001.parquet, or a pattern with 
   .npz      the arrays `database`, packed codes uint8 (n, ceil(bits/8)), and `database_labels`
   .parquet  columns of these names: codes are bytes or lists of uint8; several labels are lists of 0 and 1
   .zarr     a group of arrays of these names
-  .npy      codes; --labels names the .npy files of their labels, in the same order
+  .npy      codes; --labels names the .npy files of their labels, alike or in the same order
 
 Only local .npz and .npy files need no further packages: pip install 'tiebench[distributed]'. Credentials and
 addresses of storage come from the environment of each worker, such as AWS_PROFILE and AWS_ENDPOINT_URL.

@@ -15,10 +15,10 @@ Score a ranking of any program, exactly under ties of its scores, and print one 
 <measure>, the mean over all orders of tied documents, <measure>_min and <measure>_max, and counts.
 
 RUN     a TREC run, lines of `query Q0 document rank score tag`; higher scores are better, ranks play no part
-QRELS   judgements, lines of `query 0 document relevance`, or BEIR's tsv with the header
-        `query-id corpus-id score`
+QRELS   judgements, lines of `query 0 document relevance`, or BEIR's tsv, `query-id corpus-id score`
 
-Both may be gzip. Instead of both, a file RUN.npz holds
+Both may be JSON, {"query": {"document": number}}, as ranx saves them, and gzip. Tabs or white space separate
+columns. Instead of both, a file RUN.npz holds
   scores, relevance   (queries, items), numbers and integers; or
   query, document, score (m,) and judged_query, judged_document, relevance (j,): the columns of both files,
                       ids as integers or strings
