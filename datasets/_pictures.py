@@ -31,7 +31,6 @@ PHOTOGRAPH_FORMATS = ["JPEG", "PNG"]
 # Enough waiting files that no thread is idle, few enough that they take no memory to speak of.
 WAITING_PER_THREAD = 4
 NAMED_IN_MESSAGES = 3
-MOST_UNREADABLE = 100
 
 T = TypeVar("T")
 
@@ -132,6 +131,7 @@ def save_photographs(
     size: Sequence[int],
     missing: str,
     nested: Collection[str] = (),
+    most_unreadable: int = 100,
 ) -> np.ndarray:
     """Find n photographs in folders and archives, and write them to `path`, uint8 (kept, height, width, 3).
 
@@ -139,6 +139,7 @@ def save_photographs(
     names:  what each of the n rows is called in messages
     size:   (height, width) that they are resized to, by bicubic interpolation
     nested: see `datasets._archives.members`
+    most_unreadable: photographs after which reading stops, unless they are skipped
 
     Returns bool (n,), the rows kept: all, unless `missing` is "skip", which leaves out those that are not
     there or cannot be decoded. Raises ValueError for these otherwise, with their number and the first ones,
@@ -168,7 +169,7 @@ def save_photographs(
                 kept[row] = False
                 first = first or error
                 unreadable.append(names[row])
-                if missing == "error" and len(unreadable) == MOST_UNREADABLE:
+                if missing == "error" and len(unreadable) == most_unreadable:
                     break
                 continue
             if done % IMAGES_A_VIEW == 0:
@@ -179,7 +180,7 @@ def save_photographs(
                 reported = time.monotonic()
                 logger.info("%d of %d images", done, np.count_nonzero(there))
         if unreadable:
-            least = "at least " if len(unreadable) == MOST_UNREADABLE and missing == "error" else ""
+            least = "at least " if len(unreadable) == most_unreadable and missing == "error" else ""
             found = f"{least}{len(unreadable)} of {len(there)} images cannot be read: {listed(unreadable)}"
             if missing == "error" or not kept.any():
                 raise CorruptImagesError(

@@ -180,11 +180,13 @@ def test_skipping_leaves_out_missing_and_damaged_images(tmp_path, caplog, monkey
     assert "2 of 6 images cannot be read: '2.jpg', '4.jpg'; left out" in caplog.text
 
 
-def test_reading_stops_after_many_unreadable_images(tmp_path, monkeypatch):
-    monkeypatch.setattr(_pictures, "MOST_UNREADABLE", 2)
+def test_reading_stops_after_many_unreadable_images(tmp_path):
     bad = written(tmp_path / "bad.tar", changed(".jpg", lambda d: b"")(pictures()))
+    row_of = {f"set/{name}": row for row, name in enumerate(NAMES)}.get
     with pytest.raises(ValueError, match="at least 2 of 6 images cannot be read"):
-        TOY.load([bad], tmp_path, size=SIZE)
+        _pictures.save_photographs(
+            tmp_path / "items.npy", [bad], row_of, NAMES, SIZE, "error", most_unreadable=2
+        )
 
 
 def test_few_images_wait_at_any_time(tmp_path, monkeypatch):
