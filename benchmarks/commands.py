@@ -25,7 +25,7 @@ _NOT_PASSED_ON = (
 _MEASURED = f"""
 import pathlib, runpy, sys
 sys.path.append({str(ROOT)!r})
-from benchmarks.probe import peak_bytes
+from benchmarks.commands import peak_bytes
 module, file = sys.argv.pop(1), sys.argv.pop(1)
 try:
     runpy.run_module(module, run_name="__main__", alter_sys=True)
@@ -44,10 +44,30 @@ class Spent:
     text: str
 
 
-def python(folder, module, *arguments):
-    """Run python -m module in a folder. Raises `Failed` with the last lines of what it printed."""
+def peak_bytes():
+    """Largest resident size of this process so far.
+
+    On Linux a child process inherits ru_maxrss of its parent, so VmHWM is preferred.
+    """
+    try:
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def python(folder, module, *arguments, environment=None):
+    """Run python -m module in a folder. Raises `Failed` with the last lines of what it printed.
+
+    environment: variables; by default those of a user, who limits no threads.
+    """
     words = [str(argument) for argument in arguments]
-    environment = {key: value for key, value in os.environ.items() if key not in _NOT_PASSED_ON}
+    if environment is None:
+        environment = {key: value for key, value in os.environ.items() if key not in _NOT_PASSED_ON}
     with tempfile.TemporaryFile() as output, tempfile.NamedTemporaryFile("r") as peak:
         began = time.perf_counter()
         process = subprocess.Popen(

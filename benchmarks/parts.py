@@ -2,8 +2,6 @@
 
 import os
 import shutil
-import subprocess
-import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks import commands
 from benchmarks.report import duration, figure, progress
 from benchmarks.timing import Disagreement, Failed
 
@@ -120,20 +119,6 @@ def counted(source, folder, parts):
 
 
 def evaluate(*arguments):
-    """Run tiebench score; returns (its output, peak MB)."""
-    # Not ru_maxrss: it begins with the memory of the process that started this one.
-    program = (
-        "import pathlib, sys, tiebench.__main__ as m; code = m.main(sys.argv[1:]); "
-        "status = pathlib.Path('/proc/self/status').read_text(); "
-        "print(status.split('VmHWM:')[1].split()[0], file=sys.stderr); sys.exit(code)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program, "score", *arguments],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])},
-        check=False,
-    )
-    if done.returncode:
-        raise Disagreement(f"tiebench score {' '.join(arguments)}: {done.stderr.strip()}")
-    return done.stdout, int(done.stderr.split()[-1]) / 1024
+    """Run tiebench score on one thread; returns (its output, peak MB)."""
+    spent = commands.python(commands.ROOT, "tiebench", "score", *arguments, environment=os.environ)
+    return spent.text, spent.megabytes
