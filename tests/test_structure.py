@@ -354,7 +354,7 @@ NOT_DOWNLOADED = {"LabelMe_gist.mat", "nus-wide/ImageList.zip"}
 
 def test_every_url_of_the_configuration_is_https_or_has_a_checksum():
     """For every source of a file, anywhere in config/."""
-    from workflow.downloads import mirrors
+    from workflow.source_checks import mirrors
 
     seen, by_hand = 0, set()
     for path in (ROOT / "config").rglob("*.yaml"):
