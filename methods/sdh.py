@@ -24,8 +24,8 @@ class SDH(KernelHashing):
 
     `rounds` times: B by discrete cyclic coordinate descent, at most `sweeps` over the bits; W and P by ridge
     regression. sigma: width of the kernel exp(-d^2 / (2 sigma^2)), on which the results depend: 0.4 suits
-    GIST descriptors as they are, and centred items of unit length need 0.55 to 1 (docs/results.md). Several
-    labels per item are several ones in a row of Y.
+    GIST descriptors as they are, and centred items of unit length need 0.55 to 1
+    (docs/results/cifar10-gist.md). Several labels per item are several ones in a row of Y.
     """
 
     title = "SDH"

@@ -93,7 +93,7 @@ def parser() -> argparse.ArgumentParser:
         "docs",
         help="tables and figures of the documentation, between their markers, from the leaderboard",
     )
-    one.add_argument("pages", metavar="PAGE", nargs="*", help="pages (default: README.md and docs/*.md)")
+    one.add_argument("pages", metavar="PAGE", nargs="*", help="pages (default: README.md and those of docs/)")
     one.add_argument("--check", action="store_true", help="write nothing; fail if something differs")
     one.add_argument(
         "--folder", default="leaderboard", metavar="FOLDER", help="folder to read (default: leaderboard)"
@@ -234,7 +234,7 @@ def _docs(options: argparse.Namespace) -> None:
 
     paths = [Path(page) for page in options.pages] or pages.find()
     if not paths:
-        raise ValueError("there is no README.md and no docs/*.md here: run this in the repository")
+        raise ValueError("there is no README.md and no page of docs/ here: run this in the repository")
     boards = Boards(options.folder)
     if not options.check:
         for path in pages.rewrite(paths, boards):

@@ -2,7 +2,7 @@
 
 A case is a function of a folder: it prepares the folder and returns an action. The action must raise one of
 the errors that a job or a program reports in one line (ValueError, OSError), or return a program's exit
-status and stderr. Cases in other test files are counted with these in docs/trust.md.
+status and stderr. Cases in other test files are counted with these in docs/development/trust.md.
 """
 
 import ast
@@ -1060,7 +1060,7 @@ def entries(file, name):
 
 
 def test_the_table_of_the_documentation_counts_what_is_there():
-    text = (ROOT / "docs" / "trust.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "development" / "trust.md").read_text(encoding="utf-8")
     listed = {
         kind: (int(own), int(other))
         for kind, own, other in re.findall(r"^\| (\w+) \| (\d+) \| (\d+) \|", text, re.M)

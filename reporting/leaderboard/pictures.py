@@ -1,6 +1,7 @@
 """Figures of the leaderboard as PNG files of the documentation, which say what they were drawn from."""
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,8 @@ KEYS = {
     "title": (str, bool),
 }
 OPTIONS = ("width", "font_size", "title")
+# Where a page has the figure and what it says of it: nothing that is drawn.
+PLACED = ("image", "alt")
 
 
 @dataclass(frozen=True)
@@ -84,10 +87,11 @@ def parse(settings: Mapping, folder: Path, boards: Boards) -> Picture:
     table = as_table(used, blocks, settings.get("methods"), settings.get("without", ()))
     table["reference_lines"] = settings.get("reference_lines", [])
     options = {key: settings[key] for key in OPTIONS if key in settings}
-    source = {"settings": dict(settings), "sha256": boards.sha256(protocols, described.needs)}
+    drawn = {key: value for key, value in settings.items() if key not in PLACED}
+    source = {"settings": drawn, "sha256": boards.sha256(protocols, described.needs)}
     alt = escape_markdown(settings.get("alt", described.title))
     return Picture(
-        path=folder / settings["image"],
+        path=Path(os.path.normpath(folder / settings["image"])),
         link=f"![{alt}]({settings['image']})",
         kind=described.name,
         table=table,
