@@ -211,7 +211,7 @@ def test_files_of_other_commands_exist(command):
 
 
 def documented_tree():
-    """Path -> description of each line of the tree in the page; folders end in a slash."""
+    """Folder -> description of each line of the tree in the page."""
     text = (ROOT / "docs" / "development" / "architecture.md").read_text(encoding="utf-8")
     found, folder = {}, ""
     for line in re.search(r"```text\n(.*?)```", text, re.DOTALL)[1].splitlines():
@@ -225,17 +225,15 @@ def documented_tree():
 
 
 def real_tree():
-    """Files of the top level, and folders of the top two levels, that git tracks, or would."""
+    """Folders of the top two levels that git tracks, or would."""
     listed = run(["git", "ls-files", "--cached", "--others", "--exclude-standard"])
     if listed.returncode:
         pytest.skip("no git checkout: the real tree is not known")
     found = set()
     for file in listed.stdout.splitlines():
         if (ROOT / file).exists():
-            first, *rest = file.split("/")
-            found.add(first + ("/" if rest else ""))
-            if len(rest) > 1:
-                found.add(f"{first}/{rest[0]}/")
+            *folders, _ = file.split("/")
+            found |= {"/".join(folders[:depth]) + "/" for depth in (1, 2) if len(folders) >= depth}
     return found
 
 
