@@ -113,7 +113,7 @@ def parser() -> Parser:
         metavar="PAGE",
         nargs="*",
         type=Writes(),
-        help="pages, which are changed (default: README.md and docs/*.md)",
+        help="pages, which are changed (default: README.md and those of docs/)",
     )
     one.add_argument("--check", action="store_true", help="write nothing; fail if something differs")
     one.add_argument(
@@ -261,7 +261,7 @@ def _docs(options: argparse.Namespace) -> None:
 
     paths = [Path(page) for page in options.pages] or pages.find()
     if not paths:
-        raise ValueError("there is no README.md and no docs/*.md here: run this in the repository")
+        raise ValueError("there is no README.md and no page of docs/ here: run this in the repository")
     boards = Boards(options.folder)
     if not options.check:
         for path in pages.rewrite(paths, boards):

@@ -2,7 +2,7 @@
 
 A case is a function of a folder: it prepares the folder and returns an action. The action must raise one of
 the errors that a job or a program reports in one line (ValueError, OSError), or return a program's exit
-status and stderr. docs/trust.md names the test files with further cases.
+status and stderr. docs/development/trust.md names the test files with further cases.
 """
 
 import errno

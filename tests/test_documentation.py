@@ -207,17 +207,17 @@ def test_files_of_other_commands_exist(command):
     assert named and all((ROOT / name).is_file() for name in named)
 
 
-# -- the tree and the index ------------------------------------------------------------------------------
+# -- the tree, and the way to each page ------------------------------------------------------------------
 
 
 def documented_tree():
-    """Path -> description of each line of the tree in docs/architecture.md; folders end in a slash."""
-    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    """Folder -> description of each line of the tree in the page."""
+    text = (ROOT / "docs" / "development" / "architecture.md").read_text(encoding="utf-8")
     found, folder = {}, ""
     for line in re.search(r"```text\n(.*?)```", text, re.DOTALL)[1].splitlines():
         name, description = re.fullmatch(r" *(\S+) +(\S.*)", line).groups()
         inside = line.startswith("  ")
-        folder = folder if inside else (name if name.endswith("/") else "")
+        folder = folder if inside else name
         path = folder + name if inside else name
         assert path not in found, f"{path} is described twice"
         found[path] = description
@@ -225,43 +225,34 @@ def documented_tree():
 
 
 def real_tree():
-    """Files and folders of the top two levels that git tracks, or would."""
+    """Folders of the top two levels that git tracks, or would."""
     listed = run(["git", "ls-files", "--cached", "--others", "--exclude-standard"])
     if listed.returncode:
         pytest.skip("no git checkout: the real tree is not known")
     found = set()
     for file in listed.stdout.splitlines():
         if (ROOT / file).exists():
-            first, *rest = file.split("/")
-            found.add(first + ("/" if rest else ""))
-            if rest:
-                found.add(f"{first}/{rest[0]}" + ("/" if len(rest) > 1 else ""))
+            *folders, _ = file.split("/")
+            found |= {"/".join(folders[:depth]) + "/" for depth in (1, 2) if len(folders) >= depth}
     return found
 
 
 def test_the_documented_tree_is_the_real_one():
-    documented, real = documented_tree(), real_tree()
-    patterns = {
-        path: re.compile(re.sub(r"<\w+>", r"[a-z][\\w-]*", path.replace(".", r"\.")))
-        for path in documented
-        if "<" in path
-    }
-    undescribed = {
-        path for path in real - set(documented) if not any(p.fullmatch(path) for p in patterns.values())
-    }
-    assert undescribed == set(), "add a line to the tree of docs/architecture.md"
-    gone = {path for path in set(documented) - set(patterns) if path not in real}
-    gone |= {path for path, p in patterns.items() if not any(map(p.fullmatch, real - set(documented)))}
-    assert gone == set(), "remove these lines from the tree of docs/architecture.md"
+    documented, real = set(documented_tree()), real_tree()
+    assert real - documented == set(), "add a line to the tree of docs/development/architecture.md"
+    assert documented - real == set(), "remove these lines from the tree of docs/development/architecture.md"
 
 
-def test_readme_lists_every_page():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    pages = [f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")] + [
-        "CONTRIBUTING.md",
-        "CHANGELOG.md",
-    ]
-    assert [page for page in pages if f"| [{page}]({page}) |" not in text] == []
+def test_every_page_can_be_reached_from_the_readme():
+    pending, reached = [ROOT / "README.md"], set()
+    while pending:
+        page = pending.pop()
+        if page not in reached and page.is_file():
+            reached.add(page)
+            links = re.findall(r"\]\(([^)\s#:]+\.md)", page.read_text(encoding="utf-8"))
+            pending += [(page.parent / link).resolve() for link in links]
+    every = {ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")}
+    assert every - reached == set()
 
 
 # -- tables and figures from the leaderboard ------------------------------------------------------------
@@ -269,7 +260,7 @@ def test_readme_lists_every_page():
 
 def test_generated_parts_are_what_the_leaderboard_has():
     found = pages.find(ROOT)
-    assert ROOT / "docs" / "results.md" in found
+    assert ROOT / "docs" / "results" / "cifar10-features.md" in found
     assert pages.outdated(found, Boards(ROOT / "leaderboard")) == [], "run: python -m reporting docs"
 
 

@@ -27,7 +27,7 @@ from tiebench.files import write_text
 MARKER = re.compile(r"^<!-- leaderboard:(.*?)-->[ \t]*$", re.DOTALL | re.MULTILINE)
 END = re.compile(r"^<!-- end -->[ \t]*$", re.MULTILINE)
 FENCED = re.compile(r"^(```+|~~~+).*?^\1[`~]*[ \t]*$", re.DOTALL | re.MULTILINE)
-PAGES = ("README.md", "docs/*.md")
+PAGES = ("README.md", "docs/**/*.md")
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Page:
 
 
 def find(root: str | Path = ".") -> list[Path]:
-    """README.md and the pages of docs/."""
+    """README.md and the pages of docs/ and of its folders."""
     return [path for pattern in PAGES for path in sorted(Path(root).glob(pattern))]
 
 

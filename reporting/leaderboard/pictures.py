@@ -1,6 +1,7 @@
 """Figures of the leaderboard as PNG files of the documentation, which say what they were drawn from."""
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,6 +28,8 @@ KEYS = {
     "title": (str, bool),
 }
 OPTIONS = ("width", "font_size", "title")
+# Where a page has the figure and what it says of it: nothing that is drawn.
+PLACED = ("image", "alt")
 
 
 @dataclass(frozen=True)
@@ -87,10 +90,11 @@ def parse(settings: Mapping, folder: Path, boards: Boards) -> Picture:
     trained = "training" in described.needs
     runs = [run for name in protocols for run in boards.trained_runs(name)] if trained else None
     options = {key: settings[key] for key in OPTIONS if key in settings}
-    source = {"settings": dict(settings), "sha256": boards.sha256(protocols, described.needs)}
+    drawn = {key: value for key, value in settings.items() if key not in PLACED}
+    source = {"settings": drawn, "sha256": boards.sha256(protocols, described.needs)}
     alt = escape_markdown(settings.get("alt", described.title))
     return Picture(
-        path=folder / settings["image"],
+        path=Path(os.path.normpath(folder / settings["image"])),
         link=f"![{alt}]({settings['image']})",
         kind=described.name,
         table=table,

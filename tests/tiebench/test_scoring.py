@@ -135,3 +135,17 @@ def test_curves_are_those_of_pairs_and_ranks():
 )
 def test_known_cuts_six_to_a_decade(items, cuts):
     assert scoring._cuts(items).tolist() == cuts
+
+
+def test_forty_thousand_classes_at_a_length_that_is_no_power_of_two():
+    """One relevant item each: AP_T is the mean of 1/rank over the places of its tie."""
+    generator = np.random.default_rng(0)
+    count = 40_000
+    codes, queries = generator.random((count, 13)) < 0.5, generator.random((5, 13)) < 0.5
+    classes = generator.permutation(count)
+    scores = scoring.score(queries, codes, classes[:5], classes)
+    for query, code in enumerate(queries):
+        distances = (code != codes).sum(axis=1)
+        nearer, tied = (distances < distances[query]).sum(), (distances == distances[query]).sum()
+        expected = np.mean(1 / np.arange(nearer + 1, nearer + tied + 1))
+        assert scores.per_query["ap"][query] == pytest.approx(expected, rel=1e-9)

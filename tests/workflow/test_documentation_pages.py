@@ -135,7 +135,7 @@ def test_every_page_stands_in_one_tree_only(pages):
     assert sorted(listed) == sorted(page for page in pages if not page.startswith(links.SOURCES))
 
 
-def test_every_page_of_a_section_is_described_by_the_readme(pages):
+def test_every_page_of_a_section_is_described(pages):
     for page, (_, _, listed) in navigation.SECTIONS.items():
         lines = re.findall(r"^- \[[^\]]+\]\(([^)]+)\)(?:: \S)", pages[page], re.MULTILINE)
         assert set(listed) <= set(lines), page
@@ -144,10 +144,20 @@ def test_every_page_of_a_section_is_described_by_the_readme(pages):
 
 def test_a_new_page_of_docs_stands_in_the_first_section():
     texts = {one: "# Title\n" for _, _, listed in navigation.SECTIONS.values() for one in listed}
-    made = navigation.section_pages(texts | {"new.md": "# New\n"}, {"new.md": "what it has"})
+    made = navigation.section_pages(texts | {"new.md": "# New\n"})
     first, *others = made.values()
-    assert "- [New](new.md): what it has\n" in first and "\nnew.md\n" in first
+    assert "- [New](new.md)\n" in first and "\nnew.md\n" in first
     assert not any("new.md" in text for text in others)
+
+
+def test_a_page_in_a_folder_stands_below_the_page_of_its_name():
+    texts = {one: "# Title\n" for _, _, listed in navigation.SECTIONS.values() for one in listed}
+    texts |= dict.fromkeys(("results/new.md", "development/new.md", "elsewhere/new.md"), "# New\n")
+    trees = navigation.of_folders(texts)
+    assert {page: tree.count(".md") for page, tree in trees.items()} == {"results.md": 1, "development.md": 1}
+    assert "\nresults/new.md\n" in trees["results.md"]
+    first, *others = navigation.section_pages(texts).values()
+    assert "(elsewhere/new.md)" in first and "results/new.md" not in first + "".join(others)
 
 
 # -- methods ---------------------------------------------------------------------------------------------

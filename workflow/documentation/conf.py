@@ -37,7 +37,7 @@ html_last_updated_fmt = None
 html_sidebars = {"index": [], "quick-start": [], "faq": [], "leaderboards/*": []}
 html_theme_options = {
     "logo": {"text": f"TieBench {version}"},
-    "header_links_before_dropdown": 9,
+    "header_links_before_dropdown": 8,  # About and Development under "More"
     "navbar_align": "left",
     "navbar_end": ["theme-switcher"],
     "navigation_with_keys": False,

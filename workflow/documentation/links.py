@@ -52,7 +52,7 @@ def rewritten(
 ) -> tuple[str, set[str]]:
     """A page's text with links that hold in the site, without HTML comments; and the files that it links to.
 
-    repository_path: of the page's file, as "docs/results.md"; page: its path among the site's sources; made:
+    repository_path: of the page's file, as "docs/faq.md"; page: its path among the site's sources; made:
     page of the site -> its title, which replaces the name of a file as the text of a link. The files are
     those of the repository that have no page of their own: `source_page` of each must be made, or the file
     be copied (`DOWNLOADS`).

@@ -5,61 +5,92 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from methods._catalogue import FAMILIES, MethodMetadata
-from workflow.documentation import api_pages, method_pages
+from workflow.documentation import api_pages, leaderboard_pages, method_pages
 from workflow.documentation.api_pages import toctree
 
-# Pages that introduce a section and list its pages: path among the site's sources -> title, text, pages.
-# Other pages of docs/ stand at the end of the first.
-SECTIONS: dict[str, tuple[str, str, tuple[str, ...]]] = {
+# Pages that introduce a section and list its pages: path among the site's sources -> title, text, and page ->
+# what it holds. Other pages of docs/ stand at the end of the first; those of a folder, as results/digits.md,
+# below the page of the folder's name, unless they are listed here.
+SECTIONS: dict[str, tuple[str, str, dict[str, str]]] = {
     "guide.md": (
         "User guide",
         "Score codes and rankings, compare them, and run the benchmark.",
-        (
-            *("use-the-library.md", "metrics.md", "compare-your-codes.md", "check-a-split.md", "health.md"),
-            *(
-                "large-databases.md",
-                "score-rankings.md",
-                "make-features.md",
-                "text-embeddings.md",
-                "protocols.md",
-                "tuning.md",
-                "table1.md",
-                "cluster.md",
-            ),
-            *("configuration.md", "result-files.md", "glossary.md"),
-        ),
+        {
+            "use-the-library.md": "metrics and losses in your own code",
+            "metrics.md": "definition of each metric",
+            "compare-your-codes.md": "codes of any program against the leaderboard: rank and differences",
+            "check-a-split.md": "queries in the database, and other faults of a split",
+            "health.md": "what codes make of their bits, and when they count as collapsed",
+            "use-codes-elsewhere.md": "codes in FAISS, PostgreSQL, TREC tools and ranx; nearest items",
+            "large-databases.md": "databases in many files, on a Dask cluster, in object storage",
+            "score-rankings.md": "exact metrics of TREC runs and other rankings with ties",
+            "make-features.md": "features of images or texts by pretrained models",
+            "text-embeddings.md": "binary codes of text: prefixes, asymmetric search, rescoring",
+            "protocols.md": "seen and unseen classes, transfer, few labels: what each asks",
+            "tuning.md": "one rule and one budget for hyper-parameters",
+            "table1.md": "what Table 1 of the paper costs, stage by stage",
+            "cluster.md": "run on Slurm",
+            "configuration.md": "every key of the configuration",
+            "result-files.md": "files that runs write",
+            "glossary.md": "words of tables, configuration and code",
+        },
     ),
     "examples.md": (
         "Examples",
         "Short notebooks with their outputs; each runs in less than a minute.",
-        (
-            *("example-train-with-talr.md", "example-score-your-codes.md", "example-add-a-method.md"),
-            *("example-check-a-claim.md", "notebooks.md"),
-        ),
+        {
+            "example-train-with-talr.md": "train a network with TALR's loss in plain PyTorch",
+            "example-score-your-codes.md": "score arrays and files, several labels, AP@K, ranges, a plot",
+            "example-add-a-method.md": "write a method, test it, compare it with a baseline",
+            "example-check-a-claim.md": "a table that judges claims, and its page",
+            "notebooks.md": "open the examples in Jupyter or Colab",
+        },
     ),
     "extend.md": (
         "How to extend",
         "Each addition touches one place: a file, or an entry of a configuration file.",
-        (
-            *("add-a-method.md", "add-a-dataset.md", "add-a-protocol.md", "add-a-table.md"),
-            *("add-a-figure.md", "add-a-metric.md", "contributing.md", "site-checklist.md"),
-        ),
+        {
+            "add-a-method.md": "a file with one class",
+            "add-a-dataset.md": "features, images, or a loader of your own",
+            "add-a-protocol.md": "split, affinity, input, network",
+            "add-a-table.md": "methods, code lengths and seeds; statistics, claims, figures",
+            "add-a-figure.md": "a file that draws a table",
+            "add-a-metric.md": "an entry of the table of metrics",
+        },
     ),
     "results-overview.md": (
         "Results",
         "What was measured, and what these measurements can and cannot say.",
-        ("leaderboards/index.md", "results.md", "leaderboard.md", "performance.md", "differences.md"),
+        {
+            leaderboard_pages.INDEX: leaderboard_pages.DESCRIPTION,
+            "results.md": "a page for each protocol: tables, verdicts on claims, figures, limits",
+            "leaderboard.md": "files of measured scores, and how to publish them",
+            "performance.md": "speed and memory against other libraries",
+            "differences.md": "differences from the papers; what was never run",
+        },
     ),
     "about.md": (
         "About",
-        "How the suite is built and tested, and how to cite it.",
-        ("architecture.md", "trust.md", "mutation.md", "changelog.md", "cite.md"),
+        "How to cite TieBench, and what changed.",
+        {"cite.md": "how to cite", "changelog.md": "changes, and how to upgrade"},
+    ),
+    "development.md": (
+        "Development",
+        "How the suite is built, tested and measured: for those who change it.",
+        {
+            "contributing.md": "commands, layers, tests",
+            "development/architecture.md": "layers, folders, the way of a run",
+            "development/trust.md": "how the suite is stress-tested",
+            "development/mutation.md": "whether the tests can fail",
+            "development/performance.md": "where the time goes, and how near to the limits",
+            "development/site-checklist.md": "what other sites have, and whether this one has it",
+        },
     ),
 }
 METHODS = "methods.md"
 # The bar at the top of every page.
 TOP = ("quick-start.md", "examples.md", "guide.md", "extend.md", METHODS, "results-overview.md",
-       api_pages.INDEX, "faq.md", "about.md")  # fmt: skip
+       api_pages.INDEX, "faq.md", "about.md", "development.md")  # fmt: skip
 FAMILY_TITLES = {
     "classwise": "Codes of classes",
     "pointwise": "Pairs",
@@ -70,21 +101,32 @@ FAMILY_TITLES = {
 }
 
 
-def descriptions(readme: str) -> dict[str, str]:
-    """Path in the repository -> what the table of documentation in README.md says of it."""
-    return dict(re.findall(r"^\| \[([^\]]+)\]\(\1\) \| (.+) \|$", readme, re.MULTILINE))
-
-
-def section_pages(texts: Mapping[str, str], described: Mapping[str, str]) -> dict[str, str]:
-    """The pages that introduce sections. texts: page -> text, for titles; described: page -> one line."""
+def section_pages(texts: Mapping[str, str]) -> dict[str, str]:
+    """The pages that introduce sections. texts: page -> text, for titles."""
     made = {}
-    placed = {METHODS, "index.md", *TOP, *(one for _, _, listed in SECTIONS.values() for one in listed)}
-    others = tuple(sorted(set(texts) - placed))
+    placed = {METHODS, "index.md", *TOP, *(page for _, _, listed in SECTIONS.values() for page in listed)}
+    others = {page: "" for page in sorted(texts) if page not in placed and not _above(page, texts)}
     for page, (title, text, listed) in SECTIONS.items():
-        listed, others = listed + others, ()
-        lines = [f"- [{heading(texts[one])}]({one}){_colon(described.get(one))}" for one in listed]
+        listed, others = {**listed, **others}, {}
+        lines = [f"- [{heading(texts[one])}]({one}){_colon(holds)}" for one, holds in listed.items()]
         made[page] = "\n\n".join([f"# {title}", text, "\n".join(lines), toctree(listed, hidden=True)]) + "\n"
     return made
+
+
+def of_folders(texts: Mapping[str, str]) -> dict[str, str]:
+    """Page -> the tree of the pages in the folder of its name, as of results.md those of results/."""
+    placed = {page for _, _, listed in SECTIONS.values() for page in listed}
+    below: dict[str, list[str]] = {}
+    for page in sorted(set(texts) - placed):
+        if above := _above(page, texts):
+            below.setdefault(above, []).append(page)
+    return {page: toctree(pages, hidden=True) + "\n" for page, pages in below.items()}
+
+
+def _above(page, texts):
+    """The page of the folder's name, "" if there is none."""
+    above = f"{page.rpartition('/')[0]}.md"
+    return above if above in texts or above in SECTIONS else ""
 
 
 def heading(text: str) -> str:

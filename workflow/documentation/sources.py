@@ -33,14 +33,11 @@ def pages(root: Path) -> tuple[dict[str, str], set[str]]:
     boards = leaderboard_pages.read(root / "leaderboard")
     made = method_pages.pages(methods, root, boards) | api_pages.pages(root)
     made |= leaderboard_pages.pages(boards, method_pages.places(methods, root))
-    own = {navigation.page_of(path.relative_to(root)): path for path in sorted((root / "docs").glob("*.md"))}
+    own = {navigation.page_of(path.relative_to(root)): path for path in sorted((root / "docs").rglob("*.md"))}
     own |= {page: root / path for path, page in links.PAGES.items()}
     texts = {page: path.read_text(encoding="utf-8") for page, path in own.items()}
-    described = navigation.descriptions((root / "README.md").read_text(encoding="utf-8"))
-    described = {links.site_path(path): text for path, text in described.items()}
-    described[leaderboard_pages.INDEX] = leaderboard_pages.DESCRIPTION
     index = {leaderboard_pages.INDEX: made[leaderboard_pages.INDEX]}
-    sections = navigation.section_pages(texts | index, described)
+    sections = navigation.section_pages(texts | index)
 
     titles = {page: navigation.heading(text) for page, text in (sections | texts | made).items()}
     shown: set[str] = set()  # files that have a page of their text
@@ -55,6 +52,8 @@ def pages(root: Path) -> tuple[dict[str, str], set[str]]:
             changed = links.outside_code(changed, lambda part: prose.linked(part, known))
         result[page] = changed
     result["index.md"] += "\n" + navigation.of_home()
+    for page, tree in navigation.of_folders(texts).items():
+        result[page] += "\n" + tree
     result[navigation.METHODS] = (
         _with_pages(result[navigation.METHODS]) + "\n" + navigation.of_methods(methods)
     )
