@@ -24,8 +24,8 @@ class SDH(KernelHashing):
 
     `rounds` times: B by discrete cyclic coordinate descent, at most `sweeps` over the bits; W and P by ridge
     regression. sigma: width of the kernel exp(-d^2 / (2 sigma^2)), on which the results depend: centred items
-    of unit length, as protocols give them, need 0.55 to 1 (docs/results/cifar10-gist.md), and the authors' 0.4
-    suits GIST descriptors that are not centred. Several labels per item are several ones in a row of Y.
+    of unit length, as protocols give them, need 0.55 to 1 (docs/results/cifar10-gist.md), and the authors'
+    0.4 suits GIST descriptors that are not centred. Several labels per item are several ones in a row of Y.
     """
 
     title = "SDH"
