@@ -17,6 +17,7 @@ from benchmarks import (
     commands,
     encoding,
     evaluation_peers,
+    fits,
     loss_peers,
     losses,
     methods,
@@ -30,6 +31,7 @@ from benchmarks import (
 )
 from benchmarks.report import Report, header
 from benchmarks.timing import Competitor, Disagreement, Failed, Measurement, interleave
+from methods.base import HashingMethod, Refusal
 from networks import catalogue
 from networks.devices import fast_half
 from tiebench import exact
@@ -460,3 +462,24 @@ def test_peers_of_runs_compute_the_same(tmp_path):
     wrong["other"] = lambda: dict.fromkeys(rankings.MEASURES, 0.5 + 1e-6)
     with pytest.raises(Disagreement, match="other: ap is"):
         rankings.check(wrong)
+
+
+def test_a_whole_training_is_measured_without_its_warm_up(monkeypatch):
+    trained = []
+
+    class Slow(HashingMethod):
+        def fit(self, training_set):
+            trained.append(len(training_set))
+            if len(training_set) == 301:
+                raise Refusal("an odd number of items")
+            return self
+
+        def encode(self, items):
+            return np.zeros((len(items), self.bits), bool)
+
+    monkeypatch.setattr(fits, "load_class", lambda name: Slow)
+    monkeypatch.setattr(fits, "_peak_mb", iter([100.0, 164.0, 0.0]).__next__)
+    monkeypatch.setattr(fits.time, "perf_counter", iter([1.0, 3.0, 3.5, 0.0]).__next__)
+    assert fits.measure("slow", 8, 300) == {"fit": 2.0, "encode": 0.5, "memory": 64.0}
+    assert fits.measure("slow", 8, 301) == {"refused": "an odd number of items"}
+    assert trained == [200, 300, 200, 301]
