@@ -304,6 +304,7 @@ OWN_TEXT = {
     "datasets.digits": "a file inside scikit-learn",
     "datasets.mirflickr": "tags, compared as bytes: nothing states their encoding",
     "networks": "source code",
+    "networks.backbones.sentence_transformers": "lines of the process that it starts",
     "networks.features": "progress that the suite wrote",
     "networks.torchvision": "the message of an error",
     "methods.__main__": "source code",

@@ -169,7 +169,8 @@ def test_a_column_or_a_row_of_classes_is_refused_and_both_readings_are_named(sha
     for function in (tiebench.score, tiebench.health):
         with pytest.raises(ValueError, match=re.escape(remedy)):
             function(codes, codes, classes.reshape(shape), classes.reshape(shape))
-    fixed = tiebench.score(codes, codes, *2 * [eval(remedy, {"query_labels": classes.reshape(shape)})])
+    given = classes.reshape(shape)
+    fixed = tiebench.score(codes, codes, *2 * [given[:, 0] if shape == (4, 1) else given[0]])
     assert fixed.means == tiebench.score(codes, codes, classes, classes).means
     with pytest.raises(ValueError, match=re.escape(remedy.replace("query_labels", "labels of a batch"))):
         training.TieAwareRetrieval(4).update(codes, classes.reshape(shape), "query")
@@ -241,8 +242,12 @@ PACKED = np.packbits(BITS, axis=1)
 BINARY = (PACKED - 128).astype(np.int8)
 
 
-def eval_remedy(message, codes):
-    return eval(re.search(r"give (.*)$", message)[1], {"codes": codes})
+REMEDIES = {
+    "codes.astype('uint8')": lambda codes: codes.astype("uint8"),
+    "(codes.astype('int16') + 128).astype('uint8')": lambda codes: (codes.astype("int16") + 128).astype(
+        "uint8"
+    ),
+}
 
 
 @pytest.mark.parametrize(
@@ -260,7 +265,8 @@ def test_packed_codes_of_another_type_are_refused_with_what_makes_them_right(cod
     }[function]
     with pytest.raises(ValueError, match=f"{codes.dtype} \\(6, 4\\); packed codes") as caught:
         call()
-    assert np.array_equal(eval_remedy(str(caught.value), codes), PACKED)
+    remedy = REMEDIES[str(caught.value).partition("give ")[2]]
+    assert np.array_equal(remedy(codes), PACKED)
 
 
 @pytest.mark.parametrize(
