@@ -32,7 +32,7 @@ from datasets._image_lists import as_matrix, is_list, merged, numbered, read_lis
 from datasets._json_arrays import array_elements
 from datasets._pictures import PHOTOGRAPH_OPTIONS, check_photograph_options, save_listed
 from datasets._specification import refuse_unknown_options
-from datasets._texts import shown, texts_among
+from datasets._texts import matched, shown, texts_among
 from tiebench.messages import did_you_mean
 
 OPTIONS: dict[str, str] = {
@@ -123,7 +123,7 @@ class _Plan:
             labels = as_matrix([of_images[name] for name in every])
         else:
             every, labels = _annotated(existing(sources))
-        labelled = labels.any(axis=1)
+        labelled = np.asarray(labels.any(axis=1))
         self.names = [name for name, keep in zip(every, labelled) if keep]
         if not self.names:
             raise ValueError("the labels of COCO give no image any category")
@@ -151,7 +151,7 @@ def _annotation_streams(sources: list[Path]) -> Iterator[tuple[str, str, Stream]
                     yield path, match[1], file.read
         elif source.is_dir() or is_zip(source):
             for name, read in streams(source, lambda name: bool(ANNOTATIONS.fullmatch(name))):
-                yield f"{source.absolute()}/{name}", ANNOTATIONS.fullmatch(name)[1], read
+                yield f"{source.absolute()}/{name}", matched(ANNOTATIONS, name), read
 
 
 def _annotation_files(sources: list[Path]) -> Iterator[str]:

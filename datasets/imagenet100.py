@@ -26,7 +26,7 @@ from datasets._description import Description
 from datasets._image_lists import is_list, read_list
 from datasets._pictures import PHOTOGRAPH_OPTIONS, check_photograph_options, save_listed
 from datasets._specification import refuse_unknown_options
-from datasets._texts import texts_among
+from datasets._texts import matched, texts_among
 from tiebench.texts import Text
 
 OPTIONS: dict[str, str] = {
@@ -67,7 +67,7 @@ def load(sources: list[Path], folder: Path, **options) -> Description:
         plan.pictures,
         plan.names,
         plan.missing,
-        {f"{name}.tar" for name in plan.description.class_names},
+        {f"{name}.tar" for name in plan.class_names},
     )
 
 
@@ -77,6 +77,7 @@ class _Plan:
     description: see `describe`
     pictures:    sources that may hold images
     names:       file name of each row
+    class_names: WordNet id of each class
     missing:     the option
     """
 
@@ -95,7 +96,7 @@ class _Plan:
         classes = {
             kind: {name: labels.index("1") for name, labels in _list(texts, kind).items()} for kind in COUNTS
         }
-        class_names = _class_names(classes["database"])
+        self.class_names = _class_names(classes["database"])
         for name, number in classes["train"].items():
             if classes["database"].get(name) != number:
                 otherwise = f"of class {classes['database'][name]}" if name in classes["database"] else "not"
@@ -113,7 +114,7 @@ class _Plan:
         self.description = _described(
             np.array(labels, np.int64),
             np.array(given, np.int64),
-            class_names,
+            self.class_names,
             (1,) if images == "none" else (*size, 3),
         )
 
@@ -134,7 +135,7 @@ def _class_names(classes: dict[str, int]) -> list[str]:
     """The WordNet id of each class, from the names of the database's images."""
     names: dict[int, str] = {}
     for name, number in classes.items():
-        identifier = DATABASE_FILE.fullmatch(name)[1]
+        identifier = matched(DATABASE_FILE, name)
         if names.setdefault(number, identifier) != identifier:
             raise ValueError(f"the database list has {names[number]} and {identifier} both as class {number}")
     if len(names) != CLASSES or len(set(names.values())) != CLASSES:

@@ -33,8 +33,8 @@ from datasets._pictures import (
     save_no_photographs,
     save_photographs,
 )
-from datasets._specification import positive, refuse_unknown_options
-from datasets._texts import shown, texts_among
+from datasets._specification import positive, present, refuse_unknown_options
+from datasets._texts import matched, shown, texts_among
 from tiebench.messages import nearest
 from tiebench.texts import Text, fields, integer
 from tiebench.texts import labels as labels_of
@@ -79,7 +79,8 @@ def load(sources: list[Path], folder: Path, **options) -> Description:
     else:
         size = description.item_shape[:2]
         kept = save_photographs(path, plan.pictures, plan.row_of, plan.names, size, plan.missing)
-        description = _described(description.labels[kept], description.class_names, description.item_shape)
+        labels = present(description.labels, "labels")[kept]
+        description = _described(labels, description.class_names, description.item_shape)
     description.write(folder)
     return description
 
@@ -111,7 +112,7 @@ class _Plan:
         labels, names = _labels(texts)
         columns = _most_frequent(labels, names, concepts)
         labels = labels[:, columns]
-        kept = labels.any(axis=1)
+        kept = np.asarray(labels.any(axis=1))
         if not kept.any():
             raise ValueError("the ground truth of NUS-WIDE gives no image any label")
         shape = (1,) if images == "none" else (*size, 3)
@@ -139,7 +140,7 @@ class _Plan:
         return self._rows.get(folder_and_name, self._rows.get(parts[-1]))
 
 
-def _described(labels: np.ndarray, class_names: list[str], shape: tuple[int, ...]) -> Description:
+def _described(labels: np.ndarray, class_names: list[str] | None, shape: tuple[int, ...]) -> Description:
     kind = "vectors" if shape == (1,) else "images"
     return Description(len(labels), labels, None, class_names, shape, kind)
 
@@ -171,7 +172,7 @@ def _labels(texts: dict[str, Text]) -> tuple[np.ndarray, list[str]]:
 
 
 def _labels_by_concept(texts: dict[str, Text], files: list[str]) -> tuple[np.ndarray, list[str]]:
-    named = sorted((LABELS_FILE.fullmatch(file)[1], file) for file in files)
+    named = sorted((matched(LABELS_FILE, file), file) for file in files)
     labels = np.zeros((IMAGES, len(named)), np.uint8)
     for column, (_, file) in enumerate(named):
         text = texts[file]
@@ -222,14 +223,13 @@ def _labels_by_image(texts: dict[str, Text]) -> tuple[np.ndarray, list[str]]:
                 f"{IMAGES}"
             )
         before = row
-        for identifier in identifiers:
-            if identifier not in column_of:
+        for concept in identifiers:
+            if concept not in column_of:
                 raise ValueError(
-                    f"{of_images.path}: line {number} has the id '{identifier}', which is not in "
-                    f"{concepts.path}"
+                    f"{of_images.path}: line {number} has the id '{concept}', which is not in {concepts.path}"
                 )
             rows.append(before)
-            columns.append(column_of[identifier])
+            columns.append(column_of[concept])
     labels = np.zeros((IMAGES, len(names)), np.uint8)
     labels[rows, columns] = 1
     return labels, names

@@ -46,7 +46,7 @@ def add_rows(configuration, where, table):
         for method in block.get("methods", table["methods"])
         for bits in block["bits"]
     }
-    taken = set()
+    taken: set[tuple[str, str, int, str]] = set()
     for block in table["blocks"]:
         board = boards[block["protocol"]]
         block["filled"] = []
@@ -87,7 +87,7 @@ def with_rows(table):
 
 def styles(configuration, table):
     """Method -> style of the methods that a table has from the leaderboard alone."""
-    found = {}
+    found: dict[str, dict] = {}
     for block in table["blocks"]:
         for method in block.get("filled", ()):
             if method not in table["methods"]:
@@ -104,7 +104,7 @@ def filled(configuration, table):
 
     None for a table that runs all of its cells.
     """
-    cells = {}
+    cells: dict[tuple[str, str, int], None] = {}
     for block in table["blocks"]:
         for method in block.get("filled", ()):
             cells |= {(block["protocol"], method, bits): None for bits in block["bits"]}
@@ -112,13 +112,15 @@ def filled(configuration, table):
         return None
     metrics = {"ap", *(block["metric"] for block in table["blocks"])}
     shown = {"queries", *(f"{metric}{end}" for metric in metrics for end in ("", "_min", "_max"))}
-    records, fingerprints, per_query = [], {}, {}
+    records: list[dict] = []
+    fingerprints: dict[str, dict] = {}
+    per_query: dict[str, str] = {}
     for protocol in dict.fromkeys(protocol for protocol, _, _ in cells):
         board = configuration.boards[protocol]
         fingerprints |= board.fingerprints()
         name = f"{protocol}{PER_QUERY}"
         per_query |= {key: value for key, value in board.about["sha256"].items() if key == name}
-        of = {}
+        of: dict[tuple[str, str, int], list[dict]] = {}
         for record in board.records():
             if record["protocol"] == protocol:
                 part = _part(record, shown)
