@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import evaluation_peers as peers
-from benchmarks import handwritten, optional_peers, probe, synthetic
+from benchmarks import optional_peers, probe, synthetic
 from benchmarks.report import duration, figure, megabytes, progress
 from benchmarks.timing import Competitor, Disagreement, interleave
 from tiebench import _popcount, exact
@@ -18,7 +18,6 @@ KERNEL = "its kernel alone (codes sliced already)"
 WHOLE = "score, everything included"
 ARGSORT = "argsort loop of the field (CalcTopMap)"
 RATE = "G pairs/s a thread"
-HANDWRITTEN = "hand-written C, vector code (kernel alone)"
 SCALAR = "scalar popcount + increment, compiled, affinities given"
 ON_DEVICE = "tiebench.on_device on CUDA, codes there already"
 
@@ -27,11 +26,6 @@ def run(report, quick):
     """Print all tables. Returns the summary: rows (figure, reach, seen)."""
     rounds = 3 if quick else 7
     report.write("## Evaluation: codes to scores")
-    try:
-        by_hand, reason = handwritten.load(), None
-    except handwritten.Unavailable as error:
-        by_hand, reason = None, str(error)
-        report.write(f"{HANDWRITTEN}: skipped ({reason}).")
     libraries = optional_peers.found()
     for name in optional_peers.PEERS:
         if name not in libraries:
@@ -51,7 +45,7 @@ def run(report, quick):
     for shape, bits in cells:
         progress(f"evaluation: {shape.name}, {bits} bits")
         codes = synthetic.codes(shape, bits)
-        summary += _compare(report, codes, by_hand, libraries, cuda, rounds, quick)
+        summary += _compare(report, codes, libraries, cuda, rounds, quick)
     _bandwidth(report, rounds)
     progress("evaluation: growth")
     summary += _growth(report, quick)
@@ -69,7 +63,7 @@ def _cuda():
     return torch if torch.cuda.is_available() else None
 
 
-def _compare(report, codes, by_hand, libraries, cuda, rounds, quick):
+def _compare(report, codes, libraries, cuda, rounds, quick):
     """One shape and length: all competitors in one interleaved run, shown in two tables."""
     shape, bits, affinity = codes.shape, codes.bits, codes.affinity
     some = 20 if quick else 40  # the peers run on the first few queries
@@ -131,20 +125,7 @@ def _compare(report, codes, by_hand, libraries, cuda, rounds, quick):
     if cuda is not None:
         counting[ON_DEVICE] = on_device = _on_device(cuda, codes)
     if not shape.multi_hot and bits <= SLICED_BITS:
-        prepared = handwritten.Prepared(codes)
-        counts = prepared.counts()
-
-        def kernel(function):
-            def call():
-                counts[:] = 0
-                function(prepared, counts)
-                return counts
-
-            return call
-
-        counting[KERNEL] = kernel(handwritten.count_with_the_product)
-        if by_hand is not None and bits <= handwritten.MAX_BITS:
-            counting[HANDWRITTEN] = kernel(by_hand)
+        counting[KERNEL] = peers.sliced_kernel(codes)
     add(counting, SCALAR, many, scalar)
     add(counting, "tiebench._popcount (over 128 bits, any affinity), affinities given", many, popcount)
     add(counting, "numpy bitwise_count + bincount, affinities given", some, numpy_alone)
@@ -186,9 +167,8 @@ def _compare(report, codes, by_hand, libraries, cuda, rounds, quick):
     agree |= {name: check() for _, name, _, check in published}
     if cuda is not None:
         agree[ON_DEVICE] = np.array_equal(on_device(), found.counts)
-    for name in (KERNEL, HANDWRITTEN):
-        if name in counting:
-            agree[name] = np.array_equal(counting[name](), found.counts)
+    if KERNEL in counting:
+        agree[KERNEL] = np.array_equal(counting[KERNEL](), found.counts)
     if not all(agree.values()):
         raise Disagreement(f"{shape.name}, {bits} bits: {[name for name, same in agree.items() if not same]}")
 
@@ -226,9 +206,6 @@ def _compare(report, codes, by_hand, libraries, cuda, rounds, quick):
             (f"{WHOLE}, {where}", "under 0.5 s", duration(seen[WHOLE].median)),
             (f"argsort loop over score, {where}", "at least 500", peer),
         ]
-        if by_hand is not None:
-            gap = figure(seen[KERNEL].ratio_to(seen[HANDWRITTEN]))
-            summary.append((f"kernel over hand-written vector code, {where}", "at most 1.15", gap))
     if shape is synthetic.CIFAR10_S1 and bits == 48:
         summary.append((f"argsort loop over score, {where}", "at least 150", peer))
     return summary

@@ -106,31 +106,3 @@ def autograd(codes, affinity, bins, objective):
     value = OBJECTIVES[objective](c, g, ideal).mean()
     value.backward()
     return value.item(), codes.grad
-
-
-def dpsh(outputs, table, similar, eta):
-    """DPSH's J of a batch with all items, per pair, and its gradient, with theta and softplus as published.
-
-    outputs (M, b), scores of the batch; table (n, b), of all items, held fixed; similar: float (M, n).
-    A pair is in J in both orders, which doubles the slope of its likelihood by the batch.
-    """
-    outputs = outputs.detach().requires_grad_()
-    theta = outputs @ table.t() / 2
-    likelihood = (torch.nn.functional.softplus(theta) - similar * theta).sum()
-    quantisation = eta * (outputs - torch.sign(outputs)).square().sum()
-    ((2 * likelihood + quantisation) / theta.numel()).backward()
-    return (likelihood + quantisation).item() / (len(outputs) * len(table)), outputs.grad
-
-
-def hashnet(outputs, similar, share, scale):
-    """HashNet's weighted likelihood per pair of two halves of a batch, and its gradient; single labels.
-
-    outputs (2 M, b); similar: float (M, M); share: of similar pairs in the training set.
-    """
-    outputs = outputs.detach().requires_grad_()
-    first, second = torch.tanh(outputs).chunk(2)
-    theta = scale * first @ second.t()
-    weights = similar / share + (1 - similar) / (1 - share)
-    value = (weights * (torch.log1p(torch.exp(theta)) - similar * theta)).mean()
-    value.backward()
-    return value.item(), outputs.grad

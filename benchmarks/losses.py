@@ -1,23 +1,18 @@
 """Training losses: listwise objectives and their gradient, beside the paper's appendix and plain autograd."""
 
 import math
-from types import SimpleNamespace
 
-import numpy as np
 import torch
 
 from benchmarks import loss_peers as peers
-from benchmarks import method_peers, probe
+from benchmarks import probe
 from benchmarks.report import duration, figure, progress
 from benchmarks.timing import Disagreement, interleave
-from methods._catalogue import load_class
-from methods._triplets import triplet_likelihood
 from tiebench import relaxed
 
 BITS = 48
 FEATURES = 4096
 COMPILED, TENSORS, APPENDIX, AUTOGRAD = "compiled", "torch only", "appendix formulation", "plain autograd"
-METHOD = "the method's loss"
 AT_LEAST = ("at least 40", "at least 80", "at least 10")
 TOLERANCE = 1e-4  # relative, float32
 
@@ -90,7 +85,7 @@ def run(report, quick):
         f"checked in this run to agree to {TOLERANCE:g} (value; gradient relative to its largest entry).",
     )
     summary = []
-    for section in (_objectives, _likelihoods, _batch_sizes, _levels, _bins, _steps, _first_call):
+    for section in (_objectives, _batch_sizes, _levels, _bins, _steps, _first_call):
         progress(f"losses: {section.__name__.strip('_').replace('_', ' ')}")
         summary += section(report, rounds, quick) or []
     return summary
@@ -121,95 +116,6 @@ def _objectives(report, rounds, quick):
                 (f"{name}: autograd over compiled", reach[1], figure(autograd.ratio_to(base))),
                 (f"{name}: appendix over torch only", reach[2], figure(appendix.ratio_to(tensors))),
             ]
-    return summary
-
-
-def likelihoods(items, database, seed=0):
-    """Losses of pairs and triplets: title -> competitors, each a function to (loss, gradient by the scores).
-
-    items: M, the batch (HashNet's has two halves of it); database: n, the items that DPSH's and DTSH's tables
-    keep scores of. Ten classes.
-    """
-    generator = torch.Generator().manual_seed(seed)
-    classes = torch.randint(0, 10, (database,), generator=generator)
-    scores = torch.randn(10, BITS, generator=generator)[classes]
-    scores = scores + 0.7 * torch.randn(database, BITS, generator=generator)
-    return {
-        "DPSH": _dpsh(items, classes, scores),
-        "HashNet": _hashnet(items, classes, scores),
-        "DTSH": _dtsh(items, classes, scores, seed),
-    }
-
-
-def _method_loss(method, outputs, affinity, indices):
-    outputs = outputs.detach().requires_grad_()
-    value = method.loss(outputs, affinity, indices)
-    value.backward()
-    return value.item(), outputs.grad
-
-
-def _dpsh(items, classes, scores):
-    method, indices = load_class("dpsh")(bits=BITS), torch.arange(items)
-    method.memory = SimpleNamespace(table=scores.clone())
-    similar = classes[:items, None] == classes
-    given = similar.to(scores.dtype)
-    return {
-        METHOD: lambda: _method_loss(method, scores[:items], similar, indices),
-        AUTOGRAD: lambda: peers.dpsh(scores[:items], scores, given, method.eta),
-    }
-
-
-def _hashnet(items, classes, scores):
-    method, indices = load_class("hashnet")(bits=BITS), torch.arange(2 * items)
-    share = (torch.bincount(classes).square().sum() / len(classes) ** 2).item()
-    affinity = (classes[:items, None] == classes[items : 2 * items]).long()
-
-    def ours():
-        method.memory = SimpleNamespace(similar=share, labels=None, iteration=0)
-        return _method_loss(method, scores[: 2 * items], affinity, indices)
-
-    given = affinity.to(scores.dtype)
-    return {
-        METHOD: ours,
-        AUTOGRAD: lambda: peers.hashnet(scores[: 2 * items], given, share, 10 / BITS),
-    }
-
-
-def _dtsh(items, classes, scores, seed):
-    generator = np.random.default_rng(seed)
-    members = [np.flatnonzero(classes.numpy() == label) for label in range(10)]
-    chosen = np.empty((2, items, 9, 50), np.int32)
-    for anchor in range(items):
-        own = int(classes[anchor])
-        others = [label for label in range(10) if label != own]
-        chosen[0, anchor] = generator.choice(members[own], (9, 50))
-        chosen[1, anchor] = [generator.choice(members[label], 50) for label in others]
-
-    def ours():
-        value, gradient = triplet_likelihood(scores[:items], scores, *chosen, BITS / 2)
-        return value.item(), gradient
-
-    return {
-        METHOD: ours,
-        AUTOGRAD: lambda: method_peers.triplets_by_autograd(scores[:items], scores, *chosen, BITS / 2),
-    }
-
-
-def _likelihoods(report, rounds, quick):
-    items, database = 256, 5000
-    report.write(
-        f"### Likelihoods of pairs and triplets, M = {items}, {BITS} bits, {database:,} items of 10 classes",
-        "DPSH: a batch paired with all items. HashNet: two batches paired with each other; its method "
-        "uses autograd itself. DTSH: 9 groups of 50 x 50 triplets per anchor.",
-    )
-    summary = []
-    for name, competitors in likelihoods(items, database).items():
-        check(competitors, name)
-        seen = interleave({f"{name}: {way}": call for way, call in competitors.items()}, min(rounds, 5))
-        report.times(seen, f"{name}: {METHOD}")
-        base, autograd = seen.values()
-        reach = "above 1" if name == "DTSH" else "about 1"  # those of pairs go through torch either way
-        summary.append((f"{name}: autograd over the method's loss", reach, figure(autograd.ratio_to(base))))
     return summary
 
 

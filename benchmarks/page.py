@@ -6,15 +6,12 @@ import os
 import re
 import shutil
 import statistics
-import subprocess
-import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
 
-from benchmarks.quick import CORES, NOT_PASSED_ON, ROOT
+from benchmarks import commands
 from benchmarks.report import duration, figure, progress
-from benchmarks.timing import Failed
 
 BITS = (8, 16, 24, 32)
 METHODS, SEEDS = 40, 10
@@ -59,16 +56,8 @@ def made(folder, methods, seeds):
     """The page of such a table, made in a folder by the workflow."""
     file = folder / "large.json"  # which is YAML too
     file.write_text(json.dumps(configuration(methods, seeds)))
-    command = [sys.executable, "-m", "snakemake", "--cores", CORES, "--snakefile", ROOT / "Snakefile"]
-    command += ["--directory", folder, "--configfile", file, "--", "results/large.html"]
-    environment = {key: value for key, value in os.environ.items() if key not in NOT_PASSED_ON}
-    done = subprocess.run(
-        [*map(str, command)], cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        raise Failed(
-            f"{' '.join(map(str, command[1:]))}: {' / '.join(done.stderr.strip().splitlines()[-5:])}"
-        )
+    options = ["--snakefile", commands.ROOT / "Snakefile", "--directory", folder, "--configfile", file]
+    commands.python(folder, "snakemake", "--cores", commands.CORES, *options, "--", "results/large.html")
     return folder / "results" / "large.html"
 
 

@@ -1,9 +1,7 @@
 """A database too large for one process: parts counted by separate processes, then merged."""
 
-import json
 import os
-import subprocess
-import sys
+import shutil
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -11,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.report import duration
-from benchmarks.timing import Disagreement
+from benchmarks import commands
+from benchmarks.report import duration, figure, progress
+from benchmarks.timing import Disagreement, Failed
 
 ITEMS, QUICK_ITEMS = 100_000_000, 2_000_000
 QUERIES, BITS, CLASSES, PARTS, WORKERS = 1000, 64, 100, 16, 2
@@ -21,41 +20,53 @@ _CHUNK = 1_000_000
 
 
 def run(report, quick=False):
-    """Time and memory of scoring a database of synthetic codes in parts; equality with scoring it at once."""
-    items = QUICK_ITEMS if quick else ITEMS
+    """Time and memory of 100 million codes, scored in parts. Returns no rows of the summary."""
+    measure(report, "A database in parts", QUICK_ITEMS if quick else ITEMS, PARTS, (QUERIES,))
+    return []
+
+
+def measure(report, title, items, parts, queries):
+    """Print time and memory of scoring a database of synthetic codes in parts, by each number of queries
+    (descending, from `QUERIES` on); some of it must have the same scores at once. Returns all seconds."""
     report.write(
-        "## A database in parts",
-        f"{QUERIES:,} queries, {items:,} items, {BITS} bits, {CLASSES} classes, synthetic; {PARTS} parts, "
-        f"{WORKERS} single-threaded processes at a time. Memory is the largest peak of any process.",
+        f"## {title}",
+        f"{items:,} items, {BITS} bits, {CLASSES} classes, synthetic; {parts} parts, {WORKERS} "
+        "single-threaded processes at a time. Memory is the largest peak of any process.",
     )
+    rows, whole_seconds = [], []
     with tempfile.TemporaryDirectory(prefix="tiebench-parts-") as folder:
+        free, needed = shutil.disk_usage(folder).free, 1.1 * (BITS // 8 + 1) * items
+        if free < needed:
+            raise Failed(f"{folder}: {free / 1e9:.0f} GB are free, and {needed / 1e9:.0f} needed")
         whole = Path(folder, "whole")
-        seconds = timed(lambda: draw(whole, items))
-        report.write(f"Drawing the codes took {duration(seconds)}.")
-        files, counting, memory = counted(whole, folder, PARTS)
         begin = time.perf_counter()
-        scores, merging_memory = evaluate("--merge", *files, "--at", "1000")
-        merging = time.perf_counter() - begin
-        pairs = QUERIES * items / counting / 1e9
-        report.rows(
-            ["step", "seconds", "peak MB"],
-            [
-                (f"{PARTS} parts, {pairs:.1f} G pairs/s in all", duration(counting), f"{memory:,.0f}"),
-                ("merging, all metrics", duration(merging), f"{merging_memory:,.0f}"),
-            ],
-        )
+        draw(whole, items)
+        report.write(f"Drawing the codes took {duration(time.perf_counter() - begin)}.")
         some = Path(folder, "some")
-        share = _first(whole, some, items // PARTS)
+        share = _first(whole, some, items // parts)
         at_once, one_memory = evaluate(str(some), "--at", "1000")
         few, _, _ = counted(some, folder, 5)
         merged, _ = evaluate("--merge", *few, "--at", "1000")
         if at_once != merged:
             raise Disagreement("the scores of merged parts are not those of the same items at once")
+        for count in queries:
+            progress(f"parts: {count:,} queries, {items:,} items")
+            for name in ("query", "query_labels"):
+                np.save(whole / f"{name}.npy", np.load(whole / f"{name}.npy")[:count])
+            files, counting, memory = counted(whole, folder, parts)
+            begin = time.perf_counter()
+            _, merging_memory = evaluate("--merge", *files, "--at", "1000")
+            merging = time.perf_counter() - begin
+            whole_seconds.append(counting + merging)
+            rate = figure(count * items / counting / 1e9)
+            seconds = [duration(counting), duration(merging)]
+            rows.append([f"{count:,}", *seconds, rate, f"{max(memory, merging_memory):,.0f}"])
+    report.rows(["queries", "counting", "merging, all metrics", "G pairs/s in all", "peak MB"], rows)
     report.write(
-        f"AP_T of all items: {json.loads(scores)['ap']:.6f}. The first {share:,} items at once "
-        f"({one_memory:,.0f} MB) and in 5 parts print identical scores, character for character."
+        f"The first {share:,} items at once ({one_memory:,.0f} MB) and in 5 parts print identical scores, "
+        "character for character."
     )
-    return []
+    return whole_seconds
 
 
 def draw(folder, items):
@@ -108,26 +119,6 @@ def counted(source, folder, parts):
 
 
 def evaluate(*arguments):
-    """Run tiebench score; returns (its output, peak MB)."""
-    # Not ru_maxrss: it begins with the memory of the process that started this one.
-    program = (
-        "import pathlib, sys, tiebench.__main__ as m; code = m.main(sys.argv[1:]); "
-        "status = pathlib.Path('/proc/self/status').read_text(); "
-        "print(status.split('VmHWM:')[1].split()[0], file=sys.stderr); sys.exit(code)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program, "score", *arguments],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])},
-        check=False,
-    )
-    if done.returncode:
-        raise Disagreement(f"tiebench score {' '.join(arguments)}: {done.stderr.strip()}")
-    return done.stdout, int(done.stderr.split()[-1]) / 1024
-
-
-def timed(call):
-    begin = time.perf_counter()
-    call()
-    return time.perf_counter() - begin
+    """Run tiebench score on one thread; returns (its output, peak MB)."""
+    spent = commands.python(commands.ROOT, "tiebench", "score", *arguments, environment=os.environ)
+    return spent.text, spent.megabytes

@@ -3,16 +3,11 @@ when all is done."""
 
 import itertools
 import json
-import os
-import subprocess
-import sys
 import tempfile
-import time
 from pathlib import Path
 
-from benchmarks.quick import NOT_PASSED_ON, ROOT
+from benchmarks import commands
 from benchmarks.report import duration, figure, progress
-from benchmarks.timing import Failed
 
 # Unsupervised or not, slow or not: nothing is trained.
 METHODS = (
@@ -25,17 +20,7 @@ SEEDS = 10
 PROTOCOLS = 4
 RUN_FILES = ("codes.npz", "model.npz", "training.jsonl", "run.json", "scores.json", "per_query.npz")
 TABLE_ENDINGS = (".csv", ".tidy.csv", ".statistics.csv", ".claims.csv", ".health.csv", ".md", ".tex", ".json")
-# Snakemake, and its largest memory on the last line: ru_maxrss begins with that of the process before it.
-MEASURED = f"""
-import runpy, sys
-sys.path.append({str(ROOT)!r})
-from benchmarks.probe import peak_bytes
-try:
-    runpy.run_module("snakemake", run_name="__main__", alter_sys=True)
-finally:
-    sys.stderr.flush()
-    print(peak_bytes(), flush=True)
-"""
+DONE = "10 seeds a job"  # this one is planned once more when all is done
 # Bare rules with the files of a run, and a table made of all of them.
 BARE = """
 RUN = "runs/{{protocol}}/{{method}}/{{bits}}/{{seed}}/{{file}}"
@@ -61,34 +46,35 @@ def run(report, quick):
     """Print a table of plans. Returns the summary: rows (figure, reach, seen)."""
     methods, bits = (METHODS[:6], BITS[:4]) if quick else (METHODS, BITS)
     runs = len(methods) * len(bits) * SEEDS * PROTOCOLS
-    found = {}
+    progress(f"plans: {runs:,} runs")
     with tempfile.TemporaryDirectory(prefix="tiebench-plans-") as folder:
-        for name, per_job in (
-            ("each run a job", {}),
-            ("10 seeds a job", {"seeds": SEEDS}),
-            ("10 seeds and all code lengths a job", {"seeds": SEEDS, "bits": list(bits)}),
-        ):
-            progress(f"plans: {runs:,} runs, {name}")
-            place = Path(folder, str(len(found)))
-            place.mkdir()
-            file = place / "large.json"  # which is YAML too
-            file.write_text(json.dumps(configuration(methods, bits, per_job)))
-            # fmt: off
-            options = ["--snakefile", ROOT / "Snakefile", "--configfile", file, "--", "results/large.csv"]
-            found[name] = plan(place, *options)
-            # fmt: on
-            if per_job == {"seeds": SEEDS}:
-                progress(f"plans: {runs:,} runs, all done")
-                finish(place, options, methods, bits)
-                found[f"{name}, all done"] = plan(place, *options)
-        progress("plans: a bare Snakefile")
-        place = Path(folder, "bare")
+        return tables(report, plans(Path(folder), methods, bits), runs)
+
+
+def plans(folder, methods, bits):
+    """Name -> (`commands.Spent`, jobs) of the dry runs of a table, and of a bare Snakefile."""
+    found = {}
+    for name, per_job in (
+        ("each run a job", {}),
+        (DONE, {"seeds": SEEDS}),
+        ("10 seeds and all code lengths a job", {"seeds": SEEDS, "bits": list(bits)}),
+    ):
+        place = folder / str(len(found))
         place.mkdir()
-        (place / "data.npz").touch()
-        bare = BARE.format(protocols=PROTOCOLS, methods=list(methods), bits=list(bits), seeds=SEEDS)
-        (place / "Snakefile").write_text(bare)
-        found["bare Snakefile, each run a job"] = plan(place, "--nolock")
-    return tables(report, found, runs)
+        file = place / "large.json"  # which is YAML too
+        file.write_text(json.dumps(configuration(methods, bits, per_job)))
+        options = ["--snakefile", commands.ROOT / "Snakefile", "--configfile", file]
+        options += ["--", "results/large.csv"]
+        found[name] = plan(place, *options)
+        if name == DONE:
+            finish(place, options, methods, bits)
+            found[f"{name}, all done"] = plan(place, *options)
+    place = folder / "bare"
+    place.mkdir()
+    (place / "data.npz").touch()
+    numbers = {"protocols": PROTOCOLS, "seeds": SEEDS, "methods": list(methods), "bits": list(bits)}
+    (place / "Snakefile").write_text(BARE.format(**numbers))
+    return found | {"bare Snakefile, each run a job": plan(place, "--nolock")}
 
 
 def configuration(methods, bits, per_job):
@@ -125,38 +111,18 @@ def finish(folder, options, methods, bits):
 
 
 def snakemake(folder, *options):
-    """Seconds, processor seconds and megabytes at most of Snakemake in a folder, and what it printed."""
-    arguments = ["--cores", "2", "--directory", folder, *options]
-    environment = {key: value for key, value in os.environ.items() if key not in NOT_PASSED_ON}
-    with tempfile.TemporaryFile() as output:
-        began = time.perf_counter()
-        process = subprocess.Popen(
-            [sys.executable, "-c", MEASURED, *map(str, arguments)],
-            cwd=folder,
-            env=environment,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )
-        _, status, usage = os.wait4(process.pid, 0)
-        wall = time.perf_counter() - began
-        process.returncode = os.waitstatus_to_exitcode(status)
-        output.seek(0)
-        text, _, peak = output.read().decode().strip().rpartition("\n")
-    if process.returncode:
-        last = " / ".join(text.splitlines()[-5:])
-        raise Failed(f"snakemake {' '.join(map(str, arguments))}: {last}")
-    return wall, usage.ru_utime + usage.ru_stime, int(peak) / 1e6, text
+    return commands.python(folder, "snakemake", "--cores", commands.CORES, "--directory", folder, *options)
 
 
 def plan(folder, *options):
-    """Seconds, processor seconds, megabytes at most, and jobs of a dry run in a folder."""
-    *spent, text = snakemake(folder, "-n", "-q", "all", *options)
-    jobs = next((int(line.split()[1]) for line in text.splitlines() if line.split()[:1] == ["total"]), 0)
-    return *spent, jobs
+    """`commands.Spent`, and the number of jobs, of a dry run in a folder."""
+    spent = snakemake(folder, "-n", "-q", "all", *options)
+    lines = map(str.split, spent.text.splitlines())
+    return spent, next((int(words[1]) for words in lines if words[:1] == ["total"]), 0)
 
 
 def tables(report, found, runs):
-    """Print what `plan` returned, by name."""
+    """Print what `plans` returned."""
     report.write(
         f"## The plan of a table of {runs:,} runs: snakemake -n",
         f"{PROTOCOLS} protocols, {SEEDS} seeds, nothing made yet but where all is done; one dry run each. "
@@ -166,21 +132,21 @@ def tables(report, found, runs):
         (
             name,
             f"{jobs:,}",
-            duration(wall),
-            duration(processor),
-            f"{megabytes:,.0f} MB",
-            f"{1e3 * wall / jobs:.1f}" if jobs else "–",
+            duration(spent.wall),
+            duration(spent.processor),
+            f"{spent.megabytes:,.0f} MB",
+            f"{1e3 * spent.wall / jobs:.1f}" if jobs else "–",
         )
-        for name, (wall, processor, megabytes, jobs) in found.items()
+        for name, (spent, jobs) in found.items()
     ]
     report.rows(["plan", "jobs", "wall clock", "processor", "memory", "ms a job"], rows)
-    single, grouped, done, _, bare = found.values()
+    single, grouped, done, _, bare = (spent for spent, _ in found.values())
     return [
-        (f"plan of {runs:,} runs, 10 seeds a job", "under 20 s", duration(grouped[0])),
-        ("the same, all done", "under 20 s", duration(done[0])),
+        (f"plan of {runs:,} runs, 10 seeds a job", "under 20 s", duration(grouped.wall)),
+        ("the same, all done", "under 20 s", duration(done.wall)),
         (
             f"plan of {runs:,} runs, each a job: processor time over a bare Snakefile's",
             "at most 2",
-            figure(single[1] / bare[1]),
+            figure(single.processor / bare.processor),
         ),
     ]

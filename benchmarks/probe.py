@@ -5,10 +5,10 @@ FILE is an .npz that `save` wrote. The caller sets NUMBA_CACHE_DIR and the threa
 
 import json
 import os
-import subprocess
 import sys
 import time
-from pathlib import Path
+
+from benchmarks import commands
 
 TASKS = ("load", "kernels", "score", "first", "first-loss")
 
@@ -29,36 +29,10 @@ def save(path, codes):
 
 def run(task, path, cache=None):
     """Run a task in a fresh process. cache: a folder for compiled kernels instead of the usual place."""
-    environment = dict(os.environ)
-    if cache is not None:
-        environment["NUMBA_CACHE_DIR"] = str(cache)
-    made = subprocess.run(
-        [sys.executable, "-m", "benchmarks.probe", task, str(path)],
-        env=environment,
-        cwd=Path(__file__).parents[1],
-        capture_output=True,
-        text=True,
-        check=False,
+    environment = os.environ | ({} if cache is None else {"NUMBA_CACHE_DIR": str(cache)})
+    return json.loads(
+        commands.python(commands.ROOT, "benchmarks.probe", task, path, environment=environment).text
     )
-    if made.returncode:
-        raise RuntimeError(f"probe {task} failed: {made.stderr.strip().splitlines()[-1:]}")
-    return json.loads(made.stdout)
-
-
-def peak_bytes():
-    """Largest resident size of this process so far.
-
-    On Linux a child process inherits ru_maxrss of its parent, so VmHWM is preferred.
-    """
-    try:
-        for line in Path("/proc/self/status").read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    import resource
-
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def _evaluation(task, path):
@@ -83,7 +57,7 @@ def _evaluation(task, path):
         for name, size in (("query", 8), ("query_labels", 8), ("database", 1000), ("database_labels", 1000)):
             arrays[name] = arrays[name][:size]
     calls = [call() for _ in range({"load": 0, "first": 2}.get(task, 1))]
-    return {"import": imported - started, "calls": calls, "peak": peak_bytes()}
+    return {"import": imported - started, "calls": calls, "peak": commands.peak_bytes()}
 
 
 def _loss():

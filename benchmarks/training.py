@@ -1,16 +1,13 @@
 """End-to-end training: images per second, beside a bare loop in PyTorch and the network's passes alone."""
 
-import multiprocessing
-import os
 from dataclasses import dataclass, field
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 import torch
 from torch.nn.functional import softplus
 
-from benchmarks.report import duration, figure, progress
+from benchmarks.report import figure, progress
 from benchmarks.timing import Disagreement, interleave
 from methods._catalogue import load_class
 from methods.base import TrainingSet
@@ -22,7 +19,6 @@ BITS = 48
 CLASSES = 10
 METHODS = ("talr_ap", "mihash", "dpsh")
 NORMALISED = 64  # images
-TIMED_EPOCHS = 3  # of each of several processes
 
 
 @dataclass(frozen=True)
@@ -45,11 +41,10 @@ class Case:
         return batch * batches, batch
 
 
-FINE_TUNED = Case("efficientnet_lite0", {"image_size": 64, "batch_norm": "frozen"}, 64, 128, 3)
 CASES = (
     Case("small"),
     Case("efficientnet_lite0", {"image_size": 64, "batch_norm": "trained"}, 64, 128, 3),
-    FINE_TUNED,
+    Case("efficientnet_lite0", {"image_size": 64, "batch_norm": "frozen"}, 64, 128, 3),
     Case("mobilenet_v2_keras"),
     Case("vgg_f", batches=4),
 )
@@ -99,10 +94,8 @@ def run(report, quick):
     )
     if on_cpu:
         summary.append(_report_normalisation(report, quick))
-    if not on_cpu:
+    else:
         report.write(f"Peak memory on the device: {torch.cuda.max_memory_allocated() / 2**30:.1f} GiB.")
-    elif not quick and (os.cpu_count() or 1) > 1:
-        _report_processes(report)
     return summary
 
 
@@ -249,41 +242,3 @@ def _network(case, device):
 def _wait(device):
     if device.type == "cuda":
         torch.cuda.synchronize()
-
-
-def _report_processes(report):
-    """How to share two cores: images per second of all processes together."""
-    progress(f"training: processes and threads, {FINE_TUNED.name}")
-    rows = []
-    for processes, threads in ((1, 1), (1, 2), (2, 1)):
-        speeds = together(processes, threads)
-        rows.append([f"{processes} of {threads}", figure(sum(speeds)), duration(1 / sum(speeds))])
-    report.write(f"### Processes and threads: TALR-AP on {FINE_TUNED.name}")
-    report.rows(["processes of threads", "images/s of all", "an image"], rows)
-
-
-def together(processes, threads, case=FINE_TUNED):
-    """Images per second of each of several processes that train at the same time."""
-    context = multiprocessing.get_context("spawn")
-    barrier, found = context.Barrier(processes), context.Queue()
-    started = [
-        context.Process(target=_worker, args=(threads, case, barrier, found)) for _ in range(processes)
-    ]
-    for process in started:
-        process.start()
-    speeds = [found.get(timeout=600) for _ in started]
-    for process in started:
-        process.join()
-    return speeds
-
-
-def _worker(threads, case, barrier, found):
-    torch.set_num_threads(threads)
-    device = torch.device("cpu")
-    epoch, (images, _) = _epoch("talr_ap", case, device), case.sizes(device)
-    epoch()
-    barrier.wait(timeout=600)
-    begun = perf_counter()
-    for _ in range(TIMED_EPOCHS):
-        epoch()
-    found.put(TIMED_EPOCHS * images / (perf_counter() - begun))

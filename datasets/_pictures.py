@@ -19,10 +19,9 @@ import numpy as np
 from PIL import Image, UnidentifiedImageError
 
 from datasets._archives import DamagedArchiveError, members
-from datasets._description import Description
 from datasets._files import creating_items
 from datasets._specification import positive
-from tiebench.messages import did_you_mean, printable
+from tiebench.messages import printable
 
 SECONDS_BETWEEN_REPORTS = 5.0
 # A new view of the items costs as much as the decoding of a small image.
@@ -32,13 +31,6 @@ PHOTOGRAPH_FORMATS = ["JPEG", "PNG"]
 # Enough waiting files that no thread is idle, few enough that they take no memory to speak of.
 WAITING_PER_THREAD = 4
 NAMED_IN_MESSAGES = 3
-MOST_UNREADABLE = 100
-
-# Options of all loaders that call save_photographs.
-PHOTOGRAPH_OPTIONS = {
-    "images": "'resized' (default), or 'none': labels only, the items are one zero each",
-    "missing": "'error' (default), or 'skip': leave out images that are missing or cannot be decoded",
-}
 
 T = TypeVar("T")
 
@@ -73,17 +65,6 @@ def check_size(size: object) -> None:
         raise ValueError(f"option size: must be [height, width], not {size!r}")
     for value in size:
         positive(value, "option size")
-
-
-def check_photograph_options(images: object, size: object, missing: object) -> None:
-    """Raise ValueError for values that PHOTOGRAPH_OPTIONS and `check_size` do not allow."""
-    for option, value, allowed in (
-        ("images", images, ("resized", "none")),
-        ("missing", missing, ("error", "skip")),
-    ):
-        if value not in allowed:
-            raise ValueError(f"option {option}: unknown value {value!r}{did_you_mean(value, allowed)}")
-    check_size(size)
 
 
 def orientation(image: Image.Image) -> int:
@@ -142,40 +123,6 @@ def decoding(source: Path, name: str, formats: Sequence[str]) -> Iterator[None]:
         raise ValueError(f"{source}: image '{printable(name)}' cannot be read: {reason}") from error
 
 
-def rows_by_file_name(names: Sequence[str]) -> Callable[[str], int | None]:
-    """The function that `save_photographs` asks for rows, of files that are known by their names alone."""
-    row_of = {name: row for row, name in enumerate(names)}
-    return lambda member: row_of.get(member.replace("\\", "/").rpartition("/")[2])
-
-
-def save_listed(
-    folder: Path,
-    description: Description,
-    sources: Sequence[Path],
-    names: Sequence[str],
-    missing: str,
-    nested: Collection[str] = (),
-) -> Description:
-    """Write items.npy and the files of the description of photographs that lists name into `folder`.
-
-    description: of all; items that are vectors stand for photographs that are not wanted
-    names:       file name of each row
-    sources, missing, nested, errors: of `save_photographs`
-
-    Returns the description of what was kept.
-    """
-    path = folder / "items.npy"
-    if description.kind == "vectors":
-        save_no_photographs(path, description.items)
-    else:
-        size = description.item_shape[:2]
-        kept = save_photographs(path, sources, rows_by_file_name(names), names, size, missing, nested)
-        if not kept.all():
-            description = description.without(~kept)
-    description.write(folder)
-    return description
-
-
 def save_photographs(
     path: Path,
     sources: Sequence[Path],
@@ -184,6 +131,7 @@ def save_photographs(
     size: Sequence[int],
     missing: str,
     nested: Collection[str] = (),
+    most_unreadable: int = 100,
 ) -> np.ndarray:
     """Find n photographs in folders and archives, and write them to `path`, uint8 (kept, height, width, 3).
 
@@ -191,6 +139,7 @@ def save_photographs(
     names:  what each of the n rows is called in messages
     size:   (height, width) that they are resized to, by bicubic interpolation
     nested: see `datasets._archives.members`
+    most_unreadable: photographs after which reading stops, unless they are skipped
 
     Returns bool (n,), the rows kept: all, unless `missing` is "skip", which leaves out those that are not
     there or cannot be decoded. Raises ValueError for these otherwise, with their number and the first ones,
@@ -220,7 +169,7 @@ def save_photographs(
                 kept[row] = False
                 first = first or error
                 unreadable.append(names[row])
-                if missing == "error" and len(unreadable) == MOST_UNREADABLE:
+                if missing == "error" and len(unreadable) == most_unreadable:
                     break
                 continue
             if done % IMAGES_A_VIEW == 0:
@@ -231,7 +180,7 @@ def save_photographs(
                 reported = time.monotonic()
                 logger.info("%d of %d images", done, np.count_nonzero(there))
         if unreadable:
-            least = "at least " if len(unreadable) == MOST_UNREADABLE and missing == "error" else ""
+            least = "at least " if len(unreadable) == most_unreadable and missing == "error" else ""
             found = f"{least}{len(unreadable)} of {len(there)} images cannot be read: {listed(unreadable)}"
             if missing == "error" or not kept.any():
                 raise CorruptImagesError(
@@ -242,16 +191,6 @@ def save_photographs(
             raise ValueError(f"{where}: changed while it was read ({done} images seen)")
         items.keep(kept)
     return kept
-
-
-def save_no_photographs(path: Path, items: int) -> None:
-    """Write float32 (items, 1), all 0, to `path`: the items of a dataset of labels without images.
-
-    A dataset must have items; these are good for all that needs labels only (splits, affinities, scoring
-    codes that come from elsewhere), and a method that is given them learns nothing.
-    """
-    with creating_items(path, (items, 1), np.float32):
-        pass
 
 
 def _found(

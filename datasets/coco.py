@@ -21,25 +21,18 @@ Deep Learning to Hash by Continuation", ICCV 2017, github.com/thuml/HashNet.
 
 import re
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 
-from datasets._archives import existing, is_zip, streams
-from datasets._description import Description
+from datasets._archives import is_zip, streams
 from datasets._image_lists import as_matrix, is_list, merged, numbered, read_list
 from datasets._json_arrays import array_elements
-from datasets._pictures import PHOTOGRAPH_OPTIONS, check_photograph_options, save_listed
-from datasets._specification import refuse_unknown_options
+from datasets._photographs import Labelled, PhotographLoader
 from datasets._texts import matched, shown, texts_among
 from tiebench.messages import did_you_mean
 
-OPTIONS: dict[str, str] = {
-    "size": "[height, width] in pixels that images are resized to (bicubic; default [224, 224])",
-    **PHOTOGRAPH_OPTIONS,
-}
-DEFAULT_SIZE = (224, 224)
 CATEGORIES = (
     *("airplane", "apple", "backpack", "banana", "baseball bat", "baseball glove", "bear", "bed", "bench"),
     *("bicycle", "bird", "boat", "book", "bottle", "bowl", "broccoli", "bus", "cake", "car", "carrot", "cat"),
@@ -60,78 +53,36 @@ IMAGE_FILE = re.compile(r"COCO_(?:train|val)2014_[0-9]{12}\.jpg")
 ANNOTATIONS = re.compile(r"(?:.*/)?instances_(train2014|val2014)\.json", re.DOTALL)
 
 
-def describe(sources: list[Path], **options) -> Description:
-    """Labels uint8 (n, 80), the categories and, of lists, the given split; images are not looked at.
-
-    With `missing: skip`, `load` may therefore find fewer items.
-    Raises FileNotFoundError where a source is missing; ValueError for a bad option, and for lists or
-    annotations that are missing, there twice, incomplete or not as the module says.
-    """
-    return _Plan(sources, **options).description
-
-
-def load(sources: list[Path], folder: Path, **options) -> Description:
-    """Write items.npy uint8 (n, height, width, 3), labels.npy and given_split.npy; see `describe`.
-
-    With `images: none` items are float32 (n, 1), all 0, see `datasets._pictures.save_no_photographs`.
-    Raises as `describe`, and ValueError for images that are missing or damaged, unless `missing` is "skip".
-    """
-    plan = _Plan(sources, **options)
-    return save_listed(Path(folder), plan.description, plan.pictures, plan.names, plan.missing)
-
-
-class _Plan:
-    """What the options, and the lists or annotations say.
-
-    description: see `describe`
-    pictures:    sources that may hold images
-    names:       file name of each row
-    missing:     the option
-    """
-
-    def __init__(
-        self,
-        sources: list[Path],
-        *,
-        images: str = "resized",
-        size: Sequence[int] = DEFAULT_SIZE,
-        missing: str = "error",
-        **unknown,
-    ) -> None:
-        refuse_unknown_options(unknown, OPTIONS, "coco")
-        check_photograph_options(images, size, missing)
-        others = [source for source in existing(sources) if not _is_json(source)]
-        texts, self.pictures = texts_among(others, is_list)
-        annotated = list(_annotation_files(existing(sources)))
-        if texts and annotated:
-            raise ValueError(
-                f"{next(iter(texts.values())).path}: there are labels in {annotated[0]} too; give one of both"
-            )
-        if not texts and not annotated:
-            raise ValueError(
-                "the sources hold no labels; labels are HashNet's lists train.txt, test.txt and "
-                "database.txt, or instances_train2014.json and instances_val2014.json"
-            )
-        parts: dict[str, str] | None = None
-        if texts:
-            lists = {
-                kind: read_list(texts, kind, IMAGE_FILE, len(CATEGORIES), counts)
-                for kind, counts in COUNTS.items()
-            }
-            of_images, parts = merged(lists)
-            every = sorted(of_images)
-            labels = as_matrix([of_images[name] for name in every])
-        else:
-            every, labels = _annotated(existing(sources))
-        labelled = np.asarray(labels.any(axis=1))
-        self.names = [name for name, keep in zip(every, labelled) if keep]
-        if not self.names:
-            raise ValueError("the labels of COCO give no image any category")
-        given, names = (None, None) if parts is None else numbered([parts[name] for name in self.names])
-        self.missing = missing
-        shape, kind = ((1,), "vectors") if images == "none" else ((*size, 3), "images")
-        labels = labels[labelled]
-        self.description = Description(len(labels), labels, given, list(CATEGORIES), shape, kind, names)
+def _labelled(sources: list[Path], photographs: bool) -> Labelled:
+    """Labels uint8 (n, 80), the categories and, of lists, the given split."""
+    texts, pictures = texts_among([source for source in sources if not _is_json(source)], is_list)
+    annotated = next(_annotation_files(sources), None)
+    if texts and annotated:
+        raise ValueError(
+            f"{next(iter(texts.values())).path}: there are labels in {annotated} too; give one of both"
+        )
+    if not texts and not annotated:
+        raise ValueError(
+            "the sources hold no labels; labels are HashNet's lists train.txt, test.txt and "
+            "database.txt, or instances_train2014.json and instances_val2014.json"
+        )
+    parts: dict[str, str] | None = None
+    if texts:
+        lists = {
+            kind: read_list(texts, kind, IMAGE_FILE, len(CATEGORIES), counts)
+            for kind, counts in COUNTS.items()
+        }
+        of_images, parts = merged(lists)
+        every = sorted(of_images)
+        labels = as_matrix([of_images[name] for name in every])
+    else:
+        every, labels = _annotated(sources)
+    labelled = np.asarray(labels.any(axis=1))
+    names = [name for name, keep in zip(every, labelled) if keep]
+    if not names:
+        raise ValueError("the labels of COCO give no image any category")
+    given, split_names = (None, None) if parts is None else numbered([parts[name] for name in names])
+    return Labelled(names, pictures, labels[labelled], CATEGORIES, given, split_names)
 
 
 def _is_json(source: Path) -> bool:
@@ -227,3 +178,7 @@ def _looked_up(identifiers: array, found: dict[int, int], message: str) -> np.nd
         return np.fromiter((found[identifier] for identifier in identifiers), np.int64, len(identifiers))
     except KeyError as error:
         raise ValueError(f"{message} {error}, which is not in the file") from error
+
+
+LOADER = PhotographLoader("coco", (224, 224), _labelled)
+OPTIONS, describe, load = LOADER.options, LOADER.describe, LOADER.load

@@ -16,24 +16,15 @@ O. Russakovsky et al., "ImageNet Large Scale Visual Recognition Challenge", IJCV
 """
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from datasets._archives import existing
-from datasets._description import Description
 from datasets._image_lists import is_list, read_list
-from datasets._pictures import PHOTOGRAPH_OPTIONS, check_photograph_options, save_listed
-from datasets._specification import refuse_unknown_options
+from datasets._photographs import Labelled, PhotographLoader
 from datasets._texts import matched, texts_among
 from tiebench.texts import Text
 
-OPTIONS: dict[str, str] = {
-    "size": "[height, width] in pixels that images are resized to (bicubic; default [227, 227])",
-    **PHOTOGRAPH_OPTIONS,
-}
-DEFAULT_SIZE = (227, 227)
 CLASSES = 100
 # Images on each list.
 COUNTS = {"train": 13_000, "test": 5_000, "database": 128_503}
@@ -44,86 +35,33 @@ QUERY_FILE = re.compile(r"ILSVRC2012_val_[0-9]{8}\.JPEG")
 DATABASE_FILE = re.compile(r"(n[0-9]{8})_[0-9]+\.JPEG")
 
 
-def describe(sources: list[Path], **options) -> Description:
-    """Labels int64 (n,), the class names (WordNet ids) and the given split, from the lists alone.
-
-    Whether the images are there is not looked at: with `missing: skip`, `load` may find fewer items.
-    Raises FileNotFoundError where a source is missing; ValueError for a bad option and for lists that are
-    missing, there twice, incomplete, at odds with one another, or not as the module says.
-    """
-    return _Plan(sources, **options).description
-
-
-def load(sources: list[Path], folder: Path, **options) -> Description:
-    """Write items.npy uint8 (n, height, width, 3), labels.npy and given_split.npy; see `describe`.
-
-    With `images: none` items are float32 (n, 1), all 0, see `datasets._pictures.save_no_photographs`.
-    Raises as `describe`, and ValueError for images that are missing or damaged, unless `missing` is "skip".
-    """
-    plan = _Plan(sources, **options)
-    return save_listed(
-        Path(folder),
-        plan.description,
-        plan.pictures,
-        plan.names,
-        plan.missing,
-        {f"{name}.tar" for name in plan.class_names},
+def _labelled(sources: list[Path], photographs: bool) -> Labelled:
+    """Labels int64 (n,), the class names (WordNet ids) and the given split, from the lists."""
+    texts, pictures = texts_among(sources, is_list)
+    classes = {
+        kind: {name: labels.index("1") for name, labels in _list(texts, kind).items()} for kind in COUNTS
+    }
+    class_names = _class_names(classes["database"])
+    for name, number in classes["train"].items():
+        if classes["database"].get(name) != number:
+            otherwise = f"of class {classes['database'][name]}" if name in classes["database"] else "not"
+            raise ValueError(
+                f"the lists disagree: '{name}' is of class {number} on the training list and {otherwise} "
+                "on the database list"
+            )
+    queries, database = sorted(classes["test"]), sorted(classes["database"])
+    labels = [classes["test"][name] for name in queries]
+    labels += [classes["database"][name] for name in database]
+    given = [0] * len(queries) + [2 if name in classes["train"] else 1 for name in database]
+    return Labelled(
+        queries + database,
+        pictures,
+        np.array(labels, np.int64),
+        class_names,
+        np.array(given, np.int64),
+        SPLIT_NAMES,
+        nested={f"{name}.tar" for name in class_names},
     )
-
-
-class _Plan:
-    """What the options and the lists say.
-
-    description: see `describe`
-    pictures:    sources that may hold images
-    names:       file name of each row
-    class_names: WordNet id of each class
-    missing:     the option
-    """
-
-    def __init__(
-        self,
-        sources: list[Path],
-        *,
-        images: str = "resized",
-        size: Sequence[int] = DEFAULT_SIZE,
-        missing: str = "error",
-        **unknown,
-    ) -> None:
-        refuse_unknown_options(unknown, OPTIONS, "imagenet100")
-        check_photograph_options(images, size, missing)
-        texts, self.pictures = texts_among(existing(sources), is_list)
-        classes = {
-            kind: {name: labels.index("1") for name, labels in _list(texts, kind).items()} for kind in COUNTS
-        }
-        self.class_names = _class_names(classes["database"])
-        for name, number in classes["train"].items():
-            if classes["database"].get(name) != number:
-                otherwise = f"of class {classes['database'][name]}" if name in classes["database"] else "not"
-                raise ValueError(
-                    f"the lists disagree: '{name}' is of class {number} on the training list and {otherwise} "
-                    "on the database list"
-                )
-        queries, database = sorted(classes["test"]), sorted(classes["database"])
-        self.names = queries + database
-        self.missing = missing
-        labels = [classes["test"][name] for name in queries] + [
-            classes["database"][name] for name in database
-        ]
-        given = [0] * len(queries) + [2 if name in classes["train"] else 1 for name in database]
-        self.description = _described(
-            np.array(labels, np.int64),
-            np.array(given, np.int64),
-            self.class_names,
-            (1,) if images == "none" else (*size, 3),
-        )
-
-
-def _described(
-    labels: np.ndarray, given_split: np.ndarray, class_names: list[str], shape: tuple[int, ...]
-) -> Description:
-    kind = "vectors" if shape == (1,) else "images"
-    return Description(len(labels), labels, given_split, class_names, shape, kind, SPLIT_NAMES)
 
 
 def _list(texts: dict[str, Text], kind: str) -> dict[str, str]:
@@ -144,3 +82,7 @@ def _class_names(classes: dict[str, int]) -> list[str]:
             f"the database list has {len(names)} classes by label and {by_name} by name, not {CLASSES}"
         )
     return [names[number] for number in range(CLASSES)]
+
+
+LOADER = PhotographLoader("imagenet100", (227, 227), _labelled)
+OPTIONS, describe, load = LOADER.options, LOADER.describe, LOADER.load

@@ -19,27 +19,16 @@ Q.-Y. Jiang, W.-J. Li, "Deep Cross-Modal Hashing", CVPR 2017, according to githu
 """
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from datasets._archives import existing
-from datasets._description import Description
 from datasets._image_lists import as_matrix, is_list, merged, numbered, read_list
-from datasets._pictures import PHOTOGRAPH_OPTIONS, check_photograph_options, save_listed
-from datasets._specification import refuse_unknown_options
+from datasets._photographs import Labelled, PhotographLoader
 from datasets._texts import matched, shown, texts_among
 from tiebench.messages import did_you_mean
 from tiebench.texts import Text, integer
 
-OPTIONS: dict[str, str] = {
-    "concepts": "38 (default), or 24: the potential concepts alone",
-    "items": "'all' images (default), 'labelled': those with a concept, or 'tagged': with a common tag, too",
-    "size": "[height, width] in pixels that images are resized to (bicubic; default [224, 224])",
-    **PHOTOGRAPH_OPTIONS,
-}
-DEFAULT_SIZE = (224, 224)
 IMAGES = 25_000
 # Images on each list.
 COUNTS = {"train": (4_000,), "test": (1_000,), "database": (20_000,)}
@@ -82,79 +71,34 @@ IMAGE_FILE = re.compile(r"im([1-9][0-9]{0,4})\.jpg")
 TEXTS_OF_TAGS = re.compile(r".*/(?:doc/common_tags|tags/tags[1-9][0-9]{0,4})\.txt", re.DOTALL)
 
 
-def describe(sources: list[Path], **options) -> Description:
-    """Labels uint8 (n, 38 or 24), the concepts and, of lists, the given split; images are not looked at.
+def _labelled(
+    sources: list[Path], photographs: bool, concepts: int = len(CONCEPTS), items: str = "all"
+) -> Labelled:
+    """Labels uint8 (n, 38 or 24), the concepts and, of lists, the given split."""
+    if isinstance(concepts, bool) or concepts not in (len(CONCEPTS), len(POTENTIAL)):
+        raise ValueError(f"option concepts: must be {len(CONCEPTS)} or {len(POTENTIAL)}, not {concepts!r}")
+    allowed = ("all", "labelled", "tagged")
+    if items not in allowed:
+        raise ValueError(f"option items: unknown value {items!r}{did_you_mean(items, allowed)}")
+    annotations = {f"{name}.txt" for name in CONCEPTS}
 
-    With `missing: skip`, `load` may therefore find fewer items.
-    Raises FileNotFoundError where a source is missing; ValueError for a bad option, and for text files that
-    are missing, there twice or not as the module says.
-    """
-    return _Plan(sources, **options).description
+    def wanted(path: str) -> bool:
+        if items == "tagged" and TEXTS_OF_TAGS.fullmatch(path):
+            return True
+        return is_list(path) or path.rpartition("/")[2] in annotations
 
-
-def load(sources: list[Path], folder: Path, **options) -> Description:
-    """Write items.npy uint8 (n, height, width, 3), labels.npy and given_split.npy; see `describe`.
-
-    With `images: none` items are float32 (n, 1), all 0, see `datasets._pictures.save_no_photographs`.
-    Raises as `describe`, and ValueError for images that are missing or damaged, unless `missing` is "skip".
-    """
-    plan = _Plan(sources, **options)
-    return save_listed(Path(folder), plan.description, plan.pictures, plan.names, plan.missing)
-
-
-class _Plan:
-    """What the options and the text files say.
-
-    description: see `describe`
-    pictures:    sources that may hold images
-    names:       file name of each row
-    missing:     the option
-    """
-
-    def __init__(
-        self,
-        sources: list[Path],
-        *,
-        concepts: int = len(CONCEPTS),
-        items: str = "all",
-        images: str = "resized",
-        size: Sequence[int] = DEFAULT_SIZE,
-        missing: str = "error",
-        **unknown,
-    ) -> None:
-        refuse_unknown_options(unknown, OPTIONS, "mirflickr")
-        if isinstance(concepts, bool) or concepts not in (len(CONCEPTS), len(POTENTIAL)):
-            raise ValueError(
-                f"option concepts: must be {len(CONCEPTS)} or {len(POTENTIAL)}, not {concepts!r}"
-            )
-        allowed = ("all", "labelled", "tagged")
-        if items not in allowed:
-            raise ValueError(f"option items: unknown value {items!r}{did_you_mean(items, allowed)}")
-        check_photograph_options(images, size, missing)
-        annotations = {f"{name}.txt" for name in CONCEPTS}
-
-        def wanted(path: str) -> bool:
-            if items == "tagged" and TEXTS_OF_TAGS.fullmatch(path):
-                return True
-            return is_list(path) or path.rpartition("/")[2] in annotations
-
-        texts, self.pictures = texts_among(
-            existing(sources), wanted, lambda path: bool(TEXTS_OF_TAGS.fullmatch(path))
-        )
-        labels, parts = _labels(texts)
-        names = CONCEPTS if concepts == len(CONCEPTS) else POTENTIAL
-        labels = labels[:, [CONCEPTS.index(name) for name in names]]
-        kept = np.ones(len(labels), bool) if items == "all" else labels.any(axis=1)
-        if items == "tagged":
-            kept &= _tagged(texts)
-        if not kept.any():
-            raise ValueError(f"option items: {items} leaves no image of MIRFLICKR")
-        self.names = [f"im{row + 1}.jpg" for row in np.flatnonzero(kept)]
-        given, split_names = (None, None) if parts is None else numbered([parts[name] for name in self.names])
-        self.missing = missing
-        shape, kind = ((1,), "vectors") if images == "none" else ((*size, 3), "images")
-        labels = labels[kept]
-        self.description = Description(len(labels), labels, given, list(names), shape, kind, split_names)
+    texts, pictures = texts_among(sources, wanted, lambda path: bool(TEXTS_OF_TAGS.fullmatch(path)))
+    labels, parts = _labels(texts)
+    class_names = CONCEPTS if concepts == len(CONCEPTS) else POTENTIAL
+    labels = labels[:, [CONCEPTS.index(name) for name in class_names]]
+    kept = np.ones(len(labels), bool) if items == "all" else labels.any(axis=1)
+    if items == "tagged":
+        kept &= _tagged(texts)
+    if not kept.any():
+        raise ValueError(f"option items: {items} leaves no image of MIRFLICKR")
+    names = [f"im{row + 1}.jpg" for row in np.flatnonzero(kept)]
+    given, split_names = (None, None) if parts is None else numbered([parts[name] for name in names])
+    return Labelled(names, pictures, labels[kept], class_names, given, split_names)
 
 
 def _labels(texts: dict[str, Text]) -> tuple[np.ndarray, dict[str, str] | None]:
@@ -225,3 +169,16 @@ def _tagged(texts: dict[str, Text]) -> np.ndarray:
             )
         tagged[row] = any(line.strip() in common for line in text.contents.splitlines())
     return tagged
+
+
+LOADER = PhotographLoader(
+    "mirflickr",
+    (224, 224),
+    _labelled,
+    {
+        "concepts": "38 (default), or 24: the potential concepts alone",
+        "items": "'all' images (default), 'labelled': those with a concept, or 'tagged': with a common tag, "
+        "too",
+    },
+)
+OPTIONS, describe, load = LOADER.options, LOADER.describe, LOADER.load

@@ -20,34 +20,21 @@ CIVR 2009. The 21 most frequent concepts are those of "Hashing as Tie-Aware Lear
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
-from datasets._archives import existing
-from datasets._description import Description
-from datasets._pictures import (
-    PHOTOGRAPH_OPTIONS,
-    check_photograph_options,
-    save_no_photographs,
-    save_photographs,
-)
-from datasets._specification import positive, present, refuse_unknown_options
+from datasets._photographs import Labelled, PhotographLoader
+from datasets._specification import positive
 from datasets._texts import matched, shown, texts_among
 from tiebench.messages import nearest
 from tiebench.texts import Text, fields, integer
 from tiebench.texts import labels as labels_of
 
-OPTIONS: dict[str, str] = {
-    "concepts": "how many concepts, the most frequent ones, are labels (default 21)",
-    "size": "[height, width] in pixels that images are resized to (bicubic; default [224, 224])",
-    **PHOTOGRAPH_OPTIONS,
-}
 IMAGES = 269_648
 CONCEPTS = 81
 DEFAULT_CONCEPTS = 21
-DEFAULT_SIZE = (224, 224)
 
 # The ground truth holds files for parts of the images too, in another folder.
 LABELS_OF_CONCEPT = re.compile(r".*/AllLabels/Labels_[^/]+\.txt", re.DOTALL)
@@ -55,94 +42,47 @@ LABELS_FILE = re.compile(r"Labels_([^/]+)\.txt", re.DOTALL)
 KNOWN_TEXTS = ("Concepts81.txt", "Imagelist.txt", "label_ids.txt", "mul_label_ids.txt")
 
 
-def describe(sources: list[Path], **options) -> Description:
-    """Labels uint8 (n, concepts) from the text files alone; whether the images are there is not looked at.
+def _labelled(sources: list[Path], photographs: bool, concepts: int = DEFAULT_CONCEPTS) -> Labelled:
+    """Labels uint8 (n, concepts) from the text files; there is no given split.
 
-    With `missing: skip`, `load` may therefore find fewer items. There is no given split.
-    Raises FileNotFoundError where a source is missing; ValueError for a bad option, for text files that are
-    missing, there twice or not as the module says, and where equal frequencies leave open which concepts are
-    the most frequent ones.
+    Raises ValueError, too, where equal frequencies leave open which concepts are the most frequent ones.
     """
-    return _Plan(sources, **options).description
+    if positive(concepts, "option concepts") > CONCEPTS:
+        raise ValueError(f"option concepts: there are {CONCEPTS}, not {concepts}")
+    texts, pictures = texts_among(sources, _is_text)
+    labels, names = _labels(texts)
+    columns = _most_frequent(labels, names, concepts)
+    labels = labels[:, columns]
+    kept = np.asarray(labels.any(axis=1))
+    if not kept.any():
+        raise ValueError("the ground truth of NUS-WIDE gives no image any label")
+    class_names = [names[column] for column in columns]
+    if not photographs:
+        return Labelled((), pictures, labels[kept], class_names)
+    paths = _image_list(texts)
+    wanted = [path for path, keep in zip(paths, kept) if keep]
+    return Labelled(wanted, pictures, labels[kept], class_names, row_of=_by_folder_and_name(paths, kept))
 
 
-def load(sources: list[Path], folder: Path, **options) -> Description:
-    """Write items.npy uint8 (n, height, width, 3), labels.npy and given_split.npy; see `describe`.
+def _by_folder_and_name(paths: list[str], kept: np.ndarray) -> Callable[[str], int | None]:
+    """The row of an image file, or None for other files.
 
-    With `images: none` items are float32 (n, 1), all 0, see `datasets._pictures.save_no_photographs`.
-    Raises as `describe`, and ValueError for images that are missing or damaged, unless `missing` is "skip".
+    paths: the image list; kept: bool (269648,), which of its images are items.
     """
-    plan, folder = _Plan(sources, **options), Path(folder)
-    path, description = folder / "items.npy", plan.description
-    if description.kind == "vectors":
-        save_no_photographs(path, description.items)
-    else:
-        size = description.item_shape[:2]
-        kept = save_photographs(path, plan.pictures, plan.row_of, plan.names, size, plan.missing)
-        labels = present(description.labels, "labels")[kept]
-        description = _described(labels, description.class_names, description.item_shape)
-    description.write(folder)
-    return description
+    rows = np.where(kept, np.cumsum(kept) - 1, -1)
+    row_of: dict[str, int | None] = {}
+    for path, row in zip(paths, rows.tolist()):
+        row = row if row >= 0 else None
+        name = path.rpartition("/")[2].lower()
+        # None marks equal names: the folder decides.
+        row_of[name] = None if name in row_of else row
+        row_of[path.lower()] = row
 
-
-class _Plan:
-    """What the options and the text files say.
-
-    description: see `describe`
-    pictures:    sources that may hold images
-    names:       path in the image list of each row
-    missing:     the option
-    """
-
-    def __init__(
-        self,
-        sources: list[Path],
-        *,
-        concepts: int = DEFAULT_CONCEPTS,
-        images: str = "resized",
-        size: Sequence[int] = DEFAULT_SIZE,
-        missing: str = "error",
-        **unknown,
-    ) -> None:
-        refuse_unknown_options(unknown, OPTIONS, "nus_wide")
-        if positive(concepts, "option concepts") > CONCEPTS:
-            raise ValueError(f"option concepts: there are {CONCEPTS}, not {concepts}")
-        check_photograph_options(images, size, missing)
-        texts, self.pictures = texts_among(existing(sources), _is_text)
-        labels, names = _labels(texts)
-        columns = _most_frequent(labels, names, concepts)
-        labels = labels[:, columns]
-        kept = np.asarray(labels.any(axis=1))
-        if not kept.any():
-            raise ValueError("the ground truth of NUS-WIDE gives no image any label")
-        shape = (1,) if images == "none" else (*size, 3)
-        self.missing = missing
-        self.description = _described(labels[kept], [names[column] for column in columns], shape)
-        if images != "none":
-            self._find_rows_by(_image_list(texts), kept)
-
-    def _find_rows_by(self, paths: list[str], kept: np.ndarray) -> None:
-        """paths: the image list; kept: bool (269648,), which of its images are items."""
-        self.names = [path for path, keep in zip(paths, kept) if keep]
-        rows = np.where(kept, np.cumsum(kept) - 1, -1)
-        self._rows: dict[str, int | None] = {}
-        for path, row in zip(paths, rows.tolist()):
-            row = row if row >= 0 else None
-            name = path.rpartition("/")[2].lower()
-            # None marks equal names: the folder decides.
-            self._rows[name] = None if name in self._rows else row
-            self._rows[path.lower()] = row
-
-    def row_of(self, path: str) -> int | None:
-        """Row of an image file, or None for other files."""
+    def found(path: str) -> int | None:
         parts = path.replace("\\", "/").lower().split("/")
-        folder_and_name = "/".join(parts[-2:])
-        return self._rows.get(folder_and_name, self._rows.get(parts[-1]))
+        return row_of.get("/".join(parts[-2:]), row_of.get(parts[-1]))
 
-
-def _described(labels: np.ndarray, class_names: list[str] | None, shape: tuple[int, ...]) -> Description:
-    kind = "vectors" if shape == (1,) else "images"
-    return Description(len(labels), labels, None, class_names, shape, kind)
+    return found
 
 
 def _is_text(path: str) -> bool:
@@ -283,3 +223,12 @@ def _image_list(texts: dict[str, Text]) -> list[str]:
             raise ValueError(f"{text.path}: line {number}: '{shown(path)}' was there before")
         seen.add(path.lower())
     return paths
+
+
+LOADER = PhotographLoader(
+    "nus_wide",
+    (224, 224),
+    _labelled,
+    {"concepts": "how many concepts, the most frequent ones, are labels (default 21)"},
+)
+OPTIONS, describe, load = LOADER.options, LOADER.describe, LOADER.load

@@ -20,9 +20,9 @@ class ImageNetwork(torch.nn.Module):
     matconvnet = False  # whether weights may come from MatConvNet's .mat file of this network
     interpolation = "bicubic"
     antialias = True
+    bfloat16_on_cpu = False  # whether it is trained faster in bfloat16 on processors that multiply it
     average_image: torch.Tensor
     scale: torch.Tensor
-    bfloat16_on_cpu = False  # whether it is trained faster in bfloat16 on processors that multiply it
 
     def __init__(self, image_size, width, average_image, scale=(1.0, 1.0, 1.0), weight_like_average=False):
         """average_image: array that is (3, image_size, image_size) or holds one value per channel;

@@ -5,6 +5,7 @@ import io
 import os
 import sys
 import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,35 @@ def tarred(files, mode="w"):
             info.size = len(contents)
             archive.addfile(info, io.BytesIO(contents))
     return buffer.getvalue()
+
+
+def written(path, files):
+    """name -> contents as a zip, tar or tar.gz, by the ending of `path`, else as a folder; the path."""
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, contents in files.items():
+                archive.writestr(name, contents)
+    elif path.suffix in (".tar", ".gz"):
+        path.write_bytes(tarred(files, "w:gz" if path.suffix == ".gz" else "w"))
+    else:
+        for name, contents in files.items():
+            (path / name).parent.mkdir(parents=True, exist_ok=True)
+            (path / name).write_bytes(contents)
+    return path
+
+
+def changed(name, change):
+    """A function of name -> contents: changes the contents of files whose names end so; None takes them
+    away."""
+
+    def of_files(files):
+        return {
+            path: change(contents) if path.endswith(name) else contents
+            for path, contents in files.items()
+            if change is not None or not path.endswith(name)
+        }
+
+    return of_files
 
 
 def damaged(contents, changes, others=()):

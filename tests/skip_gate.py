@@ -57,12 +57,6 @@ ALLOWED = [
     Allowed("cuda", "tests/*", r"(?i)\bno CUDA|needs? (a )?CUDA|CUDA is not available", "a CUDA device"),
     Allowed("no cuda", "tests/methods/test_deep.py::*", r"there is a CUDA device", "a machine without CUDA"),
     Allowed(
-        "compiler",
-        "tests/benchmarks/test_benchmarks.py::test_hand_written_*",
-        r"compiler|gcc|\bcc\b|AVX",
-        "a C compiler and a processor with the instructions of the hand-written kernel",
-    ),
-    Allowed(
         "mount",
         "tests/workflow/test_bad_results.py::*",
         r"mount",

@@ -21,7 +21,7 @@ from PIL import Image
 
 from reporting.leaderboard import pages
 from reporting.leaderboard.boards import Boards
-from workflow import downloads
+from workflow import source_checks
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
@@ -119,7 +119,7 @@ def sources(tmp_path_factory):
     """
     folder = tmp_path_factory.mktemp("sources")
     for source in named_sources():
-        if not downloads.mirrors(source):
+        if not source_checks.mirrors(source):
             file = folder / source["file"]
             file.parent.mkdir(parents=True, exist_ok=True)
             file.touch()

@@ -304,6 +304,7 @@ OWN_TEXT = {
     "datasets.digits": "a file inside scikit-learn",
     "datasets.mirflickr": "tags, compared as bytes: nothing states their encoding",
     "networks": "source code",
+    "networks.backbones.sentence_transformers": "answers of a process that it starts",
     "networks.features": "progress that the suite wrote",
     "networks.torchvision": "the message of an error",
     "methods.__main__": "source code",
@@ -354,7 +355,7 @@ NOT_DOWNLOADED = {"LabelMe_gist.mat", "nus-wide/ImageList.zip"}
 
 def test_every_url_of_the_configuration_is_https_or_has_a_checksum():
     """For every source of a file, anywhere in config/."""
-    from workflow.downloads import mirrors
+    from workflow.source_checks import mirrors
 
     seen, by_hand = 0, set()
     for path in (ROOT / "config").rglob("*.yaml"):

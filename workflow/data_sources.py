@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tiebench.messages import shorten
-from workflow import downloads
+from workflow import source_checks
 from workflow.errors import ConfigurationError
 
 SEARCH_VARIABLE = "TIEBENCH_RESOURCES"
@@ -56,14 +56,16 @@ class Sources:
 
     def check(self, fail):
         """Check file names and URLs, and that entries for the same file agree. fail(keys, message) raises."""
-        known = {}
+        known: dict[str, tuple[dict, tuple[str, ...]]] = {}
         for where, source in (*self.all(), *self._alternatives()):
             file = source["file"]
-            if not (downloads.is_plain(file) or (Path(file).is_absolute() and downloads.can_be_name(file))):
+            if not (
+                source_checks.is_plain(file) or (Path(file).is_absolute() and source_checks.can_be_name(file))
+            ):
                 what = "must be a file name, a path relative to the search folders, or an absolute path"
                 fail((*where, "file"), f"{what}, not {shorten(repr(file))}")
             for index, url in enumerate(source.get("urls", ())):
-                if wrong := downloads.url_mistake(url):
+                if wrong := source_checks.url_mistake(url):
                     fail((*where, "urls", f"[{index}]"), wrong)
             content = {key: source[key] for key in ("sha256", "md5", "bytes") if key in source}
             before, other = known.setdefault(file, (content, where))
@@ -89,7 +91,7 @@ class Sources:
         for place in places:
             if place.exists():
                 return Place(str(place), "here")
-        downloadable = downloads.mirrors(self._merged(source["file"]))
+        downloadable = source_checks.mirrors(self._merged(source["file"]))
         return Place(str(places[0]), "download" if downloadable else "missing")
 
     def _merged(self, file):

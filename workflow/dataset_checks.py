@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tiebench.messages import one_line
-from workflow import downloads
+from workflow import source_checks
 from workflow.errors import ConfigurationError
 
 
@@ -41,5 +41,5 @@ def _describe(loader, sources, dataset):
         return loader.describe(sources, **dataset["options"])
     except (ValueError, OSError):
         for path, source in zip(sources, dataset["sources"]):
-            downloads.check(path, source)  # a wrong checksum explains better why a file cannot be read
+            source_checks.check(path, source)  # a wrong checksum explains better why a file cannot be read
         raise

@@ -1,387 +1,216 @@
 """Download of source files over HTTP: several mirrors, resumed, retried, verified, and whole or absent.
 
-requests handles connections, redirects, proxies and certificates. pooch would be the usual choice on top of
-it, but it restarts an interrupted download, which may never finish for archives of gigabytes on slow hosts,
-does not continue with another mirror, and deletes a file with a wrong checksum. This module does those
-three things.
+requests handles connections, redirects, proxies and certificates, urllib3 the retries. pooch would be the
+usual choice on top of them, but it restarts an interrupted download, which may never finish for archives of
+gigabytes on slow hosts, does not continue with another mirror, and deletes a file with a wrong checksum.
 """
 
-import hashlib
+import fcntl
 import logging
-import re
 import time
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from urllib.parse import urlsplit
 
-from tiebench.files import read_json, write_json
+import requests
+from requests.adapters import HTTPAdapter
+from urllib3 import Retry
+from urllib3.exceptions import HTTPError
+
+from tiebench.files import publish
 from tiebench.messages import one_line
-from workflow.partial_file import BLOCK, SUMS, DownloadError, PartialFile
+from workflow.source_checks import BLOCK, Sums, check, has_checksum, is_plain, is_trusted, mirrors, mistake
 
 log = logging.getLogger("tiebench")
 
-DELAYS = (1.0, 2.0, 4.0, 8.0, 16.0)  # seconds before each retry of a mirror
 TIMEOUT = (10.0, 60.0)  # seconds to connect, and between two bytes
-_LONGEST_DELAY = 60.0  # seconds of a mirror's Retry-After that are respected
-_PROGRESS = 1 << 20  # bytes after which the count of failures in a row starts again
-_LOCAL = {"localhost", "127.0.0.1"}
-_TEMPORARY = {408, 425, 429}  # the 4xx that may be retried
+# What may pass: no connection, an interruption, these answers; with the pause that the mirror asks for.
+RETRIES = Retry(
+    total=5,
+    backoff_factor=1,
+    status_forcelist=(408, 425, 429, 500, 502, 503, 504),
+    redirect=None,
+    retry_after_max=60,
+)
+_PROGRESS = 1 << 20  # bytes after which the count of interruptions starts again
 
 
-class _Retry(Exception):
-    """A temporary failure. seconds: how long the mirror asks to wait."""
-
-    def __init__(self, reason, seconds=0.0):
-        super().__init__(reason)
-        self.seconds = seconds
+class DownloadError(OSError):
+    """No mirror delivered the file; the message, one line, has the reason of each."""
 
 
-class _NextMirror(Exception):
+class _Refused(Exception):
     """A permanent failure of a mirror."""
 
 
-@dataclass(frozen=True)
-class Fetched:
-    """A file that `fetch` downloaded or found.
-
-    url: the mirror it came from; checked: what it was compared with: "sha256", "md5", "length" (recorded, or
-    stated by the mirror) or "nothing". sha256 and url are None if the file existed before.
-    """
-
-    bytes: int
-    sha256: str | None
-    url: str | None
-    checked: str
-
-
-# -- sources -----------------------------------------------------------------------------------------------
-
-
-def is_plain(file):
-    """Whether a source's `file` is a relative path that does not leave its folder."""
-    parts = file.split("/")
-    return can_be_name(file) and "\\" not in file and not {"", ".", ".."} & set(parts)
-
-
-def can_be_name(file):
-    """Whether a path is short enough for file systems, and printable."""
-    parts = file.split("/")
-    short = len(file.encode(errors="replace")) < 4096 and all(len(part.encode()) <= 255 for part in parts)
-    return short and file.isprintable() and all(part.strip() == part for part in parts)
-
-
-def url_mistake(url):
-    """What is wrong with the URL of a mirror, in words, or None."""
-    try:
-        parts = urlsplit(url)
-        parts.port  # noqa: B018 (raises for a port that is not a number)
-    except ValueError as error:
-        return f"not a valid URL ({error})"
-    if parts.scheme not in ("http", "https"):
-        return f"must begin with https://, not {parts.scheme or url[:20]!r}"
-    return None if parts.hostname else "has no host"
-
-
-def is_trusted(url, source):
-    """Whether a download from a URL is protected against modification on the way.
-
-    https is, and so is http from this machine; other http only if a checksum of the file is recorded.
-    """
-    parts = urlsplit(url)
-    return parts.scheme == "https" or (
-        parts.scheme == "http" and (parts.hostname in _LOCAL or _has_checksum(source))
-    )
-
-
-def mirrors(source):
-    """The URLs of a source that may be used, in their order; none for an absolute path."""
-    if PurePosixPath(source["file"]).is_absolute():
-        return []
-    return [url for url in source.get("urls", ()) if is_trusted(url, source)]
-
-
-def _has_checksum(source):
-    return any(source.get(kind) for kind in SUMS)
-
-
-def mistake(found, source):
-    """How `found`, {"bytes", "sha256", …}, differs from what the source records, in words, or None."""
-    for kind in SUMS:  # before the length, which says less
-        if source.get(kind) and found[kind] != source[kind]:
-            return f"has {kind} {found[kind]}, not the recorded {source[kind]}"
-    if source.get("bytes") and found["bytes"] != source["bytes"]:
-        return f"has {found['bytes']} bytes, not the recorded {source['bytes']}"
-    return None
-
-
-def check(path, source, memory=None):
-    """Compare a file with what its source records.
-
-    Returns {"bytes", "mtime_ns"} and the recorded kinds of checksums; {} for a folder, which is not checked.
-    Raises ValueError with both checksums if they differ.
-
-    memory: .json file that keeps checksums of files, by path; they are computed again only after the size or
-    modification time of a file has changed.
-    """
-    path = Path(path)
-    if not path.is_file():
-        return {}
-    known = read_json(memory) if memory is not None and Path(memory).is_file() else {}
-    stat = path.stat()
-    found = known.get(str(path), {})
-    needed = [kind for kind in SUMS if source.get(kind)]
-    unchanged = (found.get("bytes"), found.get("mtime_ns")) == (stat.st_size, stat.st_mtime_ns)
-    if not unchanged or not set(needed) <= found.keys():
-        sums = {kind: hashlib.new(kind, usedforsecurity=False) for kind in needed}
-        with path.open("rb") as file:
-            while needed and (block := file.read(BLOCK)):
-                for total in sums.values():
-                    total.update(block)
-        found = {"bytes": stat.st_size, "mtime_ns": stat.st_mtime_ns}
-        found |= {kind: total.hexdigest() for kind, total in sums.items()}
-        if memory is not None and needed:
-            write_json(memory, known | {str(path): found})
-    if wrong := mistake(found, source):
-        raise ValueError(f"{path} {wrong}: the file is wrong or damaged; replace or remove it")
-    return found
-
-
-# -- one file ----------------------------------------------------------------------------------------------
-
-
-def fetch(source, target, report, delays=DELAYS, timeout=TIMEOUT):
-    """Download a source to `target` unless it exists; returns a `Fetched`.
+def fetch(source, target, report, retries=RETRIES, timeout=TIMEOUT):
+    """Download a source to `target` unless it exists; returns the URL that it came from, or None.
 
     source: {"file", "urls"} and any of "sha256", "md5", "bytes"; target: a path that ends in the source's
     `file`; report: called about once a second with {"file", "megabytes", "of", "megabytes_per_second"};
-    delays: seconds before the second, third, … try of a mirror; timeout: seconds (to connect, between bytes).
+    retries: a urllib3.Retry, of each mirror; timeout: seconds (to connect, between bytes).
 
-    Received bytes are kept in `<target>.partial`, the version of the file in `<target>.partial.json`; a later
-    call resumes from there. A file with a wrong checksum is kept as `<target>.rejected`.
+    With a recorded checksum, received bytes are kept in `<target>.partial`, and a later call, or another
+    mirror, continues from there; the checksum says whether the parts belong together. Without one, nothing
+    would, and the download starts again. A file with a wrong checksum is kept as `<target>.rejected`.
 
     Raises DownloadError if no mirror delivers the file, ValueError for an existing `target` with wrong
     checksums (it is not changed) and for a `file` that would lead out of its folder.
     """
-    import requests
-
     target, file = Path(target), source["file"]
     parts = PurePosixPath(file).parts
     if not is_plain(file) or target.parts[-len(parts) :] != parts:
         raise ValueError(f"{file!r} is not a valid file name for a download to {target}")
     if target.exists():
         check(target, source)
-        return Fetched(target.stat().st_size, None, None, _checked(source, target.stat().st_size))
+        return None
     target.parent.mkdir(parents=True, exist_ok=True)
     failures = []
-    with PartialFile(target) as partial, requests.Session() as session:
+    with _Partial(target, source, report) as partial, requests.Session() as session:
         session.headers.update({"User-Agent": "TieBench", "Accept-Encoding": "identity"})
+        for scheme in ("https://", "http://"):
+            session.mount(scheme, HTTPAdapter(max_retries=retries))
         for url in mirrors(source):
-            mirror = _Mirror(url, source, partial, session, report, delays, timeout)
             try:
-                mirror.complete()
-            except _NextMirror as failure:
-                failures.append(f"{url}: {failure}")
-                log.warning("%s from %s: %s", file, url, failure)
+                _complete(partial, session, url, retries, timeout)
+            except (_Refused, HTTPError, requests.RequestException) as failure:
+                failures.append(f"{url}: {one_line(failure)}")
+                log.warning("%s from %s", file, failures[-1])
                 continue
-            fetched = Fetched(partial.size, partial.sums()["sha256"], url, _checked(source, partial.total))
-            partial.publish()
-            if not _has_checksum(source):
-                what = "only its length was" if fetched.checked == "length" else "nothing was"
-                log.warning("%s: no checksum is recorded, %s checked; sha256 %s", file, what, fetched.sha256)
-            return fetched
+            if not has_checksum(source):
+                sha256 = partial.sums.found()["sha256"]
+                log.warning("%s: no checksum is recorded, so nothing was checked; sha256 %s", file, sha256)
+            publish(partial.path, target)
+            return url
     reasons = "; ".join(failures) or "it has no URL"
     by_hand = source.get("instructions") or f"put it into {target.parent}/ yourself"
     raise DownloadError(f"{file} could not be downloaded: {reasons}. If you know no other URL: {by_hand}")
 
 
-def _checked(source, length):
-    kinds = [kind for kind in SUMS if source.get(kind)]
-    return kinds[0] if kinds else "length" if source.get("bytes") or length is not None else "nothing"
-
-
-@dataclass
-class _Mirror:
-    """One URL, requested until the file is complete or the mirror fails permanently."""
-
-    url: str
-    source: dict
-    partial: PartialFile
-    session: object
-    report: object
-    delays: tuple
-    timeout: tuple
-
-    def complete(self):
-        """Complete and verify the partial file. Raises _NextMirror."""
-        failed, may_restart = 0, True
-        while True:
-            before = self.partial.size
-            try:
-                if not self._has_all():
-                    self._request()
-            except _Retry as failure:
-                failed = 1 if self.partial.size - before >= _PROGRESS else failed + 1
-                if failed > len(self.delays):
-                    raise _NextMirror(f"{failure}, {failed} times in a row") from failure
-                seconds = max(self.delays[failed - 1], failure.seconds)
-                values = (self.source["file"], self.url, failure, self.partial.size, seconds)
-                log.warning("%s from %s: %s; received %d bytes, retrying in %g s", *values)
-                time.sleep(seconds)
-                continue
-            wrong = mistake(self.partial.sums(), self.source)
-            if wrong is None:
-                return
-            if self.partial.pieces > 1 and may_restart:
-                log.warning(
-                    "%s %s: it was resumed, so it is downloaded again from the start",
-                    self.partial.path,
-                    wrong,
-                )
-                self.partial.restart()
-                may_restart = False
-                continue
-            raise _NextMirror(f"{wrong}: kept as {self.partial.reject()}")
-
-    def _has_all(self):
-        """Whether the part is complete already, as after a kill just before the rename."""
-        partial = self.partial
-        whole = self.source.get("bytes") or partial.total
-        if not partial.size or whole is None or partial.size < whole:
-            return False
-        if partial.size > whole:
+def _complete(partial, session, url, retries, timeout):
+    """Complete and verify the partial file from one URL. Raises _Refused and the errors of both libraries."""
+    left, may_restart = retries, True
+    while not partial.is_whole():
+        if not has_checksum(partial.source):
             partial.restart()
-            return False
-        partial.pieces += 1  # the number of responses is unknown: if it is wrong, one more try is worth it
-        return True
-
-    def _request(self):
-        """Send one request and append its response to the partial file. Raises _Retry, _NextMirror."""
-        import requests
-
-        partial, headers = self.partial, {}
-        validator = partial.validator(self.url)
-        if partial.size and validator is None and not _has_checksum(self.source):
-            partial.restart()  # nothing would show that the rest is of the same version
-        if partial.size:
-            headers["Range"] = f"bytes={partial.size}-"
-            if validator is not None:
-                headers["If-Range"] = validator
+        before = partial.sums.bytes
         try:
-            response = self.session.get(self.url, headers=headers, stream=True, timeout=self.timeout)
-        except requests.exceptions.SSLError as error:
-            raise _NextMirror(f"no secure connection ({_cause(error)})") from error
-        except requests.exceptions.Timeout as error:
-            raise _Retry("timed out") from error
-        except (requests.exceptions.ConnectionError, requests.exceptions.ChunkedEncodingError) as error:
-            raise _Retry(f"no connection ({_cause(error)})") from error
-        except requests.exceptions.RequestException as error:
-            raise _NextMirror(_cause(error)) from error
-        with response:
-            total = self._accept(response)
-            broken = self._write_body(response)
-        whole = self.source.get("bytes") or total
-        if broken is None and (whole is None or partial.size >= whole):
+            _receive(partial, session, url, timeout)
+        except HTTPError as error:
+            if partial.sums.bytes - before >= _PROGRESS:
+                left = retries
+            left = left.increment("GET", url, error=error)
+            values = (partial.source["file"], url, partial.sums.bytes, one_line(error))
+            log.warning("%s from %s: interrupted after %d bytes (%s)", *values)
+            left.sleep()
+            continue
+        wrong = mistake(partial.sums.found(), partial.source)
+        if wrong is None:
             return
-        # A mirror that announces more bytes than its file has: the checksum decides.
-        if _has_checksum(self.source) and mistake(partial.sums(), self.source) is None:
-            return
-        raise _Retry(broken or f"ended after {partial.size} of {whole} bytes")
+        if not before or not may_restart:
+            raise _Refused(f"{wrong}: kept as {partial.reject()}")
+        log.warning("%s %s: it was resumed, so it is downloaded again", partial.path, wrong)
+        partial.restart()
+        may_restart = False
 
-    def _accept(self, response):
-        """Check the headers of a response; returns the bytes of the whole file, or None if unknown."""
-        partial, status = self.partial, response.status_code
+
+def _receive(partial, session, url, timeout):
+    """Append the body of one response to the partial file. Raises _Refused, HTTPError, RequestException."""
+    source, size = partial.source, partial.sums.bytes
+    headers = {"Range": f"bytes={size}-"} if size else {}
+    with session.get(url, headers=headers, stream=True, timeout=timeout) as response:
         for hop in (*response.history, response):
-            if not is_trusted(hop.url, self.source):
-                raise _NextMirror(f"leads to {hop.url}, which is not https, and no checksum is recorded")
-        said = f"{status} {response.reason}"
-        if status in _TEMPORARY or status >= 500:
-            raise _Retry(said, _seconds(response.headers.get("Retry-After")))
-        if status == 416:  # the part is not the start of the mirror's file
+            if not is_trusted(hop.url, source):
+                raise _Refused(f"leads to {hop.url}, which is not https, and no checksum is recorded")
+        if size and response.status_code == 416:
+            return  # the part is longer than the mirror's file; its checksum is wrong
+        if not (size and response.status_code == 206):
+            if response.status_code != 200:
+                raise _Refused(f"{response.status_code} {response.reason}")
             partial.restart()
-            raise _Retry(said)
-        if status not in (200, 206):
-            raise _NextMirror(said)
-        if status == 206:
-            answered = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", response.headers.get("Content-Range", ""))
-            total = int(answered[2]) if answered and answered[2] != "*" else None
-            other = partial.total is not None and total is not None and total != partial.total
-            if answered is None or int(answered[1]) != partial.size or not partial.size or other:
-                partial.restart()
-                raise _Retry("the rest belongs to another version of the file")
-        else:
-            length = response.headers.get("Content-Length", "")
-            total = int(length) if length.isdigit() else None
-        recorded = self.source.get("bytes")
-        if recorded and total is not None and total != recorded:
-            raise _NextMirror(f"its file has {total} bytes, not the recorded {recorded}")
-        if status == 200 and partial.size:
-            log.warning(
-                "%s from %s: not resumable, or changed: downloading from its beginning", *self._names()
-            )
-            partial.restart()
-        tag = response.headers.get("ETag", "")
-        strong = tag if tag.startswith('"') else None  # If-Range does not accept weak ones
-        partial.begin_piece(self.url, strong or response.headers.get("Last-Modified"), total)
-        return total
-
-    def _write_body(self, response):
-        """Write the body as it arrives; returns why it was interrupted, or None at its end."""
-        import urllib3
-
-        partial, recorded = self.partial, self.source.get("bytes")
-        begun, first, reported = time.monotonic(), partial.size, time.monotonic()
-
-        def report():
-            seconds = max(time.monotonic() - begun, 1e-6)
-            of = recorded or partial.total
-            self.report(
-                {
-                    "file": self.source["file"],
-                    "megabytes": partial.size / 1e6,
-                    "of": None if of is None else of / 1e6,
-                    "megabytes_per_second": (partial.size - first) / 1e6 / seconds,
-                }
-            )
-
-        broken = None
-        while True:
-            try:
-                # Undecoded: some hosts declare .gz files to be an encoding of their content.
-                block = response.raw.read1(BLOCK, decode_content=False)
-            except urllib3.exceptions.ReadTimeoutError:
-                broken = f"nothing received for {self.timeout[1]:g} s"
-                break
-            except urllib3.exceptions.HTTPError as error:
-                broken = f"interrupted after {partial.size} bytes ({_cause(error)})"
-                break
-            if not block:
-                break
+        length = response.headers.get("Content-Length", "")
+        partial.expect(int(length) if length.isdigit() else None)
+        # Undecoded: some hosts declare .gz files to be an encoding of their content. Raises HTTPError for a
+        # body that ends before its Content-Length.
+        while block := response.raw.read1(BLOCK, decode_content=False):
             partial.write(block)
-            if recorded and partial.size > recorded:
-                partial.restart()
-                raise _NextMirror(f"sends more than the recorded {recorded} bytes")
-            if time.monotonic() - reported >= 1:
-                reported = time.monotonic()
-                report()
-        report()
-        return broken
-
-    def _names(self):
-        return self.source["file"], self.url
+        partial.tell()
 
 
-def _seconds(retry_after):
-    return min(float(retry_after), _LONGEST_DELAY) if retry_after and retry_after.isdigit() else 0.0
+class _Partial:
+    """The received part of a source, `<target>.partial`, locked, with its checksums so far.
 
+    sums: the `Sums` of what was received. It is left for a later call if a checksum could verify it.
+    """
 
-def _cause(error):
-    """The innermost reason of an error of requests."""
-    seen = set()
-    while id(error) not in seen:
-        seen.add(id(error))
-        inner = getattr(error, "reason", None) or error.__cause__ or error.__context__
-        inner = inner or next((part for part in error.args if isinstance(part, BaseException)), None)
-        if not isinstance(inner, BaseException):
-            break
-        error = inner
-    return getattr(error, "strerror", None) or one_line(error)
+    def __init__(self, target, source, report):
+        self.target, self.source, self._report = target, source, report
+        self.path = target.with_name(target.name + ".partial")
+
+    def __enter__(self):
+        self._file = self.path.open("a+b")
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._file.close()
+            raise DownloadError(
+                f"{self.path} is being written by another process: wait until it ends"
+            ) from None
+        except OSError:  # a file system without locks
+            pass
+        self._file.seek(0)
+        self.sums = Sums().read(self._file)
+        return self
+
+    def __exit__(self, *error):
+        self._file.close()
+        if not (self.sums.bytes and has_checksum(self.source)):
+            self.path.unlink(missing_ok=True)
+
+    def is_whole(self):
+        """Whether the part is the file already, as after a kill just before it was renamed."""
+        return has_checksum(self.source) and mistake(self.sums.found(), self.source) is None
+
+    def restart(self):
+        """Discard the received part."""
+        self._file.truncate(0)
+        self.sums = Sums()
+
+    def reject(self):
+        """Rename the file, start a new one, return the new name."""
+        rejected = self.target.with_name(self.target.name + ".rejected")
+        publish(self.path, rejected)
+        self._file.close()
+        self.__enter__()
+        return rejected
+
+    def expect(self, more):
+        """A body of `more` bytes, or None, follows."""
+        self._first = self.sums.bytes
+        self._of = self.source.get("bytes") or (None if more is None else self._first + more)
+        self._begun = self._told = time.monotonic()
+
+    def write(self, block):
+        recorded = self.source.get("bytes")
+        if recorded and self.sums.bytes + len(block) > recorded:
+            self.restart()
+            raise _Refused(f"sends more than the recorded {recorded} bytes")
+        try:
+            self._file.write(block)
+            self._file.flush()  # so that it survives a SIGKILL
+        except OSError as error:  # a full disk
+            raise DownloadError(f"{self.path}: {error.strerror} after {self.sums.bytes} bytes") from error
+        self.sums.add(block)
+        if time.monotonic() - self._told >= 1:
+            self.tell()
+
+    def tell(self):
+        """Report the progress."""
+        self._told = time.monotonic()
+        size, seconds = self.sums.bytes, max(self._told - self._begun, 1e-6)
+        self._report(
+            {
+                "file": self.source["file"],
+                "megabytes": size / 1e6,
+                "of": None if self._of is None else self._of / 1e6,
+                "megabytes_per_second": (size - self._first) / 1e6 / seconds,
+            }
+        )

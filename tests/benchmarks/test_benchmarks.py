@@ -14,15 +14,14 @@ import torch
 
 import tiebench
 from benchmarks import (
-    billion,
+    commands,
     encoding,
     evaluation_peers,
-    fits,
-    handwritten,
     loss_peers,
     losses,
     methods,
     optional_peers,
+    parts,
     plans,
     quick,
     rankings,
@@ -31,7 +30,6 @@ from benchmarks import (
 )
 from benchmarks.report import Report, header
 from benchmarks.timing import Competitor, Disagreement, Failed, Measurement, interleave
-from methods.base import HashingMethod, Refusal
 from networks import catalogue
 from networks.devices import fast_half
 from tiebench import exact
@@ -139,27 +137,12 @@ def test_header_says_which_peers_are_absent(monkeypatch):
     assert "not installed, so not timed: no-such-package" in header(threads=1)
 
 
-@pytest.fixture(scope="module")
-def by_hand():
-    try:
-        return handwritten.load()
-    except handwritten.Unavailable as error:
-        # A C compiler is optional: its peers are tested elsewhere as well.
-        pytest.skip(str(error))
-
-
-@pytest.mark.parametrize("bits", [1, 7, 8, 12, 16, 24, 33, 48, 56, 57, 64])
-@pytest.mark.parametrize("items", [1, 511, 512, 513, 8192, 9001])
-def test_hand_written_kernel_counts_the_same_histograms(by_hand, bits, items):
+@pytest.mark.parametrize("bits", [1, 8, 33, 64, 65, 128])
+@pytest.mark.parametrize("items", [1, 513, 9001])
+def test_kernel_alone_counts_the_same_histograms(bits, items):
     codes = synthetic.codes(synthetic.Shape("", 9, items, 3), bits, seed=items)
-    prepared = handwritten.Prepared(codes)
-    counts = prepared.counts()
-    by_hand(prepared, counts)
     expected = joint_histograms(codes.query, codes.database, bits, codes.affinity).counts
-    assert np.array_equal(counts, expected)
-    by_product = prepared.counts()
-    handwritten.count_with_the_product(prepared, by_product)
-    assert np.array_equal(by_product, expected)
+    assert np.array_equal(evaluation_peers.sliced_kernel(codes)(), expected)
 
 
 @pytest.mark.parametrize("at", [None, 5])
@@ -223,17 +206,6 @@ def test_losses_agree_in_float64(objective, levels, items, bits, bins):
         other_value, other_gradient = call()
         assert other_value == pytest.approx(value, rel=1e-12), name
         torch.testing.assert_close(other_gradient, gradient, rtol=1e-9, atol=1e-14, msg=name)
-
-
-@pytest.mark.parametrize("seed", [0, 1])
-def test_likelihoods_agree_with_plain_autograd(seed):
-    found = losses.likelihoods(17, 300, seed)
-    assert set(found) == {"DPSH", "HashNet", "DTSH"}
-    for name, competitors in found.items():
-        assert len(competitors) == 2
-        _, gradient = competitors[losses.METHOD]()
-        assert gradient.abs().max() > 0
-        losses.check(competitors, name)
 
 
 def test_mutual_information_peer_is_the_definition():
@@ -365,11 +337,6 @@ def test_normalisations_are_compared_before_they_are_timed(monkeypatch):
         training.normalisations(1)
 
 
-def test_processes_that_train_together_report_their_speeds():
-    found = training.together(2, 1, training.Case("small", batch=12))
-    assert len(found) == 2 and min(found) > 0
-
-
 @pytest.mark.parametrize("section", encoding.SECTIONS, ids=lambda section: section.__name__.strip("_"))
 def test_encoders_have_a_limit_and_agree_with_their_peers(section):
     """A section compares the codes of its competitors before it returns them."""
@@ -398,75 +365,50 @@ def test_seconds_of_a_run_go_where_its_files_say(tmp_path, capsys):
         file = tmp_path / "runs/a" / method / str(bits) / "0" / "run.json"
         file.parent.mkdir(parents=True)
         file.write_text(json.dumps({"method": method, "seconds_by_part": {"fit": fit, "encode": encode}}))
-    line = "2026-01-31 {} DEBUG something\n"
-    for rule, first, last in (
-        ("score_codes", "23:59:58,500", "23:59:59,750"),
-        ("load_dataset", "00:00:00,000", "00:00:02,000"),
-        ("train_and_encode", "00:00:00,000", "00:10:00,000"),
-    ):
-        file = tmp_path / "logs" / rule / "a.log"
-        file.parent.mkdir(parents=True)
-        file.write_text(line.format(first) + "a line of a trace\n" + line.format(last))
-    found = quick.spent(tmp_path)
-    assert found["training"] == {
+    found = quick.trainings(tmp_path)
+    assert found == {
         "slow": {"jobs": 2, "wall": 15, "fit": 8, "encode": 1.5},
         "quick": {"jobs": 1, "wall": 0.5, "fit": 0.1, "encode": 0.1},
     }
-    assert found["stages"] == {"score_codes": (1, 1.25), "load_dataset": (1, 2.0)}
     summary = quick.tables(Report(), found, wall=20, processor=18)
-    methods_table, parts = tables(capsys.readouterr().out)
+    methods_table, parts_table = tables(capsys.readouterr().out)
     assert [row[0].strip() for row in methods_table[1:]] == ["slow", "quick"]
-    seconds = [float(row[2]) for row in parts[1:]]
     # 15.5 s of jobs, 9.7 of them work; what is left of 2 cores for 20 s is the rest.
-    assert seconds == pytest.approx([9.7, 5.8, 1.2, 2.0, 21.2], abs=0.051)
-    assert summary[0][2] == "20 s"
+    assert [float(row[1]) for row in parts_table[1:]] == pytest.approx([9.7, 5.8, 24.5], abs=0.051)
+    assert [row[2] for row in summary] == ["20 s", "24.2 %"]
 
 
-def test_plans_have_as_many_jobs_as_runs_and_groups(tmp_path, capsys):
+def test_a_command_is_run_in_its_folder_and_a_failure_has_its_last_lines(tmp_path):
+    (tmp_path / "fill.py").write_text("import sys; held = b'x' * 200_000_000; print(*sys.argv[1:])")
+    spent = commands.python(tmp_path, "fill", "two", 3)
+    assert spent.text == "two 3"
+    assert spent.megabytes > 200 and spent.wall > 0 and spent.processor > 0
+    (tmp_path / "fail.py").write_text("raise SystemExit('no such table')")
+    with pytest.raises(Failed, match="fail --loud: no such table"):
+        commands.python(tmp_path, "fail", "--loud")
+
+
+def test_plans_have_as_many_jobs_as_runs_and_groups(tmp_path):
     """Trainings and scores, besides the table, the dataset, and splits and features of the protocols."""
     methods, bits = plans.METHODS[:2], plans.BITS[:2]
-    found = {}
-    for name, per_job, jobs in (
-        ("alone", {}, 2 * 2 * plans.SEEDS * plans.PROTOCOLS),
-        ("seeds", {"seeds": plans.SEEDS}, 2 * 2 * plans.PROTOCOLS),
-        ("all", {"seeds": plans.SEEDS, "bits": list(bits)}, 2 * plans.PROTOCOLS),
-    ):
-        place = tmp_path / name
-        place.mkdir()
-        (place / "large.json").write_text(json.dumps(plans.configuration(methods, bits, per_job)))
-        options = ["--snakefile", ROOT / "Snakefile", "--configfile", place / "large.json"]
-        found[name] = plans.plan(place, *options, "--", "results/large.csv")
-        assert found[name][3] == 2 * jobs + 2 + 2 * plans.PROTOCOLS
-        assert found[name][2] > 50  # megabytes: Snakemake alone has more
-        if name == "seeds":
-            plans.finish(place, [*options, "--", "results/large.csv"], methods, bits)
-            found["done"] = plans.plan(place, *options, "--", "results/large.csv")
-            assert found["done"][3] == 0
-    place = tmp_path / "bare"
-    place.mkdir()
-    (place / "data.npz").touch()
-    numbers = {"protocols": plans.PROTOCOLS, "seeds": plans.SEEDS}
-    (place / "Snakefile").write_text(plans.BARE.format(methods=list(methods), bits=list(bits), **numbers))
-    found["bare"] = plans.plan(place, "--nolock")
-    assert found["bare"][3] == 2 * 2 * 2 * plans.SEEDS * plans.PROTOCOLS + 1
-    rows = plans.tables(Report(), dict.fromkeys(found, (1.0, 2.0, 3.0, 4)) | {"bare": (4, 0.5, 1, 1)}, 8)
-    assert [row[2] for row in rows] == ["1 s", "1 s", "4"]
-    (place / "Snakefile").write_text('rule table:\n    input: "missing.csv"\n')
-    with pytest.raises(Failed, match=r"missing\.csv"):
-        plans.plan(place)
+    found = plans.plans(tmp_path, methods, bits)
+    runs = 2 * 2 * plans.SEEDS * plans.PROTOCOLS
+    others = 2 + 2 * plans.PROTOCOLS
+    grouped, together = runs // plans.SEEDS, 2 * plans.PROTOCOLS
+    expected = [2 * runs + others, 2 * grouped + others, 0, 2 * together + others, 2 * runs + 1]
+    assert [jobs for _, jobs in found.values()] == expected
+    assert all(spent.megabytes > 50 for spent, _ in found.values())  # Snakemake alone has more
+    spent = [commands.Spent(wall, 2.0 * wall, 300, "") for wall in (4.0, 3.0, 2.0, 1.0, 2.0)]
+    rows = plans.tables(Report(), {name: (one, 9) for name, one in zip(found, spent)}, runs)
+    assert [row[2] for row in rows] == ["3 s", "2 s", "2"]
 
 
-def test_time_of_a_billion_codes_is_compared_with_what_a_tenth_predicts(monkeypatch):
-    monkeypatch.setattr(billion, "QUICK_ITEMS", 20_000)
-    monkeypatch.setattr(billion, "QUICK_PARTS", 10)
-    report = Report()
-    ((what, _, ratios),) = billion.run(report, quick=True)
-    assert "20,000 items" in what and all(float(ratio) > 0 for ratio in ratios.split(" and "))
-    (table,) = tables("\n\n".join(report._blocks))
-    assert [[cell.strip() for cell in row[:2]] for row in table[1:]] == [
-        [items, queries] for items in ("2,000", "20,000") for queries in ("10", "1,000")
-    ]
-    assert all(row[2] == row[3] for row in table[1:3])  # the law goes through the first two
+def test_parts_of_a_database_have_its_scores(capsys):
+    """Compared before they are timed; a billion codes are counted by the same function."""
+    seconds = parts.measure(Report(), "Few codes", 20_000, 3, (parts.QUERIES, 10))
+    assert len(seconds) == 2
+    (table,) = tables(capsys.readouterr().out)
+    assert [row[0].strip() for row in table[1:]] == ["1,000", "10"]
 
 
 def command(*arguments):
@@ -478,27 +420,6 @@ def command(*arguments):
         text=True,
         check=False,
     )
-
-
-def test_a_whole_training_is_measured_without_its_warm_up(monkeypatch):
-    trained = []
-
-    class Slow(HashingMethod):
-        def fit(self, training_set):
-            trained.append(len(training_set))
-            if len(training_set) == 301:
-                raise Refusal("an odd number of items")
-            return self
-
-        def encode(self, items):
-            return np.zeros((len(items), self.bits), bool)
-
-    monkeypatch.setattr(fits, "load_class", lambda name: Slow)
-    monkeypatch.setattr(fits, "_peak_mb", iter([100.0, 164.0, 0.0]).__next__)
-    monkeypatch.setattr(fits.time, "perf_counter", iter([1.0, 3.0, 3.5, 0.0]).__next__)
-    assert fits.measure("slow", 8, 300) == {"fit": 2.0, "encode": 0.5, "memory": 64.0}
-    assert fits.measure("slow", 8, 301) == {"refused": "an odd number of items"}
-    assert trained == [200, 300, 200, 301]
 
 
 def test_command_prints_and_writes_markdown(tmp_path):
@@ -514,7 +435,6 @@ def test_command_prints_and_writes_markdown(tmp_path):
     assert len(found) > 8
     summary = {row[0].strip(): row[2].strip() for row in found[-1][1:]}
     assert any("appendix over compiled" in name for name in summary)
-    assert {"DPSH", "HashNet", "DTSH"} <= {name.split(":")[0] for name in summary}
     assert "- optional peers " in made.stdout
     assert all(summary.values())
 

@@ -13,6 +13,7 @@ from PIL import Image
 
 from datasets import _json_arrays, coco, splits
 from datasets._description import Description
+from tests.files import changed, written
 
 PROTOCOLS = yaml.safe_load((Path(__file__).parents[2] / "config" / "protocols.yaml").read_text())
 CATEGORIES = ("apple", "bowl", "person", "zebra")
@@ -124,19 +125,6 @@ def pictures(*parts: str) -> dict[str, bytes]:
     }
 
 
-def written(path: Path, files: dict[str, bytes]) -> Path:
-    """The files as a zip, by the ending of `path`, else as a folder."""
-    if path.suffix == ".zip":
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, contents in files.items():
-                archive.writestr(name, contents)
-    else:
-        for name, contents in files.items():
-            (path / name).parent.mkdir(parents=True, exist_ok=True)
-            (path / name).write_bytes(contents)
-    return path
-
-
 def forms(folder: Path) -> dict[str, list[Path]]:
     """The same dataset in the forms in which it is found."""
     folder.mkdir(exist_ok=True)
@@ -202,32 +190,6 @@ def test_lists_that_are_disjoint_or_hold_the_training_images(tmp_path):
     ):
         source = written(tmp_path / f"{index}.zip", lists(database))
         assert coco.describe([source]).metadata()["split_counts"] == parts
-
-
-def test_skipping_leaves_out_missing_and_damaged_images(tmp_path):
-    sources = forms(tmp_path)["lists in a zip"]
-    (sources[0] / "val2014" / ROWS[-1]).unlink()
-    (sources[0] / "train2014" / ROWS[1]).write_bytes(jpeg(ROWS[1])[:200])
-    kept = [0, 2, 3, 4, 5]
-    description = coco.load(sources, tmp_path, size=SIZE, missing="skip")
-    assert (description.items, description.left_out) == (5, 2)
-    np.testing.assert_array_equal(np.load(tmp_path / "labels.npy"), np.array(LABELS)[kept])
-    np.testing.assert_array_equal(np.load(tmp_path / "items.npy"), [resized(ROWS[row]) for row in kept])
-    with pytest.raises(ValueError, match=rf"1 of 7 images are missing: '{ROWS[-1]}'"):
-        coco.load(sources, tmp_path, size=SIZE)
-
-
-def changed(name: str, change):
-    """Damage: the contents of the file whose path ends with `name`, changed; None takes it away."""
-
-    def damage(files: dict[str, bytes]) -> dict[str, bytes]:
-        return {
-            path: change(data) if path.endswith(name) else data
-            for path, data in files.items()
-            if change is not None or not path.endswith(name)
-        }
-
-    return damage
 
 
 def instances_with(**changes):

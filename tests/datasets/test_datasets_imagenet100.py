@@ -2,7 +2,6 @@
 
 import io
 import os
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,7 @@ from PIL import Image
 
 from datasets import imagenet100, splits
 from datasets._description import Description
-from tests.files import tarred
+from tests.files import changed, tarred, written
 
 WNIDS = ("n01514668", "n02526121", "n13044778")
 SIZE = [7, 5]
@@ -104,21 +103,6 @@ def train_tar() -> dict[str, bytes]:
     return {"n00000001.tar": b"damaged" * 1000} | inner
 
 
-def written(path: Path, files: dict[str, bytes]) -> Path:
-    """The files as a zip, tar or tar.gz, by the ending of `path`, else as a folder."""
-    if path.suffix == ".zip":
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, contents in files.items():
-                archive.writestr(name, contents)
-    elif path.suffix in (".tar", ".gz"):
-        path.write_bytes(tarred(files, "w:gz" if path.suffix == ".gz" else "w"))
-    else:
-        for name, contents in files.items():
-            (path / name).parent.mkdir(parents=True, exist_ok=True)
-            (path / name).write_bytes(contents)
-    return path
-
-
 def forms(folder: Path) -> dict[str, list[Path]]:
     """The same dataset in the forms in which it is found."""
     val = {name: picture(name) for name in ["ILSVRC2012_val_00000001.JPEG", *QUERIES]}
@@ -173,88 +157,52 @@ def test_the_split_of_the_lists(tmp_path):
     assert {ROWS[row] for row in split.training} == set(TRAINING)
 
 
-def test_without_images(tmp_path):
-    description = imagenet100.load(forms(tmp_path)["official"][:1], tmp_path, images="none")
-    items = np.load(tmp_path / "items.npy")
-    assert items.dtype == np.float32 and items.shape == (10, 1) and not items.any()
-    assert description.kind == "vectors" and np.load(tmp_path / "labels.npy").tolist() == LABELS
-
-
-def test_skipping(tmp_path):
-    sources = forms(tmp_path)["folder"]
-    (sources[1] / "image" / ROWS[5]).unlink()
-    (sources[1] / "image" / ROWS[8]).write_bytes(picture(ROWS[8])[:200])
-    (sources[1] / "val_image" / ROWS[2]).unlink()
-    (sources[1] / "val_image" / ROWS[2]).symlink_to("nowhere")
-    kept = [0, 1, 3, 4, 6, 7, 9]
-    description = imagenet100.load(sources, tmp_path, size=SIZE, missing="skip")
-    assert description.items == 7
-    assert np.load(tmp_path / "labels.npy").tolist() == [LABELS[row] for row in kept]
-    assert np.load(tmp_path / "given_split.npy").tolist() == [PARTS[row] for row in kept]
-    np.testing.assert_array_equal(np.load(tmp_path / "items.npy"), [resized(ROWS[row]) for row in kept])
-    with pytest.raises(ValueError, match=rf"1 of 10 images are missing: '{ROWS[5]}' "):
-        imagenet100.load(sources, tmp_path, size=SIZE)
-
-
-def replaced(name: str, change):
-    """Damage: the contents of the file of that name, changed; None takes it away."""
-
-    def damage(files: dict[str, bytes]) -> dict[str, bytes]:
-        return {
-            path: change(data) if path == name else data
-            for path, data in files.items()
-            if change is not None or path != name
-        }
-
-    return damage
-
-
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (replaced("train.txt", None), "no train.txt in the sources"),
-        (replaced("test.txt", None), "no test.txt in the sources"),
+        (changed("train.txt", None), "no train.txt in the sources"),
+        (changed("test.txt", None), "no test.txt in the sources"),
         (lambda f: f | {"parts/database3.txt": b""}, "database3.txt: the list is there as a whole too"),
         (lambda f: f | {"parts/train.txt": b""}, "parts/train.txt: there is another train.txt"),
         (
-            replaced("test.txt", lambda d: d[: d.rindex(b"val_image")]),
+            changed("test.txt", lambda d: d[: d.rindex(b"val_image")]),
             "test.txt: names 3 images, not 4",
         ),
-        (replaced("test.txt", lambda d: d[:-3]), "test.txt: line 4: after the path there must be 3 values"),
+        (changed("test.txt", lambda d: d[:-3]), "test.txt: line 4: after the path there must be 3 values"),
         (
-            replaced("test.txt", lambda d: d.replace(b"0 1 0", b"0 1 1", 1)),
+            changed("test.txt", lambda d: d.replace(b"0 1 0", b"0 1 1", 1)),
             "test.txt: line 1: after the path",
         ),
         (
-            replaced("test.txt", lambda d: d.replace(b"0 1 0", b"0 0 0", 1)),
+            changed("test.txt", lambda d: d.replace(b"0 1 0", b"0 0 0", 1)),
             "test.txt: line 1: after the path",
         ),
-        (replaced("test.txt", lambda d: d.replace(b"0 1 0", b"0 12 0", 1)), "line 1: .* not '0 12 0'"),
-        (replaced("test.txt", lambda d: d.replace(b"0 1 0", b"0 1", 1)), "test.txt: line 1: after the path"),
-        (replaced("test.txt", lambda d: d.replace(b"val_0", b"cal_0")), "not an image of this list"),
-        (replaced("test.txt", lambda d: b"\xff" + d), "test.txt: line [0-9]+ is not UTF-8 text"),
+        (changed("test.txt", lambda d: d.replace(b"0 1 0", b"0 12 0", 1)), "line 1: .* not '0 12 0'"),
+        (changed("test.txt", lambda d: d.replace(b"0 1 0", b"0 1", 1)), "test.txt: line 1: after the path"),
+        (changed("test.txt", lambda d: d.replace(b"val_0", b"cal_0")), "not an image of this list"),
+        (changed("test.txt", lambda d: b"\xff" + d), "test.txt: line [0-9]+ is not UTF-8 text"),
         (
-            replaced("database.txt", lambda d: b"\n" + d),
+            changed("database.txt", lambda d: b"\n" + d),
             "database.txt: line 1: '' is not an image of this list",
         ),
         (
-            replaced("database.txt", lambda d: d.replace(b"n13044778_12", b"n13044778_3")),
+            changed("database.txt", lambda d: d.replace(b"n13044778_12", b"n13044778_3")),
             "database.txt: line 5: 'n13044778_3.JPEG' was there before",
         ),
         (
-            replaced("database.txt", lambda d: d.replace(b"n13044778_12", b"n02526121_12")),
+            changed("database.txt", lambda d: d.replace(b"n13044778_12", b"n02526121_12")),
             "the database list has n13044778 and n02526121 both as class 2",
         ),
         (
-            replaced("database.txt", lambda d: d.replace(b"n13044778_", b"n02526121_1")),
+            changed("database.txt", lambda d: d.replace(b"n13044778_", b"n02526121_1")),
             "the database list has 3 classes by label and 2 by name, not 3",
         ),
         (
-            replaced("train.txt", lambda d: d.replace(b"n02526121_5", b"n02526121_6")),
+            changed("train.txt", lambda d: d.replace(b"n02526121_5", b"n02526121_6")),
             "'n02526121_6.JPEG' is of class 1 on the training list and not on the database list",
         ),
         (
-            replaced("train.txt", lambda d: d.replace(b"0 1 0", b"1 0 0")),
+            changed("train.txt", lambda d: d.replace(b"0 1 0", b"1 0 0")),
             "'n02526121_5.JPEG' is of class 0 on the training list and of class 1 on the database list",
         ),
     ],
@@ -290,7 +238,7 @@ def inner(name: str, change):
             inner("n02526121.tar", lambda d: tarred({})),
             "2 of 10 images are missing: 'n02526121_44.JPEG', 'n02526121_5.JPEG' ",
         ),
-        (replaced("n02526121.tar", None), "2 of 10 images are missing"),
+        (changed("n02526121.tar", None), "2 of 10 images are missing"),
         (
             inner(
                 "n02526121.tar", lambda d: tarred({f"n02526121_{n}.JPEG": b"\xff\xd8\xff" for n in (5, 44)})
@@ -319,28 +267,6 @@ def test_training_archives_cut_short(tmp_path, part):
         with pytest.raises(ValueError, match="cut short, damaged or not a tar") as caught:
             imagenet100.load(sources, tmp_path, size=SIZE, missing=missing)
         assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"images": "no"}, "option images: unknown value 'no'"),
-        ({"missing": True}, "option missing: unknown value True"),
-        ({"size": [0, 1]}, "option size: must be a positive integer"),
-        ({"concepts": 21}, "unknown option 'concepts'"),
-    ],
-)
-def test_bad_options(tmp_path, options, message):
-    with pytest.raises(ValueError, match=message):
-        imagenet100.describe([written(tmp_path / "labels.zip", lists())], **options)
-
-
-def test_sources_without_images(tmp_path):
-    labels = written(tmp_path / "labels.zip", lists())
-    with pytest.raises(ValueError, match=r"labels.zip: holds none of the 10 images, such as 'ILSVRC2012_val"):
-        imagenet100.load([labels], tmp_path)
-    with pytest.raises(FileNotFoundError, match=r"val\.tar: no such file"):
-        imagenet100.describe([labels, tmp_path / "val.tar"])
 
 
 def test_the_real_lists(monkeypatch):

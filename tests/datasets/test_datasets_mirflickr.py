@@ -3,7 +3,6 @@
 import hashlib
 import io
 import os
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +11,7 @@ from PIL import Image
 
 from datasets import mirflickr, splits
 from datasets._description import Description
+from tests.files import changed, written
 
 CONCEPTS = ("baby", "baby_r1", "sky")
 # Images by number, from 1: their concepts and tags.
@@ -101,19 +101,6 @@ def archive() -> dict[str, bytes]:
     return files
 
 
-def written(path: Path, files: dict[str, bytes]) -> Path:
-    """The files as a zip, by the ending of `path`, else as a folder."""
-    if path.suffix == ".zip":
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
-            for name, contents in files.items():
-                packed.writestr(name, contents)
-    else:
-        for name, contents in files.items():
-            (path / name).parent.mkdir(parents=True, exist_ok=True)
-            (path / name).write_bytes(contents)
-    return path
-
-
 def forms(folder: Path) -> dict[str, list[Path]]:
     """The same dataset in the forms in which it is found."""
     folder.mkdir(exist_ok=True)
@@ -154,28 +141,6 @@ def test_the_split_of_the_lists(tmp_path):
     for name, rows in (("test", split.query), ("train", split.training), ("database", split.database)):
         assert sorted(rows + 1) == sorted(PARTS[name])
     assert split.metadata()["training_in_database"] is False
-
-
-def test_skipping_leaves_out_missing_images(tmp_path):
-    sources = forms(tmp_path)["unpacked"]
-    (sources[0] / "mirflickr" / "im4.jpg").unlink()
-    (sources[0] / "mirflickr" / "im5.jpg").write_bytes(jpeg(5)[:300])
-    description = mirflickr.load(sources, tmp_path, concepts=3, items="labelled", size=SIZE, missing="skip")
-    assert (description.items, description.left_out) == (5, 2)
-    np.testing.assert_array_equal(np.load(tmp_path / "labels.npy"), labels_of([1, 3, 6, 8, 11]))
-
-
-def changed(name: str, change):
-    """Damage: the contents of the file whose path ends with `name`, changed; None takes it away."""
-
-    def damage(files: dict[str, bytes]) -> dict[str, bytes]:
-        return {
-            path: change(data) if path.endswith(name) else data
-            for path, data in files.items()
-            if change is not None or not path.endswith(name)
-        }
-
-    return damage
 
 
 @pytest.mark.parametrize(
@@ -235,7 +200,6 @@ def test_damaged_labels(tmp_path, files, damage, message, form):
     [
         ({"concepts": 24}, "option concepts: must be 3 or 2, not 24"),
         ({"items": "taged"}, "option items: unknown value 'taged'; did you mean 'tagged'"),
-        ({"images": "no"}, "option images: unknown value 'no'"),
         ({"concept": 3}, "unknown option 'concept'; did you mean 'concepts'"),
     ],
 )
@@ -249,8 +213,6 @@ def test_bad_options(tmp_path, options, message):
     [
         (changed("common_tags.txt", None), "no doc/common_tags.txt in the sources"),
         (changed("/tags/tags8.txt", None), "no meta/tags/tags8.txt in the sources"),
-        (changed("im6.jpg", lambda d: d[:200]), "1 of 4 images cannot be read: 'im6.jpg'"),
-        (lambda f: f | {"copy/im6.jpg": b""}, "'copy/im6.jpg' is image 'im6.jpg', which was there before"),
     ],
 )
 def test_damaged_archives(tmp_path, damage, message):

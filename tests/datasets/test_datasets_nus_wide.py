@@ -3,17 +3,15 @@
 import hashlib
 import io
 import os
-import tarfile
-import zipfile
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from datasets import _pictures, _texts, nus_wide, splits
+from datasets import _texts, nus_wide, splits
 from datasets._description import Description
+from tests.files import changed, written
 
 CONCEPTS = ("animal", "clouds", "sky", "water", "window")
 # Concepts of each image; how often: sky 5, clouds 3, water 3, animal 2, window 1.
@@ -105,25 +103,6 @@ def pictures(prefix: str = "Flickr/") -> dict[str, bytes]:
     return {prefix + path: jpeg(row) for row, path in reversed(list(enumerate(PATHS)))}
 
 
-def written(path: Path, files: dict[str, bytes]) -> Path:
-    """The files as a tar, tar.gz or zip, by the ending of `path`, else as a folder."""
-    if path.suffix == ".zip":
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, contents in files.items():
-                archive.writestr(name, contents)
-    elif path.suffix in (".tar", ".gz"):
-        with tarfile.open(path, "w:gz" if path.suffix == ".gz" else "w") as archive:
-            for name, contents in files.items():
-                info = tarfile.TarInfo(name)
-                info.size = len(contents)
-                archive.addfile(info, io.BytesIO(contents))
-    else:
-        for name, contents in files.items():
-            (path / name).parent.mkdir(parents=True, exist_ok=True)
-            (path / name).write_bytes(contents)
-    return path
-
-
 def forms(folder: Path) -> dict[str, list[Path]]:
     """The same dataset in the forms in which it is found."""
     texts = written(folder / "texts", small_texts())
@@ -213,10 +192,6 @@ def test_number_of_concepts(tmp_path):
     [
         ({"concepts": 0}, "option concepts: must be a positive integer"),
         ({"concepts": 6}, "option concepts: there are 5, not 6"),
-        ({"images": "nothing"}, "option images: unknown value 'nothing'"),
-        ({"missing": "skipp"}, "option missing: unknown value 'skipp'; did you mean 'skip'"),
-        ({"size": 224}, r"option size: must be \[height, width\]"),
-        ({"sizes": [1, 1]}, "unknown option 'sizes'; did you mean 'size'"),
     ],
 )
 def test_bad_options(tmp_path, options, message):
@@ -224,43 +199,30 @@ def test_bad_options(tmp_path, options, message):
         nus_wide.describe(forms(tmp_path)["official"], **({"concepts": 3} | options))
 
 
-def replaced(name: str, change):
-    """Damage: the contents of the file whose path ends with `name`, changed; None takes it away."""
-
-    def damage(files: dict[str, bytes]) -> dict[str, bytes]:
-        return {
-            path: change(data) if path.endswith(name) else data
-            for path, data in files.items()
-            if change is not None or not path.endswith(name)
-        }
-
-    return damage
-
-
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (replaced("Labels_sky.txt", lambda d: d[:-2]), "Labels_sky.txt: has 8 lines, not 9"),
-        (replaced("Labels_sky.txt", lambda d: d + b"1\n"), "Labels_sky.txt: has 10 lines, not 9"),
-        (replaced("Labels_sky.txt", lambda d: b"2" + d[1:]), "Labels_sky.txt: line 1 is '2'; .* 0 or 1"),
-        (replaced("Labels_sky.txt", lambda d: d[:2] + b"01" + d[3:]), "Labels_sky.txt: line 2 is '01'"),
-        (replaced("Labels_sky.txt", None), "Concepts81.txt: there are no labels of the concept 'sky'"),
+        (changed("Labels_sky.txt", lambda d: d[:-2]), "Labels_sky.txt: has 8 lines, not 9"),
+        (changed("Labels_sky.txt", lambda d: d + b"1\n"), "Labels_sky.txt: has 10 lines, not 9"),
+        (changed("Labels_sky.txt", lambda d: b"2" + d[1:]), "Labels_sky.txt: line 1 is '2'; .* 0 or 1"),
+        (changed("Labels_sky.txt", lambda d: d[:2] + b"01" + d[3:]), "Labels_sky.txt: line 2 is '01'"),
+        (changed("Labels_sky.txt", None), "Concepts81.txt: there are no labels of the concept 'sky'"),
         (
             lambda f: {p.replace("Labels_sky.", "Labels_skye."): d for p, d in f.items()},
             "does not have the concept 'skye'; did you mean 'sky'",
         ),
-        (replaced("Concepts81.txt", lambda d: b""), "does not have the concept 'animal'; it has 0 concepts"),
-        (replaced("Imagelist.txt", lambda d: d[: len(d) // 2]), "Imagelist.txt: has 5 lines, not 9"),
-        (replaced("Imagelist.txt", lambda d: b"\xff" + d), "Imagelist.txt: line 1 is not UTF-8 text"),
+        (changed("Concepts81.txt", lambda d: b""), "does not have the concept 'animal'; it has 0 concepts"),
+        (changed("Imagelist.txt", lambda d: d[: len(d) // 2]), "Imagelist.txt: has 5 lines, not 9"),
+        (changed("Imagelist.txt", lambda d: b"\xff" + d), "Imagelist.txt: line 1 is not UTF-8 text"),
         (
-            replaced("Imagelist.txt", lambda d: d.replace(b"0002_12", b"0001_11")),
+            changed("Imagelist.txt", lambda d: d.replace(b"0002_12", b"0001_11")),
             "line 2: 'actor/0001_11.jpg' was there before",
         ),
         (
-            replaced("Imagelist.txt", lambda d: d.replace(b"C:\\ImageData\\Flickr\\actor\\", b"", 1)),
+            changed("Imagelist.txt", lambda d: d.replace(b"C:\\ImageData\\Flickr\\actor\\", b"", 1)),
             "line 1 is '0001_11.jpg', no <folder>",
         ),
-        (replaced("Imagelist.txt", None), "no Imagelist.txt in the sources"),
+        (changed("Imagelist.txt", None), "no Imagelist.txt in the sources"),
         (lambda f: f | {"x/Imagelist.txt": b""}, "x/Imagelist.txt: there is another Imagelist.txt, "),
         (lambda f: f | small_texts(), "label_ids.txt: there are labels in .*Labels_animal.txt too"),
         (
@@ -286,18 +248,18 @@ def test_damaged_texts(tmp_path, damage, message, kind):
     ("damage", "message"),
     [
         (
-            replaced("mul_label_ids.txt", lambda d: d[:-2] + b"7\n"),
+            changed("mul_label_ids.txt", lambda d: d[:-2] + b"7\n"),
             "line 8 has the id '7', which is not in .*",
         ),
-        (replaced("mul_label_ids.txt", lambda d: d + b"9\t1\n"), "line 9 is about row 9; rows must ascend"),
-        (replaced("mul_label_ids.txt", lambda d: d + b"4\t1\n"), "line 9 is about row 4; rows must ascend"),
-        (replaced("mul_label_ids.txt", lambda d: b"\n" + d), "line 1 is ''; it must be 'row<TAB>id"),
-        (replaced("mul_label_ids.txt", lambda d: d.replace(b"4\t3", b"4\t")), "line 4 is '4'; it must be"),
-        (replaced("mul_label_ids.txt", lambda d: d + b"1" * 5000), "line 9 is '1111.* … 1+'; it must"),
-        (replaced("/label_ids.txt", lambda d: d + b"5\n"), "label_ids.txt: line 6 is '5'; it must be"),
-        (replaced("/label_ids.txt", lambda d: d + b"3\tsea\n"), "line 6: '3 sea' is there before"),
-        (replaced("/label_ids.txt", lambda d: d + b"5\tsea\n"), "has 5 concepts; there are labels of 6"),
-        (replaced("/label_ids.txt", None), "mul_label_ids.txt: needs label_ids.txt beside it"),
+        (changed("mul_label_ids.txt", lambda d: d + b"9\t1\n"), "line 9 is about row 9; rows must ascend"),
+        (changed("mul_label_ids.txt", lambda d: d + b"4\t1\n"), "line 9 is about row 4; rows must ascend"),
+        (changed("mul_label_ids.txt", lambda d: b"\n" + d), "line 1 is ''; it must be 'row<TAB>id"),
+        (changed("mul_label_ids.txt", lambda d: d.replace(b"4\t3", b"4\t")), "line 4 is '4'; it must be"),
+        (changed("mul_label_ids.txt", lambda d: d + b"1" * 5000), "line 9 is '1111.* … 1+'; it must"),
+        (changed("/label_ids.txt", lambda d: d + b"5\n"), "label_ids.txt: line 6 is '5'; it must be"),
+        (changed("/label_ids.txt", lambda d: d + b"3\tsea\n"), "line 6: '3 sea' is there before"),
+        (changed("/label_ids.txt", lambda d: d + b"5\tsea\n"), "has 5 concepts; there are labels of 6"),
+        (changed("/label_ids.txt", None), "mul_label_ids.txt: needs label_ids.txt beside it"),
     ],
 )
 def test_damaged_small_texts(tmp_path, damage, message):
@@ -307,125 +269,6 @@ def test_damaged_small_texts(tmp_path, damage, message):
         nus_wide.describe([source], concepts=3, images="none")
     assert "\n" not in str(caught.value)
     assert str(source) in str(caught.value) or "labels of 6" in message
-
-
-@pytest.mark.parametrize(
-    ("damage", "message"),
-    [
-        (
-            replaced("sea/0001_15.jpg", None),
-            "1 of 6 images are missing: 'sea/0001_15.jpg' .option missing: skip",
-        ),
-        (
-            lambda f: dict(list(f.items())[-2:]),
-            "5 of 6 images are missing: 'zebra/0001_11.jpg', 'zebra/0002_14.jpg', 'sea/0001_15.jpg', ... ",
-        ),
-        (
-            replaced(".jpg", lambda d: d[:400]),
-            "6 of 6 images cannot be read: 'sea/0004_18.jpg', .*; the first: .* [Tt]runcated",
-        ),
-        (
-            replaced("sea/0001_15.jpg", lambda d: b"GIF89a"),
-            "'Flickr/sea/0001_15.jpg' is not an image of JPEG, PNG",
-        ),
-        (
-            lambda f: f | {"copy/sea/0001_15.jpg": b""},
-            "'copy/sea/0001_15.jpg' is image 'sea/0001_15.jpg', which",
-        ),
-        (lambda f: f | {"../sea.jpg": b""}, "member '../sea.jpg' leads out of the archive"),
-        (lambda f: f | {"/sea.jpg": b""}, "member '/sea.jpg' has an absolute name"),
-        (lambda f: {"readme.txt": b""}, "holds none of the 6 images, such as 'actor/0001_11.jpg'"),
-    ],
-)
-@pytest.mark.parametrize("ending", [".zip", ".tar", ".tar.gz"])
-def test_damaged_images(tmp_path, damage, message, ending):
-    sources = forms(tmp_path)["small texts"][:3]
-    sources.append(written(tmp_path / f"Flickr{ending}", damage(pictures())))
-    with pytest.raises(ValueError, match=message) as caught:
-        nus_wide.load(sources, tmp_path, concepts=3, size=SIZE)
-    assert "\n" not in str(caught.value)
-    assert not list(tmp_path.glob("*.npy*"))
-
-
-@pytest.mark.parametrize("ending", [".zip", ".tar", ".tar.gz"])
-@pytest.mark.parametrize("part", [0.3, 0.9])
-def test_images_in_archives_cut_short(tmp_path, ending, part):
-    sources = forms(tmp_path)["small texts"][:3]
-    cut = written(tmp_path / f"Flickr{ending}", pictures())
-    cut.write_bytes(cut.read_bytes()[: int(part * cut.stat().st_size)])
-    for missing in ("error", "skip"):
-        with pytest.raises(ValueError, match=rf"Flickr{ending}: cut short, damaged"):
-            nus_wide.load([*sources, cut], tmp_path, concepts=3, size=SIZE, missing=missing)
-    assert not list(tmp_path.glob("*.npy*"))
-
-
-def test_a_zip_with_a_damaged_image_or_an_encrypted_one_or_a_link(tmp_path):
-    sources = forms(tmp_path)["small texts"][:3]
-    with zipfile.ZipFile(tmp_path / "stored.zip", "w") as archive:
-        for name, contents in pictures().items():
-            archive.writestr(name, contents)
-    whole = (tmp_path / "stored.zip").read_bytes()
-    at = whole.index(jpeg(5)) + 300
-    flags = whole.index(b"PK\x01\x02") + 8
-    bad = tmp_path / "bad.zip"
-    for contents, message in (
-        (whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :], "bad.zip: cut short, damaged.*CRC-32"),
-        (whole[:flags] + bytes([whole[flags] | 1]) + whole[flags + 1 :], "bad.zip: .*encrypted"),
-    ):
-        bad.write_bytes(contents)
-        with pytest.raises(ValueError, match=message):
-            nus_wide.load([*sources, bad], tmp_path, concepts=3, size=SIZE, missing="skip")
-    link = zipfile.ZipInfo("Flickr/link.jpg")
-    link.external_attr = 0o120777 << 16
-    with zipfile.ZipFile(tmp_path / "stored.zip", "a") as archive:
-        archive.writestr(link, "/etc/passwd")
-    with pytest.raises(ValueError, match=r"stored.zip: member 'Flickr/link.jpg' is a link"):
-        nus_wide.load([*sources, tmp_path / "stored.zip"], tmp_path, concepts=3, size=SIZE)
-
-
-def test_skipping_leaves_out_missing_and_damaged_images(tmp_path, caplog, monkeypatch):
-    monkeypatch.setattr("datasets._files.MOVED_AT_ONCE", 300)  # two images at a time
-    files = pictures()
-    del files["Flickr/zebra/0002_14.jpg"]
-    files["Flickr/actor/0001_11.jpg"] = b"GIF89a"
-    sources = [*forms(tmp_path)["small texts"][:3], written(tmp_path / "Flickr.tar", files)]
-    with caplog.at_level("WARNING", "tiebench"):
-        description = nus_wide.load(sources, tmp_path, concepts=3, size=SIZE, missing="skip")
-    kept = [3, 5, 6, 8]
-    assert description.items == 4
-    np.testing.assert_array_equal(np.load(tmp_path / "items.npy"), [resized(jpeg(row)) for row in kept])
-    np.testing.assert_array_equal(
-        np.load(tmp_path / "labels.npy"), [[int(c in IMAGES[row]) for c in THREE] for row in kept]
-    )
-    assert "1 of 6 images are missing: 'zebra/0002_14.jpg'; left out" in caplog.text
-    assert "1 of 6 images cannot be read: 'actor/0001_11.jpg'; left out" in caplog.text
-
-
-def test_reading_stops_after_many_unreadable_images(tmp_path, monkeypatch):
-    monkeypatch.setattr(_pictures, "MOST_UNREADABLE", 2)
-    bad = written(tmp_path / "bad.tar", replaced(".jpg", lambda d: b"")(pictures()))
-    with pytest.raises(ValueError, match="at least 2 of 6 images cannot be read"):
-        nus_wide.load([*forms(tmp_path)["small texts"][:3], bad], tmp_path, concepts=3, size=SIZE)
-
-
-def test_few_images_wait_at_any_time(tmp_path, monkeypatch):
-    """Contents are read no faster than pixels are taken: memory does not grow with the archive."""
-    source = written(tmp_path / "many", {f"{number}.jpg": jpeg(0) for number in range(60)})
-    read = Counter()
-    original = Path.read_bytes
-
-    def counting(path):
-        read["files"] += 1
-        return original(path)
-
-    monkeypatch.setattr(Path, "read_bytes", counting)
-    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1}, raising=False)
-    rows = []
-    for row, future in _pictures._decoded([source], lambda name: int(name[:-4]), SIZE, ()):
-        rows.append(row)
-        np.testing.assert_array_equal(future.result(), resized(jpeg(0)))
-        assert read["files"] <= len(rows) + 2 * _pictures.WAITING_PER_THREAD
-    assert rows == sorted(range(60), key=lambda number: f"{number}.jpg")
 
 
 @pytest.fixture

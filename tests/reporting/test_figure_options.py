@@ -62,7 +62,7 @@ def test_figures_apply_by_metrics_columns_and_methods():
         assert name in figures.applicable(fitting)
         assert not set(TABLES) & set(figures.applicable(fitting)) - {name}
     ndcg = table(blocks=[BLOCKS[1]])
-    assert set(figures.names()) - set(figures.applicable(ndcg)) == {"tie_ranges", "ranks", *TABLES}
+    assert set(figures.names()) - set(figures.applicable(ndcg)) == {"tie_ranges", *TABLES}
     assert figures.applicable(table(blocks=[])) == []
 
 

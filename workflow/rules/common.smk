@@ -11,7 +11,7 @@ ROOT = Path(workflow.basedir)
 sys.path.insert(0, str(ROOT))
 
 from reporting import figures
-from workflow import external_codes, targets
+from workflow import external_codes, snakemake_internals, targets
 from workflow.configuration import load, merge_tuned
 from workflow.code_dependencies import use_this_python
 from workflow.errors import ConfigurationError
@@ -40,8 +40,9 @@ def or_exit(function, *arguments, **named):
 
 # Snakemake has read these already, but of two equal keys it takes the last one silently, and it would mix what
 # two files say of one method in `tuned`.
-GIVEN = [or_exit(read_settings, Path(file)) for file in workflow.overwrite_configfiles]
-TUNED = [values["tuned"] for values in [*GIVEN, workflow.config_settings.config or {}] if "tuned" in values]
+GIVEN = [or_exit(read_settings, Path(file)) for file in snakemake_internals.given_configfiles(workflow)]
+GIVEN.append(snakemake_internals.given_config(workflow))
+TUNED = [values["tuned"] for values in GIVEN if "tuned" in values]
 CHANGED = {"tuned": functools.reduce(merge_tuned, TUNED, {})} if TUNED else {}
 CONFIGURATION = or_exit(load, ROOT, config | CHANGED)
 PLAN = Plan(CONFIGURATION)
@@ -54,20 +55,10 @@ if hint := CONFIGURATION.sources.absent_folders():
 @functools.cache
 def prepare():
     """What can be done only once Snakemake knows its targets and options: when the first input function runs."""
-    if not workflow.is_main_process:
+    if not snakemake_internals.plans(workflow):
         return
-    # Groups are for clusters. A dry run forms them anyway, and compares all pairs of a table's jobs for it.
-    if workflow.local_exec and not workflow.group_settings.group_components:
-        for stage in workflow.rules:
-            stage.group = None
-    refuse_missing_sources()
-
-
-def refuse_missing_sources():
-    given = workflow.dag_settings.targets or [workflow.default_target]
-    rules_given = [workflow.get_rule(name) for name in given if workflow.is_rule(name)]
-    files = [name for name in given if not workflow.is_rule(name)]
-    files += [file for rule in rules_given for file in rule.input if isinstance(file, str)]
+    snakemake_internals.ungroup(workflow)
+    files = snakemake_internals.target_files(workflow)
     if missing := or_exit(targets.missing_sources, PLAN, files):
         refuse(missing)
 
@@ -143,9 +134,4 @@ onstart:
         HELD.acquire(blocking=False)
     except filelock.Timeout:
         refuse(f"another snakemake is running in {Path.cwd()}: wait for it, or stop it")
-    # Snakemake's limit of submissions per second starts a timer with every pass of its scheduler, and each
-    # timer starts another pass: after a hundred short jobs the scheduler takes a core. No option turns it off
-    # (--max-jobs-per-timespan only changes its numbers, and the process waits for the last timer at its end),
-    # and only a cluster needs it.
-    if workflow.local_exec:
-        workflow.scheduler.job_rate_limiter = None
+    snakemake_internals.stop_submission_timers(workflow)

@@ -147,7 +147,7 @@ rule render_page:
     conda:
         "../../environment.yml"
     params:
-        settings=settings(PAGES.page_settings, configfiles=workflow.overwrite_configfiles),
+        settings=settings(PAGES.page_settings, configfiles=snakemake_internals.given_configfiles(workflow)),
         code=code(PLAN.code, "reporting.page", "reporting.published", "reporting.gallery"),
     message:
         "Page results/{wildcards.page}.html"

@@ -1,5 +1,7 @@
 """A source file from its mirrors, checked against what is recorded of it."""
 
+from pathlib import Path
+
 from workflow.scripts import _job
 
 
@@ -7,8 +9,8 @@ def work(options):
     from workflow.downloads import fetch
 
     file = options.settings["file"]
-    fetched = fetch(options.settings, options.output, _job.Progress("download"))
-    _job.log.info("%s: %d bytes from %s", file, fetched.bytes, fetched.url)
+    url = fetch(options.settings, options.output, _job.Progress("download"))
+    _job.log.info("%s: %d bytes from %s", file, Path(options.output).stat().st_size, url)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ def work(options):
     from datasets import loaders
     from datasets.images import LIST_OF_CORRUPT, CorruptImagesError
     from tiebench.files import filled, write_json, write_text
-    from workflow.downloads import check
+    from workflow.source_checks import check
 
     settings = options.settings
     for source, path in zip(settings["sources"], options.sources):

@@ -1,0 +1,87 @@
+"""Programs of the suite run as a user runs them: seconds, processor seconds, memory, output."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.timing import Failed
+
+ROOT = Path(__file__).parents[1]
+CORES = 2
+# What `python -m benchmarks` sets for itself (threads), or what would lead to the code of another checkout.
+_NOT_PASSED_ON = (
+    "PYTHONPATH",
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMBA_NUM_THREADS",
+)
+# The module; its largest memory into a file: ru_maxrss begins with that of the process before it.
+_MEASURED = f"""
+import pathlib, runpy, sys
+sys.path.append({str(ROOT)!r})
+from benchmarks.commands import peak_bytes
+module, file = sys.argv.pop(1), sys.argv.pop(1)
+try:
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
+finally:
+    pathlib.Path(file).write_text(str(peak_bytes()))
+"""
+
+
+@dataclass(frozen=True)
+class Spent:
+    """Seconds of wall clock and of processors (descendants included), largest memory, what was printed."""
+
+    wall: float
+    processor: float
+    megabytes: float
+    text: str
+
+
+def peak_bytes():
+    """Largest resident size of this process so far.
+
+    On Linux a child process inherits ru_maxrss of its parent, so VmHWM is preferred.
+    """
+    try:
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def python(folder, module, *arguments, environment=None):
+    """Run python -m module in a folder. Raises `Failed` with the last lines of what it printed.
+
+    environment: variables; by default those of a user, who limits no threads.
+    """
+    words = [str(argument) for argument in arguments]
+    if environment is None:
+        environment = {key: value for key, value in os.environ.items() if key not in _NOT_PASSED_ON}
+    with tempfile.TemporaryFile() as output, tempfile.NamedTemporaryFile("r") as peak:
+        began = time.perf_counter()
+        process = subprocess.Popen(
+            [sys.executable, "-c", _MEASURED, module, peak.name, *words],
+            cwd=folder,
+            env=environment,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+        _, status, usage = os.wait4(process.pid, 0)
+        wall = time.perf_counter() - began
+        process.returncode = os.waitstatus_to_exitcode(status)
+        output.seek(0)
+        text, bytes_at_most = output.read().decode().strip(), peak.read()
+    if process.returncode:
+        raise Failed(f"{module} {' '.join(words)}: {' / '.join(text.splitlines()[-5:])}")
+    return Spent(wall, usage.ru_utime + usage.ru_stime, int(bytes_at_most) / 1e6, text)

@@ -1,0 +1,115 @@
+"""What the rules take from Snakemake's own objects is there in the installed version and does its work."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.thorough
+
+ROOT = Path(__file__).parents[2]
+# A job with `run:` runs in a process of its own, which reads the Snakefile again.
+SNAKEFILE = f"""
+import json, sys
+from pathlib import Path
+sys.path.insert(0, {str(ROOT)!r})
+from workflow import snakemake_internals
+
+def note(**values):
+    with open("notes", "a") as file:
+        print(json.dumps(values, default=str), file=file)
+
+note(plans=snakemake_internals.plans(workflow))
+
+def nothing(wildcards):
+    if snakemake_internals.plans(workflow):
+        note(
+            configfiles=snakemake_internals.given_configfiles(workflow),
+            config=dict(snakemake_internals.given_config(workflow)),
+            files=snakemake_internals.target_files(workflow),
+        )
+        snakemake_internals.ungroup(workflow)
+    return []
+
+def groups(wildcards):
+    note(groups=[job.group for job in workflow.dag.jobs if job.rule.name == "make"])
+
+onstart:
+    limit = workflow.scheduler.job_rate_limiter
+    snakemake_internals.stop_submission_timers(workflow)
+    note(limited=[limit is not None, workflow.scheduler.job_rate_limiter is not None])
+
+rule all:
+    input: nothing, "a", "b"
+
+rule make:
+    output: "{{name}}"
+    wildcard_constraints: name="[ab]"
+    group: "together"
+    params: groups
+    run: Path(output[0]).touch()
+"""
+
+
+@pytest.fixture(scope="module")
+def noted(tmp_path_factory):
+    """What the Snakefile notes, key -> values: of a run, a dry run, and one with components of groups."""
+    place = tmp_path_factory.mktemp("internals")
+    (place / "Snakefile").write_text(SNAKEFILE)
+    (place / "given.json").write_text('{"x": 1}')
+
+    def run(*options):
+        (place / "notes").unlink(missing_ok=True)
+        command = [sys.executable, "-m", "snakemake", "--cores", "1", *options]
+        done = subprocess.run(command, cwd=place, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        found = {}
+        for line in (place / "notes").read_text().splitlines():
+            for key, value in json.loads(line).items():
+                found.setdefault(key, []).append(value)
+        return found
+
+    dry = run("-n", "--configfile", "given.json", "--config", "more=2")
+    grouped = run("-n", "--group-components", "together=2", "--", "all", "a")
+    return run(), dry, grouped
+
+
+def test_files_and_values_of_the_command_line(noted):
+    real, dry, _ = noted
+    assert [Path(path).name for path in dry["configfiles"][0]] == ["given.json"]
+    assert dry["config"][0] == {"more": 2}
+    assert (real["configfiles"][0], real["config"][0]) == ([], {})
+
+
+def test_targets_are_files_and_those_of_rules(noted):
+    real, _, grouped = noted
+    assert real["files"][0] == ["a", "b"]  # of the first rule
+    assert grouped["files"][0] == ["a", "a", "b"]
+
+
+def test_one_process_plans_and_those_of_jobs_do_not(noted):
+    real, dry, _ = noted
+    assert (real["plans"], dry["plans"]) == ([True, False, False], [True])
+
+
+def test_groups_are_forgotten_unless_they_are_asked_for(noted):
+    _, dry, grouped = noted
+    assert dry["groups"][-1] == [None, None]
+    assert grouped["groups"][-1] == ["together", "together"]
+
+
+def test_no_timers_of_submissions_run(noted):
+    """There is a limit by default, and jobs run without one."""
+    assert noted[0]["limited"] == [[True, False]]
+
+
+def test_rules_reach_into_snakemake_nowhere_else():
+    places = [ROOT / "Snakefile", *(ROOT / "workflow" / "rules").glob("*.smk")]
+    assert len(places) > 5
+    text = "\n".join(path.read_text(encoding="utf-8") for path in places)
+    code = re.sub(r'"[^"\n]*"|#.*|^from workflow.*$', "", text, flags=re.MULTILINE)
+    assert set(re.findall(r"\bworkflow\.(\w+)", code)) == {"basedir"}
+    assert set(re.findall(r"\((workflow)\)", code)) == {"workflow"}
