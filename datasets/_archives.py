@@ -4,6 +4,7 @@ import bz2
 import contextlib
 import gzip
 import hashlib
+import io
 import lzma
 import os
 import re
@@ -13,7 +14,7 @@ import zipfile
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, Literal, Self
 
 from tiebench.messages import printable
 
@@ -22,7 +23,11 @@ Member = tuple[str, Callable[[], bytes]]
 
 ZIP_STARTS = (b"PK\x03\x04", b"PK\x05\x06")
 # Unlike tarfile, these check the sums of what they decompress.
-DECOMPRESSORS = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
+DECOMPRESSORS: dict[bytes, Callable[[Path], io.BufferedIOBase]] = {
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ\x00": lzma.open,
+}
 # A member is read into memory whole. No photograph comes near this; a small archive can claim anything.
 LARGEST_MEMBER = 1 << 29  # bytes
 LARGEST_EXTENDED_HEADER = 1 << 20  # bytes; tarfile reads them whole, too
@@ -192,10 +197,10 @@ class _Member(tarfile.TarInfo):
     """A member whose damaged or missing header is an error: tarfile takes it for the end of the archive."""
 
     @classmethod
-    def fromtarfile(cls, archive: tarfile.TarFile) -> tarfile.TarInfo:
+    def fromtarfile(cls, archive: tarfile.TarFile) -> Self:
         try:
             return super().fromtarfile(archive)
-        except tarfile.EOFHeaderError:
+        except tarfile.EOFHeaderError:  # type: ignore[attr-defined]  # not in typeshed
             raise
         except tarfile.HeaderError as error:
             raise tarfile.ReadError(f"{error} after {archive.offset} bytes") from error
@@ -204,11 +209,14 @@ class _Member(tarfile.TarInfo):
         too_long = self.type in EXTENDED_HEADERS and self.size > LARGEST_EXTENDED_HEADER
         if self.size < 0 or too_long:
             raise tarfile.ReadError(f"a header of {self.size} bytes after {archive.offset} bytes")
-        return super()._proc_member(archive)
+        return super()._proc_member(archive)  # type: ignore[misc]  # not in typeshed
 
 
 def _tar_members(
-    source: Path, nested: Collection[str], inside: IO[bytes] | None = None, folder: str = ""
+    source: Path,
+    nested: Collection[str],
+    inside: IO[bytes] | io.BufferedIOBase | None = None,
+    folder: str = "",
 ) -> Iterator[Member]:
     """`inside`: the stream of a tar in `source` to walk instead, its name with a "/" being `folder`."""
     where = f"{source}: '{printable(folder.rstrip('/'))}'" if folder else source
@@ -218,13 +226,13 @@ def _tar_members(
         if outermost:
             inside = _decompressed(source, stack)
         # A plain tar is sought in, not read through: of 150 GB, a tenth may be wanted.
-        mode = "r:" if inside is None else "r|"
+        mode: Literal["r:", "r|"] = "r:" if inside is None else "r|"
         archive = stack.enter_context(
             tarfile.open(source, mode, fileobj=inside, tarinfo=_Member, bufsize=STREAM_BYTES)
         )
         while (member := archive.next()) is not None:
             # tarfile remembers every member; none is visited again.
-            archive.members.clear()
+            archive.members.clear()  # type: ignore[attr-defined]  # not in typeshed
             if member.size < 0 or archive.offset < member.offset_data:
                 raise tarfile.ReadError(f"a member of {member.size} bytes")
             what = None
@@ -234,7 +242,7 @@ def _tar_members(
             if member.isdir():
                 continue
             if outermost and name.rpartition("/")[2] in nested:
-                yield from _tar_members(source, (), archive.extractfile(member), f"{name}/")
+                yield from _tar_members(source, (), _extracted(archive, member), f"{name}/")
             else:
                 yield name, partial(_tar_contents, where, archive, member)
         if outermost and inside is not None:
@@ -243,7 +251,7 @@ def _tar_members(
                 pass
 
 
-def _decompressed(source: Path, stack: contextlib.ExitStack) -> IO[bytes] | None:
+def _decompressed(source: Path, stack: contextlib.ExitStack) -> io.BufferedIOBase | None:
     """The stream inside a compressed file; None for a file that is not compressed."""
     start = _start(source)
     for magic, opened in DECOMPRESSORS.items():
@@ -252,10 +260,16 @@ def _decompressed(source: Path, stack: contextlib.ExitStack) -> IO[bytes] | None
     return None
 
 
+def _extracted(archive: tarfile.TarFile, member: tarfile.TarInfo) -> IO[bytes]:
+    file = archive.extractfile(member)
+    assert file is not None  # of every member that is a file
+    return file
+
+
 def _tar_contents(where: Path | str, archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
     _check_size(where, member.name, member.size)
     with reading(where, "tar"):
-        return archive.extractfile(member).read()
+        return _extracted(archive, member).read()
 
 
 def _safe_name(where: Path | str, name: str, what: str | None) -> str:

@@ -87,11 +87,12 @@ class Description:
             "split_names": self.split_names,
             "split_counts": None,
         }
-        if self.label_kind == "classes":
-            values, counts = np.unique(self.labels, return_counts=True)
+        labels = self.labels
+        if labels is not None and labels.ndim == 1:
+            values, counts = np.unique(labels, return_counts=True)
             metadata["class_counts"] = {self.class_name(int(v)): int(c) for v, c in zip(values, counts)}
-        elif self.label_kind == "multi-hot":
-            counts = self.labels.sum(axis=0, dtype=np.int64)
+        elif labels is not None:
+            counts = labels.sum(axis=0, dtype=np.int64)
             metadata["class_counts"] = {self.class_name(column): int(c) for column, c in enumerate(counts)}
             metadata["labels_per_item"] = float(counts.sum() / self.items)
         if self.given_split is not None:
@@ -142,8 +143,8 @@ class Description:
             if not path.is_file():
                 raise FileNotFoundError(f"{path}: missing; the loader writes it")
             try:
-                mode = "r" if name == "items" else None
-                arrays[name] = np.load(path, mmap_mode=mode, allow_pickle=False)
+                mapped = name == "items"
+                arrays[name] = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
             except Exception as error:
                 # NumPy raises errors of every kind for a damaged file.
                 reason = " ".join(str(error).split())

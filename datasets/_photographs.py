@@ -31,7 +31,7 @@ class Labelled:
     labels: np.ndarray
     class_names: Sequence[str]
     given_split: np.ndarray | None = None
-    split_names: Sequence[str] | None = None
+    split_names: list[str] | None = None
     row_of: Callable[[str], int | None] | None = None
     nested: Collection[str] = ()
 

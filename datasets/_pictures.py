@@ -150,7 +150,7 @@ def save_photographs(
     if not there.any():
         raise ValueError(f"{where}: holds none of the {len(there)} images, such as '{names[0]}'")
     if not there.all():
-        lost = [names[row] for row in np.flatnonzero(~there)]
+        lost = [names[row] for row in np.flatnonzero(~there).tolist()]
         found = f"{len(lost)} of {len(there)} images are missing: {listed(lost)}"
         if missing == "error":
             raise ValueError(f"{where}: {found} (option missing: skip leaves them out)")
@@ -253,7 +253,8 @@ def in_threads(
     """
     Image.preinit()
     threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    pool, waiting = ThreadPoolExecutor(threads, "decode"), deque()
+    pool = ThreadPoolExecutor(threads, "decode")
+    waiting: deque[tuple[T, Future]] = deque()
     try:
         for key, contents, made in jobs:
             try:

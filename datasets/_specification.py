@@ -3,14 +3,19 @@
 from collections.abc import Mapping
 from typing import Protocol
 
+import numpy as np
+
 from tiebench.messages import did_you_mean
 
 
 class Kind(Protocol):
     """A kind of split or of affinity. needs, options: key -> one-line description."""
 
-    needs: Mapping[str, str]
-    options: Mapping[str, str]
+    @property
+    def needs(self) -> Mapping[str, str]: ...
+
+    @property
+    def options(self) -> Mapping[str, str]: ...
 
 
 def refuse_unknown_options(unknown: Mapping[str, object], options: Mapping[str, str], loader: str) -> None:
@@ -44,3 +49,10 @@ def positive(value: object, where: str, otherwise: str = "") -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ValueError(f"{where}: must be a positive integer{otherwise}, not {value!r}")
     return value
+
+
+def present(values: np.ndarray | None, what: str) -> np.ndarray:
+    """`values` of a dataset, as its labels; raises ValueError, which opens with `what`, where it has none."""
+    if values is None:
+        raise ValueError(f"{what}: the dataset has none")
+    return values

@@ -1,5 +1,6 @@
 """Small text files beside the images of a dataset, wherever among its sources they lie."""
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -48,3 +49,10 @@ def texts_among(
 def shown(text: str | bytes) -> str:
     """The text as part of a message: one line of about 60 characters at most."""
     return shorten(text.decode("latin-1") if isinstance(text, bytes) else text, LONGEST_SHOWN)
+
+
+def matched(pattern: re.Pattern, name: str) -> str:
+    """The first group of a pattern in a name that matches it; raises ValueError for another name."""
+    if (match := pattern.fullmatch(name)) is None:
+        raise ValueError(f"'{shown(name)}' is not a name like {pattern.pattern}")
+    return match[1]

@@ -30,7 +30,7 @@ from datasets._archives import is_zip, streams
 from datasets._image_lists import as_matrix, is_list, merged, numbered, read_list
 from datasets._json_arrays import array_elements
 from datasets._photographs import Labelled, PhotographLoader
-from datasets._texts import shown, texts_among
+from datasets._texts import matched, shown, texts_among
 from tiebench.messages import did_you_mean
 
 CATEGORIES = (
@@ -77,7 +77,7 @@ def _labelled(sources: list[Path], photographs: bool) -> Labelled:
         labels = as_matrix([of_images[name] for name in every])
     else:
         every, labels = _annotated(sources)
-    labelled = labels.any(axis=1)
+    labelled = np.asarray(labels.any(axis=1))
     names = [name for name, keep in zip(every, labelled) if keep]
     if not names:
         raise ValueError("the labels of COCO give no image any category")
@@ -102,7 +102,7 @@ def _annotation_streams(sources: list[Path]) -> Iterator[tuple[str, str, Stream]
                     yield path, match[1], file.read
         elif source.is_dir() or is_zip(source):
             for name, read in streams(source, lambda name: bool(ANNOTATIONS.fullmatch(name))):
-                yield f"{source.absolute()}/{name}", ANNOTATIONS.fullmatch(name)[1], read
+                yield f"{source.absolute()}/{name}", matched(ANNOTATIONS, name), read
 
 
 def _annotation_files(sources: list[Path]) -> Iterator[str]:

@@ -47,8 +47,9 @@ def _digits(sources: list[Path], options: dict) -> tuple[np.ndarray, Description
 def _table() -> np.ndarray:
     """float64 (1797, 65): pixels, then the digit."""
     # Read where it lies: importing scikit-learn takes a second, which every dry run would pay.
-    file = metadata.distribution("scikit-learn").locate_file("sklearn/datasets/data/digits.csv.gz")
-    if Path(file).is_file():
+    installed = metadata.distribution("scikit-learn")
+    file = Path(str(installed.locate_file("sklearn/datasets/data/digits.csv.gz")))
+    if file.is_file():
         return np.loadtxt(file, delimiter=",")
     from sklearn.datasets import load_digits
 

@@ -87,7 +87,7 @@ class _Plan:
     description: Description
 
 
-def _plan(sources: list[Path], parts: object, unknown: dict) -> _Plan:
+def _plan(sources: list[Path], parts: list[str] | None, unknown: dict) -> _Plan:
     refuse_unknown_options(unknown, OPTIONS, "features_file")
     paths = _existing(sources)
     if parts is not None:
@@ -159,16 +159,17 @@ def _kind_of_labels(values: np.ndarray | None) -> str:
 def _combined_labels(files: list["_File"]) -> tuple[np.ndarray | None, list[str] | None]:
     """Labels of all files, and the names of classes or columns."""
     names = files[0].class_names
-    if files[0].y is None:
+    labels = [file.y for file in files if file.y is not None]  # of all files or of none
+    if not labels:
         return None, names
-    y = np.concatenate([file.y for file in files])
+    y = np.concatenate(labels)
     if y.dtype.kind == "U":
         if names is None:
             values, classes = np.unique(y, return_inverse=True)
             return classes.astype(np.int64), values.tolist()
         number = {name: place for place, name in enumerate(names)}
-        for file in files:
-            for row, name in enumerate(file.y.tolist()):
+        for file, of_file in zip(files, labels, strict=True):
+            for row, name in enumerate(of_file.tolist()):
                 if name not in number:
                     raise ValueError(
                         f"{file.path}: y[{row}] is {short(repr(name))}, which is not in class_names"
@@ -199,8 +200,8 @@ def _combined_split(
     split = np.concatenate([file.split for file in files])
     if split.dtype.kind != "U":
         return split, None
-    names, places = np.unique(split, return_inverse=True)
-    return places.astype(np.int64), names.tolist()
+    distinct, numbers = np.unique(split, return_inverse=True)
+    return numbers.astype(np.int64), distinct.tolist()
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ import numpy as np
 
 from datasets._image_lists import is_list, read_list
 from datasets._photographs import Labelled, PhotographLoader
-from datasets._texts import texts_among
+from datasets._texts import matched, texts_among
 from tiebench.texts import Text
 
 CLASSES = 100
@@ -73,7 +73,7 @@ def _class_names(classes: dict[str, int]) -> list[str]:
     """The WordNet id of each class, from the names of the database's images."""
     names: dict[int, str] = {}
     for name, number in classes.items():
-        identifier = DATABASE_FILE.fullmatch(name)[1]
+        identifier = matched(DATABASE_FILE, name)
         if names.setdefault(number, identifier) != identifier:
             raise ValueError(f"the database list has {names[number]} and {identifier} both as class {number}")
     if len(names) != CLASSES or len(set(names.values())) != CLASSES:

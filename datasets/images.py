@@ -53,8 +53,8 @@ def describe(
     sources: list[Path],
     *,
     paths: str = DEFAULT_PATHS,
-    size: list[int] | None = None,
-    extensions: list[str] | tuple[str, ...] = DEFAULT_EXTENSIONS,
+    size: Sequence[int] | None = None,
+    extensions: Sequence[str] = DEFAULT_EXTENSIONS,
     corrupt: str = "error",
     **unknown,
 ) -> Description:
@@ -86,8 +86,8 @@ def load(
     folder: Path,
     *,
     paths: str = DEFAULT_PATHS,
-    size: list[int] | None = None,
-    extensions: list[str] | tuple[str, ...] = DEFAULT_EXTENSIONS,
+    size: Sequence[int] | None = None,
+    extensions: Sequence[str] = DEFAULT_EXTENSIONS,
     corrupt: str = "error",
     **unknown,
 ) -> Description:
@@ -101,7 +101,8 @@ def load(
     height, width, _ = plan.description.item_shape
     row_of = {name: row for row, name in enumerate(plan.names)}
     done, reported = 0, time.monotonic()
-    kept, failed, first = np.ones(len(row_of), bool), [], None
+    kept, failed = np.ones(len(row_of), bool), []
+    first: ValueError | None = None  # of the failed ones
     with creating_items(folder / "items.npy", (len(row_of), height, width, 3), np.uint8) as items:
         for name, contents in members(plan.source):
             row = row_of.get(name)
@@ -138,7 +139,7 @@ def load(
                 f"{plan.source}: changed while it was read ({seen} of {len(row_of)} images seen)"
             )
         description = plan.description
-        if failed:
+        if first is not None:
             failed.sort()
             _refuse_or_report(plan.source, failed, len(row_of), first, corrupt)
             items.keep(kept)
@@ -170,7 +171,12 @@ class _Plan:
 
 
 def _plan(
-    sources: list[Path], paths: str, size: object, extensions: object, corrupt: object, unknown: dict
+    sources: list[Path],
+    paths: str,
+    size: Sequence[int] | None,
+    extensions: Sequence[str],
+    corrupt: object,
+    unknown: dict,
 ) -> _Plan:
     refuse_unknown_options(unknown, OPTIONS, "images")
     if size is not None:
@@ -205,10 +211,8 @@ def _plan(
     if shape is None:
         raise CorruptImagesError(f"{damaged} (and none of the {len(found)} images can)", sorted(found))
     names = sorted(found, key=lambda name: (*found[name], name))
-    split_names, given_split = ranks([found[name][0] for name in names])
     class_names, labels = ranks([found[name][1] for name in names])
-    if not has_split:
-        split_names = given_split = None
+    split_names, given_split = ranks([found[name][0] for name in names]) if has_split else (None, None)
     description = Description(len(names), labels, given_split, class_names, shape, "images", split_names)
     return _Plan(source, names, description, formats, sized)
 
@@ -216,7 +220,7 @@ def _plan(
 def find(
     source: Path,
     paths: str = DEFAULT_PATHS,
-    extensions: object = DEFAULT_EXTENSIONS,
+    extensions: Sequence[str] = DEFAULT_EXTENSIONS,
     needs_class: bool = True,
     look: Callable[[str, Callable[[], bytes]], None] | None = None,
 ) -> tuple[Path, dict[str, tuple[str, str, str]], bool]:
@@ -281,7 +285,8 @@ def _fields(name: str, pattern: re.Pattern, endings: tuple[str, ...]) -> dict[st
 def _reached_by_links_too(source: Path, names: Iterable[str]) -> list[str]:
     """Of the names of one file, all but one: that without links, or else the first."""
     real_folders: dict[str, str] = {}
-    root, first, doubles = os.path.realpath(source), {}, []
+    first: dict[str, str] = {}
+    root, doubles = os.path.realpath(source), []
     for name in sorted(names):
         folder, _, file = name.rpartition("/")
         if folder not in real_folders:

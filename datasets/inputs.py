@@ -29,7 +29,7 @@ def duplicates(items, rows, others):
     def content(row):
         return hashlib.blake2b(np.ascontiguousarray(items[row]).data, digest_size=16).digest()
 
-    wanted = {}
+    wanted: dict[bytes, list[int]] = {}
     for row in rows:
         wanted.setdefault(content(row), []).append(int(row))
     found = {row for other in others for row in wanted.get(content(other), ())}

@@ -83,10 +83,10 @@ def _opened(sources: list[Path], options: dict) -> Iterator[tuple[str, IO[bytes]
         with reading(source, "zip"):
             archive = stack.enter_context(zipfile.ZipFile(source))
             found = [info for info in archive.infolist() if info.filename.rpartition("/")[2] == MEMBER]
-            file = stack.enter_context(archive.open(found[0])) if len(found) == 1 else None
-        if file is None:
+            member = stack.enter_context(archive.open(found[0])) if len(found) == 1 else None
+        if member is None:
             raise ValueError(f"{source}: must hold one {MEMBER}, holds {len(found)}")
-        yield f"{source}/{printable(found[0].filename)}", file
+        yield f"{source}/{printable(found[0].filename)}", member
 
 
 def _description(where: str, file: IO[bytes]) -> Description:

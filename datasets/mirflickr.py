@@ -25,7 +25,7 @@ import numpy as np
 
 from datasets._image_lists import as_matrix, is_list, merged, numbered, read_list
 from datasets._photographs import Labelled, PhotographLoader
-from datasets._texts import shown, texts_among
+from datasets._texts import matched, shown, texts_among
 from tiebench.messages import did_you_mean
 from tiebench.texts import Text, integer
 
@@ -144,7 +144,7 @@ def _labels_of_lists(texts: dict[str, Text]) -> tuple[np.ndarray, dict[str, str]
         if name not in of_images:
             raise ValueError(f"{name} is on none of the lists, which must name all {IMAGES} images")
     if len(of_images) != IMAGES:
-        other = max(of_images, key=lambda name: int(IMAGE_FILE.fullmatch(name)[1]))
+        other = max(of_images, key=lambda name: int(matched(IMAGE_FILE, name)))
         raise ValueError(f"the lists name {other}; the images are im1.jpg to im{IMAGES}.jpg")
     return as_matrix([of_images[name] for name in names]), parts
 

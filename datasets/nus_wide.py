@@ -27,7 +27,7 @@ import numpy as np
 
 from datasets._photographs import Labelled, PhotographLoader
 from datasets._specification import positive
-from datasets._texts import shown, texts_among
+from datasets._texts import matched, shown, texts_among
 from tiebench.messages import nearest
 from tiebench.texts import Text, fields, integer
 from tiebench.texts import labels as labels_of
@@ -53,7 +53,7 @@ def _labelled(sources: list[Path], photographs: bool, concepts: int = DEFAULT_CO
     labels, names = _labels(texts)
     columns = _most_frequent(labels, names, concepts)
     labels = labels[:, columns]
-    kept = labels.any(axis=1)
+    kept = np.asarray(labels.any(axis=1))
     if not kept.any():
         raise ValueError("the ground truth of NUS-WIDE gives no image any label")
     class_names = [names[column] for column in columns]
@@ -112,7 +112,7 @@ def _labels(texts: dict[str, Text]) -> tuple[np.ndarray, list[str]]:
 
 
 def _labels_by_concept(texts: dict[str, Text], files: list[str]) -> tuple[np.ndarray, list[str]]:
-    named = sorted((LABELS_FILE.fullmatch(file)[1], file) for file in files)
+    named = sorted((matched(LABELS_FILE, file), file) for file in files)
     labels = np.zeros((IMAGES, len(named)), np.uint8)
     for column, (_, file) in enumerate(named):
         text = texts[file]
@@ -163,14 +163,13 @@ def _labels_by_image(texts: dict[str, Text]) -> tuple[np.ndarray, list[str]]:
                 f"{IMAGES}"
             )
         before = row
-        for identifier in identifiers:
-            if identifier not in column_of:
+        for concept in identifiers:
+            if concept not in column_of:
                 raise ValueError(
-                    f"{of_images.path}: line {number} has the id '{identifier}', which is not in "
-                    f"{concepts.path}"
+                    f"{of_images.path}: line {number} has the id '{concept}', which is not in {concepts.path}"
                 )
             rows.append(before)
-            columns.append(column_of[identifier])
+            columns.append(column_of[concept])
     labels = np.zeros((IMAGES, len(names)), np.uint8)
     labels[rows, columns] = 1
     return labels, names

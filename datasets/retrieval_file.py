@@ -18,6 +18,7 @@ the judgements, and `not judged`. The judgements are written to judgements.npy f
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -146,9 +147,9 @@ def _described(collection: _Collection, parts: object) -> tuple[Description, np.
         )
     split_names = [DOCUMENTS, *chosen] + [NOT_JUDGED] * bool((given == len(chosen) + 1).any())
     alike = database.ids.dtype.kind == query.ids.dtype.kind
-    ids = [side.ids if alike else side.ids.astype(str) for side in (database, query)]
+    names_of_items = [side.ids if alike else side.ids.astype(str) for side in (database, query)]
     description = Description(
-        items, None, given, None, database.shape[1:], "vectors", split_names, np.concatenate(ids)
+        items, None, given, None, database.shape[1:], "vectors", split_names, np.concatenate(names_of_items)
     )
     return description, judgements
 
@@ -196,7 +197,7 @@ def _read_npz(path: Path) -> _Collection:
             ids = np.arange(shape[0] if shape else 0)
             if f"{side}_ids" in names:
                 ids = _ids(path, whole_array(path, archive, f"{side}_ids", NUMBERS + TEXT), f"{side}_ids")
-            sides[side] = _Side(shape, ids, lambda side=side: _vectors(path, side))
+            sides[side] = _Side(shape, ids, partial(_vectors, path, side))
         for name in names:
             if not name.startswith(_JUDGED):
                 continue
@@ -242,10 +243,11 @@ def _read_plain(paths: list[Path]) -> _Collection:
     for side in _SIDES:
         if side not in arrays:
             raise ValueError(f"{paths[0].parent}: {side}.npy is missing among the sources")
-    sides = {
-        side: _Side(array.shape, ids.get(side, np.arange(len(array))), lambda array=array: array)
-        for side, array in arrays.items()
-    }
+
+    def side_of(side: str, array: np.ndarray) -> _Side:
+        return _Side(array.shape, ids.get(side, np.arange(len(array))), lambda: array)
+
+    sides = {side: side_of(side, array) for side, array in arrays.items()}
     return _Collection(paths[0].parent, sides, judged)
 
 

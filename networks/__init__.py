@@ -76,10 +76,11 @@ def _read(path: Path, _changed: int) -> Architecture | None:
         return None
     if len(classes) > 1:
         raise ValueError(f"{path}: must have one public class, not {', '.join(classes)}")
-    constants = {}
+    constants: dict[str, ast.expr] = {}
     for node in tree.body:
-        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-        for target in targets:
+        if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
+            continue
+        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
             if isinstance(target, ast.Name) and target.id in ("OPTIONS", "TRAINABLE"):
                 constants[target.id] = node.value
     try:

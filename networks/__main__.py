@@ -139,7 +139,7 @@ def _features(options):
     if _sources.is_text(source):
         if about_images:
             raise ValueError(f"--{next(iter(about_images))} is an option of images, and {source} holds texts")
-        items = _sources.Texts(source)
+        items: _sources.Images | _sources.Texts = _sources.Texts(source)
     elif source.is_file() and source.suffix in (".csv", ".json", ".md", ".parquet"):
         close = nearest(source.suffix, _sources.ENDINGS, 1) or [".tsv"]
         raise ValueError(f"{source}: texts are read from {', '.join(_sources.ENDINGS)}; write {close[0]}")

@@ -21,6 +21,8 @@ class ImageNetwork(torch.nn.Module):
     interpolation = "bicubic"
     antialias = True
     bfloat16_on_cpu = False  # whether it is trained faster in bfloat16 on processors that multiply it
+    average_image: torch.Tensor
+    scale: torch.Tensor
 
     def __init__(self, image_size, width, average_image, scale=(1.0, 1.0, 1.0), weight_like_average=False):
         """average_image: array that is (3, image_size, image_size) or holds one value per channel;

@@ -51,6 +51,11 @@ class FiveConvolutions(ImageNetwork):
     full_width = 4096
     groups = (1, 1, 1, 1, 1)
     normalisation: Normalisation
+    conv1: torch.nn.Conv2d
+    conv2: torch.nn.Conv2d
+    conv3: torch.nn.Conv2d
+    conv4: torch.nn.Conv2d
+    conv5: torch.nn.Conv2d
 
     def __init__(self, channels=None, width=None, average_image=MEAN_COLOUR):
         """average_image: (3, side, side) or one value per channel, RGB 0-255.

@@ -101,6 +101,11 @@ class _Block(torch.nn.Module):
 class _BatchNorm(torch.nn.Module):
     """Scale, shift and running statistics of `channels`; frozen: scale and shift are no parameters."""
 
+    weight: torch.Tensor
+    bias: torch.Tensor
+    running_mean: torch.Tensor
+    running_var: torch.Tensor
+
     def __init__(self, channels, frozen):
         super().__init__()
         self.frozen = frozen

@@ -106,7 +106,7 @@ def _contents(network, form):
     for place, name in enumerate(SEQUENCE):
         layers[0, place] = {"name": name} | _fields(network, name, form)
     average = network.average_image.permute(1, 2, 0).cpu().numpy()
-    normalization = {"imageSize": np.array([[network.side, network.side, 3]], np.float64)}
+    normalization: dict[str, object] = {"imageSize": np.array([[network.side, network.side, 3]], np.float64)}
     normalization |= {"averageImage": average, "interpolation": "bicubic", "keepAspect": False}
     if form == "old":
         return {"layers": layers, "normalization": normalization}
@@ -208,7 +208,7 @@ def _average_image(path, variables, kind):
     if not _has(holder, "normalization"):
         holder = variables
     normalization = _struct(holder["normalization"]) if _has(holder, "normalization") else None
-    if not _has(normalization, "averageImage"):
+    if normalization is None or not _has(normalization, "averageImage"):
         raise ValueError(f"{path}: no averageImage in meta.normalization or normalization")
     average = normalization["averageImage"]
     side = kind.side
@@ -227,9 +227,9 @@ class _Layer:
 
     def __init__(self, path, place, cell):
         self.path, self.place, self.label = path, place, ""
-        self.fields = _struct(cell)
-        if self.fields is None:
+        if (fields := _struct(cell)) is None:
             raise self.error("is not a struct", True)
+        self.fields = fields
         self.label = self.text("name")
         kind = self.text("type")
         self.kind = OLD_TYPES.get(kind, kind)
@@ -315,7 +315,7 @@ def _struct(value):
 
 def _has(fields, name):
     if isinstance(fields, np.void):
-        return name in fields.dtype.names and isinstance(fields[name], np.ndarray)
+        return name in (fields.dtype.names or ()) and isinstance(fields[name], np.ndarray)
     return fields is not None and name in fields
 
 

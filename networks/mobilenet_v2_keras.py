@@ -32,7 +32,8 @@ class MobileNetV2Keras(ImageNetwork):
         self._convolution("Conv1", 3, 32, 3, stride=2)
         self._convolution("expanded_conv_depthwise", 32, 32, 3, groups=32)
         self._convolution("expanded_conv_project", 32, 16, 1)
-        self._blocks, incoming = [], 16
+        self._blocks: list[tuple[str, bool]] = []
+        incoming = 16
         for outgoing, blocks, first_stride in GROUPS:
             for block in range(blocks):
                 name, hidden = f"block_{len(self._blocks) + 1}", EXPANSION * incoming
@@ -58,6 +59,7 @@ class MobileNetV2Keras(ImageNetwork):
             incoming, outgoing, kernel, stride, kernel // 2 if stride == 1 else 0, groups=groups
         )
         torch.nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
+        assert layer.bias is not None  # unless bias=False
         torch.nn.init.zeros_(layer.bias)
         self.add_module(name, layer)
 

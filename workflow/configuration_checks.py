@@ -177,9 +177,9 @@ def _check_method(configuration, name, entry):
             configuration.fail(("methods", name, "sees"), "goes with `external`: a method's file says it")
     if "marker" in entry and entry["marker"] not in MARKERS:
         configuration.check_known(("methods", name, "marker"), entry["marker"], MARKERS, "marker")
-    places = [(("methods", name, "defaults"), entry["defaults"])]
+    places: list[tuple[tuple[str, ...], dict]] = [(("methods", name, "defaults"), entry["defaults"])]
     for protocol, change in entry["protocols"].items():
-        where = ("methods", name, "protocols", protocol)
+        where: tuple[str, ...] = ("methods", name, "protocols", protocol)
         configuration.check_known(where, protocol, configuration["protocols"], "protocol")
         places.append((where, change))
     for where, settings in places:
@@ -237,7 +237,7 @@ def _check_published(configuration, name, entry):
     methods = {*configuration.methods_known(), *entry["methods"]}
     seen = set()
     for index, value in enumerate(entry["values"]):
-        where = ("published", name, f"values[{index}]")
+        where: tuple[str, ...] = ("published", name, f"values[{index}]")
         protocols = configuration["protocols"]
         configuration.check_known((*where, "protocol"), value["protocol"], protocols, "protocol")
         if value["method"] not in methods:
@@ -318,8 +318,8 @@ def _check_table(configuration, name, table):
         listed = shown["methods"]
         configuration.check_known((*where, "reference_lines"), method, listed, "method of the table")
     for index, block in enumerate(table["blocks"]):
-        for cell in itertools.product(block.get("methods", table["methods"]), block["bits"]):
-            cell = (block["protocol"], block["metric"], *cell)
+        for run in itertools.product(block.get("methods", table["methods"]), block["bits"]):
+            cell = (block["protocol"], block["metric"], *run)
             if cell in asked:
                 message = "{} {} of {} at {} bits is in the table twice".format(*cell)
                 configuration.fail((*where, f"blocks[{index}]"), message)

@@ -20,7 +20,7 @@ class DataPlan:
     """What is made of datasets, and of what. configuration: a `workflow.configuration.Configuration`."""
 
     # All jobs of a table call these with the same few arguments.
-    cached = ("code", "source_state", "affinity_kind", "split_kind", "_check_split")
+    cached: tuple[str, ...] = ("code", "source_state", "affinity_kind", "split_kind", "_check_split")
 
     def __init__(self, configuration):
         self.configuration = configuration

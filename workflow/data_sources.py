@@ -56,7 +56,7 @@ class Sources:
 
     def check(self, fail):
         """Check file names and URLs, and that entries for the same file agree. fail(keys, message) raises."""
-        known = {}
+        known: dict[str, tuple[dict, tuple[str, ...]]] = {}
         for where, source in (*self.all(), *self._alternatives()):
             file = source["file"]
             if not (

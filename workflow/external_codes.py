@@ -117,21 +117,21 @@ def _checked(arrays, bits, split, labels, ids, whose):
             f"nothing tells which items the codes are of: add {either}query_items and database_items, "
             "`query` and `database` of split.npz"
         )
-    order = {}
+    order: dict[str, np.ndarray | slice] = {}
     for part in PARTS:
         rows = getattr(split, part)
-        found = [
+        orders = [
             _order(_rows(given[kind][part], ids, f"{part}_{kind}"), rows, f"{part}_{kind}", part, whose)
             for kind in KINDS[1:]
             if given[kind]
         ]
-        if len(found) == 2 and not np.array_equal(*found):
+        if len(orders) == 2 and not np.array_equal(orders[0], orders[1]):
             raise ValueError(f"{part}_items and {part}_ids are of different items")
-        order[part] = found[0] if found else slice(None)
+        order[part] = orders[0] if orders else slice(None)
     if given["labels"]:
         mine = describe({part: given["labels"][part][order[part]] for part in PARTS})
         check(mine, describe({part: labels[getattr(split, part)] for part in PARTS}), whose)
-    return {part: code[order[part]] for part, code in zip(PARTS, codes)}, checked_by
+    return {part: code[order[part]] for part, code in zip(PARTS, codes[:2])}, checked_by
 
 
 def _rows(values, ids, name):

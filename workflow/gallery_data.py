@@ -32,7 +32,7 @@ def collect(cells, dataset_of, settings_of, seed, queries, runs="results/runs"):
         split = opened.split
         chosen = np.linspace(0, len(split.query) - 1, min(queries, len(split.query))).round().astype(np.int64)
         affinity = opened.affinity.block(split.query[chosen], split.database)
-        seen = {}  # item -> its place among the pictures
+        seen: dict[int, int] = {}  # item -> its place among the pictures
 
         def place(items, seen=seen):
             return np.array([seen.setdefault(int(item), len(seen)) for item in items], np.int64)

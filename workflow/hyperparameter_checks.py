@@ -152,8 +152,9 @@ def _fits(value, node):
         return isinstance(value, list)
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        if node.value.id == "Literal" and all(isinstance(part, ast.Constant) for part in parts):
-            return any(type(value) is type(part.value) and value == part.value for part in parts)
+        constants = [part.value for part in parts if isinstance(part, ast.Constant)]
+        if node.value.id == "Literal" and len(constants) == len(parts):
+            return any(type(value) is type(one) and value == one for one in constants)
         if node.value.id in ("list", "tuple"):
             if not isinstance(value, list):
                 return False

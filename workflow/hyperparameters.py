@@ -16,7 +16,7 @@ def hyperparameters(configuration, protocol, method, bits, tuned=True):
     (of both protocols, if the other has as many folds), and all of a variant's own over all of its class's.
     tuned: False leaves out what searches chose.
     """
-    chosen = {}
+    chosen: dict[str, object] = {}
     for _, settings in _entries(configuration, protocol, method, tuned):
         chosen |= {name: value for name, value in settings.items() if name not in BESIDE}
         wanted = searched_length(settings.get("search", {}), bits)

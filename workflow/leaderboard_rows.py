@@ -48,7 +48,7 @@ def add_rows(configuration, where, table):
         for method in block.get("methods", table["methods"])
         for bits in block["bits"]
     }
-    taken = set()
+    taken: set[tuple[str, str, int, str]] = set()
     for block in table["blocks"]:
         board = boards[block["protocol"]]
         block["filled"] = []
@@ -89,7 +89,7 @@ def with_rows(table):
 
 def styles(configuration, table):
     """Method -> style of the methods that a table has from the leaderboard alone."""
-    found = {}
+    found: dict[str, dict] = {}
     for block in table["blocks"]:
         for method in block.get("filled", ()):
             if method not in table["methods"]:
@@ -106,7 +106,7 @@ def filled(configuration, table):
 
     None for a table that runs all of its cells.
     """
-    cells = {}
+    cells: dict[tuple[str, str, int], None] = {}
     for block in table["blocks"]:
         for method in block.get("filled", ()):
             cells |= {(block["protocol"], method, bits): None for bits in block["bits"]}
@@ -114,13 +114,15 @@ def filled(configuration, table):
         return None
     metrics = {"ap", *(block["metric"] for block in table["blocks"])}
     shown = {"queries", *(f"{metric}{end}" for metric in metrics for end in ("", "_min", "_max"))}
-    records, fingerprints, per_query = [], {}, {}
+    records: list[dict] = []
+    fingerprints: dict[str, dict] = {}
+    per_query: dict[str, str] = {}
     for protocol in dict.fromkeys(protocol for protocol, _, _ in cells):
         board = configuration.boards[protocol]
         fingerprints |= board.fingerprints()
         name = f"{protocol}{PER_QUERY}"
         per_query |= {key: value for key, value in board.about["sha256"].items() if key == name}
-        of = {}
+        of: dict[tuple[str, str, int], list[dict]] = {}
         for run in board.measured:
             if run.protocol == protocol:
                 of.setdefault(run.cell, []).append(_part(run, shown).to_json())
@@ -138,5 +140,6 @@ def _part(run, metrics):
 
 
 def _absent(board, cell):
+    protocol, method, bits = cell
     seed = board.about["seeds"][0]
-    return Run(*cell, seed, status="missing", reason=ABSENT, from_leaderboard=True)
+    return Run(protocol, method, bits, seed, status="missing", reason=ABSENT, from_leaderboard=True)

@@ -17,7 +17,7 @@ def add_rankings(scores, codes, raw, bits, affinity, protocol, settings):
     queries (Q, bits), or None, without which nothing is asymmetric; affinity: of `tiebench.hamming`;
     protocol: a `ProtocolData`; settings: "asymmetric", "rescore", "at" and "ap_at_normaliser".
     """
-    found = {}
+    found: dict[str, np.ndarray] = {}
     if settings.get("asymmetric") and raw is not None:
         found |= _asymmetric(raw, codes[1], bits, affinity, settings)
     if settings.get("rescore"):
@@ -28,7 +28,7 @@ def add_rankings(scores, codes, raw, bits, affinity, protocol, settings):
 
 def _asymmetric(raw, database, bits, affinity, settings):
     step = max(1, _SIMILARITIES_AT_ONCE // len(database))
-    blocks = {}
+    blocks: dict[str, list[np.ndarray]] = {}
     for begin in range(0, len(raw), step):
         some = raw[begin : begin + step]
         similarity = asymmetric_similarity(some, database, bits)
@@ -58,9 +58,9 @@ def _rescored(codes, bits, affinity, protocol, settings):
         rows = _unit_rows(protocol.items[split.database[items]]) if kept is None else kept[items]
         return rows @ queries[query]
 
-    found = {}
+    (query_codes, database_codes), found = codes, {}
     for candidates in settings["rescore"]:
-        made = rescored(*codes, bits, judgements, similarity, candidates, settings["at"])
+        made = rescored(query_codes, database_codes, bits, judgements, similarity, candidates, settings["at"])
         prefix = metrics.Ranking("rescored", candidates).prefix
         for name, values in made.items():
             found[prefix + name] = values.expected
@@ -77,7 +77,8 @@ def as_judgements(affinity, queries, items):
         block = affinity.block(begin, min(begin + step, queries))
         row, column = np.nonzero(block)
         parts.append((row + begin, column, affinity.levels[block[row, column]]))
-    return SparseJudgements(*(np.concatenate(part) for part in zip(*parts)), (queries, items))
+    query, document, level = (np.concatenate(part) for part in zip(*parts))
+    return SparseJudgements(query, document, level, (queries, items))
 
 
 def _unit_rows(features):

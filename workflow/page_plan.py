@@ -4,7 +4,7 @@ import os
 
 from reporting import figures
 from workflow.errors import ConfigurationError
-from workflow.plan import TABLE_ENDINGS
+from workflow.plan import TABLE_ENDINGS, Cell
 
 # Methods whose neighbours a gallery shows unless the table names some: its pictures are most of a page.
 GALLERY_METHODS = 12
@@ -53,14 +53,15 @@ class PagePlan:
         One protocol of each dataset: the pictures of the others would be the same. The methods are those that
         the table names for its gallery, or GALLERY_METHODS of them, spread evenly over its rows.
         """
-        first, fewest = {}, {}
+        first: dict[str, str] = {}
+        fewest: dict[str, int] = {}
         for cell in self.plan.served_cells(table):
             if self.has_pictures(cell.protocol):
                 dataset = self.plan["protocols"][cell.protocol]["dataset"]
                 if first.setdefault(dataset, cell.protocol) == cell.protocol:
                     fewest[cell.protocol] = min(cell.bits, fewest.get(cell.protocol, cell.bits))
         named = (self.plan.entry("tables", table)["figures"].get("gallery") or {}).get("methods")
-        found = []
+        found: list[Cell] = []
         for protocol, bits in fewest.items():
             cells = [
                 cell

@@ -95,7 +95,7 @@ class Plan(DataPlan):
     def cells(self, table):
         """All cells of a table, in its order, including those that are refused."""
         entry = self.entry("tables", table)
-        found = {}
+        found: dict[Cell, None] = {}
         for block in entry["blocks"]:
             for method in block.get("methods") or entry["methods"]:
                 for bits in block["bits"]:
@@ -263,7 +263,7 @@ class Plan(DataPlan):
         searches = [self.search_of(replace(cell, protocol=name)) for name in names]
         words = dict.fromkeys(AS_GIVEN if search is None else budget_words(search) for search in searches)
         if not any(self.configuration.metadata(cell.method).spaces):
-            words = [NOTHING_TO_CHOOSE]
+            words = dict.fromkeys([NOTHING_TO_CHOOSE])
         trials = max(1 if search is None else search["tried"] for search in searches)
         return {"trials": trials, "budget": "; ".join(words)}
 

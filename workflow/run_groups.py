@@ -56,7 +56,8 @@ def groups(plan):
     tables: the same whichever table is made, so that a run belongs to one job only. Codes of other programs
     are imported and scored one by one.
     """
-    asked, external = {}, plan.configuration.external_methods()
+    asked: dict[tuple[str, str, tuple[int, ...], int], set[tuple[int, int]]] = {}
+    external = plan.configuration.external_methods()
     for name, table in plan["tables"].items():
         for cell in plan.trained_cells(name):
             if cell.method in external:
@@ -66,7 +67,7 @@ def groups(plan):
             for seed in method_seeds(table["seeds"], table["fewer_seeds"], cell.method):
                 key = (cell.protocol, cell.method, bits, seed // size)
                 asked.setdefault(key, set()).add((cell.bits, seed))
-    alike = {}
+    alike: dict[tuple[str, tuple[int, ...], tuple[tuple[int, int], ...]], list[str]] = {}
     for (protocol, method, bits, _), runs in asked.items():
         if len(runs) > 1:
             alike.setdefault((protocol, bits, tuple(sorted(runs))), []).append(method)
@@ -84,7 +85,8 @@ def run_jobs(plan, scored=False):
     """
     left_out = plan.protocols_in_parts() if scored else ()
     protocols = [name for name in plan["protocols"] if name not in left_out]
-    jobs, grouped, counts = [], [], Counter()
+    jobs, grouped = [], []
+    counts: Counter[str] = Counter()
     for group in groups(plan):
         if group.protocol not in protocols:
             continue

@@ -1,5 +1,8 @@
 """Codes and scores of one run: read and written in its folder."""
 
+from collections.abc import Mapping
+from pathlib import Path
+
 import numpy as np
 
 from tiebench import diagnostics
@@ -16,7 +19,9 @@ def read_record(folder):
         return record
 
 
-def read_codes(folder, record, queries, items):
+def read_codes(
+    folder: Path | str, record: Mapping, queries: int, items: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Packed codes of a run, (query, database), if they match its run.json.
 
     record: its run.json; queries, items: how many codes there must be. Raises ValueError if they are not.

@@ -73,7 +73,7 @@ def draw_trials(spaces, values, trials, seed):
 
 def with_candidates(trials, candidates, spaces, values):
     """The trials, and after the first one those candidates (dicts of changes) that are not among them."""
-    added = []
+    added: list[Trial] = []
     for settings in candidates:
         whole = values | settings
         if all(whole != values | trial.settings for trial in [*trials, *added]):

@@ -98,7 +98,7 @@ def needs(plan, target):
         plan.entry("datasets", match[1])
         return Needs(datasets=frozenset([match[1]]))
     if match := re.fullmatch(rf"resources/features/({NAME})/({NAME})\.npy", path):
-        return Needs(features=frozenset([match.groups()]))
+        return Needs(features=frozenset([(match[1], match[2])]))
     if match := re.fullmatch(rf"resources/protocols/({NAME})/(.*)", path):
         dataset, network = plan.entry("protocols", match[1])["dataset"], plan.protocol_network(match[1])
         if match[2] in SPLIT_FILES or network is None:

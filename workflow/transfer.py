@@ -39,7 +39,7 @@ def correctness(query, database, query_labels, database_labels):
 def of_codes(query, database, bits, query_labels, database_labels):
     """`correctness` of packed codes, uint8 (Q, ceil(b/8)) and (N, ceil(b/8))."""
     signs = [np.unpackbits(codes, axis=1)[:, :bits].astype(np.float32) * 2 - 1 for codes in (query, database)]
-    return correctness(*signs, query_labels, database_labels)
+    return correctness(signs[0], signs[1], query_labels, database_labels)
 
 
 def _unit_rows(vectors):

@@ -75,15 +75,15 @@ def validation_score(method_class, protocol, bits, hyperparameters, metric, shar
         method.fit(training_set)
         stop({})  # of a method that logs little
         codes = [method.encode(Rows(protocol.items, part)) for part in (query, database)]
-    codes = [
+    query_codes, database_codes = (
         np.packbits(check_codes(made, len(part), bits, name), axis=1)
         for made, part in zip(codes, (query, database))
-    ]
+    )
     blocks = AffinityBlocks(
         lambda begin, end: affinity.block(query[begin:end], database), tuple(affinity.levels)
     )
     at = [int(metric.partition("@")[2])] if "@" in metric else []
-    return score_codes(*codes, bits, blocks, at=at).means[metric]
+    return score_codes(query_codes, database_codes, bits, blocks, at=at).means[metric]
 
 
 def _stop_after(seconds):
@@ -110,7 +110,7 @@ def search(trials, evaluate, report, rungs, higher_is_better=True, spares=()):
     next best of the rung before takes part.
     """
     alive, spares = list(range(len(trials))), iter(spares)
-    left = []  # those that a rung left behind with a score, best first
+    left: list[int] = []  # those that a rung left behind with a score, best first
     for rung, repeats in enumerate(rungs, start=1):
         for place, index in enumerate(alive, start=1):
             trials[index].evaluate(evaluate, repeats)
@@ -145,7 +145,7 @@ def widen(trials, best, spaces, values, most, evaluate, report, rungs, higher_is
     def within_limits(settings, repeat):
         return evaluate(settings, repeat, limits=True)
 
-    reached = {}
+    reached: dict[str, list[float]] = {}
     while most and trials[best].mean is not None:
         space, settings = spaces[trials[best].space], values | trials[best].settings
         ends = {name: beyond(space[name], settings[name], reached.get(name, ())) for name in space}

@@ -49,7 +49,7 @@ def choices(name, searches):
 
     What was chosen at the only code length that was searched applies to all lengths.
     """
-    tuned = {}
+    tuned: dict[str, dict[str, _Flow]] = {}
     for search in searches:
         of_method = tuned.setdefault(search["protocol"], {}).setdefault(search["method"], _Flow())
         if "search" not in of_method:

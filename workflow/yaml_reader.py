@@ -4,12 +4,17 @@ import math
 
 import yaml
 
+try:
+    from yaml import CSafeLoader as SafeLoader
+except ImportError:  # PyYAML without its compiled part
+    from yaml import SafeLoader
+
 from tiebench import texts
 from tiebench.messages import shorten
 from workflow.errors import ConfigurationError
 
 
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+class _Loader(SafeLoader):
     """Safe YAML, in which a duplicate key is an error: PyYAML would silently keep the last one."""
 
     def construct_mapping(self, node, deep=False):

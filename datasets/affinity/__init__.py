@@ -160,7 +160,7 @@ def kinds() -> dict[str, type[Affinity]]:
     return found
 
 
-def check_spec(spec: object) -> type[Affinity]:
+def check_spec(spec: Mapping) -> type[Affinity]:
     """The kind of a specification, whose keys and values are checked; no dataset is needed. Raises
     ValueError."""
     known = kinds()
@@ -169,13 +169,13 @@ def check_spec(spec: object) -> type[Affinity]:
     return kind
 
 
-def check(spec: dict, description: Description) -> None:
+def check(spec: Mapping, description: Description) -> None:
     """Raise ValueError, of one line, for an affinity that is misspelt or that the dataset cannot have."""
     _require_labels(check_spec(spec), description.label_kind)
 
 
 def make(
-    spec: dict,
+    spec: Mapping,
     labels: np.ndarray | None,
     features: np.ndarray | None = None,
     training: Sequence[int] | np.ndarray | None = None,
@@ -197,7 +197,8 @@ def make(
             f"affinity: labels must be integers of shape (n,) or (n, L), not {labels.dtype} {labels.shape}"
         )
     folder = None if dataset is None else Path(dataset)
-    inputs = Inputs(labels, features, training, measured, folder, query, database)
+    learnt = None if training is None else np.asarray(training)
+    inputs = Inputs(labels, features, learnt, measured, folder, query, database)
     _require_labels(kind, inputs.label_kind)
     return kind.make(spec, inputs)
 

@@ -5,6 +5,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from datasets._specification import present
 from datasets.affinity import Affinity, Inputs, indices
 
 
@@ -22,7 +23,7 @@ class SharedLabelsAffinity(Affinity):
 
     @classmethod
     def make(cls, spec: Mapping, inputs: Inputs) -> Self:
-        labels = inputs.labels
+        labels = present(inputs.labels, "affinity: labels")
         if labels.size and (labels.min() < 0 or labels.max() > 1):
             raise ValueError("affinity: multi-hot labels must be 0 or 1")
         return cls(labels.astype(np.uint8, copy=False))

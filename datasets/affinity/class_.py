@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from datasets._specification import present
 from datasets.affinity import Affinity, Inputs, indices
 
 
@@ -19,7 +20,7 @@ class SameClass(Affinity):
 
     @classmethod
     def make(cls, spec: Mapping, inputs: Inputs) -> "SameClass":
-        return cls(inputs.labels.astype(np.int64, copy=False))
+        return cls(present(inputs.labels, "affinity: labels").astype(np.int64, copy=False))
 
     def block(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         first, second = self.classes[indices(rows, "rows")], self.classes[indices(columns, "columns")]

@@ -18,17 +18,18 @@ class Judgements(ListedAffinity):
 
     @classmethod
     def make(cls, spec: Mapping, inputs: Inputs) -> "Judgements":
-        path = None if inputs.dataset is None else inputs.dataset / "judgements.npy"
-        if path is None or not path.is_file():
+        folder = inputs.dataset
+        if folder is None or not (path := folder / "judgements.npy").is_file():
             raise ValueError(
                 "affinity: kind 'judgements' needs a dataset that comes with judgements of pairs, as loader "
                 "retrieval_file reads them"
             )
         listed = read_result_array(path)
-        items = len(read_result_array(inputs.dataset / "items.npy", True))
+        items = len(read_result_array(folder / "items.npy", True))
         with reading_result(path):
             cls._check(listed, items)
-        return cls(*np.ascontiguousarray(listed.T, np.int64), items)
+        query, document, score = np.ascontiguousarray(listed.T, np.int64)
+        return cls(query, document, score, items)
 
     @staticmethod
     def _check(listed, items):

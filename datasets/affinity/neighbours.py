@@ -30,6 +30,7 @@ class Neighbours(ListedAffinity):
 
     k: int
     distance: str
+    _listed: list[np.ndarray]
 
     @classmethod
     def check_values(cls, spec: Mapping) -> None:

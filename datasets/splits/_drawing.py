@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from datasets._description import Description
-from datasets._specification import positive
+from datasets._specification import positive, present
 from datasets.splits import Split
 from tiebench.messages import did_you_mean
 
@@ -36,17 +36,27 @@ def training_in_database(spec: Mapping) -> bool:
     return inside
 
 
+def labels_of(description: Description) -> np.ndarray:
+    """The labels of a dataset that has some; raises ValueError for another."""
+    return present(description.labels, "split: labels")
+
+
+def given_split(description: Description) -> np.ndarray:
+    """The given split of a dataset that comes with one; raises ValueError for another."""
+    return present(description.given_split, "split: a split that the dataset comes with")
+
+
 def part_values(value: object, key: str, description: Description) -> list[int]:
     """Values of the given split that `value` means: one or a list of numbers or names. Raises ValueError."""
     where = f"split: key '{key}'"
-    present = np.unique(description.given_split)
+    own = np.unique(given_split(description))
     names = description.split_names or []
-    known = [description.split_name(int(number)) for number in present]
+    known = [description.split_name(int(number)) for number in own]
     found = []
     for one in value if isinstance(value, (list, tuple)) else [value]:
         if isinstance(one, str) and one in names:
             one = names.index(one)
-        if isinstance(one, bool) or not isinstance(one, (int, np.integer)) or one not in present:
+        if isinstance(one, bool) or not isinstance(one, (int, np.integer)) or one not in own:
             raise ValueError(
                 f"{where}: the dataset's own split has no part {one!r}{did_you_mean(one, known)}"
             )

@@ -10,6 +10,8 @@ from datasets.splits import Split, require_labels
 from datasets.splits._drawing import (
     ALL_LABELS,
     TRAINING_IN_DATABASE,
+    given_split,
+    labels_of,
     part_values,
     require_rest,
     shuffled,
@@ -58,30 +60,29 @@ def check(spec: Mapping, description: Description) -> None:
                 )
         return
     positive(amount, f"split: key 'training.{way}'")
-    available = np.isin(description.given_split, database)
+    available = np.isin(given_split(description), database)
+    size = int(np.count_nonzero(available))
     if way == "random":
-        if amount > np.count_nonzero(available):
-            raise ValueError(
-                f"split: training.random asks for {amount} of the {np.count_nonzero(available)} items "
-                "of the database"
-            )
-        require_rest(np.count_nonzero(available) - (0 if inside else amount))
+        if amount > size:
+            raise ValueError(f"split: training.random asks for {amount} of the {size} items of the database")
+        require_rest(size - (0 if inside else amount))
         return
     require_labels(description, ("classes",), "training.per_class")
-    classes = np.unique(description.labels)
+    labels = labels_of(description)
+    classes = np.unique(labels)
     for value in classes:
-        count = np.count_nonzero(available & (description.labels == value))
+        count = np.count_nonzero(available & (labels == value))
         if amount > count:
             raise ValueError(
                 f"split: training.per_class asks for {amount} items of class "
                 f"{description.class_name(int(value))}, of which the database has {count}"
             )
-    require_rest(np.count_nonzero(available) - (0 if inside else amount * len(classes)))
+    require_rest(size - (0 if inside else amount * len(classes)))
 
 
 def draw(spec: Mapping, description: Description, generator: np.random.Generator) -> Split:
     def rows_of(value: object, key: str) -> np.ndarray:
-        return np.flatnonzero(np.isin(description.given_split, part_values(value, key, description)))
+        return np.flatnonzero(np.isin(given_split(description), part_values(value, key, description)))
 
     query, database = (rows_of(spec[key], key) for key in ("query", "database"))
     training = spec["training"]
@@ -93,12 +94,10 @@ def draw(spec: Mapping, description: Description, generator: np.random.Generator
     if way == "random":
         drawn = shuffled(database, generator)[:amount]
     else:
-        classes = description.labels[database]
+        labels = labels_of(description)
+        classes = labels[database]
         drawn = np.concatenate(
-            [
-                shuffled(database[classes == value], generator)[:amount]
-                for value in np.unique(description.labels)
-            ]
+            [shuffled(database[classes == value], generator)[:amount] for value in np.unique(labels)]
         )
     kept = database if training_in_database(spec) else np.setdiff1d(database, drawn, assume_unique=True)
     return Split(query, kept, drawn)

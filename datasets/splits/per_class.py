@@ -13,6 +13,7 @@ from datasets.splits import Split
 from datasets.splits._drawing import (
     TRAINING_IN_DATABASE,
     asked,
+    labels_of,
     number_or_all,
     parts,
     require_rest,
@@ -29,7 +30,7 @@ TRAINING_PER_CLASS = True
 def check(spec: Mapping, description: Description) -> None:
     query, training = positive(spec["query"], "split: key 'query'"), number_or_all(spec, "training")
     inside = training_in_database(spec)
-    values, counts = np.unique(description.labels, return_counts=True)
+    values, counts = np.unique(labels_of(description), return_counts=True)
     for value, count in zip(values, counts):
         if query + (training or 0) > count:
             raise ValueError(
@@ -41,9 +42,9 @@ def check(spec: Mapping, description: Description) -> None:
 
 def draw(spec: Mapping, description: Description, generator: np.random.Generator) -> Split:
     query, training = spec["query"], number_or_all(spec, "training")
-    queries, trainings = [], []
-    for value in np.unique(description.labels):
-        rows = shuffled(np.flatnonzero(description.labels == value), generator)
+    labels, queries, trainings = labels_of(description), [], []
+    for value in np.unique(labels):
+        rows = shuffled(np.flatnonzero(labels == value), generator)
         queries.append(rows[:query])
         trainings.append(rows[query : query + (training or 0)])
     return parts(

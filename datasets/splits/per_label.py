@@ -14,6 +14,7 @@ from datasets.splits import Split
 from datasets.splits._drawing import (
     TRAINING_IN_DATABASE,
     asked,
+    labels_of,
     number_or_all,
     parts,
     require_rest,
@@ -43,7 +44,7 @@ def check(spec: Mapping, description: Description) -> None:
     order = spec.get("order", "frequency")
     if order not in ("frequency", "columns"):
         raise ValueError(f"split: unknown order {order!r}{did_you_mean(order, ('frequency', 'columns'))}")
-    labels, need = description.labels, query + (training or 0)
+    labels, need = labels_of(description), query + (training or 0)
     counts = labels.sum(axis=0, dtype=np.int64)
     reached = np.zeros(description.items, bool)
     for step, column in enumerate(_label_order(spec, labels), start=1):
@@ -65,7 +66,7 @@ def check(spec: Mapping, description: Description) -> None:
 
 def draw(spec: Mapping, description: Description, generator: np.random.Generator) -> Split:
     query, training = spec["query"], number_or_all(spec, "training")
-    labels, need = description.labels, query + (training or 0)
+    labels, need = labels_of(description), query + (training or 0)
     chosen = np.zeros(description.items, bool)
     queries, trainings = [], []
     for column in _label_order(spec, labels):
@@ -80,7 +81,7 @@ def draw(spec: Mapping, description: Description, generator: np.random.Generator
         queries.append(rows[:query])
         trainings.append(rows[query:])
     return parts(
-        labels.any(axis=1),
+        np.asarray(labels.any(axis=1)),
         np.concatenate(queries),
         None if training is None else np.concatenate(trainings),
         training_in_database(spec),

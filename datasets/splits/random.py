@@ -35,7 +35,7 @@ def check(spec: Mapping, description: Description) -> None:
             f"split: training asks for {training} of the {database} items of the database; "
             "ask for fewer, or set training_in_database: false"
         )
-    outside = 0 if inside else training
+    outside = 0 if inside or training is None else training
     needed = query + outside + (database or (1 if training is None or not inside else training))
     if needed > description.items:
         parts = [str(query)] + ([str(outside)] if outside else [])

@@ -10,7 +10,7 @@ import numpy as np
 from datasets._description import Description
 from datasets._specification import positive
 from datasets.splits import Split
-from datasets.splits._drawing import number_or_all, part_values, shuffled
+from datasets.splits._drawing import given_split, labels_of, number_or_all, part_values, shuffled
 from tiebench.messages import did_you_mean
 
 NEEDS = {
@@ -50,7 +50,8 @@ def check(spec: Mapping, description: Description) -> None:
     if "fold" in spec and positive(spec["fold"], "split: key 'fold'") > count:
         raise ValueError(f"split: fold {spec['fold']} does not exist, there are {count}")
     training = number_or_all(spec, "training")
-    values = np.unique(description.labels)
+    labels = labels_of(description)
+    values = np.unique(labels)
     for unseen in _unseen_classes(spec, description, np.random.Generator(np.random.PCG64(0))):
         if not 2 <= len(unseen) <= len(values) - 2:
             raise ValueError(
@@ -59,7 +60,7 @@ def check(spec: Mapping, description: Description) -> None:
             )
     own = _own_queries(spec, description)
     for value in values:
-        of_class = description.labels == value
+        of_class = labels == value
         name, size = description.class_name(int(value)), np.count_nonzero(of_class)
         query = spec["query"] if own is None else np.count_nonzero(of_class & own)
         # An item of the database besides the queries: `training` items are of classes that are seen then.
@@ -75,7 +76,7 @@ def check(spec: Mapping, description: Description) -> None:
 def draw(spec: Mapping, description: Description, generator: np.random.Generator) -> Split:
     if "fold" not in spec and folds(spec) > 1:
         raise ValueError(f"split: key 'fold' is missing: which of the {folds(spec)} folds is to be drawn")
-    labels, training = description.labels, number_or_all(spec, "training")
+    labels, training = labels_of(description), number_or_all(spec, "training")
     own = _own_queries(spec, description)
     is_query, to_learn = np.zeros(len(labels), bool), np.zeros(len(labels), bool)
     # Items first, then classes: an item has the same part in every fold, and with every list of classes.
@@ -103,14 +104,14 @@ def _own_queries(spec: Mapping, description: Description) -> np.ndarray | None:
         raise ValueError(f"split: key 'query' must be a number or {{split: part or parts}}, not {query!r}")
     if description.given_split is None:
         raise ValueError("split: key 'query.split' needs a dataset with a split of its own, this has none")
-    return np.isin(description.given_split, part_values(query["split"], "query.split", description))
+    return np.isin(given_split(description), part_values(query["split"], "query.split", description))
 
 
 def _unseen_classes(
     spec: Mapping, description: Description, generator: np.random.Generator
 ) -> list[list[int]]:
     """The unseen classes of each fold; those that are not listed are drawn, in shares that differ by one."""
-    values = np.unique(description.labels)
+    values = np.unique(labels_of(description))
     if "unseen" not in spec:
         drawn = np.array_split(shuffled(values, generator), spec["folds"])
         return [sorted(part.tolist()) for part in drawn]

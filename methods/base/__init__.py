@@ -198,10 +198,11 @@ class HashingMethod:
 
     def save(self, folder: Path | str) -> None:
         """Write model.npz (arrays only, no pickle) into an existing folder."""
-        state = {f"state.{name}": np.asarray(value) for name, value in self.state().items()}
         settings = np.frombuffer(json.dumps(self.hyperparameters()).encode(), np.uint8)
+        members: dict[str, Any] = {"hyperparameters": settings}
+        members |= {f"state.{name}": np.asarray(value) for name, value in self.state().items()}
         with Path(folder, "model.npz").open("wb") as file:
-            np.savez(file, hyperparameters=settings, **state)
+            np.savez(file, **members)
 
     @classmethod
     def load(cls, folder: Path | str) -> Self:

@@ -178,7 +178,8 @@ def stacked(items: list, device: Any) -> Any:
 
 def _reason(name: str, error: Exception) -> str:
     """One line about an error of a library."""
-    chain, seen = [], error
+    chain: list[BaseException] = []
+    seen: BaseException | None = error
     while seen is not None and len(chain) < 10:
         chain.append(seen)
         seen = seen.__cause__ or seen.__context__

@@ -61,7 +61,7 @@ def encode(model, request):
 
 def causes(error):
     """An error and what it comes from, as [type, text] each."""
-    found = []
+    found: list[list[str]] = []
     while error is not None and len(found) < 10:
         found.append([type(error).__name__, str(error)])
         error = error.__cause__ or error.__context__

@@ -57,14 +57,16 @@ class Images:
         """Items that are encoded at once."""
         return batch_size
 
-    def groups(self, start: int, step: int, prepare: Callable) -> Iterator[list]:
+    def groups(self, start: int, step: int, prepare: Callable | None) -> Iterator[list]:
         """Lists of `step` prepared images, the last one shorter, from image `start` on; None stands for an
         image that cannot be decoded, if these are skipped.
 
         Images are decoded and prepared by threads, a few ahead. Raises ValueError for one that cannot be
         decoded otherwise, and for a source that has changed.
         """
-        group, expected = [], start
+        assert prepare is not None  # of every backbone of images
+        group: list = []
+        expected = start
         for row, made in in_threads(self._jobs(start, prepare)):
             if row != expected:
                 raise ValueError(f"{self.source}: changed while it was read")
@@ -85,7 +87,9 @@ class Images:
         if group:
             yield group
 
-    def _jobs(self, start: int, prepare: Callable) -> Iterator[tuple]:
+    def _jobs(
+        self, start: int, prepare: Callable
+    ) -> Iterator[tuple[int, Callable[[], bytes], Callable[[bytes], object]]]:
         wanted = {name: row for row, name in enumerate(self.names)}
         for name, contents in members(self.source):
             row = wanted.get(name, -1)
@@ -135,7 +139,7 @@ class Texts:
         """Many batches at once: texts of like length are then encoded together."""
         return max(1, ROWS_A_SHARD // batch_size) * batch_size
 
-    def groups(self, start: int, step: int, prepare: None) -> Iterator[list[str]]:
+    def groups(self, start: int, step: int, prepare: Callable | None) -> Iterator[list[str]]:
         """Lists of `step` texts, the last one shorter, from text `start` on."""
         texts, row = self.items.texts(start), start
         while group := list(islice(texts, step)):

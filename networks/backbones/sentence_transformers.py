@@ -60,16 +60,18 @@ class _Process:
         self.process = subprocess.Popen(
             [sys.executable, "-I", str(program), *paths], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
-        weakref.finalize(self, _end, self.process)
+        assert self.process.stdin is not None and self.process.stdout is not None  # both are pipes
+        self.requests, self.answers = self.process.stdin, self.process.stdout
+        weakref.finalize(self, _end, self.process, self.requests, self.answers)
 
     def ask(self, request):
         """The answer to a request. Raises what the library raised, or BackboneError if the process ended."""
         try:
-            self.process.stdin.write(json.dumps(request).encode() + b"\n")
-            self.process.stdin.flush()
+            self.requests.write(json.dumps(request).encode() + b"\n")
+            self.requests.flush()
         except BrokenPipeError:
             self._ended()
-        line = self.process.stdout.readline()
+        line = self.answers.readline()
         if not line.endswith(b"\n"):
             self._ended()
         answer = json.loads(line)
@@ -79,7 +81,7 @@ class _Process:
 
     def read(self, size):
         """So many bytes that follow an answer."""
-        contents = self.process.stdout.read(size)
+        contents = self.answers.read(size)
         if len(contents) < size:
             self._ended()
         return contents
@@ -90,9 +92,9 @@ class _Process:
         raise BackboneError(f"model '{self.name}': the process of the library ended ({how})")
 
 
-def _end(process):
-    process.stdin.close()
-    process.stdout.close()
+def _end(process, requests, answers):
+    requests.close()
+    answers.close()
     process.kill()
     process.wait()
 

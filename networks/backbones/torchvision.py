@@ -5,7 +5,7 @@ from networks.torchvision import build, imported, leave_out_classifier, main_out
 
 ITEMS = ("images",)
 PACKAGES = ("torchvision",)
-OPTIONS = {}
+OPTIONS: dict[str, str] = {}
 
 
 def models():

@@ -1,5 +1,6 @@
 """Hugging Face transformers: encoders of images and of texts."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from networks.backbones import Backbone, BackboneError, installed, seeded, stacked
@@ -40,7 +41,7 @@ def load(model, items, weights, seed, pool=None, prefix="", max_length=None):
             module = transformers.AutoModel.from_config(transformers.AutoConfig.from_pretrained(folder))
         absent = []
     module = module.float().eval()
-    projection = getattr(module, f"get_{items.removesuffix('s')}_features", None)
+    projection: Callable | None = getattr(module, f"get_{items.removesuffix('s')}_features", None)
     if pool is None:
         pool = "projection" if projection else "pooler" if items == "images" else "mean"
     if pool not in POOLS or (pool == "projection" and not projection):
@@ -53,7 +54,7 @@ def load(model, items, weights, seed, pool=None, prefix="", max_length=None):
     body = module.get_encoder() if getattr(module.config, "is_encoder_decoder", False) else module
 
     def vectors(inputs):
-        if pool == "projection":
+        if projection is not None and pool == "projection":
             found = projection(**inputs)
             return found if hasattr(found, "shape") else found.pooler_output
         outputs = body(**inputs)
@@ -103,14 +104,14 @@ def _of_texts(folder, module, vectors, settings, prefix, max_length):
         )
         lengths = [len(one) for one in tokens["input_ids"]]
         order = sorted(range(len(texts)), key=lambda place: lengths[place])  # little padding
-        rows = [None] * len(texts)
+        row_of: dict[int, torch.Tensor] = {}
         for begin in range(0, len(texts), batch_size):
             batch = order[begin : begin + batch_size]
             inputs = {key: [values[place] for place in batch] for key, values in tokens.items()}
             inputs = tokenizer.pad(inputs, return_tensors="pt").to(device)
             for place, vector in zip(batch, vectors(dict(inputs))):
-                rows[place] = vector
-        return torch.stack(rows)
+                row_of[place] = vector
+        return torch.stack([row_of[place] for place in range(len(texts))])
 
     return Backbone(module, encode, None, settings | {"prefix": prefix, "max_length": max_length})
 

@@ -43,7 +43,7 @@ def modules(root: Path) -> list[str]:
 
 def identifiers(root: Path) -> dict[str, str]:
     """What pages call an object -> its name here: "tiebench.score" -> "tiebench.scoring.score"."""
-    found = {}
+    found: dict[str, str] = {}
     for module in (*modules(root), *BASES):
         found |= {module: module} | {f"{module}.{name}": f"{module}.{name}" for name in _names(root, module)}
     short = _literal(root / "tiebench" / "__init__.py", "__all__")
@@ -137,7 +137,7 @@ def _class(node, links, _):
         arguments = copy.deepcopy(methods["__init__"].args)
         arguments.args.pop(0)
         signature += f"({ast.unparse(arguments)})"
-    names = {one.target.id for one in fields}
+    names = {one.target.id for one in fields if isinstance(one.target, ast.Name)}
     if "__init__" in methods:
         names |= {one.arg for one in (*methods["__init__"].args.args, *methods["__init__"].args.kwonlyargs)}
     own = links | {

@@ -34,7 +34,7 @@ html_favicon = "static/favicon.svg"
 html_copy_source = False
 html_show_sourcelink = False
 html_last_updated_fmt = None
-html_sidebars = {"index": [], "quick-start": [], "faq": [], "leaderboards/*": []}
+html_sidebars: dict[str, list[str]] = {"index": [], "quick-start": [], "faq": [], "leaderboards/*": []}
 html_theme_options = {
     "logo": {"text": f"TieBench {version}"},
     "header_links_before_dropdown": 8,  # About and Development under "More"

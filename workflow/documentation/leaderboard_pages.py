@@ -196,7 +196,8 @@ def _scores(protocol: Protocol, rows: Rows) -> dict:
             cells.append(cell(str(of.rank), str(of.rank), best=best) if of and of.rank else cell(EN_DASH))
         if costs:
             of = row.cells.get(longest)
-            cells += [seconds(of and of.fit), seconds(of and of.encode)]
+            fit, encode = (None, None) if of is None else (of.fit, of.encode)
+            cells += [seconds(fit), seconds(encode)]
         cells.append(cell(family_title(row.family), words=True))
         body.append(rows.row(row, cells))
     caption = f"Every method of {protocol.title}, the best at {longest} bits first"

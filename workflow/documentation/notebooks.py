@@ -57,8 +57,10 @@ def run(root: Path, name: str) -> list[Output]:
         shutil.copytree(root, place, ignore=shutil.ignore_patterns(*_LEFT_OUT))
         program.write_text(_as_program(sources, folder), encoding="utf-8")
         variables = os.environ | {"MPLBACKEND": "agg", "PYTHONPATH": str(place)}
-        options = {"env": variables, "capture_output": True, "text": True, "check": False}
-        done = subprocess.run([sys.executable, str(program)], cwd=place / FOLDER, **options)
+        command = [sys.executable, str(program)]
+        done = subprocess.run(
+            command, cwd=place / FOLDER, env=variables, capture_output=True, text=True, check=False
+        )
         if done.returncode:
             failed = f"{FOLDER}/{name}.ipynb, code cell {done.stdout.count(_END) + 1}, failed"
             raise RuntimeError(f"{failed}:\n{(done.stdout + done.stderr)[-3000:]}")
@@ -92,7 +94,8 @@ def end_cell(number: int, folder: str) -> None:
 def page(root: Path, name: str, outputs: Sequence[Output]) -> tuple[str, dict[str, bytes]]:
     """The page of a notebook with its outputs, and its pictures: path below docs/ -> contents."""
     place = f"{FOLDER}/{name}.ipynb".removeprefix("docs/")
-    parts, pictures = [], {}
+    parts: list[str] = []
+    pictures: dict[str, bytes] = {}
     remaining = iter(outputs)
     for kind, source in cells(root, name):
         if kind == "markdown":

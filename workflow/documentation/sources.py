@@ -22,9 +22,9 @@ def write(folder: Path, root: Path) -> None:
         path.write_text(text, encoding="utf-8")
     for name in ("images", "notebooks"):
         shutil.copytree(root / "docs" / name, folder / name, dirs_exist_ok=True)
-    for path in files:
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(root / path, folder / path)
+    for file in files:
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(root / file, folder / file)
 
 
 def pages(root: Path) -> tuple[dict[str, str], set[str]]:

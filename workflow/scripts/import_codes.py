@@ -5,6 +5,7 @@ from workflow.scripts import _job
 
 def work(options):
     from pathlib import Path
+    from typing import Any
 
     import numpy as np
 
@@ -53,7 +54,7 @@ def work(options):
             }
     with filled(f"{options.folder}/{name}") as writing:
         with (writing / "codes.npz").open("wb") as file:
-            np.savez(file, **codes, bits=bits)
+            np.savez(file, **dict[str, Any](codes, bits=bits))
         for without in ("model.npz", "training.jsonl"):  # nothing was trained here
             (writing / without).write_bytes(b"")
         write_json(writing / "run.json", record)

@@ -26,7 +26,7 @@ def work(options):
                 scores = score_histograms(found, settings["at"], settings["ap_at_normaliser"])
                 health = run_health(record, *codes, found, scores.means, class_counts)
                 if settings.get("transfer"):
-                    labels = [protocol.labels[rows] for rows in (split.query, split.database)]
+                    labels = protocol.labels[split.query], protocol.labels[split.database]
                     right = transfer.of_codes(*codes, record["bits"], *labels)
                     scores.means[transfer.METRIC] = float(right.mean())
                     scores.per_query[transfer.METRIC] = right

@@ -22,8 +22,11 @@ def work(options):
     )
     rows = protocol.split.query, protocol.split.database
     if settings.get("transfer"):
-        items, labels = ([of[part] for part in rows] for of in (protocol.items, protocol.labels))
-        means[transfer.METRIC] = float(transfer.correctness(*items, *labels).mean())
+        assert protocol.items is not None  # features are an input of this job
+        query, database = (protocol.items[part] for part in rows)
+        query_labels, database_labels = (protocol.labels[part] for part in rows)
+        right = transfer.correctness(query, database, query_labels, database_labels)
+        means[transfer.METRIC] = float(right.mean())
     means["queries"] = len(protocol.split.query)
     record = {"protocol": options.protocol, "similarity": "cosine", "metrics": means}
     write_json(options.output, record | {"fingerprints": protocol.fingerprints})

@@ -54,6 +54,8 @@ def _run(method, protocol, whole, folder, record, progress, checkpoint, raw=Fals
     whole: learn from the database; raw: whether codes.npz also has what the bits of the queries are signs of,
     for methods that know it.
     """
+    from typing import Any
+
     import numpy as np
 
     from methods.base import Refusal, check_codes, check_raw_scores, no_exit
@@ -105,7 +107,7 @@ def _run(method, protocol, whole, folder, record, progress, checkpoint, raw=Fals
                 record |= {"status": "refused", "reason": " ".join(str(refusal).split())}
                 (writing / "model.npz").write_bytes(b"")
         with (writing / "codes.npz").open("wb") as file:
-            np.savez(file, **codes, bits=method.bits)
+            np.savez(file, **dict[str, Any](codes, bits=method.bits))
         record |= {
             "collapsed_epoch": collapse.epoch,
             "ended_epoch": collapse.ended,
@@ -181,9 +183,9 @@ def _peak_memory_mb():
     from pathlib import Path
 
     with suppress(OSError):  # no Linux: what getrusage says follows
-        peak = re.search(r"^VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
-        if peak:
-            return int(peak[1]) / 2**10
+        found = re.search(r"^VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
+        if found:
+            return int(found[1]) / 2**10
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (2**20 if sys.platform == "darwin" else 2**10)
 
