@@ -12,6 +12,7 @@ from benchmarks.report import duration, figure, progress
 from benchmarks.timing import Disagreement, interleave
 from methods._catalogue import load_class
 from methods._triplets import triplet_likelihood
+from methods.base.batch import TrainingState
 from tiebench import relaxed
 
 BITS = 48
@@ -141,20 +142,21 @@ def likelihoods(items, database, seed=0):
     }
 
 
-def _method_loss(method, outputs, affinity, indices):
+def _method_loss(method, outputs, memory, affinity, indices):
     outputs = outputs.detach().requires_grad_()
-    value = method.loss(outputs, affinity, indices)
+    training = TrainingState(None, memory, None)
+    value = method.loss(outputs, SimpleNamespace(training=training, affinity=affinity, indices=indices))
     value.backward()
     return value.item(), outputs.grad
 
 
 def _dpsh(items, classes, scores):
     method, indices = load_class("dpsh")(bits=BITS), torch.arange(items)
-    method.memory = SimpleNamespace(table=scores.clone())
+    memory = SimpleNamespace(table=scores.clone())
     similar = classes[:items, None] == classes
     given = similar.to(scores.dtype)
     return {
-        METHOD: lambda: _method_loss(method, scores[:items], similar, indices),
+        METHOD: lambda: _method_loss(method, scores[:items], memory, similar, indices),
         AUTOGRAD: lambda: peers.dpsh(scores[:items], scores, given, method.eta),
     }
 
@@ -165,8 +167,8 @@ def _hashnet(items, classes, scores):
     affinity = (classes[:items, None] == classes[items : 2 * items]).long()
 
     def ours():
-        method.memory = SimpleNamespace(similar=share, labels=None, iteration=0)
-        return _method_loss(method, scores[: 2 * items], affinity, indices)
+        memory = SimpleNamespace(similar=share, labels=None)
+        return _method_loss(method, scores[: 2 * items], memory, affinity, indices)
 
     given = affinity.to(scores.dtype)
     return {
