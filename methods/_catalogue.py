@@ -151,7 +151,7 @@ def _metadata(path, shared):
 
 def _problem(values, parameters):
     """What is wrong with the metadata of a method, or None."""
-    choices_of = {"supervision": SUPERVISION, "family": FAMILIES, "sees": SEES}
+    choices_of: dict[str, tuple[Any, ...]] = {"supervision": SUPERVISION, "family": FAMILIES, "sees": SEES}
     choices_of |= dict.fromkeys(("end_to_end", "several_labels"), (True, False))
     for name, allowed in choices_of.items():
         if values[name] not in allowed:

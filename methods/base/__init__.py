@@ -198,7 +198,7 @@ class HashingMethod:
 
     def save(self, folder: Path | str) -> None:
         """Write model.npz (arrays only, no pickle) into an existing folder."""
-        state = {f"state.{name}": np.asarray(value) for name, value in self.state().items()}
+        state: dict[str, Any] = {f"state.{name}": np.asarray(value) for name, value in self.state().items()}
         settings = np.frombuffer(json.dumps(self.hyperparameters()).encode(), np.uint8)
         with Path(folder, "model.npz").open("wb") as file:
             np.savez(file, hyperparameters=settings, **state)
