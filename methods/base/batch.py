@@ -3,15 +3,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 
 from methods.base import TrainingSet
-
-if TYPE_CHECKING:
-    from methods.base.deep import DeepHashing
 
 
 @dataclass
@@ -46,13 +43,13 @@ class Batch:
 
     def __init__(
         self,
-        method: "DeepHashing",
+        method: Any,
         training: TrainingState,
         places: np.ndarray,
         features: torch.Tensor,
         second: Callable[[], torch.Tensor],
     ):
-        """places: int64 (M,), `indices` in NumPy; features: float (M, d) on the device; second: returns
+        """method: a `methods.base.deep.DeepHashing`; places: int64 (M,), `indices` in NumPy; features: float (M, d) on the device; second: returns
         `second`."""
         self.training = training
         self._method, self._places, self._features, self._second = method, places, features, second
