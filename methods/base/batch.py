@@ -49,8 +49,8 @@ class Batch:
         features: torch.Tensor,
         second: Callable[[], torch.Tensor],
     ):
-        """method: a `methods.base.deep.DeepHashing`; places: int64 (M,), `indices` in NumPy; features: float (M, d) on the device; second: returns
-        `second`."""
+        """method: a `methods.base.deep.DeepHashing`; places: int64 (M,), `indices` in NumPy; features: float
+        (M, d) on the device; second: returns `second`."""
         self.training = training
         self._method, self._places, self._features, self._second = method, places, features, second
 
