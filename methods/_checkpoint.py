@@ -19,13 +19,15 @@ class Checkpoint:
     the state of the optimiser, the changing part of its memory, and what it logged. That of the last epoch
     stays, too: encoding a large database may be interrupted.
 
-    path: a file of arrays without pickle, or None to keep nothing. The name of the file stands for all that
-    the result depends on; the caller sees to that.
+    The file is the training set's `checkpoint`, of arrays without pickle; None keeps nothing. Its name stands
+    for all that the result depends on; the caller sees to that.
     """
 
-    def __init__(self, path, method, optimiser, scaler, log):
-        self.path, self.method, self.optimiser, self.scaler = path, method, optimiser, scaler
-        self.log, self.records, self.written = log, [], time.monotonic()
+    def __init__(self, method, state, optimiser, scaler):
+        """state: the `TrainingState`."""
+        self.method, self.state, self.optimiser, self.scaler = method, state, optimiser, scaler
+        self.path, self.log = state.training_set.checkpoint, state.training_set.log
+        self.records, self.written = [], time.monotonic()
 
     def resume(self):
         """(the epoch to continue with, seconds spent before): 0, 0.0 if there is no checkpoint.
@@ -60,7 +62,7 @@ class Checkpoint:
             self.written = time.monotonic()
 
     def _write(self):
-        arrays = {}
+        arrays: dict[str, torch.Tensor] = {}
         for part, module in self._modules().items():
             arrays |= {f"{part}.{name}": value for name, value in module.state_dict().items()}
         for index, values in self.optimiser.state_dict()["state"].items():
@@ -68,24 +70,29 @@ class Checkpoint:
                 if value is not None:  # a momentum that is 0 has no buffer
                     arrays[f"optimiser.{index}.{name}"] = torch.as_tensor(value)
         for name in self.method.changing_memory:
-            arrays[f"memory.{name}"] = torch.as_tensor(getattr(self.method.memory, name))
+            arrays[f"memory.{name}"] = torch.as_tensor(getattr(self.state.memory, name))
         progress = {
             "records": self.records,
             "scaler": self.scaler.state_dict(),
-            "iteration": self.method.iteration,
+            "iteration": self.state.iteration,
         }
         text = np.frombuffer(json.dumps(progress).encode(), np.uint8)
         write_npz(self.path, progress=text, **{name: value.cpu().numpy() for name, value in arrays.items()})
 
     def _restore(self, arrays):
         progress = json.loads(arrays.pop("progress").tobytes())
-        parts = {"network": {}, "criterion": {}, "optimiser": {}, "memory": {}}
+        parts: dict[str, dict[str, torch.Tensor]] = {
+            "network": {},
+            "criterion": {},
+            "optimiser": {},
+            "memory": {},
+        }
         for name, array in arrays.items():
             part, _, rest = name.partition(".")
             parts[part][rest] = torch.from_numpy(array)
         for part, module in self._modules().items():
             module.load_state_dict(parts[part])
-        state = {}
+        state: dict[int, dict[str, torch.Tensor]] = {}
         for name, value in parts["optimiser"].items():
             index, _, key = name.partition(".")
             state.setdefault(int(index), {})[key] = value
@@ -93,17 +100,17 @@ class Checkpoint:
         groups = self.optimiser.state_dict()["param_groups"]
         self.optimiser.load_state_dict({"state": state, "param_groups": groups})
         for name in self.method.changing_memory:
-            kept = getattr(self.method.memory, name)
+            kept = getattr(self.state.memory, name)
             if isinstance(kept, torch.Tensor):
                 kept.copy_(parts["memory"][name])
             else:
-                setattr(self.method.memory, name, parts["memory"][name].item())
+                setattr(self.state.memory, name, parts["memory"][name].item())
         if progress["scaler"]:
             self.scaler.load_state_dict(progress["scaler"])
-        self.method.iteration = progress["iteration"]
+        self.state.iteration = progress["iteration"]
         self.records = progress["records"]
 
     def _modules(self):
         """Name in the file -> module."""
-        modules = {"network": self.method.network, "criterion": self.method.criterion}
+        modules = {"network": self.method.network, "criterion": self.state.criterion}
         return {part: module for part, module in modules.items() if module is not None}

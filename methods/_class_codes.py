@@ -14,6 +14,9 @@ class ClassCodes(torch.nn.Module):
     """Fixed codes of classes: `codes`, float (classes, bits) of -1 and +1, and `filler`, float (bits,), one
     random code that decides where the labels of an item disagree evenly."""
 
+    codes: torch.Tensor
+    filler: torch.Tensor
+
     def __init__(self, codes, generator):
         super().__init__()
         bits = codes.shape[1]
@@ -34,8 +37,6 @@ class ClassCodeHashing(DeepHashing):
 
     def unused_bits(self):
         """Bits that are the same in the codes of all classes: items are drawn to one value there."""
-        if self.criterion is not None:
-            return constant_bits(self.criterion.codes.cpu().numpy())
         return constant_bits(self.criterion_state["codes"])
 
 

@@ -81,5 +81,5 @@ class KernelHashing(HashingMethod):
         return {name: getattr(self, name) for name in ("anchor_items", "variance", "weights", "thresholds")}
 
     def set_state(self, state):
-        vars(self).update(state)
-        self.variance = float(self.variance)
+        self.anchor_items, self.variance = state["anchor_items"], float(state["variance"])
+        self.weights, self.thresholds = state["weights"], state["thresholds"]

@@ -91,9 +91,8 @@ def make_blocks(pairs, labels, generator):
             if not barred[candidate]:
                 members.append(candidate)
                 barred[neighbours[False](candidate)] = True
-        members = np.sort(members)
+        blocks.append(np.sort(members))
         free[members] = False
-        blocks.append(members)
     return blocks
 
 

@@ -82,13 +82,12 @@ def make_lists(training_set, relevant, irrelevant, generator):
         (distinct % items).astype(np.int32),
         ~parted,
     )
-    weights = np.array(weights)
     return RankingLists(
         pairs,
         places.astype(np.int32),
         np.concatenate([[0], np.cumsum(sizes)]),
         np.array(counts, np.int32),
-        weights / weights.sum(),
+        np.array(weights) / np.sum(weights),
     )
 
 

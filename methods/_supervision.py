@@ -75,8 +75,8 @@ def similar_share(training_set, seed=0):
             rows = np.random.default_rng((seed, 1)).choice(items, _ROWS_COUNTED, replace=False)
         counted, own, similar = len(rows), 0, 0
         for some, affinity in affinity_blocks(training_set, rows):
-            similar += np.count_nonzero(affinity > 0)
-            own += np.count_nonzero(affinity[np.arange(len(some)), some] > 0)
+            similar += int(np.count_nonzero(affinity > 0))
+            own += int(np.count_nonzero(affinity[np.arange(len(some)), some] > 0))
     if similar == own:
         raise Refusal("no two different training items are similar: there is nothing to pull together")
     if similar - own == counted * (items - 1):

@@ -137,7 +137,7 @@ def fit_linear_svms(items, codes, C=100.0, tolerance=1e-3, start=None, max_itera
 
 def _smaller(shared, C):
     """The C to solve before C itself, ascending."""
-    found = []
+    found: list[float] = []
     size = shared.spectrum.sum() / len(shared)  # the mean of ||x||^2; it and C matter by their product alone
     while C * size > _EASY:
         C /= 10

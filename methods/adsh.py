@@ -77,23 +77,23 @@ class ADSH(DeepHashing):
         batches = shuffled_batches(len(chosen), self.batch_size, (self.seed, epoch))
         return [chosen[batch] for batch in batches]
 
-    def start_epoch(self, epoch, training_set):
-        super().start_epoch(epoch, training_set)
+    def start_epoch(self, training):
+        super().start_epoch(training)
+        epoch, memory = training.epoch, training.memory
         starts_round = epoch % self.epochs_per_round == 0
         if starts_round and epoch:
-            self._update_codes(training_set, epoch - 1)
-        if starts_round or self.memory.round is None:  # None: a training that resumes inside a round
-            rows = self.sample(len(training_set), epoch)
-            self.memory.round = self.start_round(rows, self.memory.similar)
+            self._update_codes(training, epoch - 1)
+        if starts_round or memory.round is None:  # None: a training that resumes inside a round
+            rows = self.sample(len(training.training_set), epoch)
+            memory.round = self.start_round(rows, memory.similar, training.criterion.codes)
 
-    def start_round(self, rows, similar):
-        """What `loss` needs of V, which stays as it is while a round lasts, as tensors on V's device.
+    def start_round(self, rows, similar, kept):
+        """What `loss` needs of V, `kept`, which stays as it is while a round lasts, as tensors on its device.
 
         sum_j (u'v_j - bits S_ij)^2 = u'V'V u - 2 u'p_i + c_i, with p_i = bits sum_j S_ij v_j and
         c_i = bits^2 sum_j S_ij^2: nothing of the size of V is left for a step. `rows` (s,); p (s, bits);
         c (s,); gram V'V (bits, bits).
         """
-        kept = self.criterion.codes
         codes = kept.cpu().numpy().astype(np.float64)
         sums, counts = similar.sums_of_rows(rows, codes)
         ratio = _ratio(counts, len(codes))
@@ -105,29 +105,31 @@ class ADSH(DeepHashing):
         found = {name: torch.from_numpy(array).to(kept) for name, array in tensors.items()}
         return SimpleNamespace(rows=torch.from_numpy(rows).to(kept.device), **found)
 
-    def loss(self, outputs, indices):
-        codes, now, relaxed = self.criterion.codes, self.memory.round, torch.tanh(outputs)
-        places = torch.searchsorted(now.rows, indices)
+    def loss(self, outputs, batch):
+        codes, now = batch.training.criterion.codes, batch.training.memory.round
+        relaxed = torch.tanh(outputs)
+        places = torch.searchsorted(now.rows, batch.indices)
         squares = (relaxed * (relaxed @ now.gram - 2 * now.p[places])).sum() + now.c[places].sum()
-        own = (codes[indices] - relaxed).square().sum()
+        own = (codes[batch.indices] - relaxed).square().sum()
         return (squares + self.gamma * own) / (len(codes) * len(outputs))
 
-    def end_training(self, training_set):
+    def end_training(self, training):
         if self.asymmetric:
-            self._update_codes(training_set, self.epochs - 1)
+            self._update_codes(training, self.epochs - 1)
 
     def learned_codes(self):
         return self.criterion_state["codes"] > 0 if self.asymmetric else None
 
-    def _update_codes(self, training_set, epoch):
+    def _update_codes(self, training, epoch):
+        training_set, kept = training.training_set, training.criterion.codes
         rows = self.sample(len(training_set), epoch)
         scores = np.tanh(self.raw_scores(training_set.items[rows])).astype(np.float64)
-        sums, counts = self.memory.similar.sums_of_items(rows, scores)
+        sums, counts = training.memory.similar.sums_of_items(rows, scores)
         ratio = _ratio(counts, len(training_set))
         product = (1 + ratio) * sums - ratio * scores.sum(axis=0)
-        codes = self.criterion.codes.cpu().numpy().astype(np.float64)
+        codes = kept.cpu().numpy().astype(np.float64)
         improve_codes(codes, product, scores, rows, self.gamma)
-        self.criterion.codes.copy_(torch.from_numpy(codes.astype(np.float32)))
+        kept.copy_(torch.from_numpy(codes.astype(np.float32)))
 
 
 class Similar:

@@ -65,5 +65,5 @@ class BiHalf(DeepHashing):
     batch_size: int = 64
     gamma: float = 6.0
 
-    def loss(self, outputs, features):
-        return cosine_agreement(BiHalfLayer.apply(outputs, self.gamma), features)
+    def loss(self, outputs, batch):
+        return cosine_agreement(BiHalfLayer.apply(outputs, self.gamma), batch.features)

@@ -81,8 +81,8 @@ class CIBHash(DeepHashing):
         scale = self.view_noise * items.square().mean().sqrt()
         return items * kept / (1 - self.view_dropout) + scale * noise.to(items.device)
 
-    def loss(self, outputs, second):
-        first, other = torch.sigmoid(outputs), torch.sigmoid(second)
+    def loss(self, outputs, batch):
+        first, other = torch.sigmoid(outputs), torch.sigmoid(batch.second)
         codes = normalize(sign_straight_through(torch.cat([first, other]) - 0.5))
         agreement = codes @ codes.T / self.temperature
         agreement.fill_diagonal_(float("-inf"))  # an item is not a negative of itself

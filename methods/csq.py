@@ -59,7 +59,8 @@ class CSQ(ClassCodeHashing):
     def build_criterion(self, training_set):
         return class_codes(self, training_set, self.centres, "csq")
 
-    def loss(self, outputs, labels):
+    def loss(self, outputs, batch):
+        codes = batch.training.criterion.majority(batch.labels)
         # (1 + tanh u) / 2 = sigmoid(2 u): the logarithms by way of it never overflow.
-        cross_entropy = -logsigmoid(2 * outputs * self.criterion.majority(labels)).mean()
+        cross_entropy = -logsigmoid(2 * outputs * codes).mean()
         return cross_entropy + self.quantisation * (torch.tanh(outputs).abs() - 1).square().mean()

@@ -58,8 +58,8 @@ class DCH(DeepHashing):
     def prepare(self, training_set):
         return similar_share(training_set, self.seed)
 
-    def loss(self, outputs, affinity):
-        similar, share, codes = affinity > 0, self.memory, torch.tanh(outputs)
+    def loss(self, outputs, batch):
+        similar, share, codes = batch.affinity > 0, batch.training.memory, torch.tanh(outputs)
         if self.released:
             squares = codes.square().sum(dim=1)
             distances = (squares[:, None] + squares - 2 * codes @ codes.T).clamp(min=0) + _LEAST

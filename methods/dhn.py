@@ -61,8 +61,8 @@ class DHN(DeepHashing):
     def prepare(self, training_set):
         similar_share(training_set, self.seed)  # refuses a training set without two kinds of pairs
 
-    def loss(self, outputs, affinity):
-        similar = affinity > 0
+    def loss(self, outputs, batch):
+        similar = batch.affinity > 0
         codes = torch.tanh(outputs)
         points = normalize(codes) if self.normed else codes
         products = points @ points.T

@@ -64,27 +64,28 @@ class DPN(ClassCodeHashing):
             )
         return class_codes(self, training_set, self.codes, "dpn")
 
-    def loss(self, outputs, labels):
-        return (self.hinges(outputs) * labels).sum(dim=1).mean()
+    def loss(self, outputs, batch):
+        return (self.hinges(outputs, batch.training.criterion.codes) * batch.labels).sum(dim=1).mean()
 
-    def hinges(self, outputs):
+    def hinges(self, outputs, codes):
         """sum_k max(0, margin - u_k o_ck) of items and classes: (M, classes)."""
-        products = outputs[:, None, :] * self.criterion.codes
+        products = outputs[:, None, :] * codes
         return (self.margin - products).clamp(min=0).sum(dim=2)
 
-    def start_epoch(self, epoch, training_set):
-        super().start_epoch(epoch, training_set)
+    def start_epoch(self, training):
+        super().start_epoch(training)
+        epoch, training_set, codes = training.epoch, training.training_set, training.criterion.codes
         if not self.update_every or epoch == 0 or epoch % self.update_every:
             return
-        scores = torch.from_numpy(self.raw_scores(training_set.items)).to(self.criterion.codes.device)
+        scores = torch.from_numpy(self.raw_scores(training_set.items)).to(codes.device)
         labels = torch.arange(len(training_set)).numpy()
         rows = torch.from_numpy(training_set.label_rows(labels)) > 0
-        updated = self.criterion.codes.clone()
+        updated = codes.clone()
         for number in range(len(updated)):
             own = scores[rows[:, number].to(scores.device)]
             if len(own):
-                losses = (self.margin - own * self.criterion.codes[number]).clamp(min=0).sum(dim=1)
+                losses = (self.margin - own * codes[number]).clamp(min=0).sum(dim=1)
                 best = losses.argsort(stable=True)[: max(1, round(self.update_share * len(own)))]
                 means = torch.where(own[best] > 0, 1.0, -1.0).mean(dim=0)
                 updated[number] = torch.where(means == 0, updated[number], torch.sign(means))
-        self.criterion.codes.copy_(updated)
+        codes.copy_(updated)

@@ -64,21 +64,22 @@ class DPSH(DeepHashing):
             similar=kept_matrix(training_set, lambda affinity: affinity > 0, bool),
         )
 
-    def batch_affinity(self, training_set, indices):
+    def batch_affinity(self, training, indices):
         """Similarity of the batch with all training items: bool (M, n)."""
-        if self.memory.similar is not None:
-            return self.memory.similar[indices]
+        if training.memory.similar is not None:
+            return training.memory.similar[indices]
+        training_set = training.training_set
         return training_set.affinity(indices, np.arange(len(training_set))) > 0
 
-    def loss(self, outputs, affinity, indices):
-        """J over the pairs of the batch with all items, per pair; affinity: bool or integers (M, n).
+    def loss(self, outputs, batch):
+        """J over the pairs of the batch with all items, per pair; the affinity: bool or integers (M, n).
 
         Its gradient is the published step, -[(S - sigmoid(theta)) U - 2 eta (U_0 - sgn U_0)] / (M n), U_0 the
         batch's scores and U the table: that of J over all ordered pairs of training items with the scores
         outside of the batch held fixed. The 1/2 of theta is gone because u_i is in (i, j) and in (j, i).
         """
-        table, scores = self.memory.table, outputs.detach()
-        table[indices] = scores
+        table, affinity, scores = batch.training.memory.table, batch.affinity, outputs.detach()
+        table[batch.indices] = scores
         error = scores - torch.sign(scores)
         value = self.eta * error.square().sum()
         gradient = 2 * self.eta * error

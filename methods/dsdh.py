@@ -86,29 +86,30 @@ class DSDH(DeepHashing):
             similar=kept_matrix(training_set, lambda affinity: affinity > 0, bool),
         )
 
-    def batch_affinity(self, training_set, indices):
+    def batch_affinity(self, training, indices):
         """Similarity of the batch with all training items: bool (M, n)."""
-        if self.memory.similar is not None:
-            return self.memory.similar[indices]
+        if training.memory.similar is not None:
+            return training.memory.similar[indices]
+        training_set = training.training_set
         return training_set.affinity(indices, np.arange(len(training_set))) > 0
 
-    def start_epoch(self, epoch, training_set):
-        super().start_epoch(epoch, training_set)
-        if epoch and self.codes_of == "training":
-            memory = self.memory
+    def start_epoch(self, training):
+        super().start_epoch(training)
+        if training.epoch and self.codes_of == "training":
+            memory = training.memory
             codes = memory.codes.cpu().numpy().astype(np.float64)
             improve_codes(codes, memory.labels, _array(memory.table), *self._weights)
             memory.codes.copy_(torch.from_numpy(codes))
 
-    def loss(self, outputs, affinity, indices):
+    def loss(self, outputs, batch):
         """The gradient of the likelihood is that over all ordered pairs, the scores outside of the batch held
         fixed (as in methods/dpsh.py)."""
-        memory, scores = self.memory, outputs.detach()
+        memory, indices, scores = batch.training.memory, batch.indices, outputs.detach()
         memory.table[indices] = scores
         if self.codes_of == "batch":
             codes = codes_of_batch(memory.labels[indices.cpu().numpy()], _array(scores), *self._weights)
             memory.codes[indices] = torch.from_numpy(codes).to(memory.codes)
-        value, slope = likelihood_and_slope(scores @ memory.table.T / 2, affinity > 0)
+        value, slope = likelihood_and_slope(scores @ memory.table.T / 2, batch.affinity > 0)
         pairs = len(scores) * len(memory.table)
         likelihood = with_gradient(value / pairs, outputs, slope @ memory.table / pairs)
         eta = self.eta if self.balance == "mean" else self.eta * self.bits / len(memory.table)

@@ -49,9 +49,9 @@ class DSH(DeepHashing):
     def prepare(self, training_set):
         similar_share(training_set, self.seed)  # refuses a training set without two kinds of pairs
 
-    def loss(self, outputs, affinity):
+    def loss(self, outputs, batch):
         squares = outputs.square().sum(dim=1)
         distances = (squares[:, None] + squares - 2 * outputs @ outputs.T).clamp(min=0)
         others = (self.margin * self.bits - distances).clamp(min=0)
-        pairs = distances.where(affinity > 0, others).mean() / 2
+        pairs = distances.where(batch.affinity > 0, others).mean() / 2
         return pairs + 2 * self.regularisation * (outputs.abs() - 1).abs().sum(dim=1).mean()

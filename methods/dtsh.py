@@ -81,6 +81,7 @@ class DTSH(DeepHashing):
             if (wanted := getattr(self, name)) is not None and wanted < 1:
                 raise Refusal(f"{name} must be at least 1, not {wanted}")
         classes = single_classes(training_set)
+        groups: LevelGroups | ClassGroups
         if classes is None:
             groups = LevelGroups(training_set)
         else:
@@ -92,7 +93,7 @@ class DTSH(DeepHashing):
     def draw_batches(self, items, epoch):
         return shuffled_batches(items, self._batch_size(items), (self.seed, epoch))
 
-    def loss(self, outputs, indices):
+    def loss(self, outputs, batch):
         """J over the batch: the mean over its triplets, and eta / 22500 times the mean over its anchors.
 
         The published step for M anchors and n training items is -[sum (1 - sigmoid(T)) (u_p - u_n)
@@ -100,18 +101,18 @@ class DTSH(DeepHashing):
         being fixed. Here it is 9 times that of the means, which is the same for the published 5,000 items and
         22,500 triplets an anchor, so that one learning rate and one eta serve other sizes.
         """
-        memory, scores = self.memory, outputs.detach()
-        memory.table[indices] = scores
+        memory, scores = batch.training.memory, outputs.detach()
+        memory.table[batch.indices] = scores
         positives, negatives = memory.groups.draw(
-            indices.cpu().numpy(),
+            batch.indices.cpu().numpy(),
             self.positives,
             self.negatives,
-            np.random.default_rng((self.seed, self.iteration + 1, 1)),
+            np.random.default_rng((self.seed, batch.training.iteration + 1, 1)),
         )
         margin = self.bits / 2 if self.margin is None else self.margin
         likelihood, slopes = triplet_likelihood(scores, memory.table, positives, negatives, margin)
         error = scores - torch.sign(scores)
-        groups = np.count_nonzero((positives[:, :, 0] >= 0) & (negatives[:, :, 0] >= 0))
+        groups = int(np.count_nonzero((positives[:, :, 0] >= 0) & (negatives[:, :, 0] >= 0)))
         triplets = max(groups, 1) * self.positives * self.negatives
         weight = self.eta / _TRIPLETS / len(scores)
         value = likelihood / triplets + weight * error.square().sum()

@@ -77,3 +77,7 @@ class FSDH(KernelHashing):
 
     def state(self):
         return super().state() | {"unused": np.array(self.unused)}
+
+    def set_state(self, state):
+        super().set_state(state)
+        self.unused = int(state["unused"])

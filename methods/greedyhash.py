@@ -56,8 +56,9 @@ class GreedyHash(DeepHashing):
     def build_criterion(self, training_set):
         return torch.nn.Linear(self.bits, training_set.classes, bias=False)
 
-    def loss(self, outputs, labels):
+    def loss(self, outputs, batch):
+        labels = batch.labels
         targets = labels / labels.sum(dim=1, keepdim=True).clamp(min=1)
-        scores = self.criterion(sign_straight_through(outputs))
+        scores = batch.training.criterion(sign_straight_through(outputs))
         cross_entropy = -(targets * log_softmax(scores, dim=1)).sum(dim=1).mean()
         return cross_entropy + self.penalty * cubic_penalty(outputs)

@@ -44,6 +44,6 @@ class GreedyHashUnsupervised(DeepHashing):
     batch_size: int = 64
     penalty: float = 0.1
 
-    def loss(self, outputs, features):
+    def loss(self, outputs, batch):
         codes = sign_straight_through(outputs)
-        return cosine_agreement(codes, features) + self.penalty * cubic_penalty(outputs)
+        return cosine_agreement(codes, batch.features) + self.penalty * cubic_penalty(outputs)

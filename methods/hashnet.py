@@ -78,10 +78,10 @@ class HashNet(DeepHashing):
         streams = [shuffled_batches(items, self.batch_size, (self.seed, epoch, stream)) for stream in (1, 2)]
         return [np.concatenate(batches) for batches in zip(*streams)]
 
-    def batch_affinity(self, training_set, indices):
+    def batch_affinity(self, training, indices):
         """Affinity of the first stream's items, the first half, with the second's: int64 (M/2, M/2)."""
         first, second = np.split(indices, 2)
-        return training_set.affinity(first, second)
+        return training.training_set.affinity(first, second)
 
     def rate_and_decay(self, name):
         rate, decay = super().rate_and_decay(name)
@@ -92,33 +92,34 @@ class HashNet(DeepHashing):
         refreshed = iteration // self.growth_every * self.growth_every
         return self.tanh_scale * (1 + self.growth * refreshed) ** self.growth_power
 
-    def loss(self, outputs, affinity, indices):
-        """The weighted likelihood per pair (released: per unit of weight); affinity: integers (M/2, M/2)."""
-        beta = self.continuation(self.iteration)
-        self.log(tanh_scale=beta)
+    def loss(self, outputs, batch):
+        """The weighted likelihood per pair (released: per unit of weight); `affinity` is (M/2, M/2)."""
+        memory, beta = batch.training.memory, self.continuation(batch.training.iteration)
+        batch.training.log(tanh_scale=beta)
         scale = 10 / self.bits if self.similarity_scale is None else self.similarity_scale
         first, second = torch.tanh(beta * outputs).chunk(2)
         if self.released_gradient:
             first, second = (_lacking_scale(codes, scale) for codes in (first, second))
-        similar = affinity > 0
+        similar = batch.affinity > 0
         pairs = negative_log_likelihood(scale * (first @ second.t()), similar.to(first.dtype))
-        share = self.memory.similar
-        overlap = self._overlap(similar, *indices.chunk(2))
+        share = memory.similar
+        overlap = self._overlap(similar, memory.labels, batch.indices)
         rest = 1.0 if self.released_gradient else 1 / (1 - share)
         weights = torch.where(similar, pairs.new_tensor(1 / share), pairs.new_tensor(rest))
         if self.released_gradient:
             return (weights * _slope_times(pairs, 2 * 4 * overlap)).sum() / weights.sum()
         return (weights * overlap * pairs).mean()
 
-    def _overlap(self, similar, first, second):
-        """c_ij (M/2, M/2), or a number: in the paper's form, or in the released one."""
-        if self.memory.labels is None:  # as if of one label each
+    def _overlap(self, similar, labels, indices):
+        """c_ij (M/2, M/2), or a number: in the paper's form, or in the released one. labels: of all items, or
+        None."""
+        if labels is None:  # as if of one label each
             if not self.released_gradient:
                 return 1.0
             common = similar.float()
             squares = union = 1.0
         else:
-            first, second = self.memory.labels[first], self.memory.labels[second]
+            first, second = (labels[places] for places in indices.chunk(2))
             common = first @ second.t()
             mine, theirs = first.sum(1)[:, None], second.sum(1)
             squares, union = mine * theirs, mine + theirs - common

@@ -78,12 +78,12 @@ class HyP2(DeepHashing):
         rate, decay = super().rate_and_decay(name)
         return (self.proxy_lr_multiplier if name.startswith("criterion.") else rate), decay
 
-    def loss(self, outputs, labels):
-        zeta = self.zeta
+    def loss(self, outputs, batch):
+        labels, zeta = batch.labels, self.zeta
         if zeta is None:
             zeta = 1 - 2 * separation(self.bits, labels.shape[1]) / self.bits
         unit = normalize(outputs)
-        cosines = unit @ normalize(self.criterion["proxies"]).T
+        cosines = unit @ normalize(batch.training.criterion["proxies"]).T
         positive = labels > 0
         near = (1 - cosines)[positive]
         far = (cosines - zeta).clamp(min=0)[~positive]

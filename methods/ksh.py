@@ -148,6 +148,7 @@ class Similarity:
         """S vectors, float64, for vectors (n,) or (n, k)."""
         if self.indicators is not None:
             return 2 * self.indicators @ (self.indicators.T @ vectors) - vectors.sum(axis=0)
+        assert self.pairs is not None
         result = np.empty(vectors.shape)
         for begin in range(0, self.items, 512):
             result[begin : begin + 512] = self.pairs[begin : begin + 512].astype(np.float64) @ vectors

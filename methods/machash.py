@@ -58,6 +58,8 @@ class MACHash(HashingMethod):
     C: float = 100.0
 
     def fit(self, training_set):
+        if self.iterations < 1:
+            raise Refusal(f"iterations must be at least 1, not {self.iterations}")
         started = time.perf_counter()
         generator = np.random.default_rng(self.seed)
         pairs = sample_pairs(training_set, self.similar, self.dissimilar, generator)
@@ -73,7 +75,7 @@ class MACHash(HashingMethod):
             steps.improve(codes, 0.0, None)
             if np.array_equal(codes, before):
                 break
-        weights, mu, best = None, 0.0, None
+        weights, mu, best, learned = None, 0.0, np.inf, {}
         for iteration in range(1, self.iterations + 1):
             weights, _ = fit_linear_svms(shared, codes, self.C, start=weights)
             self.projections = (weights[:-1] / widest).astype(np.float32)
@@ -82,8 +84,8 @@ class MACHash(HashingMethod):
             constant = int((hashed == hashed[0]).all(axis=0).sum())
             apart = float((codes != hashed).mean())
             objective = steps.loss(hashed)
-            if best is None or objective < best[0]:
-                best = objective, self.state()
+            if objective < best:
+                best, learned = objective, self.state()
             training_set.log(
                 {
                     "iteration": iteration,
@@ -106,7 +108,7 @@ class MACHash(HashingMethod):
             before = codes.copy()
             steps.improve(codes, mu, hashed)
         # Regularised SVMs that follow codes that follow them may drift: what counts is h's own objective.
-        self.set_state(best[1])
+        self.set_state(learned)
         return self
 
     def encode_block(self, items):
@@ -158,7 +160,7 @@ def _errors(codes, first, second, target):
     errors = np.empty(len(first), np.int32)
     for pair in range(len(first)):
         one, other = codes[first[pair]], codes[second[pair]]
-        product = 0
+        product = np.int64(0)
         for bit in range(len(one)):
             product += np.int32(one[bit]) * np.int32(other[bit])
         errors[pair] = product - target[pair]

@@ -108,31 +108,28 @@ class MDSH(ClassCodeHashing):
         """The part of the network that makes raw scores of features."""
         return network.layer if isinstance(network, ImageHashing) else network
 
-    def loss(self, outputs, labels, indices, features):
+    def loss(self, outputs, batch):
+        training, labels = batch.training, batch.labels
         relaxed = torch.tanh(outputs)
         unit = normalize(relaxed)
-        logarithms = log_softmax(math.sqrt(self.bits) * unit @ normalize(self.criterion.codes).T, dim=1)
+        logarithms = log_softmax(math.sqrt(self.bits) * unit @ normalize(training.criterion.codes).T, dim=1)
         complements = torch.log1p(-logarithms.exp().clamp(max=1 - _LEAST))
         value = -(labels * logarithms + (1 - labels) * complements).mean()
         value = value + self.quantisation * (relaxed.abs() - 1).square().mean()
-        self._follow(features, indices)
-        if self.pairs and self.current_epoch >= self.pairs_from:
-            similar = labels @ self.memory.labels.T > 0
-            apart = softplus((1 - unit @ normalize(self.memory.table).T) / 2)
+        self._follow(batch)
+        if self.pairs and training.epoch >= self.pairs_from:
+            similar = labels @ training.memory.labels.T > 0
+            apart = softplus((1 - unit @ normalize(training.memory.table).T) / 2)
             value = value + self.pairs * (apart * similar).sum() / similar.sum().clamp(min=1)
         return value
 
-    def start_epoch(self, epoch, training_set):
-        super().start_epoch(epoch, training_set)
-        self.current_epoch = epoch
-
-    def _follow(self, features, indices):
+    def _follow(self, batch):
         """Move the copy of the head towards the head, and keep its outputs for the batch."""
-        follower, head = self.criterion.follower, self._head_of(self.network)
+        follower, head = batch.training.criterion.follower, self._head_of(self.network)
         with torch.no_grad():
             for mine, its in zip(follower.state_dict().values(), head.state_dict().values()):
                 if mine.is_floating_point():
                     mine.mul_(self.copy_momentum).add_(its, alpha=1 - self.copy_momentum)
                 else:
                     mine.copy_(its)
-            self.memory.table[indices] = torch.tanh(follower(features.detach()))
+            batch.training.memory.table[batch.indices] = torch.tanh(follower(batch.features.detach()))

@@ -64,8 +64,9 @@ class OrthoHash(ClassCodeHashing):
     def build_criterion(self, training_set):
         return class_codes(self, training_set, self.codes, "orthohash")
 
-    def loss(self, outputs, labels):
-        cosines = normalize(outputs) @ normalize(self.criterion.codes).T
+    def loss(self, outputs, batch):
+        labels = batch.labels
+        cosines = normalize(outputs) @ normalize(batch.training.criterion.codes).T
         scale = math.sqrt(self.bits) if self.scale is None else self.scale
         targets = labels / labels.sum(dim=1, keepdim=True).clamp(min=1)
         return -(targets * log_softmax(scale * (cosines - self.margin * labels), dim=1)).sum(dim=1).mean()

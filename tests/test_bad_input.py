@@ -34,6 +34,8 @@ from datasets import cifar10_binary, features_file, images, labelme_gist
 from datasets._files import save_array
 from datasets.splits import Split
 from methods._checkpoint import Checkpoint
+from methods.base import TrainingSet
+from methods.base.batch import TrainingState
 from networks import _weights, matconvnet
 from reporting.model import Table
 from reporting.records import table_runs
@@ -746,10 +748,11 @@ def full_run(folder):
 @case("results", "full disk, a checkpoint", "epoch.npz", TOO_LARGE)
 def full_checkpoint(folder):
     network = torch.nn.Linear(50, 50)
-    method = SimpleNamespace(network=network, criterion=None, iteration=0, changing_memory=(), epochs=9)
+    method = SimpleNamespace(network=network, changing_memory=(), epochs=9)
+    made = TrainingSet(None, None, checkpoint=earlier(folder / "epoch.npz"))
     optimizer = torch.optim.SGD(network.parameters(), 0.1)
     scaler = SimpleNamespace(state_dict=dict)
-    kept = Checkpoint(earlier(folder / "epoch.npz"), method, optimizer, scaler, lambda record: None)
+    kept = Checkpoint(method, TrainingState(made, None, None), optimizer, scaler)
     kept.written = -1e9  # long ago
     return on_a_full_disk(lambda: kept.after(0, {"epoch": 1, "epochs": 9, "seconds": 1.0}))
 

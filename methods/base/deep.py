@@ -8,6 +8,7 @@ docs/add-a-method.md lists the hooks, with what each is for.
 """
 
 import contextlib
+import inspect
 import json
 import math
 from dataclasses import dataclass
@@ -19,8 +20,9 @@ import torch
 from methods._supervision import refuse_no_triplets
 from methods.base import ENCODE_ROWS, HashingMethod, Refusal, TrainingSet, refuse_unknown_choices
 from methods.base.augmentation import mirror, shift
+from methods.base.batch import Batch, TrainingState
 from methods.base.heads import ImageHashing, hash_layer, make_head
-from methods.base.training import Training, seeded
+from methods.base.training import Training, module_arrays, seeded
 from networks.devices import fast_half, resolve_device
 
 _IMAGES_ENCODED = 256  # at once: the activations of a network are much larger than its images
@@ -130,69 +132,54 @@ class DeepHashing(HashingMethod):
     # Names of what `prepare` returns that changes in training: numbers, and tensors that keep their shape.
     changing_memory: ClassVar[tuple[str, ...]] = ()
 
-    # The training set's `network`, once fitted on images.
-    backbone: ClassVar[dict[str, Any] | None] = None
-    # While training lasts: what `prepare` and `build_criterion` returned, and batches trained on so far.
-    memory: ClassVar[Any] = None
-    criterion: ClassVar[torch.nn.Module | None] = None
-    iteration: ClassVar[int] = 0
-    # What was learned with `criterion`, as arrays: kept with the model.
-    criterion_state: ClassVar[dict[str, np.ndarray]] = {}
-    # Of the epoch: name -> (sum, number) of what `log` was called with.
-    logged: ClassVar[dict[str, Any] | None] = None
-
     # -- what a method defines or overrides ----------------------------------------------------------------
 
-    def loss(self, outputs: torch.Tensor, *arguments: Any, **named: Any) -> torch.Tensor:
+    def loss(self, outputs: torch.Tensor, batch: Batch) -> torch.Tensor:
         """Scalar to minimise. outputs: float (M, bits), the raw scores of a batch.
 
-        A method's loss names, after `outputs`, what else it wants, any of:
-
-        * affinity: int64 (M, M), its diagonal included, or what `batch_affinity` makes;
-        * indices: int64 (M,), the items' places in the training set;
-        * labels: float (M, classes), 1 for each class or label that an item has, else 0;
-        * features: float (M, d), what the hash head is given: the vectors, or the outputs of the network;
-        * second: float (M, bits), raw scores of a second view of the same items (see `augment`).
+        What else the loss wants of the items it asks `batch` for: their `affinity`, `indices`, `labels`,
+        `features`, or the scores of a `second` view of them. `batch.training` is the state of the training:
+        its `memory`, `criterion`, `epoch`, `iteration` and `log`.
         """
         # Abstract: what a deep method is; conformance tests train every one.
         raise NotImplementedError(f"{type(self).__name__} does not define loss")
 
     def prepare(self, training_set: TrainingSet) -> Any:
-        """Called once before training. What it returns is `self.memory` while training lasts, and is dropped
-        with it: for methods that keep something per training item. May raise `Refusal`. Name what of it
-        changes in training in `changing_memory`."""
+        """Called once before training. What it returns is the training's `memory`: for methods that keep
+        something per training item. May raise `Refusal`. Name what of it changes in training in
+        `changing_memory`."""
 
     def build_criterion(self, training_set: TrainingSet) -> torch.nn.Module | None:
         """Parameters and buffers of the loss itself (a classifier, proxies, class codes), or None.
 
-        Called once before training, after `prepare`. The module is `self.criterion` while training lasts; its
-        parameters are trained with the network's (their names in `rate_and_decay` begin with "criterion."),
-        and it is kept in checkpoints and in the model's file.
+        Called once before training, after `prepare`. The module is the training's `criterion`; its parameters
+        are trained with the network's (their names in `rate_and_decay` begin with "criterion."), and it is
+        kept in checkpoints and, as `criterion_state`, a dict of arrays, in the model's file.
         """
         return None
 
-    def start_epoch(self, epoch: int, training_set: TrainingSet) -> None:
-        """Called before each epoch, counted from 0: to change `self.memory` or `self.criterion`.
+    def start_epoch(self, training: TrainingState) -> None:
+        """Called before each epoch: to change the training's `memory` or `criterion`.
 
-        Draw random numbers from `np.random.default_rng((self.seed, epoch, k))` with a k of 10 or more, or
-        from torch's global generator, so that a resumed training draws the same.
+        Draw random numbers from `np.random.default_rng((self.seed, training.epoch, k))` with a k of 10 or
+        more, or from torch's global generator, so that a resumed training draws the same.
         """
 
-    def end_training(self, training_set: TrainingSet) -> None:
-        """Called once after the last epoch, while `self.memory` and `self.criterion` are still there."""
+    def end_training(self, training: TrainingState) -> None:
+        """Called once after the last epoch: for what `memory` or `criterion` are still needed for."""
 
     def draw_batches(self, items: int, epoch: int) -> list[np.ndarray]:
         """The batches of an epoch, counted from 0: a list of index arrays into the `items` training items."""
         return shuffled_batches(items, self.batch_size, (self.seed, epoch))
 
-    def batch_affinity(self, training_set: TrainingSet, indices: np.ndarray) -> np.ndarray:
-        """What `loss` is given as affinity for a batch: an array with one row or more per item."""
-        return training_set.affinity(indices, indices)
+    def batch_affinity(self, training: TrainingState, indices: np.ndarray) -> np.ndarray:
+        """`affinity` of the batch of the items at `indices`: an array with one row or more per item."""
+        return training.training_set.affinity(indices, indices)
 
     def augment(self, items: torch.Tensor, generator: np.random.Generator) -> torch.Tensor:
         """A random view of a batch, of its shape and type: float (M, d) or uint8 images (M, H, W, 3).
 
-        Called for each batch of training, and once more for a loss that takes `second`. Must draw from
+        Called for each batch of training, and once more for a loss that asks for `second`. Must draw from
         `generator` alone.
         """
         if self.backbone is not None and self.horizontal_flip:
@@ -227,14 +214,6 @@ class DeepHashing(HashingMethod):
 
     # -- what a method may call ----------------------------------------------------------------------------
 
-    def log(self, **values: Any) -> None:
-        """Add numbers or scalar tensors to the epoch's line of training.jsonl: means over its calls."""
-        if self.logged is not None:
-            for name, value in values.items():
-                value = value.detach().double() if isinstance(value, torch.Tensor) else float(value)
-                total, calls = self.logged.get(name, (0.0, 0))
-                self.logged[name] = total + value, calls + 1
-
     def raw_scores(self, items: Any) -> np.ndarray:
         """Scores of items by the network as it is, in evaluation mode: float32 (n, bits)."""
         device = self._device()
@@ -252,12 +231,13 @@ class DeepHashing(HashingMethod):
     # -- training ------------------------------------------------------------------------------------------
 
     def fit(self, training_set: TrainingSet) -> Self:
+        _check_hooks(type(self))
         self._refuse_bad_settings(len(training_set))
         device = self._device()
-        self.backbone = training_set.network
+        self.backbone: dict[str, Any] | None = training_set.network
         self.item_shape = tuple(np.asarray(training_set.items[:1]).shape[1:])
         self.network = self._seeded_network()
-        if training_set.weights is not None:
+        if training_set.weights is not None and self.backbone is not None:
             from networks import catalogue
 
             architecture, options = self.backbone["architecture"], self.backbone["options"]
@@ -265,19 +245,12 @@ class DeepHashing(HashingMethod):
         self.network.to(device)
         if self.standardise_features and self.backbone is not None:
             self._standardise(training_set, device)
-        vars(self).pop("criterion_state", None)
-        try:
-            self.memory = self.prepare(training_set)
-            with seeded(self.seed, 4):
-                self.criterion = self.build_criterion(training_set)
-            if self.criterion is not None:
-                self.criterion.to(device)
-            Training(self, training_set, device).run()
-            if self.criterion is not None:
-                self.criterion_state = _arrays(self.criterion)
-        finally:  # also where training was refused: a method keeps no training data
-            for name in ("memory", "criterion", "iteration", "logged"):
-                vars(self).pop(name, None)
+        memory = self.prepare(training_set)
+        with seeded(self.seed, 4):
+            criterion = self.build_criterion(training_set)
+        if criterion is not None:
+            criterion.to(device)
+        Training(self, TrainingState(training_set, memory, criterion), device).run()
         return self
 
     def _standardise(self, training_set, device):
@@ -326,15 +299,14 @@ class DeepHashing(HashingMethod):
             "item_shape": np.array(self.item_shape, np.int64),
             "backbone": np.array(json.dumps(self.backbone)),
         }
-        return _arrays(self.network) | own | kept
+        return module_arrays(self.network) | own | kept
 
     def set_state(self, state: dict[str, np.ndarray]) -> None:
         state = dict(state)
         self.item_shape = tuple(int(size) for size in state.pop("item_shape"))
         self.backbone = json.loads(str(state.pop("backbone")))
-        kept = {name: state.pop(name) for name in list(state) if name.startswith("criterion.")}
-        if kept:
-            self.criterion_state = {name.removeprefix("criterion."): value for name, value in kept.items()}
+        kept = [name for name in state if name.startswith("criterion.")]
+        self.criterion_state = {name.removeprefix("criterion."): state.pop(name) for name in kept}
         self.network = self._seeded_network()
         self.network.load_state_dict({name: torch.from_numpy(value) for name, value in state.items()})
 
@@ -385,13 +357,13 @@ class RelaxedHashing(DeepHashing):
         """Relaxed codes in (-1, 1) at the current scale."""
         return torch.tanh(self.current_tanh_scale * outputs)
 
-    def start_epoch(self, epoch: int, training_set: TrainingSet) -> None:
-        super().start_epoch(epoch, training_set)
+    def start_epoch(self, training: TrainingState) -> None:
+        super().start_epoch(training)
         self.current_tanh_scale = self.tanh_scale
         if self.tanh_scale_final is not None and self.epochs > 1:
             growth = self.tanh_scale_final / self.tanh_scale
-            self.current_tanh_scale *= growth ** (epoch / (self.epochs - 1))
-        self.log(tanh_scale=self.current_tanh_scale)
+            self.current_tanh_scale *= growth ** (training.epoch / (self.epochs - 1))
+        training.log(tanh_scale=self.current_tanh_scale)
 
 
 @dataclass(kw_only=True)
@@ -416,12 +388,24 @@ class ListwiseHashing(RelaxedHashing):
         # Abstract: what a listwise method is; conformance tests train every one.
         raise NotImplementedError(f"{type(self).__name__} does not define objective")
 
-    def loss(self, outputs: torch.Tensor, affinity: torch.Tensor) -> torch.Tensor:
-        return -self.objective(self.relax(outputs), affinity).mean()
+    def loss(self, outputs: torch.Tensor, batch: Batch) -> torch.Tensor:
+        return -self.objective(self.relax(outputs), batch.affinity).mean()
 
 
-def _arrays(module):
-    return {name: value.detach().cpu().numpy() for name, value in module.state_dict().items()}
+def _check_hooks(method_class):
+    """Raises TypeError, one line that says what to write, for a hook whose arguments are others than those
+    that it is called with."""
+    for hook in ("loss", "start_epoch", "end_training", "batch_affinity"):
+        names, ours = (
+            list(inspect.signature(getattr(kind, hook)).parameters) for kind in (method_class, DeepHashing)
+        )
+        if names != ours:
+            giver = "batch" if hook == "loss" else "training"
+            given = ", ".join(f"{giver}.{name}" for name in names if name not in ours)
+            raise TypeError(
+                f"{method_class.__name__}.{hook} takes ({', '.join(names[1:])}): write "
+                f"{hook}({', '.join(ours)})" + (f", and there {given}" if given else "")
+            )
 
 
 def _tensor(items, device):

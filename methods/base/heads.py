@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import torch
 
@@ -11,6 +12,7 @@ class ImageHashing(torch.nn.Module):
     hash head, `layer`, on its output. width: of the output if it is standardised (see `standardise`), or
     None."""
 
+    backbone: Any
     offset: torch.Tensor | None
     scale: torch.Tensor | None
 

@@ -2,6 +2,7 @@
 
 import inspect
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -9,7 +10,7 @@ import torch
 
 
 @lru_cache
-def _eager(kind: type[torch.optim.Optimizer]) -> type[torch.optim.Optimizer]:
+def _eager(kind: type[torch.optim.Optimizer]) -> Callable[..., torch.optim.Optimizer]:
     """The same optimiser without what serves torch.compile alone: PyTorch wraps these methods in functions
     that import a compiler, which takes longer than to train many a hash function."""
     names = ("add_param_group", "zero_grad", "state_dict", "load_state_dict")

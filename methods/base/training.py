@@ -1,7 +1,6 @@
 """The training loop of deep methods: batches, steps, learning rates, what is logged, checkpoints."""
 
 import contextlib
-import inspect
 import math
 import time
 
@@ -11,24 +10,24 @@ import torch
 from methods._batches import ItemReader
 from methods._checkpoint import Checkpoint
 from methods.base import Diverged
+from methods.base.batch import ATTRIBUTES, Batch
 from methods.base.heads import ImageHashing
 from methods.base.optimisation import make_optimiser, scheduled_rate
 from methods.base.quantisers import QUANTISERS
 from methods.base.watch import CodeWatch
+from tiebench.messages import did_you_mean
 from tiebench.values import NotANumber
-
-LOSS_ARGUMENTS = ("affinity", "indices", "labels", "features", "second")
 
 
 class Training:
-    """One training of a `methods.base.deep.DeepHashing`, whose network, memory and criterion are made."""
+    """One training of a `methods.base.deep.DeepHashing`, whose network is made. state: a `TrainingState`."""
 
-    def __init__(self, method, training_set, device):
-        self.method, self.training_set, self.device = method, training_set, device
-        self.wanted = loss_arguments(type(method))
+    def __init__(self, method, state, device):
+        self.method, self.state, self.device = method, state, device
+        self.training_set = state.training_set
         self.optimiser = make_optimiser(
             method.optimiser,
-            _parameter_groups(method),
+            _parameter_groups(method, state.criterion),
             method.learning_rate,
             method.momentum,
             method.weight_decay,
@@ -37,9 +36,9 @@ class Training:
         # Gradients below 6e-8 vanish in float16; bfloat16 has the range of float32, and needs no scaling.
         scaled = method.half_precision(device) is torch.float16
         self.scaler = torch.amp.GradScaler(device.type, enabled=scaled)
-        self.reader = ItemReader(training_set.items, device)
+        self.reader = ItemReader(self.training_set.items, device)
         self.rate = method.learning_rate
-        self.watch = CodeWatch(method.bits, training_set.labels)
+        self.watch = CodeWatch(method.bits, self.training_set.labels)
 
     def run(self):
         """All epochs; the method's network is trained in place.
@@ -47,19 +46,18 @@ class Training:
         Raises `Diverged` in the epoch in which the loss or the network stops being finite, and ends
         after `end_collapsed` epochs in a row whose codes are collapsed.
         """
-        method, log = self.method, self.training_set.log
-        checkpoint = Checkpoint(self.training_set.checkpoint, method, self.optimiser, self.scaler, log)
-        method.iteration = 0
+        method, state = self.method, self.state
+        checkpoint = Checkpoint(method, state, self.optimiser, self.scaler)
         first, spent = checkpoint.resume()
         started = time.perf_counter() - spent
         for epoch in range(first, method.epochs):
             if self._given_up(checkpoint.records):
                 break
             begun = time.perf_counter()
-            method.logged = {}
+            state.epoch, state.logged = epoch, {}
             # Dropout draws from the global generator: seeded by epoch, a resumed training draws the same.
             with seeded(method.seed, epoch, 3, device=self.device):
-                method.start_epoch(epoch, self.training_set)
+                method.start_epoch(state)
                 objective, seen = self._epoch(epoch)
             record = {
                 "epoch": epoch + 1,
@@ -68,14 +66,20 @@ class Training:
                 "seconds": time.perf_counter() - started,
                 "learning_rate": self.rate,
             }
+            self._keep_criterion()  # `unused_bits` may look at it
             record |= self.watch.finish(method.unused_bits())
             if method.backbone is not None:
                 record["images_per_second"] = seen / (time.perf_counter() - begun)
-            record = _means(method.logged) | record
+            record = _means(state.logged) | record
             if self._given_up([*checkpoint.records, record]):
                 record["ended"] = f"codes collapsed in {method.end_collapsed} epochs in a row"
             checkpoint.after(epoch, record)
-        method.end_training(self.training_set)
+        method.end_training(state)
+        self._keep_criterion()
+
+    def _keep_criterion(self):
+        criterion = self.state.criterion
+        self.method.criterion_state = {} if criterion is None else module_arrays(criterion)
 
     def _given_up(self, records):
         """Whether the codes of the last `end_collapsed` epochs are collapsed."""
@@ -101,7 +105,7 @@ class Training:
             if self.device.type == "cpu" and not math.isfinite(loss.item()):
                 self._refuse(epoch)  # a GPU would wait: there the end of the epoch tells
             self._step(loss)
-            method.iteration += 1
+            self.state.iteration += 1
             total += loss.detach().double() * len(indices)
             seen += len(indices)
         mean = total.item() / max(seen, 1)
@@ -118,24 +122,22 @@ class Training:
 
     def _loss(self, indices, items, key):
         """The loss of a batch, its quantiser included. key: seed of the batch, three integers."""
-        method, wanted = self.method, self.wanted
+        method = self.method
         outputs, features = self._forward(items, (*key, 2))
         self.watch.see(key[2], outputs)
-        given = {}
-        if "affinity" in wanted:
-            given["affinity"] = self._tensor(method.batch_affinity(self.training_set, indices))
-        if "indices" in wanted:
-            given["indices"] = self._tensor(indices)
-        if "labels" in wanted:
-            given["labels"] = self._tensor(self.training_set.label_rows(indices))
-        if "features" in wanted:
-            given["features"] = features.float()
-        if "second" in wanted:
-            given["second"] = self._forward(items, (*key, 5))[0]
-        loss = method.loss(outputs, **given)
+        batch = Batch(method, self.state, indices, features, lambda: self._forward(items, (*key, 5))[0])
+        try:
+            loss = method.loss(outputs, batch)
+        except AttributeError as error:
+            if error.obj is not batch:
+                raise
+            known = did_you_mean(error.name, ATTRIBUTES)
+            raise AttributeError(
+                f"{type(method).__name__}.loss: unknown batch.{error.name}{known}"
+            ) from error
         if method.quantiser is not None:
             term = QUANTISERS[method.quantiser](outputs)
-            method.log(**{method.quantiser: term})
+            self.state.log(**{method.quantiser: term})
             loss = loss + method.quantiser_weight * term
         return loss
 
@@ -163,7 +165,7 @@ class Training:
         """The learning rate after `epoch` whole epochs and `step` of the `steps` batches of the next."""
         method, count, done = self.method, epoch, epoch
         if method.schedule_unit == "iteration":
-            count, done = method.iteration, epoch + step / steps
+            count, done = self.state.iteration, epoch + step / steps
         factor = scheduled_rate(
             method.schedule, count, done / method.epochs, method.lr_gamma, method.lr_step_size
         )
@@ -173,18 +175,10 @@ class Training:
         for group in self.optimiser.param_groups:
             group["lr"] = self.rate * group["rate_multiplier"]
 
-    def _tensor(self, array):
-        return torch.from_numpy(array).to(self.device)
 
-
-def loss_arguments(method_class):
-    """Names of what a method's loss takes besides `outputs`. Raises TypeError for an unknown one."""
-    names = list(inspect.signature(method_class.loss).parameters)[2:]
-    for name in names:
-        if name not in LOSS_ARGUMENTS:
-            known = ", ".join(LOSS_ARGUMENTS)
-            raise TypeError(f"{method_class.__name__}.loss takes {name!r}; after outputs it may take {known}")
-    return names
+def module_arrays(module: torch.nn.Module) -> dict[str, np.ndarray]:
+    """Parameters and buffers of a module, by name."""
+    return {name: value.detach().cpu().numpy() for name, value in module.state_dict().items()}
 
 
 @contextlib.contextmanager
@@ -202,13 +196,13 @@ def _means(logged):
     return {name: mean if math.isfinite(mean) else None for name, mean in means.items()}
 
 
-def _parameter_groups(method):
+def _parameter_groups(method, criterion):
     """What the optimiser is given: parameters by their multipliers. Those whose rate is 0 are frozen, so that
     no gradient is computed for a network that does not change."""
     named = list(method.network.named_parameters())
-    if method.criterion is not None:
-        named += [(f"criterion.{name}", value) for name, value in method.criterion.named_parameters()]
-    groups = {}
+    if criterion is not None:
+        named += [(f"criterion.{name}", value) for name, value in criterion.named_parameters()]
+    groups: dict[tuple[float, float], list[torch.nn.Parameter]] = {}
     for name, parameter in named:
         rate, decay = method.rate_and_decay(name)
         if rate == 0:

@@ -3,10 +3,12 @@
 import dataclasses
 import itertools
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+from batches import batch
 
 from methods import _mds_centres
 from methods._centres import separated_centres, separation
@@ -70,11 +72,11 @@ def test_majority_codes_are_those_of_counting(labels):
 @both_labels
 def test_csq_is_the_binary_cross_entropy_with_the_centre(labels):
     method = CSQ(bits=BITS, quantisation=0.3)
-    method.criterion = criterion()
-    g, h = torch.tanh(SCORES), method.criterion.majority(labels)
+    given = batch(criterion=criterion(), labels=labels)
+    g, h = torch.tanh(SCORES), given.training.criterion.majority(labels)
     expected = torch.nn.functional.binary_cross_entropy((g + 1) / 2, (h + 1) / 2)
     expected = expected + 0.3 * (g.abs() - 1).square().mean()
-    value = method.loss(SCORES, labels)
+    value = method.loss(SCORES, given)
     assert value.item() == pytest.approx(expected.item())
     for mine, its in zip(torch.autograd.grad(value, SCORES), torch.autograd.grad(expected, SCORES)):
         assert mine == pytest.approx(its)
@@ -82,8 +84,8 @@ def test_csq_is_the_binary_cross_entropy_with_the_centre(labels):
 
 def test_csq_is_finite_where_the_published_form_overflows():
     method = CSQ(bits=1, quantisation=0.0)
-    method.criterion = ClassCodes(np.array([[1.0]]), np.random.default_rng(0))
-    value = method.loss(torch.tensor([[-200.0]]), torch.tensor([[1.0]]))
+    codes = ClassCodes(np.array([[1.0]]), np.random.default_rng(0))
+    value = method.loss(torch.tensor([[-200.0]]), batch(criterion=codes, labels=torch.tensor([[1.0]])))
     assert value.item() == pytest.approx(400.0)
 
 
@@ -94,7 +96,6 @@ def test_csq_is_finite_where_the_published_form_overflows():
 @pytest.mark.parametrize("scale", [None, 8.0])
 def test_orthohash_is_the_softmax_with_margin_of_loops(labels, scale):
     method = OrthoHash(bits=BITS, margin=0.2, scale=scale)
-    method.criterion = criterion()
     u, s = SCORES.detach().numpy(), math.sqrt(BITS) if scale is None else scale
     total = 0.0
     for item, row in enumerate(labels.numpy()):
@@ -102,7 +103,8 @@ def test_orthohash_is_the_softmax_with_margin_of_loops(labels, scale):
         logits = [s * (cosine - 0.2 * y) for cosine, y in zip(cosines, row)]
         normaliser = math.log(sum(map(math.exp, logits)))
         total -= sum(y * (logit - normaliser) for logit, y in zip(logits, row)) / max(row.sum(), 1)
-    assert method.loss(SCORES, labels).item() == pytest.approx(total / ITEMS)
+    value = method.loss(SCORES, batch(criterion=criterion(), labels=labels))
+    assert value.item() == pytest.approx(total / ITEMS)
 
 
 def test_orthohash_does_not_depend_on_the_order_of_classes():
@@ -110,8 +112,7 @@ def test_orthohash_does_not_depend_on_the_order_of_classes():
     values = []
     for codes, labels in ((CODES, SEVERAL), (CODES[order], SEVERAL[:, order])):
         method = OrthoHash(bits=BITS)
-        method.criterion = criterion(codes)
-        values.append(method.loss(SCORES, labels).item())
+        values.append(method.loss(SCORES, batch(criterion=criterion(codes), labels=labels)).item())
     assert values[0] == pytest.approx(values[1])
 
 
@@ -132,12 +133,12 @@ def test_orthohash_encodes_with_running_statistics():
 @both_labels
 def test_dpn_is_the_hinge_of_loops(labels):
     method = DPN(bits=BITS, margin=1.0)
-    method.criterion = criterion()
     u, total = SCORES.detach().numpy(), 0.0
     for item, label in itertools.product(range(ITEMS), range(CLASSES)):
         if labels[item, label]:
             total += sum(max(0.0, 1.0 - u[item, k] * CODES[label, k]) for k in range(BITS))
-    assert method.loss(SCORES, labels).item() == pytest.approx(total / ITEMS)
+    value = method.loss(SCORES, batch(criterion=criterion(), labels=labels))
+    assert value.item() == pytest.approx(total / ITEMS)
 
 
 def test_dpn_updates_codes_to_the_majority_of_the_best_items():
@@ -162,11 +163,11 @@ def test_dpn_updates_codes_to_the_majority_of_the_best_items():
 @both_labels
 def test_greedyhash_is_the_cross_entropy_of_codes_and_passes_its_gradient(labels):
     method = GreedyHash(bits=BITS, penalty=0.1)
-    method.criterion = torch.nn.Linear(BITS, CLASSES, bias=False).double()
+    classifier = torch.nn.Linear(BITS, CLASSES, bias=False).double()
     codes = torch.where(SCORES > 0, 1.0, -1.0).double().requires_grad_()
     targets = labels / labels.sum(dim=1, keepdim=True).clamp(min=1)
-    cross_entropy = torch.nn.functional.cross_entropy(method.criterion(codes), targets)
-    value = method.loss(SCORES, labels)
+    cross_entropy = torch.nn.functional.cross_entropy(classifier(codes), targets)
+    value = method.loss(SCORES, batch(criterion=classifier, labels=labels))
     assert value.item() == pytest.approx((cross_entropy + 0.1 * cubic_penalty(SCORES)).item())
     expected = torch.autograd.grad(cross_entropy, codes)[0]
     expected = expected + 0.1 * torch.autograd.grad(cubic_penalty(SCORES), SCORES)[0]
@@ -301,11 +302,10 @@ def test_separated_centres_keep_their_distance():
 
 def test_mdsh_is_the_loss_of_loops():
     method = MDSH(bits=BITS, pairs=0.7, quantisation=0.01)
-    method.criterion, method.current_epoch = criterion(), 9
     table = torch.from_numpy(GENERATOR.normal(size=(5, BITS)))
     every = SEVERAL[:5]
-    method.memory = type("Memory", (), {"table": table, "labels": every})()
-    method._follow = lambda features, indices: None
+    memory = SimpleNamespace(table=table, labels=every)
+    method._follow = lambda batch: None
     u = np.tanh(SCORES.detach().numpy())
     cosine = lambda a, b: a @ b / (np.linalg.norm(a) * np.linalg.norm(b))  # noqa: E731
     classes, pairs = 0.0, []
@@ -317,16 +317,18 @@ def test_mdsh_is_the_loss_of_loops():
             if row @ every[other].numpy() > 0:
                 pairs.append(math.log1p(math.exp((1 - cosine(u[item], table[other].numpy())) / 2)))
     expected = classes / (ITEMS * CLASSES) + 0.7 * np.mean(pairs) + 0.01 * np.mean((np.abs(u) - 1) ** 2)
-    assert method.loss(SCORES, SEVERAL, None, None).item() == pytest.approx(expected)
+    given = batch(memory=memory, criterion=criterion(), epoch=9, labels=SEVERAL)
+    assert method.loss(SCORES, given).item() == pytest.approx(expected)
 
 
 def test_what_a_method_freezes_stays_frozen():
     """MDSH's copy of its head is moved by the method, never by gradients."""
 
     class Watched(MDSH):
-        def loss(self, outputs, labels, indices, features):
-            seen.extend(value.requires_grad for value in self.criterion.follower.parameters())
-            return super().loss(outputs, labels, indices, features)
+        def loss(self, outputs, batch):
+            follower = batch.training.criterion.follower
+            seen.extend(value.requires_grad for value in follower.parameters())
+            return super().loss(outputs, batch)
 
     seen = []
     Watched(bits=BITS, epochs=1, device="cpu").fit(training_set())
@@ -351,7 +353,7 @@ def test_mdsh_follower_is_the_moving_average_of_the_head():
 def test_hyp2_is_the_loss_of_loops(labels):
     method = HyP2(bits=BITS, pairs=0.5, zeta=0.1)
     proxies = torch.from_numpy(GENERATOR.normal(size=(CLASSES, BITS)))
-    method.criterion = torch.nn.ParameterDict({"proxies": torch.nn.Parameter(proxies)})
+    learned = torch.nn.ParameterDict({"proxies": torch.nn.Parameter(proxies)})
     u = SCORES.detach().numpy()
     cosine = lambda a, b: a @ b / (np.linalg.norm(a) * np.linalg.norm(b))  # noqa: E731
     near, far, apart = [], [], []
@@ -365,7 +367,8 @@ def test_hyp2_is_the_loss_of_loops(labels):
         if labels[i].sum() > 1 and labels[j].sum() > 1 and labels[i] @ labels[j] == 0:
             apart.append(max(0.0, cosine(u[i], u[j]) - 0.1))
     expected = np.mean(near) + np.mean(far) + 0.5 * (np.mean(apart) if apart else 0.0)
-    assert method.loss(SCORES, labels).item() == pytest.approx(expected)
+    value = method.loss(SCORES, batch(criterion=learned, labels=labels))
+    assert value.item() == pytest.approx(expected)
 
 
 def test_hyp2_distances_never_exceed_griesmers_bound_and_give_the_published_margins():

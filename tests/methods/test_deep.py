@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 import torch
+from batches import batch
 
 from methods._catalogue import load_class
 from methods.base import Refusal, TrainingSet
@@ -47,10 +48,10 @@ class Targets(RelaxedHashing):
         self.first = [parameter.detach().double().numpy().copy() for parameter in network.parameters()]
         return network
 
-    def loss(self, outputs, affinity, indices):
-        self.batches.append(indices.numpy().copy())
-        self.affinities.append(affinity.numpy().copy())
-        targets = torch.from_numpy(self.targets[indices]).to(outputs.dtype)
+    def loss(self, outputs, batch):
+        self.batches.append(batch.indices.numpy().copy())
+        self.affinities.append(batch.affinity.numpy().copy())
+        targets = torch.from_numpy(self.targets[batch.indices]).to(outputs.dtype)
         return ((self.relax(outputs) - targets) ** 2).sum(1).mean()
 
 
@@ -158,7 +159,7 @@ def test_initial_weights_are_normal_with_variance_two_over_inputs_and_biases_zer
 class Constant(DeepHashing):
     value: float = 3.0
 
-    def loss(self, outputs, affinity, indices):
+    def loss(self, outputs, batch):
         return self.value + 0 * outputs.sum()
 
 
@@ -175,6 +176,7 @@ def test_16_bits_serve_networks_on_cuda_alone_and_only_if_asked_for(monkeypatch,
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: bf16)
     cuda, cpu = torch.device("cuda"), torch.device("cpu")
     method, network = Constant(bits=2), {"architecture": "small", "options": {}}
+    method.backbone = None
     assert method.half_precision(cuda) is None  # a hash layer alone
     method.backbone = network
     assert method.half_precision(cuda) is (torch.bfloat16 if bf16 else torch.float16)
@@ -210,8 +212,8 @@ def test_a_loss_that_is_not_finite_is_a_refusal_of_one_line(value):
 
 @dataclass(kw_only=True)
 class NotANumberInCodes(DeepHashing):
-    def loss(self, outputs, affinity, indices):
-        return -relaxed.ndcg(outputs.tanh() * math.nan, affinity, bins=2).mean()
+    def loss(self, outputs, batch):
+        return -relaxed.ndcg(outputs.tanh() * math.nan, batch.affinity, bins=2).mean()
 
 
 def test_codes_that_are_not_a_number_are_the_same_refusal():
@@ -222,7 +224,7 @@ def test_codes_that_are_not_a_number_are_the_same_refusal():
 
 @dataclass(kw_only=True)
 class Explosive(DeepHashing):
-    def loss(self, outputs, affinity, indices):
+    def loss(self, outputs, batch):
         return (outputs**4).mean() * 1e30
 
 
@@ -363,4 +365,4 @@ def test_the_loss_is_minus_the_mean_objective_of_relaxed_codes():
     method = load_class("talr_ap")(bits=6, tanh_scale=3.0)
     method.current_tanh_scale = 3.0
     expected = -method.objective(torch.tanh(3.0 * outputs), affinity).mean()
-    assert torch.equal(method.loss(outputs, affinity), expected)
+    assert torch.equal(method.loss(outputs, batch(affinity=affinity)), expected)

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from batches import batch
 from scipy.special import expit
 
 from methods import _supervision, dpsh
@@ -30,11 +31,17 @@ def objective(scores, similar, eta):
     return total
 
 
+def in_training(table, similar, indices):
+    memory = SimpleNamespace(table=torch.from_numpy(table.copy()), similar=similar)
+    asked = {"affinity": torch.from_numpy(similar[indices]), "indices": torch.from_numpy(indices)}
+    return batch(memory=memory, **asked)
+
+
 def evaluate(method, table, similar, indices):
     """Loss of a batch (float) and its gradient by the batch's scores (M, bits); the table holds `table`."""
-    method.memory = SimpleNamespace(table=torch.from_numpy(table.copy()), similar=similar)
+    given = in_training(table, similar, indices)
     outputs = torch.from_numpy(table[indices]).requires_grad_()
-    loss = method.loss(outputs, torch.from_numpy(similar[indices]), torch.from_numpy(indices))
+    loss = method.loss(outputs, given)
     loss.backward()
     return loss.item(), outputs.grad.numpy()
 
@@ -171,14 +178,12 @@ def test_rows_of_the_batch_are_written_before_they_are_used_and_others_stay():
     scores, similar = random_case(4)
     method = DPSH(bits=3)
     before = np.zeros_like(scores)
-    method.memory = SimpleNamespace(table=torch.from_numpy(before.copy()), similar=similar)
     indices = np.array([6, 1])
-    loss = method.loss(
-        torch.from_numpy(scores[indices]), torch.from_numpy(similar[indices]), torch.from_numpy(indices)
-    )
+    given = in_training(before, similar, indices)
+    loss = method.loss(torch.from_numpy(scores[indices]), given)
     expected = before.copy()
     expected[indices] = scores[indices]
-    assert np.array_equal(method.memory.table.numpy(), expected)
+    assert np.array_equal(given.training.memory.table.numpy(), expected)
     assert loss.item() == evaluate(method, expected, similar, indices)[0]
 
 

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from batches import batch
 
 from methods import _supervision
 from methods._supervision import single_classes
@@ -138,14 +139,13 @@ def test_scores_that_are_not_numbers_reach_the_likelihood():
 
 def one_step(method, made, scores, indices):
     """(loss, gradient by the batch's scores, the triplets it drew) of a first step with a table of scores."""
-    method.memory = method.prepare(made)
-    method.memory.table = torch.from_numpy(scores.copy())
-    groups = method.memory.groups
-    drawn = groups.draw(
+    memory = method.prepare(made)
+    memory.table = torch.from_numpy(scores.copy())
+    drawn = memory.groups.draw(
         indices, method.positives, method.negatives, np.random.default_rng((method.seed, 1, 1))
     )
     outputs = torch.from_numpy(scores[indices]).requires_grad_()
-    loss = method.loss(outputs, torch.from_numpy(indices))
+    loss = method.loss(outputs, batch(memory=memory, indices=torch.from_numpy(indices)))
     loss.backward()
     return loss.item(), outputs.grad.numpy(), drawn
 
@@ -200,11 +200,12 @@ def test_the_mean_is_over_the_groups_that_are_not_left_out_and_item_0_is_an_item
     positives = np.array([[[0, 1, 2], left_out], [[1, 0, 2], [2, 1, 0]]], np.int32)
     negatives = np.array([[[3, 1], [3, 0]], [[0, 2], left_out[:2]]], np.int32)
     method = DTSH(bits=4, positives=3, negatives=2, eta=eta)
-    method.memory = SimpleNamespace(
+    memory = SimpleNamespace(
         table=torch.from_numpy(scores.copy()),
         groups=SimpleNamespace(draw=lambda *given: (positives, negatives)),
     )
-    loss = method.loss(torch.from_numpy(scores[indices]), torch.from_numpy(indices))
+    given = batch(memory=memory, indices=torch.from_numpy(indices))
+    loss = method.loss(torch.from_numpy(scores[indices]), given)
     total, triplets = likelihood_by_loops(scores[indices], scores, positives, negatives, 2.0)
     assert triplets == 2 * 3 * 2
     errors = scores[indices] - np.sign(scores[indices])
@@ -213,25 +214,24 @@ def test_the_mean_is_over_the_groups_that_are_not_left_out_and_item_0_is_an_item
 
 def test_rows_of_the_batch_are_written_into_the_table_and_others_stay():
     method = DTSH(bits=6, batch_size=8, **FEW)
-    method.memory = method.prepare(training_set(np.arange(40) % 4))
-    assert torch.count_nonzero(method.memory.table) == 0
+    memory = method.prepare(training_set(np.arange(40) % 4))
+    assert torch.count_nonzero(memory.table) == 0
     indices = np.array([5, 0])
     outputs = torch.ones(2, 6, requires_grad=True)
-    method.loss(outputs, torch.from_numpy(indices))
-    assert torch.equal(method.memory.table[indices], torch.ones(2, 6))
-    assert torch.count_nonzero(method.memory.table) == 12
+    method.loss(outputs, batch(memory=memory, indices=torch.from_numpy(indices)))
+    assert torch.equal(memory.table[indices], torch.ones(2, 6))
+    assert torch.count_nonzero(memory.table) == 12
 
 
 def test_steps_draw_anew_and_the_seed_decides():
     def drawn(seed):
         method = DTSH(bits=6, seed=seed, batch_size=8, **FEW)
-        method.memory = method.prepare(training_set(np.arange(40) % 4))
-        groups, kept = method.memory.groups, []
-        method.memory.groups = SimpleNamespace(
-            draw=lambda *given: kept.append(groups.draw(*given)) or kept[-1]
-        )
-        for method.iteration in range(3):
-            method.loss(torch.ones(3, 6), torch.tensor([0, 1, 2]))
+        memory = method.prepare(training_set(np.arange(40) % 4))
+        groups, kept = memory.groups, []
+        memory.groups = SimpleNamespace(draw=lambda *given: kept.append(groups.draw(*given)) or kept[-1])
+        for iteration in range(3):
+            given = batch(memory=memory, iteration=iteration, indices=torch.tensor([0, 1, 2]))
+            method.loss(torch.ones(3, 6), given)
         return [np.concatenate(both, axis=2) for both in kept]
 
     first, again, other = drawn(0), drawn(0), drawn(1)

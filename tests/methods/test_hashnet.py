@@ -7,10 +7,12 @@ from dataclasses import dataclass, fields
 import numpy as np
 import pytest
 import torch
+from batches import batch
 
 from methods import _supervision
 from methods._supervision import similar_share
 from methods.base import Refusal, TrainingSet
+from methods.base.batch import TrainingState
 from methods.hashnet import HashNet
 
 # Label sets of which some are equal, some overlap, and some are disjoint.
@@ -91,12 +93,14 @@ def by_loops(z, indices, labels, scale, beta, released):
 
 
 def evaluate(method, z, indices, labels):
-    method.memory = method.prepare(training_set(labels))
-    if method.memory.labels is not None:
-        method.memory.labels = method.memory.labels.double()
+    made = training_set(labels)
+    given = batch(memory=method.prepare(made), indices=torch.from_numpy(indices))
+    given.training.training_set = made
+    if given.training.memory.labels is not None:
+        given.training.memory.labels = given.training.memory.labels.double()
+    given.affinity = torch.from_numpy(method.batch_affinity(given.training, indices))
     outputs = torch.from_numpy(z).requires_grad_()
-    affinity = torch.from_numpy(method.batch_affinity(training_set(labels), indices))
-    loss = method.loss(outputs, affinity, torch.from_numpy(indices))
+    loss = method.loss(outputs, given)
     loss.backward()
     return loss.item(), outputs.grad.numpy()
 
@@ -147,11 +151,10 @@ def test_a_pair_that_affinity_calls_similar_without_a_label_in_common_has_weight
     affinity = np.ones((4, 4), np.int64)
     affinity[0, 2] = affinity[2, 0] = 0
     made, method = training_set(labels, affinity=affinity), HashNet(bits=2)
-    method.memory = method.prepare(made)
     indices = np.array([0, 0, 1, 2])  # similar without, and dissimilar with labels in common
-    loss = method.loss(
-        torch.zeros(4, 2), torch.from_numpy(method.batch_affinity(made, indices)), torch.from_numpy(indices)
-    )
+    given = batch(memory=method.prepare(made), indices=torch.from_numpy(indices))
+    given.affinity = torch.from_numpy(made.affinity(indices[:2], indices[2:]))
+    loss = method.loss(torch.zeros(4, 2), given)
     share = np.mean(affinity)
     assert loss.item() == pytest.approx(math.log(2) * (1 / share + 1 / (1 - share)) / 2)
 
@@ -226,7 +229,7 @@ def test_affinity_is_that_across_the_streams():
     made = training_set(CLASSES)
     indices = np.array([0, 3, 4, 2, 3, 6])
     expected = CLASSES[indices[:3]][:, None] == CLASSES[indices[3:]]
-    assert np.array_equal(HashNet().batch_affinity(made, indices), expected)
+    assert np.array_equal(HashNet().batch_affinity(TrainingState(made, None, None), indices), expected)
 
 
 # -- training, and what is refused -------------------------------------------------------------------------
@@ -243,7 +246,7 @@ class Linear(HashNet):
         torch.nn.init.constant_(network[1].bias, 0.3)
         return network
 
-    def loss(self, outputs, affinity, indices):
+    def loss(self, outputs, batch):
         return self.slope * outputs.sum()
 
 

@@ -17,6 +17,7 @@ from methods import _checkpoint
 from methods._catalogue import load_class
 from methods.base import Refusal, TrainingSet
 from methods.base.augmentation import shift
+from methods.base.batch import TrainingState
 from methods.base.deep import DeepHashing, RelaxedHashing, shuffled_batches
 from methods.base.optimisation import scheduled_rate
 from methods.base.quantisers import hswd
@@ -42,8 +43,8 @@ def training_set(labels=LABELS, items=VECTORS, **more):
 class Squares(DeepHashing):
     """Mean over the batch of |f - target|^2."""
 
-    def loss(self, outputs, indices):
-        targets = torch.from_numpy(TARGETS).to(outputs.dtype)[indices]
+    def loss(self, outputs, batch):
+        targets = torch.from_numpy(TARGETS).to(outputs.dtype)[batch.indices]
         return ((outputs - targets) ** 2).sum(1).mean()
 
 
@@ -156,7 +157,7 @@ def lengths_of_steps(settings, records):
 
     @dataclass(kw_only=True)
     class Sum(DeepHashing):
-        def loss(self, outputs):
+        def loss(self, outputs, batch):
             places.append(self.network[1].bias.detach().clone())
             return outputs.sum() / len(outputs)
 
@@ -238,8 +239,8 @@ def test_a_hidden_head_separates_what_no_line_does_and_comes_back_from_its_file(
 
     @dataclass(kw_only=True)
     class Xor(DeepHashing):
-        def loss(self, outputs, indices):
-            target = torch.from_numpy(wanted.astype(np.float32))[indices]
+        def loss(self, outputs, batch):
+            target = torch.from_numpy(wanted.astype(np.float32))[batch.indices]
             logits = outputs[:, 0]
             return torch.nn.functional.binary_cross_entropy_with_logits(logits, target)
 
@@ -291,7 +292,7 @@ def test_the_hash_layer_can_be_another_and_its_statistics_are_kept(tmp_path):
 
 
 @pytest.mark.parametrize("multi_hot", [False, True])
-def test_a_loss_is_given_what_it_names(multi_hot):
+def test_a_loss_is_given_what_it_asks_for(multi_hot):
     seen = []
     labels = LABELS * 10 - 7
     rows = np.eye(CLASSES)[LABELS]
@@ -301,22 +302,24 @@ def test_a_loss_is_given_what_it_names(multi_hot):
 
     @dataclass(kw_only=True)
     class Asks(DeepHashing):
-        def loss(self, outputs, features, labels, indices, affinity):
-            seen.append((outputs.detach(), features, labels, indices, affinity, self.iteration))
+        def loss(self, outputs, batch):
+            given = batch.features, batch.labels, batch.indices, batch.affinity
+            seen.append((outputs.detach(), *given, batch.training.epoch, batch.training.iteration))
             return outputs.square().mean()
 
     made = training_set(labels=labels)
     method = Asks(**(SETTINGS | {"learning_rate": 0.0})).fit(made)
     assert made.classes == rows.shape[1]
     assert [entry[-1] for entry in seen] == list(range(12))
-    for outputs, features, given, indices, affinity, _ in seen:
+    assert [entry[-2] for entry in seen] == [0] * 4 + [1] * 4 + [2] * 4
+    for outputs, features, given, indices, affinity, *_ in seen:
         places = indices.numpy()
         assert torch.equal(features, torch.from_numpy(VECTORS[places]))
         assert given.dtype == torch.float32
         assert np.array_equal(given.numpy(), rows[places])
         assert np.array_equal(affinity.numpy(), made.affinity(places, places))
         assert outputs.numpy() == pytest.approx(method.raw_scores(VECTORS[places]), abs=1e-6)
-    assert "iteration" not in vars(method)
+    assert not any(isinstance(value, (TrainingSet, TrainingState)) for value in vars(method).values())
 
 
 def test_what_is_not_asked_for_is_not_computed():
@@ -329,20 +332,61 @@ def test_what_is_not_asked_for_is_not_computed():
 def test_a_loss_that_wants_labels_refuses_a_training_set_without_them():
     @dataclass(kw_only=True)
     class Wants(DeepHashing):
-        def loss(self, outputs, labels):
-            return outputs.mean()
+        def loss(self, outputs, batch):
+            return outputs.mean() + batch.labels.mean()
 
     with pytest.raises(Refusal, match="learns from labels"):
         Wants(**SETTINGS).fit(training_set(labels=None))
 
 
-def test_a_loss_that_names_something_unknown_is_an_error_that_lists_what_there_is():
-    class Misspelt(DeepHashing):
-        def loss(self, outputs, afinity):
-            return outputs.mean()
+def test_a_loss_that_asks_for_something_unknown_is_an_error_with_the_nearest_name():
+    class Misspelt(Squares):
+        def loss(self, outputs, batch):
+            return super().loss(outputs, batch) + batch.afinity.sum()
 
-    with pytest.raises(TypeError, match=r"Misspelt.loss takes 'afinity'; after outputs it may take affinity"):
+    message = "Misspelt.loss: unknown batch.afinity; did you mean 'affinity'? Known: training, affinity, "
+    message += "indices, labels, features, second"
+    with pytest.raises(AttributeError, match=f"^{re.escape(message)}$"):
         Misspelt(**SETTINGS).fit(training_set())
+
+
+@pytest.mark.parametrize(
+    ("hook", "taken", "message"),
+    [
+        (
+            "loss",
+            lambda self, outputs, affinity, labels: outputs.mean(),
+            "takes (outputs, affinity, labels): write loss(self, outputs, batch), and there batch.affinity, "
+            "batch.labels",
+        ),
+        (
+            "loss",
+            lambda self, outputs: outputs.mean(),
+            "takes (outputs): write loss(self, outputs, batch)",
+        ),
+        (
+            "start_epoch",
+            lambda self, epoch, training_set: None,
+            "takes (epoch, training_set): write start_epoch(self, training), and there training.epoch, "
+            "training.training_set",
+        ),
+        (
+            "batch_affinity",
+            lambda self, training_set, indices: None,
+            "takes (training_set, indices): write batch_affinity(self, training, indices), and there "
+            "training.training_set",
+        ),
+        (
+            "end_training",
+            lambda self, training_set: None,
+            "takes (training_set): write end_training(self, training), and there training.training_set",
+        ),
+    ],
+)
+def test_a_hook_with_other_arguments_is_an_error_that_says_what_to_write(hook, taken, message):
+    kind = type("Earlier", (Squares,), {hook: taken})
+    with pytest.raises(TypeError, match=f"^{re.escape(f'Earlier.{hook} {message}')}$"):
+        kind(**SETTINGS).fit(training_set())
 
 
 @dataclass(kw_only=True)
@@ -352,8 +396,9 @@ class TwoViews(DeepHashing):
     def augment(self, items, generator):
         return items + self.noise * torch.from_numpy(generator.normal(size=items.shape).astype(np.float32))
 
-    def loss(self, outputs, second, features):
-        self.log(apart=(outputs - second).abs().mean(), noise=features.std())
+    def loss(self, outputs, batch):
+        second = batch.second
+        batch.training.log(apart=(outputs - second).abs().mean(), noise=batch.features.std())
         return (outputs - second).square().mean() + 0.1 * (outputs.abs() - 1).square().mean()
 
 
@@ -369,21 +414,20 @@ def test_logged_values_are_means_over_an_epoch_and_what_is_not_finite_is_none():
 
     @dataclass(kw_only=True)
     class Logs(Squares):
-        def start_epoch(self, epoch, training_set):
-            self.log(once=epoch)
+        def start_epoch(self, training):
+            training.log(once=training.epoch)
 
-        def loss(self, outputs, indices):
+        def loss(self, outputs, batch):
             calls.append(outputs.detach().mean().item())
-            self.log(scores=outputs.mean(), bad=math.inf, objective=5)
-            return super().loss(outputs, indices)
+            batch.training.log(scores=outputs.mean(), bad=math.inf, objective=5)
+            return super().loss(outputs, batch)
 
-    method = Logs(**SETTINGS).fit(training_set(log=records.append))
+    Logs(**SETTINGS).fit(training_set(log=records.append))
     expected = np.array(calls).reshape(3, 4).mean(1)
     assert [record["scores"] for record in records] == pytest.approx(expected)
     assert [(record["once"], record["bad"]) for record in records] == [(0, None), (1, None), (2, None)]
     assert all(record["objective"] != 5 for record in records)
     json.dumps(records, allow_nan=False)
-    method.log(afterwards=1)  # outside of a training there is no line to add it to
 
 
 # -- parameters of the loss --------------------------------------------------------------------------------
@@ -402,9 +446,9 @@ class Classifier(DeepHashing):
         rate, decay = super().rate_and_decay(name)
         return (self.criterion_rate, 0.0) if name.startswith("criterion.") else (rate, decay)
 
-    def loss(self, outputs, labels):
+    def loss(self, outputs, batch):
         signs = outputs + (outputs.sign() - outputs).detach()
-        return torch.nn.functional.cross_entropy(self.criterion(signs), labels)
+        return torch.nn.functional.cross_entropy(batch.training.criterion(signs), batch.labels)
 
 
 def test_parameters_of_the_loss_are_trained_at_their_own_rate_and_kept(tmp_path):
@@ -442,17 +486,18 @@ class Alternating(RelaxedHashing):
     def prepare(self, training_set):
         return SimpleNamespace(codes=torch.ones(len(training_set), self.bits), rounds=0)
 
-    def start_epoch(self, epoch, training_set):
-        super().start_epoch(epoch, training_set)
-        scores = torch.from_numpy(self.raw_scores(training_set.items))
-        noise = np.random.default_rng((self.seed, epoch, 10)).normal(size=scores.shape)
-        self.memory.codes.copy_((scores + torch.from_numpy(noise) + 0.1 * torch.rand(scores.shape)).sign())
-        self.memory.rounds += 1
+    def start_epoch(self, training):
+        super().start_epoch(training)
+        memory, scores = training.memory, torch.from_numpy(self.raw_scores(training.training_set.items))
+        noise = np.random.default_rng((self.seed, training.epoch, 10)).normal(size=scores.shape)
+        memory.codes.copy_((scores + torch.from_numpy(noise) + 0.1 * torch.rand(scores.shape)).sign())
+        memory.rounds += 1
 
-    def loss(self, outputs, indices, affinity):
-        self.log(rounds=self.memory.rounds)
-        fit = self.relax(outputs) @ self.memory.codes[indices].T / self.bits
-        return (fit - (2 * affinity - 1)).square().mean()
+    def loss(self, outputs, batch):
+        memory = batch.training.memory
+        batch.training.log(rounds=memory.rounds)
+        fit = self.relax(outputs) @ memory.codes[batch.indices].T / self.bits
+        return (fit - (2 * batch.affinity - 1)).square().mean()
 
 
 class Killed(Exception):

@@ -171,3 +171,8 @@ def test_constant_codes_are_a_refusal_not_a_result():
     with pytest.raises(Refusal, match="collapsed") as caught:
         MACHash(bits=4, C=0.01).fit(collapsing)
     assert "\n" not in str(caught.value)
+
+
+def test_no_iterations_are_refused_in_one_line():
+    with pytest.raises(Refusal, match=r"^iterations must be at least 1, not 0$"):
+        MACHash(bits=4, iterations=0).fit(training_set("machash"))

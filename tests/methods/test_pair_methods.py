@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from batches import batch
 
 from methods.adsh import ADSH, Similar, improve_codes
 from methods.base import TrainingSet
@@ -21,6 +22,7 @@ BITS, ITEMS = 5, 8
 SCORES = torch.from_numpy(GENERATOR.normal(size=(ITEMS, BITS))).requires_grad_()
 CLASSES = GENERATOR.integers(0, 3, ITEMS)
 AFFINITY = torch.from_numpy((CLASSES[:, None] == CLASSES).astype(np.int64))
+PAIRED = batch(affinity=AFFINITY)
 PAIRS = list(itertools.product(range(ITEMS), repeat=2))
 
 
@@ -40,8 +42,8 @@ def test_dsh_is_the_loss_of_loops():
         distance = sum((u[i] - u[j]) ** 2)
         pairs.append(distance / 2 if CLASSES[i] == CLASSES[j] else max(0.0, 1.5 * BITS - distance) / 2)
     expected = np.mean(pairs) + 2 * 0.2 * np.mean([sum(abs(abs(row) - 1)) for row in u])
-    assert method.loss(SCORES, AFFINITY).item() == pytest.approx(expected)
-    torch.autograd.gradcheck(lambda outputs: method.loss(outputs, AFFINITY), SCORES)
+    assert method.loss(SCORES, PAIRED).item() == pytest.approx(expected)
+    torch.autograd.gradcheck(lambda outputs: method.loss(outputs, PAIRED), SCORES)
 
 
 def gradient(value):
@@ -58,7 +60,7 @@ def test_dhn_is_the_loss_of_loops(normed):
         theta, s = 0.7 * (z[i] @ z[j]) / lengths, float(CLASSES[i] == CLASSES[j])
         pairs.append(math.log1p(math.exp(theta)) - s * theta)
     rest = np.log(np.cosh(np.abs(z) - 1))
-    assert method.loss(SCORES, AFFINITY).item() == pytest.approx(np.mean(pairs) + 0.3 * rest.mean())
+    assert method.loss(SCORES, PAIRED).item() == pytest.approx(np.mean(pairs) + 0.3 * rest.mean())
 
 
 def released_balance(s):
@@ -84,7 +86,7 @@ def released_dhn(fc8, s, alpha, normed, q_lambda):
 def test_dhn_released_is_the_released_loss_and_gradient(bits, normed, alpha, q_lambda):
     scores = torch.from_numpy(4 * np.random.default_rng(1).normal(size=(ITEMS, bits))).requires_grad_()
     settings = {"similarity_scale": alpha, "normed": normed, "quantisation": q_lambda}
-    value = DHN(bits=bits, released=True, **settings).loss(scores, AFFINITY)
+    value = DHN(bits=bits, released=True, **settings).loss(scores, PAIRED)
     expected = released_dhn(scores, (AFFINITY > 0).double(), alpha, normed, q_lambda)
     assert bits < 15 or (torch.tanh(scores) @ torch.tanh(scores).T).max() > 15
     assert value.item() == pytest.approx(expected.item(), rel=1e-12)
@@ -98,7 +100,6 @@ def test_log_cosh_does_not_overflow():
 
 def test_dch_is_the_loss_of_loops():
     method, share = DCH(bits=BITS, gamma=3.0, quantisation=0.2), 0.4
-    method.memory = share
     z = np.tanh(SCORES.detach().numpy())
     cosine = lambda a, b: a @ b / (np.linalg.norm(a) * np.linalg.norm(b))  # noqa: E731
     pairs = []
@@ -109,7 +110,8 @@ def test_dch_is_the_loss_of_loops():
         pairs.append(-math.log(likelihood) / (share if similar else 1 - share))
     ones = np.ones(BITS)
     rest = np.mean([math.log1p(BITS / 2 * (1 - cosine(np.abs(row), ones)) / 3.0) for row in z])
-    assert method.loss(SCORES, AFFINITY).item() == pytest.approx(np.mean(pairs) + 0.2 * rest)
+    value = method.loss(SCORES, batch(memory=share, affinity=AFFINITY))
+    assert value.item() == pytest.approx(np.mean(pairs) + 0.2 * rest)
 
 
 def released_dch(fc8, s, gamma, q_lambda):
@@ -125,7 +127,7 @@ def released_dch(fc8, s, gamma, q_lambda):
 
 @pytest.mark.parametrize(("gamma", "q_lambda"), [(20.0, 0.0), (3.0, 0.2)])
 def test_dch_released_is_the_released_loss_and_gradient(gamma, q_lambda):
-    value = DCH(bits=BITS, gamma=gamma, quantisation=q_lambda, released=True).loss(SCORES, AFFINITY)
+    value = DCH(bits=BITS, gamma=gamma, quantisation=q_lambda, released=True).loss(SCORES, PAIRED)
     expected = released_dch(SCORES, (AFFINITY > 0).double(), gamma, q_lambda)
     assert value.item() == pytest.approx(expected.item(), rel=1e-12)
     assert gradient(value) == pytest.approx(gradient(expected), rel=1e-9, abs=1e-15)
@@ -133,7 +135,8 @@ def test_dch_released_is_the_released_loss_and_gradient(gamma, q_lambda):
 
 @pytest.mark.parametrize("kind", [DHN, DCH])
 def test_released_losses_of_a_batch_without_similar_pairs_are_finite(kind):
-    value = kind(bits=BITS, released=True).loss(SCORES, torch.zeros(ITEMS, ITEMS, dtype=torch.int64))
+    none_similar = batch(affinity=torch.zeros(ITEMS, ITEMS, dtype=torch.int64))
+    value = kind(bits=BITS, released=True).loss(SCORES, none_similar)
     assert torch.isfinite(value) and torch.isfinite(gradient(value)).all()
 
 
@@ -170,23 +173,23 @@ def test_dsdh_gradient_is_that_of_all_pairs_and_of_the_codes():
     method = DSDH(bits=BITS, eta=0.3)
     codes = torch.from_numpy(GENERATOR.choice([-1.0, 1.0], (ITEMS, BITS)))
     table = torch.zeros(ITEMS, BITS, dtype=torch.float64)
-    method.memory = SimpleNamespace(table=table, codes=codes)
-    value = method.loss(SCORES, AFFINITY > 0, torch.arange(ITEMS))
+    memory = SimpleNamespace(table=table, codes=codes)
+    value = method.loss(SCORES, batch(memory=memory, affinity=AFFINITY > 0, indices=torch.arange(ITEMS)))
     theta = SCORES @ SCORES.T / 2
     similar = (AFFINITY > 0).double()
     expected = (torch.nn.functional.softplus(theta) - similar * theta).mean()
     expected = expected + 0.3 * (codes - SCORES).square().mean()
     assert value.item() == pytest.approx(expected.item())
     assert torch.autograd.grad(value, SCORES)[0] == pytest.approx(torch.autograd.grad(expected, SCORES)[0])
-    assert torch.equal(method.memory.table, SCORES.detach())
+    assert torch.equal(memory.table, SCORES.detach())
 
 
-def authors_step(scores, table, batch, similar, labels, eta, nu):
+def authors_step(scores, table, rows, similar, labels, eta, nu):
     """train.m and RRC.m of liqi-casia/DSDH-HashingCode: (dJ/dU of a batch, its codes)."""
-    sign, batch_scores = np.sign, table[batch]
+    sign, batch_scores = np.sign, table[rows]
     start = sign(batch_scores)
-    classifier = np.linalg.inv(start.T @ start + nu * np.eye(start.shape[1])) @ start.T @ labels[batch]
-    wanted, codes = eta * batch_scores + labels[batch] @ classifier.T, np.zeros_like(batch_scores)
+    classifier = np.linalg.inv(start.T @ start + nu * np.eye(start.shape[1])) @ start.T @ labels[rows]
+    wanted, codes = eta * batch_scores + labels[rows] @ classifier.T, np.zeros_like(batch_scores)
     for _ in range(10):
         before = codes.copy()
         for bit in range(codes.shape[1]):
@@ -195,7 +198,7 @@ def authors_step(scores, table, batch, similar, labels, eta, nu):
         if np.array_equal(codes, before):
             break
     sigmoid = 1 / (1 + np.exp(-(batch_scores @ table.T / 2)))
-    return (similar[batch] - sigmoid) @ table - 2 * eta * (batch_scores - codes), codes
+    return (similar[rows] - sigmoid) @ table - 2 * eta * (batch_scores - codes), codes
 
 
 @pytest.mark.parametrize("eta", [55.0, 0.05])  # at the second the codes differ from the signs of the scores
@@ -203,21 +206,22 @@ def test_dsdh_takes_the_authors_step(eta):
     """As they train: cosine 1 and ratio 1 with their gradient over batch times items, and the same codes."""
     generator = np.random.default_rng(4)
     labels = np.eye(3)[generator.integers(0, 3, 30)]
-    table, batch = generator.normal(size=(30, BITS)), np.array([3, 17, 4, 11, 29, 8, 2])
+    table, rows = generator.normal(size=(30, BITS)), np.array([3, 17, 4, 11, 29, 8, 2])
     similar = labels @ labels.T > 0
     settings = {"eta": eta, "mu": 1.0, "nu": 0.1, "sweeps": 10}
     method = DSDH(bits=BITS, balance="sum", codes_of="batch", **settings)
     kept = torch.from_numpy(table.copy())
-    kept[batch] = 0  # of an earlier step: the batch's own scores take their place
+    kept[rows] = 0  # of an earlier step: the batch's own scores take their place
     codes = torch.zeros(30, BITS, dtype=torch.float64)
-    method.memory = SimpleNamespace(table=kept, codes=codes, labels=labels)
-    outputs = torch.from_numpy(table[batch]).requires_grad_()
-    value = method.loss(outputs, torch.from_numpy(similar[batch]), torch.from_numpy(batch))
+    memory = SimpleNamespace(table=kept, codes=codes, labels=labels)
+    outputs = torch.from_numpy(table[rows]).requires_grad_()
+    asked = {"affinity": torch.from_numpy(similar[rows]), "indices": torch.from_numpy(rows)}
+    value = method.loss(outputs, batch(memory=memory, **asked))
     found = torch.autograd.grad(value, outputs)[0].numpy()
-    step, expected_codes = authors_step(outputs, table, batch, similar, labels, eta, 0.1)
-    assert np.array_equal(codes[batch].numpy(), expected_codes)
-    assert (eta == 55.0) == np.array_equal(expected_codes, np.sign(table[batch]))
-    assert found == pytest.approx(-step / (len(batch) * len(table)), rel=1e-9, abs=1e-14)
+    step, expected_codes = authors_step(outputs, table, rows, similar, labels, eta, 0.1)
+    assert np.array_equal(codes[rows].numpy(), expected_codes)
+    assert (eta == 55.0) == np.array_equal(expected_codes, np.sign(table[rows]))
+    assert found == pytest.approx(-step / (len(rows) * len(table)), rel=1e-9, abs=1e-14)
 
 
 def test_dsdh_trains_as_its_authors_do():
@@ -294,8 +298,7 @@ def test_adsh_loss_is_that_of_loops(kind):
     method = ADSH(bits=BITS, gamma=3.0)
     codes = torch.from_numpy(GENERATOR.choice([-1.0, 1.0], (12, BITS)))
     rows = np.array([0, 1, 2, 3, 5, 6, 8, 9, 11])
-    method.criterion = SimpleNamespace(codes=codes)
-    method.memory = SimpleNamespace(round=method.start_round(rows, Similar(made)))
+    memory = SimpleNamespace(round=method.start_round(rows, Similar(made), codes))
     ratio = similar[rows].sum() / (~similar[rows]).sum()
     indices = np.array([3, 0, 11, 5, 6, 1, 2, 9])
     tanh, total = np.tanh(SCORES.detach().numpy()), 0.0
@@ -303,8 +306,10 @@ def test_adsh_loss_is_that_of_loops(kind):
         for j in range(12):
             total += (tanh[i] @ codes[j].numpy() - BITS * (1.0 if similar[item, j] else -ratio)) ** 2
         total += 3.0 * np.square(codes[item].numpy() - tanh[i]).sum()
-    assert method.loss(SCORES, torch.from_numpy(indices)).item() == pytest.approx(total / (12 * ITEMS))
-    torch.autograd.gradcheck(lambda outputs: method.loss(outputs, torch.from_numpy(indices)), SCORES)
+    criterion = SimpleNamespace(codes=codes)
+    given = batch(memory=memory, criterion=criterion, indices=torch.from_numpy(indices))
+    assert method.loss(SCORES, given).item() == pytest.approx(total / (12 * ITEMS))
+    torch.autograd.gradcheck(lambda outputs: method.loss(outputs, given), SCORES)
 
 
 def test_adsh_learns_codes_of_its_training_items_that_rank_it():

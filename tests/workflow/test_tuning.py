@@ -365,9 +365,9 @@ def test_a_trial_that_takes_too_long_ends(protocol, monkeypatch):
     shares, logged = {"fit": 0.5, "query": 0.2}, []
 
     class Slow(load_class("talr_ap")):
-        def start_epoch(self, epoch, training_set):
-            logged.append(epoch)
-            super().start_epoch(epoch, training_set)
+        def start_epoch(self, training):
+            logged.append(training.epoch)
+            super().start_epoch(training)
 
     settings = {"epochs": 9, "tanh_scale": 5.0}
     with pytest.raises(TooLong, match="more than 35 seconds"):
