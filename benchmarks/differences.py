@@ -16,9 +16,10 @@ import torch
 
 import tiebench
 from benchmarks.report import progress
-from datasets import features_file, splits
-from methods._catalogue import load_class
+from datasets import splits
+from datasets.loaders import features_file
 from methods.base import TrainingSet
+from methods.base.catalogue import load_class
 
 FILE = "cifar10-mobilenetv2.npz"
 SPLIT = {"kind": "per_class", "query": 100, "training": 500}
@@ -280,7 +281,7 @@ def chosen_rate(comparison, settings, bits, items, partition):
 
 
 def parts(count, number):
-    """Disjoint positions of a training set, `workflow.tuning.partition`'s: fit, queries, database."""
+    """Disjoint positions of a training set, `workflow.tuning.search.partition`'s: fit, queries, database."""
     order = np.random.default_rng((number, 1)).permutation(count)
     return np.split(order, np.cumsum([round(count * FIT), round(count * QUERIES)]))
 

@@ -9,7 +9,7 @@ import torch
 
 from benchmarks.report import figure, progress
 from benchmarks.timing import Competitor, Disagreement, interleave
-from methods._catalogue import load_class
+from methods.base.catalogue import load_class
 from networks import catalogue
 from networks.features import extract
 

@@ -9,8 +9,9 @@ from benchmarks import evaluation_peers as peers
 from benchmarks import optional_peers, probe, synthetic
 from benchmarks.report import duration, figure, megabytes, progress
 from benchmarks.timing import Competitor, Disagreement, interleave
-from tiebench import _popcount, exact
-from tiebench.hamming import SLICED_BITS, joint_histograms
+from tiebench.counting import popcount as _popcount
+from tiebench.counting.histograms import SLICED_BITS, joint_histograms
+from tiebench.rankings import exact
 from tiebench.scoring import score_codes
 
 JOINT = "joint_histograms"
@@ -19,7 +20,7 @@ WHOLE = "score, everything included"
 ARGSORT = "argsort loop of the field (CalcTopMap)"
 RATE = "G pairs/s a thread"
 SCALAR = "scalar popcount + increment, compiled, affinities given"
-ON_DEVICE = "tiebench.on_device on CUDA, codes there already"
+ON_DEVICE = "tiebench.counting.on_device on CUDA, codes there already"
 
 
 def run(report, quick):
@@ -35,7 +36,7 @@ def run(report, quick):
         del libraries["pytorch_metric_learning"]
     cuda = _cuda()
     if cuda is None:
-        report.write("tiebench.on_device: not timed (no CUDA device).")
+        report.write("tiebench.counting.on_device: not timed (no CUDA device).")
     summary = []
     cells = [(synthetic.IMAGENET100, 48), (synthetic.CIFAR10_S1, 48), (synthetic.NUS21, 48)]
     cells.append((synthetic.CIFAR10_S1, 128))
@@ -127,7 +128,9 @@ def _compare(report, codes, libraries, cuda, rounds, quick):
     if not shape.multi_hot and bits <= SLICED_BITS:
         counting[KERNEL] = peers.sliced_kernel(codes)
     add(counting, SCALAR, many, scalar)
-    add(counting, "tiebench._popcount (over 128 bits, any affinity), affinities given", many, popcount)
+    add(
+        counting, "tiebench.counting.popcount (over 128 bits, any affinity), affinities given", many, popcount
+    )
     add(counting, "numpy bitwise_count + bincount, affinities given", some, numpy_alone)
     add(
         counting,
@@ -279,7 +282,7 @@ def _published(libraries, codes, query_words, database_words, levels, found, que
 
 
 def _on_device(torch, codes):
-    from tiebench import on_device
+    from tiebench.counting import on_device
 
     query, database = (torch.from_numpy(part).cuda() for part in (codes.query, codes.database))
     return lambda: on_device.joint_histograms(query, database, codes.bits, codes.affinity).counts

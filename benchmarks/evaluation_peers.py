@@ -4,8 +4,8 @@ import numpy as np
 from numba import njit
 from sklearn.metrics import ndcg_score
 
-from tiebench import _bitslice
-from tiebench._bitslice import popcount
+from tiebench.counting import bitslice
+from tiebench.counting.bitslice import popcount
 
 
 def words(packed):
@@ -38,13 +38,13 @@ def sliced_kernel(codes):
     order = np.argsort(codes.database_labels, kind="stable")
     classes = codes.database_labels[order]
     ranges = [np.searchsorted(classes, codes.query_labels, side=side) for side in ("left", "right")]
-    planes = _bitslice.slice_bits(codes.database[order], codes.bits, -(-codes.bits // 8) * 8)
+    planes = bitslice.slice_bits(codes.database[order], codes.bits, -(-codes.bits // 8) * 8)
     masks = np.where(np.unpackbits(codes.query, axis=1).astype(bool), ~np.uint64(0), np.uint64(0))
     counts = np.empty((len(masks), 2, codes.bits + 1), np.int64)
 
     def count():
         counts[:] = 0
-        _bitslice.count_equal_labels(planes, len(order), masks, *ranges, codes.bits, counts)
+        bitslice.count_equal_labels(planes, len(order), masks, *ranges, codes.bits, counts)
         return counts
 
     return count

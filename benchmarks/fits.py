@@ -15,8 +15,8 @@ import numpy as np
 
 from benchmarks.report import progress
 from benchmarks.timing import Failed
-from methods._catalogue import catalogue, load_class
 from methods.base import Refusal, TrainingSet
+from methods.base.catalogue import catalogue, load_class
 
 ITEMS, FEATURES, CLASSES = 5000, 1280, 10  # CIFAR-10 setting 1 on features of a MobileNetV2
 BITS = (12, 48)

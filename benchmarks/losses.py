@@ -8,7 +8,7 @@ from benchmarks import loss_peers as peers
 from benchmarks import probe
 from benchmarks.report import duration, figure, progress
 from benchmarks.timing import Disagreement, interleave
-from tiebench import relaxed
+from tiebench.losses import relaxed
 
 BITS = 48
 FEATURES = 4096
@@ -39,7 +39,7 @@ def batch(items, bits=BITS, levels=2, seed=0):
 
 
 def product(codes, affinity, bins, objective, backend):
-    """Mean objective and its gradient by tiebench.relaxed. Returns (float, (M, b))."""
+    """Mean objective and its gradient by tiebench.losses.relaxed. Returns (float, (M, b))."""
     function, options = _PRODUCT[objective]
     codes = codes.detach().requires_grad_()
     value = function(codes, affinity, bins, backend=backend, **options).mean()
@@ -239,7 +239,14 @@ def _first_call(report, rounds, quick):
     first, second = seen["calls"]
     report.write("### First call in a fresh process, kernels cached")
     report.rows(
-        ["", "import torch", "import tiebench.relaxed", "first AP_s with gradient", "second", "difference"],
+        [
+            "",
+            "import torch",
+            "import tiebench.losses.relaxed",
+            "first AP_s with gradient",
+            "second",
+            "difference",
+        ],
         [
             (
                 "compiled",

@@ -6,14 +6,14 @@ import torch
 from benchmarks import method_peers as peers
 from benchmarks.report import figure, progress
 from benchmarks.timing import Competitor, Disagreement, interleave
-from methods._boosting import Quantiser, boost
-from methods._bre_kernels import Descent, candidates_between, flip_changes
-from methods._graph_cuts import BlockCuts
-from methods._pairs import Pairs, make_blocks
-from methods._rankings import ideal_dcg, infer
-from methods._svm import SharedItems, fit_linear_svms
-from methods._triplets import triplet_likelihood
 from methods.bre import draw_partners
+from methods.learners.boosting import Quantiser, boost
+from methods.learners.bre_kernels import Descent, candidates_between, flip_changes
+from methods.learners.graph_cuts import BlockCuts
+from methods.learners.svm import SharedItems, fit_linear_svms
+from methods.relations.pairs import Pairs, make_blocks
+from methods.relations.rankings import ideal_dcg, infer
+from methods.relations.triplets import triplet_likelihood
 
 ITEMS, CLASSES, BITS = 5000, 10, 48  # of CIFAR-10 setting 1
 OURS = "here"

@@ -39,7 +39,7 @@ def _evaluation(task, path):
     import numpy as np
 
     started = time.perf_counter()
-    from tiebench.hamming import EqualLabels, SharedLabels
+    from tiebench.affinities import EqualLabels, SharedLabels
     from tiebench.scoring import score_codes
 
     imported = time.perf_counter()
@@ -66,7 +66,7 @@ def _loss():
 
     torch.set_num_threads(1)
     with_torch = time.perf_counter()
-    from tiebench import relaxed
+    from tiebench.losses import relaxed
 
     imported = time.perf_counter()
     codes = torch.tanh(torch.randn(256, 48)).requires_grad_()

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tiebench.hamming import EqualLabels, SharedLabels, pack
+from tiebench.affinities import EqualLabels, SharedLabels
+from tiebench.codes.packing import pack
 
 FLIPPED = 0.1  # share of the bits that differ from the prototype
 

@@ -9,11 +9,11 @@ from torch.nn.functional import softplus
 
 from benchmarks.report import figure, progress
 from benchmarks.timing import Disagreement, interleave
-from methods._catalogue import load_class
 from methods.base import TrainingSet
+from methods.base.catalogue import load_class
 from networks import catalogue
-from networks._response_normalisation import response_normalisation
 from networks.devices import fast_half
+from networks.layers.response_normalisation import response_normalisation
 
 BITS = 48
 CLASSES = 10

@@ -35,7 +35,7 @@ class Loader:
         It is made of names, sizes and times; no file is opened. Raises OSError for a folder that is not
         there, ValueError for wrong options and for a link to a folder above it.
         """
-        from datasets._archives import state
+        from datasets.readers.archives import state
 
         wanted = self.reads(**options)
         return " ".join(state(Path(folder), wanted) for folder in folders)
@@ -47,7 +47,7 @@ def _all_but_hidden(**options: object) -> Callable[[str], bool]:
 
 def loaders() -> dict[str, Loader]:
     """Name -> loader, sorted by name. Raises ValueError for a loader that is not complete."""
-    from datasets._discovery import public_modules, require, summary
+    from datasets.discovery import public_modules, require, summary
 
     found = {}
     for name, module in public_modules("datasets", Path(__file__).parent).items():

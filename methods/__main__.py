@@ -5,7 +5,7 @@ python -m methods > docs/methods.md
 
 from collections.abc import Sequence
 
-from methods._catalogue import FAMILIES, MethodMetadata, catalogue
+from methods.base.catalogue import FAMILIES, MethodMetadata, catalogue
 from tiebench.command_line import Parser
 
 LEARNS_FROM = {  # supervision -> words for it

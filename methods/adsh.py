@@ -9,9 +9,9 @@ from types import SimpleNamespace
 import numpy as np
 import torch
 
-from methods._supervision import similar_share, single_classes
 from methods.base import Refusal
 from methods.base.deep import DeepHashing, shuffled_batches
+from methods.base.supervision import similar_share, single_classes
 
 _COLUMNS = 8192  # items whose affinities with a sample are held at once
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from methods._kernels import squared_distances
 from methods.base import HashingMethod, Refusal
+from methods.learners.kernels import squared_distances
 
 _ROWS = 8192  # items whose neighbours are found at once
 _MOST = 1 - 1e-3  # eigenvalues are below it

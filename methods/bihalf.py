@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import torch
 
-from methods._straight_through import cosine_agreement
 from methods.base.deep import DeepHashing
+from methods.learners.straight_through import cosine_agreement
 
 
 class BiHalfLayer(torch.autograd.Function):

@@ -13,9 +13,9 @@ from typing import Literal
 
 import numpy as np
 
-from methods._bre_kernels import Descent
-from methods._linear import signs_of_projections
 from methods.base import HashingMethod, Refusal
+from methods.learners.bre_kernels import Descent
+from methods.learners.linear import signs_of_projections
 
 _ROWS = 512  # rows of kernel values or affinities made at once
 _FINEST = 1024  # steps of a bit to which targets are rounded at most: bounds the sums of squares

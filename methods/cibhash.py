@@ -10,9 +10,9 @@ from typing import Literal
 import torch
 from torch.nn.functional import cross_entropy, normalize
 
-from methods._straight_through import sign_straight_through
 from methods.base import Refusal
 from methods.base.deep import DeepHashing
+from methods.learners.straight_through import sign_straight_through
 
 _LEAST = 1e-8
 

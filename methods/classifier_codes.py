@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from methods._centres import constant_bits, make_centres, refuse_more_classes_than_codes
-from methods._classifier import ClassifierHashing
-from methods._labels import single_labels
+from methods.base.labels import single_labels
+from methods.class_codes.centres import constant_bits, make_centres, refuse_more_classes_than_codes
+from methods.learners.classifier import ClassifierHashing
 
 
 @dataclass(kw_only=True)
@@ -22,7 +22,8 @@ class ClassifierCodes(ClassifierHashing):
     with w and $\beta$ of a logistic regression and $t_c$ the code of class c.
 
     centres: the codes of the classes: "spread_hadamard", "hadamard", "random", "bernoulli"
-    (methods/_centres.py), or "binary": the number of the class in binary, in as many bits as it needs.
+    (methods/class_codes/centres.py), or "binary": the number of the class in binary, in as many bits as it
+    needs.
     """
 
     title = "Classifier codes"

@@ -10,7 +10,7 @@ from typing import Literal
 import torch
 from torch.nn.functional import logsigmoid
 
-from methods._class_codes import ClassCodeHashing, class_codes
+from methods.class_codes.class_codes import ClassCodeHashing, class_codes
 
 
 @dataclass(kw_only=True)
@@ -26,10 +26,10 @@ class CSQ(ClassCodeHashing):
     the majority of their centres, filled up by one random code.
 
     centres: "published" (Sylvester's rows where bits are a power of two and classes at most twice as many,
-    else random balanced codes), or another kind of methods/_centres.py: "spread_hadamard" has the same
-    distances without repeated columns. The authors fine-tune with Adam at 1e-3 (AlexNet: 1e-4), times 0.7
-    every 10 of 90 epochs, batches of 64, quantisation 1e-4 to 0.05; their head has two hidden layers (`head:
-    mlp`).
+    else random balanced codes), or another kind of methods/class_codes/centres.py: "spread_hadamard" has the
+    same distances without repeated columns. The authors fine-tune with Adam at 1e-3 (AlexNet: 1e-4), times
+    0.7 every 10 of 90 epochs, batches of 64, quantisation 1e-4 to 0.05; their head has two hidden layers
+    (`head: mlp`).
     """
 
     title = "CSQ"

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import torch
 from torch.nn.functional import normalize
 
-from methods._supervision import similar_share
 from methods.base.deep import DeepHashing
+from methods.base.supervision import similar_share
 
 _LEAST = 1e-3  # distances are at least this
 

@@ -11,9 +11,9 @@ from typing import Literal
 import torch
 from torch.nn.functional import normalize, softplus
 
-from methods._likelihood import negative_log_likelihood
-from methods._supervision import similar_share
 from methods.base.deep import DeepHashing
+from methods.base.supervision import similar_share
+from methods.relations.likelihood import negative_log_likelihood
 
 _MOST = 15.0  # inner products of the released code are clipped to this
 

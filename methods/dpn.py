@@ -9,9 +9,9 @@ from typing import Literal
 
 import torch
 
-from methods._class_codes import ClassCodeHashing, class_codes
 from methods.base import Refusal
 from methods.base.heads import hash_layer
+from methods.class_codes.class_codes import ClassCodeHashing, class_codes
 
 
 @dataclass(kw_only=True)
@@ -22,11 +22,11 @@ class DPN(ClassCodeHashing):
 
     with m the `margin`, $Y_i$ the labels of item i and $t_c$ the code of class c.
 
-    codes: a kind of methods/_centres.py. update_every: every so many epochs (0: never) each class takes for
-    its code the sign of the mean code of its `update_share` best items, those of the smallest loss. The
-    ternary codes of the paper are not Hamming codes and are not made. The authors fine-tune with SGD at 1e-4,
-    momentum 0.9, weight decay 5e-4, batches of 256, 200 epochs, a tenth of the rate from the middle on; their
-    hash layer has no bias.
+    codes: a kind of methods/class_codes/centres.py. update_every: every so many epochs (0: never) each class
+    takes for its code the sign of the mean code of its `update_share` best items, those of the smallest loss.
+    The ternary codes of the paper are not Hamming codes and are not made. The authors fine-tune with SGD at
+    1e-4, momentum 0.9, weight decay 5e-4, batches of 256, 200 epochs, a tenth of the rate from the middle on;
+    their hash layer has no bias.
     """
 
     title = "DPN"

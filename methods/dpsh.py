@@ -10,9 +10,9 @@ from types import SimpleNamespace
 import numpy as np
 import torch
 
-from methods._likelihood import likelihood_and_slope, with_gradient
-from methods._supervision import kept_matrix, similar_share
 from methods.base.deep import DeepHashing
+from methods.base.supervision import kept_matrix, similar_share
+from methods.relations.likelihood import likelihood_and_slope, with_gradient
 
 _ITEMS_AT_ONCE = 1024  # so that what is computed about a batch and them stays in the cache
 

@@ -11,11 +11,11 @@ from typing import Literal
 import numpy as np
 import torch
 
-from methods._discrete import descend
-from methods._labels import label_matrix
-from methods._likelihood import likelihood_and_slope, with_gradient
-from methods._supervision import kept_matrix, similar_share
 from methods.base.deep import DeepHashing
+from methods.base.labels import label_matrix
+from methods.base.supervision import kept_matrix, similar_share
+from methods.learners.discrete import descend
+from methods.relations.likelihood import likelihood_and_slope, with_gradient
 
 
 @dataclass(kw_only=True)

@@ -6,8 +6,8 @@ lhmRyan/deep-supervised-hashing-DSH (Caffe). Also read: weixu000/DSH-pytorch, wh
 
 from dataclasses import dataclass
 
-from methods._supervision import similar_share
 from methods.base.deep import DeepHashing
+from methods.base.supervision import similar_share
 
 
 @dataclass(kw_only=True)

@@ -9,11 +9,11 @@ from types import SimpleNamespace
 import numpy as np
 import torch
 
-from methods._likelihood import with_gradient
-from methods._supervision import single_classes
-from methods._triplets import ClassGroups, LevelGroups, triplet_likelihood
 from methods.base import Refusal
 from methods.base.deep import DeepHashing, shuffled_batches
+from methods.base.supervision import single_classes
+from methods.relations.likelihood import with_gradient
+from methods.relations.triplets import ClassGroups, LevelGroups, triplet_likelihood
 
 _TRIPLETS = 22_500  # an anchor has where the settings were published: 9 other classes, 50 x 50 each
 _STEP = 2 * _TRIPLETS / 5_000  # see DTSH.loss

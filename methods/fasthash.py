@@ -11,11 +11,11 @@ from typing import Literal
 
 import numpy as np
 
-from methods._graph_cuts import BlockCuts
-from methods._pairs import make_blocks, sample_pairs
-from methods._supervision import single_classes
-from methods._trees import TreeHashing
 from methods.base import Refusal
+from methods.base.supervision import single_classes
+from methods.learners.graph_cuts import BlockCuts
+from methods.learners.trees import TreeHashing
+from methods.relations.pairs import make_blocks, sample_pairs
 
 LOSSES = ("hinge", "ksh", "bre")
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from methods._centres import constant_bits, make_centres
-from methods._kernels import KernelHashing, draw_anchors, gaussian_kernel, ridge_regression
-from methods._labels import single_labels
 from methods.base import Refusal
+from methods.base.labels import single_labels
+from methods.class_codes.centres import constant_bits, make_centres
+from methods.learners.kernels import KernelHashing, draw_anchors, gaussian_kernel, ridge_regression
 
 
 @dataclass(kw_only=True)
@@ -27,8 +27,8 @@ class FSDH(KernelHashing):
     the code of its class, and $\lambda$ the `ridge`.
 
     centres: "spread_hadamard" (rows of a Hadamard matrix whose columns all differ), "hadamard" (its first
-    rows, as published: bits a power of two), "random" or "bernoulli" (methods/_centres.py). The first rows of
-    Sylvester's matrix repeat columns: with 10 classes, codes of 16, 32 and 64 bits rank alike.
+    rows, as published: bits a power of two), "random" or "bernoulli" (methods/class_codes/centres.py). The
+    first rows of Sylvester's matrix repeat columns: with 10 classes, codes of 16, 32 and 64 bits rank alike.
     sigma: width of the kernel exp(-d^2 / (2 sigma^2)), for centred items of unit length; the authors' 0.4 is
     for items that are not centred. The released code has no ridge.
     """

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import torch
 from torch.nn.functional import log_softmax
 
-from methods._labels import label_matrix
-from methods._straight_through import cubic_penalty, sign_straight_through
 from methods.base.deep import DeepHashing
+from methods.base.labels import label_matrix
+from methods.learners.straight_through import cubic_penalty, sign_straight_through
 
 
 @dataclass(kw_only=True)

@@ -6,8 +6,8 @@ Authors' code: ssppp/GreedyHash.
 
 from dataclasses import dataclass
 
-from methods._straight_through import cosine_agreement, cubic_penalty, sign_straight_through
 from methods.base.deep import DeepHashing
+from methods.learners.straight_through import cosine_agreement, cubic_penalty, sign_straight_through
 
 
 @dataclass(kw_only=True)

@@ -10,9 +10,9 @@ from types import SimpleNamespace
 import numpy as np
 import torch
 
-from methods._likelihood import negative_log_likelihood
-from methods._supervision import similar_share
 from methods.base.deep import DeepHashing, shuffled_batches
+from methods.base.supervision import similar_share
+from methods.relations.likelihood import negative_log_likelihood
 
 
 @dataclass(kw_only=True)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import torch
 from torch.nn.functional import normalize
 
-from methods._labels import label_matrix
 from methods.base.deep import DeepHashing
+from methods.base.labels import label_matrix
 
 # Largest minimum distance of a binary linear code, bits -> for the dimensions 4 to 7 (Grassl, codetables.de).
 BEST_DISTANCES = {

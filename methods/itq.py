@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from methods._linear import LinearProjections, principal_components
+from methods.learners.linear import LinearProjections, principal_components
 
 
 @dataclass(kw_only=True)

@@ -11,9 +11,9 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.special import expit
 
-from methods._kernels import KernelHashing, draw_anchors, gaussian_kernel, mean_squared_distance_to
-from methods._supervision import affinity_blocks, single_classes
 from methods.base import Refusal
+from methods.base.supervision import affinity_blocks, single_classes
+from methods.learners.kernels import KernelHashing, draw_anchors, gaussian_kernel, mean_squared_distance_to
 
 _RIDGE = 1e-8  # of the mean variance of a kernel value: anchors that repeat leave the problem solvable
 _MOST_HALVINGS = 50

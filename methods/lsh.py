@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from methods._linear import LinearProjections
+from methods.learners.linear import LinearProjections
 
 
 @dataclass(kw_only=True)

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from methods._graph_cuts import BlockCuts
-from methods._pairs import make_blocks, sample_pairs
-from methods._supervision import single_classes
-from methods._svm import SharedItems, fit_linear_svms
 from methods.base import HashingMethod, Refusal
+from methods.base.supervision import single_classes
+from methods.learners.graph_cuts import BlockCuts
+from methods.learners.svm import SharedItems, fit_linear_svms
+from methods.relations.pairs import make_blocks, sample_pairs
 from tiebench._compiled import compiled
 
 

@@ -14,11 +14,11 @@ import numpy as np
 import torch
 from torch.nn.functional import log_softmax, normalize, softplus
 
-from methods._centres import separation
-from methods._class_codes import ClassCodeHashing, ClassCodes, class_codes
-from methods._labels import label_matrix
-from methods._mds_centres import guaranteed_distance, mds_centres
 from methods.base.heads import ImageHashing, hash_layer
+from methods.base.labels import label_matrix
+from methods.class_codes.centres import separation
+from methods.class_codes.class_codes import ClassCodeHashing, ClassCodes, class_codes
+from methods.class_codes.mds_centres import guaranteed_distance, mds_centres
 
 _LEAST = 1e-6  # probabilities stay this far from 1, whose complement's logarithm is taken
 
@@ -38,10 +38,10 @@ class MDSH(ClassCodeHashing):
     pairs of a batch and all items, from epoch `pairs_from` on; $\kappa$ is the `quantisation`. $U_j$: the
     latest output for item j of a copy of the hash head that follows it by a moving average.
 
-    centres: "mds", found by the paper's search (`methods._mds_centres`; the log says so where it misses its
-    distance), or "separated", drawn at random until they are far enough, in milliseconds. The authors copy
-    the whole network, not only its head; RMSprop at 1e-5, batches of 64, gradients of norm at most 5, up to
-    1,000 epochs, the best on the queries.
+    centres: "mds", found by the paper's search (`methods.class_codes.mds_centres`; the log says so where it
+    misses its distance), or "separated", drawn at random until they are far enough, in milliseconds. The
+    authors copy the whole network, not only its head; RMSprop at 1e-5, batches of 64, gradients of norm at
+    most 5, up to 1,000 epochs, the best on the queries.
     """
 
     title = "MDSH"

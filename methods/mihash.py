@@ -7,7 +7,7 @@ Hashing with Mutual Information, TPAMI 2019. Authors' code: fcakir/mihash, fcaki
 from dataclasses import dataclass
 
 from methods.base.deep import ListwiseHashing
-from tiebench import relaxed
+from tiebench.losses import relaxed
 
 
 @dataclass(kw_only=True)
@@ -17,7 +17,7 @@ class MIHash(ListwiseHashing):
     $$I(D; C) = H(D) - H(D \mid C)$$
 
     the mutual information of the distance D to a query and of being relevant to it, C, on soft histograms of
-    the distances (`tiebench.relaxed`).
+    the distances (`tiebench.losses.relaxed`).
     """
 
     title = "MIHash"

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from methods._classifier import ClassifierHashing
-from methods._labels import label_matrix, single_labels
 from methods.base import Refusal
+from methods.base.labels import label_matrix, single_labels
+from methods.learners.classifier import ClassifierHashing
 
 
 @dataclass(kw_only=True)

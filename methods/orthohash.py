@@ -11,8 +11,8 @@ from typing import Literal
 import torch
 from torch.nn.functional import log_softmax, normalize
 
-from methods._class_codes import ClassCodeHashing, class_codes
 from methods.base.heads import hash_layer
+from methods.class_codes.class_codes import ClassCodeHashing, class_codes
 
 
 @dataclass(kw_only=True)
@@ -29,8 +29,8 @@ class OrthoHash(ClassCodeHashing):
     v, with the running mean and variance.
 
     scale None: sqrt(bits), as in the paper (the released code has 8 at every length). codes: a kind of
-    methods/_centres.py; "bernoulli" is the released default. The authors fine-tune with Adam at 1e-4, a tenth
-    of it for the last 20 of 100 epochs, weight decay 5e-4, batches of 256.
+    methods/class_codes/centres.py; "bernoulli" is the released default. The authors fine-tune with Adam at
+    1e-4, a tenth of it for the last 20 of 100 epochs, weight decay 5e-4, batches of 256.
     """
 
     title = "OrthoHash"

@@ -7,7 +7,7 @@ baseline of it).
 import time
 from dataclasses import dataclass
 
-from methods._linear import LinearProjections, principal_components
+from methods.learners.linear import LinearProjections, principal_components
 
 
 @dataclass(kw_only=True)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from methods._discrete import descend
-from methods._kernels import KernelHashing, draw_anchors, gaussian_kernel, ridge_regression
-from methods._labels import label_matrix
 from methods.base import Refusal
+from methods.base.labels import label_matrix
+from methods.learners.discrete import descend
+from methods.learners.kernels import KernelHashing, draw_anchors, gaussian_kernel, ridge_regression
 
 
 @dataclass(kw_only=True)

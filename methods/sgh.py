@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import eigh
 
-from methods._kernels import draw_anchors, gaussian_kernel, mean_squared_distance_to
 from methods.base import HashingMethod, Refusal
+from methods.learners.kernels import draw_anchors, gaussian_kernel, mean_squared_distance_to
 
 _ROWS = 2048  # items whose kernel values are computed at once
 _RIDGE = 1e-6

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from methods._linear import principal_components
 from methods.base import HashingMethod, Refusal
+from methods.learners.linear import principal_components
 
 
 @dataclass(kw_only=True)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from methods._kernels import squared_distances
 from methods.base import HashingMethod, Refusal
+from methods.learners.kernels import squared_distances
 
 
 @dataclass(kw_only=True)

@@ -11,12 +11,12 @@ from typing import Literal
 import numpy as np
 from scipy.optimize import linprog
 
-from methods._graph_cuts import BlockCuts
-from methods._pairs import make_blocks
-from methods._rankings import make_lists, most_violated
-from methods._supervision import single_classes
-from methods._trees import TreeHashing
 from methods.base import Refusal
+from methods.base.supervision import single_classes
+from methods.learners.graph_cuts import BlockCuts
+from methods.learners.trees import TreeHashing
+from methods.relations.pairs import make_blocks
+from methods.relations.rankings import make_lists, most_violated
 
 BIT_WEIGHTS = ("learned", "equal")
 _KEPT_IDLE = 20  # rounds that a constraint without a multiplier stays: it often becomes active again

@@ -6,7 +6,7 @@ He, Cakir, Bargal, Sclaroff. Hashing as Tie-Aware Learning to Rank. CVPR 2018. A
 from dataclasses import dataclass
 
 from methods.base.deep import ListwiseHashing
-from tiebench import relaxed
+from tiebench.losses import relaxed
 
 
 @dataclass(kw_only=True)

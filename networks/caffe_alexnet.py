@@ -5,7 +5,7 @@ It normalises before it pools, unlike CaffeNet, and its second, fourth and fifth
 channels each, unlike torchvision's AlexNet.
 """
 
-from networks._five_convolutions import FiveConvolutions, Normalisation
+from networks.layers.five_convolutions import FiveConvolutions, Normalisation
 
 OPTIONS = {
     "channels": "outputs of the five convolutions, for a smaller network",

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import torch
 
-from networks import architecture, check_options, matconvnet
-from networks._weights import ENDINGS, fill, read_weights
+from networks import architecture, check_options
+from networks.weights import matconvnet
+from networks.weights.by_name import ENDINGS, fill, read_weights
 
 
 def make(name, weights=None, seed=0, **options):

@@ -5,7 +5,7 @@ import torch
 from torch.nn.functional import batch_norm, conv2d, hardtanh, pad
 
 from networks._base import ImageNetwork
-from networks._depthwise import depthwise, same_padding
+from networks.layers.depthwise import depthwise, same_padding
 
 OPTIONS = {
     "image_size": "side of the square that images are resized to, default 224",

@@ -1,7 +1,7 @@
 """VGG-F, the fast network of Chatfield, Simonyan, Vedaldi, Zisserman: Return of the Devil in the Details
 (BMVC 2014), as MatConvNet's imagenet-vgg-f.mat holds it."""
 
-from networks._five_convolutions import FiveConvolutions, Normalisation
+from networks.layers.five_convolutions import FiveConvolutions, Normalisation
 
 OPTIONS = {
     "channels": "outputs of the five convolutions, for a smaller network",

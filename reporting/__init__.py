@@ -3,14 +3,14 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # pandas takes time to load, and checks of a configuration need the names of figures alone
-    from reporting.records import load_results
+    from reporting.records.read import load_results
 
 __all__ = ["load_results"]
 
 
 def __getattr__(name: str) -> Any:
     if name == "load_results":
-        from reporting.records import load_results
+        from reporting.records.read import load_results
 
         return load_results
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -172,7 +172,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _list(options: argparse.Namespace) -> None:
     from reporting import figures
-    from reporting.records import published_table, published_tables
+    from reporting.records.read import published_table, published_tables
 
     names = published_tables(options.results)
     if not names:
@@ -189,7 +189,8 @@ def _list(options: argparse.Namespace) -> None:
 
 
 def _table(options: argparse.Namespace) -> None:
-    from reporting import frames, health, latex, markdown, published
+    from reporting import frames, published
+    from reporting.printed import health, latex, markdown
     from tiebench.files import write_text
 
     found = published.read(options.table, options.results)
@@ -233,7 +234,8 @@ def _figure(options: argparse.Namespace) -> None:
 
 
 def _page(options: argparse.Namespace) -> None:
-    from reporting import page, published
+    from reporting import published
+    from reporting.page import document as page
     from tiebench.files import write_text
 
     views = [published.view(published.read(name, options.results)) for name in options.tables]

@@ -9,10 +9,10 @@ from typing import Any
 import pandas as pd
 from scipy.special import stdtrit
 
-from reporting import budgets
-from reporting.filled import filled_marks
-from reporting.model import Group, Results, Run, Table
-from reporting.titles import LEADERBOARD, UNCODED
+from reporting.records.filled import filled_marks
+from reporting.tables import budgets
+from reporting.tables.model import Group, Results, Run, Table
+from reporting.tables.titles import LEADERBOARD, UNCODED
 
 COLUMNS = (
     "table",
@@ -63,8 +63,9 @@ def tidy(table: Table, results: Results) -> pd.DataFrame:
     (mean - published), all float and NaN if there is none: everything but published for a hole; std and
     the interval for one seed; status and reason (str; reason is "" when status is "done"); sees (str: what
     the method's training has access to); collapsed (int: how many seeds have collapsed codes, see
-    `tiebench.collapse`; the mean includes them); trials (int: how many settings were tried to choose the
-    cell's, 1 if they are as given) and budget (str: what the choice was allowed, see `reporting.budgets`).
+    `tiebench.codes.collapse`; the mean includes them); trials (int: how many settings were tried to choose
+    the cell's, 1 if they are as given) and budget (str: what the choice was allowed, see
+    `reporting.tables.budgets`).
 
     status is "done" when every seed of the method has a score, "partial" when some have, "refused" when none
     has and a run was refused, "missing" otherwise; "leaderboard" where the scores are from there, of the

@@ -7,18 +7,21 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from reporting import claims, figures, frames, health, statistics
-from reporting.model import Results, Table
-from reporting.records import ALSO, published_table, table_results
-from reporting.table_files import ENDINGS
-from reporting.titles import UNCODED
+from reporting import figures, frames
+from reporting.claims import verdicts
+from reporting.printed import health
+from reporting.printed.table_files import ENDINGS
+from reporting.records.read import ALSO, published_table, table_results
+from reporting.statistics import columns
+from reporting.tables.model import Results, Table
+from reporting.tables.titles import UNCODED
 from tiebench.files import reading_result
 from tiebench.messages import one_line
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from reporting.table_view import TableView
+    from reporting.page.table_view import TableView
 
 
 @dataclass(frozen=True)
@@ -66,8 +69,8 @@ def read(name: str, results: str | Path = "results") -> Published:
     return Published(
         table=table,
         tidy=parsed(".tidy.csv", frames.from_csv),
-        compared=parsed(".statistics.csv", statistics.from_csv),
-        judged=parsed(".claims.csv", claims.from_csv, table.claims),
+        compared=parsed(".statistics.csv", columns.from_csv),
+        judged=parsed(".claims.csv", verdicts.from_csv, table.claims),
         health=parsed(".health.csv", health.from_csv),
         files={f"{name}{ending}": text for ending, text in texts.items()},
         folder=Path(results),
@@ -90,7 +93,7 @@ def select(
     }
     tidy, compared = _of(published.tidy, cells), _of(published.compared, cells)
     if methods is not None:
-        compared = statistics.comparisons(table, table_results(table, published.folder, ["per_query"]))
+        compared = columns.comparisons(table, table_results(table, published.folder, ["per_query"]))
     return table, tidy, compared
 
 
@@ -134,7 +137,8 @@ def view(
 
     Raises ValueError or OSError, naming the file, for one that is missing or damaged.
     """
-    from reporting import drawing, embedding, gallery, table_view
+    from reporting.drawing import axes
+    from reporting.page import embedding, gallery, table_view
 
     results = published.results(ALSO if drawn is None else ["training"])
     if drawn is None:
@@ -143,7 +147,7 @@ def view(
         texts = {name: Path(path).read_text(encoding="utf-8") for name, path in drawn.items()}
     drawings = {}
     for name, svg in texts.items():
-        if f'id="{drawing.NOTHING}"' not in svg:
+        if f'id="{axes.NOTHING}"' not in svg:
             described = figures.describe(name)
             drawings[name] = table_view.Drawing(described.title, described.caption, svg)
     if gallery_file is not None:
@@ -166,14 +170,14 @@ def view(
 
 def _draw_all(table: Table, results: Results) -> dict[str, str]:
     """The figures that a table has something to draw for: name -> text of an SVG file."""
-    from reporting import drawing
+    from reporting.drawing import axes as axes
     from tiebench import figure_style
 
     texts = {}
     for name in figures.applicable(table):
         try:
             drawn = figures.draw(name, table, results, **figure_options(table, name))
-        except drawing.NothingToDraw:  # say because all cells are refused
+        except axes.NothingToDraw:  # say because all cells are refused
             continue
         texts[name] = figure_style.render(drawn, "svg").decode()
     return texts

@@ -30,21 +30,21 @@ import torch
 import yaml
 from PIL import Image
 
-from datasets import cifar10_binary, features_file, images, labelme_gist
-from datasets._files import save_array
+from datasets.files import save_array
+from datasets.loaders import cifar10_binary, features_file, images, labelme_gist
 from datasets.splits import Split
-from methods._checkpoint import Checkpoint
 from methods.base import TrainingSet
 from methods.base.batch import TrainingState
-from networks import _weights, matconvnet
-from reporting.model import Table
-from reporting.records import table_runs
+from methods.base.checkpoint import Checkpoint
+from networks.weights import by_name, matconvnet
+from reporting.records.read import table_runs
+from reporting.tables.model import Table
 from tiebench import __main__ as program
 from tiebench.files import filled, read_json, write_json, write_npz
-from workflow.configuration import load
-from workflow.plan import write_settings
-from workflow.protocol_data import read_labels
-from workflow.yaml_reader import read_settings
+from workflow.configuration.merged import load
+from workflow.configuration.yaml_reader import read_settings
+from workflow.plan.runs import write_settings
+from workflow.stages.protocol_data import read_labels
 
 ROOT = Path(__file__).parents[1]
 CASES = {}  # (kind, name) -> (function of a folder, words of the line)
@@ -616,7 +616,7 @@ def of_network(path):
 
 
 def of_weights(path):
-    return lambda: _weights.read_weights(path)
+    return lambda: by_name.read_weights(path)
 
 
 def pickled(path):

@@ -21,7 +21,7 @@ from PIL import Image
 
 from reporting.leaderboard import pages
 from reporting.leaderboard.boards import Boards
-from workflow import source_checks
+from workflow.configuration import source_checks
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(

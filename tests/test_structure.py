@@ -69,7 +69,7 @@ def test_the_walk_sees_every_kind_of_import():
     assert imports("methods.lsh", tree) >= {"a.b", "c", "c.d", "methods.e", "g", "h", "i"}
     assert not {"g", "h"} & imports("methods.lsh", tree, top_level=True)
     assert {"tiebench", "methods", "workflow", "datasets"} <= {name.split(".")[0] for name in SOURCES}
-    assert "tiebench.hamming" in imports("tiebench.scoring", SOURCES["tiebench.scoring"])
+    assert "tiebench.counting.histograms" in imports("tiebench.scoring", SOURCES["tiebench.scoring"])
 
 
 @pytest.mark.parametrize("name", sorted(SOURCES))
@@ -97,7 +97,7 @@ def test_only_modules_on_tensors_import_torch_in_the_library():
         for name in SOURCES
         if name.startswith("tiebench") and "torch" in {i.split(".")[0] for i in imports(name, SOURCES[name])}
     }
-    assert with_torch == {"tiebench.relaxed", "tiebench.on_device", "tiebench.training"}
+    assert with_torch == {"tiebench.losses.relaxed", "tiebench.counting.on_device", "tiebench.training"}
 
 
 def test_only_modules_of_figures_import_matplotlib_in_the_library():
@@ -112,7 +112,7 @@ def test_only_modules_of_figures_import_matplotlib_in_the_library():
 
 def test_scoring_and_the_configuration_load_no_torch():
     program = "import sys, {}; print('torch' in sys.modules)"
-    for modules in ("tiebench.scoring, tiebench.__main__", "workflow.configuration"):
+    for modules in ("tiebench.scoring, tiebench.__main__", "workflow.configuration.merged"):
         done = subprocess.run(
             [sys.executable, "-c", program.format(modules)],
             cwd=ROOT,
@@ -281,7 +281,7 @@ def test_nothing_loads_a_pickle():
 
 
 def test_yaml_is_read_by_a_safe_loader():
-    from workflow.yaml_reader import _Loader
+    from workflow.configuration.yaml_reader import _Loader
 
     assert issubclass(_Loader, (yaml.SafeLoader, getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
 
@@ -301,8 +301,8 @@ TEXT_READERS = {
 OWN_TEXT = {
     "tiebench.files": "JSON that the suite wrote",
     "tiebench.leaderboards": "published files, whose sums are compared",
-    "datasets.digits": "a file inside scikit-learn",
-    "datasets.mirflickr": "tags, compared as bytes: nothing states their encoding",
+    "datasets.loaders.digits": "a file inside scikit-learn",
+    "datasets.loaders.mirflickr": "tags, compared as bytes: nothing states their encoding",
     "networks": "source code",
     "networks.backbones.sentence_transformers": "lines of the process that it starts",
     "networks.features": "progress that the suite wrote",
@@ -313,8 +313,8 @@ OWN_TEXT = {
     "workflow.documentation": "pages and source code of the project",
     "workflow.environment": "lock files of the project",
     "workflow.scripts": "job files that the suite wrote, /proc",
-    "workflow.targets": "dataset.json that the suite wrote",
-    "workflow.tuning": "trials that the suite wrote",
+    "workflow.plan.targets": "dataset.json that the suite wrote",
+    "workflow.tuning.search": "trials that the suite wrote",
     "benchmarks": "runs and output of its own",
 }
 
@@ -355,7 +355,7 @@ NOT_DOWNLOADED = {"LabelMe_gist.mat", "nus-wide/ImageList.zip"}
 
 def test_every_url_of_the_configuration_is_https_or_has_a_checksum():
     """For every source of a file, anywhere in config/."""
-    from workflow.source_checks import mirrors
+    from workflow.configuration.source_checks import mirrors
 
     seen, by_hand = 0, set()
     for path in (ROOT / "config").rglob("*.yaml"):

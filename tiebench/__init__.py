@@ -2,27 +2,27 @@
 
 * `tiebench.score`: codes and labels, arrays or tensors, to every metric;
 * `tiebench.training`: the same inside a training loop, batch by batch, on any device (needs torch);
-* `tiebench.relaxed`: differentiable AP, NDCG and mutual information as losses (needs torch);
+* `tiebench.losses.relaxed`: differentiable AP, NDCG and mutual information as losses (needs torch);
 * `tiebench.score_run`, `tiebench.score_array`: runs and matrices of scores of any program;
 * `tiebench.health`: codes to what they make of their bits: constant bits, distinct codes, ties;
 * `tiebench.metrics`: the table of all metrics: names, bounds, labels, sources;
 * `tiebench.scoring`: scores of packed codes with any affinity, and of joint histograms;
-* `tiebench.hamming`: packed codes to joint histograms of Hamming distance and affinity;
-* `tiebench.exact`: histograms to metrics, with their ranges over tie orders;
-* `tiebench.ties`: the same metrics of any ranking, from the counts of its blocks of tied items;
+* `tiebench.counting.histograms`: packed codes to joint histograms of Hamming distance and affinity;
+* `tiebench.rankings.exact`: histograms to metrics, with their ranges over tie orders;
+* `tiebench.rankings.ties`: the same metrics of any ranking, from the counts of its blocks of tied items;
 * `tiebench.prefixes`: several prefixes of one code, in one pass;
-* `tiebench.rescoring`: asymmetric rankings, and rescoring of the nearest codes, exact under ties;
-* `tiebench.split_check`: queries that are met again, and other faults of a split;
-* `tiebench.radius`: metrics of everything within a Hamming radius;
+* `tiebench.search.rescoring`: asymmetric rankings, and rescoring of the nearest codes, exact under ties;
+* `tiebench.splits.check`: queries that are met again, and other faults of a split;
+* `tiebench.rankings.radius`: metrics of everything within a Hamming radius;
 * `tiebench.lookup_cost`: buckets and candidates of a lookup in hash tables;
 * `tiebench.diagnostics`: the health of packed codes;
-* `tiebench.collapse`: when codes count as collapsed;
+* `tiebench.codes.collapse`: when codes count as collapsed;
 * `tiebench.leaderboards`, `tiebench.comparison`: codes beside the methods of a leaderboard;
-* `tiebench.neighbours`: the nearest codes of a query, with the ties that a list cuts;
-* `tiebench.export`: codes as a FAISS index, SQL, and runs of TREC and ranx;
-* `tiebench.parts`: databases too large for one process;
-* `tiebench.distributed`: databases in many files, on a Dask cluster;
-* `tiebench.on_device`: histograms of codes on a GPU (needs torch).
+* `tiebench.search.neighbours`: the nearest codes of a query, with the ties that a list cuts;
+* `tiebench.search.export`: codes as a FAISS index, SQL, and runs of TREC and ranx;
+* `tiebench.counting.parts`: databases too large for one process;
+* `tiebench.counting.distributed`: databases in many files, on a Dask cluster;
+* `tiebench.counting.on_device`: histograms of codes on a GPU (needs torch).
 
 `import tiebench` loads none of them: each is loaded at its first use.
 """

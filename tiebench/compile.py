@@ -14,11 +14,13 @@ def compile_kernels() -> None:
     """
     if not NUMBA:
         return
-    from tiebench.hamming import AffinityBlocks, EqualLabels, SharedLabels, SparseJudgements, pack
-    from tiebench.neighbours import nearest
+    from tiebench.affinities import AffinityBlocks, EqualLabels, SharedLabels
+    from tiebench.codes.packing import pack
+    from tiebench.counting.histograms import SparseJudgements
     from tiebench.prefixes import prefix_histograms
-    from tiebench.rescoring import rescored
     from tiebench.scoring import score_codes
+    from tiebench.search.neighbours import nearest
+    from tiebench.search.rescoring import rescored
 
     rng = np.random.default_rng(0)
     codes, long_codes = (pack(rng.integers(0, 2, (20, bits))) for bits in (12, 136))
@@ -39,8 +41,8 @@ def compile_kernels() -> None:
     rescored(codes, codes, 12, judged, lambda q, items: items, 5, (3,))
     if importlib.util.find_spec("torch") is None:
         return
-    from tiebench import _relaxed_kernels as relaxed
-    from tiebench._discount_sums import discount_sum_table
+    from tiebench.losses import kernels as relaxed
+    from tiebench.rankings.discount_sums import discount_sum_table
 
     for dtype in (np.float32, np.float64):
         for objective in range(5):

@@ -2,7 +2,7 @@
 
 A ranking metric does not show that a code of 48 bits uses only a few of them. What is measured here needs no
 labels: bits that never change, bits that say the same, items that share one code, and the ties that follow.
-`tiebench.collapse` has the rule by which codes count as collapsed; docs/health.md explains it.
+`tiebench.codes.collapse` has the rule by which codes count as collapsed; docs/health.md explains it.
 """
 
 import math
@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tiebench import exact
-from tiebench.collapse import code_counts, collapse_reason, entropy, varying_bits
-from tiebench.hamming import JointHistograms, check_bits, check_packed, joint_histograms
-from tiebench.inputs import check_shapes, label_affinity, packed_codes
+from tiebench.codes.collapse import code_counts, collapse_reason, entropy, varying_bits
+from tiebench.codes.inputs import check_shapes, label_affinity, packed_codes
+from tiebench.codes.packing import check_bits, check_packed
+from tiebench.counting.histograms import JointHistograms, joint_histograms
+from tiebench.rankings import exact
 from tiebench.values import as_array
 
 RANKS = (10, 100, 1000)

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tiebench import exact, radius
 from tiebench.messages import did_you_mean
-from tiebench.ties import check_normaliser
+from tiebench.rankings import exact, radius
+from tiebench.rankings.ties import check_normaliser
 from tiebench.values import cutoffs
 
 if TYPE_CHECKING:  # loading the kernels takes time, and most readers of the table score nothing
-    from tiebench.hamming import JointHistograms
+    from tiebench.counting.histograms import JointHistograms
 
 _LARGEST_AFFINITY = 255.0  # `hamming.MAX_AFFINITY`, without loading the kernels
 

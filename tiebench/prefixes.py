@@ -10,15 +10,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from tiebench._compiled import NUMBA
-from tiebench.hamming import (
-    SLICED_BITS,
-    Affinity,
-    JointHistograms,
-    SparseJudgements,
-    check_bits,
-    check_packed,
-    joint_histograms,
-)
+from tiebench.affinities import Affinity
+from tiebench.codes.packing import check_bits, check_packed
+from tiebench.counting.histograms import SLICED_BITS, JointHistograms, SparseJudgements, joint_histograms
 from tiebench.scoring import Scores, score_histograms
 from tiebench.values import as_array, cutoffs, integer
 
@@ -72,20 +66,22 @@ def prefix_histograms(
 
 
 def _in_one_pass(query, database, affinity, lengths, threads):
-    from tiebench import _popcount
-    from tiebench.hamming import as_words, check_affinity, checked_blocks, share_queries
+    from tiebench.affinities import check_affinity, checked_blocks
+    from tiebench.codes.packing import as_words
+    from tiebench.counting import popcount
+    from tiebench.counting.histograms import share_queries
 
     levels = check_affinity(affinity, len(query), len(database))
     query_words, database_words = as_words(query), np.ascontiguousarray(as_words(database).T)
     counts = np.zeros((len(query), len(lengths), len(levels), lengths[-1] + 1), np.int64)
-    step = max(_popcount.QUERIES, _BLOCK_PAIRS // len(database))
+    step = max(popcount.QUERIES, _BLOCK_PAIRS // len(database))
     level_of = checked_blocks(affinity, len(database))
     prefixes = np.array(lengths, np.int64)
 
     def count(low, high):
         for begin in range(low, high, step):
             end = min(begin + step, high)
-            _popcount.count_prefixes(
+            popcount.count_prefixes(
                 query_words[begin:end], database_words, level_of(begin, end), prefixes, counts[begin:end]
             )
 
@@ -112,7 +108,7 @@ def score_prefixes(
     `scoring.score_codes`.
 
     >>> import numpy as np
-    >>> from tiebench.hamming import EqualLabels, pack
+    >>> from tiebench.counting.histograms import EqualLabels, pack
     >>> from tiebench.prefixes import score_prefixes
     >>> codes = pack([[0, 0], [0, 1], [1, 1]])
     >>> scores = score_prefixes(codes[:1], codes[1:], 2, EqualLabels(np.array([5]), np.array([5, 6])), [1, 2])

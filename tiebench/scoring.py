@@ -10,9 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tiebench import exact, metrics, radius
-from tiebench.hamming import Affinity, JointHistograms, joint_histograms
-from tiebench.inputs import check_shapes, label_affinity, packed_codes
+from tiebench import metrics
+from tiebench.affinities import Affinity
+from tiebench.codes.inputs import check_shapes, label_affinity, packed_codes
+from tiebench.counting.histograms import JointHistograms, joint_histograms
+from tiebench.rankings import exact, radius
 from tiebench.values import as_array, cutoffs, is_tensor
 
 _CELLS_AT_ONCE = 1 << 16  # of a query and a distance: half a megabyte an array, which caches hold
@@ -76,7 +78,7 @@ def score(
     labels = as_array(query_labels, "query_labels"), as_array(database_labels, "database_labels")
     check_shapes(one, two, *labels)
     if on_gpu:
-        from tiebench import on_device  # torch is loaded already: these are its tensors
+        from tiebench.counting import on_device  # torch is loaded already: these are its tensors
 
         one, two, bits = on_device.packed_codes(one, two, bits)
         histograms = on_device.joint_histograms(one, two, bits, label_affinity(*labels))
@@ -101,8 +103,9 @@ def score_codes(
 ) -> Scores:
     """`score` of packed codes and any affinity, of labels or not.
 
-    query, database: uint8 (Q, ceil(b/8)) and (N, ceil(b/8)); bits: b; affinity: one of `tiebench.hamming`'s;
-    the rest as `score`. Raises ValueError for codes or labels that do not fit together.
+    query, database: uint8 (Q, ceil(b/8)) and (N, ceil(b/8)); bits: b; affinity: one of
+    `tiebench.counting.histograms`'s; the rest as `score`. Raises ValueError for codes or labels that do not
+    fit together.
     """
     return score_histograms(
         joint_histograms(query, database, bits, affinity, threads=threads), at, ap_at_normaliser

@@ -9,10 +9,10 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from tiebench import on_device
-from tiebench.hamming import check_bits
+from tiebench.codes.packing import check_bits
+from tiebench.counting import on_device
+from tiebench.rankings.ties import check_normaliser
 from tiebench.scoring import Scores, score
-from tiebench.ties import check_normaliser
 from tiebench.values import (
     as_array,
     check_form,

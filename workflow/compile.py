@@ -4,7 +4,7 @@ import importlib
 import sys
 import time
 
-from methods._catalogue import catalogue, load_class
+from methods.base.catalogue import catalogue, load_class
 from tiebench.compile import compile_kernels
 
 
@@ -12,7 +12,7 @@ def main():
     started = time.perf_counter()
     compile_kernels()
     # Kernels of networks and methods declare their types, and are compiled on import.
-    importlib.import_module("networks._response_normalisation")
+    importlib.import_module("networks.layers.response_normalisation")
     try:
         for name in catalogue():
             load_class(name)

@@ -12,9 +12,9 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from datasets._description import Description
-from datasets._discovery import public_modules
-from datasets._specification import kind_of
+from datasets.description import Description
+from datasets.discovery import public_modules
+from datasets.specification import kind_of
 from tiebench.files import read_json, read_result_array
 
 # Affinities of queries and database are kept for this many pairs, a byte or two each.
@@ -102,7 +102,7 @@ class Affinity:
 
         keep: remember what was computed, for scoring several runs.
         """
-        from tiebench.hamming import AffinityBlocks
+        from tiebench.affinities import AffinityBlocks
 
         kind = np.min_scalar_type(max(self.levels))
 

@@ -5,8 +5,8 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from datasets._specification import present
 from datasets.affinity import Affinity, Inputs, indices
+from datasets.specification import present
 
 
 class SharedLabelsAffinity(Affinity):
@@ -36,6 +36,6 @@ class SharedLabelsAffinity(Affinity):
         return (shared > 0).astype(np.int64) if self.binary else shared.astype(np.int64)
 
     def scoring(self, query: np.ndarray, database: np.ndarray, keep: bool = False):
-        from tiebench.hamming import SharedLabels
+        from tiebench.affinities import SharedLabels
 
         return SharedLabels(self.multi_hot[query], self.multi_hot[database], self.binary)

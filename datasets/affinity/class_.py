@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from datasets._specification import present
 from datasets.affinity import Affinity, Inputs, indices
+from datasets.specification import present
 
 
 class SameClass(Affinity):
@@ -27,6 +27,6 @@ class SameClass(Affinity):
         return (first[:, None] == second[None, :]).astype(np.int64)
 
     def scoring(self, query: np.ndarray, database: np.ndarray, keep: bool = False):
-        from tiebench.hamming import EqualLabels
+        from tiebench.affinities import EqualLabels
 
         return EqualLabels(self.classes[query], self.classes[database])

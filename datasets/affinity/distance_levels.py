@@ -11,8 +11,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from datasets._specification import positive
 from datasets.affinity import Affinity, Inputs, indices
+from datasets.specification import positive
 
 # Distances are float64: 2 GB of them, which keeps the process under 4 GB.
 MOST_PAIRS = 250_000_000

@@ -11,9 +11,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from datasets._specification import positive
 from datasets.affinity import Inputs
 from datasets.affinity._listed import ListedAffinity
+from datasets.specification import positive
 from tiebench.messages import did_you_mean
 
 DISTANCES = ("euclidean", "cosine")

@@ -22,9 +22,9 @@ from pathlib import Path
 
 import numpy as np
 
-from datasets._description import Description
-from datasets._discovery import public_modules, require, summary
-from datasets._specification import kind_of
+from datasets.description import Description
+from datasets.discovery import public_modules, require, summary
+from datasets.specification import kind_of
 from tiebench.files import read_npz, reading_result, replaced
 from tiebench.messages import one_line
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from datasets._description import Description
-from datasets._specification import positive, present
+from datasets.description import Description
+from datasets.specification import positive, present
 from datasets.splits import Split
 from tiebench.messages import did_you_mean
 

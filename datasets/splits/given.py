@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from datasets._description import Description
-from datasets._specification import positive
+from datasets.description import Description
+from datasets.specification import positive
 from datasets.splits import Split, require_labels
 from datasets.splits._drawing import (
     ALL_LABELS,

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from datasets._description import Description
-from datasets._specification import positive
+from datasets.description import Description
+from datasets.specification import positive
 from datasets.splits import Split
 from datasets.splits._drawing import (
     TRAINING_IN_DATABASE,

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from datasets._description import Description
-from datasets._specification import positive
+from datasets.description import Description
+from datasets.specification import positive
 from datasets.splits import Split
 from datasets.splits._drawing import given_split, labels_of, number_or_all, part_values, shuffled
 from tiebench.messages import did_you_mean

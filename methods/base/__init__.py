@@ -173,8 +173,8 @@ class HashingMethod:
     def unused_bits(self) -> int:
         """How many bits are constant by design after `fit`, as those of one-hot codes beyond the classes.
 
-        They are no sign of collapsed codes (`tiebench.collapse`). Deep methods are also asked after each
-        epoch.
+        They are no sign of collapsed codes (`tiebench.codes.collapse`). Deep methods are also asked after
+        each epoch.
         """
         return 0
 

@@ -17,11 +17,11 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import torch
 
-from methods._supervision import refuse_no_triplets
 from methods.base import ENCODE_ROWS, HashingMethod, Refusal, TrainingSet, refuse_unknown_choices
 from methods.base.augmentation import mirror, shift
 from methods.base.batch import Batch, TrainingState
 from methods.base.heads import ImageHashing, hash_layer, make_head
+from methods.base.supervision import refuse_no_triplets
 from methods.base.training import Training, module_arrays, seeded
 from networks.devices import fast_half, resolve_device
 

@@ -7,10 +7,10 @@ import time
 import numpy as np
 import torch
 
-from methods._batches import ItemReader
-from methods._checkpoint import Checkpoint
 from methods.base import Diverged
 from methods.base.batch import ATTRIBUTES, Batch
+from methods.base.batches import ItemReader
+from methods.base.checkpoint import Checkpoint
 from methods.base.heads import ImageHashing
 from methods.base.optimisation import make_optimiser, scheduled_rate
 from methods.base.quantisers import QUANTISERS

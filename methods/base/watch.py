@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from tiebench.collapse import code_counts, collapse_reason, entropy, varying_bits
+from tiebench.codes.collapse import code_counts, collapse_reason, entropy, varying_bits
 
 MOST_ITEMS = 1 << 16  # whose outputs of an epoch are kept
 _FEWEST_ITEMS = 64  # by chance, few items share many bits

@@ -24,7 +24,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from datasets._discovery import public_modules, require
+from datasets.discovery import public_modules, require
 from tiebench.messages import did_you_mean, nearest, one_line
 
 INSTALL = "make backbones"

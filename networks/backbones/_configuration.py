@@ -5,14 +5,14 @@ from pathlib import Path
 
 import numpy as np
 
-from datasets import features_file
+from datasets.loaders import features_file
 
 MOST_QUERIES, MOST_TRAINING = 1000, 5000
 NEIGHBOURS = 10
 
 
 def configuration(path: Path) -> str:
-    """YAML of the file at `path`, to be pasted and edited. Raises as `datasets.features_file.describe`."""
+    """YAML of the file at `path`, to be pasted and edited. Raises as `datasets.loaders.features_file.describe`."""
     path = Path(path).absolute()
     described = features_file.describe([path])
     name = re.sub(r"\W+", "_", path.stem.lower(), flags=re.ASCII).strip("_") or "features"

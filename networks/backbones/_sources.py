@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from datasets._archives import DamagedArchiveError, members
-from datasets._pictures import decoding, in_threads, upright
-from datasets._text_items import ENDINGS, TextItems, read_text_items
-from datasets.images import DEFAULT_EXTENSIONS, DEFAULT_PATHS, find, formats_of, ranks
+from datasets.loaders.images import DEFAULT_EXTENSIONS, DEFAULT_PATHS, find, formats_of, ranks
+from datasets.readers.archives import DamagedArchiveError, members
+from datasets.readers.pictures import decoding, in_threads, upright
+from datasets.readers.text_items import ENDINGS, TextItems, read_text_items
 from networks.backbones import BackboneError
 from networks.features import ROWS_A_SHARD
 from tiebench.messages import one_line, printable
@@ -23,7 +23,7 @@ class Images:
     """Images of a folder, tar or zip, in its own order.
 
     kind, count, names (their paths); identity: what tells changed images from the same ones; columns: arrays
-    of the file of features. Raises as `datasets.images.find`.
+    of the file of features. Raises as `datasets.loaders.images.find`.
     """
 
     kind = "images"

@@ -33,7 +33,7 @@ def load(model, items, weights, seed, pool=None):
         module = timm.create_model(model, pretrained=pretrained, num_classes=0).eval().float()
     config = timm.data.resolve_model_data_config(module)
     if weights is not None:
-        from networks._weights import fill, read_weights
+        from networks.weights.by_name import fill, read_weights
 
         heads = module.pretrained_cfg.get("classifier") or ()
         heads = (heads,) if isinstance(heads, str) else tuple(heads)

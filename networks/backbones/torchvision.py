@@ -27,7 +27,7 @@ def load(model, items, weights, seed):
         module = build(name, entry if weights is None and seed is None else None)
     classifier = leave_out_classifier(module, name)
     if weights is not None:
-        from networks._weights import fill, read_weights
+        from networks.weights.by_name import fill, read_weights
 
         read = read_weights(weights)
         fill(module, {key: read[key] for key in read if key.rpartition(".")[0] != classifier}, weights)

@@ -20,17 +20,16 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from reporting.collapsed import COLLAPSED, collapsed_methods
-from reporting.filled import FILLED, filled_methods
-from reporting.model import Results, Table
+from reporting.drawing.options import Options
+from reporting.records.collapsed import COLLAPSED, collapsed_methods
+from reporting.records.filled import FILLED, filled_methods
+from reporting.tables.model import Results, Table
 from tiebench.messages import did_you_mean
 
 FOLDER = Path(__file__).parent
 DEFAULTS: dict[str, Any] = {"NEEDS": (), "REQUIRES": {}}
 RECORD_PARTS = ("training", "per_query")
 REQUIREMENTS = ("metrics", "methods", "columns", "unseen", "training_sizes")
-# Inches and points between which a layout is possible.
-WIDTHS, FONT_SIZES = (2.0, 40.0), (4.0, 30.0)
 
 
 @dataclass(frozen=True)
@@ -42,39 +41,6 @@ class Description:
     caption: str
     needs: tuple[str, ...]
     requires: Mapping
-
-
-@dataclass(frozen=True)
-class Options:
-    """How a figure is drawn.
-
-    width: of the figure in inches, None for the figure's own; font_size: of ordinary text in points (8 is
-    the layout's own: other sizes scale lines and markers too); title: None for the figure's own, a text
-    instead of it, or False for neither title nor subtitle.
-    """
-
-    width: float | None = None
-    font_size: float = 8.0
-    title: str | bool | None = None
-    # Not for users: what every heading ends in, whatever the title.
-    note: str = field(default="", metadata={"internal": True})
-
-    def __post_init__(self):
-        for name, (low, high) in (("width", WIDTHS), ("font_size", FONT_SIZES)):
-            value = getattr(self, name)
-            if value is None and name == "width":
-                continue
-            known = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-            if not known or not low <= value <= high:
-                unit = "inches" if name == "width" else "points"
-                raise ValueError(
-                    f"figure option {name} must be a number of {unit} from {low:g} to {high:g}, not {value!r}"
-                )
-        if self.title not in (None, False) and not isinstance(self.title, str):
-            raise ValueError(f"figure option title must be a text, false or null, not {self.title!r}")
-
-
-DEFAULT = Options()
 
 
 def names() -> list[str]:
@@ -174,8 +140,8 @@ def draw(
             end = did_you_mean(name, [*known, "methods", "blocks"])
             raise ValueError(f"figure {kind}: unknown option {name!r}{end}")
     chosen = Options(**options)
-    drawing = importlib.import_module("reporting.drawing")
-    styles = importlib.import_module("reporting.method_styles")
+    drawing = importlib.import_module("reporting.drawing.axes")
+    styles = importlib.import_module("reporting.drawing.method_styles")
     module = importlib.import_module(f"reporting.figures.{kind}")
     part = replace(table, styles=styles.method_styles(table)).only(methods, blocks)
     # One place for all figures: a mark is part of the title that they write, the note of their heading.

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from reporting.drawing import (
+from reporting.drawing.axes import (
     LABEL,
     LINE,
     NothingToDraw,
@@ -19,10 +19,10 @@ from reporting.drawing import (
     room_for,
     score_axis,
 )
-from reporting.figures import DEFAULT, Options
-from reporting.method_styles import method_style
-from reporting.model import Group, Results, Run, Table
-from reporting.sheets import Section, label_axes, sheet
+from reporting.drawing.method_styles import method_style
+from reporting.drawing.options import DEFAULT, Options
+from reporting.drawing.sheets import Section, label_axes, sheet
+from reporting.tables.model import Group, Results, Run, Table
 from tiebench.figure_style import (
     FRONT,
     INK,

@@ -3,11 +3,11 @@
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from reporting.drawing import BEHIND, NothingToDraw, View, heading, mean_curve, views
-from reporting.figures import DEFAULT, Options
-from reporting.method_styles import colour
-from reporting.model import Results, Table
-from reporting.sheets import Section, label_axes, sheet, sheet_width
+from reporting.drawing.axes import BEHIND, NothingToDraw, View, heading, mean_curve, views
+from reporting.drawing.method_styles import colour
+from reporting.drawing.options import DEFAULT, Options
+from reporting.drawing.sheets import Section, label_axes, sheet, sheet_width
+from reporting.tables.model import Results, Table
 from tiebench.figure_style import INK, TEXT_SIZE, TICK_SIZE, shortened, style_axes, styled, ticks_between
 
 TITLE = "Distances of relevant and irrelevant pairs"

@@ -5,11 +5,11 @@ import statistics
 
 from matplotlib.figure import Figure
 
-from reporting.drawing import LABEL, LINE, NothingToDraw, heading, room_for, score_axis
-from reporting.figures import DEFAULT, Options
-from reporting.method_styles import method_style
-from reporting.model import Results, Table
-from reporting.sheets import PITCH, Section, label_axes, names_beside, names_width, sheet
+from reporting.drawing.axes import LABEL, LINE, NothingToDraw, heading, room_for, score_axis
+from reporting.drawing.method_styles import method_style
+from reporting.drawing.options import DEFAULT, Options
+from reporting.drawing.sheets import PITCH, Section, label_axes, names_beside, names_width, sheet
+from reporting.tables.model import Results, Table
 from tiebench.figure_style import COLUMN, INK, TEXT_SIZE, metric_text, style_axes, styled, wrapped
 
 TITLE = "Few labels"

@@ -2,9 +2,9 @@
 
 from matplotlib.figure import Figure
 
-from reporting.figures import DEFAULT, Options
-from reporting.model import Results, Table
-from reporting.sheets import curve_sheet
+from reporting.drawing.options import DEFAULT, Options
+from reporting.drawing.sheets import curve_sheet
+from reporting.tables.model import Results, Table
 
 TITLE = "Precision and recall"
 CAPTION = (

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from reporting.drawing import LINE, NothingToDraw, heading, method_legend, number, score_axis
-from reporting.figures import DEFAULT, Options
-from reporting.method_styles import colour, method_style
-from reporting.model import Group, Results, Table
-from reporting.sheets import Section, label_axes, sheet, sheet_width
+from reporting.drawing.axes import LINE, NothingToDraw, heading, method_legend, number, score_axis
+from reporting.drawing.method_styles import colour, method_style
+from reporting.drawing.options import DEFAULT, Options
+from reporting.drawing.sheets import Section, label_axes, sheet, sheet_width
+from reporting.tables.model import Group, Results, Table
 from tiebench.figure_style import (
     INK,
     MUTED,

@@ -7,12 +7,12 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from reporting.drawing import LABEL, LINE, NothingToDraw, heading, room_for, score_axis
-from reporting.figures import DEFAULT, Options
-from reporting.method_styles import method_style
-from reporting.model import Group, Results, Table
-from reporting.sheets import PITCH, Section, label_axes, names_beside, names_width, sheet
-from reporting.titles import UNCODED, UNCODED_TITLE
+from reporting.drawing.axes import LABEL, LINE, NothingToDraw, heading, room_for, score_axis
+from reporting.drawing.method_styles import method_style
+from reporting.drawing.options import DEFAULT, Options
+from reporting.drawing.sheets import PITCH, Section, label_axes, names_beside, names_width, sheet
+from reporting.tables.model import Group, Results, Table
+from reporting.tables.titles import UNCODED, UNCODED_TITLE
 from tiebench.figure_style import (
     COLUMN,
     INK,

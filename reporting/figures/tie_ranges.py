@@ -7,11 +7,11 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from reporting.drawing import BEHIND, NothingToDraw, heading
-from reporting.figures import DEFAULT, Options
-from reporting.method_styles import colour
-from reporting.model import Group, Results, Table
-from reporting.titles import EN_DASH
+from reporting.drawing.axes import BEHIND, NothingToDraw, heading
+from reporting.drawing.method_styles import colour
+from reporting.drawing.options import DEFAULT, Options
+from reporting.tables.model import Group, Results, Table
+from reporting.tables.titles import EN_DASH
 from tiebench.figure_style import GRID, INK, MUTED, SURFACE, styled, text_width, wrapped
 
 TITLE = "What ties can do to mAP"

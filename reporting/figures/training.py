@@ -6,12 +6,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from reporting.drawing import LABEL, NothingToDraw, View, heading, number, room_for, views
-from reporting.figures import DEFAULT, Options
-from reporting.method_styles import shades
-from reporting.model import Results, Table
-from reporting.sheets import Section, label_axes, sheet, sheet_width
-from reporting.training_logs import COUNTERS, counts, with_objective
+from reporting.drawing.axes import LABEL, NothingToDraw, View, heading, number, room_for, views
+from reporting.drawing.method_styles import shades
+from reporting.drawing.options import DEFAULT, Options
+from reporting.drawing.sheets import Section, label_axes, sheet, sheet_width
+from reporting.records.training_logs import COUNTERS, counts, with_objective
+from reporting.tables.model import Results, Table
 from tiebench.figure_style import INK, TEXT_SIZE, shortened, style_axes, styled, ticks_between
 
 TITLE = "Training"

@@ -23,10 +23,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reporting.folds import merged_run
 from reporting.leaderboard import earlier_forms
-from reporting.model import OF_RUN_FILE, PARTS, Run, Tuning
-from reporting.titles import UNCODED
+from reporting.records.folds import merged_run
+from reporting.tables.model import OF_RUN_FILE, PARTS, Run, Tuning
+from reporting.tables.titles import UNCODED
 from tiebench.leaderboards import PROVENANCE, TIDY, read_provenance, verified
 from tiebench.messages import shorten
 

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from reporting.health import PRINTED
 from reporting.leaderboard import Board
 from reporting.leaderboard.boards import Boards, fold_title
+from reporting.printed.health import PRINTED
 from tiebench.messages import did_you_mean, shorten
 from tiebench.metrics import label
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from reporting.comparing import Difference, Sample, difference, pool, sample
 from reporting.leaderboard import Board
 from reporting.leaderboard.per_query import with_scores
-from reporting.model import Results, Table
+from reporting.statistics.comparing import Difference, Sample, difference, pool, sample
+from reporting.tables.model import Results, Table
 from tiebench.paired import holm
 
 BOTH, QUERIES, SEEDS = "queries and seeds", "queries", "seeds"

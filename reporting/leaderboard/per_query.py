@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from reporting.items import identity, split_of
 from reporting.leaderboard import Board
-from reporting.model import Run
+from reporting.records.items import identity, split_of
+from reporting.tables.model import Run
 from tiebench.leaderboards import PER_QUERY, cell_key, read_per_query, scores_of_queries
 
 # A file that git keeps for each protocol, in every version: larger ones are left out.

@@ -10,8 +10,8 @@ from typing import Any
 from reporting import figures
 from reporting.leaderboard.boards import Boards, as_table, results_of
 from reporting.leaderboard.columns import as_bits, check_keys, listed
-from reporting.markdown import escape_markdown
-from reporting.model import Results, Table
+from reporting.printed.markdown import escape_markdown
+from reporting.tables.model import Results, Table
 
 KEYS = {
     "figure": str,

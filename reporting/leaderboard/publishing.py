@@ -11,7 +11,6 @@ import pandas as pd
 
 import tiebench
 from reporting import frames, leaderboard, published
-from reporting.filled import filled_runs
 from reporting.leaderboard import (
     PROVENANCE,
     RUNS,
@@ -25,9 +24,10 @@ from reporting.leaderboard import (
 )
 from reporting.leaderboard.training_curves import TRAINING
 from reporting.leaderboard.trials import TRIALS
-from reporting.model import Filled, Group, Results, Run, Style, Table
-from reporting.records import table_results
-from reporting.titles import UNCODED
+from reporting.records.filled import filled_runs
+from reporting.records.read import table_results
+from reporting.tables.model import Filled, Group, Results, Run, Style, Table
+from reporting.tables.titles import UNCODED
 from tiebench import metrics
 from tiebench.files import replaced, write_json
 from tiebench.leaderboards import PER_QUERY

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from reporting.leaderboard import Board
 from reporting.leaderboard.boards import results_of, scored
-from reporting.model import Table
-from reporting.printing import RANGE
-from reporting.titles import UNCODED, UNCODED_TITLE
+from reporting.printed.marks import RANGE
+from reporting.tables.model import Table
+from reporting.tables.titles import UNCODED, UNCODED_TITLE
 from tiebench.metrics import resolve
 
 

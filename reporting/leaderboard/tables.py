@@ -9,17 +9,23 @@ from dataclasses import dataclass
 import pandas as pd
 
 from reporting import frames
-from reporting.budgets import budget_sentence
-from reporting.cells import Cells, cells
-from reporting.collapsed import COLLAPSED, collapse_sentence
 from reporting.leaderboard import TIDY, Board
 from reporting.leaderboard.boards import Boards, as_table, results_of
 from reporting.leaderboard.columns import SCORES, Column, as_bits, check_keys, parse
 from reporting.leaderboard.trials import Trial, best_score
-from reporting.markdown import escape_markdown, note_line
-from reporting.model import Results, Run, RunCell, ScoreCell, Table
-from reporting.printing import RANGE, bounds_sentence, dagger_sentence, earlier_sentence, uncoded_sentence
-from reporting.titles import EN_DASH, TRAINING_SET, UNCODED, UNCODED_TITLE, family_title
+from reporting.printed.cells import Cells, cells
+from reporting.printed.markdown import escape_markdown, note_line
+from reporting.printed.marks import (
+    RANGE,
+    bounds_sentence,
+    dagger_sentence,
+    earlier_sentence,
+    uncoded_sentence,
+)
+from reporting.records.collapsed import COLLAPSED, collapse_sentence
+from reporting.tables.budgets import budget_sentence
+from reporting.tables.model import Results, Run, RunCell, ScoreCell, Table
+from reporting.tables.titles import EN_DASH, TRAINING_SET, UNCODED, UNCODED_TITLE, family_title
 from tiebench.messages import did_you_mean
 from tiebench.metrics import resolve
 

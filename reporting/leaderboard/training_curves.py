@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from reporting.leaderboard import KEY, Board
-from reporting.model import Run, RunCell
-from reporting.training_logs import COUNTERS, counts, with_objective
+from reporting.records.training_logs import COUNTERS, counts, with_objective
+from reporting.tables.model import Run, RunCell
 from tiebench.leaderboards import verified
 
 TRAINING = ".training.csv"

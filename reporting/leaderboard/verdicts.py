@@ -6,13 +6,13 @@ from pathlib import Path
 
 import yaml
 
-from reporting import claims
+from reporting.claims import verdicts
 from reporting.leaderboard import TIDY
 from reporting.leaderboard.boards import Boards, as_table, results_of
 from reporting.leaderboard.columns import as_bits, check_keys, listed
 from reporting.leaderboard.per_query import with_scores
 from reporting.leaderboard.tables import WIDTH
-from reporting.markdown import escape_markdown
+from reporting.printed.markdown import escape_markdown
 from tiebench.messages import did_you_mean
 
 KEYS = {
@@ -50,7 +50,7 @@ def render(settings: Mapping, folder: Path, boards: Boards, link: str = "") -> s
         runs += with_scores(boards[protocol], boards.folder)
     used = [boards[block["protocol"]] for block in blocks]
     table = as_table(used, blocks, settings.get("methods"), settings.get("without", ()))
-    judged = claims.judge(files, table, results_of(table, used, runs))
+    judged = verdicts.judge(files, table, results_of(table, used, runs))
     if not judged:
         names = ", ".join(listed(settings["protocol"]))
         raise ValueError(f"no claim of {settings['claims']} is about these rows of {names}")

@@ -34,8 +34,8 @@ from benchmarks.timing import Competitor, Disagreement, Failed, Measurement, int
 from methods.base import HashingMethod, Refusal
 from networks import catalogue
 from networks.devices import fast_half
-from tiebench import exact
-from tiebench.hamming import JointHistograms, joint_histograms
+from tiebench.counting.histograms import JointHistograms, joint_histograms
+from tiebench.rankings import exact
 
 pytestmark = pytest.mark.thorough
 

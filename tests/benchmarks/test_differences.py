@@ -6,9 +6,10 @@ import pytest
 from benchmarks import differences
 from benchmarks.differences import COMPARISONS, Comparison, Items
 from benchmarks.report import Report
-from datasets import features_file, inputs, splits
-from methods._catalogue import catalogue
-from workflow.tuning import partition
+from datasets import inputs, splits
+from datasets.loaders import features_file
+from methods.base.catalogue import catalogue
+from workflow.tuning.search import partition
 
 
 @pytest.fixture

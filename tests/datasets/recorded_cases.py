@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from datasets import affinity
-from datasets._description import Description
+from datasets.description import Description
 
 ITEMS = 600
 _NUMBERS = (np.arange(ITEMS, dtype=np.int64) * 7919 + 13) % 6007

@@ -66,7 +66,7 @@ def test_each_file_of_the_pages_is_all_that_is_needed(tmp_path):
 
 
 def test_configuration_of_the_pages_is_accepted():
-    from workflow.configuration import load
+    from workflow.configuration.merged import load
 
     found = [yaml.safe_load(block) for block in blocks("yaml")]
     assert found

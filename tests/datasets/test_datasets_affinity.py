@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from datasets._description import Description
 from datasets.affinity import check, make, neighbours
 from datasets.affinity.distance_levels import MOST_PAIRS
+from datasets.description import Description
 from tiebench.scoring import score_codes
 
 GENERATOR = np.random.default_rng(8)

@@ -11,8 +11,10 @@ import pytest
 import yaml
 from PIL import Image
 
-from datasets import _json_arrays, coco, splits
-from datasets._description import Description
+from datasets import splits
+from datasets.description import Description
+from datasets.loaders import coco
+from datasets.readers import json_arrays
 from tests.files import changed, written
 
 PROTOCOLS = yaml.safe_load((Path(__file__).parents[2] / "config" / "protocols.yaml").read_text())
@@ -342,7 +344,7 @@ def reader(data: bytes):
 
 @pytest.mark.parametrize("chunk", [1, 2, 7, 64, 1 << 20])
 def test_elements_are_those_of_json(monkeypatch, chunk):
-    monkeypatch.setattr(_json_arrays, "CHUNK", chunk)
+    monkeypatch.setattr(json_arrays, "CHUNK", chunk)
     document = {
         "n": 12345,
         "a": [{"x": [1, -2.5e3, None], "y": 'ü\u20ac\U0001f600"\\[{'}, {}, {"z": {"w": [[], {}]}}],
@@ -353,7 +355,7 @@ def test_elements_are_those_of_json(monkeypatch, chunk):
         "last": -7,
     }
     for text in (json.dumps(document), json.dumps(document, indent=2, ensure_ascii=False), "{}", " { } \n"):
-        found = list(_json_arrays.array_elements(reader(text.encode()), "file", ("a", "b", "c")))
+        found = list(json_arrays.array_elements(reader(text.encode()), "file", ("a", "b", "c")))
         expected = json.loads(text)
         assert found == [(key, one) for key in ("a", "b", "c") for one in expected.get(key, [])]
 
@@ -376,7 +378,7 @@ def elements_by_json(data: bytes):
 
 
 def test_damaged_json_is_read_as_the_standard_library_does_or_refused(monkeypatch):
-    monkeypatch.setattr(_json_arrays, "CHUNK", 16)
+    monkeypatch.setattr(json_arrays, "CHUNK", 16)
     whole = json.dumps(
         {"n": [1, {"a": 2}], "a": [{"x": [1.5, "é"]}, {"y": 0}, {}], "b": [{"z": "\n"}]}
     ).encode()
@@ -391,7 +393,7 @@ def test_damaged_json_is_read_as_the_standard_library_does_or_refused(monkeypatc
             del data[at : at + int(random.integers(1, 4))]
         expected = elements_by_json(bytes(data))
         try:
-            found = list(_json_arrays.array_elements(reader(bytes(data)), "file", ("a", "b")))
+            found = list(json_arrays.array_elements(reader(bytes(data)), "file", ("a", "b")))
         except ValueError as error:
             assert expected is None and "\n" not in str(error), data
         else:
@@ -403,7 +405,7 @@ def test_damaged_json_is_read_as_the_standard_library_does_or_refused(monkeypatc
 
 
 def test_memory_does_not_grow_with_the_file(monkeypatch):
-    monkeypatch.setattr(_json_arrays, "CHUNK", 1 << 12)
+    monkeypatch.setattr(json_arrays, "CHUNK", 1 << 12)
     element = json.dumps({"segmentation": [[1.5] * 40], "image_id": 1}).encode()
 
     def pieces():
@@ -415,7 +417,7 @@ def test_memory_does_not_grow_with_the_file(monkeypatch):
     left = pieces()
     tracemalloc.start()
     try:
-        read = sum(1 for _ in _json_arrays.array_elements(lambda _: next(left, b""), "file", ("a",)))
+        read = sum(1 for _ in json_arrays.array_elements(lambda _: next(left, b""), "file", ("a",)))
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -423,12 +425,12 @@ def test_memory_does_not_grow_with_the_file(monkeypatch):
 
 
 def test_an_element_without_end_is_refused(monkeypatch):
-    monkeypatch.setattr(_json_arrays, "CHUNK", 100)
-    monkeypatch.setattr(_json_arrays, "LARGEST_VALUE", 1000)
+    monkeypatch.setattr(json_arrays, "CHUNK", 100)
+    monkeypatch.setattr(json_arrays, "LARGEST_VALUE", 1000)
     endless = iter(b'{"a": [{"b": "' + b"x" * 100 if number == 0 else b"x" * 100 for number in range(10**9))
     with pytest.raises(ValueError, match="no value ends within 1000 characters"):
-        list(_json_arrays.array_elements(lambda _: next(endless), "file", ("a",)))
+        list(json_arrays.array_elements(lambda _: next(endless), "file", ("a",)))
     nested = b'{"a": [' + b"[" * 200_000
     with pytest.raises(ValueError, match="not the JSON that it should be") as caught:
-        list(_json_arrays.array_elements(reader(nested), "file", ("a",)))
+        list(json_arrays.array_elements(reader(nested), "file", ("a",)))
     assert "\n" not in str(caught.value)

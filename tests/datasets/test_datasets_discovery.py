@@ -54,7 +54,7 @@ def test_every_kind_has_a_recorded_case():
 @pytest.mark.parametrize("kind", sorted(datasets.affinity_kinds()))
 def test_scoring_sees_the_affinity_of_the_block(kind, tmp_path):
     """Joint histograms of affinity and distance, against a plain count over pairs."""
-    from tiebench.hamming import joint_histograms
+    from tiebench.counting.histograms import joint_histograms
 
     name = next(name for name, case in cases.AFFINITIES.items() if case[1]["kind"] == kind)
     made = cases.made_affinity(name, tmp_path)

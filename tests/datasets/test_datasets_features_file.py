@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from datasets import digits, features_file, splits
-from datasets._description import Description
+from datasets import splits
+from datasets.description import Description
+from datasets.loaders import digits, features_file
 
 FILES = ("items.npy", "labels.npy", "given_split.npy")
 

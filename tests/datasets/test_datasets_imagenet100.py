@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from datasets import imagenet100, splits
-from datasets._description import Description
+from datasets import splits
+from datasets.description import Description
+from datasets.loaders import imagenet100
 from tests.files import changed, tarred, written
 
 WNIDS = ("n01514668", "n02526121", "n13044778")

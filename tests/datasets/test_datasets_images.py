@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from datasets import images
-from datasets._description import Description
+from datasets.description import Description
+from datasets.loaders import images
 
 FILES = ("items.npy", "labels.npy", "given_split.npy")
 PATHS = "set/{split}/{class}/{name}"

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 import scipy.io
 
-from datasets import labelme_gist, splits
-from datasets._description import Description
+from datasets import splits
+from datasets.description import Description
+from datasets.loaders import labelme_gist
 
 ITEMS = 30
 

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from datasets import mirflickr, splits
-from datasets._description import Description
+from datasets import splits
+from datasets.description import Description
+from datasets.loaders import mirflickr
 from tests.files import changed, written
 
 CONCEPTS = ("baby", "baby_r1", "sky")

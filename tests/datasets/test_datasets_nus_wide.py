@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from datasets import _texts, nus_wide, splits
-from datasets._description import Description
+from datasets import splits
+from datasets.description import Description
+from datasets.loaders import nus_wide
+from datasets.readers import texts as _texts
 from tests.files import changed, written
 
 CONCEPTS = ("animal", "clouds", "sky", "water", "window")

@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from datasets import affinity, retrieval_file, splits
-from datasets._description import Description
+from datasets import affinity, splits
+from datasets.description import Description
+from datasets.loaders import retrieval_file
 
 REAL = "scifact-minilm.npz"
 GENERATOR = np.random.default_rng(4)
@@ -144,7 +145,7 @@ def test_sources_and_options_that_do_not_fit(tmp_path):
 
 def test_the_published_score_of_real_embeddings(tmp_path):
     """all-MiniLM-L6-v2 on SciFact: nDCG@10 0.645 on the leaderboards of BEIR; here .6451 by cosine."""
-    from workflow.uncoded import cosine_scores
+    from workflow.stages.uncoded import cosine_scores
 
     folders = map(Path, os.environ.get("TIEBENCH_RESOURCES", "").split(os.pathsep))
     source = next((folder / REAL for folder in folders if (folder / REAL).is_file()), None)

@@ -5,7 +5,7 @@ import hashlib
 import numpy as np
 import pytest
 
-from datasets._description import Description
+from datasets.description import Description
 from datasets.splits import Split, check, draw
 
 

@@ -26,7 +26,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from datasets import (
+from datasets.loaders import (
     cifar10_binary,
     coco,
     features_file,
@@ -37,8 +37,8 @@ from datasets import (
     nus_wide,
     retrieval_file,
 )
-from networks import _weights, matconvnet
 from networks.vgg_f import VGGF
+from networks.weights import by_name, matconvnet
 from tests.files import damaged, tarred
 
 pytestmark = [
@@ -221,7 +221,7 @@ def beside(read, others):
 
 
 def weights(folder, path):
-    return {name: value.numpy().tobytes() for name, value in _weights.read_weights(path).items()}
+    return {name: value.numpy().tobytes() for name, value in by_name.read_weights(path).items()}
 
 
 def network(folder, path):

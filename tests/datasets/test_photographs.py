@@ -12,9 +12,9 @@ import pytest
 from PIL import Image
 
 import datasets
-from datasets import _pictures
-from datasets._description import Description
-from datasets._photographs import Labelled, PhotographLoader
+from datasets.description import Description
+from datasets.readers import pictures as _pictures
+from datasets.readers.photographs import Labelled, PhotographLoader
 from tests.files import changed, tarred, written
 
 SIZE = [6, 8]
@@ -164,7 +164,7 @@ def test_a_zip_with_a_damaged_image_or_an_encrypted_one_or_a_link(tmp_path):
 
 
 def test_skipping_leaves_out_missing_and_damaged_images(tmp_path, caplog, monkeypatch):
-    monkeypatch.setattr("datasets._files.MOVED_AT_ONCE", 300)  # two images at a time
+    monkeypatch.setattr("datasets.files.MOVED_AT_ONCE", 300)  # two images at a time
     files = changed("1.jpg", None)(pictures()) | {"set/4.jpg": b"GIF89a"}
     source = written(tmp_path / "images", files)
     (source / "set" / "2.jpg").unlink()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from datasets._description import Description
+from datasets.description import Description
 from datasets.splits import check, draw, folds
 
 LABELS = np.random.default_rng(0).permutation(np.repeat(np.arange(10), 30)).astype(np.int64)

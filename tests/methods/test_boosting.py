@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from methods._boosting import LEVELS, BoostedTrees, Quantiser, _best_split, _rank_levels, boost, scores_of
+from methods.learners.boosting import (
+    LEVELS,
+    BoostedTrees,
+    Quantiser,
+    _best_split,
+    _rank_levels,
+    boost,
+    scores_of,
+)
 
 
 def problem(seed, items=120, dimensions=6, most=40, noise=0.6):

@@ -7,9 +7,9 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from methods import bre as module
-from methods._bre_kernels import Descent, candidates_between
 from methods.base import Refusal, TrainingSet
 from methods.bre import BRE, draw_partners, mean_squared_distance
+from methods.learners.bre_kernels import Descent, candidates_between
 
 
 def problem(seed, items=23, bits=5, anchors=4, scale=1, zeros=0.2, share=0.3, ties=False):

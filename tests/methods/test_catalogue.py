@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from methods._catalogue import FOLDER, catalogue, load_class
+from methods.base.catalogue import FOLDER, catalogue, load_class
 
 GOOD = '''"""Good: a method. Somebody. Something. 2020."""
 
@@ -206,7 +206,7 @@ def test_this_folder_s_found_agree_with_its_files():
 
 def test_listing_methods_imports_none_of_them_nor_torch():
     program = (
-        "import sys; from methods._catalogue import catalogue;"
+        "import sys; from methods.base.catalogue import catalogue;"
         "unwanted = [f'methods.{n}' for n in catalogue()];"
         "print([name for name in [*unwanted, 'torch'] if name in sys.modules])"
     )

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy.linalg import hadamard
 
-from methods import _centres
-from methods._centres import (
+from methods.base import Refusal
+from methods.class_codes import centres
+from methods.class_codes.centres import (
     KINDS,
     balanced_codes,
     constant_bits,
@@ -18,7 +19,6 @@ from methods._centres import (
     spread_hadamard_centres,
     sylvester,
 )
-from methods.base import Refusal
 
 
 @pytest.mark.parametrize("order", [1, 2, 8, 64, 128])
@@ -113,7 +113,7 @@ def test_only_repeated_codes_are_drawn_again(monkeypatch):
     """Codes that other classes do not have are those of the draws without a check."""
     given = (200, 12, np.random.default_rng((0, 11)), 5)
     codes = random_centres(*given)
-    monkeypatch.setattr(_centres, "_made_distinct", lambda codes, draw: codes)
+    monkeypatch.setattr(centres, "_made_distinct", lambda codes, draw: codes)
     drawn = random_centres(200, 12, np.random.default_rng((0, 11)), 5)
     seen, changed = set(), 0
     for code, before in zip(codes.tolist(), drawn.tolist()):

@@ -10,17 +10,17 @@ import pytest
 import torch
 from batches import batch
 
-from methods import _mds_centres
-from methods._centres import separated_centres, separation
-from methods._class_codes import ClassCodes
-from methods._mds_centres import guaranteed_distance, improved_code, mds_centres
-from methods._straight_through import cubic_penalty, sign_straight_through
 from methods.base import Refusal, TrainingSet
+from methods.class_codes import mds_centres as _mds_centres
+from methods.class_codes.centres import separated_centres, separation
+from methods.class_codes.class_codes import ClassCodes
+from methods.class_codes.mds_centres import guaranteed_distance, improved_code, mds_centres
 from methods.csq import CSQ
 from methods.dpn import DPN
 from methods.greedyhash import GreedyHash
 from methods.hyp2 import BEST_DISTANCES, HyP2
 from methods.hyp2 import separation as code_separation
+from methods.learners.straight_through import cubic_penalty, sign_straight_through
 from methods.mdsh import MDSH
 from methods.orthohash import OrthoHash
 

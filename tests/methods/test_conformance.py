@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 import torch
 
-from methods import _catalogue, base
-from methods._catalogue import catalogue, load_class
+from methods import base
 from methods.base import HashingMethod, Refusal, TrainingSet, deep
-from tiebench.hamming import EqualLabels
+from methods.base import catalogue as _catalogue
+from methods.base.catalogue import catalogue, load_class
+from tiebench.affinities import EqualLabels
 from tiebench.scoring import score_codes
 
 METADATA = catalogue()
@@ -370,7 +371,7 @@ def test_a_training_set_that_tells_nothing_apart_is_refused_in_one_line(name, ki
     )
     with pytest.raises(Refusal) as caught:
         short(name).fit(made)
-        pytest.fail("fit must refuse it: methods._supervision.similar_share does (docs/add-a-method.md)")
+        pytest.fail("fit must refuse it: methods.base.supervision.similar_share does (docs/add-a-method.md)")
     assert str(caught.value)
     assert "\n" not in str(caught.value)
 

@@ -8,10 +8,10 @@ import pytest
 import torch
 from batches import batch
 
-from methods._catalogue import load_class
 from methods.base import Refusal, TrainingSet
+from methods.base.catalogue import load_class
 from methods.base.deep import DeepHashing, RelaxedHashing
-from tiebench import relaxed
+from tiebench.losses import relaxed
 
 
 def vectors(count=23, dimensions=5, classes=3, seed=0):
@@ -339,7 +339,7 @@ def test_the_full_relaxations_train_too(name):
 
 
 def test_listwise_methods_use_one_bin_per_bit_by_default():
-    from tiebench import relaxed
+    from tiebench.losses import relaxed
 
     generator = torch.Generator().manual_seed(0)
     codes = torch.tanh(torch.randn(12, 6, generator=generator, dtype=torch.float64))

@@ -10,10 +10,10 @@ import torch
 from batches import batch
 from scipy.special import expit
 
-from methods import _supervision, dpsh
-from methods._likelihood import likelihood_and_slope
-from methods.base import Refusal, TrainingSet
+from methods import dpsh
+from methods.base import Refusal, TrainingSet, supervision
 from methods.dpsh import DPSH
+from methods.relations.likelihood import likelihood_and_slope
 
 # Three items of two bits, for which the likelihood over all 9 ordered pairs and the quantisation are known.
 KNOWN = np.array([[1.2, -0.5], [0.3, 0.8], [-1.0, 0.4]])
@@ -213,8 +213,8 @@ def test_training_is_descent_written_by_hand_with_a_table_of_zeros_at_first():
 def test_similarities_made_batch_by_batch_are_those_that_are_kept(monkeypatch):
     made = training_set(np.arange(40) % 4)
     kept = DPSH(bits=4, epochs=3, batch_size=16).fit(made).encode(made.items)
-    monkeypatch.setattr(_supervision, "KEPT_PAIRS", 40**2 - 1)
-    assert _supervision.kept_matrix(made, lambda affinity: affinity > 0, bool) is None
+    monkeypatch.setattr(supervision, "KEPT_PAIRS", 40**2 - 1)
+    assert supervision.kept_matrix(made, lambda affinity: affinity > 0, bool) is None
     assert np.array_equal(DPSH(bits=4, epochs=3, batch_size=16).fit(made).encode(made.items), kept)
 
 

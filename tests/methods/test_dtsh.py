@@ -10,11 +10,10 @@ import pytest
 import torch
 from batches import batch
 
-from methods import _supervision
-from methods._supervision import single_classes
-from methods._triplets import ClassGroups, LevelGroups, triplet_likelihood
-from methods.base import Refusal, TrainingSet
+from methods.base import Refusal, TrainingSet, supervision
+from methods.base.supervision import single_classes
 from methods.dtsh import DTSH
+from methods.relations.triplets import ClassGroups, LevelGroups, triplet_likelihood
 
 KNOWN = np.array([[1.2, -0.5], [0.3, 0.8], [-1.0, 0.4]])
 FEW = {"positives": 5, "negatives": 4}
@@ -336,7 +335,7 @@ def test_levels_made_batch_by_batch_are_those_that_are_kept(monkeypatch):
     labels = np.arange(40) % 4
     made = training_set(labels, graded(labels), (0, 1, 2))
     kept = LevelGroups(made)
-    monkeypatch.setattr(_supervision, "KEPT_PAIRS", 40**2 - 1)
+    monkeypatch.setattr(supervision, "KEPT_PAIRS", 40**2 - 1)
     remade = LevelGroups(made)
     assert kept.kept is not None
     assert remade.kept is None

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from methods import _checkpoint
-from methods._batches import ItemReader
-from methods._catalogue import catalogue, load_class
-from methods.base import TrainingSet
+from methods.base import TrainingSet, checkpoint
 from methods.base.augmentation import mirror
+from methods.base.batches import ItemReader
+from methods.base.catalogue import catalogue, load_class
 from methods.base.training import Training
 
 DEEP = sorted(name for name, metadata in catalogue().items() if metadata.end_to_end)
@@ -59,7 +58,7 @@ class Killed(Exception):
 
 @pytest.mark.parametrize("name", DEEP)
 def test_an_interrupted_training_resumes_to_the_same_bytes(name, tmp_path, monkeypatch):
-    monkeypatch.setattr(_checkpoint, "_SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(checkpoint, "_SECONDS_BETWEEN", 0.0)
     whole, halves = [], []
     alone = made(name).fit(training_set(36, log=whole.append))
     file = tmp_path / "run" / "mark.npz"
@@ -86,7 +85,7 @@ def test_an_interrupted_training_resumes_to_the_same_bytes(name, tmp_path, monke
 @pytest.mark.parametrize("name", DEEP)
 def test_a_training_that_was_over_is_not_made_again(name, tmp_path, monkeypatch):
     """Killed while it encoded."""
-    monkeypatch.setattr(_checkpoint, "_SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(checkpoint, "_SECONDS_BETWEEN", 0.0)
     lines, again, file = [], [], tmp_path / "run" / "mark.npz"
     first = made(name).fit(training_set(36, log=lines.append, checkpoint=file))
     monkeypatch.setattr(Training, "_epoch", None)
@@ -100,7 +99,7 @@ def test_a_training_that_was_over_is_not_made_again(name, tmp_path, monkeypatch)
 
 @pytest.mark.parametrize("batch_norm", ["trained", "frozen"])
 def test_a_network_with_batch_normalisation_resumes_to_the_same_bytes(batch_norm, tmp_path, monkeypatch):
-    monkeypatch.setattr(_checkpoint, "_SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(checkpoint, "_SECONDS_BETWEEN", 0.0)
     options = {"image_size": 32, "batch_norm": batch_norm}
     monkeypatch.setitem(globals(), "SMALL", {"architecture": "efficientnet_lite0", "options": options})
     alone = made("talr_ap").fit(training_set(36))
@@ -267,7 +266,7 @@ def test_features_that_are_all_alike_are_centred_alone():
 
 
 def test_an_interrupted_training_on_standardised_features_resumes_to_the_same_bytes(tmp_path, monkeypatch):
-    monkeypatch.setattr(_checkpoint, "_SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(checkpoint, "_SECONDS_BETWEEN", 0.0)
     alone = made("talr_ap", standardise_features=True).fit(training_set(36))
     file, records = tmp_path / "run" / "mark.npz", []
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from methods._pairs import sample_pairs
 from methods.base import Refusal, TrainingSet
 from methods.fasthash import LOSSES, FastHash, pair_loss, pair_weights
+from methods.relations.pairs import sample_pairs
 
 every_loss = pytest.mark.parametrize("loss", LOSSES)
 

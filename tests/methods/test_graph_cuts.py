@@ -6,9 +6,9 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from methods import _graph_cuts
-from methods._graph_cuts import BlockCuts
-from methods._pairs import Pairs
+from methods.learners import graph_cuts
+from methods.learners.graph_cuts import BlockCuts
+from methods.relations.pairs import Pairs
 
 POINTS = 11
 CODES = np.array(list(itertools.product([-1.0, 1.0], repeat=POINTS)))
@@ -94,7 +94,7 @@ KINDS = [
 @pytest.fixture(params=[0, 8], autouse=True)
 def tried(request, monkeypatch):
     """With and without trying all codes of the few items that are left undecided."""
-    monkeypatch.setattr(_graph_cuts, "_TRIED", request.param)
+    monkeypatch.setattr(graph_cuts, "_TRIED", request.param)
 
 
 @pytest.mark.parametrize("magnitude", [1e-9, 1.0, 1e9])

@@ -9,10 +9,9 @@ import pytest
 import torch
 from batches import batch
 
-from methods import _supervision
-from methods._supervision import similar_share
-from methods.base import Refusal, TrainingSet
+from methods.base import Refusal, TrainingSet, supervision
 from methods.base.batch import TrainingState
+from methods.base.supervision import similar_share
 from methods.hashnet import HashNet
 
 # Label sets of which some are equal, some overlap, and some are disjoint.
@@ -183,7 +182,7 @@ def test_a_share_of_many_items_is_counted_on_some_rows(monkeypatch):
     generator = np.random.default_rng(0)
     labels = (generator.random((400, 6)) < 0.2).astype(np.uint8)
     exact = similar_share(training_set(labels))
-    monkeypatch.setattr(_supervision, "_ROWS_COUNTED", 200)
+    monkeypatch.setattr(supervision, "_ROWS_COUNTED", 200)
     estimate = similar_share(training_set(labels), seed=1)
     assert estimate == similar_share(training_set(labels), seed=1)
     assert estimate != similar_share(training_set(labels), seed=2)

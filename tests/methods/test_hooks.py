@@ -13,11 +13,10 @@ import numpy as np
 import pytest
 import torch
 
-from methods import _checkpoint
-from methods._catalogue import load_class
-from methods.base import Refusal, TrainingSet
+from methods.base import Refusal, TrainingSet, checkpoint
 from methods.base.augmentation import shift
 from methods.base.batch import TrainingState
+from methods.base.catalogue import load_class
 from methods.base.deep import DeepHashing, RelaxedHashing, shuffled_batches
 from methods.base.optimisation import scheduled_rate
 from methods.base.quantisers import hswd
@@ -526,7 +525,7 @@ RESUMED = {
 @pytest.mark.parametrize(("method_class", "settings"), RESUMED.values(), ids=RESUMED.keys())
 @pytest.mark.parametrize("done", [1, 3])
 def test_a_killed_training_resumes_to_the_same_bytes(method_class, settings, done, tmp_path, monkeypatch):
-    monkeypatch.setattr(_checkpoint, "_SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(checkpoint, "_SECONDS_BETWEEN", 0.0)
     settings = SETTINGS | {"epochs": 5} | settings
     whole, before, after = [], [], []
     alone = method_class(**settings).fit(training_set(log=whole.append))
@@ -569,7 +568,7 @@ def test_training_does_not_wait_for_the_import_of_a_compiler(optimiser):
 
 def test_a_checkpoint_of_another_optimiser_is_not_taken_for_its_own(tmp_path, monkeypatch):
     """Its name encodes the settings, but a file copied there by hand must be noticed too."""
-    monkeypatch.setattr(_checkpoint, "_SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(checkpoint, "_SECONDS_BETWEEN", 0.0)
     file = tmp_path / "mark.npz"
 
     def kill(record):

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from methods.__main__ import page
-from methods._catalogue import catalogue, load_class
+from methods.base.catalogue import catalogue, load_class
 
 ROOT = Path(__file__).parents[2]
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from test_conformance import class_data, training_set
 
-from methods._pairs import Pairs, sample_pairs
 from methods.base import Refusal, TrainingSet
 from methods.machash import CodeSteps, MACHash, _principal_signs
+from methods.relations.pairs import Pairs, sample_pairs
 
 
 def penalised(codes, hashed, mu, pairs):

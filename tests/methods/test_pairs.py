@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from methods import _pairs
-from methods._pairs import Pairs, make_blocks, sample_pairs
 from methods.base import Refusal, TrainingSet
+from methods.relations import pairs as _pairs
+from methods.relations.pairs import Pairs, make_blocks, sample_pairs
 
 
 def from_matrix(affinity, labels=None):

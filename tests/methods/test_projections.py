@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from methods import _linear
-from methods._linear import signs_of_projections
+from methods.learners import linear
+from methods.learners.linear import signs_of_projections
 
 
 def wide(items, weights, thresholds):
@@ -14,7 +14,7 @@ def wide(items, weights, thresholds):
 
 
 @pytest.mark.parametrize("features", [1, 3, 64, 1000])
-@pytest.mark.parametrize("count", [0, 1, _linear._ROWS, 2 * _linear._ROWS + 7])
+@pytest.mark.parametrize("count", [0, 1, linear._ROWS, 2 * linear._ROWS + 7])
 def test_bits_are_those_of_float64(features, count):
     generator = np.random.default_rng(features + count)
     items = generator.random((count, features), np.float32)

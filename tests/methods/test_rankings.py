@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from methods import _rankings
-from methods._pairs import Pairs
-from methods._rankings import RankingLists, ideal_dcg, infer, make_lists, most_violated
 from methods.base import Refusal, TrainingSet
+from methods.relations import rankings
+from methods.relations.pairs import Pairs
+from methods.relations.rankings import RankingLists, ideal_dcg, infer, make_lists, most_violated
 
 SHAPES = [(p, q) for p in range(1, 6) for q in range(1, 6) if p + q <= 6]
 
@@ -356,6 +356,6 @@ def test_a_generator_decides_everything(monkeypatch):
         ]
 
     first = made(0)
-    monkeypatch.setattr(_rankings, "_ROWS", 7)  # how many affinities are looked at together changes nothing
+    monkeypatch.setattr(rankings, "_ROWS", 7)  # how many affinities are looked at together changes nothing
     assert all(np.array_equal(one, two) for one, two in zip(first, made(0)))
     assert not all(np.array_equal(one, two) for one, two in zip(first, made(1)))

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from methods._rankings import make_lists, most_violated
 from methods.base import Refusal, TrainingSet
+from methods.relations.rankings import make_lists, most_violated
 from methods.structhash import Master, StructHash
 
 

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from methods._discrete import descend
-from methods._kernels import gaussian_kernel, ridge_regression
 from methods.base import Refusal, TrainingSet
 from methods.classifier_codes import ClassifierCodes, class_codes
 from methods.fsdh import FSDH
 from methods.ksh import KSH, Residual, Similarity, signs
+from methods.learners.discrete import descend
+from methods.learners.kernels import gaussian_kernel, ridge_regression
 from methods.onehot import OneHot
 from methods.sdh import SDH
-from tiebench.hamming import EqualLabels
+from tiebench.affinities import EqualLabels
 from tiebench.scoring import score_codes
 
 

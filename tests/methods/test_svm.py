@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.svm import LinearSVC
 
-from methods import _svm
-from methods._svm import SharedItems, fit_linear_svms
+from methods.learners import svm
+from methods.learners.svm import SharedItems, fit_linear_svms
 
 
 def problem(kind, seed=0, bits=5):
@@ -192,7 +192,7 @@ def test_a_path_of_growing_c_spares_products_where_labels_are_separable(monkeypa
     items, codes = problem("not negative", seed=20)
     items = np.concatenate([items, np.random.default_rng(21).random((300, 200)) / 5], axis=1)
     _, path_report = fit_linear_svms(items, codes, 1e4, 1e-7, max_iterations=1000)
-    monkeypatch.setattr(_svm, "_EASY", np.inf)
+    monkeypatch.setattr(svm, "_EASY", np.inf)
     _, direct_report = fit_linear_svms(items, codes, 1e4, 1e-7, max_iterations=1000)
     assert path_report.unconverged == direct_report.unconverged == 0
     assert path_report.products.sum() < 0.7 * direct_report.products.sum()

@@ -8,11 +8,11 @@ import pytest
 import torch
 from batches import batch
 
-from methods._straight_through import cosine_agreement
 from methods.base import Refusal, TrainingSet
 from methods.bihalf import BiHalf, BiHalfLayer
 from methods.cibhash import CIBHash
 from methods.greedyhash_unsupervised import GreedyHashUnsupervised
+from methods.learners.straight_through import cosine_agreement
 
 GENERATOR = np.random.default_rng(0)
 

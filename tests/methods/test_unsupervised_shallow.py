@@ -7,9 +7,9 @@ import pytest
 from scipy.linalg import eigh
 from sklearn.decomposition import PCA
 
-from methods._kernels import gaussian_kernel, squared_distances
 from methods.agh import AnchorGraphHashing
 from methods.base import Refusal, TrainingSet
+from methods.learners.kernels import gaussian_kernel, squared_distances
 from methods.pcah import PCAH
 from methods.sgh import ScalableGraphHashing, graph_factors, leading_direction
 from methods.sh import SpectralHashing, lowest_modes

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from methods import _checkpoint
-from methods._catalogue import load_class
-from methods.base import Refusal, TrainingSet
+from methods.base import Refusal, TrainingSet, checkpoint
 from methods.base import watch as module
+from methods.base.catalogue import load_class
 from methods.base.deep import DeepHashing
 from methods.base.watch import CodeWatch
 from workflow.scripts import train_and_encode
@@ -82,7 +81,7 @@ def test_a_training_ends_after_so_many_collapsed_epochs_in_a_row():
 
 def test_a_resumed_training_counts_the_collapsed_epochs_before_it(tmp_path, monkeypatch):
     """Killed after each of its epochs, it ends where it would have ended at once."""
-    monkeypatch.setattr(_checkpoint, "_SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(checkpoint, "_SECONDS_BETWEEN", 0.0)
     lines, file = [], tmp_path / "run" / "mark.npz"
     whole = fitted(lines, end_collapsed=3)
     seen = []

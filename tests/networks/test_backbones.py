@@ -17,7 +17,7 @@ import yaml
 from files import tarred
 from PIL import Image, ImageOps
 
-from datasets import features_file, retrieval_file
+from datasets.loaders import features_file, retrieval_file
 from networks import backbones, features
 from networks.__main__ import main
 from networks.backbones import Backbone, BackboneError

@@ -12,9 +12,10 @@ from PIL import Image
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from networks import _depthwise, catalogue
+from networks import catalogue
 from networks.devices import fast_half
 from networks.efficientnet_lite0 import EPSILON, GROUPS
+from networks.layers import depthwise
 
 NAME = "efficientnet_lite0"
 
@@ -109,7 +110,7 @@ def test_the_network_has_the_published_size_and_names():
     ],
 )
 def test_same_padding_is_tensorflows(axis, padding):
-    assert _depthwise.same_padding(*axis) == padding
+    assert depthwise.same_padding(*axis) == padding
 
 
 @pytest.mark.parametrize("file", ["published.pth", "headless.npz"])
@@ -187,7 +188,7 @@ def test_depthwise_gradients_in_bfloat16_are_exact_on_small_integers(side, strid
     found = []
     for kind in (torch.bfloat16, torch.float64):
         inputs = [values.to(kind).requires_grad_() for values in (maps, weight, bias)]
-        outputs = _depthwise.depthwise(*inputs, stride)
+        outputs = depthwise.depthwise(*inputs, stride)
         outputs.backward(gradient.to(kind))
         found.append([values.double() for values in (outputs.detach(), *(value.grad for value in inputs))])
     plain = convolved(maps.double().permute(0, 2, 3, 1).numpy(), weight.double().numpy(), stride)
@@ -202,15 +203,15 @@ class Plain:
 
     @staticmethod
     def apply(maps, weight, bias, stride):
-        before, after = _depthwise.same_padding(maps.shape[2], weight.shape[2], stride)
+        before, after = depthwise.same_padding(maps.shape[2], weight.shape[2], stride)
         padded = torch.nn.functional.pad(maps, (before, after) * 2)
         return torch.nn.functional.conv2d(padded, weight, bias, stride, groups=len(weight))
 
 
 def test_the_whole_network_has_the_gradients_of_torch_in_bfloat16(monkeypatch):
     gradients = []
-    for function in (_depthwise._Depthwise, Plain):
-        monkeypatch.setattr(_depthwise, "_Depthwise", function)
+    for function in (depthwise._Depthwise, Plain):
+        monkeypatch.setattr(depthwise, "_Depthwise", function)
         network = made(64, batch_norm="frozen").train()
         with torch.autocast("cpu", torch.bfloat16):
             features = network(network.preprocess(pixels(4, 64)))

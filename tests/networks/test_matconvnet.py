@@ -9,9 +9,9 @@ import scipy.io
 import torch
 from numpy.lib.stride_tricks import sliding_window_view
 
-from networks import matconvnet
 from networks.caffe_alexnet import CaffeAlexNet
 from networks.vgg_f import VGGF
+from networks.weights import matconvnet
 
 CHANNELS, WIDTH = (8, 8, 6, 8, 4), 12
 REDUCED = {"channels": CHANNELS, "width": WIDTH}

@@ -12,8 +12,9 @@ from files import resource
 from PIL import Image
 
 import networks
-from networks import architectures, catalogue, matconvnet
+from networks import architectures, catalogue
 from networks.devices import resolve_device
+from networks.weights import matconvnet
 
 TINY = {"channels": (4, 4, 4, 4, 4), "width": 6}
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.nn.functional import local_response_norm
 
-from networks._response_normalisation import response_normalisation
+from networks.layers.response_normalisation import response_normalisation
 
 PUBLISHED = {"vgg_f": (5, 2.0, 1e-4, 0.75), "caffe_alexnet": (5, 1.0, 2e-5, 0.75)}
 FORMATS = {"channels first": torch.contiguous_format, "channels last": torch.channels_last}

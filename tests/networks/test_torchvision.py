@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 import torch
 
-from methods._catalogue import load_class
 from methods.base import TrainingSet
+from methods.base.catalogue import load_class
 from networks import catalogue
 
 torchvision = pytest.importorskip("torchvision", reason="torchvision is not installed")

@@ -3,8 +3,9 @@
 from models import model_of, table_of
 from styles import STYLES
 
-from reporting import frames, page, table_view
+from reporting import frames
 from reporting.figures import tie_ranges
+from reporting.page import document, table_view
 from tiebench import figure_style
 
 METHODS = ["lsh", "itq", "mihash", "talr_ap"]
@@ -153,10 +154,10 @@ def write_pages(folder):
     strange |= {"published": [], "blocks": [TABLE["blocks"][0] | {"bits": [8]}]}
     few = [record | {"method": "one"} for record in records() if record["method"] == "itq"]
     texts = {
-        "one": page.page("A quick table", [VIEW], {"command": "snakemake"}),
-        "several": page.page("Both", [VIEW, view_of(strange, few)], {}),
-        "holes": page.page("Holes", [view_of(TABLE | {"name": "holes"}, [])], {}),
-        "bare": page.page(
+        "one": document.page("A quick table", [VIEW], {"command": "snakemake"}),
+        "several": document.page("Both", [VIEW, view_of(strange, few)], {}),
+        "holes": document.page("Holes", [view_of(TABLE | {"name": "holes"}, [])], {}),
+        "bare": document.page(
             "Bare",
             [
                 table_view.TableView(
@@ -176,6 +177,6 @@ def write_pages(folder):
         for record in records()
         if record["method"] == "itq" and record["protocol"] == "digits"
     ]
-    texts["crowded"] = page.page("Crowded", [view_of(crowded, close)], {})
+    texts["crowded"] = document.page("Crowded", [view_of(crowded, close)], {})
     for name, text in texts.items():
         (folder / f"{name}.html").write_text(text, encoding="utf-8")

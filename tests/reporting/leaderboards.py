@@ -4,9 +4,11 @@ import json
 
 import numpy as np
 
-from reporting import frames, health, statistics, table_files
-from reporting.model import Table
-from reporting.records import table_results
+from reporting import frames
+from reporting.printed import health, table_files
+from reporting.records.read import table_results
+from reporting.statistics import columns
+from reporting.tables.model import Table
 
 METRICS = ("ap_min", "ap", "ap_max", "ap@2", "wap")
 COMMIT = "a" * 40
@@ -61,7 +63,7 @@ def publish_table(folder, table, uncoded=(), refused=(), published=()):
     files = table_files.table_files(
         asked,
         frames.tidy(*model),
-        statistics.comparisons(*model),
+        columns.comparisons(*model),
         [],
         health.frame(*model),
     )

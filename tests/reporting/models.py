@@ -1,11 +1,11 @@
-"""Tables and runs that tests write as settings and records, as `reporting.model` has them.
+"""Tables and runs that tests write as settings and records, as `reporting.tables.model` has them.
 
 An entry may have two parts that no file has: `named_costs`, and `uncoded_scores`, those of features.
 """
 
 from dataclasses import replace
 
-from reporting.model import Results, Run, Table
+from reporting.tables.model import Results, Run, Table
 
 
 def table_of(entry, published=(), **settings):

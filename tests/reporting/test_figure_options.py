@@ -10,7 +10,8 @@ import pytest
 from models import model_of, table_of
 from test_reporting_curves import artists, records, table
 
-from reporting import drawing, figures
+from reporting import figures
+from reporting.drawing import axes
 from tiebench import figure_style
 
 ROOT = Path(__file__).parents[2]
@@ -46,7 +47,7 @@ def texts(figure):
 
 def test_the_planner_loads_no_matplotlib_and_no_pandas():
     program = (
-        "import sys; from reporting import figures; from reporting.model import Table\n"
+        "import sys; from reporting import figures; from reporting.tables.model import Table\n"
         "blocks = [{'protocol': 'p', 'metric': 'ap', 'bits': [8]}]\n"
         "entry = {'name': 'x', 'methods': ['a'], 'seeds': [0], 'blocks': blocks}\n"
         "assert figures.applicable(Table.from_json({'table': entry}))\n"
@@ -143,12 +144,10 @@ def test_an_unknown_figure_is_named():
 
 
 def test_a_figure_without_anything_is_a_message_that_pages_recognise():
-    with pytest.raises(drawing.NothingToDraw, match="no run has a score"):
+    with pytest.raises(axes.NothingToDraw, match="no run has a score"):
         figures.draw("metric_by_bits", *model_of(TWO, []))
-    svg = figure_style.render(
-        drawing.message("table x: no run has a score, so nothing to draw"), "svg"
-    ).decode()
-    assert f'id="{drawing.NOTHING}"' in svg and "no run has a score" in svg
+    svg = figure_style.render(axes.message("table x: no run has a score, so nothing to draw"), "svg").decode()
+    assert f'id="{axes.NOTHING}"' in svg and "no run has a score" in svg
 
 
 def test_the_example_of_the_documentation_is_a_figure(tmp_path, monkeypatch):
@@ -172,7 +171,7 @@ def test_the_example_of_the_documentation_is_a_figure(tmp_path, monkeypatch):
             assert figure_style.render(
                 figures.draw("spread", *model_of(TWO, records(TWO))), kind
             ) == figure_style.render(again, kind)
-        with pytest.raises(drawing.NothingToDraw, match="no run has two seeds"):
+        with pytest.raises(axes.NothingToDraw, match="no run has two seeds"):
             figures.draw("spread", *model_of(TWO, []))
     finally:
         figures.describe.cache_clear()

@@ -6,8 +6,13 @@ import numpy as np
 import pytest
 from models import model_of, table_of
 
-from reporting import claims, figures, filled, frames, latex, markdown, page, printing, statistics, table_view
-from reporting.records import table_runs
+from reporting import figures, frames
+from reporting.claims import verdicts
+from reporting.page import document, table_view
+from reporting.printed import latex, markdown, marks
+from reporting.records import filled
+from reporting.records.read import table_runs
+from reporting.statistics import columns
 
 # LSH was run at 8 bits and is filled at 16, ITQ is filled, TALR was run; TALR at 16 bits is missing there.
 TABLE = {
@@ -74,9 +79,9 @@ def test_rows_are_marked_where_all_is_from_the_leaderboard_and_cells_elsewhere(t
     text = latex.to_latex(tidy, table_of(TABLE))
     assert r"ITQ\S{} &" in text and r"\textsuperscript{\S{}}" in text and text.count(r"\S{}") == 3
     view = table_view.TableView(
-        *model_of(TABLE, RECORDS, []), tidy, {}, statistics.comparisons(*model_of(TABLE, RECORDS)), [], {}
+        *model_of(TABLE, RECORDS, []), tidy, {}, columns.comparisons(*model_of(TABLE, RECORDS)), [], {}
     )
-    text = page.page("Title", [view], {})
+    text = document.page("Title", [view], {})
     assert ">ITQ§</th>" in text and ">LSH</th>" in text and ">TALR</th>" in text
     assert text.count('<span class="unseen"> from the leaderboard</span>') == 1
     assert text.count('<td class="reason">leaderboard: not run here</td>') == 7
@@ -100,13 +105,13 @@ def test_nothing_is_marked_where_everything_is_from_there():
 def test_cells_with_scores_per_query_are_tested_as_if_they_were_run():
     noise = 0.01 * np.sin(np.arange(50))
     here = [one | {"per_query": {name: of + noise for name, of in one["metrics"].items()}} for one in RECORDS]
-    compared = statistics.comparisons(*model_of(TABLE, here)).set_index(["method", "bits"])
+    compared = columns.comparisons(*model_of(TABLE, here)).set_index(["method", "bits"])
     run = [{key: value for key, value in one.items() if key != "source"} for one in here]
-    of_runs = statistics.comparisons(*model_of(TABLE | {"seeds": [0, 1, 3, 4, 5, 7]}, run))
+    of_runs = columns.comparisons(*model_of(TABLE | {"seeds": [0, 1, 3, 4, 5, 7]}, run))
     assert compared.equals(of_runs.set_index(["method", "bits"]))
     assert dict(compared["seeds"].loc["itq"]) == {8: 3, 16: 1}
     assert compared.loc[("lsh", 8), ["best", "verdict"]].tolist() == ["itq", "worse"]
-    (judged,) = claims.judge([{"source": "s", "claims": [CLAIM]}], *model_of(TABLE, here))
+    (judged,) = verdicts.judge([{"source": "s", "claims": [CLAIM]}], *model_of(TABLE, here))
     assert [(one["outcome"], one["reason"]) for one in judged["figures"]] == [
         ("for", ""), ("for", "one seed: over queries alone")
     ]  # fmt: skip
@@ -133,12 +138,12 @@ def test_scores_per_query_are_read_from_the_files_that_the_table_was_made_with(t
 
 
 def test_cells_without_scores_per_query_are_not_part_of_the_statistics(tidy):
-    compared = statistics.comparisons(*model_of(TABLE, RECORDS)).set_index(["method", "bits"])
+    compared = columns.comparisons(*model_of(TABLE, RECORDS)).set_index(["method", "bits"])
     alone = [one for one in RECORDS if "source" not in one]
-    expected = statistics.comparisons(*model_of(TABLE, alone)).set_index(["method", "bits"])
+    expected = columns.comparisons(*model_of(TABLE, alone)).set_index(["method", "bits"])
     assert compared.equals(expected) and compared.loc[("talr", 8), "verdict"] == "best"
-    assert dict(printing.marks(tidy, table_of(TABLE)))["p", "ap", "itq", 8] == "best"
-    (judged,) = claims.judge([{"source": "s", "claims": [CLAIM]}], *model_of(TABLE, RECORDS))
+    assert dict(marks.marks(tidy, table_of(TABLE)))["p", "ap", "itq", 8] == "best"
+    (judged,) = verdicts.judge([{"source": "s", "claims": [CLAIM]}], *model_of(TABLE, RECORDS))
     assert judged["verdict"] == "not decidable"
     assert "no scores per query" in " ".join(figure["reason"] for figure in judged["figures"])
 

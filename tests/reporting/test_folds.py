@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from reporting.model import Table
-from reporting.records import load_results, table_results, table_runs
+from reporting.records.read import load_results, table_results, table_runs
+from reporting.tables.model import Table
 
 SIZES = {"p_fold1": 7, "p_fold2": 4}
 CURVES = {"p_fold1": [1, 10, 70], "p_fold2": [1, 10, 40]}

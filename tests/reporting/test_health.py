@@ -6,8 +6,11 @@ import re
 import pytest
 from models import model_of, table_of
 
-from reporting import collapsed, figures, frames, health, latex, markdown, page, table_view
-from reporting.model import Run
+from reporting import figures, frames
+from reporting.page import document, table_view
+from reporting.printed import health, latex, markdown
+from reporting.records import collapsed
+from reporting.tables.model import Run
 from tiebench import figure_style
 
 TABLE = {
@@ -113,7 +116,7 @@ def test_every_table_marks_a_mean_that_includes_collapsed_codes():
 def test_the_page_and_every_figure_mark_the_method():
     tidy, frame = frames.tidy(*model_of(TABLE, RECORDS)), health.frame(*model_of(TABLE, RECORDS))
     view = table_view.TableView(*model_of(TABLE, RECORDS, []), tidy, {}, None, [], {}, frame)
-    html = page.page("Small", [view], {})
+    html = document.page("Small", [view], {})
     assert "2 of 3 cells have collapsed codes." in html and f"seed 1 since epoch 8: {REASON}" in html
     assert html.count('<span class="unseen"> collapsed codes</span>') == 4
     assert "Collapsed codes: 1 of 2 runs" in html and '"name":"DTSH‡"' in html

@@ -17,8 +17,8 @@ from reporting.leaderboard import earlier_forms, per_query, training_curves
 from reporting.leaderboard.boards import Boards
 from reporting.leaderboard.publishing import publish
 from reporting.leaderboard.tables import render
-from reporting.model import Run, Table
-from reporting.records import table_runs
+from reporting.records.read import table_runs
+from reporting.tables.model import Run, Table
 from tiebench import leaderboards
 from tiebench.query_identity import describe
 

@@ -8,13 +8,13 @@ import pytest
 from leaderboards import make_run, publish_table, random_scores
 from models import model_of
 
-from reporting import statistics
-from reporting.comparing import difference, pool, sample
 from reporting.leaderboard import pairs
 from reporting.leaderboard.boards import Boards, as_table
 from reporting.leaderboard.publishing import publish
-from reporting.model import Results, Table
-from reporting.records import table_runs
+from reporting.records.read import table_runs
+from reporting.statistics import columns
+from reporting.statistics.comparing import difference, pool, sample
+from reporting.tables.model import Results, Table
 from tiebench.paired import holm
 
 STYLES = {
@@ -62,7 +62,7 @@ def found(tmp_path):
 
 def test_differences_from_the_best_are_those_of_the_statistics_of_a_table(found):
     every, records = found
-    frame = statistics.comparisons(*model_of(TABLE, records))
+    frame = columns.comparisons(*model_of(TABLE, records))
     rows = {row["method"]: row for row in frame.to_dict(orient="records")}
     best = rows["talr"]["best"]
     others = pairs.against(every, best, [name for name in RANKED if name != best])

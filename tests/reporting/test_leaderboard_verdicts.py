@@ -6,11 +6,11 @@ import yaml
 from leaderboards import make_run, publish_table, random_scores
 from models import model_of, table_of
 
-from reporting import claims
+from reporting.claims import verdicts as claims
 from reporting.leaderboard import pages, verdicts
 from reporting.leaderboard.boards import Boards
 from reporting.leaderboard.publishing import publish
-from reporting.records import table_runs
+from reporting.records.read import table_runs
 
 LEVEL_OF = {"lsh": 0.2, "itq": 0.4, "talr": 0.402, "onehot": 0.1}
 STYLES = {

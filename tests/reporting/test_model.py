@@ -6,7 +6,7 @@ import math
 import pytest
 from models import model_of, table_of
 
-from reporting.model import NO_RECORD, Group, Results, Run, Style, Table, Tuning
+from reporting.tables.model import NO_RECORD, Group, Results, Run, Style, Table, Tuning
 
 ENTRY = {
     "name": "t",

@@ -13,7 +13,7 @@ from example_pages import METHODS, TABLE, VIEW, score, write_pages
 from firefox import firefox
 from models import table_of
 
-from reporting import method_styles
+from reporting.drawing import method_styles
 
 pytestmark = [pytest.mark.thorough, browsers.needs_firefox]
 

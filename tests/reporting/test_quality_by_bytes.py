@@ -7,7 +7,7 @@ from models import model_of
 from test_reporting_curves import artists, records, table
 
 from reporting import figures
-from reporting.drawing import NothingToDraw
+from reporting.drawing.axes import NothingToDraw
 
 BLOCKS = [{"protocol": "digits", "metric": "ndcg@10", "bits": [12, 24], "title": "Digits"}]
 

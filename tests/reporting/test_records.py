@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from reporting import load_results
-from reporting.records import published_table, published_tables, table_runs
+from reporting.records.read import published_table, published_tables, table_runs
 
 TABLE = {
     "name": "small",

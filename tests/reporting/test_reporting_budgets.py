@@ -4,10 +4,10 @@ import pandas as pd
 import pytest
 
 from reporting import frames, leaderboard
-from reporting.budgets import budget_sentence
-from reporting.latex import to_latex
 from reporting.leaderboard.publishing import publish
-from reporting.markdown import to_markdown
+from reporting.printed.latex import to_latex
+from reporting.printed.markdown import to_markdown
+from reporting.tables.budgets import budget_sentence
 
 from leaderboards import make_run, publish_table  # isort: skip
 from models import model_of, table_of

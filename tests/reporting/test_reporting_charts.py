@@ -9,7 +9,8 @@ import pytest
 from models import model_of, table_of
 from styles import STYLES
 
-from reporting import charts, method_styles
+from reporting.drawing import method_styles
+from reporting.page import charts
 
 TABLE = {
     "name": "small",

@@ -13,7 +13,9 @@ import yaml
 from models import model_of
 from scipy import stats
 
-from reporting import claims, markdown, statistics
+from reporting.claims import verdicts as claims
+from reporting.printed import markdown
+from reporting.statistics import columns
 from tiebench import metrics
 from tiebench.paired import holm
 
@@ -177,7 +179,7 @@ def test_reproduced_with_the_numbers_of_the_table_of_statistics():
         for bits in (12, 24)
         for other in ("MIHash", "LSH")
     ]
-    frame = statistics.comparisons(*model_of(table(), records)).set_index(["method", "bits"])
+    frame = columns.comparisons(*model_of(table(), records)).set_index(["method", "bits"])
     order = [("mihash", 12), ("lsh", 12), ("mihash", 24), ("lsh", 24)]
     for key, figure in zip(order, found["figures"], strict=True):
         row = frame.loc[key]

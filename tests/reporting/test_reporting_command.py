@@ -13,9 +13,12 @@ import yaml
 from models import model_of, table_of
 
 from reporting import __main__ as command
-from reporting import claims, frames, health, published, statistics
-from reporting.records import table_runs
-from reporting.table_files import table_files
+from reporting import frames, published
+from reporting.claims import verdicts
+from reporting.printed import health
+from reporting.printed.table_files import table_files
+from reporting.records.read import table_runs
+from reporting.statistics import columns
 
 ROOT = Path(__file__).parents[2]
 METHODS = {"itq": ("ITQ", 0.7), "lsh": ("LSH", 0.5), "talr_ap": ("TALR-AP", 0.8)}
@@ -67,8 +70,8 @@ def results(tmp_path_factory):
     settings = {"table": TABLE, "published": [], "refused": [], "claims": [file]}
     (folder / "small.json").write_text(json.dumps(settings))
     table, results = model_of(TABLE, table_runs(table_of(TABLE), folder / "runs", also=["per_query"]))
-    tidy, compared = frames.tidy(table, results), statistics.comparisons(table, results)
-    judged = claims.judge([file], table, results)
+    tidy, compared = frames.tidy(table, results), columns.comparisons(table, results)
+    judged = verdicts.judge([file], table, results)
     for ending, text in table_files(table, tidy, compared, judged, health.frame(table, results)).items():
         (folder / f"small{ending}").write_text(text)
     return folder
@@ -82,8 +85,8 @@ def test_a_published_table_is_read_back_to_the_last_bit(results):
     found = published.read("small", results)
     model = found.table, found.results(["per_query"])
     pd.testing.assert_frame_equal(found.tidy, frames.tidy(*model), check_exact=True)
-    pd.testing.assert_frame_equal(found.compared, statistics.comparisons(*model), check_exact=True)
-    judged = claims.judge(found.table.claims, *model)
+    pd.testing.assert_frame_equal(found.compared, columns.comparisons(*model), check_exact=True)
+    judged = verdicts.judge(found.table.claims, *model)
     assert found.judged == judged and judged[0]["verdict"] == "reproduced"
 
 

@@ -15,7 +15,8 @@ import pytest
 from models import model_of, table_of
 from styles import STYLES
 
-from reporting import figures, method_styles
+from reporting import figures
+from reporting.drawing import method_styles
 from reporting.figures import (
     cost,
     distances,

@@ -19,7 +19,8 @@ from models import model_of, table_of
 from scipy.optimize import minimize
 from styles import STYLES
 
-from reporting import drawing, method_styles
+from reporting.drawing import axes as drawing
+from reporting.drawing import method_styles
 from reporting.figures import tie_ranges
 from tiebench import figure_style
 

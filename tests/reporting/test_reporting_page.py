@@ -18,23 +18,16 @@ import pytest
 from models import model_of, table_of
 from styles import STYLES
 
-from reporting import (
-    drawing,
-    embedding,
-    figures,
-    frames,
-    health,
-    page,
-    printing,
-    published,
-    statistics,
-    table_files,
-    table_view,
-)
+from reporting import figures, frames, published
+from reporting.drawing import axes
 from reporting.figures import tie_ranges
+from reporting.page import document, embedding, table_view
+from reporting.printed import health, table_files
+from reporting.printed import marks as printing
+from reporting.statistics import columns as statistics
 from tiebench import figure_style
 
-ASSETS = Path(page.__file__).parent / "assets"
+ASSETS = Path(document.__file__).parent / "assets"
 
 VOID = {"meta", "link", "br", "use", "img", "input", "hr"}
 TABLE = {
@@ -223,7 +216,7 @@ def view_of(table, these, sources=(), **changes):
 
 def made(these=None, context=None, **changes):
     view = view_of(TABLE, records() if these is None else these, PUBLISHED, **changes)
-    return page.page(TABLE["title"], [view], context or {}), view.tidy
+    return document.page(TABLE["title"], [view], context or {}), view.tidy
 
 
 def cells(text):
@@ -281,10 +274,10 @@ def test_rows_stand_in_groups_by_kind_of_loss():
     }
     assert found == {"Unsupervised": ["lsh"], "Listwise": ["talr_ap", "mihash"]}
     plain = TABLE | {"families": {}}
-    text = page.page("x", [view_of(plain, records(), PUBLISHED)], {})
+    text = document.page("x", [view_of(plain, records(), PUBLISHED)], {})
     assert '<tr class="family">' not in text
     some = TABLE | {"families": {"lsh": "pairwise"}}
-    text = Parsed(page.page("x", [view_of(some, records(), PUBLISHED)], {})).text
+    text = Parsed(document.page("x", [view_of(some, records(), PUBLISHED)], {})).text
     assert "Pairwise (triplets) LSH" in text and "Other TALR-AP" in text
 
 
@@ -303,12 +296,12 @@ def test_a_cell_tells_its_seeds_and_intervals():
 
 def test_a_page_says_which_methods_have_fewer_seeds():
     fewer = TABLE | {"fewer_seeds": {"mihash": 1}}
-    text = Parsed(page.page("x", [view_of(fewer, records(), PUBLISHED)], {})).text
+    text = Parsed(document.page("x", [view_of(fewer, records(), PUBLISHED)], {})).text
     assert "Every cell is a mean over 1 to 2 seeds" in text and "Seeds: 0, 1; of MIHash the first 1." in text
     more = TABLE | {"fewer_seeds": {"mihash": 5, "adsh": 1}}  # and the table has two seeds, and no ADSH
     for text in (
         Parsed(made()[0]).text,
-        Parsed(page.page("x", [view_of(more, records(), PUBLISHED)], {})).text,
+        Parsed(document.page("x", [view_of(more, records(), PUBLISHED)], {})).text,
     ):
         assert "Every cell is a mean over 2 seeds" in text and "Seeds: 0, 1." in text
 
@@ -351,7 +344,7 @@ def test_a_cell_and_the_legend_tell_the_budget_of_hyper_parameters():
         }
         for bits in (12, 24)
     ]
-    text = page.page("One", [view_of(TABLE | {"budgets": budgets}, records(), PUBLISHED)], {})
+    text = document.page("One", [view_of(TABLE | {"budgets": budgets}, records(), PUBLISHED)], {})
     assert "Hyper-parameters: the best of 9 trials (8 trials & <4> more)" in cells(text)["talr_ap", 0][1]
     said = Parsed(text).text
     line = "as given: LSH on Digits, MIHash on Digits; 8 trials & <4> more: TALR-AP on Digits."
@@ -420,7 +413,7 @@ def test_runs_of_the_same_hyper_parameters_share_a_row_of_them():
 
 def test_a_large_file_is_offered_compressed():
     large = "a,b\n" + "1,2\n" * 20_000
-    text = page.page(
+    text = document.page(
         "x", [dataclasses.replace(view_of(TABLE, records(), PUBLISHED), files={"b.csv": large})], {}
     )
     (found,) = [a for tag, a in Parsed(text).tags if "download" in a]
@@ -469,7 +462,7 @@ def test_the_chart_library_is_the_published_one():
 
 def test_downloads_are_the_files():
     view = view_of(TABLE, records(), PUBLISHED)
-    text = page.page("x", [view], {})
+    text = document.page("x", [view], {})
     found = {
         attributes["download"]: attributes["href"].split(",", 1)
         for tag, attributes in Parsed(text).tags
@@ -501,7 +494,7 @@ def test_chart_data_stand_in_the_page_as_they_are():
         record["curves"] = {"precision": [0.5], "recall": [1.0]}
     table = TABLE | {"title": "</script><script>alert(1)</script>", "name": "</script>"}
     table["blocks"] = [TABLE["blocks"][0] | {"title": "</script>&amp;"}]
-    text = page.page("x", [view_of(table, these, PUBLISHED)], {})
+    text = document.page("x", [view_of(table, these, PUBLISHED)], {})
     found = re.search(
         r'<script type="application/json" id="page-data">(.*?)</script>', text, flags=re.DOTALL
     )[1]
@@ -533,7 +526,9 @@ def test_several_tables_share_a_page():
     other = TABLE | {"name": "other table", "title": "Other", "methods": ["a method", "lsh"], "families": {}}
     other["blocks"] = [{"protocol": "digits", "metric": "precision@5", "bits": [12]}]
     other["blocks"].append({"protocol": "digits", "metric": "ap", "bits": [12]})
-    text = page.page("Both", [view_of(TABLE, records(), PUBLISHED), view_of(other, records(), PUBLISHED)], {})
+    text = document.page(
+        "Both", [view_of(TABLE, records(), PUBLISHED), view_of(other, records(), PUBLISHED)], {}
+    )
     parsed = Parsed(text)
     asked, ids = references(parsed.tags, text)
     assert set(asked) <= set(ids) and len(ids) == len(set(ids))
@@ -545,9 +540,9 @@ def test_several_tables_share_a_page():
     assert boxes == ["lsh", "talr_ap", "mihash", "a method"]
     assert "Precision@5" in parsed.text and parsed.text.count("How each metric is defined") == 2
     with pytest.raises(ValueError, match="two tables are named 'small'"):
-        page.page("x", [view_of(TABLE, records(), PUBLISHED)] * 2, {})
+        document.page("x", [view_of(TABLE, records(), PUBLISHED)] * 2, {})
     with pytest.raises(ValueError, match="there is no table"):
-        page.page("x", [], {})
+        document.page("x", [], {})
 
 
 def references(tags, text):
@@ -634,7 +629,7 @@ def test_an_svg_stands_in_the_page_beside_others():
     )
     dark = [{**STYLES["lsh"], "colour": "#332288"}]
     own = TABLE | {"styles": TABLE["styles"] | {"lsh": dark[0]}}
-    assert "--c332288: #332288" in page.page("x", [view_of(own, records(), PUBLISHED)], {})
+    assert "--c332288: #332288" in document.page("x", [view_of(own, records(), PUBLISHED)], {})
 
 
 @pytest.mark.parametrize(
@@ -726,8 +721,8 @@ def publish(folder, name, these=None, figure_names=("tie_ranges", "cost", "train
         drawn[figure] = folder / "figures" / f"{figure}_{name}.svg"
         try:
             figure_style.save(figures.draw(figure, *model_of(table, these)), drawn[figure])
-        except drawing.NothingToDraw as error:
-            figure_style.save(drawing.message(str(error)), drawn[figure])
+        except axes.NothingToDraw as error:
+            figure_style.save(axes.message(str(error)), drawn[figure])
     return drawn
 
 
@@ -753,7 +748,7 @@ def test_a_view_of_published_files_is_that_of_the_records(tmp_path):
     )
     assert [one["words"] for one in claim["figures"]] == [FIGURE["words"]]
     assert set(view.files) == {f"small{ending}" for ending in table_files.ENDINGS}
-    text = page.page("x", [view], {})
+    text = document.page("x", [view], {})
     assert "0.5123" in Parsed(text).text and repr(float(view.tidy["mean"][0])) in text
 
 
@@ -762,7 +757,7 @@ def test_a_page_holds_ten_tables(tmp_path):
     names = [f"table_{number}" for number in range(10)]
     drawn = {name: publish(tmp_path, name) for name in names}
     views = [published.view(published.read(name, tmp_path), tmp_path / "runs", drawn[name]) for name in names]
-    text = page.page("Ten tables", views, {})
+    text = document.page("Ten tables", views, {})
     parsed = Parsed(text)
     asked, ids = references(parsed.tags, text)
     assert len(ids) == len(set(ids)) and set(asked) <= set(ids)

@@ -10,7 +10,9 @@ import pytest
 from models import model_of
 from scipy import special, stats
 
-from reporting import comparing, frames, statistics
+from reporting import frames
+from reporting.statistics import columns as statistics
+from reporting.statistics import comparing
 from tiebench import metrics
 from tiebench.paired import bootstrap_intervals
 

@@ -15,7 +15,9 @@ import yaml
 from models import model_of, table_of
 from scipy import stats
 
-from reporting import frames, latex, markdown, printing, statistics
+from reporting import frames
+from reporting.printed import latex, markdown, marks
+from reporting.statistics import columns
 
 PUBLISHED = Path(__file__).parents[2] / "config" / "published" / "he2018.yaml"
 
@@ -153,7 +155,7 @@ def test_a_method_with_fewer_seeds_is_done_with_these():
     assert (ours["seeds"], ours["status"], ours["mean"]) == (3, "done", pytest.approx(0.6))
     assert (fewer["seeds"], fewer["status"], fewer["mean"]) == (2, "done", pytest.approx(0.6))
     assert fewer["std"] == pytest.approx(np.std([0.7, 0.5], ddof=1))  # the first two: 2 and 0
-    assert "over 2 to 3 seeds" in printing.seeds_sentence(frame)
+    assert "over 2 to 3 seeds" in marks.seeds_sentence(frame)
     lacking = frames.tidy(
         *model_of(of, [run for run in runs if (run["method"], run["seed"]) != ("mihash", 0)])
     )
@@ -274,7 +276,7 @@ def scored(**scores):
 )
 def test_best_and_second(scores, expected):
     asked = table(seeds=[0], blocks=[{"protocol": "digits", "metric": "ap", "bits": [12]}])
-    found = printing.marks(frames.tidy(*model_of(asked, scored(**scores))), table_of(asked))
+    found = marks.marks(frames.tidy(*model_of(asked, scored(**scores))), table_of(asked))
     assert found == {("digits", "ap", method, 12): mark for method, mark in expected.items()}
 
 
@@ -306,7 +308,7 @@ def test_marks_of_what_is_open_stand_beside_the_scores_and_are_explained():
             # Queries agree on each difference, seeds spread by 0.04: the smaller one is open.
             scores = mean + 0.04 * seed + np.linspace(-0.1, 0.1, 40)
             runs.append(record(method, 12, seed, float(scores.mean()), per_query={"ap": scores}))
-    frame, compared = frames.tidy(*model_of(asked, runs)), statistics.comparisons(*model_of(asked, runs))
+    frame, compared = frames.tidy(*model_of(asked, runs)), columns.comparisons(*model_of(asked, runs))
     text = markdown.to_markdown(frame, table_of(asked), compared=compared)
     assert "| MIHash | <ins>0.770</ins> ± 0.028 ?s |" in text and "| LSH | 0.320 ± 0.028 |" in text
     assert "?s: worse than the best over these queries, but there are too few seeds to tell." in text
@@ -567,9 +569,9 @@ def test_uncoded_features_are_a_row_without_marks_notes_or_seeds():
     assert frames.from_csv(frames.to_csv(frame)).equals(frame)
     # It is higher than all, and yet the best is a method.
     methods_alone = frames.tidy(*model_of(of, records))
-    assert printing.marks(frame, table_of(of)) == printing.marks(methods_alone, table_of(of))
-    assert printing.marks(frame, table_of(of))["digits", "ap", "talr_ap", 12] == "best"
-    assert printing.notes(frame, table_of(of)) == printing.notes(methods_alone, table_of(of))
+    assert marks.marks(frame, table_of(of)) == marks.marks(methods_alone, table_of(of))
+    assert marks.marks(frame, table_of(of))["digits", "ap", "talr_ap", 12] == "best"
+    assert marks.notes(frame, table_of(of)) == marks.notes(methods_alone, table_of(of))
     wide = frames.wide(frame, table_of(of))
     assert wide["method"].tolist() == ["talr_ap", "mihash", "lsh", "uncoded"]
     assert wide.iloc[3, 1:].tolist() == [0.875, 0.875]
@@ -600,11 +602,11 @@ def test_bounds_are_a_group_of_their_own_outside_of_all_comparisons():
         frames.tidy(*model_of(plain, records)),
     )
     assert frames.wide(frame, table_of(with_bound))["method"].tolist()[-1] == "onehot"
-    assert printing.marks(frame, table_of(with_bound)) == printing.marks(
+    assert marks.marks(frame, table_of(with_bound)) == marks.marks(
         without, table_of(plain)
     )  # though it is higher than all
-    compared = statistics.comparisons(*model_of(with_bound, records + bound), 50)
-    alone = statistics.comparisons(*model_of(plain, records), 50)
+    compared = columns.comparisons(*model_of(with_bound, records + bound), 50)
+    alone = columns.comparisons(*model_of(plain, records), 50)
     of_bound = compared[compared["method"] == "onehot"]
     assert compared[compared["method"] != "onehot"].reset_index(drop=True).equals(alone)
     assert set(of_bound["verdict"]) == set(of_bound["best"]) == {""}

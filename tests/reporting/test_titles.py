@@ -5,7 +5,7 @@ from pathlib import Path
 
 from models import table_of
 
-from reporting import titles
+from reporting.tables import titles
 
 ROOT = Path(__file__).parents[2]
 TABLE = table_of(

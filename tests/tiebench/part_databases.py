@@ -5,8 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
-from tiebench.hamming import joint_histograms, pack
-from tiebench.inputs import label_affinity
+from tiebench.codes.inputs import label_affinity
+from tiebench.codes.packing import pack
+from tiebench.counting.histograms import joint_histograms
 
 FORMATS = ("npz", "npz compressed", "npy", "parquet", "parquet lists", "parquet binary", "zarr")
 

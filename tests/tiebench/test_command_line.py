@@ -10,7 +10,8 @@ import torch
 from sklearn.metrics import ndcg_score
 
 from tiebench.__main__ import main
-from tiebench.hamming import EqualLabels, pack
+from tiebench.affinities import EqualLabels
+from tiebench.codes.packing import pack
 from tiebench.metrics import METRICS
 from tiebench.scoring import score_codes
 

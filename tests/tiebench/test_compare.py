@@ -13,8 +13,9 @@ from scipy import stats
 import tiebench
 from tiebench import leaderboards, paired
 from tiebench.__main__ import main
+from tiebench.affinities import SharedLabels
+from tiebench.codes.packing import pack
 from tiebench.comparison import compare
-from tiebench.hamming import SharedLabels, pack
 from tiebench.query_identity import describe
 from tiebench.scoring import score_codes
 

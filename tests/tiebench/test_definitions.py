@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 
 import tiebench
-from tiebench import exact, hamming, metrics, prefixes, radius, runs, scoring, ties
+from tiebench import metrics, prefixes, scoring
+from tiebench.counting import histograms as hamming
+from tiebench.rankings import exact, radius, ties
+from tiebench.runs import scores as runs
 
 # name -> (query code, database codes, relevance of each item), of one query
 CASES = {

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import tiebench
-from tiebench import collapse, diagnostics
+from tiebench import diagnostics
 from tiebench.__main__ import main
+from tiebench.codes import collapse
 
 
 def brute_force(query, database):

@@ -8,8 +8,8 @@ import part_databases as databases
 import pytest
 from part_databases import FORMATS, arrays, assert_same_bytes, needed, whole, write
 
-from tiebench import distributed, part_files
-from tiebench.distributed import count_parts
+from tiebench.counting import distributed, part_files
+from tiebench.counting.distributed import count_parts
 
 
 def count(made, paths, **options):

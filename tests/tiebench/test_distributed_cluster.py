@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from part_databases import arrays, assert_same_bytes, needed, whole, write
 
-from tiebench import distributed, part_files
 from tiebench.__main__ import main
-from tiebench.distributed import count_parts
+from tiebench.counting import distributed, part_files
+from tiebench.counting.distributed import count_parts
 
 BUCKET = "s3://database"
 

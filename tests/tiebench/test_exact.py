@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, ndcg_score
 
-from tiebench import exact, radius
-from tiebench.hamming import JointHistograms
+from tiebench.counting.histograms import JointHistograms
+from tiebench.rankings import exact, radius
 
 TOLERANCE = 1e-12
 

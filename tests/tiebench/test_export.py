@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from test_neighbours import made
 
-from tiebench import export
 from tiebench.__main__ import main
-from tiebench.hamming import pack
-from tiebench.neighbours import nearest
+from tiebench.codes.packing import pack
+from tiebench.search import export
+from tiebench.search.neighbours import nearest
 
 MEASURES = "ap,ap@10,ndcg,ndcg@10,recall@10,precision@10,reciprocal_rank"
 

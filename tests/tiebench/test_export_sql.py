@@ -9,9 +9,9 @@ import postgresql
 import pytest
 from test_neighbours import made
 
-from tiebench.export import write_sql
-from tiebench.hamming import pack
-from tiebench.neighbours import nearest
+from tiebench.codes.packing import pack
+from tiebench.search.export import write_sql
+from tiebench.search.neighbours import nearest
 
 pytestmark = pytest.mark.thorough
 

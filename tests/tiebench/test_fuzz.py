@@ -21,11 +21,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
 from tests.files import damaged
-from tiebench import exact
 from tiebench.__main__ import main
-from tiebench.hamming import AffinityBlocks, EqualLabels, JointHistograms, SharedLabels, pack
+from tiebench.affinities import AffinityBlocks, EqualLabels, SharedLabels
+from tiebench.codes.packing import pack
+from tiebench.counting.histograms import JointHistograms
+from tiebench.counting.parts import span
 from tiebench.metrics import resolve
-from tiebench.parts import span
+from tiebench.rankings import exact
 from tiebench.scoring import score_codes
 
 pytestmark = pytest.mark.thorough

@@ -7,16 +7,10 @@ import sys
 import numpy as np
 import pytest
 
-from tiebench import hamming
-from tiebench.hamming import (
-    AffinityBlocks,
-    EqualLabels,
-    SharedLabels,
-    SparseJudgements,
-    check_packed,
-    joint_histograms,
-    pack,
-)
+from tiebench.affinities import AffinityBlocks, EqualLabels, SharedLabels
+from tiebench.codes.packing import check_packed, pack
+from tiebench.counting import histograms
+from tiebench.counting.histograms import SparseJudgements, joint_histograms
 
 WIDTHS = [
     1, 2, 7, 8, 9, 12, 16, 24, 31, 40, 48, 55, 56, 57, 63, 64, 65, 72, 79, 88, 96, 103, 112, 120, 121,
@@ -126,7 +120,8 @@ def test_popcounts_read_and_write_nothing_outside_of_their_arrays(tmp_path):
     """Compiled code does not check its indices, except where Numba's environment asks for it."""
     script = """if True:
         import numpy as np
-        from tiebench.hamming import AffinityBlocks, SharedLabels, joint_histograms
+        from tiebench.counting.histograms import joint_histograms
+        from tiebench.affinities import AffinityBlocks, SharedLabels
         rng = np.random.default_rng(6)
         for queries, items in ((1, 1), (8, 512), (11, 513), (17, 1100)):
             codes = rng.integers(0, 256, (queries + items, 17), np.uint8)
@@ -149,8 +144,9 @@ def test_kernels_for_any_processor_count_as_those_for_this_one(tmp_path):
     script = """if True:
         import sys
         import numpy as np
-        from tiebench import _bitslice
-        from tiebench.hamming import EqualLabels, SharedLabels, joint_histograms
+        from tiebench.counting import bitslice
+        from tiebench.counting.histograms import joint_histograms
+        from tiebench.affinities import EqualLabels, SharedLabels
         if "generic" in sys.argv:
             assert not _bitslice._has_ternary_logic()
         rng = np.random.default_rng(7)
@@ -210,7 +206,7 @@ def test_affinities_made_some_queries_at_a_time_are_those_made_at_once(monkeypat
     assert asked == [(0, 21)]
     assert np.array_equal(at_once.counts, expected)
     asked.clear()
-    monkeypatch.setattr(hamming, "_BLOCK_PAIRS", 1)
+    monkeypatch.setattr(histograms, "_BLOCK_PAIRS", 1)
     found = joint_histograms(pack(query), pack(database), 12, affinity)
     assert asked == [(0, 8), (8, 16), (16, 21)]
     assert np.array_equal(found.counts, expected)

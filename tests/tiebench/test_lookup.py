@@ -7,10 +7,10 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from tiebench import lookup
 from tiebench.__main__ import main
-from tiebench.hamming import pack
-from tiebench.lookup import bucket_count, lookup_cost, substring_bits, table_radii
+from tiebench.codes.packing import pack
+from tiebench.search import lookup
+from tiebench.search.lookup import bucket_count, lookup_cost, substring_bits, table_radii
 
 
 def buckets_around(code, radius):

@@ -7,10 +7,13 @@ import sys
 import numpy as np
 import pytest
 
-from tiebench import exact, metrics
+from tiebench import metrics
 from tiebench.__main__ import main
-from tiebench.hamming import MAX_AFFINITY, AffinityBlocks, EqualLabels, joint_histograms, pack
+from tiebench.affinities import MAX_AFFINITY, AffinityBlocks, EqualLabels
+from tiebench.codes.packing import pack
+from tiebench.counting.histograms import joint_histograms
 from tiebench.metrics import METRICS, Metric
+from tiebench.rankings import exact
 from tiebench.scoring import score_codes
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from tiebench import neighbours
-from tiebench.hamming import pack
-from tiebench.neighbours import nearest, within
+from tiebench.codes.packing import pack
+from tiebench.search import neighbours
+from tiebench.search.neighbours import nearest, within
 
 
 def made(bits, queries=5, items=700):

@@ -5,8 +5,10 @@ import pytest
 import torch
 
 import tiebench
-from tiebench import on_device
-from tiebench.hamming import AffinityBlocks, EqualLabels, SharedLabels, joint_histograms, pack
+from tiebench.affinities import AffinityBlocks, EqualLabels, SharedLabels
+from tiebench.codes.packing import pack
+from tiebench.counting import on_device
+from tiebench.counting.histograms import joint_histograms
 from tiebench.training import TieAwareRetrieval
 
 # (queries, items, bits): around bytes, words and the bounds of the 16-bit types.

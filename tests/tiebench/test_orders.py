@@ -7,9 +7,9 @@ from math import comb
 import numpy as np
 import pytest
 
-from tiebench import exact, radius, ties
-from tiebench.hamming import JointHistograms
+from tiebench.counting.histograms import JointHistograms
 from tiebench.metrics import METRICS
+from tiebench.rankings import exact, radius, ties
 
 TOLERANCE = 1e-12
 BITS = 4

@@ -6,9 +6,11 @@ import json
 import numpy as np
 import pytest
 
-from tiebench import parts
 from tiebench.__main__ import main
-from tiebench.hamming import EqualLabels, JointHistograms, SharedLabels, joint_histograms, merge, pack
+from tiebench.affinities import EqualLabels, SharedLabels
+from tiebench.codes.packing import pack
+from tiebench.counting import parts
+from tiebench.counting.histograms import JointHistograms, joint_histograms, merge
 from tiebench.scoring import score_codes
 
 

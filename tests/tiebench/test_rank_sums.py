@@ -4,7 +4,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from tiebench import _rank_sums
+from tiebench.rankings import rank_sums
 
 FAR = [
     1,
@@ -31,7 +31,7 @@ def digits():
 
 
 def test_harmonic_numbers():
-    sums = _rank_sums.harmonic(10**9)
+    sums = rank_sums.harmonic(10**9)
     for rank, found in zip(FAR, sums.at(np.array(FAR))):
         exact = mpmath.harmonic(rank)
         assert abs(mpmath.mpf(np.format_float_positional(found, 30)) - exact) < 1e-15
@@ -46,7 +46,7 @@ def test_sums_of_a_tie_are_exact_to_double_precision(begin, length):
         mpmath.fsum(1 / mpmath.mpf(t) for t in range(begin + 1, begin + length + 1)),
         mpmath.fsum(1 / mpmath.log(t + 1, 2) for t in range(begin + 1, begin + length + 1)),
     ]
-    for sums, expected in zip((_rank_sums.harmonic(10**8), _rank_sums.discounts(10**8)), exact):
+    for sums, expected in zip((rank_sums.harmonic(10**8), rank_sums.discounts(10**8)), exact):
         # Ties of one item far out are differences of sums near 10^7: a few of their 19 digits are lost.
         assert sums.between(begins, ends)[0] == pytest.approx(
             float(expected), rel=2e-9 if length < 3 else 1e-11
@@ -54,12 +54,12 @@ def test_sums_of_a_tie_are_exact_to_double_precision(begin, length):
 
 
 def test_shapes_and_the_edges_of_the_table():
-    sums = _rank_sums.harmonic(2**20 + 5000)
+    sums = rank_sums.harmonic(2**20 + 5000)
     ranks = np.arange(2**20 - 50, 2**20 + 5000).reshape(50, -1)
     steps = np.diff(sums.at(ranks.ravel()))
     assert sums.at(ranks).shape == ranks.shape
     assert steps.astype(float) == pytest.approx(1 / ranks.ravel()[1:], rel=1e-11)
-    assert _rank_sums.harmonic(3).at(np.array([[0, 1], [2, 3]])).astype(float).tolist() == [
+    assert rank_sums.harmonic(3).at(np.array([[0, 1], [2, 3]])).astype(float).tolist() == [
         [0, 1],
         [1.5, 11 / 6],
     ]

@@ -10,11 +10,13 @@ import pytest
 import torch
 from scipy.special import digamma, expi, polygamma
 
-from tiebench import _relaxed_kernels as kernels
-from tiebench import _relaxed_objectives as formulas
-from tiebench import exact, relaxed
-from tiebench._discount_sums import DISCOUNT_KNOTS, discount_sum_table
-from tiebench.hamming import AffinityBlocks, joint_histograms, pack
+from tiebench.affinities import AffinityBlocks
+from tiebench.codes.packing import pack
+from tiebench.counting.histograms import joint_histograms
+from tiebench.losses import kernels, relaxed
+from tiebench.losses import objectives as formulas
+from tiebench.rankings import exact
+from tiebench.rankings.discount_sums import DISCOUNT_KNOTS, discount_sum_table
 from tiebench.values import NotANumber
 
 BACKENDS = ("compiled", "torch")
@@ -453,7 +455,7 @@ def test_known_answers_on_hard_histograms(backend):
 
 
 def exact_of_each_item(signs, affinity):
-    """AP_T and NDCG_T of every item against the rest, by `tiebench.exact`."""
+    """AP_T and NDCG_T of every item against the rest, by `tiebench.rankings.exact`."""
     packed = pack(signs)
     values = []
     for i in range(len(signs)):
@@ -742,7 +744,7 @@ def test_the_tensor_path_needs_no_numba():
         import json, sys
         sys.modules["numba"] = None  # importing it fails
         import torch
-        from tiebench import relaxed
+        from tiebench.losses import relaxed
         codes = torch.tensor({codes.tolist()}, dtype=torch.float64)
         affinity = torch.tensor({affinity.tolist()})
         values = [

@@ -5,9 +5,10 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from tiebench import exact
-from tiebench.hamming import SparseJudgements, joint_histograms, pack
-from tiebench.rescoring import asymmetric_similarity, ranked_histograms, rescored
+from tiebench.codes.packing import pack
+from tiebench.counting.histograms import SparseJudgements, joint_histograms
+from tiebench.rankings import exact
+from tiebench.search.rescoring import asymmetric_similarity, ranked_histograms, rescored
 
 AT = (1, 3, 20)
 

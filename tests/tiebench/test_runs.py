@@ -9,9 +9,10 @@ import math
 import numpy as np
 import pytest
 
-from tiebench import _tokens, score, score_array, score_run
+from tiebench import score, score_array, score_run
 from tiebench.__main__ import main
-from tiebench.runs import LISTS, score_lists
+from tiebench.runs import tokens
+from tiebench.runs.scores import LISTS, score_lists
 
 MEASURES = (
     *("ap", "ap@1", "ap@3", "ap@9", "ndcg", "ndcg@2", "ndcg@4", "recall@2", "recall@9", "precision@3"),
@@ -187,11 +188,11 @@ def test_files_dictionaries_and_lists_of_ids_score_the_same(tmp_path, monkeypatc
     assert main(["score-run", str(tmp_path / "lists.npz"), "--measures", ",".join(MEASURES)]) == 0
     assert json.loads(capsys.readouterr().out) == expected.means
     # A hash under which all documents of a length are equal must not change a thing.
-    hashes = _tokens.hashes
+    hashes = tokens.hashes
     monkeypatch.setattr(
-        _tokens, "hashes", lambda t, seed: hashes(t, seed) if seed > 1 else t.length.astype(np.uint64)
+        tokens, "hashes", lambda t, seed: hashes(t, seed) if seed > 1 else t.length.astype(np.uint64)
     )
-    monkeypatch.setattr(_tokens, "_BLOCK", 100)
+    monkeypatch.setattr(tokens, "_BLOCK", 100)
     assert score_run(tmp_path / "run.txt", tmp_path / "qrels.tsv", MEASURES).means == expected.means
 
 

@@ -10,7 +10,9 @@ import torch
 
 import tiebench
 from tiebench import scoring
-from tiebench.hamming import EqualLabels, SharedLabels, joint_histograms, pack
+from tiebench.affinities import EqualLabels, SharedLabels
+from tiebench.codes.packing import pack
+from tiebench.counting.histograms import joint_histograms
 from tiebench.metrics import METRICS
 from tiebench.scoring import score_codes
 from tiebench.values import as_array
@@ -168,8 +170,8 @@ def test_importing_the_package_loads_nothing_and_scoring_arrays_loads_no_torch()
         print([name for name in ("numpy", "numba", "torch", "tiebench.scoring") if name in sys.modules])
         assert set(tiebench.__all__) <= set(dir(tiebench))
         tiebench.score([[0, 1]], [[1, 1], [0, 1]], [1], [1, 2])
-        print([name for name in ("torch", "tiebench.relaxed") if name in sys.modules])
-        print(tiebench.relaxed.__name__, tiebench.training.__name__, "torch" in sys.modules)
+        print([name for name in ("torch", "tiebench.losses.relaxed") if name in sys.modules])
+        print(tiebench.losses.relaxed.__name__, tiebench.training.__name__, "torch" in sys.modules)
         try:
             tiebench.scores
         except AttributeError as error:
@@ -178,7 +180,7 @@ def test_importing_the_package_loads_nothing_and_scoring_arrays_loads_no_torch()
     assert run(script).stdout.splitlines() == [
         "[]",
         "[]",
-        "tiebench.relaxed tiebench.training True",
+        "tiebench.losses.relaxed tiebench.training True",
         "module 'tiebench' has no attribute 'scores'",
     ]
 
@@ -189,7 +191,8 @@ def test_without_numba_the_scores_are_the_same_to_the_bit():
         if {without}:
             sys.modules["numba"] = sys.modules["torch"] = None  # importing them fails
         import numpy as np
-        from tiebench.hamming import AffinityBlocks, EqualLabels, SharedLabels, pack
+        from tiebench.affinities import AffinityBlocks, EqualLabels, SharedLabels
+        from tiebench.codes.packing import pack
         from tiebench.scoring import score_codes
         generator = np.random.default_rng(0)
         digest = hashlib.sha256()
@@ -217,9 +220,14 @@ def test_without_the_compiler_every_function_returns_the_same(monkeypatch):
     """NUMBA_DISABLE_JIT=1, and a folder of the cache that cannot be made."""
     script = """if True:
         import numpy as np, torch, tiebench
-        from tiebench import neighbours, prefixes, relaxed, rescoring, runs
+        from tiebench import prefixes
+        from tiebench.search import neighbours
+        from tiebench.losses import relaxed
+        from tiebench.search import rescoring
+        from tiebench.runs import scores
         from tiebench.compile import compile_kernels
-        from tiebench.hamming import SparseJudgements, pack
+        from tiebench.counting.histograms import SparseJudgements
+        from tiebench.codes.packing import pack
         compile_kernels()
         generator = np.random.default_rng(0)
         ones = [generator.integers(0, 2, (n, 140)) for n in (4, 30)]
@@ -251,7 +259,8 @@ def test_blocks_of_another_shape_are_refused_without_numba_too():
         import sys
         sys.modules["numba"] = None
         import numpy as np
-        from tiebench.hamming import AffinityBlocks, joint_histograms
+        from tiebench.counting.histograms import joint_histograms
+        from tiebench.affinities import AffinityBlocks
         codes = np.zeros((3, 1), np.uint8)
         try:
             joint_histograms(codes, codes, 8, AffinityBlocks(lambda begin, end: np.zeros((1, 3), int), (1,)))
@@ -262,14 +271,14 @@ def test_blocks_of_another_shape_are_refused_without_numba_too():
 
 
 def test_histograms_of_many_items_are_counted_in_blocks_without_numba(monkeypatch):
-    from tiebench import _numpy_counts, hamming
+    from tiebench.counting import histograms, numpy_counts
 
     affinity = EqualLabels(*CLASSES)
     packed = [pack(ones) for ones in ONES]
     expected = joint_histograms(*packed, BITS, affinity).counts
-    monkeypatch.setattr(hamming, "NUMBA", False)
+    monkeypatch.setattr(histograms, "NUMBA", False)
     for pairs in (1, ITEMS, 7 * ITEMS, 10**6):
-        monkeypatch.setattr(_numpy_counts, "_PAIRS_AT_ONCE", pairs)
+        monkeypatch.setattr(numpy_counts, "_PAIRS_AT_ONCE", pairs)
         assert np.array_equal(joint_histograms(*packed, BITS, affinity, threads=3).counts, expected)
 
 
@@ -280,6 +289,6 @@ def test_kernels_are_compiled_in_advance_where_there_are_any(absent):
         sys.modules["{absent}"] = sys.modules["scipy"] = None
         from tiebench.compile import compile_kernels
         compile_kernels()
-        print("tiebench._bitslice" in sys.modules, "tiebench._relaxed_kernels" in sys.modules)
+        print("tiebench.counting.bitslice" in sys.modules, "tiebench.losses.kernels" in sys.modules)
     """
     assert run(script).stdout.split() == [str(absent != "numba"), "False"]

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from sklearn.metrics import ndcg_score
 
-from tiebench import exact, radius, scoring
-from tiebench.hamming import EqualLabels, SharedLabels, pack
+from tiebench import scoring
+from tiebench.affinities import EqualLabels, SharedLabels
+from tiebench.codes.packing import pack
+from tiebench.rankings import exact, radius
 from tiebench.scoring import score_codes, score_histograms
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from datasets.splits import Split
-from tiebench import split_check
 from tiebench.__main__ import main
+from tiebench.splits import check
 
 CLASSES = 4
 
@@ -200,9 +200,9 @@ def test_a_list_of_unknown_kind_is_refused_and_wrong_arguments_too(tmp_path, cap
 
 
 def test_labels_of_another_length_are_refused():
-    parts = {"query": split_check.Part(["a"], [(1,), (2,)]), "training": split_check.Part(["b"])}
+    parts = {"query": check.Part(["a"], [(1,), (2,)]), "training": check.Part(["b"])}
     with pytest.raises(ValueError, match="query has 1 items but 2 labels"):
-        split_check.check(parts)
+        check.check(parts)
 
 
 def test_the_published_lists_of_imagenet100_are_clean(capsys):

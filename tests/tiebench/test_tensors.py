@@ -12,9 +12,10 @@ import pytest
 import torch
 
 import tiebench
-from tiebench import hamming, training, values
-from tiebench.hamming import AffinityBlocks, EqualLabels, JointHistograms, SharedLabels
-from tiebench.judgements import SparseJudgements
+from tiebench import training, values
+from tiebench.affinities import AffinityBlocks, EqualLabels, SharedLabels, SparseJudgements
+from tiebench.counting import histograms as hamming
+from tiebench.counting.histograms import JointHistograms
 
 random = np.random.default_rng(5)
 BITS = 12
@@ -45,7 +46,7 @@ def histograms(t):
 
 
 def tied(t):
-    return tiebench.ties.from_counts(t(ITEMS), t(RELEVANT), t(RELEVANT.sum(axis=1) + 1))
+    return tiebench.rankings.ties.from_counts(t(ITEMS), t(RELEVANT), t(RELEVANT.sum(axis=1) + 1))
 
 
 def packed(t):
@@ -63,14 +64,14 @@ def judgements(t):
 def of_files(t, folder):
     np.savez(folder / "part.npz", database=PACKED[1], database_labels=CLASSES[1])
     queries = t(PACKED[0]), t(CLASSES[0])
-    return tiebench.distributed.count_parts(*queries, str(folder / "part.npz"), BITS)
+    return tiebench.counting.distributed.count_parts(*queries, str(folder / "part.npz"), BITS)
 
 
 def written(name, t, folder):
-    """The bytes that a function of `tiebench.export` writes."""
-    export, path = tiebench.export, folder / "out.json"
+    """The bytes that a function of `tiebench.search.export` writes."""
+    export, path = tiebench.search.export, folder / "out.json"
     ids = dict(zip(("query_ids", "database_ids"), map(t, NAMES)))
-    found = tiebench.neighbours.nearest(*packed(t), BITS, 3)
+    found = tiebench.search.neighbours.nearest(*packed(t), BITS, 3)
     if name == "write_sql":
         labels = {"query_labels": t(TAGS[0]), "database_labels": t(TAGS[1])}
         export.write_sql(path, *packed(t), BITS, **ids, **labels)
@@ -97,8 +98,8 @@ def compared(t):
 
 
 def split(t):
-    part = tiebench.split_check.Part
-    return tiebench.split_check.check(
+    part = tiebench.splits.check.Part
+    return tiebench.splits.check.check(
         {
             "query": part(t(np.array([1, 2])), t(np.array([0, 1]))),
             "database": part(t(np.array([2, 3])), t(np.array([1, 1]))),
@@ -116,27 +117,29 @@ CALLS = {
     "scoring.score_histograms": lambda t: tiebench.scoring.score_histograms(histograms(t), t(np.array([2]))),
     "scoring.some_queries": lambda t: list(tiebench.scoring.some_queries(histograms(t))),
     "runs.score_array": lambda t: tiebench.score_array(t(SIMILARITY), t(GRADES)),
-    "runs.score_lists": lambda t: tiebench.runs.score_lists({name: t(its) for name, its in RUN.items()}),
+    "runs.score_lists": lambda t: tiebench.runs.scores.score_lists(
+        {name: t(its) for name, its in RUN.items()}
+    ),
     "diagnostics.health": compared,
     "diagnostics.health_of": lambda t: tiebench.diagnostics.health_of(
         *packed(t), hamming.joint_histograms(*packed(t), BITS, affinity(t))
     ),
     "diagnostics.bits_set_together": lambda t: tiebench.diagnostics.bits_set_together(t(PACKED[1]), BITS),
-    "collapse.collapse_reason": lambda t: tiebench.collapse.collapse_reason(
+    "collapse.collapse_reason": lambda t: tiebench.codes.collapse.collapse_reason(
         8, 7, 2, 0.5, t(np.array([3, 4, 0]))
     ),
-    "collapse.entropy": lambda t: tiebench.collapse.entropy(t(np.array([3, 4, 0]))),
-    "collapse.varying_bits": lambda t: tiebench.collapse.varying_bits(t(PACKED[1])),
-    "collapse.code_counts": lambda t: tiebench.collapse.code_counts(t(PACKED[1])),
+    "collapse.entropy": lambda t: tiebench.codes.collapse.entropy(t(np.array([3, 4, 0]))),
+    "collapse.varying_bits": lambda t: tiebench.codes.collapse.varying_bits(t(PACKED[1])),
+    "collapse.code_counts": lambda t: tiebench.codes.collapse.code_counts(t(PACKED[1])),
     "distributed.count_parts": of_files,
-    "exact.exponential_gain": lambda t: tiebench.exact.exponential_gain(t(REAL)),
-    "exact.linear_gain": lambda t: tiebench.exact.linear_gain(t(REAL)),
-    "exact.ideal_dcg": lambda t: tiebench.exact.ideal_dcg(t(COUNTS.sum(axis=2)), t(LEVELS), 3),
-    "exact.precision_at_curve": lambda t: tiebench.exact.precision_at_curve(
+    "exact.exponential_gain": lambda t: tiebench.rankings.exact.exponential_gain(t(REAL)),
+    "exact.linear_gain": lambda t: tiebench.rankings.exact.linear_gain(t(REAL)),
+    "exact.ideal_dcg": lambda t: tiebench.rankings.exact.ideal_dcg(t(COUNTS.sum(axis=2)), t(LEVELS), 3),
+    "exact.precision_at_curve": lambda t: tiebench.rankings.exact.precision_at_curve(
         histograms(t), t(np.array([1, 4, 99]))
     ),
     "metrics.evaluate": lambda t: tiebench.metrics.evaluate(histograms(t), t(np.array([1, 99]))),
-    "export.check_ids": lambda t: tiebench.export.check_ids(t(NAMES[1]), 9, "ids"),
+    "export.check_ids": lambda t: tiebench.search.export.check_ids(t(NAMES[1]), 9, "ids"),
     **{
         f"export.{name}": lambda t, folder, name=name: written(name, t, folder)
         for name in ("write_faiss", "write_sql", "write_trec", "write_ranx", "write_qrels")
@@ -152,14 +155,16 @@ CALLS = {
     "hamming.merge": lambda t: hamming.merge([histograms(t), histograms(t)]),
     "hamming.joint_histograms": lambda t: hamming.joint_histograms(*packed(t), BITS, judgements(t)),
     "hamming.as_words": lambda t: hamming.as_words(t(PACKED[0])),
-    "inputs.packed_codes": lambda t: tiebench.inputs.packed_codes(t(QUERY), t(DATABASE)),
-    "inputs.are_packed": lambda t: tiebench.inputs.are_packed(*packed(t), BITS),
-    "inputs.label_affinity": lambda t: tiebench.inputs.label_affinity(t(TAGS[0]), t(TAGS[1])),
-    "inputs.check_shapes": lambda t: tiebench.inputs.check_shapes(*packed(t), t(CLASSES[0]), t(CLASSES[1])),
+    "inputs.packed_codes": lambda t: tiebench.codes.inputs.packed_codes(t(QUERY), t(DATABASE)),
+    "inputs.are_packed": lambda t: tiebench.codes.inputs.are_packed(*packed(t), BITS),
+    "inputs.label_affinity": lambda t: tiebench.codes.inputs.label_affinity(t(TAGS[0]), t(TAGS[1])),
+    "inputs.check_shapes": lambda t: tiebench.codes.inputs.check_shapes(
+        *packed(t), t(CLASSES[0]), t(CLASSES[1])
+    ),
     "lookup.lookup_cost": lambda t: tiebench.lookup_cost(*packed(t), BITS, t(np.array(2)), 3),
-    "neighbours.nearest": lambda t: list(tiebench.neighbours.nearest(*packed(t), BITS, 3)),
-    "neighbours.within": lambda t: list(tiebench.neighbours.within(*packed(t), BITS, t(np.array(4)))),
-    "parts.fingerprint": lambda t: tiebench.parts.fingerprint(t(PACKED[0]), t(CLASSES[0])),
+    "neighbours.nearest": lambda t: list(tiebench.search.neighbours.nearest(*packed(t), BITS, 3)),
+    "neighbours.within": lambda t: list(tiebench.search.neighbours.within(*packed(t), BITS, t(np.array(4)))),
+    "parts.fingerprint": lambda t: tiebench.counting.parts.fingerprint(t(PACKED[0]), t(CLASSES[0])),
     "prefixes.cut_codes": lambda t: tiebench.prefixes.cut_codes(t(PACKED[0]), 5),
     "prefixes.prefix_histograms": lambda t: tiebench.prefixes.prefix_histograms(
         *packed(t), BITS, affinity(t), t(np.array([4, 8]))
@@ -167,23 +172,23 @@ CALLS = {
     "prefixes.score_prefixes": lambda t: tiebench.prefixes.score_prefixes(
         *packed(t), BITS, affinity(t), [4], t(np.array([2]))
     ),
-    "rescoring.asymmetric_similarity": lambda t: tiebench.rescoring.asymmetric_similarity(
+    "rescoring.asymmetric_similarity": lambda t: tiebench.search.rescoring.asymmetric_similarity(
         t(REAL), t(PACKED[1]), BITS
     ),
-    "rescoring.ranked_histograms": lambda t: tiebench.rescoring.ranked_histograms(
+    "rescoring.ranked_histograms": lambda t: tiebench.search.rescoring.ranked_histograms(
         t(SIMILARITY), t(GRADES), t(np.arange(3))
     ),
-    "rescoring.rescored": lambda t: tiebench.rescoring.rescored(
+    "rescoring.rescored": lambda t: tiebench.search.rescoring.rescored(
         *packed(t), BITS, judgements(t), lambda q, items: t(SIMILARITY[q, items]), 4, t(np.array([3]))
     ),
     "split_check.Part": split,
     "split_check.check": split,
-    "split_check.rows_of_labels": lambda t: tiebench.split_check.rows_of_labels(t(TAGS[0]), "labels"),
+    "split_check.rows_of_labels": lambda t: tiebench.splits.check.rows_of_labels(t(TAGS[0]), "labels"),
     "ties.from_counts": tied,
-    "ties.hits": lambda t: tiebench.ties.hits(tied(t), t(np.array([0, 1, 2, 50]))),
-    "ties.cut": lambda t: tiebench.ties.cut(tied(t), t(np.array([0, 1, 2, 50]))),
-    "ties.dcg": lambda t: tiebench.ties.dcg(t(ITEMS), t(RELEVANT), t(REAL[:, :5]), 4),
-    "ties.divide": lambda t: tiebench.ties.divide(t(RELEVANT), t(ITEMS)),
+    "ties.hits": lambda t: tiebench.rankings.ties.hits(tied(t), t(np.array([0, 1, 2, 50]))),
+    "ties.cut": lambda t: tiebench.rankings.ties.cut(tied(t), t(np.array([0, 1, 2, 50]))),
+    "ties.dcg": lambda t: tiebench.rankings.ties.dcg(t(ITEMS), t(RELEVANT), t(REAL[:, :5]), 4),
+    "ties.divide": lambda t: tiebench.rankings.ties.divide(t(RELEVANT), t(ITEMS)),
     "training.TieAwareRetrieval": validated,
 }
 # Functions of joint histograms, or of ties, and a number.
@@ -330,4 +335,4 @@ def test_empty_tensors_are_refused_in_one_line(dtype):
         with pytest.raises(ValueError, match=r"at least one code|is empty|not empty") as caught:
             call()
         assert "\n" not in str(caught.value)
-    assert tiebench.on_device.pack(empty.bool()).shape == (0, 2)
+    assert tiebench.counting.on_device.pack(empty.bool()).shape == (0, 2)

@@ -12,11 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from datasets import cifar10_binary, imagenet100, mirflickr, nus_wide, retrieval_file
-from datasets._text_items import read_text_items
-from tiebench import _split_lists, _tokens, score_run, texts
+from datasets.loaders import cifar10_binary, imagenet100, mirflickr, nus_wide, retrieval_file
+from datasets.readers.text_items import read_text_items
+from tiebench import score_run, texts
 from tiebench.__main__ import main
-from workflow.yaml_reader import read_settings
+from tiebench.runs import tokens
+from tiebench.splits import lists
+from workflow.configuration.yaml_reader import read_settings
 
 RUN = {"q 1": {"d1": 2.0, "d2": 1.0}, "q2": {"d1": 1.0}}
 QRELS = {"q 1": {"d2": 1}, "q2": {"d1": 10}}
@@ -53,7 +55,7 @@ def read_ids(path):
 
 def read_list(path):
     (path.parent / "database.txt").write_text("a/1.jpg 7\n")
-    return _split_lists.read_sources([str(path), str(path.parent / "database.txt")], {})
+    return lists.read_sources([str(path), str(path.parent / "database.txt")], {})
 
 
 def read_image_list(path):
@@ -266,9 +268,9 @@ def test_the_columns_of_many_lines_are_those_of_each(monkeypatch):
             continue
         text = "\n".join(lines) + "\n"
         expected = [texts.fields(line) for line in lines if line.strip()]
-        raw = _tokens.padded(text.encode())
-        monkeypatch.setattr(_tokens, "_BLOCK", generator.choice([5, 30, 1 << 20]))
-        found = _tokens.columns(raw, 0, count, tuple(range(count)), "\t" in text)
+        raw = tokens.padded(text.encode())
+        monkeypatch.setattr(tokens, "_BLOCK", generator.choice([5, 30, 1 << 20]))
+        found = tokens.columns(raw, 0, count, tuple(range(count)), "\t" in text)
         assert [[one.text(row) for one in found] for row in range(len(expected))] == expected, text
 
 
@@ -465,7 +467,7 @@ def test_the_lists_of_loaders_are_read_as_they_are_checked(tmp_path):
     for form in ("x/{} 0 1", "x/{}\t0 1", "x/{},0,1", "x\\{}\t0,1", "x/{}  0 1.0"):
         (tmp_path / "test.txt").write_text(form.format("a.jpg") + "\n" + form.format("b.jpg") + "\n")
         assert read_image_list(tmp_path / "test.txt") == {"a.jpg": "01", "b.jpg": "01"}
-        part = _split_lists.read_sources([str(tmp_path / "test.txt")], {}, by_file_name=True)["query"]
+        part = lists.read_sources([str(tmp_path / "test.txt")], {}, by_file_name=True)["query"]
         assert list(part.names) == ["a.jpg", "b.jpg"] and list(part.labels) == [(1,), (1,)]
 
 

@@ -7,14 +7,10 @@ import pytest
 import torch
 
 import tiebench
-from tiebench import (
-    export,
-    hamming,
-    scoring,
-    split_check,
-    training,
-    values,
-)
+from tiebench import scoring, training, values
+from tiebench.counting import histograms
+from tiebench.search import export
+from tiebench.splits import check
 
 LARGEST = 2**63 - 1
 
@@ -181,7 +177,7 @@ def test_the_second_column_that_the_message_asks_for_makes_one_label():
     one = np.array([[0], [1], [0], [1]])
     padded = np.pad(one, ((0, 0), (0, 1)))
     expected = scoring.score_codes(
-        hamming.pack(codes), hamming.pack(codes), 4, hamming.SharedLabels(one, one)
+        histograms.pack(codes), histograms.pack(codes), 4, histograms.SharedLabels(one, one)
     )
     assert tiebench.score(codes, codes, padded, padded).means == expected.means
 
@@ -223,15 +219,15 @@ def test_ids_that_are_none_are_refused_in_one_line(names, said):
 
 
 def test_names_of_a_split_are_of_one_type():
-    part = split_check.Part
-    leak = split_check.check({"query": part(torch.tensor([1, 2])), "database": part(np.array([2.0, 3.0]))})
+    part = check.Part
+    leak = check.check({"query": part(torch.tensor([1, 2])), "database": part(np.array([2.0, 3.0]))})
     assert leak["overlaps"]["query_in_database"] == 1
     with pytest.raises(
         ValueError, match="integers in all parts, or by text, not query by int, database by str"
     ):
-        split_check.check({"query": part([1, 2]), "database": part(["1", "2"])})
+        check.check({"query": part([1, 2]), "database": part(["1", "2"])})
     with pytest.raises(ValueError, match="classes must be integers in all parts, or text in all"):
-        split_check.check({"query": part([1], [(1,)]), "database": part([2], [("1",)])})
+        check.check({"query": part([1], [(1,)]), "database": part([2], [("1",)])})
 
 
 # -- packed codes that are not uint8 -------------------------------------------------------------------------
@@ -260,7 +256,7 @@ def test_packed_codes_of_another_type_are_refused_with_what_makes_them_right(cod
     call = {
         "score": lambda: tiebench.score(codes, codes, labels, labels, bits=32),
         "health": lambda: tiebench.health(codes, codes, bits=32),
-        "check_packed": lambda: hamming.check_packed(codes, 32),
+        "check_packed": lambda: histograms.check_packed(codes, 32),
         "update": lambda: training.TieAwareRetrieval(32).update(codes, labels, "query"),
     }[function]
     with pytest.raises(ValueError, match=f"{codes.dtype} \\(6, 4\\); packed codes") as caught:

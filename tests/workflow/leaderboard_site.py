@@ -5,7 +5,7 @@ from pathlib import Path
 
 from files import documentation_python
 
-from methods._catalogue import catalogue
+from methods.base.catalogue import catalogue
 from workflow.documentation import leaderboard_pages, method_pages
 from workflow.documentation.api_pages import toctree
 

@@ -95,7 +95,7 @@ def stand_in(path, write):
 
 def write_archive(images, path):
     """CIFAR-10's binary version of 60,000 JPEG files: the order of the training images is random."""
-    from datasets import images as loader
+    from datasets.loaders import images as loader
 
     folder = path.with_suffix(".items")
     folder.mkdir(exist_ok=True)
@@ -125,7 +125,8 @@ def write_archive(images, path):
 
 
 def write_weights(path):
-    from networks import catalogue, matconvnet
+    from networks import catalogue
+    from networks.weights import matconvnet
 
     matconvnet.save(catalogue.make("vgg_f", seed=0), path)
 

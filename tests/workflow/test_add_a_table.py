@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 import yaml
 
-from reporting import figures, statistics
-from reporting.records import RUN_COLUMNS, SCORE_COLUMNS
-from workflow.configuration import load
-from workflow.plan import Plan
+from reporting import figures
+from reporting.records.read import RUN_COLUMNS, SCORE_COLUMNS
+from reporting.statistics import columns
+from workflow.configuration.merged import load
+from workflow.plan.runs import Plan
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "add-a-table.md").read_text(encoding="utf-8")
@@ -50,11 +51,11 @@ def test_all_blocks_load_together():
 
 
 def test_the_columns_verdicts_and_marks_are_those_of_the_code():
-    assert first_cells(section("Columns")) == list(statistics.COLUMNS)
-    verdicts = {statistics.BEST, statistics.WORSE, statistics.UNDECIDED, *statistics.MARKS}
+    assert first_cells(section("Columns")) == list(columns.COLUMNS)
+    verdicts = {columns.BEST, columns.WORSE, columns.UNDECIDED, *columns.MARKS}
     for verdict in verdicts:
         assert f"`{verdict}`" in section("Columns")
-    assert set(first_cells(section("Marks in tables"))) == set(statistics.MARKS.values())
+    assert set(first_cells(section("Marks in tables"))) == set(columns.MARKS.values())
     for column in (*RUN_COLUMNS, *SCORE_COLUMNS, "seconds", "memory", "status", "query", "item", "item_id"):
         assert f"`{column}`" in section("Read results from Python")
 

@@ -4,9 +4,9 @@ import copy
 
 import pytest
 
-from workflow.bounds import FAMILY
-from workflow.configuration import load
-from workflow.plan import Cell, Plan
+from workflow.configuration.bounds import FAMILY
+from workflow.configuration.merged import load
+from workflow.plan.runs import Cell, Plan
 
 from conftest import ROOT  # isort: skip
 

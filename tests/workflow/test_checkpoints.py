@@ -3,7 +3,7 @@
 import os
 import subprocess
 
-from workflow.checkpoints import checkpoint_path, decided_by, git_commit, remove_checkpoint
+from workflow.stages.checkpoints import checkpoint_path, decided_by, git_commit, remove_checkpoint
 
 SMALL = {"architecture": "small", "options": {}}
 

@@ -10,14 +10,13 @@ import numpy as np
 import pytest
 
 from datasets import affinity
-from methods import _catalogue
-from methods.base import HashingMethod, check_codes
-from tiebench.hamming import EqualLabels
+from methods.base import HashingMethod, catalogue, check_codes
+from tiebench.affinities import EqualLabels
 from tiebench.scoring import score_codes
-from workflow import protocol_data
-from workflow.protocol_data import ProtocolData
 from workflow.scripts import train_and_encode
-from workflow.tuning import validation_score
+from workflow.stages import protocol_data
+from workflow.stages.protocol_data import ProtocolData
+from workflow.tuning.search import validation_score
 
 pytestmark = pytest.mark.thorough
 
@@ -68,7 +67,7 @@ def train(protocol, tmp_path, monkeypatch):
     """train(form): run the adapter on a method that returns its codes in this form; the folder of the run."""
 
     def trained(form):
-        monkeypatch.setattr(_catalogue, "load_class", lambda name: method_of(form))
+        monkeypatch.setattr(catalogue, "load_class", lambda name: method_of(form))
         monkeypatch.setattr(protocol_data, "ProtocolData", lambda *arguments: protocol)
         settings = {"class": "lsh", "hyperparameters": {str(BITS): {}}, "affinity": {"kind": "class"}}
         train_and_encode.work(
@@ -300,12 +299,12 @@ def test_a_file_that_cannot_be_imported_is_listed_and_then_one_line_names_it(tex
     file = tmp_path / "methods" / "broken.py"
     file.write_text(text + METHOD)
     program = {
-        "planning": "from methods._catalogue import catalogue; assert 'broken' in catalogue()",
+        "planning": "from methods.base.catalogue import catalogue; assert 'broken' in catalogue()",
         "compile": "from workflow.compile import main; main()",
-        "run": "from workflow.scripts._job import run, parser; from methods._catalogue import load_class\n"
+        "run": "from workflow.scripts._job import run, parser; from methods.base.catalogue import load_class\n"
         "run(lambda options: load_class('broken'), parser('x'))",
     }
-    # methods/_catalogue.py is a link: its FOLDER must be this one.
+    # methods/base/catalogue.py is a link: its FOLDER must be this one.
     (tmp_path / "methods" / "_catalogue.py").unlink()
     (tmp_path / "methods" / "_catalogue.py").write_text((ROOT / "methods" / "_catalogue.py").read_text())
     for step, code in program.items():
@@ -325,4 +324,4 @@ def test_a_file_that_cannot_be_imported_is_listed_and_then_one_line_names_it(tex
 
 def test_an_unknown_method_is_one_line_with_the_nearest_name():
     with pytest.raises(ValueError, match="there is no method 'talr_pa'; did you mean 'talr_ap'"):
-        _catalogue.load_class("talr_pa")
+        catalogue.load_class("talr_pa")

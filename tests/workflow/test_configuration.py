@@ -10,11 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from workflow import hyperparameter_checks, run_groups
 from workflow.code_dependencies import code_files
-from workflow.configuration import load
+from workflow.configuration import hyperparameter_checks
+from workflow.configuration.merged import load
 from workflow.errors import ConfigurationError
-from workflow.plan import Cell, Plan
+from workflow.plan import groups as run_groups
+from workflow.plan.runs import Cell, Plan
 
 ROOT = Path(__file__).parents[2]
 DIGITS = {"dataset": "digits", "split": {"kind": "random", "query": 20, "training": 60}}
@@ -463,7 +464,7 @@ def test_what_a_method_cannot_serve_is_in_no_group(checkout):
 
 @pytest.mark.parametrize(
     "module",
-    ["methods.lsh", "methods.talr_ap", "methods.mihash", "datasets.splits", "datasets.features_file"],
+    ["methods.lsh", "methods.talr_ap", "methods.mihash", "datasets.splits", "datasets.loaders.features_file"],
 )
 def test_code_files_hold_every_module_that_importing_loads(module):
     program = (

@@ -5,7 +5,7 @@ import csv
 import numpy as np
 import pytest
 
-from methods._catalogue import load_class
+from methods.base.catalogue import load_class
 
 SETTINGS = {"epochs": 6, "epochs_per_round": 3, "samples": 40, "batch_size": 20, "learning_rate": 0.1}
 

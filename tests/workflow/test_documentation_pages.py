@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from methods._catalogue import catalogue, load_class
+from methods.base.catalogue import catalogue, load_class
 from workflow.documentation import api_pages, links, method_pages, navigation, prose, source_links, sources
 
 pytestmark = pytest.mark.thorough

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from files import documentation_python
 
-from methods._catalogue import catalogue
+from methods.base.catalogue import catalogue
 
 pytestmark = pytest.mark.thorough
 

@@ -20,11 +20,11 @@ import pytest
 import yaml
 from urllib3 import Retry
 
-from workflow.configuration import load
-from workflow.downloads import RETRIES, DownloadError, fetch
+from workflow.configuration.merged import load
+from workflow.configuration.source_checks import check, is_plain, is_trusted, mirrors
+from workflow.downloads.fetch import RETRIES, DownloadError, fetch
 from workflow.errors import ConfigurationError
-from workflow.plan import Plan
-from workflow.source_checks import check, is_plain, is_trusted, mirrors
+from workflow.plan.runs import Plan
 
 pytestmark = pytest.mark.thorough
 
@@ -289,7 +289,7 @@ def test_a_compressed_file_stays_as_it_is(server, target):
 PROGRAM = """
 import json, sys
 from pathlib import Path
-from workflow.downloads import fetch
+from workflow.downloads.fetch import fetch
 fetch(json.loads(sys.argv[1]), Path(sys.argv[2]), lambda record: None)
 """
 

@@ -12,11 +12,11 @@ import tiebench
 from datasets.splits import Split
 from reporting import leaderboard, load_results
 from reporting.leaderboard.publishing import publish
-from workflow import external_codes
-from workflow.configuration import load
+from workflow.configuration import external_codes
+from workflow.configuration.merged import load
 from workflow.errors import ConfigurationError
-from workflow.plan import Plan
-from workflow.run_groups import run_jobs
+from workflow.plan.groups import run_jobs
+from workflow.plan.runs import Plan
 
 from conftest import ROOT, class_vectors  # isort: skip
 

@@ -13,12 +13,12 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workflow import configuration, configuration_checks
-from workflow.configuration import Configuration, load
+from workflow.configuration import checks, merged
+from workflow.configuration.merged import Configuration, load
 from workflow.errors import ConfigurationError
-from workflow.page_plan import PagePlan
-from workflow.plan import Plan
-from workflow.run_groups import groups
+from workflow.plan.groups import groups
+from workflow.plan.pages import PagePlan
+from workflow.plan.runs import Plan
 
 pytestmark = pytest.mark.thorough
 
@@ -176,10 +176,10 @@ def changed(values, changes):
 def read_once():
     """The files of this checkout are the same for every example: they are read once."""
     patch = pytest.MonkeyPatch()
-    kept = functools.cache(configuration.read_settings)
-    for module in (configuration, configuration_checks):
+    kept = functools.cache(merged.read_settings)
+    for module in (merged, checks):
         patch.setattr(module, "read_settings", lambda path: copy.deepcopy(kept(path)))
-    patch.setattr(configuration, "catalogue", functools.cache(configuration.catalogue))
+    patch.setattr(merged, "catalogue", functools.cache(merged.catalogue))
     yield
     patch.undo()
 
@@ -260,4 +260,4 @@ def test_yaml_files_with_anything_in_them(tmp_path_factory, data):
         json.dumps(values, allow_nan=False)
 
 
-READ = configuration.read_settings
+READ = merged.read_settings

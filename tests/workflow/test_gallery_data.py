@@ -10,10 +10,10 @@ import pytest
 from matplotlib.colors import to_hex
 from PIL import Image
 
-from reporting import embedding
-from reporting import gallery as drawn
+from reporting.page import embedding
+from reporting.page import gallery as drawn
 from tiebench import figure_style
-from workflow import gallery_data
+from workflow.stages import gallery_data
 
 PROTOCOL = "small"
 

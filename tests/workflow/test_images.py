@@ -11,10 +11,10 @@ import pytest
 import yaml
 from PIL import Image
 
-from methods._catalogue import load_class
-from workflow.configuration import load
-from workflow.protocol_data import ProtocolData
-from workflow.tuning import validation_score
+from methods.base.catalogue import load_class
+from workflow.configuration.merged import load
+from workflow.stages.protocol_data import ProtocolData
+from workflow.tuning.search import validation_score
 
 CLASSES = ("across", "down", "plain")
 VGG = {"channels": [8, 16, 16, 16, 16], "width": 32}
@@ -69,7 +69,8 @@ CONFIG = {
 
 def write_sources(folder):
     """Striped pictures 32 x 32 by class, and a MatConvNet file of a small VGG-F with random weights."""
-    from networks import catalogue, matconvnet
+    from networks import catalogue
+    from networks.weights import matconvnet
 
     generator = np.random.default_rng(0)
     for index, name in enumerate(CLASSES):

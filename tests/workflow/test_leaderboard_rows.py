@@ -13,10 +13,10 @@ import yaml
 
 from reporting import leaderboard, load_results
 from reporting.leaderboard.publishing import publish
-from workflow.bounds import FAMILY
-from workflow.configuration import load
+from workflow.configuration.bounds import FAMILY
+from workflow.configuration.merged import load
 from workflow.errors import ConfigurationError
-from workflow.plan import Cell, Plan
+from workflow.plan.runs import Cell, Plan
 
 from conftest import ROOT  # isort: skip
 

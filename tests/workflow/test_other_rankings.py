@@ -7,14 +7,16 @@ import numpy as np
 import pytest
 
 from methods.base import Refusal
-from tiebench.hamming import EqualLabels, SparseJudgements, pack
-from tiebench.rescoring import rescored
+from tiebench.affinities import EqualLabels
+from tiebench.codes.packing import pack
+from tiebench.counting.histograms import SparseJudgements
 from tiebench.scoring import score_codes
-from workflow import other_rankings
-from workflow.configuration import load
+from tiebench.search.rescoring import rescored
+from workflow.configuration.merged import load
 from workflow.errors import ConfigurationError
-from workflow.plan import Cell, Plan
-from workflow.protocol_data import ProtocolData
+from workflow.plan.runs import Cell, Plan
+from workflow.stages import other_rankings
+from workflow.stages.protocol_data import ProtocolData
 
 from conftest import ROOT  # isort: skip
 
@@ -102,7 +104,7 @@ def test_metrics_of_rankings_that_a_protocol_asks_for(metric):
     assert plan.score_settings("mine")["rescore"] == [40]
     assert plan.run_settings("mine", "lsh", bits="8")["raw_scores"] is True
     assert "resources/protocols/mine/features.npy" in plan.score_files("mine")
-    assert "workflow/other_rankings.py" in plan.score_code("mine")
+    assert "workflow/stages/other_rankings.py" in plan.score_code("mine")
 
 
 def test_other_protocols_keep_their_settings():
@@ -110,7 +112,7 @@ def test_other_protocols_keep_their_settings():
     assert set(plan.score_settings("mine")) == {"affinity", "at", "ap_at_normaliser"}
     assert "raw_scores" not in plan.run_settings("mine", "lsh", bits="8")
     assert plan.score_files("mine") == []
-    assert "workflow/other_rankings.py" not in plan.score_code("mine")
+    assert "workflow/stages/other_rankings.py" not in plan.score_code("mine")
 
 
 @pytest.mark.parametrize(

@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 
 from datasets import affinity
-from reporting.table_files import ENDINGS
-from tiebench.hamming import EqualLabels, SharedLabels
-from workflow import targets
-from workflow.configuration import load
+from reporting.printed.table_files import ENDINGS
+from tiebench.affinities import EqualLabels, SharedLabels
+from workflow.configuration.merged import load
 from workflow.errors import ConfigurationError
-from workflow.page_plan import PagePlan
-from workflow.plan import SCORED, TABLE_ENDINGS, TRAINED, Cell, Plan, runs_of, write_settings
-from workflow.run_groups import run_jobs
-from workflow.targets import Needs
-from workflow.tuning_plan import TuningPlan
+from workflow.plan import targets
+from workflow.plan.groups import run_jobs
+from workflow.plan.pages import PagePlan
+from workflow.plan.runs import SCORED, TABLE_ENDINGS, TRAINED, Cell, Plan, runs_of, write_settings
+from workflow.plan.searches import TuningPlan
+from workflow.plan.targets import Needs
 
 from conftest import ROOT, TINY  # isort: skip
 

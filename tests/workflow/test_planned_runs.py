@@ -7,8 +7,8 @@ import forked
 import pytest
 import yaml
 
-from workflow.configuration import load, merge
-from workflow.plan import Plan
+from workflow.configuration.merged import load, merge
+from workflow.plan.runs import Plan
 
 pytestmark = pytest.mark.thorough
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from datasets import affinity
-from workflow.protocol_data import ProtocolData
+from workflow.stages.protocol_data import ProtocolData
 
 
 @pytest.fixture

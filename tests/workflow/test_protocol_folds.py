@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
-from workflow import targets, transfer
-from workflow.configuration import load
+from workflow.configuration.hyperparameters import hyperparameters
+from workflow.configuration.merged import load
 from workflow.errors import ConfigurationError
-from workflow.hyperparameters import hyperparameters
-from workflow.plan import Cell, Plan
-from workflow.run_groups import groups
+from workflow.plan import targets
+from workflow.plan.groups import groups
+from workflow.plan.runs import Cell, Plan
+from workflow.stages import transfer
 
 from conftest import ROOT  # isort: skip
 

@@ -41,7 +41,8 @@ def writers(name):
 
 def write_sources(folder):
     """All archives, and files of a small VGG-F and AlexNet. Returns the sources of each dataset."""
-    from networks import catalogue, matconvnet
+    from networks import catalogue
+    from networks.weights import matconvnet
 
     cifar10, nus_wide, imagenet100, coco = map(writers, ("cifar10_binary", "nus_wide", "imagenet100", "coco"))
     images, labels = cifar10.images_and_labels()

@@ -7,7 +7,7 @@ import jsonschema
 import pytest
 import yaml
 
-from workflow import configuration_reference, schema_validation
+from workflow.configuration import reference, schema_validation
 
 FOLDER = Path(__file__).parents[2] / "workflow" / "schemas"
 SCHEMAS = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in FOLDER.glob("*.yaml")}
@@ -49,8 +49,8 @@ def test_no_keyword_is_misspelt(name):
 
 def test_the_reference_in_the_docs_is_that_of_the_schemas():
     page = (FOLDER.parents[1] / "docs" / "configuration.md").read_text(encoding="utf-8")
-    assert page == configuration_reference.page(), "run the command at its top"
-    assert set(configuration_reference.FILES) == set(SCHEMAS)
+    assert page == reference.page(), "run the command at its top"
+    assert set(reference.FILES) == set(SCHEMAS)
     listed = re.findall(r"^\| (?:\*\*)?`([^`]+)`", page, re.M)
     assert [key.rpartition(".")[2] for key in listed].count("by_bits") == 3  # also through $ref
     assert {

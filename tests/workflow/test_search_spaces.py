@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
-from methods._catalogue import catalogue, load_class
-from workflow.search_spaces import beyond, draw_trials, restricted, with_candidates
+from methods.base.catalogue import catalogue, load_class
+from workflow.tuning.spaces import beyond, draw_trials, restricted, with_candidates
 
 SPACE = {"learning_rate": [0.1, 0.2, 0.4], "bins": [4, 8], "iterations": [5, 10], "unknown_to_all": [1]}
 VALUES = {"learning_rate": 0.7, "bins": 5, "iterations": 6, "tanh_scale": 1.0, "optimiser": "sgd"}

@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from datasets import splits
-from datasets._description import Description
-from workflow.configuration import load
+from datasets.description import Description
+from workflow.configuration.merged import load
 
 ROOT = Path(__file__).parents[2]
 FEATURES = yaml.safe_load((ROOT / "docs" / "examples" / "cifar10_features.yaml").read_text())

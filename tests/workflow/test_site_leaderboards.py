@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from methods._catalogue import catalogue
+from methods.base.catalogue import catalogue
 from reporting import leaderboard
 from reporting.leaderboard import pairs
-from reporting.titles import UNCODED
+from reporting.tables.titles import UNCODED
 from workflow.documentation import leaderboard_pages, method_pages
 
 pytestmark = pytest.mark.thorough

@@ -19,9 +19,9 @@ import numpy as np
 import pytest
 
 from datasets.splits import Split
-from methods._catalogue import load_class
-from reporting.table_files import ENDINGS
-from tiebench.hamming import EqualLabels
+from methods.base.catalogue import load_class
+from reporting.printed.table_files import ENDINGS
+from tiebench.affinities import EqualLabels
 from tiebench.scoring import score_codes
 
 ROOT = Path(__file__).parents[2]
@@ -417,13 +417,13 @@ class FirstValues(HashingMethod):
 # An edit -> the rules that a dry run then wants to run, and for which methods.
 EDITS = {
     "methods/base/deep.py": ({"train_and_encode", "score_codes", "collect_table"}, {"talr_ap"}),
-    "tiebench/relaxed.py": ({"train_and_encode", "score_codes", "collect_table"}, {"talr_ap"}),
+    "tiebench/losses/relaxed.py": ({"train_and_encode", "score_codes", "collect_table"}, {"talr_ap"}),
     "methods/base/__init__.py": ({"train_and_encode", "score_codes", "collect_table"}, {"lsh", "talr_ap"}),
     "methods/itq.py": (set(), set()),
-    "tiebench/exact.py": ({"score_codes", "collect_table"}, {"lsh", "talr_ap"}),
-    "reporting/latex.py": ({"collect_table"}, set()),
-    "reporting/page.py": (set(), set()),
-    "datasets/digits.py": (set(), set()),
+    "tiebench/rankings/exact.py": ({"score_codes", "collect_table"}, {"lsh", "talr_ap"}),
+    "reporting/printed/latex.py": ({"collect_table"}, set()),
+    "reporting/page/document.py": (set(), set()),
+    "datasets/loaders/digits.py": (set(), set()),
     "datasets/splits/per_class.py": (
         {"split_protocol", "normalise_features", "train_and_encode", "score_codes", "collect_table"},
         {"lsh", "talr_ap"},

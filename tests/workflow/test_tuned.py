@@ -7,12 +7,12 @@ import json
 import pytest
 import yaml
 
-from workflow import targets
-from workflow.configuration import load, merge_tuned
+from workflow.configuration.merged import load, merge_tuned
 from workflow.errors import ConfigurationError
-from workflow.plan import Cell, Plan
-from workflow.tuning_files import choices, trials
-from workflow.tuning_plan import TuningPlan
+from workflow.plan import targets
+from workflow.plan.runs import Cell, Plan
+from workflow.plan.searches import TuningPlan
+from workflow.tuning.files import choices, trials
 
 from conftest import ROOT  # isort: skip
 

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from datasets import affinity
-from methods._catalogue import load_class
 from methods.base import Diverged, Refusal
-from workflow.protocol_data import ProtocolData
+from methods.base.catalogue import load_class
 from workflow.scripts import tune_method
-from workflow.search_spaces import Trial
-from workflow.tuning import KEEP, Evaluated, TooLong, partition, search, validation_score, widen
+from workflow.stages.protocol_data import ProtocolData
+from workflow.tuning.search import KEEP, Evaluated, TooLong, partition, search, validation_score, widen
+from workflow.tuning.spaces import Trial
 
 
 def scored(score):
@@ -157,7 +157,7 @@ def test_an_evaluation_under_another_limit_is_kept_where_it_would_be_the_same(
     tmp_path, monkeypatch, limit, later, seconds, computed
 ):
     made, clock = [], [0.0]
-    monkeypatch.setattr("workflow.tuning.time.process_time", lambda: clock[0])
+    monkeypatch.setattr("workflow.tuning.search.time.process_time", lambda: clock[0])
 
     def evaluate(trial, repeat):
         made.append(trial)
@@ -361,7 +361,7 @@ def test_a_trial_that_the_method_refuses_has_no_score(protocol):
 def test_a_trial_that_takes_too_long_ends(protocol, monkeypatch):
     """It ends at the first epoch that begins after its time, and is no error."""
     clock = iter(range(0, 1000, 10))
-    monkeypatch.setattr("workflow.tuning.time.process_time", lambda: next(clock))
+    monkeypatch.setattr("workflow.tuning.search.time.process_time", lambda: next(clock))
     shares, logged = {"fit": 0.5, "query": 0.2}, []
 
     class Slow(load_class("talr_ap")):
@@ -400,9 +400,11 @@ def test_kernels_are_compiled_before_a_trial_whose_seconds_count(monkeypatch, tm
     happened = []
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("tiebench.compile.compile_kernels", lambda: happened.append("kernels"))
-    monkeypatch.setattr("workflow.tuning.validation_score", lambda *given: happened.append("trial") or 0.5)
     monkeypatch.setattr(
-        "workflow.protocol_data.ProtocolData", lambda *given: SimpleNamespace(fingerprints={})
+        "workflow.tuning.search.validation_score", lambda *given: happened.append("trial") or 0.5
+    )
+    monkeypatch.setattr(
+        "workflow.stages.protocol_data.ProtocolData", lambda *given: SimpleNamespace(fingerprints={})
     )
     rule = {
         "metric": "ap",

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import yaml
 
-from methods._catalogue import load_class
-from workflow.protocol_data import ProtocolData
-from workflow.tuning import validation_score
+from methods.base.catalogue import load_class
+from workflow.stages.protocol_data import ProtocolData
+from workflow.tuning.search import validation_score
 
 from forked import run as run_forked  # isort: skip
 

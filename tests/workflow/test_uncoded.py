@@ -8,8 +8,8 @@ import math
 import numpy as np
 import pytest
 
-from workflow import uncoded
-from workflow.uncoded import cosine_scores
+from workflow.stages import uncoded
+from workflow.stages.uncoded import cosine_scores
 
 
 def orders(similarity):

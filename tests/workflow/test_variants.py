@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from workflow.configuration import load
+from workflow.configuration.merged import load
 
 pytestmark = pytest.mark.thorough
 

@@ -61,31 +61,31 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     """Print the report; 1 if there is a leak."""
-    from tiebench import _split_lists, split_check
+    from tiebench.splits import check, lists
 
-    named = {part: getattr(options, part) for part in split_check.PARTS if getattr(options, part)}
+    named = {part: getattr(options, part) for part in check.PARTS if getattr(options, part)}
     arrays = [source for source in options.sources if Path(source).suffix == ".npz"]
     if arrays:
         if len(options.sources) > 1 or named or options.images or options.by_file_name:
             parser.error("an .npz file is a whole split: give no lists and no --images beside it")
-        parts = _split_lists.read_arrays(arrays[0], options.labels, options.items)
+        parts = lists.read_arrays(arrays[0], options.labels, options.items)
     else:
         if not options.sources and not named:
             parser.error("the following arguments are required: SOURCE")
         if options.labels or options.items:
             parser.error("--labels and --items belong to an .npz file")
-        parts = _split_lists.read_sources(options.sources, named, options.by_file_name)
+        parts = lists.read_sources(options.sources, named, options.by_file_name)
     where = ", ".join(options.sources) or "the lists"
     try:
         if options.images:
-            parts = _split_lists.with_images(parts, options.images)
-        report = split_check.check(parts)
+            parts = lists.with_images(parts, options.images)
+        report = check.check(parts)
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from error
     if not (arrays or options.by_file_name):
-        for note in _split_lists.other_folders(parts):
+        for note in lists.other_folders(parts):
             print(f"note: {note}", file=sys.stderr)
     for leak in report["leaks"]:
         print(f"leak: {leak}", file=sys.stderr)
     status = 1 if report["leaks"] else 0
-    return print_text(split_check.summary(report) if options.text else json.dumps(report, indent=2), status)
+    return print_text(check.summary(report) if options.text else json.dumps(report, indent=2), status)

@@ -126,7 +126,7 @@ def _score(options, board, cutoffs):
     from tiebench import diagnostics
     from tiebench.commands.health import class_counts
     from tiebench.commands.score import read_arrays, to_codes
-    from tiebench.hamming import joint_histograms
+    from tiebench.counting.histograms import joint_histograms
     from tiebench.scoring import score_histograms
 
     arrays = read_arrays(options.file, optional=tuple(ITEMS.values()))
@@ -197,7 +197,7 @@ def _equal(one: "np.ndarray", two: "np.ndarray") -> bool:
 
 def _affinity(file, board, affinity):
     """The affinity that the protocol scores with, and notes. Raises ValueError if labels do not decide it."""
-    from tiebench.hamming import SharedLabels
+    from tiebench.affinities import SharedLabels
 
     if "label_affinity" not in board.settings:
         return affinity, ["The leaderboard does not record how labels decide relevance: as `tiebench score`."]

@@ -56,8 +56,8 @@ def read_named(file: str, split: str | None = None, labels: str | None = None) -
     split: an .npz file with `query` and `database`, the row numbers of the items in their dataset; labels: an
     .npy file of the labels of that dataset. Raises ValueError, one line that names the file.
     """
-    from tiebench.export import check_ids
-    from tiebench.inputs import check_shapes, packed_codes
+    from tiebench.codes.inputs import check_shapes, packed_codes
+    from tiebench.search.export import check_ids
     from tiebench.values import labels as labels_of
 
     arrays = read_arrays(file, NEEDED[:2], optional=OPTIONAL)
@@ -217,7 +217,7 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
 def _written(options, codes):
     """Write the file; what else there is to say of it."""
-    from tiebench import export
+    from tiebench.search import export
 
     if options.to == "faiss":
         ids = None if codes.named_by == "rows" else codes.ids["database"]
@@ -234,9 +234,9 @@ def _written(options, codes):
 
 
 def _run_written(options, codes):
-    from tiebench import export
-    from tiebench.inputs import label_affinity
-    from tiebench.neighbours import nearest, within
+    from tiebench.codes.inputs import label_affinity
+    from tiebench.search import export
+    from tiebench.search.neighbours import nearest, within
 
     given = codes.query, codes.database, codes.bits
     if options.radius is not None:

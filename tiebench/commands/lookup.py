@@ -49,7 +49,7 @@ def _radius(text):
 def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     """Count and print."""
     from tiebench.commands.score import read_codes_alone
-    from tiebench.lookup import lookup_cost
+    from tiebench.search.lookup import lookup_cost
 
     if options.radius is not None and options.neighbours is not None:
         parser.error("--radius and --neighbours exclude each other")

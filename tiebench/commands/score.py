@@ -12,11 +12,11 @@ import numpy as np
 from tiebench import files
 from tiebench.command_line import Parser, Writes, word
 from tiebench.commands import CODES, positive, print_text
-from tiebench.exact import AP_AT_NORMALISERS
 from tiebench.metrics import METRICS
+from tiebench.rankings.exact import AP_AT_NORMALISERS
 
 if TYPE_CHECKING:  # loading the kernels takes time, and `tiebench --help` counts nothing
-    from tiebench.hamming import EqualLabels, SharedLabels
+    from tiebench.affinities import EqualLabels, SharedLabels
     from tiebench.scoring import Scores
 
 HELP = "score the codes of a file"
@@ -105,8 +105,8 @@ def read_codes(file: str, part: int = 1, of: int = 1) -> Codes:
 
 def to_codes(file: str, arrays: Mapping[str, np.ndarray], part: int = 1, of: int = 1) -> Codes:
     """`read_codes` of arrays that `read_arrays` has read from `file`."""
-    from tiebench import parts
-    from tiebench.inputs import check_shapes, label_affinity, packed_codes
+    from tiebench.codes.inputs import check_shapes, label_affinity, packed_codes
+    from tiebench.counting import parts
 
     query, database, labels = arrays["query"], arrays["database"], arrays["database_labels"]
     items = len(database)
@@ -127,7 +127,7 @@ def read_codes_alone(file: str) -> tuple[np.ndarray, np.ndarray, int]:
 
     Raises ValueError, one line that names the file.
     """
-    from tiebench.inputs import check_shapes, packed_codes
+    from tiebench.codes.inputs import check_shapes, packed_codes
 
     arrays = read_arrays(file, NEEDED[:2])
     query, database = arrays["query"], arrays["database"]
@@ -140,7 +140,7 @@ def read_codes_alone(file: str) -> tuple[np.ndarray, np.ndarray, int]:
 
 def read_bits(value: np.ndarray) -> int:
     """The number of bits that a file gives. Raises ValueError unless it is one integer, 1 to 1024."""
-    from tiebench.hamming import check_bits
+    from tiebench.codes.packing import check_bits
 
     # MATLAB saves a number as a matrix of one row and one column.
     return check_bits(value.reshape(-1)[0] if value.size == 1 else value)
@@ -148,8 +148,8 @@ def read_bits(value: np.ndarray) -> int:
 
 def count_part(options: argparse.Namespace) -> None:
     """Count one part of a database and write its joint histograms."""
-    from tiebench import parts
-    from tiebench.hamming import joint_histograms
+    from tiebench.counting import parts
+    from tiebench.counting.histograms import joint_histograms
 
     part, of = parts.parse(options.part)
     codes = read_codes(options.files[0], part, of)
@@ -237,7 +237,8 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     if options.part is not None:
         count_part(options)
         return 0
-    from tiebench import parts, scoring
+    from tiebench import scoring
+    from tiebench.counting import parts
 
     settings = scoring_settings(options)
     if options.prefixes:

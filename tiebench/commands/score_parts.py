@@ -18,12 +18,12 @@ from tiebench.commands.score import (
     read_bits,
     scoring_settings,
 )
-from tiebench.part_files import NAMES
+from tiebench.counting.part_files import NAMES
 
 if TYPE_CHECKING:
     from distributed import Client
 
-    from tiebench.distributed import Progress
+    from tiebench.counting.distributed import Progress
 
 HELP = "score codes against a database in many files, on one machine or on a Dask cluster"
 DESCRIPTION = """\
@@ -111,7 +111,7 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     """Print the scores."""
     if options.workers and options.scheduler:
         parser.error("--workers starts processes here, --scheduler uses a running cluster: give one of them")
-    from tiebench.distributed import count_parts
+    from tiebench.counting.distributed import count_parts
     from tiebench.scoring import score_histograms
 
     arrays = read_arrays(options.queries, ("query", "query_labels"))

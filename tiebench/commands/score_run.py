@@ -90,7 +90,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     """Print the scores."""
-    from tiebench import runs
+    from tiebench.runs import scores as runs
 
     settings = {
         name: getattr(options, name)

@@ -68,7 +68,7 @@ def _rows(text):
 
 def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     """Search and print."""
-    from tiebench.neighbours import nearest, within
+    from tiebench.search.neighbours import nearest, within
 
     if options.ties is not None and options.neighbours is None and options.radius is None:
         options.neighbours = DEFAULT
@@ -97,8 +97,8 @@ def _queries(options, codes):
     """Codes of the queries, their names and their labels or None."""
     if options.queries is None:
         return codes.query, codes.ids["query"], codes.labels and codes.labels["query"]
-    from tiebench.export import check_ids
-    from tiebench.inputs import check_shapes, packed_codes
+    from tiebench.codes.inputs import check_shapes, packed_codes
+    from tiebench.search.export import check_ids
     from tiebench.values import labels as labels_of
 
     file = options.queries

@@ -4,10 +4,10 @@ import json
 import math
 from collections.abc import Mapping
 
-from reporting.charts import short
-from reporting.comparing import Difference
 from reporting.leaderboard import pairs, standings
-from reporting.titles import EN_DASH, UNCODED, family_title
+from reporting.page.charts import short
+from reporting.statistics.comparing import Difference
+from reporting.tables.titles import EN_DASH, UNCODED, family_title
 from tiebench.metrics import label, resolve
 from tiebench.paired import LEVEL
 from workflow.documentation.leaderboard_parts import Protocol, Rows, cell, column, document, html, score

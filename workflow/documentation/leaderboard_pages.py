@@ -12,21 +12,21 @@ from dataclasses import replace
 from pathlib import Path
 
 from reporting import figures, leaderboard
-from reporting.budgets import budget_sentence
-from reporting.charts import chart_styles
-from reporting.collapsed import collapse_sentence
-from reporting.drawing import NothingToDraw
-from reporting.embedding import inline_svg, lighter
+from reporting.drawing.axes import NothingToDraw
 from reporting.leaderboard import RUNS, standings
 from reporting.leaderboard.boards import Boards, as_table, fold_title, results_of
-from reporting.printing import (
+from reporting.page.charts import chart_styles
+from reporting.page.embedding import inline_svg, lighter
+from reporting.printed.marks import (
     bounds_sentence,
     dagger_sentence,
     earlier_sentence,
     seeds_sentence,
     uncoded_sentence,
 )
-from reporting.titles import BOUND, EN_DASH, UNCODED, family_title
+from reporting.records.collapsed import collapse_sentence
+from reporting.tables.budgets import budget_sentence
+from reporting.tables.titles import BOUND, EN_DASH, UNCODED, family_title
 from tiebench.figure_style import render
 from tiebench.leaderboards import PROVENANCE, TIDY
 from tiebench.metrics import label

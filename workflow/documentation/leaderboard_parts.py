@@ -8,13 +8,13 @@ from pathlib import Path
 
 import jinja2
 
-from reporting.charts import chart_styles
-from reporting.collapsed import COLLAPSED
-from reporting.embedding import figure_swatch
+from reporting.drawing.method_styles import method_style, method_styles
 from reporting.leaderboard import Board, standings
-from reporting.method_styles import method_style, method_styles
-from reporting.model import Table
-from reporting.titles import EN_DASH
+from reporting.page.charts import chart_styles
+from reporting.page.embedding import figure_swatch
+from reporting.records.collapsed import COLLAPSED
+from reporting.tables.model import Table
+from reporting.tables.titles import EN_DASH
 from tiebench import leaderboards
 
 FOLDER = "leaderboards"

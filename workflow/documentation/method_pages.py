@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from methods._catalogue import MethodMetadata
+from methods.base.catalogue import MethodMetadata
+from workflow.configuration.yaml_reader import read_settings
 from workflow.documentation.leaderboard_parts import Protocol
 from workflow.documentation.prose import as_markdown, reference
-from workflow.yaml_reader import read_settings
 
 LEARNS_FROM = {
     "none": "no labels",

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from methods._catalogue import FAMILIES, MethodMetadata
+from methods.base.catalogue import FAMILIES, MethodMetadata
 from workflow.documentation import api_pages, leaderboard_pages, method_pages
 from workflow.documentation.api_pages import toctree
 

@@ -4,7 +4,7 @@ import re
 import shutil
 from pathlib import Path
 
-from methods._catalogue import catalogue
+from methods.base.catalogue import catalogue
 from workflow.documentation import api_pages, leaderboard_pages, links, method_pages, navigation, prose
 
 _LANGUAGES = {".py": "python", ".yaml": "yaml", ".cff": "yaml"}

@@ -11,16 +11,18 @@ ROOT = Path(workflow.basedir)
 sys.path.insert(0, str(ROOT))
 
 from reporting import figures
-from workflow import external_codes, snakemake_internals, targets
-from workflow.configuration import load, merge_tuned
+from workflow import snakemake_internals
+from workflow.configuration import external_codes
+from workflow.plan import targets
+from workflow.configuration.merged import load, merge_tuned
 from workflow.code_dependencies import use_this_python
 from workflow.errors import ConfigurationError
-from workflow.page_plan import PagePlan
-from workflow.plan import CODE, FIGURE_ENDINGS, LOCK, NAME, SCORED, SETTINGS, TRAINED
-from workflow.plan import Plan, one_of, runs_of, write_settings
-from workflow.run_groups import run_jobs
-from workflow.tuning_plan import TuningPlan
-from workflow.yaml_reader import read_settings
+from workflow.plan.pages import PagePlan
+from workflow.plan.runs import CODE, FIGURE_ENDINGS, LOCK, NAME, SCORED, SETTINGS, TRAINED
+from workflow.plan.runs import Plan, one_of, runs_of, write_settings
+from workflow.plan.groups import run_jobs
+from workflow.plan.searches import TuningPlan
+from workflow.configuration.yaml_reader import read_settings
 
 use_this_python(ROOT)
 

@@ -27,7 +27,7 @@ rule collect_table:
         "../../environment.yml"
     params:
         settings=settings(PLAN.table_settings),
-        code=code(PLAN.code, "reporting.claims", "reporting.health", "reporting.table_files"),
+        code=code(PLAN.code, "reporting.claims.verdicts", "reporting.printed.health", "reporting.printed.table_files"),
         stem=subpath(output[0], strip_suffix=".csv"),
     message:
         "Table {wildcards.table}"
@@ -97,7 +97,7 @@ rule collect_gallery:
         "../../environment.yml"
     params:
         settings=settings(PAGES.gallery_settings),
-        code=code(PLAN.code, "workflow.gallery_data"),
+        code=code(PLAN.code, "workflow.stages.gallery_data"),
     message:
         "Gallery of table {wildcards.table}"
     shell:
@@ -124,7 +124,7 @@ rule plot_gallery:
         "../../environment.yml"
     params:
         settings=settings(PLAN.table_settings),
-        code=code(PLAN.code, "reporting.gallery"),
+        code=code(PLAN.code, "reporting.page.gallery"),
         stem=subpath(output[0], strip_suffix=".svg"),
     message:
         "Figure of the gallery of table {wildcards.table}"
@@ -148,7 +148,7 @@ rule render_page:
         "../../environment.yml"
     params:
         settings=settings(PAGES.page_settings, configfiles=snakemake_internals.given_configfiles(workflow)),
-        code=code(PLAN.code, "reporting.page", "reporting.published", "reporting.gallery"),
+        code=code(PLAN.code, "reporting.page.document", "reporting.published", "reporting.page.gallery"),
     message:
         "Page results/{wildcards.page}.html"
     shell:

@@ -69,7 +69,7 @@ rule import_codes:
         "../../environment.yml"
     params:
         settings=settings(external_codes.run_settings, plan=PLAN),
-        code=code(PLAN.code, "workflow.external_codes"),
+        code=code(PLAN.code, "workflow.configuration.external_codes"),
         dataset=of(PLAN.dataset_folder),
         protocol=subpath(input.split, parent=True),
         folder=subpath(output[0], ancestor=3),

@@ -46,7 +46,7 @@ rule collect_tuning:
         "../../environment.yml"
     params:
         settings=settings(SEARCHES.collected),
-        code=code(PLAN.code, "workflow.tuning_files"),
+        code=code(PLAN.code, "workflow.tuning.files"),
         stem=subpath(output[0], strip_suffix=".yaml"),
     message:
         "Hyper-parameters of tuning {wildcards.tuning}"

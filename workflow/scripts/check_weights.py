@@ -7,7 +7,7 @@ def work(options):
     from pathlib import Path
 
     from tiebench.files import write_json
-    from workflow.source_checks import check
+    from workflow.configuration.source_checks import check
 
     source = options.settings
     found = check(options.weights, source)

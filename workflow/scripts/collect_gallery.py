@@ -7,7 +7,7 @@ def work(options):
     import numpy as np
 
     from tiebench.files import replaced
-    from workflow import gallery_data
+    from workflow.stages import gallery_data
 
     settings = options.settings
     cells = [tuple(cell) for cell in settings["cells"]]

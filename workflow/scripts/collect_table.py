@@ -4,17 +4,20 @@ from workflow.scripts import _job
 
 
 def work(options):
-    from reporting import claims, frames, health, statistics, table_files
-    from reporting.model import Table
-    from reporting.records import table_results
-    from reporting.titles import LEADERBOARD, UNCODED
+    from reporting import frames
+    from reporting.claims import verdicts
+    from reporting.printed import health, table_files
+    from reporting.records.read import table_results
+    from reporting.statistics import columns
+    from reporting.tables.model import Table
+    from reporting.tables.titles import LEADERBOARD, UNCODED
     from tiebench.files import write_json, write_text
 
     table = Table.from_json(options.settings)
     results = table_results(table, also=["per_query"])
     tidy = frames.tidy(table, results)
-    compared = statistics.comparisons(table, results)
-    judged = claims.judge(table.claims, table, results)
+    compared = columns.comparisons(table, results)
+    judged = verdicts.judge(table.claims, table, results)
     codes = health.frame(table, results)
     files = table_files.table_files(table, tidy, compared, judged, codes)
     for ending, text in files.items():

@@ -5,7 +5,7 @@ from workflow.scripts import _job
 
 def work(options):
     from tiebench.files import read_json, write_text
-    from workflow.tuning_files import choices, trials
+    from workflow.tuning.files import choices, trials
 
     found = [read_json(path) for path in options.settings["searches"]]
     write_text(f"{options.stem}.csv", trials(found))

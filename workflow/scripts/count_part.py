@@ -4,11 +4,11 @@ from workflow.scripts import _job
 
 
 def work(options):
-    from tiebench import parts
+    from tiebench.counting import parts
+    from tiebench.counting.histograms import joint_histograms
     from tiebench.files import replaced
-    from tiebench.hamming import joint_histograms
-    from workflow.protocol_data import ProtocolData
-    from workflow.run_records import read_codes, read_record
+    from workflow.stages.protocol_data import ProtocolData
+    from workflow.stages.run_records import read_codes, read_record
 
     protocol = ProtocolData(options.protocol_folder, options.dataset, options.settings)
     part, of = parts.parse(options.part)

@@ -6,7 +6,7 @@ from workflow.scripts import _job
 
 
 def work(options):
-    from workflow.downloads import fetch
+    from workflow.downloads.fetch import fetch
 
     file = options.settings["file"]
     url = fetch(options.settings, options.output, _job.Progress("download"))

@@ -11,8 +11,8 @@ def work(options):
 
     from datasets.splits import Split
     from tiebench.files import filled, read_json, read_result_array, write_json
-    from workflow import external_codes
-    from workflow.protocol_data import read_labels
+    from workflow.configuration import external_codes
+    from workflow.stages.protocol_data import read_labels
 
     settings, (name,) = options.settings, options.runs
     bits, seed = map(int, name.split("/"))

@@ -7,9 +7,9 @@ from workflow.scripts import _job
 
 def work(options):
     from datasets import loaders
-    from datasets.images import LIST_OF_CORRUPT, CorruptImagesError
+    from datasets.loaders.images import LIST_OF_CORRUPT, CorruptImagesError
     from tiebench.files import filled, write_json, write_text
-    from workflow.source_checks import check
+    from workflow.configuration.source_checks import check
 
     settings = options.settings
     for source, path in zip(settings["sources"], options.sources):

@@ -6,19 +6,20 @@ from workflow.scripts import _job
 def work(options):
     from pathlib import Path
 
-    from reporting import drawing, figures
-    from reporting.model import Table
+    from reporting import figures
+    from reporting.drawing import axes
     from reporting.published import figure_options
-    from reporting.records import table_results
+    from reporting.records.read import table_results
+    from reporting.tables.model import Table
     from tiebench import figure_style
 
     table = Table.from_json(options.settings)
     results = table_results(table, also=figures.describe(options.figure).needs)
     try:
         figure = figures.draw(options.figure, table, results, **figure_options(table, options.figure))
-    except drawing.NothingToDraw as error:  # say because all cells are refused: the page leaves it out
+    except axes.NothingToDraw as error:  # say because all cells are refused: the page leaves it out
         _job.log.warning("%s", error)
-        figure = drawing.message(str(error))
+        figure = axes.message(str(error))
     Path(options.stem).parent.mkdir(parents=True, exist_ok=True)
     for kind in ("pdf", "svg", "png"):
         figure_style.save(figure, f"{options.stem}.{kind}")

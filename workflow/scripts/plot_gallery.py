@@ -6,8 +6,8 @@ from workflow.scripts import _job
 def work(options):
     from pathlib import Path
 
-    from reporting import gallery
-    from reporting.model import Table
+    from reporting.page import gallery
+    from reporting.tables.model import Table
     from tiebench import figure_style
     from tiebench.files import read_result_npz
 

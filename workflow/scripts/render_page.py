@@ -6,7 +6,8 @@ from workflow.scripts import _job
 def work(options):
     from pathlib import Path
 
-    from reporting import page, published
+    from reporting import published
+    from reporting.page import document
     from tiebench.files import write_text
 
     settings = options.settings
@@ -15,7 +16,7 @@ def work(options):
         for shown in settings["tables"]
     ]
     title = "TieBench report" if len(views) > 1 else views[0].table.heading
-    write_text(options.output, page.page(title, views, {"command": settings["command"]}))
+    write_text(options.output, document.page(title, views, {"command": settings["command"]}))
     _job.log.info("page: %s", Path(options.output).resolve())
 
 

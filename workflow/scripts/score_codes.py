@@ -4,11 +4,11 @@ from workflow.scripts import _job
 
 
 def work(options):
-    from tiebench.hamming import joint_histograms
+    from tiebench.counting.histograms import joint_histograms
     from tiebench.scoring import score_histograms
-    from workflow import transfer
-    from workflow.protocol_data import ProtocolData
-    from workflow.run_records import read_codes, read_raw_scores, read_record, run_health, write_scores
+    from workflow.stages import transfer
+    from workflow.stages.protocol_data import ProtocolData
+    from workflow.stages.run_records import read_codes, read_raw_scores, read_record, run_health, write_scores
 
     settings = options.settings
     protocol = ProtocolData(options.protocol_folder, options.dataset, settings)
@@ -31,7 +31,7 @@ def work(options):
                     scores.means[transfer.METRIC] = float(right.mean())
                     scores.per_query[transfer.METRIC] = right
                 if settings.get("asymmetric") or settings.get("rescore"):
-                    from workflow.other_rankings import add_rankings
+                    from workflow.stages.other_rankings import add_rankings
 
                     raw = read_raw_scores(run, record, len(split.query))
                     scores = add_rankings(scores, codes, raw, record["bits"], affinity, protocol, settings)

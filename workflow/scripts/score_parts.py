@@ -4,11 +4,11 @@ from workflow.scripts import _job
 
 
 def work(options):
-    from tiebench import parts
+    from tiebench.counting import parts
     from tiebench.files import reading_result
     from tiebench.scoring import score_histograms
-    from workflow.protocol_data import ProtocolData
-    from workflow.run_records import read_codes, read_record, run_health, write_scores
+    from workflow.stages.protocol_data import ProtocolData
+    from workflow.stages.run_records import read_codes, read_record, run_health, write_scores
 
     settings = options.settings
     with _job.named(options.run):

@@ -5,9 +5,9 @@ from workflow.scripts import _job
 
 def work(options):
     from tiebench.files import write_json
-    from workflow import transfer
-    from workflow.protocol_data import ProtocolData
-    from workflow.uncoded import cosine_scores
+    from workflow.stages import transfer
+    from workflow.stages.protocol_data import ProtocolData
+    from workflow.stages.uncoded import cosine_scores
 
     settings = options.settings
     protocol = ProtocolData(options.protocol_folder, options.dataset, settings)

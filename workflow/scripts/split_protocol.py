@@ -9,7 +9,7 @@ def work(options):
     from datasets import splits
     from datasets.inputs import duplicates
     from tiebench.files import filled, read_result_array, write_json
-    from workflow.protocol_data import read_description
+    from workflow.stages.protocol_data import read_description
 
     settings = options.settings
     description = read_description(options.dataset)

@@ -5,10 +5,10 @@ from workflow.scripts import _job
 
 def work(options):
     settings = options.settings
-    from methods._catalogue import load_class
     from methods.base import DATABASE_LABELS
-    from workflow.checkpoints import checkpoint_path, decided_by, git_commit
-    from workflow.protocol_data import ProtocolData
+    from methods.base.catalogue import load_class
+    from workflow.stages.checkpoints import checkpoint_path, decided_by, git_commit
+    from workflow.stages.protocol_data import ProtocolData
 
     method_class = load_class(settings["class"])
     if hasattr(method_class, "device"):
@@ -60,8 +60,8 @@ def _run(method, protocol, whole, folder, record, progress, checkpoint, raw=Fals
 
     from methods.base import Refusal, check_codes, check_raw_scores, no_exit
     from tiebench.files import filled, write_json
-    from workflow.checkpoints import remove_checkpoint, versions
-    from workflow.protocol_data import Rows, append_json_line
+    from workflow.stages.checkpoints import remove_checkpoint, versions
+    from workflow.stages.protocol_data import Rows, append_json_line
 
     clock = _Clock()
     record = record | {"hyperparameters": method.hyperparameters(), "status": "done", "reason": None}

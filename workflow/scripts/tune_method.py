@@ -9,14 +9,14 @@ def work(options):
     settings = options.settings
     from dataclasses import asdict
 
-    from methods._catalogue import load_class
+    from methods.base.catalogue import load_class
     from tiebench.compile import compile_kernels
     from tiebench.files import write_json
     from tiebench.metrics import resolve
-    from workflow.checkpoints import checkpoint_path, decided_by
-    from workflow.protocol_data import ProtocolData
-    from workflow.search_spaces import draw_trials, restricted, with_candidates
-    from workflow.tuning import Evaluated, search, validation_score, widen
+    from workflow.stages.checkpoints import checkpoint_path, decided_by
+    from workflow.stages.protocol_data import ProtocolData
+    from workflow.tuning.search import Evaluated, search, validation_score, widen
+    from workflow.tuning.spaces import draw_trials, restricted, with_candidates
 
     rule, given = settings["search"], settings["hyperparameters"]
     if rule["seconds"] is not None:

@@ -1,0 +1,52 @@
+"""Codes of classes as targets of deep losses: one code per class, a majority code for several labels."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from methods.base.deep import DeepHashing
+from methods.base.labels import label_matrix
+from methods.class_codes.centres import constant_bits, make_centres
+
+
+class ClassCodes(torch.nn.Module):
+    """Fixed codes of classes: `codes`, float (classes, bits) of -1 and +1, and `filler`, float (bits,), one
+    random code that decides where the labels of an item disagree evenly."""
+
+    codes: torch.Tensor
+    filler: torch.Tensor
+
+    def __init__(self, codes, generator):
+        super().__init__()
+        bits = codes.shape[1]
+        self.register_buffer("codes", torch.from_numpy(np.asarray(codes, np.float32)))
+        filler = np.where(generator.random(bits) < 0.5, 1, -1).astype(np.float32)
+        self.register_buffer("filler", torch.from_numpy(filler))
+
+    def majority(self, labels):
+        """Codes of items, float (M, bits): the sign of the mean over their labels (M, classes), `filler`
+        where that is zero, as for items without labels."""
+        means = torch.sign(labels @ self.codes)
+        return torch.where(means == 0, self.filler, means)
+
+
+@dataclass(kw_only=True)
+class ClassCodeHashing(DeepHashing):
+    """Base of deep methods whose criterion is `ClassCodes`."""
+
+    def unused_bits(self):
+        """Bits that are the same in the codes of all classes: items are drawn to one value there."""
+        return constant_bits(self.criterion_state["codes"])
+
+
+def class_codes(method, training_set, kind, name):
+    """`ClassCodes` of a kind of `methods.class_codes.centres.KINDS` for the classes or labels of a training
+    set.
+
+    Raises `Refusal`, naming the method, where there are no labels to learn from, or no such codes.
+    """
+    label_matrix(training_set, name)  # refuses labels that do not separate any items
+    generator = np.random.default_rng((method.seed, 11))
+    codes = make_centres(kind, training_set.classes, method.bits, generator)
+    return ClassCodes(codes, generator)

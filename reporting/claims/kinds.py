@@ -1,0 +1,167 @@
+"""Kinds of claims that tests decide: a method is best, a side is above another, gains shrink with bits."""
+
+import itertools
+import statistics
+from collections.abc import Mapping, Sequence
+
+from reporting.claims.cells import ClaimCells, as_list, joined, metric_words
+from reporting.claims.tested import Comparison, decide
+from reporting.statistics.comparing import Sample
+
+
+def best(claim: Mapping, cells: ClaimCells) -> tuple[list[dict], str, str]:
+    """claim["method"] is above every other method of its columns."""
+    pairs = []
+    for column, methods in cells.columns().items():
+        if claim["method"] in methods:
+            pairs += [(column, claim["method"], other) for other in methods if other != claim["method"]]
+    return decide([_two_methods(cells, *pair) for pair in pairs])
+
+
+def above(claim: Mapping, cells: ClaimCells) -> tuple[list[dict], str, str]:
+    """Each of claim["methods"] is above each of claim["others"] in their columns."""
+    pairs, seen = [], set()
+    for column, methods in cells.columns().items():
+        seen |= set(methods)
+        for method, other in itertools.product(claim["methods"], claim["others"]):
+            if method in methods and other in methods:
+                pairs.append((column, method, other))
+    absent = [m for m in (*claim["methods"], *claim["others"]) if m not in seen]
+    return decide([_two_methods(cells, *pair) for pair in pairs], [cells.title(m) for m in absent])
+
+
+def _two_methods(cells: ClaimCells, column: tuple[str, str, int], method: str, other: str) -> Comparison:
+    (left, no_left), (right, no_right) = (cells.sample(*column, name) for name in (method, other))
+    words = f"{cells.title(method)} against {cells.title(other)}: {cells.place(*column)}"
+    return Comparison(words, column, left, right, "; ".join(filter(None, (no_left, no_right))))
+
+
+def side_above(claim: Mapping, cells: ClaimCells) -> tuple[list[dict], str, str]:
+    """One side is above another: claim["left"], claim["right"] replace parts of a cell's name.
+
+    At least one of the two cells must be in the table; the other may be another score of the same runs.
+    """
+    pairs: dict[tuple, None] = {}
+    for cell in cells.cells:
+        for left, right in itertools.product(_side(cell, claim["left"]), _side(cell, claim["right"])):
+            known = [name in cells.everything for name in (left, right)]
+            if all(known):
+                pairs[left, right] = None
+            elif any(known) and _run(left) == _run(right):
+                protocol, metric, bits, method = right if known[0] else left
+                if cells.scored(protocol, metric, bits, method):
+                    pairs[left, right] = None
+    comparisons = []
+    for left, right in pairs:
+        (one, no_one), (two, no_two) = (cells.sample(*cell) for cell in (left, right))
+        words = " against ".join(_words(cells, cell, other) for cell, other in ((left, right), (right, left)))
+        same = [part for part, other in zip(_parts(cells, left), _parts(cells, right)) if part == other]
+        comparisons.append(
+            Comparison(
+                f"{words}: {', '.join(same)}",
+                left[:3],
+                one,
+                two,
+                "; ".join(dict.fromkeys(filter(None, (no_one, no_two)))),
+                same_runs=_run(left) == _run(right),
+            )
+        )
+    return decide(comparisons)
+
+
+def _side(cell: tuple, side: Mapping) -> list[tuple]:
+    """The cells that a side makes of one; a part with several values makes several."""
+    protocol, metric, bits, method = cell
+    return [
+        (p, m, bits, who)
+        for p, m, who in itertools.product(
+            as_list(side.get("protocol", protocol)),
+            as_list(side.get("metric", metric)),
+            as_list(side.get("method", method)),
+        )
+    ]
+
+
+def _run(cell: tuple) -> tuple:
+    protocol, _, bits, method = cell
+    return protocol, bits, method
+
+
+def _parts(cells: ClaimCells, cell: tuple) -> list[str]:
+    protocol, metric, bits, method = cell
+    return [cells.title(method), cells.place(protocol), metric_words(metric), f"{bits} bits"]
+
+
+def _words(cells: ClaimCells, cell: tuple, other: tuple) -> str:
+    """What of a cell's name differs from the other's."""
+    return ", ".join(
+        part
+        for part, another in zip(_parts(cells, cell), _parts(cells, other), strict=True)
+        if part != another
+    )
+
+
+def larger_gain_at_short_codes(claim: Mapping, cells: ClaimCells) -> tuple[list[dict], str, str]:
+    """The gain of claim["methods"] over claim["others"] is larger for codes of up to claim["up_to"] bits.
+
+    Left is the mean gain over these code lengths, right that over the longer ones, over the seeds that all
+    of the runs have.
+    """
+    bits_of: dict[tuple, list[int]] = {}
+    seen = set()
+    for (protocol, metric, bits), methods in cells.columns().items():
+        seen |= set(methods)
+        for method, other in itertools.product(claim["methods"], claim["others"]):
+            if method in methods and other in methods:
+                bits_of.setdefault((protocol, metric, method, other), []).append(bits)
+    comparisons = []
+    for (protocol, metric, method, other), lengths in bits_of.items():
+        short = sorted(bits for bits in lengths if bits <= claim["up_to"])
+        long = sorted(bits for bits in lengths if bits > claim["up_to"])
+        if not (short and long):
+            continue
+        found = {
+            (bits, name): cells.sample(protocol, metric, bits, name)
+            for bits in short + long
+            for name in (method, other)
+        }
+        reason = "; ".join(dict.fromkeys(why for _, why in found.values() if why))
+        samples = {key: scores for key, (scores, _) in found.items() if scores is not None}
+        column = (protocol, metric, short[0])
+        words = (
+            f"gain of {cells.title(method)} over {cells.title(other)} at {joined(short)} bits against "
+            f"{joined(long)} bits: {cells.place(protocol, metric)}"
+        )
+        if len(samples) < len(found):
+            comparisons.append(Comparison(words, column, None, None, reason))
+            continue
+        left, right = (
+            _mean_gain([samples[bits, method] for bits in part], [samples[bits, other] for bits in part])
+            for part in (short, long)
+        )
+        comparisons.append(Comparison(words, column, left, right, reason))
+    absent = [m for m in (*claim["methods"], *claim["others"]) if m not in seen]
+    return decide(comparisons, [cells.title(m) for m in absent])
+
+
+def _mean_gain(of: Sequence[Sample], over: Sequence[Sample]) -> Sample:
+    """The mean of of[i] - over[i], per seed that all of them have, as scores."""
+    everyone = [*of, *over]
+    seeds = [seed for seed in of[0].means if all(seed in scores.means for scores in everyone)]
+    means = {
+        seed: statistics.mean(a.means[seed] for a in of) - statistics.mean(b.means[seed] for b in over)
+        for seed in seeds
+    }
+    per_query = {
+        seed: sum(a.per_query[seed] - b.per_query[seed] for a, b in zip(of, over, strict=True)) / len(of)
+        for seed in seeds
+        if len({len(scores.per_query.get(seed, ())) for scores in everyone} - {0}) == 1
+        and all(seed in scores.per_query for scores in everyone)
+    }
+    # Runs of different methods or code lengths are independent: their variances add up.
+    share = 1 / len(of) ** 2
+    parts = [(scores.variance * share, scores.freedom) for scores in everyone]
+    variance = sum(part for part, _ in parts)
+    squares = sum(part**2 / freedom for part, freedom in parts if part > 0)
+    freedom = variance**2 / squares if squares else 0.0
+    return Sample(means, per_query, variance, freedom, sum(scores.pool_freedom for scores in of))

@@ -1,0 +1,317 @@
+"""Sheets: figures of many panels under headings, with one legend, and curves of all methods on them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from reporting.drawing.axes import (
+    HANDLE,
+    LINE,
+    MAX_COLUMNS,
+    NothingToDraw,
+    View,
+    heading,
+    log_ticks,
+    mean_curve,
+    method_legend,
+    spread_out,
+    views,
+)
+from reporting.drawing.method_styles import method_style
+from reporting.drawing.options import Options
+from reporting.tables.model import Results, Table
+from tiebench.figure_style import (
+    COLUMN,
+    HEADING_SIZE,
+    INK,
+    MARGIN,
+    MUTED,
+    PAGE,
+    SURFACE,
+    TEXT_SIZE,
+    TICK_SIZE,
+    TITLE_SIZE,
+    shortened,
+    style_axes,
+    styled,
+    text_width,
+    ticks_between,
+    wrapped,
+)
+
+# In inches: from one name beside a panel to the next, of the widest name, and from the panel to the names.
+PITCH, NAME, LEADER = 0.135, 1.5, 0.16
+# In inches: the least width of a panel with the gap between two of them, and space for the y axis.
+PANEL, BESIDE = 1.3, 0.6
+
+
+@dataclass(frozen=True)
+class Section:
+    """Panels that belong together under one heading ("": none)."""
+
+    heading: str
+    panels: int
+
+
+def sheet_width(sections: Sequence[Section], width: float | None = None) -> tuple[float, int]:
+    """Width of a sheet in inches and its number of columns: a lone column of panels fits that of a paper.
+
+    width: the one asked for, None for that of a column or a page; panels stay wide enough to be read.
+    """
+    columns = min(MAX_COLUMNS, max(section.panels for section in sections))
+    if width is None:
+        return (PAGE if columns > 1 else COLUMN), columns
+    return width, min(columns, max(1, int((width - BESIDE) // PANEL)))
+
+
+def sheet(
+    title: str,
+    lead: str,
+    sections: Sequence[Section],
+    *,
+    width: float,
+    columns: int,
+    body: float,
+    left: float = 0.48,
+    between: float = 0.16,
+    right: float = 0.12,
+    above: float = 0.20,
+    below: float = 0.22,
+    foot: float = 0.16,
+    legend: Sequence[tuple[str, Sequence[tuple[str, dict]]]] = (),
+) -> tuple[Figure, list[list[Axes]]]:
+    """A figure with title, lead, legend and sections of equal panels, and the axes of each section.
+
+    In inches: `width` of the figure, `body`, height of a panel; `left` and `right`, space beside a row of
+    panels; `between` panels; `above` and `below` each of them for its title and its ticks; `foot`, below the
+    last row of a section, for the label of its x axis. Panels fill rows of `columns`.
+    """
+    inner = width - 2 * MARGIN
+    texts = [(line, TITLE_SIZE, "bold", 0.19) for line in wrapped(title, inner, TITLE_SIZE, "bold")]
+    texts += [(line, TEXT_SIZE, "normal", 0.145) for line in wrapped(lead, inner, TEXT_SIZE)]
+    entries, legend_rows = _legend_layout(legend, inner)
+    heads = [wrapped(section.heading, inner, HEADING_SIZE, "bold") for section in sections]
+    height = 0.06 + sum(step for *_, step in texts) + 0.165 * legend_rows + (0.08 if legend_rows else 0.03)
+    for section, head in zip(sections, heads):
+        height += 0.16 * len(head) + (0.06 if head else 0) + foot
+        height += _rows(section, columns) * (above + body + below)
+
+    figure = Figure(figsize=(width, height), facecolor=SURFACE)
+    FigureCanvasAgg(figure)
+
+    def write(x, top, text, **how):
+        figure.text(x / width, 1 - top / height, text, **{"va": "top", "color": INK} | how)
+
+    top = 0.06
+    for line, size, weight, step in texts:
+        write(MARGIN, top, line, size=size, weight=weight)
+        top += step
+    top += 0.03
+    for row, x, text, style in entries:
+        middle = top + 0.165 * row + 0.08
+        if style is None:
+            write(x, middle, text, size=7.5, va="center_baseline", color=MUTED)
+            continue
+        figure.add_artist(_handle(x / width, 1 - middle / height, HANDLE / width, style))
+        write(x + HANDLE + 0.05, middle, text, size=7.5, va="center_baseline")
+    top += 0.165 * legend_rows + (0.05 if legend_rows else 0)
+
+    panel = (width - left - right - between * (columns - 1)) / columns
+    result = []
+    for section, head in zip(sections, heads):
+        top += 0.06 if head else 0
+        for line in head:
+            write(MARGIN, top, line, size=HEADING_SIZE, weight="bold")
+            top += 0.16
+        axes = []
+        for index in range(section.panels):
+            row, column = divmod(index, columns)
+            bottom = top + row * (above + body + below) + above + body
+            box = (
+                (left + column * (panel + between)) / width,
+                1 - bottom / height,
+                panel / width,
+                body / height,
+            )
+            axes.append(figure.add_axes(box))
+        result.append(axes)
+        top += _rows(section, columns) * (above + body + below) + foot
+    return figure, result
+
+
+def names_width(names: Iterable[str]) -> float:
+    """Width in inches of `names_beside`: leaders, handles and the longest of the names, within limits."""
+    return LEADER + min(NAME, max(text_width(name, TICK_SIZE) for name in names)) + HANDLE + 0.04
+
+
+def names_beside(axes: Axes, table: Table, ends: Iterable, width: float, height: float) -> None:
+    """Names of methods beside a panel, as near to their ends as they fit, and what leads there.
+
+    ends: ((x, y) as shares of the panel, method, whether a leader goes from there); width, height: of the
+    panel in inches.
+    """
+    ends = sorted(ends, key=lambda entry: entry[0][1])
+    wanted = [end[1] * height for end, _, _ in ends]
+    places = spread_out(wanted, PITCH, 0.0, height - PITCH / 2)
+    start = 1 + LEADER / width
+    for (end, method, reaches), place in zip(ends, places):
+        y = place / height
+        style = method_style(table, method, 3.8)
+        how: dict[str, Any] = {"transform": axes.transAxes, "clip_on": False}
+        if reaches:
+            leader = Line2D([end[0], start], [end[1], y], color=style["color"], linewidth=0.5, **how)
+            axes.add_line(leader)
+        x = [start, start + HANDLE / 2 / width, start + HANDLE / width]
+        axes.add_line(Line2D(x, [y] * 3, **{**LINE, **style, **how}, markevery=[1]))
+        axes.text(
+            start + (HANDLE + 0.04) / width,
+            y,
+            shortened(table.method_title(method), NAME, TICK_SIZE),
+            size=TICK_SIZE,
+            va="center_baseline",
+            color=INK,
+            transform=axes.transAxes,
+        )
+
+
+def label_axes(axes: Sequence[Axes], columns: int, x: str, y: Mapping | str) -> None:
+    """Labels of a section: x on the panels that have none below, y on the first of each row.
+
+    `y` is a text or what `metric_text` makes of a metric.
+    """
+    how: dict[str, Any] = dict(y) if isinstance(y, Mapping) else {"text": y}
+    for index, panel in enumerate(axes):
+        if index + columns >= len(axes):
+            panel.set_xlabel(x, size=TEXT_SIZE, labelpad=2)
+        if index % columns == 0:
+            # Mathematics is set smaller than text of the same size looks.
+            panel.set_ylabel(how["text"], size=TEXT_SIZE + ("parse_math" in how), labelpad=3)
+            panel.yaxis.label.set_parse_math(how.get("parse_math", False))
+
+
+def _rows(section: Section, columns: int) -> int:
+    return -(-section.panels // columns)
+
+
+def _handle(x: float, y: float, length: float, style: Mapping) -> Line2D:
+    how: dict[str, Any] = {**LINE, **style, "markevery": [1]}
+    return Line2D([x, x + length / 2, x + length], [y] * 3, **how)
+
+
+def _legend_layout(legend, width: float) -> tuple[list[tuple[int, float, str, dict | None]], int]:
+    """Entries as (row, x in inches, text, style; None for the name of a group), and the number of rows.
+
+    A group that does not fit in a row begins the next one.
+    """
+    entries: list[tuple[int, float, str, dict | None]] = []
+    row, x = 0, MARGIN
+    for name, items in legend:
+        label = text_width(name, 7.5) + 0.10 if name else 0.0
+        named = [(shortened(text, width - HANDLE - 0.05 - label, 7.5), style) for text, style in items]
+        widths = [HANDLE + 0.05 + text_width(text, 7.5) + 0.14 for text, _ in named]
+        if x > MARGIN and x + label + sum(widths) - 0.14 > MARGIN + width:
+            row, x = row + 1, MARGIN
+        if name:
+            entries.append((row, x, name, None))
+        start = MARGIN + label
+        x += label
+        for (text, style), step in zip(named, widths):
+            if x > start and x + step - 0.14 > MARGIN + width:
+                row, x = row + 1, start
+            entries.append((row, x, text, style))
+            x += step
+        x += 0.10
+    return entries, row + 1 if entries else 0
+
+
+# -- curves of all methods ------------------------------------------------------------------------
+
+
+def curve_sheet(
+    table: Table,
+    results: Results,
+    options: Options,
+    *,
+    title: str,
+    lead: str,
+    x: str,
+    y: str,
+    labels: tuple[str, str],
+    log: bool = False,
+) -> Figure:
+    """Curve `y` of the runs against curve `x`, means over seeds: a panel per protocol and bits.
+
+    `labels` are those of the axes. A line has the gid "line-<protocol>-<bits>-<method>". Panels without any
+    line are left out.
+
+    Raises ValueError where no record has these curves.
+    """
+    found: list[tuple[View, int, dict]] = []
+    for view in views(table):
+        for bits in view.bits:
+            lines = {}
+            for method in view.methods:
+                of = results.cell(view.protocol, method, bits).values()
+                if line := mean_curve(of, x, y):
+                    lines[method] = tuple(zip(*line.values()))
+            if lines:
+                found.append((view, bits, lines))
+    if not found:
+        raise NothingToDraw(f"table {table.name}: no run has the curves {x!r} and {y!r}, so nothing to draw")
+    drawn = dict.fromkeys(method for _, _, lines in found for method in lines)
+    highest = max(value for _, _, lines in found for line in lines.values() for value in line[1])
+    top = next((limit for limit in (0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8) if highest <= limit), 1.0)
+    of_view = {view: [entry for entry in found if entry[0] == view] for view, _, _ in found}
+    sections = [Section(view.title, len(entries)) for view, entries in of_view.items()]
+    width, columns = sheet_width(sections, options.width)
+    body = {1: 2.2, 2: 2.2, 3: 1.75}.get(columns, 1.5)
+    with styled():
+        figure, axes = sheet(
+            *heading(options, title, lead),
+            sections,
+            width=width,
+            columns=columns,
+            body=body,
+            between=0.2,
+            legend=method_legend(table, drawn),
+        )
+        for entries, of_section in zip(of_view.values(), axes):
+            for index, ((view, bits, lines), panel) in enumerate(zip(entries, of_section)):
+                _curves(panel, table, view, bits, lines, list(drawn), log, top)
+                if index % columns:
+                    panel.set_yticklabels([])
+            label_axes(of_section, columns, *labels)
+    return figure
+
+
+def _curves(
+    axes: Axes, table: Table, view: View, bits: int, lines: Mapping, order: list, log: bool, top: float
+) -> None:
+    points = [point for line in lines.values() for point in line[0]]
+    if log:
+        axes.set_xscale("log")
+        low, high = min(points), max(points)
+        axes.set_xlim(low / 1.15, high * 1.15)
+        x_ticks = log_ticks(low, high)
+    else:
+        axes.set_xlim(-0.02, 1.02)
+        x_ticks = [0, 0.5, 1]
+    axes.set_ylim(-0.02 * top, 1.02 * top)
+    style_axes(axes, x_ticks, ticks_between(0, top, 5))
+    axes.set_title(f"{bits} bits", size=TEXT_SIZE, pad=4, loc="left", color=INK)
+    for method, (x, y) in lines.items():
+        # Markers at equal ways along each line, elsewhere on every line, lest they cover each other.
+        start = 0.04 + 0.22 * order.index(method) / len(order)
+        axes.plot(
+            x,
+            y,
+            **LINE | method_style(table, method, 3.4),
+            markevery=(start, 0.22) if len(x) > 1 else None,
+            clip_on=False,
+            gid=f"line-{view.protocol}-{bits}-{method}",
+        )

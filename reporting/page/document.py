@@ -1,0 +1,297 @@
+"""Published tables of results as one HTML file that needs nothing else: no request, no other file."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import jinja2
+import pandas as pd
+from markupsafe import Markup
+
+from reporting.page.charts import KINDS, chart_styles, charts
+from reporting.page.embedding import data_url, inline_svg, lighter, packed, swatch
+from reporting.page.runs import fingerprints, made_with, run_rows, settings_of
+from reporting.page.scores import remarks, score_panels, sources, statistics_of
+from reporting.page.table_view import Drawing, TableView
+from reporting.page.words import known, probability, signed
+from reporting.printed import health
+from reporting.printed.cells import cells
+from reporting.printed.marks import (
+    NOT_RANKED,
+    bounds_sentence,
+    dagger_sentence,
+    earlier_sentence,
+    external_sentence,
+    seed_counts,
+    uncoded_sentence,
+)
+from reporting.records.collapsed import COLLAPSED, collapse_sentence, collapsed_methods
+from reporting.records.filled import FILLED, filled_methods, filled_sentence
+from reporting.statistics import columns
+from reporting.tables.budgets import budget_sentence
+from reporting.tables.model import Table
+from reporting.tables.titles import EN_DASH, FAMILIES
+from tiebench.metrics import label, resolve
+
+ASSETS = Path(__file__).parent / "assets"
+CONTEXT = ("command",)
+# Verdicts on claims, and outcomes of the comparisons that they rest on: never shown by colour alone.
+SYMBOLS = {
+    "reproduced": "✓",
+    "not reproduced": "✗",
+    "not decidable": "?",
+    "for": "✓",
+    "against": "✗",
+    "open": "?",
+}
+# Characters of a file from which on a page holds it compressed.
+LARGE_FILE = 20_000
+RUN_FILES = ("run.json", "training.jsonl", "scores.json")
+
+
+def page(title: str, views: Sequence[TableView], context: Mapping) -> str:
+    """The results of tables as one self-contained HTML document with the heading `title`.
+
+    `context` may give "command": what makes this page again.
+
+    For each view the page holds the scores in the layout of the paper, published values beside them, claims
+    with their verdicts, charts, figures, missing results with their reasons, runs, versions and
+    fingerprints, and its files as data: links. The same arguments give the same text, whatever the order of
+    the records. Links to files of runs are relative to the folder `results`, where the page is meant to lie.
+
+    Raises ValueError for an unknown key in `context`, for no view, for two views of tables of one name, and
+    whatever `Run.outcome` or `inline_svg` raise.
+    """
+    if unknown := sorted(set(context) - set(CONTEXT)):
+        raise ValueError(f"page {title!r}: unknown context {unknown[0]!r} (known: {', '.join(CONTEXT)})")
+    names = [view.table.name for view in views]
+    if not names:
+        raise ValueError(f"page {title!r}: there is no table")
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise ValueError(f"page {title!r}: two tables are named {twice[0]!r}")
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {"metric": _metric, "plain_metric": _plain_metric, "subscripts": subscripts}
+    metrics = list(dict.fromkeys(group.metric for view in views for group in view.table.groups))
+    methods = _methods(views)
+    found = chart_styles(view.table for view in views)
+    styles = {method: found[method] for method in methods}
+    for view in views:
+        for mark, of in (
+            (COLLAPSED, collapsed_methods(view.table, view.results)),
+            (FILLED, filled_methods(view.table, view.results)),
+        ):
+            styles |= {method: styles[method] | {"name": styles[method]["name"] + mark} for method in of}
+    colours = [style["colour"] for style in styles.values()]
+    data = {
+        "styles": styles,
+        "tables": {view.table.name: charts(view.table, view.results) for view in views},
+    }
+    kinds = {name: entry["kinds"] for name, entry in data["tables"].items()}
+    return environment.get_template("page.html.j2").render(
+        title=title,
+        context={name: context.get(name) for name in CONTEXT},
+        views=[_view(view, kinds[view.table.name], colours) for view in views],
+        methods=[{"id": method} | styles[method] for method in methods],
+        bits=sorted({bits for view in views for group in view.table.groups for bits in group.bits}),
+        metrics=metrics,
+        definitions=[_definition(metric) for metric in metrics],
+        swatch=swatch,
+        health_columns=health.PRINTED,
+        collapsed=COLLAPSED,
+        filled=FILLED,
+        symbols=SYMBOLS,
+        run_files=RUN_FILES,
+        lighter=lighter(colours),
+        data=_json(data),
+        style=_asset("page.css"),
+        script=_asset("sorting.js") + _asset("page.js"),
+        # Only tools for developers read the last line, and they would look for a file beside the page.
+        library=Markup(re.sub(r"\n//# sourceMappingURL=.*\n?$", "\n", _asset("chart.umd.min.js"))),
+        dash=EN_DASH,
+    )
+
+
+def _methods(views: Iterable[TableView]) -> list[str]:
+    """Methods of all views, family after family as far as the tables say, otherwise as they first appear."""
+    family_of: dict[str, str] = {}
+    for view in views:
+        for group in view.table.groups:
+            for method in group.methods:
+                family_of[method] = family_of.get(method) or view.table.family(method)
+    known = {name: place for place, name in enumerate(FAMILIES)}
+    return sorted(family_of, key=lambda method: known.get(family_of[method], len(known)))
+
+
+def _view(view: TableView, kinds: Sequence[str], colours: Sequence[str]) -> dict:
+    """Everything that the template shows of one table."""
+    table, tidy_frame = view.table, view.tidy
+    comparisons = statistics_of(view)
+    printed = cells(tidy_frame, table, comparisons)
+    runs = run_rows(table, view.results)
+    settings = settings_of(runs)
+    codes = health.rows(table, view.health)
+    methods = list(dict.fromkeys(method for group in table.groups for method in group.methods))
+    return {
+        "id": re.sub(r"[^A-Za-z0-9]+", "-", table.name),
+        "name": table.name,
+        "title": table.heading,
+        "description": table.description.strip(),
+        "seeds": table.seeds,
+        "seed_counts": seed_counts(tidy_frame).strip() or len(table.seeds),
+        "fewer_seeds": [
+            (table.method_title(method), count)
+            for method, count in table.fewer_seeds.items()
+            if method in methods and count < len(table.seeds)
+        ],
+        "methods": methods,
+        "groups": table.groups,
+        "panels": score_panels(view, printed),
+        "several": bool((tidy_frame["seeds"] > 1).any()),
+        "legend": _legend(table, tidy_frame, comparisons),
+        "notes": printed.notes,
+        "sources": sources(table, printed.of),
+        "remarks": remarks(table, printed.of),
+        "downloads": [_download(name, text) for name, text in view.files.items()],
+        "claims": [_claim(claim) for claim in view.claims],
+        "health": codes,
+        "collapsed": sum(row["collapsed"] != "" for row in codes),
+        "figures": _figures(view, kinds, colours),
+        "runs": runs,
+        "metrics": list(dict.fromkeys(metric for run in runs for metric, _ in run["scores"])),
+        "settings": settings,
+        "done": sum(run["status"] == "done" for run in runs),
+        "asked": sum(run["here"] for run in runs),
+        "made_with": made_with(runs),
+        "fingerprints": fingerprints(runs),
+    }
+
+
+def _legend(table: Table, tidy_frame: pd.DataFrame, comparisons: pd.DataFrame) -> str:
+    methods = [method for group in table.groups for method in group.methods]
+    words = [dagger_sentence(table, methods, NOT_RANKED), external_sentence(table, methods)]
+    words += [
+        earlier_sentence(table, methods),
+        uncoded_sentence(tidy_frame),
+        bounds_sentence(tidy_frame, table),
+        collapse_sentence(tidy_frame, table),
+    ]
+    words += [filled_sentence(tidy_frame), budget_sentence(tidy_frame, table)]
+    words.append(columns.marks_legend(comparisons) if len(comparisons) else "")
+    return " ".join(filter(None, words))
+
+
+# -- text -----------------------------------------------------------------------------------------
+
+
+def _metric(metric: str) -> Markup:
+    text, subscript = label(metric)
+    return Markup("{}<sub>{}</sub>").format(text, subscript) if subscript else Markup("{}").format(text)
+
+
+def _plain_metric(metric: str) -> str:
+    return "_".join(filter(None, label(metric)))
+
+
+def _definition(metric: str) -> dict:
+    """What the table of metrics says of a metric."""
+    entry, value = resolve(metric)
+    return {
+        "metric": metric,
+        "description": entry.description.format(value),
+        "source": entry.source,
+        "has_range": entry.has_range,
+        "without_relevant": None if entry.without_relevant is None else f"{entry.without_relevant:g}",
+    }
+
+
+def subscripts(text: str) -> Markup:
+    """Plain text with AP_T and NDCG_T set as they are in the paper."""
+    escaped = str(Markup.escape(text))
+    return Markup(re.sub(r"\b(AP|NDCG)_T\b", r"\1<sub>T</sub>", escaped))
+
+
+def _asset(name: str) -> Markup:
+    text = (ASSETS / name).read_text(encoding="utf-8")
+    if re.search(r"</(script|style)", text, flags=re.IGNORECASE):
+        raise ValueError(f"{name}: it would close the element that contains it")
+    return Markup(text)
+
+
+def _json(data: object) -> Markup:
+    """Data as JSON that can stand in a <script> element."""
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+
+
+# -- claims -----------------------------------------------------------------------------
+
+
+def _claim(claim: Mapping) -> dict:
+    return {
+        "id": re.sub(r"[^A-Za-z0-9]+", "-", str(claim["id"])),
+        "claim": claim["claim"],
+        "source": ", ".join(str(claim[part]) for part in ("source", "of") if claim.get(part)),
+        "verdict": claim["verdict"],
+        "summary": claim.get("summary") or "",
+        "elsewhere": claim["elsewhere"][:1].upper() + claim["elsewhere"][1:],
+        "figures": [
+            {
+                "words": figure["words"],
+                "left": f"{figure['left']:.4f}" if known(figure["left"]) else EN_DASH,
+                "right": f"{figure['right']:.4f}" if known(figure["right"]) else EN_DASH,
+                "difference": signed(figure["difference"]),
+                "interval": f"{signed(figure['low'])} to {signed(figure['high'])}"
+                if known(figure["low"]) and known(figure["high"])
+                else EN_DASH,
+                "p": probability(figure["p"]),
+                "p_adjusted": probability(figure.get("p_adjusted")),
+                "outcome": figure["outcome"],
+                "reason": figure.get("reason") or "",
+            }
+            for figure in claim.get("figures") or []
+        ],
+    }
+
+
+# -- files and figures ----------------------------------------------------------------------------
+
+
+def _download(name: str, text: str) -> dict:
+    """A file as it is, or compressed if it is large: tables of health have a row for every run."""
+    if len(text) > LARGE_FILE:
+        return {"name": f"{name}.gz", "href": f"data:application/gzip;base64,{packed(text)}"}
+    return {"name": name, "href": data_url(name, text)}
+
+
+def _figures(view: TableView, kinds: Sequence[str], colours: Sequence[str]) -> list[dict]:
+    """Charts, each with the figures that show the same, and then the figures without a chart."""
+    kind_of = {figure: kind.name for kind in KINDS if kind.name in kinds for figure in kind.figures}
+    drawn: dict[str, list] = {}
+    for name, drawing in view.figures.items():
+        of_kind = drawn.setdefault(kind_of.get(name, name), [])
+        of_kind.append(_drawing(drawing, name, view.table.name, colours))
+    result = []
+    for kind in KINDS:
+        if kind.name in kinds:
+            result.append({"kind": kind, "title": kind.title, "drawings": drawn.pop(kind.name, [])})
+    for drawings in drawn.values():
+        result.append({"kind": None, "title": drawings[0]["title"], "drawings": drawings})
+    return result
+
+
+def _drawing(drawing: Drawing, name: str, table: str, colours: Sequence[str]) -> dict:
+    return {
+        "title": drawing.title,
+        "caption": drawing.caption,
+        "svg": inline_svg(drawing.svg, f"{table}-{name}", drawing.title, colours),
+        "name": f"{name}_{table}.svg",
+        "packed": packed(drawing.svg),
+    }

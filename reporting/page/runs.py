@@ -1,0 +1,123 @@
+"""What the page shows of runs: each with its settings and costs, versions, fingerprints."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from urllib.parse import quote
+
+from reporting.page.words import plain
+from reporting.tables.model import NO_RECORD, Group, Results, Run, Table
+from reporting.tables.titles import LEADERBOARD
+
+
+def run_rows(table: Table, results: Results) -> list[dict]:
+    """Every run that the table asks for, once, in its order; one that was not recorded is missing."""
+    rows = []
+    for cell, asking in table.cells.items():
+        runs = results.cell(*cell)
+        for seed in table.cell_seeds(cell[1], runs):
+            run = runs.get(seed) or Run(*cell, seed, status="missing", reason=NO_RECORD)
+            rows.append(_row(table, run, asking))
+    return rows
+
+
+def _row(table: Table, run: Run, asking: Sequence[Group]) -> dict:
+    status, reason = run.status, run.reason
+    if run.from_leaderboard and status == "done":
+        status, reason = LEADERBOARD, "not run here"
+    folder = ""
+    if status == "done" and not run.folds:  # the runs of folds are in folders of their own
+        folder = "/".join(quote(str(part), safe="") for part in ("runs", *run.cell, run.seed))
+    return {
+        "protocol": run.protocol,
+        "title": asking[0].title,
+        "method": run.method,
+        "name": table.method_title(run.method),
+        "bits": run.bits,
+        "seed": run.seed,
+        "here": not run.from_leaderboard,
+        "status": status,
+        "reason": reason,
+        "scores": [
+            (metric, score)
+            for metric in dict.fromkeys(group.metric for group in asking)
+            if (score := run.score(metric)) is not None
+        ],
+        "numbers": [
+            _number(run.fit_seconds),
+            _number(run.encode_seconds),
+            _number(run.peak_memory_mb, whole=True),
+        ],
+        "hyperparameters": sorted((name, plain(value)) for name, value in run.hyperparameters.items()),
+        "folder": folder,
+        "log": quote(run.log.removeprefix("results/")),
+        "run": run,
+    }
+
+
+def _number(value: float | None, whole: bool = False) -> str:
+    """Four significant digits, or none after the point: a number that a script can sort by; "" for None."""
+    if value is None:
+        return ""
+    return f"{value:.0f}" if whole or abs(value) >= 1000 else f"{value:.4g}" if abs(value) >= 1e-4 else "0"
+
+
+def settings_of(runs: Iterable[dict]) -> list[dict]:
+    """Distinct hyper-parameters of runs, besides seeds and code lengths, which the rows of runs have:
+    [{number, name, method, bits, values}], of a method and of all its code lengths that have them.
+
+    Each run that has such gets the number of its own as "settings", the others None.
+    """
+    found: dict[tuple, dict] = {}
+    for run in runs:
+        values = tuple(pair for pair in run["hyperparameters"] if pair[0] not in ("bits", "seed"))
+        run["settings"] = None
+        if run["status"] == "done" and values:
+            key = (run["method"], values)
+            entry = found.setdefault(
+                key,
+                {
+                    "number": len(found) + 1,
+                    "name": run["name"],
+                    "method": run["method"],
+                    "bits": [],
+                    "values": values,
+                },
+            )
+            entry["bits"] += [run["bits"]] * (run["bits"] not in entry["bits"])
+            run["settings"] = entry["number"]
+    return list(found.values())
+
+
+def made_with(runs: Iterable[Mapping]) -> list[dict]:
+    """Distinct (git commit, device, versions) of the runs that are done, with how many used each."""
+    counts: dict[tuple, int] = {}
+    for run in runs:
+        if run["status"] == "done":
+            made: Run = run["run"]
+            versions = tuple(sorted((name, plain(text)) for name, text in made.versions.items()))
+            key = (plain(made.git_commit or "unknown"), plain(made.device or "unknown"), versions)
+            counts[key] = counts.get(key, 0) + 1
+    return [
+        {"commit": commit, "device": device, "versions": versions, "runs": count}
+        for (commit, device, versions), count in counts.items()
+    ]
+
+
+def fingerprints(runs: Iterable[Mapping]) -> list[dict]:
+    """Distinct fingerprints by protocol: [{protocol, title, dataset, split, seeds}]."""
+    seeds_of: dict[tuple, dict[int, None]] = {}
+    for run in runs:
+        if run["status"] == "done":
+            prints = run["run"].fingerprints
+            key = (run["protocol"], run["title"])
+            key += tuple(plain(prints.get(name) or "unknown") for name in ("dataset", "split"))
+            seeds_of.setdefault(key, {})[run["seed"]] = None
+    return [
+        {
+            "protocol": protocol,
+            "title": title,
+            "dataset": dataset,
+            "split": split,
+            "seeds": ", ".join(map(str, sorted(seeds))),
+        }
+        for (protocol, title, dataset, split), seeds in seeds_of.items()
+    ]

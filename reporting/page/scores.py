@@ -1,0 +1,149 @@
+"""Scores as the page shows them: panels of cells, each with what is known of it in words."""
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import pandas as pd
+
+from reporting.page.table_view import TableView
+from reporting.page.words import equals, known, signed
+from reporting.printed.cells import Cell, Cells, Row
+from reporting.printed.marks import as_published
+from reporting.statistics import columns as statistics
+from reporting.tables.budgets import AS_GIVEN
+from reporting.tables.model import Group, ScoreCell, Source, Table
+from reporting.tables.titles import EN_DASH, LEADERBOARD, UNCODED, family_title
+
+# What a mark of an open comparison says to a screen reader, by verdict.
+OPEN_WORDS = {
+    statistics.WORSE_OVER_QUERIES: "too few seeds to tell from the best",
+    statistics.WORSE_OVER_SEEDS: "too few queries to tell from the best",
+    statistics.UNDECIDED: "not decided whether it is worse than the best",
+}
+
+
+def score_panels(view: TableView, printed: Cells) -> list[dict]:
+    """Panels as {"groups", "columns": [{bits, edge}], "families": [{"title", "rows"}]}."""
+    table, result = view.table, []
+    for panel in table.panels():
+        columns = [(group, bits) for group in panel.groups for bits in group.bits]
+
+        def row(index: int, of: Row, columns: list[tuple[Group, int]] = columns) -> dict:
+            cells = [_cell(view, of, *column, cell) for column, cell in zip(columns, of.cells)]
+            return {"index": index, "name": of.heading, "id": of.method, "cells": cells}
+
+        pieces = printed.rows(panel.groups, panel.methods)
+        families = [
+            {
+                "title": (family_title(family) or "Other") if len(pieces) > 1 else "",
+                "rows": [row(panel.methods.index(of.method or ""), of) for of in rows],
+            }
+            for family, rows in pieces
+        ]
+        if uncoded := printed.uncoded(panel.groups):
+            families.append({"title": "", "rows": [row(len(panel.methods), uncoded)]})
+        result.append(
+            {
+                "groups": panel.groups,
+                "columns": [
+                    {"bits": bits, "edge": index == 0 or group is not columns[index - 1][0]}
+                    for index, (group, bits) in enumerate(columns)
+                ],
+                "families": families,
+            }
+        )
+    return result
+
+
+def _cell(view: TableView, of: Row, group: Group, bits: int, cell: Cell | None) -> dict | None:
+    """A cell of scores for the template; `about` has what is known of it, a line for each thing."""
+    if cell is None:
+        return None
+    about = []
+    if cell.status == UNCODED:
+        about.append(f"{cell.mean:.5f}, ranked by the features themselves: no code")
+    elif cell.known:
+        words = {"best": ", best of its column", "second": ", second of its column"}.get(cell.rank, "")
+        seed_word = "seed" if cell.seeds == 1 else "seeds"
+        about.append(f"Mean {cell.mean:.5f} over {cell.seeds} {seed_word}{words}")
+    if cell.status == LEADERBOARD:
+        about.append("From the leaderboard, not run here")
+    if cell.collapsed:
+        about.append(f"Collapsed codes: {cell.collapsed} of {cell.seeds} runs")
+    if not math.isnan(cell.std):
+        scores = view.results.scores(group.protocol, group.metric, of.method or UNCODED, bits)
+        each = ", ".join(f"{score:.4f}" for score in scores.values())
+        about.append(f"Seeds {each}; standard deviation {cell.std:.4f}")
+        about.append(f"95% Student interval over seeds {cell.ci_low:.4f} to {cell.ci_high:.4f}")
+    about += _comparison_words(view.table, cell.comparison)
+    if not math.isnan(cell.difference):
+        about.append(f"{signed(cell.difference)} from the published value")
+    if cell.known and cell.trials > 1:
+        about.append(f"Hyper-parameters: the best of {cell.trials} trials ({cell.budget})")
+    elif cell.known and cell.budget == AS_GIVEN:
+        about.append("Hyper-parameters as given")
+    if cell.reason:
+        about.append(cell.reason)
+    open_words = ""
+    if cell.comparison is not None:
+        open_words = OPEN_WORDS.get(cell.comparison.verdict, "not decided")
+    return {
+        "value": repr(cell.mean) if cell.known else "",
+        "mean": f"{cell.mean:.3f}" if cell.known else EN_DASH,
+        "std": "" if math.isnan(cell.std) else f"{cell.std:.3f}",
+        "published": as_published(cell.published),
+        "mark": cell.rank,
+        "open": cell.open if cell.known else "",
+        "open_words": open_words,
+        "note": cell.note,
+        "collapsed": cell.collapsed > 0,
+        "filled": cell.filled,
+        "about": "\n".join(about),
+    }
+
+
+def statistics_of(view: TableView) -> pd.DataFrame:
+    """The rows of `view.statistics` that are of this table."""
+    if view.statistics is None:
+        return pd.DataFrame()
+    return view.statistics[view.statistics["table"] == view.table.name]
+
+
+def _comparison_words(table: Table, row: Any) -> list[str]:
+    """What the statistics say of a cell, in sentences. row: of `statistics.comparisons`, or None."""
+    if row is None:
+        return []
+    said = []
+    if known(row.ci_low) and known(row.ci_high):
+        said.append(f"95% bootstrap interval over queries {row.ci_low:.4f} to {row.ci_high:.4f}")
+    if row.verdict not in ("", statistics.BEST) and known(row.difference):
+        words = f"{signed(row.difference)} from the best"
+        if isinstance(row.best, str) and row.best:
+            words += f" ({table.method_title(row.best)})"
+        if known(row.difference_low) and known(row.difference_high):
+            words += f", interval {signed(row.difference_low)} to {signed(row.difference_high)}"
+        if known(row.p_adjusted):
+            words += f", adjusted p {equals(row.p_adjusted)}"
+        said.append(f"{words}: {row.verdict}")
+        if row.over_seeds == statistics.TOO_FEW and row.verdict != statistics.WORSE:
+            counted = not pd.isna(row.seeds_needed)
+            needed = f": about {int(row.seeds_needed)} would decide" if counted else ""
+            said.append(f"{row.over_seeds.capitalize()} to decide over seeds{needed}")
+    return said
+
+
+def sources(table: Table, shown: Iterable[ScoreCell]) -> list[Source]:
+    """The papers whose scores stand in some of these cells, in the table's order."""
+    used = {source for cell, (_, source, _) in table.published_values.items() if cell in shown}
+    by_name = {source.source: source for source in table.sources}
+    return [by_name[name] for name in table.published if name in used]
+
+
+def remarks(table: Table, shown: Iterable[ScoreCell]) -> list[tuple[str, str]]:
+    """(methods, note) for the notes that published values on the page carry."""
+    methods_of: dict[str, dict[str, None]] = {}
+    for cell, (_, _, note) in table.published_values.items():
+        if note and cell in shown:
+            methods_of.setdefault(note, {})[table.method_title(cell[2])] = None
+    return [(", ".join(methods), note) for note, methods in methods_of.items()]

@@ -1,0 +1,36 @@
+"""What is shown of a table on a page."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from reporting.tables.model import Results, Table
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A static figure: title and caption in plain text, and the text of an SVG file."""
+
+    title: str
+    caption: str
+    svg: str
+
+
+@dataclass(frozen=True)
+class TableView:
+    """A table and everything that a page shows of it.
+
+    results: of runs with "training"; tidy: of `frames.tidy`; figures: name -> Drawing; statistics: of
+    `statistics.comparisons`, or None; claims: of `claims.judge`; files: name -> text of what the page offers
+    for download; health: of `health.frame`, or None.
+    """
+
+    table: Table
+    results: Results
+    tidy: pd.DataFrame
+    figures: Mapping[str, Drawing]
+    statistics: pd.DataFrame | None
+    claims: Sequence[Mapping]
+    files: Mapping[str, str]
+    health: pd.DataFrame | None = None

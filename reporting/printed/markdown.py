@@ -1,0 +1,82 @@
+"""A table and the verdicts on claims as Markdown."""
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+
+import pandas as pd
+
+from reporting.printed.cells import Cell, cells
+from reporting.printed.marks import Note, as_published
+from reporting.tables.model import Table
+from reporting.tables.titles import EN_DASH, family_title
+from tiebench.metrics import label as metric_label
+
+
+def to_markdown(
+    tidy_frame: pd.DataFrame, table: Table, digits: int = 3, compared: pd.DataFrame | None = None
+) -> str:
+    """A table as Markdown: title, description, one pipe table per group, notes.
+
+    Scores have `digits` decimals, with +- one standard deviation where there are several seeds, and the
+    published value in parentheses where the table asks for it; the best of a column is bold, the second
+    underlined; a hole is an en dash with a note. compared: of `statistics.comparisons`; with it, marks say
+    what is open between a score and the best of its column. A double dagger marks a mean that includes
+    collapsed codes, a section sign what is from the leaderboard.
+    """
+    printed = cells(tidy_frame, table, compared)
+    lines = [f"# {escape_markdown(table.heading)}", ""]
+    if table.description:
+        lines += [escape_markdown(" ".join(table.description.split())), ""]
+    for group in table.groups:
+        name, subscript = metric_label(group.metric)
+        subscript = f"<sub>{subscript}</sub>" if subscript else ""
+        lines += [f"## {escape_markdown(group.title)}, {escape_markdown(name)}{subscript}", ""]
+        lines += ["| Method | " + " | ".join(f"{bits} bits" for bits in group.bits) + " |"]
+        lines += ["|:---|" + "---:|" * len(group.bits)]
+        for family, rows in printed.rows([group], group.methods):
+            if family:
+                lines.append(f"| *{family_title(family)}* |" + " |" * len(group.bits))
+            for row in rows:
+                texts = [_cell(cell, digits) for cell in row.cells]
+                lines.append("| " + " | ".join([escape_markdown(row.heading), *texts]) + " |")
+        if uncoded := printed.uncoded([group]):
+            means = (f"{cell.mean:.{digits}f}" for cell in uncoded.cells if cell)
+            lines.append("| " + " | ".join([f"*{uncoded.heading}*", *means]) + " |")
+        lines.append("")
+    lines += [printed.legend, ""]
+    for note in printed.notes:
+        lines += [note_line(note), ""]
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _cell(cell: Cell | None, digits: int) -> str:
+    if cell is None:
+        return EN_DASH
+    text = f"{cell.mean:.{digits}f}" if cell.known else EN_DASH
+    text = {"best": f"**{text}**", "second": f"<ins>{text}</ins>"}.get(cell.rank, text)
+    text += "" if math.isnan(cell.std) else f" ± {cell.std:.{digits}f}"
+    text += "" if math.isnan(cell.printed) else f" ({as_published(cell.printed)})"
+    text += cell.signs + (f" {cell.open}" if cell.open else "")
+    return text + (f" <sup>{cell.note}</sup>" if cell.note else "")
+
+
+def note_line(note: Note) -> str:
+    """A note below a table, after its mark."""
+    return f"<sup>{note.mark}</sup> {escape_markdown(f'{note.cells} {EN_DASH} {note.reason}')}"
+
+
+def claims_to_markdown(judged: Iterable[Mapping]) -> str:
+    """A section with the verdict on each claim, from what `claims.judge` returned; "" if there is none."""
+    lines = []
+    for judgement in judged:
+        said = {key: escape_markdown(judgement[key]) for key in ("claim", "of", "elsewhere", "summary")}
+        elsewhere = f" ({said['elsewhere']})" if said["elsewhere"] else ""
+        claim = f"{said['claim']} *{said['of']}*{elsewhere}"
+        lines.append(f"- **{judgement['verdict']}**: {claim} {EN_DASH} {said['summary']}")
+    return "\n".join(["", "## Claims", "", *lines]) + "\n" if lines else ""
+
+
+def escape_markdown(text: str) -> str:
+    """Text in which no character has a meaning to Markdown."""
+    return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", text)

@@ -1,0 +1,89 @@
+"""A protocol of several folds: what its members' runs say together.
+
+Every query belongs to one fold. So the scores of a method are those of the members' queries, one after the
+other, and a mean over the queries weighs each fold by its number of queries.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from reporting.records.collapsed import merged_health
+from reporting.tables.model import Run
+
+SUMS = ("queries", "queries_without_relevant")
+
+
+def merged_means(parts: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Metrics of the folds together: means over all queries; the counts of `SUMS` are added up.
+
+    parts: metric -> mean over the fold's queries, with their number as "queries". Metrics that a fold lacks
+    are left out.
+    """
+    weights = [part["queries"] for part in parts]
+    common = [name for name in parts[0] if all(name in part for part in parts)]
+    return {
+        name: sum(part[name] for part in parts)
+        if name in SUMS
+        else float(np.average([part[name] for part in parts], weights=weights))
+        for name in common
+    }
+
+
+def merged_run(protocol: str, parts: Sequence[Run]) -> Run:
+    """The run of a method, code length and seed, from those of its folds.
+
+    Refused if a fold is, with that one's reason. It has the first fold's hyper-parameters, versions and
+    training, the seconds of all folds and the highest peak of memory.
+    """
+    first = parts[0]
+    for part in parts:
+        if part.status != "done":
+            reason = f"{part.protocol}: {part.reason}"
+            return replace(
+                part, protocol=protocol, reason=reason, metrics={}, curves={}, training=(), per_query={}
+            )
+    names = [name for name in first.per_query if all(name in part.per_query for part in parts)]
+    return replace(
+        first,
+        protocol=protocol,
+        metrics=merged_means([part.metrics for part in parts]),
+        curves=merged_curves(parts),
+        health=merged_health({part.protocol: part.health for part in parts}),
+        per_query={name: np.concatenate([part.per_query[name] for part in parts]) for name in names},
+        seconds=_together(sum, [part.seconds for part in parts], first.seconds),
+        fit_seconds=_together(sum, [part.fit_seconds for part in parts]),
+        encode_seconds=_together(sum, [part.encode_seconds for part in parts]),
+        peak_memory_mb=_together(max, [part.peak_memory_mb for part in parts], first.peak_memory_mb),
+        fingerprints={
+            key: " ".join(dict.fromkeys(part.fingerprints[key] for part in parts if key in part.fingerprints))
+            for key in first.fingerprints
+        },
+        folds=tuple(part.protocol for part in parts),
+    )
+
+
+def _together(
+    merge: Callable[[list[float]], float], values: Sequence[float | None], otherwise: float | None = None
+) -> float | None:
+    """Numbers of all folds put together, or another one where a fold lacks its own."""
+    known = [value for value in values if value is not None]
+    return merge(known) if len(known) == len(values) else otherwise
+
+
+def merged_curves(runs: Sequence[Run]) -> dict[str, list]:
+    """Curves of the folds together, at the distances and ranks that all have; None where a fold has None."""
+    parts, weights = [run.curves for run in runs], [run.metrics["queries"] for run in runs]
+    if not all(parts):
+        return {}
+    cuts = [cut for cut in parts[0]["cuts"] if all(cut in part["cuts"] for part in parts)]
+    result = {}
+    for name in parts[0]:
+        values = [part[name] for part in parts]
+        if name in ("cuts", "precision_at"):
+            values = [[of[part["cuts"].index(cut)] for cut in cuts] for part, of in zip(parts, values)]
+        result[name] = [
+            None if None in at else float(np.average(at, weights=weights)) for at in zip(*values, strict=True)
+        ]
+    return result | {"cuts": cuts}

@@ -1,0 +1,687 @@
+"""What a table asks for and what was measured: `Table`, `Results` and `Run`, built once where files are read.
+
+A *cell* is (protocol, metric, method, bits). A *group* is one block of a table: the columns of one protocol
+and one metric. A *panel* is a row of groups side by side under one header, as in the tables of the paper.
+Everything that reporting makes is a function of a `Table` and its `Results`. Plans of tables read them, so
+nothing here loads NumPy or pandas.
+"""
+
+import functools
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any
+
+from reporting.tables.titles import BOUND, DAGGER, EARLIER, EXTERNAL, FAMILIES, LEADERBOARD, TRAINING_SET
+from tiebench.messages import did_you_mean
+
+if TYPE_CHECKING:
+    import numpy as np
+
+# (protocol, method, bits), which runs of several seeds share; and the same with a metric, in a table's order.
+RunCell = tuple[str, str, int]
+ScoreCell = tuple[str, str, str, int]
+
+# Of a run: cells of the leaderboard may be missing there.
+STATUSES = ("done", "refused", "missing")
+NO_RECORD = "no run was recorded"
+# What a record has of run.json as it is; `Run` has the seconds of its parts by their own names.
+OF_RUN_FILE = ("seconds", "peak_memory_mb", "threads", "device", "git_commit")
+PARTS = ("fit", "encode")
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What the choice of a cell's hyper-parameters was allowed.
+
+    trials: how many settings were tried, 1 if they are as given; budget: the rule in words, see
+    `reporting.tables.budgets`.
+    """
+
+    trials: int
+    budget: str
+
+    @classmethod
+    def from_json(cls, given: Mapping) -> "Tuning":
+        return cls(given["trials"], given["budget"])
+
+
+# -- what was measured ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run, of its files or of the leaderboard.
+
+    status: one of STATUSES, with its `reason`; metrics: name -> mean over the queries; curves: name -> list,
+    see `tiebench.scoring.Scores`; health: of the codes, as scores.json has it, {} where nothing is known;
+    training: lines of training.jsonl; per_query: metric -> float64 (Q,); both are empty unless they were
+    asked for. from_leaderboard: whether the run was not made here; tuning: brought by such a run. The rest is
+    of run.json, None or empty for what it does not say; folds: protocols whose runs were put together.
+    """
+
+    protocol: str
+    method: str
+    bits: int
+    seed: int
+    status: str = "done"
+    reason: str = ""
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    curves: Mapping[str, Sequence] = field(default_factory=dict)
+    health: Mapping[str, Any] = field(default_factory=dict)
+    training: Sequence[Mapping] = ()
+    per_query: Mapping[str, "np.ndarray"] = field(default_factory=dict)
+    from_leaderboard: bool = False
+    tuning: Tuning | None = None
+    seconds: float | None = None
+    fit_seconds: float | None = None
+    encode_seconds: float | None = None
+    peak_memory_mb: float | None = None
+    threads: int | None = None
+    device: str | None = None
+    git_commit: str | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)
+    hyperparameters: Mapping[str, Any] = field(default_factory=dict)
+    fingerprints: Mapping[str, str] = field(default_factory=dict)
+    folds: tuple[str, ...] = ()
+    log: str = ""
+
+    @classmethod
+    def from_json(cls, record: Mapping) -> "Run":
+        """A run of a record: its key, what scores.json says, and "run", what run.json says."""
+        run, tuning = record.get("run") or {}, record.get("tuning")
+        parts = run.get("seconds_by_part") or {}
+        return cls(
+            record["protocol"],
+            record["method"],
+            record["bits"],
+            record["seed"],
+            record["status"],
+            record.get("reason") or "",
+            record.get("metrics") or {},
+            record.get("curves") or {},
+            record.get("health") or {},
+            record.get("training") or (),
+            record.get("per_query") or {},
+            record.get("source") == LEADERBOARD,
+            None if tuning is None else Tuning.from_json(tuning),
+            fit_seconds=parts.get("fit"),
+            encode_seconds=parts.get("encode"),
+            versions=run.get("versions") or {},
+            hyperparameters=run.get("hyperparameters") or {},
+            fingerprints=run.get("fingerprints") or {},
+            folds=tuple(run.get("folds") or ()),
+            log=str(run.get("log") or ""),
+            **{name: run.get(name) for name in OF_RUN_FILE},
+        )
+
+    def to_json(self) -> dict:
+        """The record of a run of the leaderboard, which settings of tables hold; `from_json` reads it."""
+        record: dict[str, Any] = {
+            name: getattr(self, name) for name in ("protocol", "method", "bits", "seed")
+        }
+        record |= {"status": self.status, "reason": self.reason, "source": LEADERBOARD}
+        record |= {"metrics": dict(self.metrics), "curves": dict(self.curves), "health": dict(self.health)}
+        if self.tuning is not None:
+            record["tuning"] = {"trials": self.tuning.trials, "budget": self.tuning.budget}
+        if self.status != "done":
+            return record | {"run": {}}
+        run = {name: getattr(self, name) for name in OF_RUN_FILE}
+        parts = {part: self.seconds_of(part) for part in PARTS}
+        run = {name: value for name, value in run.items() if value is not None} | {
+            "protocol": self.folds[0] if self.folds else self.protocol,
+            "fingerprints": dict(self.fingerprints),
+            "seconds_by_part": {part: seconds for part, seconds in parts.items() if seconds is not None},
+        }
+        return record | {"run": run | ({"folds": list(self.folds)} if self.folds else {})}
+
+    @property
+    def cell(self) -> RunCell:
+        return self.protocol, self.method, self.bits
+
+    @property
+    def collapsed(self) -> str:
+        """Why the codes count as collapsed, "" if they do not, or where nothing is known of them."""
+        return self.health.get("collapsed") or ""
+
+    def seconds_of(self, part: str) -> float | None:
+        """Seconds of a part, one of PARTS."""
+        return {"fit": self.fit_seconds, "encode": self.encode_seconds}[part]
+
+    def outcome(self, metric: str) -> tuple[float | None, str, str]:
+        """The score by a metric, as (score, status, reason).
+
+        The score is None unless the status is "done"; a run that is done but was not scored with this metric
+        counts as missing, with that as its reason. Raises ValueError for a score that is not finite.
+        """
+        if self.status != "done":
+            return None, self.status, self.reason or f"{self.status} without a reason"
+        score = self.metrics.get(metric)
+        if score is None:
+            return None, "missing", f"the run has no score named {metric}"
+        score = float(score)
+        if not math.isfinite(score):
+            raise ValueError(f"run {self}: {metric} is {score}, it must be a finite number")
+        return score, "done", ""
+
+    def score(self, metric: str) -> float | None:
+        """The score by a metric, None where there is none. Raises ValueError as `outcome` does."""
+        return self.outcome(metric)[0]
+
+    def __str__(self) -> str:
+        return f"{self.protocol}/{self.method}/{self.bits}/{self.seed}"
+
+
+@dataclass(frozen=True)
+class Results:
+    """What was measured of a table.
+
+    runs: (protocol, method, bits) -> {seed: run}, seeds in the table's order; uncoded: protocol -> metric ->
+    score of the ranking by its features themselves.
+    """
+
+    runs: Mapping[RunCell, Mapping[int, Run]] = field(default_factory=dict)
+    uncoded: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, table: "Table", runs: Iterable[Run], uncoded: Mapping | None = None) -> "Results":
+        """Results of the runs of a table, in any order.
+
+        Runs of other seeds than the method's are left out, but those from the leaderboard: they have the
+        seeds that they were made with, ascending. Raises ValueError for two records of one run and for a
+        status other than those of STATUSES.
+        """
+        found: dict[RunCell, dict[int, Run]] = {}
+        for run in runs:
+            if run.status not in STATUSES:
+                known = ", ".join(STATUSES)
+                raise ValueError(f"run {run}: status is {run.status!r}, it must be one of: {known}")
+            if run.seed in found.setdefault(run.cell, {}):
+                raise ValueError(f"run {run}: two records of one run")
+            found[run.cell][run.seed] = run
+        return cls(
+            {
+                cell: {seed: of[seed] for seed in table.cell_seeds(cell[1], of) if seed in of}
+                for cell, of in found.items()
+            },
+            uncoded or {},
+        )
+
+    def cell(self, protocol: str, method: str, bits: int) -> Mapping[int, Run]:
+        """{seed: run} of a cell, {} where it has none."""
+        return self.runs.get((protocol, method, bits), {})
+
+    def scores(self, protocol: str, metric: str, method: str, bits: int) -> dict[int, float]:
+        """{seed: score} of the runs of a cell that have a score. Raises ValueError as `Run.outcome` does."""
+        scores = {seed: run.score(metric) for seed, run in self.cell(protocol, method, bits).items()}
+        return {seed: score for seed, score in scores.items() if score is not None}
+
+    def ranges(self, protocol: str, metric: str, method: str, bits: int) -> list[tuple[float, float, float]]:
+        """(worst order, exact mean, best order) of ties, of the runs of a cell that have all three."""
+        names = (f"{metric}_min", metric, f"{metric}_max")
+        found = []
+        for run in self.cell(protocol, method, bits).values():
+            low, middle, high = (run.score(name) for name in names)
+            if low is not None and middle is not None and high is not None:
+                found.append((low, middle, high))
+        return found
+
+    def outcomes(self, table: "Table", cell: ScoreCell) -> dict[int, tuple[float | None, str, str]]:
+        """{seed: `Run.outcome`} of the seeds that a cell of a table is to have."""
+        protocol, metric, method, bits = cell
+        runs = self.cell(protocol, method, bits)
+        missing = (None, "missing", NO_RECORD)
+        return {
+            seed: runs[seed].outcome(metric) if seed in runs else missing
+            for seed in table.cell_seeds(method, runs)
+        }
+
+    def __iter__(self) -> Iterator[Run]:
+        return (run for of in self.runs.values() for run in of.values())
+
+
+# -- what was asked -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a method is written and drawn; None for what a table does not say.
+
+    external: whether its codes are of another program; earlier: what differs between the form of the method
+    that its row of the leaderboard has and that of today, "" for nothing. filled and dashes complete marker
+    and colour, see `method_styles`.
+    """
+
+    title: str | None = None
+    family: str | None = None
+    colour: str | None = None
+    marker: str | None = None
+    paper: str | None = None
+    sees: str | None = None
+    external: bool = False
+    earlier: str = ""
+    filled: bool = True
+    dashes: tuple[float, ...] | None = None
+
+    @classmethod
+    def from_json(cls, given: Mapping | None) -> "Style":
+        given = given or {}
+        return cls(**{one.name: given[one.name] for one in fields(cls) if one.name in given})
+
+
+@dataclass(frozen=True)
+class ProtocolSettings:
+    """What reporting knows of a protocol.
+
+    dataset, split: as the configuration has them; unseen: whether the classes of its queries are not learnt
+    from; training_per_class: training items of each class, None where the split gives no such number;
+    published: everything that the leaderboard keeps of them, None for nothing.
+    """
+
+    dataset: str | None = None
+    split: Mapping = field(default_factory=dict)
+    unseen: bool = False
+    training_per_class: int | None = None
+    published: Mapping | None = None
+
+    @classmethod
+    def from_json(cls, given: Mapping | None) -> "ProtocolSettings":
+        known = given or {}
+        return cls(
+            known.get("dataset"),
+            known.get("split") or {},
+            bool(known.get("unseen")),
+            known.get("training_per_class"),
+            given,
+        )
+
+
+@dataclass(frozen=True)
+class PrintedScore:
+    """A score that a paper prints, with a note on it or ""."""
+
+    protocol: str
+    metric: str
+    method: str
+    bits: int
+    value: float
+    note: str = ""
+
+    @property
+    def cell(self) -> ScoreCell:
+        return self.protocol, self.metric, self.method, self.bits
+
+
+@dataclass(frozen=True)
+class Source:
+    """A paper whose scores stand beside those of a table."""
+
+    source: str
+    citation: str
+    url: str
+    values: tuple[PrintedScore, ...]
+
+    @classmethod
+    def from_json(cls, given: Mapping) -> "Source":
+        values = (
+            PrintedScore(
+                protocol=value["protocol"],
+                metric=value["metric"],
+                method=value["method"],
+                bits=value["bits"],
+                value=float(value["value"]),
+                note=value.get("note") or "",
+            )
+            for value in given["values"]
+        )
+        return cls(given["source"], given.get("citation") or "", given.get("url") or "", tuple(values))
+
+
+@dataclass(frozen=True)
+class Filled:
+    """The cells that a table takes from the leaderboard.
+
+    fingerprints: protocol or fold -> those of the data of these runs; per_query: file of the leaderboard with
+    their scores per query -> its sha256.
+    """
+
+    runs: tuple[Run, ...] = ()
+    fingerprints: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    per_query: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def from_json(cls, given: Mapping | None) -> "Filled":
+        given = given or {}
+        runs = tuple(Run.from_json(record) for record in given.get("records") or ())
+        return cls(runs, given.get("fingerprints") or {}, given.get("per_query") or {})
+
+
+@dataclass(frozen=True)
+class Group:
+    """The columns of one block of a table: one protocol, one metric, several bits; `methods` are its rows."""
+
+    protocol: str
+    metric: str
+    title: str
+    bits: tuple[int, ...]
+    methods: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return f"{self.protocol}/{self.metric}"
+
+    def cell(self, method: str, bits: int) -> ScoreCell:
+        return self.protocol, self.metric, method, bits
+
+    def cells(self) -> Iterator[ScoreCell]:
+        """The cells, method after method."""
+        return (self.cell(method, bits) for method in self.methods for bits in self.bits)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Groups side by side, and the methods of at least one of them, in row order."""
+
+    groups: tuple[Group, ...]
+    methods: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """What a table asks for, and how it is written and drawn.
+
+    groups: its blocks, rows in printing order; methods: of all blocks, in the order of the configuration;
+    seeds: of the runs of a method, or the first `fewer_seeds` of them; styles, families: by method;
+    protocols: titles of protocols, also of some that only claims name; folds: protocol -> the protocols whose
+    runs its scores are made of; settings: by protocol; tunings: by cell; published: names of the `sources`
+    whose scores are compared, in order; print_published: whether they are printed too; reference_lines:
+    methods that figures mark; named_costs: costs that the figure of costs draws with names; figures: figure
+    -> options; refused: cell -> why it has no run; claims: contents of files of claims; uncoded: protocols
+    whose features are scored themselves; filled: what is taken from the leaderboard.
+    """
+
+    name: str
+    groups: tuple[Group, ...]
+    methods: tuple[str, ...]
+    seeds: tuple[int, ...]
+    title: str = ""
+    description: str = ""
+    fewer_seeds: Mapping[str, int] = field(default_factory=dict)
+    styles: Mapping[str, Style] = field(default_factory=dict)
+    families: Mapping[str, str] = field(default_factory=dict)
+    protocols: Mapping[str, str] = field(default_factory=dict)
+    folds: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    settings: Mapping[str, ProtocolSettings] = field(default_factory=dict)
+    tunings: Mapping[RunCell, Tuning] = field(default_factory=dict)
+    published: tuple[str, ...] = ()
+    print_published: bool = False
+    reference_lines: tuple[str, ...] = ()
+    named_costs: tuple[str, ...] = ()
+    figures: Mapping[str, Mapping] = field(default_factory=dict)
+    sources: tuple[Source, ...] = ()
+    refused: Mapping[RunCell, str] = field(default_factory=dict)
+    claims: tuple[Mapping, ...] = ()
+    uncoded: tuple[str, ...] = ()
+    filled: Filled = Filled()
+
+    @classmethod
+    def from_json(cls, settings: Mapping) -> "Table":
+        """The table of what `<results>/<table>.json` holds: "table", "published", "refused", "claims", …
+
+        A block without `methods` takes the table's. Raises ValueError if a cell is in the table twice, and
+        KeyError for settings that lack a part.
+        """
+        entry = settings["table"]
+        listed = [*entry["methods"], *(m for block in entry["blocks"] for m in block.get("methods") or ())]
+        methods, families = tuple(dict.fromkeys(listed)), entry.get("families") or {}
+        protocols = entry.get("protocols") or {}
+        titles: dict[str, str] = {}
+        for block in entry["blocks"]:
+            if block.get("title"):
+                titles.setdefault(block["protocol"], block["title"])
+        groups = [
+            Group(
+                block["protocol"],
+                block["metric"],
+                block.get("title")
+                or titles.get(block["protocol"])
+                or protocols.get(block["protocol"])
+                or block["protocol"],
+                tuple(block["bits"]),
+                tuple(in_order(block.get("methods") or entry["methods"], methods, families)),
+            )
+            for block in entry["blocks"]
+        ]
+        seen: set[ScoreCell] = set()
+        for cell in (cell for group in groups for cell in group.cells()):
+            if cell in seen:
+                raise ValueError(f"table {entry['name']}: {cell_words(cell)} is in the table twice")
+            seen.add(cell)
+        return cls(
+            name=entry["name"],
+            groups=tuple(groups),
+            methods=methods,
+            seeds=tuple(entry["seeds"]),
+            title=entry.get("title") or "",
+            description=entry.get("description") or "",
+            fewer_seeds=entry.get("fewer_seeds") or {},
+            styles={name: Style.from_json(of) for name, of in (entry.get("styles") or {}).items()},
+            families=families,
+            protocols=protocols,
+            folds={name: tuple(of) for name, of in (entry.get("folds") or {}).items()},
+            settings={
+                name: ProtocolSettings.from_json(of) for name, of in (entry.get("settings") or {}).items()
+            },
+            tunings={_run_cell(of): Tuning.from_json(of) for of in entry.get("budgets") or ()},
+            published=tuple(entry.get("published") or ()),
+            print_published=bool(entry.get("print_published")),
+            reference_lines=tuple(entry.get("reference_lines") or ()),
+            figures=entry.get("figures") or {},
+            sources=tuple(Source.from_json(of) for of in settings.get("published") or ()),
+            refused={_run_cell(of): of["reason"] for of in settings.get("refused") or ()},
+            claims=tuple(settings.get("claims") or ()),
+            uncoded=tuple(settings.get("uncoded") or ()),
+            filled=Filled.from_json(settings.get("filled")),
+        )
+
+    # -- rows and columns --
+
+    @property
+    def heading(self) -> str:
+        """The title, or the name of a table without one."""
+        return self.title or self.name
+
+    @functools.cached_property
+    def rows(self) -> list[str]:
+        """The methods of all groups, in printing order."""
+        return self.in_order(dict.fromkeys(method for group in self.groups for method in group.methods))
+
+    @functools.cached_property
+    def cells(self) -> dict[RunCell, list[Group]]:
+        """(protocol, method, bits) -> the groups that ask for it, group after group."""
+        found: dict[RunCell, list[Group]] = {}
+        for group in self.groups:
+            for protocol, _, method, bits in group.cells():
+                found.setdefault((protocol, method, bits), []).append(group)
+        return found
+
+    def panels(self, max_columns: int = 8) -> list[Panel]:
+        """The groups laid out in panels of at most `max_columns` columns of scores.
+
+        Groups keep their order and are never split: a group wider than `max_columns` has a panel to itself.
+        """
+        rows: list[list[Group]] = []
+        for group in self.groups:
+            if rows and sum(len(other.bits) for other in rows[-1]) + len(group.bits) <= max_columns:
+                rows[-1].append(group)
+            else:
+                rows.append([group])
+        return [
+            Panel(tuple(row), tuple(self.in_order(dict.fromkeys(m for group in row for m in group.methods))))
+            for row in rows
+        ]
+
+    def in_order(self, methods: Iterable[str]) -> list[str]:
+        """Methods family after family, within one in the order of the table."""
+        return in_order(methods, self.methods, self.families)
+
+    def by_family(self, methods: Sequence[str]) -> list[tuple[str, list[str]]]:
+        """Rows in printing order, cut where the family changes: [(family, methods), …].
+
+        One piece without a name, ("", methods), where they are all of one family or of none.
+        """
+        pieces: list[tuple[str, list[str]]] = []
+        for method in methods:
+            of = self.family(method)
+            if not pieces or pieces[-1][0] != of:
+                pieces.append((of, []))
+            pieces[-1][1].append(method)
+        return pieces if len(pieces) > 1 else [("", list(methods))]
+
+    def only(self, methods: Sequence[str] | None = None, blocks: Sequence[str] | None = None) -> "Table":
+        """The part with these methods and blocks; None: all of them.
+
+        methods: names; blocks: "<protocol>" or "<protocol>/<metric>". Order stays the table's, and so do the
+        styles: a method looks the same in every selection.
+
+        Raises ValueError for a name that the table does not have, and where nothing is left.
+        """
+        chosen = self.methods if methods is None else methods
+        for method in chosen:
+            if method not in self.methods:
+                end = did_you_mean(method, self.methods)
+                raise ValueError(f"table {self.name} has no method {method!r}{end}")
+        names = [(group.protocol, group.name) for group in self.groups]
+        for one in blocks or []:
+            if not any(one in both for both in names):
+                end = did_you_mean(one, dict.fromkeys(name for both in names for name in both))
+                raise ValueError(f"table {self.name} has no block {one!r}{end}")
+        kept = []
+        for group in self.groups:
+            rows = tuple(method for method in group.methods if method in chosen)
+            if rows and (blocks is None or {group.protocol, group.name} & set(blocks)):
+                kept.append(replace(group, methods=rows))
+        if not kept:
+            raise ValueError(f"table {self.name}: no block has the chosen methods, so nothing to draw")
+        return replace(self, groups=tuple(kept))
+
+    # -- runs --
+
+    def method_seeds(self, method: str) -> list[int]:
+        """The seeds of a method's runs."""
+        return method_seeds(self.seeds, self.fewer_seeds, method)
+
+    def cell_seeds(self, method: str, runs: Mapping[int, Run]) -> list[int]:
+        """The seeds that a cell is to have, given its runs: the method's, or those of the leaderboard."""
+        return (
+            sorted(runs) if any(run.from_leaderboard for run in runs.values()) else self.method_seeds(method)
+        )
+
+    def members(self, protocol: str) -> list[str]:
+        """The protocols whose runs a protocol's scores are made of: its folds, or itself."""
+        return list(self.folds.get(protocol) or [protocol])
+
+    # -- methods and protocols --
+
+    def style(self, method: str) -> Style:
+        return self.styles.get(method) or Style()
+
+    def family(self, method: str) -> str:
+        """One of FAMILIES, "" where the table names none: it then keeps its own order, ungrouped."""
+        return self.families.get(method, "")
+
+    def competes(self, method: str, protocol: str | None = None) -> bool:
+        """Whether a method takes part in what compares the methods of a table.
+
+        Bounds do not, and neither do methods that see more than the training set; protocol: None for any.
+        """
+        return self.family(method) != BOUND and self.sees(method, protocol) == TRAINING_SET
+
+    def is_unseen(self, protocol: str) -> bool:
+        """Whether the classes of a protocol's queries are not learnt from, by its settings in the table."""
+        return protocol in self.settings and self.settings[protocol].unseen
+
+    def sees(self, method: str, protocol: str | None = None) -> str:
+        """What a method's training has access to, as its style says: "training set" by default, and under
+        protocols of unseen classes. protocol: None for any of the table."""
+        asked = list(self.settings) if protocol is None else [protocol]
+        if asked and all(map(self.is_unseen, asked)):
+            return TRAINING_SET
+        return self.style(method).sees or TRAINING_SET
+
+    def is_external(self, method: str) -> bool:
+        """Whether the codes of a row are of another program."""
+        return bool(self.style(method).external)
+
+    def method_title(self, method: str) -> str:
+        """The title of a method; else its name."""
+        return self.style(method).title or method
+
+    def row_title(self, method: str) -> str:
+        """The heading of a method's row: its title, with a dagger if it sees more than the training set, a
+        pilcrow if its codes were made elsewhere, and two bars if they are of an earlier form."""
+        marks = DAGGER * (self.sees(method) != TRAINING_SET) + EXTERNAL * self.is_external(method)
+        return self.method_title(method) + marks + EARLIER * bool(self.style(method).earlier)
+
+    def protocol_title(self, protocol: str) -> str:
+        """The title of a protocol: of its first block, else of `protocols`, else its name."""
+        titles = (group.title for group in self.groups if group.protocol == protocol)
+        return next(titles, None) or self.protocols.get(protocol) or protocol
+
+    def training_sizes(self) -> dict[str, int]:
+        """Protocol -> training items of each class, of those that differ in nothing else; {} if none do."""
+        found: dict[str, dict[str, int]] = {}
+        for protocol, settings in self.settings.items():
+            if settings.training_per_class is not None:
+                rest = sorted(item for item in settings.split.items() if item[0] != "training")
+                found.setdefault(repr((settings.dataset, rest)), {})[protocol] = settings.training_per_class
+        largest = max(found.values(), key=len, default={})
+        return largest if len(largest) > 1 else {}
+
+    @functools.cached_property
+    def published_values(self) -> dict[ScoreCell, tuple[float, str, str]]:
+        """Cell -> (score, source, note) that papers print.
+
+        The first of `published` that has a cell is taken. Raises ValueError for an unknown source, or one
+        that gives a cell twice.
+        """
+        sources = {source.source: source for source in self.sources}
+        result: dict[ScoreCell, tuple[float, str, str]] = {}
+        for name in self.published:
+            if name not in sources:
+                known = ", ".join(sorted(sources)) or "none"
+                raise ValueError(
+                    f"table {self.name}: published source {name!r} is not known (known: {known})"
+                )
+            seen = set()
+            for printed in sources[name].values:
+                if printed.cell in seen:
+                    raise ValueError(f"published source {name}: {cell_words(printed.cell)} is given twice")
+                seen.add(printed.cell)
+                result.setdefault(printed.cell, (printed.value, name, printed.note))
+        return result
+
+
+def method_seeds(seeds: Sequence[int], fewer_seeds: Mapping[str, int], method: str) -> list[int]:
+    """The seeds of a method's runs: all, or the first `fewer_seeds[method]` of them."""
+    return list(seeds)[: fewer_seeds.get(method, len(seeds))]
+
+
+def in_order(methods: Iterable[str], order: Sequence[str], families: Mapping[str, str]) -> list[str]:
+    """Rows of a table: family after family, within one in an order that may lack some."""
+    places, known = {method: place for place, method in enumerate(order)}, list(FAMILIES)
+
+    def key(method: str) -> tuple[int, int]:
+        of = families.get(method, "")
+        return known.index(of) if of in known else len(known), places.get(method, len(places))
+
+    return sorted(methods, key=key)
+
+
+def cell_words(cell: ScoreCell) -> str:
+    protocol, metric, method, bits = cell
+    return f"{protocol}, {metric}, {method}, {bits} bits"
+
+
+def _run_cell(given: Mapping) -> RunCell:
+    return given["protocol"], given["method"], given["bits"]

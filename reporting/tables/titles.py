@@ -1,0 +1,38 @@
+"""How families of methods, bounds and other rows are written for people.
+
+Titles of methods and protocols come with a table (`reporting.tables.model`): reporting itself knows none of
+them.
+"""
+
+# What a method's loss compares: pairs, triplets or lists of items; unsupervised methods have no such loss.
+# Bounds are what hashing has to beat.
+FAMILIES = {
+    "unsupervised": "Unsupervised",
+    "classwise": "Class codes",
+    "pointwise": "Pointwise (pairs)",
+    "pairwise": "Pairwise (triplets)",
+    "listwise": "Listwise",
+    "external": "Codes of other programs",
+    "bound": "Bounds",
+}
+BOUND = "bound"
+
+
+# What a method's training sees, unless its style says more.
+TRAINING_SET = "training set"
+EN_DASH = "–"
+DAGGER = "†"
+EXTERNAL = "¶"
+EARLIER = "‖"
+
+# The row of the features themselves, which no method encoded.
+UNCODED = "uncoded"
+UNCODED_TITLE = "Uncoded features (cosine)"
+
+# What records of runs that were not made here have as their "source", and the status of their cells.
+LEADERBOARD = "leaderboard"
+
+
+def family_title(family: str) -> str:
+    """The title of a family of methods: "pointwise" is "Pointwise (pairs)"; an unknown one is unchanged."""
+    return FAMILIES.get(family, family)

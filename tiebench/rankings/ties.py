@@ -1,0 +1,281 @@
+"""Metrics of rankings with blocks of tied items, from the number of items and of relevant ones in each block.
+
+This is all that metrics of relevant or irrelevant items can depend on, whatever the ranking is of: distances
+of codes (`tiebench.rankings.exact` calls these functions), similarities, or scores of a search engine. Every
+function returns the exact mean over all orders inside the blocks and the smallest and largest value of any
+order.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tiebench.rankings import rank_sums
+from tiebench.values import as_array, cutoff, integer, integers
+
+AP_AT_NORMALISERS = ("hits", "min", "relevant")
+
+
+class TieRange(NamedTuple):
+    """A metric per query: float64 (Q,) arrays; expected is the tie-aware value."""
+
+    expected: NDArray[np.float64]
+    minimum: NDArray[np.float64]
+    maximum: NDArray[np.float64]
+
+
+class Ties(NamedTuple):
+    """Blocks of tied items of Q rankings, best first; D is the largest number of blocks.
+
+    items, relevant: int64 (Q, D), the counts of a block; items_before, relevant_before: int64 (Q, D), those
+    of all blocks before it; total_items, total_relevant: int64 (Q,). A block without items plays no part, so
+    rankings with fewer blocks end in zeros. total_relevant may exceed the relevant items of the blocks: what
+    was not retrieved counts too.
+    """
+
+    items: NDArray[np.int64]
+    relevant: NDArray[np.int64]
+    items_before: NDArray[np.int64]
+    relevant_before: NDArray[np.int64]
+    total_items: NDArray[np.int64]
+    total_relevant: NDArray[np.int64]
+
+
+def from_counts(
+    items: NDArray[np.int64], relevant: NDArray[np.int64], total_relevant: NDArray[np.int64] | None = None
+) -> Ties:
+    """`Ties` of the counts per block, int (Q, D) each, best block first.
+
+    total_relevant: int (Q,), all relevant items of each query, retrieved or not; by default those of the
+    blocks.
+    """
+    items, relevant = _counts(items, "items"), _counts(relevant, "relevant")
+    items_through, relevant_through = np.cumsum(items, axis=1), np.cumsum(relevant, axis=1)
+    if total_relevant is None:
+        total_relevant = relevant_through[:, -1]
+    return Ties(
+        items,
+        relevant,
+        items_through - items,
+        relevant_through - relevant,
+        items_through[:, -1],
+        _counts(total_relevant, "total_relevant"),
+    )
+
+
+def _counts(values, name):
+    return integers(values, name).astype(np.int64, copy=False)
+
+
+def hits(ties: Ties, at: int | NDArray[np.int64]) -> TieRange:
+    """Number of relevant items among the first K of each ranking; at: K >= 0, or int (Q,), one for each.
+
+    Inside a block the mean grows linearly, as all orders are alike. Returns TieRange of (Q,) arrays.
+    """
+    queries, tie, taken = cut(ties, at)
+    items, relevant = ties.items[queries, tie], ties.relevant[queries, tie]
+    before = ties.relevant_before[queries, tie]
+    return TieRange(
+        before + divide(relevant * taken, items),
+        (before + np.maximum(taken - (items - relevant), 0)).astype(np.float64),
+        (before + np.minimum(taken, relevant)).astype(np.float64),
+    )
+
+
+def cut(
+    ties: Ties, at: int | NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """The block of each ranking that holds rank K, and how many of its items are among the first K.
+
+    at: as of `hits`. Returns int64 (Q,) arrays: rows 0..Q - 1, columns of the blocks, numbers of items. Where
+    a ranking ends before K it is the last block, whole; for K = 0 none of the first.
+    """
+    queries = np.arange(len(ties.items))
+    ranks = as_array(at, "the cut K")
+    ranks = _counts(ranks, "the cut K") if ranks.ndim else np.asarray(integer(ranks, "the cut K", 0))
+    begun = (ties.items_before < ranks[..., None]) & (ties.items > 0)
+    last = ties.items.shape[1] - 1 - np.argmax(begun[:, ::-1], axis=1)
+    tie = np.where(begun.any(axis=1), last, 0)
+    return queries, tie, np.clip(ranks - ties.items_before[queries, tie], 0, ties.items[queries, tie])
+
+
+def precision(ties: Ties, at: int) -> TieRange:
+    """Relevant items among the first K, over K, as trec_eval: TieRange of (Q,) arrays.
+
+    Places beyond the last item of a shorter ranking count as irrelevant.
+    """
+    at = cutoff(at)
+    return TieRange(*(found / at for found in hits(ties, at)))
+
+
+def recall(ties: Ties, at: int) -> TieRange:
+    """Share of all relevant items that is among the first K, 0 without any: TieRange of (Q,) arrays."""
+    return TieRange(*(divide(found, ties.total_relevant) for found in hits(ties, cutoff(at))))
+
+
+def r_precision(ties: Ties) -> TieRange:
+    """Precision among the first R, R the number of relevant items; 0 without any: TieRange of (Q,) arrays."""
+    return TieRange(*(divide(found, ties.total_relevant) for found in hits(ties, ties.total_relevant)))
+
+
+def success(ties: Ties, at: int) -> TieRange:
+    """Probability that any relevant item is among the first K, and whether it is in the worst and best order.
+
+    The number of relevant items among m of a block of n, r of them relevant, is hypergeometric: none with
+    probability C(n - r, m) / C(n, m). Returns TieRange of (Q,) arrays.
+    """
+    from tiebench.rankings import first_hit  # compiled: loaded only where it is needed
+
+    queries, tie, taken = cut(ties, cutoff(at))
+    items, relevant = ties.items[queries, tie], ties.relevant[queries, tie]
+    certain = ties.relevant_before[queries, tie] > 0
+    expected = np.empty(len(items))
+    first_hit.probability_of_a_hit(items, relevant, taken, expected)
+    return TieRange(
+        np.where(certain, 1.0, expected),
+        (certain | (taken > items - relevant)).astype(np.float64),
+        (certain | ((taken > 0) & (relevant > 0))).astype(np.float64),
+    )
+
+
+def reciprocal_rank(ties: Ties, at: int | None = None) -> TieRange:
+    """1 / rank of the first relevant item, 0 without one, or without one among the first K.
+
+    In the first block with relevant items, r of n, after N others, the first relevant one stands at place j
+    with probability C(n - j, r - 1) / C(n, r). The mean of 1 / (N + j) is computed by whichever of three
+    recurrences is short and stable (`tiebench.rankings.first_hit`): for blocks of a million items a few
+    thousand steps at most, unless K is far inside one of them. Returns TieRange of (Q,) arrays.
+    """
+    from tiebench.rankings import first_hit
+
+    queries = np.arange(len(ties.items))
+    tie = np.argmax(ties.relevant > 0, axis=1)
+    items, relevant = ties.items[queries, tie], ties.relevant[queries, tie]
+    before = ties.items_before[queries, tie]
+    last = np.full(len(items), np.iinfo(np.int64).max if at is None else cutoff(at), np.int64)
+    harmonic = rank_sums.harmonic(_largest(ties)).between(before, before + items)
+    expected = np.empty(len(items))
+    first_hit.expected_reciprocal_rank(items, relevant, before, last, harmonic, expected)
+    first, latest = before + 1, before + items - relevant + 1
+    found = relevant > 0
+    return TieRange(
+        expected,
+        np.where(found & (latest <= last), 1 / latest, 0.0),
+        np.where(found & (first <= last), 1 / first, 0.0),
+    )
+
+
+def average_precision(ties: Ties, at: int | None = None, normaliser: str = "relevant") -> TieRange:
+    """Average precision of the first K, or of the whole ranking: TieRange of (Q,) arrays in [0, 1].
+
+    The sum of precisions at the relevant ranks up to K is divided, by `normaliser`, by
+    * "hits": the number of relevant items among the first K (the convention of hashing papers),
+    * "min": min(K, relevant items), or * "relevant": all relevant items.
+    Under "hits" the divisor itself depends on the order of the tie that K cuts: the mean conditions on the
+    number of relevant items inside the cut, which is hypergeometric. A query with nothing to divide by has
+    AP 0. Raises ValueError for another normaliser.
+    """
+    check_normaliser(normaliser)
+    longest = _largest(ties)
+    at = longest if at is None else cutoff(at)
+    taken = np.clip(at - ties.items_before, 0, ties.items)
+    sums = _precision_sums(ties, taken)
+    if normaliser == "hits":
+        if at < longest:
+            return _per_hit(ties, min(at, longest), taken, sums)
+        divisor = ties.relevant.sum(axis=1)
+    else:
+        divisor = ties.total_relevant if normaliser == "relevant" else np.minimum(at, ties.total_relevant)
+    return TieRange(*(divide(values.sum(axis=1), divisor) for values in sums))
+
+
+def check_normaliser(normaliser: str) -> str:
+    """What AP@K divides by. Raises ValueError for what is none of `AP_AT_NORMALISERS`."""
+    if normaliser not in AP_AT_NORMALISERS:
+        raise ValueError(f"the normaliser of AP@K must be one of {AP_AT_NORMALISERS}, not {normaliser!r}")
+    return normaliser
+
+
+def _per_hit(ties, at, taken, sums):
+    from tiebench.rankings import ap_at_k  # compiled: loaded only where a cut needs it
+
+    partial = (taken > 0) & (taken < ties.items)
+    whole = (taken > 0) & ~partial
+    queries = np.arange(len(taken))
+    tie = np.argmax(partial, axis=1)  # at most one tie is cut; where none is, index 0 is masked out below
+    has_cut = partial[queries, tie]
+    before = [np.where(whole, values, 0).sum(axis=1) for values in sums]
+    found = np.where(whole, ties.relevant, 0).sum(axis=1)
+
+    def boundary(values):
+        return np.where(has_cut, values[queries, tie], 0).astype(np.int64)
+
+    result = [np.empty(len(taken)) for _ in range(3)]
+    # Of ranks up to K: the kernel looks no further.
+    harmonic = rank_sums.harmonic(_largest(ties)).at(np.arange(at + 1))
+    ap_at_k.average_precision_per_hit(
+        *before,
+        found.astype(np.int64),
+        boundary(ties.items_before),
+        boundary(ties.items),
+        boundary(ties.relevant),
+        boundary(taken),
+        harmonic.astype(np.float64),
+        *result,
+    )
+    return TieRange(*result)
+
+
+def _precision_sums(ties, taken):
+    """Sum of the precision at the relevant ranks of each tie, its first `taken` items only; (Q, D) each."""
+    some = (ties.relevant > 0) & (taken > 0)  # most blocks are empty, or beyond a cut
+    harmonic = rank_sums.harmonic(_largest(ties))
+    n, r, before, relevant_before, taken = (part[some] for part in (*ties[:4], taken))
+    # Expected: eq. (apt), its summand A + B/t with A = (n+ - 1)/(n - 1).
+    slope = divide(r - 1, n - 1)
+    inverse_ranks = harmonic.between(before, before + taken)
+    expected = slope * taken + (relevant_before + 1 - slope * (before + 1)) * inverse_ranks
+    expected = divide(r, n) * expected
+
+    def run(first, length):  # relevant items at ranks first + 1 .. first + length
+        return length + (relevant_before - first) * harmonic.between(first, first + length)
+
+    maximum = run(before, np.minimum(r, taken))
+    minimum = run(before + n - r, np.maximum(taken - (n - r), 0))
+    # n - r irrelevant items first may pass the cut: then `run` starts beyond it, with length 0.
+    sums = TieRange(*(np.zeros(some.shape) for _ in range(3)))
+    for whole, values in zip(sums, (expected, minimum, maximum)):
+        whole[some] = values
+    return sums
+
+
+def dcg(
+    begin: NDArray[np.int64], length: NDArray[np.int64], gains: NDArray[np.float64], at: int | None = None
+) -> NDArray[np.float64]:
+    """Discounted cumulative gain of the first K items, or of all: float64 (Q,); discount 1/log2(rank + 1).
+
+    A ranking is given as stretches of ranks, (Q, G) each: begin, the ranks before a stretch; length; gains,
+    of each of its items. A tie of n items is one stretch of their mean gain; in a given order, each of its
+    gains is a stretch. Stretches may overlap and may leave out ranks without gain.
+    """
+    begin, length = _counts(begin, "begin"), _counts(length, "length")
+    gains = as_array(gains, "gains")
+    at = None if at is None else cutoff(at)
+    end = begin + length
+    # One table for all lengths of the same magnitude: it is kept.
+    discount = rank_sums.discounts(1 << int(end.max(initial=1)).bit_length())
+    if at is not None:
+        begin, end = np.minimum(begin, at), np.minimum(end, at)
+    return (discount.between(begin, end) * gains).sum(axis=1)
+
+
+def _largest(ties):
+    return max(int(ties.total_items.max()), 1)
+
+
+def divide(numerator: ArrayLike, denominator: ArrayLike, empty: float = 0.0) -> NDArray[np.float64]:
+    """numerator / denominator, and `empty` where the denominator is 0; float64 of their common shape."""
+    numerator, denominator = as_array(numerator), as_array(denominator)
+    out = np.full(np.broadcast(numerator, denominator).shape, empty, np.float64)
+    return np.divide(numerator, denominator, out=out, where=denominator != 0)

@@ -1,0 +1,217 @@
+"""The configuration: the repository's files with the user's on top, checked. `plan` makes the plan of it.
+
+The checks are in `configuration_checks` and `dataset_checks`. Nothing here imports a method or
+torch, so that a dry run stays fast.
+"""
+
+import copy
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import NoReturn
+
+from datasets import affinity_kinds, loaders, split_kinds, splits
+from methods.base.catalogue import catalogue
+from networks import architectures
+from reporting import leaderboard
+from reporting.leaderboard.boards import Boards
+from tiebench.messages import did_you_mean, shorten
+from workflow.configuration import checks, dataset_checks, external_codes
+from workflow.configuration.sources import Sources
+from workflow.configuration.yaml_reader import check_plain, read_settings
+from workflow.errors import ConfigurationError
+
+SECTIONS = ("datasets", "networks", "protocols", "methods", "tuned")  # config/<section>.yaml
+FOLDERS = ("tables", "published", "claims", "tuning")  # config/<folder>/<name>.yaml
+
+# Keys whose value replaces the repository's as a whole: a mixture of two splits would be nonsense.
+REPLACED = ("split", "affinity", "input", "blocks", "sources", "weights", "space")
+
+
+def load(root, overrides=None):
+    """The configuration of a checkout with the user's on top: a checked `Configuration`.
+
+    root: folder that holds config/, methods/ and workflow/. overrides: the values of --configfile and
+    --config, merged key by key; lists and the keys in `REPLACED` replace the repository's value, and so does
+    an entry of a method in `tuned`.
+
+    Raises ConfigurationError, one line that names file, key and what is allowed, for the first mistake.
+    """
+    root = Path(root)
+    values = read_settings(root / "config" / "config.yaml")
+    for section in SECTIONS:
+        values[section] = read_settings(root / "config" / f"{section}.yaml")
+    for folder in FOLDERS:
+        values[folder] = {
+            path.stem: read_settings(path) for path in sorted((root / "config" / folder).glob("*.yaml"))
+        }
+    overrides = {} if overrides is None else overrides
+    check_plain(overrides, "--configfile")
+    overrides = copy.deepcopy(overrides)
+    for key in ("skip", "report"):
+        if key in overrides:
+            overrides[key] = _names(overrides[key])
+    try:
+        files = catalogue(root / "methods")
+        for found in (loaders, split_kinds, affinity_kinds, architectures):
+            found()  # a file that cannot be imported is named before what uses it is checked
+    except ValueError as error:
+        raise ConfigurationError(str(error)) from error
+    merged = merge(values, overrides)
+    merged["tuned"] = merge_tuned(values["tuned"], overrides.get("tuned", {}))
+    configuration = Configuration(root, merged, overrides, files)
+    checks.check(configuration)
+    return configuration
+
+
+def _names(value):
+    """A list of names as --config may give it: as text, '[a, b]', or a single name."""
+    if isinstance(value, str):
+        return re.findall(r"[^\s,'\"\[\]]+", value)
+    return [] if value is None else value
+
+
+def merge(base, change):
+    """`base` with `change` on top, key by key where both are mappings; neither is modified."""
+    if not (isinstance(base, dict) and isinstance(change, dict)):
+        return change
+    merged = dict(base)
+    for key, value in change.items():
+        merged[key] = value if key in REPLACED or key not in base else merge(base[key], value)
+    return merged
+
+
+def merge_tuned(base, change):
+    """`tuned` with that of another file on top; neither is modified.
+
+    What one search chose for a protocol and a method replaces what another chose as a whole: nobody has tried
+    a mixture of both.
+    """
+    if not isinstance(change, dict):
+        return change
+    merged = dict(base)
+    for protocol, methods in change.items():
+        before = merged.get(protocol)
+        whole = not (isinstance(before, dict) and isinstance(methods, dict))
+        merged[protocol] = methods if whole else before | methods
+    return merged
+
+
+class Configuration:
+    """values: the merged configuration; files: method file's stem -> its metadata (methods/base/catalogue.py)."""
+
+    def __init__(self, root, values, overrides, files):
+        self.root = root
+        self.values = values
+        self.overrides = overrides
+        self.files = files
+        self.sources = Sources(values)
+        self.boards = Boards(root / leaderboard.FOLDER)
+        self.folds: dict[str, tuple[str, ...]] = {}  # protocol of several folds -> the protocols of its folds
+
+    def __getitem__(self, key):
+        return self.values[key]
+
+    def fail(self, where, message) -> NoReturn:
+        """Raise ConfigurationError that names the value's file and keys. where: the keys, section first."""
+        section, *rest = where
+        own = self.overrides.get(section)
+        of_entries = section in SECTIONS or section in FOLDERS
+        overridden = section in self.overrides
+        if of_entries and rest and isinstance(own, dict):
+            overridden = any(str(name) == rest[0] for name in own)
+        if overridden:
+            file, keys = "--configfile", where
+        elif section in SECTIONS:
+            file, keys = f"config/{section}.yaml", rest
+        elif section in FOLDERS and rest:
+            file, keys = f"config/{section}/{rest[0]}.yaml", rest[1:]
+        else:
+            file, keys = "config/config.yaml", where
+        key = ".".join(shorten(str(key)) for key in keys).replace(".[", "[")
+        message = shorten(message, 320)
+        raise ConfigurationError(f"{file}: {key}: {message}" if key else f"{file}: {message}")
+
+    def check_known(self, where, name, known, what):
+        """Fail at a place that names something unknown; what: "protocol", …, what is named there."""
+        if name not in known:
+            message = f"unknown {what} {shorten(repr(name))}{did_you_mean(name, sorted(known))}"
+            self.fail(where, message)
+
+    def title(self, section, name):
+        """Display name of an entry: its `title`, else its name."""
+        return self[section][name].get("title") or name
+
+    # -- methods and their variants ------------------------------------------------------------------------
+
+    def methods_known(self):
+        """Names that a table may list, sorted: files of methods/ and variants of the configuration."""
+        return sorted({*self.files, *self["methods"]})
+
+    def class_of(self, name):
+        """Stem of the file that holds a method's class: the name itself, or a variant's `class`.
+
+        Raises ConfigurationError for an unknown method, and for codes of another program.
+        """
+        if self.external_folder(name) is not None:
+            raise ConfigurationError(
+                f"{name} is external: its codes are imported, and nothing here makes them"
+            )
+        stem = self["methods"].get(name, {}).get("class", name)
+        if stem not in self.files:
+            raise ConfigurationError(f"unknown method {name!r}{did_you_mean(name, self.methods_known())}")
+        return stem
+
+    def external_folder(self, name):
+        """The folder of the codes that another program made of a row; None for a method of this checkout."""
+        return self["methods"].get(name, {}).get("external")
+
+    def external_methods(self):
+        """Rows whose codes other programs made, sorted."""
+        return sorted(name for name, entry in self["methods"].items() if "external" in entry)
+
+    def metadata(self, name):
+        """Metadata of a method, or of a variant: its class's under the variant's name, title and style.
+
+        A variant without a title is shown by its name; one without a colour or marker gets unused ones in
+        figures. A row of another program's codes has that of its entry. Raises ConfigurationError for an
+        unknown method.
+        """
+        entry = self["methods"].get(name, {})
+        if "external" in entry:
+            return external_codes.metadata(name, entry)
+        of_class = self.files[self.class_of(name)]
+        own = {"title": name, "colour": None, "marker": None} if "class" in entry else {}
+        own |= {key: entry[key] for key in ("title", "colour", "marker") if key in entry}
+        return replace(of_class, name=name, **own)
+
+    # -- data ----------------------------------------------------------------------------------------------
+
+    def add_folds(self):
+        """Add a protocol `<name>_fold<k>` for each fold of a protocol whose split consists of several."""
+        protocols = self["protocols"]
+        for name, entry in list(protocols.items()):
+            count = splits.folds(entry["split"])
+            if count is None:
+                continue
+            self.folds[name] = tuple(f"{name}_fold{number}" for number in range(1, count + 1))
+            for number, member in enumerate(self.folds[name], start=1):
+                if member in protocols:
+                    self.fail(("protocols", member), f"is the name of a fold of {name}: choose another")
+                title = f"{entry.get('title') or name}, fold {number}"
+                protocols[member] = entry | {"title": title, "split": entry["split"] | {"fold": number}}
+
+    def members(self, protocol):
+        """The protocols whose runs a protocol's scores are made of: its folds, or itself."""
+        return self.folds.get(protocol) or (protocol,)
+
+    def family(self, protocol):
+        """The protocol that a fold belongs to; any other protocol itself."""
+        return next((name for name, of in self.folds.items() if protocol in of), protocol)
+
+    def check_split(self, protocol):
+        """Raise ConfigurationError if a protocol's split, affinity or input does not fit its dataset.
+
+        Until the dataset's sources are downloaded there is nothing to compare with, and no error.
+        """
+        dataset_checks.check(self, protocol)

@@ -1,0 +1,98 @@
+"""docs/configuration.md, every key of the configuration, written from the schemas.
+
+python -m workflow.configuration.reference > docs/configuration.md
+"""
+
+import json
+from pathlib import Path
+
+from workflow.configuration.yaml_reader import read_settings
+
+SCHEMAS = Path(__file__).parent / "schemas"
+FILES = {  # schema -> the file that it describes
+    "config": "config/config.yaml",
+    "tables": "config/tables/<name>.yaml",
+    "protocols": "config/protocols.yaml",
+    "methods": "config/methods.yaml",
+    "tuned": "config/tuned.yaml",
+    "datasets": "config/datasets.yaml",
+    "networks": "config/networks.yaml",
+    "published": "config/published/<name>.yaml",
+    "claims": "config/claims/<name>.yaml",
+    "tuning": "config/tuning/<name>.yaml",
+}
+HEAD = """# Configuration
+
+Every key of the files in `config/`, with its type and default. This page is written from the schemas in
+`workflow/schemas/` by `python -m workflow.configuration.reference > docs/configuration.md`.
+
+Put your own settings into a file, say `mine.yaml`, and pass it with `--configfile mine.yaml`. A top-level
+key is a general setting or one of the sections `tables`, `protocols`, `methods`, `datasets`, `networks`,
+`tuned`, `published`, `claims` and `tuning`, which map names to entries. Your file is merged with the
+repository's key by key; lists, the keys `split`, `affinity`, `input`, `blocks`, `sources`, `weights` and
+`space`, and what `tuned` says of a method replace the repository's value. An unknown key, or a value of the
+wrong type, ends the run before it starts with one line that names file and key.
+
+In the tables below `[]` stands for each element of a list, `<name>` for each key of a mapping; keys in
+**bold** are required.
+"""
+
+
+def page():
+    """The text of docs/configuration.md."""
+    parts = [HEAD]
+    for name, file in FILES.items():
+        schema = read_settings(SCHEMAS / f"{name}.yaml")
+        parts += [f"\n## `{file}`\n\n{_sentence(schema['description'])}\n\n", _table(schema)]
+    return "".join(parts)
+
+
+def _table(schema):
+    rows = ["| key | type | default | description |\n|---|---|---|---|\n"]
+    for key, part, required in _keys(schema, schema):
+        default = f"`{json.dumps(part['default'])}`" if "default" in part else ""
+        text = _sentence(part["description"]).replace("|", "\\|")
+        name = f"**`{key}`**" if required else f"`{key}`"
+        rows.append(f"| {name} | {_type(part, schema)} | {default} | {text} |\n")
+    return "".join(rows)
+
+
+def _keys(part, schema, prefix=""):
+    """(dotted key, schema, whether it is required) of every key below a schema, depth first."""
+    for key, inner in part.get("properties", {}).items():
+        yield f"{prefix}{key}", inner, key in part.get("required", ())
+        yield from _keys(_resolved(inner, schema), schema, f"{prefix}{key}.")
+    for key, place in (("items", "[]"), ("additionalProperties", ".<name>")):
+        if isinstance(part.get(key), dict):
+            inner = _resolved(part[key], schema)
+            yield from _keys(inner, schema, f"{prefix.removesuffix('.')}{place}.".removeprefix("."))
+
+
+def _resolved(part, schema):
+    """A schema with what its $ref names."""
+    if "$ref" not in part:
+        return part
+    return schema["$defs"][part["$ref"].rpartition("/")[2]] | part
+
+
+def _type(part, schema):
+    part = _resolved(part, schema)
+    if "enum" in part:
+        return ", ".join(f"`{value}`" for value in part["enum"])
+    if "anyOf" in part:
+        return " or ".join(_type(one, schema) for one in part["anyOf"])
+    if part.get("type") == "array":
+        return f"list of {_type(part['items'], schema)}" if "items" in part else "list"
+    names = part.get("type", "any")
+    words = {"string": "text", "object": "mapping", "boolean": "true or false"}
+    return " or ".join(words.get(name, name) for name in ([names] if isinstance(names, str) else names))
+
+
+def _sentence(text):
+    """A description as a sentence of one line."""
+    text = " ".join(text.split()).removesuffix(".")
+    return f"{text[0].upper()}{text[1:]}."
+
+
+if __name__ == "__main__":
+    print(page(), end="")

@@ -1,0 +1,127 @@
+"""Which runs one process makes and scores together, and how the rules of runs differ."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from reporting.tables.model import method_seeds
+from workflow.plan.runs import NAME, one_of
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs of one protocol that one process makes, the same for several methods.
+
+    methods: names, ascending; runs: (bits, seed) of each run, ascending; bits: the code lengths that belong
+    together, also those that no table asks for.
+    """
+
+    protocol: str
+    methods: tuple[str, ...]
+    bits: tuple[int, ...]
+    runs: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class RunJob:
+    """A kind of job that makes or scores runs: what distinguishes its rule from the others of its stage."""
+
+    name: str  # ending of the rule's name
+    protocol: str  # as paths have it: the wildcard, or the name of a group's protocol
+    protocols: str  # pattern
+    methods: str  # pattern
+    runs: tuple[str, ...]  # <bits>/<seed> of each run
+    together: tuple[int, ...] | None  # code lengths that belong together, where the rule names its own
+    words: str  # its code lengths and seeds, for messages
+    log: str
+
+    @property
+    def given(self):
+        """What the wildcards of its rule do not say: a group's protocol.
+
+        It is no wildcard, because Snakemake looks for the rule of a file by what stands before the first one:
+        among a hundred groups of a hundred runs that would take longer than the rest of a plan.
+        """
+        return {"protocol": self.protocol} if self.together else {}
+
+    @property
+    def of_protocol(self):
+        """Its protocol, as messages have it."""
+        return self.protocol if self.together else "{wildcards.protocol}"
+
+
+def groups(plan):
+    """Each `Group` of two runs or more that the tables ask for; all other runs are jobs of their own.
+
+    What is grouped follows from the protocol's `runs_per_job`, which of these runs are made from all
+    tables: the same whichever table is made, so that a run belongs to one job only. Codes of other programs
+    are imported and scored one by one.
+    """
+    asked: dict[tuple[str, str, tuple[int, ...], int], set[tuple[int, int]]] = {}
+    external = plan.configuration.external_methods()
+    for name, table in plan["tables"].items():
+        for cell in plan.trained_cells(name):
+            if cell.method in external:
+                continue
+            bits = plan.together(cell.protocol, cell.bits)
+            size = plan["protocols"][cell.protocol]["runs_per_job"]["seeds"]
+            for seed in method_seeds(table["seeds"], table["fewer_seeds"], cell.method):
+                key = (cell.protocol, cell.method, bits, seed // size)
+                asked.setdefault(key, set()).add((cell.bits, seed))
+    alike: dict[tuple[str, tuple[int, ...], tuple[tuple[int, int], ...]], list[str]] = {}
+    for (protocol, method, bits, _), runs in asked.items():
+        if len(runs) > 1:
+            alike.setdefault((protocol, bits, tuple(sorted(runs))), []).append(method)
+    return [
+        Group(protocol, tuple(sorted(methods)), bits, runs)
+        for (protocol, bits, runs), methods in sorted(alike.items())
+    ]
+
+
+def run_jobs(plan, scored=False):
+    """Each group of runs that one process serves, and the job of any run outside of all groups.
+
+    scored: the jobs that score runs, instead of those that train methods. Protocols whose database is scored
+    in parts have none, and codes of other programs have these alone.
+    """
+    left_out = plan.protocols_in_parts() if scored else ()
+    protocols = [name for name in plan["protocols"] if name not in left_out]
+    jobs, grouped = [], []
+    counts: Counter[str] = Counter()
+    for group in groups(plan):
+        if group.protocol not in protocols:
+            continue
+        counts[group.protocol] += 1
+        methods = "|".join(group.methods)
+        runs = tuple(f"{bits}/{seed}" for bits, seed in group.runs)
+        lengths, seeds = (sorted(set(values)) for values in zip(*group.runs))
+        noun = "seeds" if len(seeds) > 1 else "seed"
+        grouped.append(f"{group.protocol}/(?:{methods})/(?:{'|'.join(runs)})/")
+        jobs.append(
+            RunJob(
+                name=f"_{group.protocol}_{counts[group.protocol]}",
+                protocol=group.protocol,
+                protocols=group.protocol,
+                methods=methods,
+                runs=runs,
+                together=group.bits,
+                words=f"{', '.join(map(str, lengths))} bits, {noun} {', '.join(map(str, seeds))}",
+                log=f"{_span(lengths)}/{_span(seeds)}",
+            )
+        )
+    outside = f"(?!{'|'.join(grouped)})" if grouped else ""
+    alone = RunJob(
+        name="",
+        protocol="{protocol}",
+        protocols=f"{outside}(?:{one_of(protocols)})",
+        methods=NAME if scored else f"(?!(?:{one_of(plan.configuration.external_methods())})/){NAME}",
+        runs=("{bits}/{seed}",),
+        together=None,
+        words="{wildcards.bits} bits, seed {wildcards.seed}",
+        log="{bits}/{seed}",
+    )
+    return [alone, *jobs]
+
+
+def _span(numbers):
+    """First and last of ascending numbers, as 12-48."""
+    return f"{numbers[0]}-{numbers[-1]}" if len(numbers) > 1 else str(numbers[0])

@@ -1,0 +1,89 @@
+"""Scores of the same codes in other rankings: asymmetric, and of the nearest candidates rescored."""
+
+import numpy as np
+
+from tiebench import metrics
+from tiebench.counting.histograms import SparseJudgements
+from tiebench.search.rescoring import asymmetric_similarity, ranked_histograms, rescored
+
+_SIMILARITIES_AT_ONCE = 1 << 21  # of a block of queries with the database: bounds the memory
+_VALUES_KEPT = 1 << 25  # of a database whose rows of unit length are kept: 256 MB
+
+
+def add_rankings(scores, codes, raw, bits, affinity, protocol, settings):
+    """`tiebench.Scores` with the metrics of the rankings that a protocol asks for besides.
+
+    scores: of the ranking by Hamming distance; codes: packed codes of queries and database; raw: real-valued
+    queries (Q, bits), or None, without which nothing is asymmetric; affinity: of
+    `tiebench.counting.histograms`; protocol: a `ProtocolData`; settings: "asymmetric", "rescore", "at" and
+    "ap_at_normaliser".
+    """
+    found: dict[str, np.ndarray] = {}
+    if settings.get("asymmetric") and raw is not None:
+        found |= _asymmetric(raw, codes[1], bits, affinity, settings)
+    if settings.get("rescore"):
+        found |= _rescored(codes, bits, affinity, protocol, settings)
+    means = {name: float(np.mean(values)) for name, values in found.items()}
+    return scores._replace(means=scores.means | means, per_query=scores.per_query | found)
+
+
+def _asymmetric(raw, database, bits, affinity, settings):
+    step = max(1, _SIMILARITIES_AT_ONCE // len(database))
+    blocks: dict[str, list[np.ndarray]] = {}
+    for begin in range(0, len(raw), step):
+        some = raw[begin : begin + step]
+        similarity = asymmetric_similarity(some, database, bits)
+        level = affinity.block(begin, begin + len(some))
+        histograms = ranked_histograms(similarity, level, affinity.levels)
+        for name, values in metrics.evaluate(
+            histograms, settings["at"], settings["ap_at_normaliser"]
+        ).items():
+            blocks.setdefault(name, []).append(values)
+    radius = tuple(entry.name[:-1] for entry in metrics.METRICS.values() if entry.parameter == "radius")
+    prefix = metrics.Ranking("asymmetric").prefix
+    return {
+        prefix + name: np.concatenate(values)
+        for name, values in blocks.items()
+        if not name.startswith(radius)
+    }
+
+
+def _rescored(codes, bits, affinity, protocol, settings):
+    split, width = protocol.split, protocol.items.shape[1]
+    queries = _unit_rows(protocol.items[split.query])
+    judgements = as_judgements(affinity, len(split.query), len(split.database))
+    few = len(split.database) * width <= _VALUES_KEPT
+    kept = _unit_rows(protocol.items[split.database]) if few else None
+
+    def similarity(query, items):
+        rows = _unit_rows(protocol.items[split.database[items]]) if kept is None else kept[items]
+        return rows @ queries[query]
+
+    (query_codes, database_codes), found = codes, {}
+    for candidates in settings["rescore"]:
+        made = rescored(query_codes, database_codes, bits, judgements, similarity, candidates, settings["at"])
+        prefix = metrics.Ranking("rescored", candidates).prefix
+        for name, values in made.items():
+            found[prefix + name] = values.expected
+            found |= {f"{prefix}{name}_min": values.minimum, f"{prefix}{name}_max": values.maximum}
+    return found
+
+
+def as_judgements(affinity, queries, items):
+    """Any affinity of `tiebench.counting.histograms` as `SparseJudgements`, read some queries at a time."""
+    if isinstance(affinity, SparseJudgements):
+        return affinity
+    step, parts = max(1, _SIMILARITIES_AT_ONCE // items), []
+    for begin in range(0, queries, step):
+        block = affinity.block(begin, min(begin + step, queries))
+        row, column = np.nonzero(block)
+        parts.append((row + begin, column, affinity.levels[block[row, column]]))
+    query, document, level = (np.concatenate(part) for part in zip(*parts))
+    return SparseJudgements(query, document, level, (queries, items))
+
+
+def _unit_rows(features):
+    """Rows as float64, of unit length; one of length 0 stays 0."""
+    rows = np.asarray(features, np.float64)
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows / np.where(lengths > 0, lengths, 1)

@@ -1,0 +1,225 @@
+"""Choice of hyper-parameters on a validation part of the training set: queries and database are never seen.
+
+Random search by successive halving, the same number of trials for every method: each trial is fitted on a
+part of the training set and scored with validation queries against a validation database, both held out from
+it; the best quarter of the trials continues with more partitions and seeds, until the last rung. The first
+trial is the settings as they are, so that a search does not end below them on the validation parts. Settings
+that a method refuses for a training set, whatever they would be worth, are replaced by further draws. A best
+trial at an end of an axis is then followed beyond it, by a bounded number of further trials.
+"""
+
+import json
+import math
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+
+from methods.base import Diverged, Refusal, check_codes, no_exit
+from tiebench.affinities import AffinityBlocks
+from tiebench.files import write_text
+from tiebench.messages import one_line
+from tiebench.scoring import score_codes
+from workflow.stages.protocol_data import Rows
+from workflow.tuning.spaces import Trial, beyond
+
+KEEP = 4  # one in four trials survives a rung
+
+
+class TooLong(Exception):
+    """A fit has used more processor seconds than a trial may."""
+
+
+def partition(items, shares, seed, labels=None):
+    """Disjoint positions of a training set: fit, validation queries, validation database.
+
+    shares: {"fit": …, "query": …}, the rest is the database; fractions of the items. With "hold_out":
+    "classes", `fit` is a fraction of the classes of `labels`, int64 (items,): queries and database are items
+    of the others, which the fit does not see, in the same proportion. Raises ValueError for fewer than four
+    classes: two are learnt from, and two told apart.
+    """
+    generator = np.random.default_rng((seed, 1))
+    order = generator.permutation(items)
+    if shares.get("hold_out") == "classes":
+        if labels is None or np.ndim(labels) != 1 or len(classes := np.unique(labels)) < 4:
+            raise ValueError("tuning: hold_out: classes needs a training set of four classes at least")
+        learnt = generator.permutation(classes)[
+            : min(max(2, round(len(classes) * shares["fit"])), len(classes) - 2)
+        ]
+        seen = np.isin(labels[order], learnt)
+        held = order[~seen]
+        return [order[seen], *np.split(held, [round(len(held) * shares["query"] / (1 - shares["fit"]))])]
+    edges = np.cumsum([round(items * shares["fit"]), round(items * shares["query"])])
+    return np.split(order, edges)
+
+
+def validation_score(method_class, protocol, bits, hyperparameters, metric, shares, repeat, seconds=None):
+    """Score of one trial on one partition.
+
+    seconds: most processor seconds that the fit may take (None: any). Raises `TooLong` if it takes more, at
+    the next line that the method logs or at its end, and `Refusal` if the method refuses the trial.
+    """
+    rows = protocol.split.training
+    labels = None if protocol.labels is None else protocol.labels[rows]
+    fit, query, database = (rows[part] for part in partition(len(rows), shares, repeat, labels))
+    affinity = protocol.affinity
+    # A method that is given the whole database in runs is given the part `fit` here, as every other: what it
+    # would see of the validation database are its scores' labels. `learned_codes` are of the items of `fit`,
+    # so that the validation database is encoded by `encode`, as the queries.
+    stop = _stop_after(seconds)
+    training_set = protocol.training_set(fit, log=stop)
+    method = method_class(bits=bits, seed=repeat, **hyperparameters)
+    name = method_class.__module__.rpartition(".")[2]
+    with no_exit(name):
+        method.fit(training_set)
+        stop({})  # of a method that logs little
+        codes = [method.encode(Rows(protocol.items, part)) for part in (query, database)]
+    query_codes, database_codes = (
+        np.packbits(check_codes(made, len(part), bits, name), axis=1)
+        for made, part in zip(codes, (query, database))
+    )
+    blocks = AffinityBlocks(
+        lambda begin, end: affinity.block(query[begin:end], database), tuple(affinity.levels)
+    )
+    at = [int(metric.partition("@")[2])] if "@" in metric else []
+    return score_codes(query_codes, database_codes, bits, blocks, at=at).means[metric]
+
+
+def _stop_after(seconds):
+    """A training set's `log` that raises `TooLong` once this process has used `seconds` more."""
+    begun = time.process_time()
+
+    def log(record):
+        if seconds is not None and time.process_time() - begun > seconds:
+            raise TooLong(f"the fit took more than {seconds:g} seconds of processor time")
+
+    return log
+
+
+def search(trials, evaluate, report, rungs, higher_is_better=True, spares=()):
+    """Successive halving: the index of the best of some `Trial`, which keep what they scored.
+
+    evaluate(settings, repeat) -> {"score": number or None, …}; rungs: partitions of the training set on which
+    a trial has been scored, rung by rung; higher_is_better: the metric's direction. A trial without a score
+    is below all others.
+
+    spares: further `Trial`s. Each takes the place of one that is refused, and is added to `trials`.
+
+    Where every trial of a later rung loses its score there (a fit of another partition took too long), the
+    next best of the rung before takes part.
+    """
+    alive, spares = list(range(len(trials))), iter(spares)
+    left: list[int] = []  # those that a rung left behind with a score, best first
+    for rung, repeats in enumerate(rungs, start=1):
+        for place, index in enumerate(alive, start=1):
+            trials[index].evaluate(evaluate, repeats)
+            trials[index].rung = rung
+            report({"rung": rung, "trial": f"{place}/{len(alive)}", "score": trials[index].mean})
+            if rung == 1 and trials[index].refused and (spare := next(spares, None)):
+                trials.append(spare)
+                alive.append(len(trials) - 1)
+            if place == len(alive) and left and all(trials[one].mean is None for one in alive):
+                alive.append(left.pop(0))
+        alive = [index for index in alive if not trials[index].refused] or alive
+        alive.sort(key=lambda index: (-_worth(trials[index], higher_is_better), index))
+        if rung < len(rungs):
+            most = max(1, len(alive) // KEEP)
+            left = [index for index in alive[most:] if trials[index].mean is not None]
+            alive = alive[:most]
+    return alive[0]
+
+
+def widen(trials, best, spaces, values, most, evaluate, report, rungs, higher_is_better=True):
+    """Continue the axes at whose ends the best trial lies, and return the index of the best one then.
+
+    Each of at most `most` further trials, which are added to `trials`, is the best one with the next number
+    beyond an end of one ordered axis of its space, scored on as many partitions as a finalist. Where several
+    axes end, they take turns. It ends once the best trial is inside all axes. values: the hyper-parameters
+    as they are, of which `settings` are changes.
+
+    A method states its limits by `Refusal` or another ValueError: what it does not take is a trial without a
+    score, and the end of its axis.
+    """
+
+    def within_limits(settings, repeat):
+        return evaluate(settings, repeat, limits=True)
+
+    reached: dict[str, list[float]] = {}
+    while most and trials[best].mean is not None:
+        space, settings = spaces[trials[best].space], values | trials[best].settings
+        ends = {name: beyond(space[name], settings[name], reached.get(name, ())) for name in space}
+        open_ends = [name for name, value in ends.items() if value is not None]
+        if not open_ends:
+            break
+        name = min(open_ends, key=lambda name: (len(reached.get(name, ())), name))
+        changed = trials[best].settings | {name: ends[name]}
+        trial = Trial(changed, trials[best].space, f"beyond {name}", rung=len(rungs))
+        trial.evaluate(within_limits, rungs[-1])
+        trials.append(trial)
+        reached.setdefault(name, []).append(ends[name])
+        report({"trial": trial.origin, "value": ends[name], "score": trial.mean})
+        if _worth(trial, higher_is_better) > _worth(trials[best], higher_is_better):
+            best = len(trials) - 1
+        most -= 1
+    return best
+
+
+def _worth(trial, higher_is_better):
+    """The mean score of a trial as a number of which more is better; -inf without a score."""
+    return -np.inf if trial.mean is None else trial.mean if higher_is_better else -trial.mean
+
+
+class Evaluated:
+    """evaluate(trial, repeat) -> the evaluation, kept in a file from which a search continues: one that was
+    interrupted, and one with more trials, candidates, partitions or seconds than an earlier one.
+
+    evaluate: a function that returns a score, or raises `Refusal` or `TooLong`. path: a .jsonl file, whose
+    name identifies what decides the scores. seconds: most processor seconds of a fit, None without a limit;
+    an evaluation under another limit is kept if this one would not have changed it. limits: whether any other
+    ValueError is a refusal, too.
+
+    An evaluation has `score` (None without one), `seconds` of processor time, `status` ("scored", "refused",
+    "diverged" or "too long") and `reason`, why there is no score.
+    """
+
+    def __init__(self, path, evaluate, seconds=None):
+        self.path, self.evaluate, self.limit = Path(path), evaluate, seconds
+        self.known = {}  # trial and partition -> (limit of seconds, evaluation)
+        with suppress(OSError, ValueError):  # there was no search, or its last line was cut
+            for line in self.path.read_text(encoding="utf-8").splitlines():
+                record = json.loads(line)
+                self.known[record.pop("trial")] = record.pop("limit"), record
+
+    def __call__(self, settings, repeat, limits=False):
+        key = json.dumps([settings, repeat], sort_keys=True)
+        if key not in self.known or not self._same_under_limit(*self.known[key]):
+            self.known[key] = self.limit, self._evaluation(settings, repeat, limits)
+            lines = (
+                json.dumps({"trial": key, "limit": limit} | known) + "\n"
+                for key, (limit, known) in self.known.items()
+            )
+            write_text(self.path, "".join(lines))
+        return self.known[key][1]
+
+    def _same_under_limit(self, limit, known):
+        """Whether an evaluation under a limit would be the same under this one."""
+        allowed, before = (math.inf if most is None else most for most in (self.limit, limit))
+        if known["status"] == "too long":
+            return allowed <= before
+        return allowed >= min(before, known["seconds"])
+
+    def _evaluation(self, settings, repeat, limits):
+        begun, score, status, reason = time.process_time(), None, "scored", None
+        try:
+            score = float(self.evaluate(settings, repeat))
+        except TooLong as error:
+            status, reason = "too long", one_line(error)
+        except Diverged as error:
+            status, reason = "diverged", one_line(error)
+        except ValueError as error:
+            if not (limits or isinstance(error, Refusal)):
+                raise
+            status, reason = "refused", one_line(error)
+        seconds = round(time.process_time() - begun, 2)
+        return {"score": score, "seconds": seconds, "status": status, "reason": reason}
