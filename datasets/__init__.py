@@ -1,6 +1,6 @@
 """Datasets: loaders, kinds of split and kinds of affinity, one file each, found by themselves.
 
-A file `datasets/<name>.py` that defines `load` is a loader, a file of `datasets/splits/` a kind of split, a
+A file of `datasets/loaders/` is a loader, a file of `datasets/splits/` a kind of split, a
 file of `datasets/affinity/` a kind of affinity. Names that start with an underscore are helpers. Nothing is
 registered; docs/add-a-dataset.md and docs/add-a-protocol.md describe what such a file defines.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Loader:
-    """A loader of `datasets/<name>.py`.
+    """A loader of `datasets/loaders/<name>.py`.
 
     summary:  first line of its docstring
     options:  option -> one-line description
@@ -50,7 +50,7 @@ def loaders() -> dict[str, Loader]:
     from datasets.discovery import public_modules, require, summary
 
     found = {}
-    for name, module in public_modules("datasets", Path(__file__).parent).items():
+    for name, module in public_modules("datasets.loaders", Path(__file__).parent / "loaders").items():
         if not hasattr(module, "load"):
             continue
         require(module, ("OPTIONS", "describe"), "a loader")

@@ -36,13 +36,15 @@ def sources():
 SOURCES = sources()
 
 
-def imports(name, tree, top_level=False):
-    """Dotted names that a module imports, anywhere in it (or outside functions only)."""
+def imports(name, tree, top_level=False, types=True):
+    """Dotted names that a module imports, anywhere in it (or outside functions only; or without types)."""
     package = name if (ROOT / name.replace(".", "/") / "__init__.py").is_file() else name.rpartition(".")[0]
     pending, found = [tree], set()
     while pending:
         node = pending.pop()
         if top_level and isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            continue
+        if not types and isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
             continue
         pending += ast.iter_child_nodes(node)
         if isinstance(node, ast.Import):
@@ -84,11 +86,8 @@ def test_no_method_imports_another(name):
     of_methods = {
         other.split(".")[1] for other in imports(name, SOURCES[name]) if other.startswith("methods.")
     }
-    if not name.startswith(("methods._", "methods.base")):
-        assert all(other.startswith("_") or other == "base" for other in of_methods)
-    else:  # a helper names no method, because methods are found, not listed
-        stems = {path.stem for path in (ROOT / "methods").glob("[!_]*.py")}
-        assert not of_methods & stems
+    # What methods share names none either: methods are found, not listed.
+    assert not (of_methods - {*name.split(".")[1:2]}) & names_of("methods")
 
 
 def test_only_modules_on_tensors_import_torch_in_the_library():
@@ -153,15 +152,12 @@ def test_no_module_names_what_is_found_by_itself(folder, packages):
     assert {name: found for name, found in listing.items() if found} == {}
 
 
-def test_there_is_no_import_cycle():
-    graph = {
-        name: {other for other in imports(name, tree, top_level=True) if other in SOURCES and other != name}
-        for name, tree in SOURCES.items()
-    }
+def walk_without_circle(graph):
+    """Fail at the first circle of a graph, node -> nodes; returns the nodes that were met."""
     done, path = set(), []
 
     def walk(name):
-        assert name not in path, f"import cycle: {' -> '.join([*path[path.index(name) :], name])}"
+        assert name not in path, f"circle: {' -> '.join([*path[path.index(name) :], name])}"
         if name in done:
             return
         path.append(name)
@@ -172,7 +168,40 @@ def test_there_is_no_import_cycle():
 
     for name in sorted(graph):
         walk(name)
-    assert done == set(SOURCES)
+    return done
+
+
+def modules_of(name, **options):
+    """Modules of this project that a module imports, and no packages of which it imports a module."""
+    found = {other for other in imports(name, SOURCES[name], **options) if other in SOURCES and other != name}
+    return {other for other in found if not any(one.startswith(f"{other}.") for one in found)}
+
+
+def test_there_is_no_circle_of_files():
+    graph = {
+        name: {other for other in imports(name, tree, top_level=True) if other in SOURCES and other != name}
+        for name, tree in SOURCES.items()
+    }
+    assert walk_without_circle(graph) == set(SOURCES)
+
+
+def folder_of(name):
+    """The folder of a package that holds a module; a file of the package itself stands alone."""
+    package, _, rest = name.partition(".")
+    first = rest.split(".")[0]
+    return f"{package}/{first}/" if (ROOT / package / first).is_dir() and rest else name
+
+
+def test_there_is_no_circle_of_folders():
+    """Imports inside of functions count, too: a folder is understood from those below it alone."""
+    graph = {folder_of(name): set() for name in SOURCES}
+    for name in SOURCES:
+        below = {folder_of(other) for other in modules_of(name, types=False)}
+        graph[folder_of(name)] |= below - {folder_of(name)}
+    assert len([folder for folder in graph if folder.endswith("/")]) > 20
+    with pytest.raises(AssertionError, match="circle: a -> b -> a"):
+        walk_without_circle({"a": {"b"}, "b": {"a"}})
+    assert walk_without_circle(graph) == set(graph)
 
 
 def project_files():

@@ -7,8 +7,6 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tiebench._compiled import NUMBA
-from tiebench.affinities import SparseJudgements
 from tiebench.values import (
     as_array,
     classes,
@@ -17,9 +15,6 @@ from tiebench.values import (
     is_text,
     several_labels,
 )
-
-if NUMBA:
-    pass
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ def use_this_python(root):
 
 
 def code_files(root, *modules):
-    """Source files of modules (as 'tiebench.counting.histograms') and of everything of this project they import."""
+    """Source files of modules (as 'tiebench.scoring') and of everything of this project they import."""
     root = Path(root)
     packages = {path.parent.name for path in root.glob("*/__init__.py")}
     pending, found = list(modules), {}

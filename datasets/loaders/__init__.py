@@ -1,0 +1,1 @@
+"""Loaders, one file each, found by themselves."""

@@ -12,7 +12,7 @@ from typing import Any
 from methods.base import DATABASE_LABELS, TRAINING_SET, HashingMethod, method_class
 from tiebench.messages import did_you_mean, one_line
 
-FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).parents[1]
 SUPERVISION = ("none", "binary", "graded", "labels")
 FAMILIES = ("classwise", "pointwise", "pairwise", "listwise", "unsupervised", "bound")
 SEES = (TRAINING_SET, DATABASE_LABELS)
@@ -96,7 +96,7 @@ def catalogue(folder: Path | str = FOLDER) -> dict[str, MethodMetadata]:
     metadata is missing, not a literal, or not one of the allowed values.
     """
     shared: dict[str, _Class] = {}
-    for helper in sorted({*FOLDER.glob("_*.py"), *FOLDER.glob("base/*.py")} - {Path(__file__)}):
+    for helper in sorted({*FOLDER.glob("*/*.py")} - {Path(__file__)}):
         shared |= _classes(helper)
     found = {}
     for path in sorted(Path(folder).glob("*.py")):

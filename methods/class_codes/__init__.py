@@ -1,0 +1,1 @@
+"""Target codes of classes."""

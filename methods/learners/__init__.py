@@ -1,0 +1,1 @@
+"""Learners that several methods share: boosting, kernels, trees, graph cuts."""

@@ -1,0 +1,1 @@
+"""Pairs, triplets and rankings of a batch."""

@@ -12,7 +12,10 @@ NEIGHBOURS = 10
 
 
 def configuration(path: Path) -> str:
-    """YAML of the file at `path`, to be pasted and edited. Raises as `datasets.loaders.features_file.describe`."""
+    """YAML of the file at `path`, to be pasted and edited.
+
+    Raises as `datasets.loaders.features_file.describe`.
+    """
     path = Path(path).absolute()
     described = features_file.describe([path])
     name = re.sub(r"\W+", "_", path.stem.lower(), flags=re.ASCII).strip("_") or "features"

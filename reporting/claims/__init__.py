@@ -1,0 +1,1 @@
+"""Claims of a paper, judged."""

@@ -14,9 +14,8 @@ loads matplotlib until something is drawn.
 import ast
 import functools
 import importlib
-import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 

@@ -34,7 +34,7 @@ from reporting.tables.model import Table
 from reporting.tables.titles import EN_DASH, FAMILIES
 from tiebench.metrics import label, resolve
 
-ASSETS = Path(__file__).parent / "assets"
+ASSETS = Path(__file__).parents[1] / "assets"
 CONTEXT = ("command",)
 # Verdicts on claims, and outcomes of the comparisons that they rest on: never shown by colour alone.
 SYMBOLS = {

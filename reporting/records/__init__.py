@@ -1,0 +1,1 @@
+"""Files of runs, read."""

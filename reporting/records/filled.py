@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # plans of figures load no pandas
 
 FILLED = "§"
 # The one that plans read, too: a folder of results may have a leaderboard of its own.
-SHIPPED = Path(__file__).parents[1] / "leaderboard"
+SHIPPED = Path(__file__).parents[2] / "leaderboard"
 
 
 def filled_runs(table: Table, also: Iterable[str] = ()) -> dict[RunCell, list[Run]]:

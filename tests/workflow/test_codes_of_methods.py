@@ -1,6 +1,7 @@
 """Codes that a method returns, and methods that end the process: wrong ones end their run with one line."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -301,12 +302,13 @@ def test_a_file_that_cannot_be_imported_is_listed_and_then_one_line_names_it(tex
     program = {
         "planning": "from methods.base.catalogue import catalogue; assert 'broken' in catalogue()",
         "compile": "from workflow.compile import main; main()",
-        "run": "from workflow.scripts._job import run, parser; from methods.base.catalogue import load_class\n"
+        "run": "from workflow.scripts._job import run, parser\n"
+        "from methods.base.catalogue import load_class\n"
         "run(lambda options: load_class('broken'), parser('x'))",
     }
-    # methods/base/catalogue.py is a link: its FOLDER must be this one.
-    (tmp_path / "methods" / "_catalogue.py").unlink()
-    (tmp_path / "methods" / "_catalogue.py").write_text((ROOT / "methods" / "_catalogue.py").read_text())
+    # The catalogue's FOLDER must be this one, not that of a link.
+    (tmp_path / "methods" / "base").unlink()
+    shutil.copytree(ROOT / "methods" / "base", tmp_path / "methods" / "base")
     for step, code in program.items():
         done = subprocess.run(
             [sys.executable, "-c", code, "--log", str(tmp_path / "log")],

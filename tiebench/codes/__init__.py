@@ -1,0 +1,1 @@
+"""What codes are: accepted inputs, packed bytes, collapse."""

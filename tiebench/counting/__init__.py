@@ -1,0 +1,1 @@
+"""Codes to joint histograms of Hamming distance and affinity."""

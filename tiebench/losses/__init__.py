@@ -1,0 +1,1 @@
+"""Differentiable relaxations of the metrics (needs torch)."""

@@ -1,0 +1,1 @@
+"""Ties to metrics: exact means over all orders, and ranges."""

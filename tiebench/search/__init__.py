@@ -1,0 +1,1 @@
+"""Nearest codes, hash tables, rescoring, and exports to other programs."""

@@ -1,0 +1,1 @@
+"""The merged configuration, checked."""

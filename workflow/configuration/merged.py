@@ -98,7 +98,7 @@ def merge_tuned(base, change):
 
 
 class Configuration:
-    """values: the merged configuration; files: method file's stem -> its metadata (methods/base/catalogue.py)."""
+    """values: the merged configuration; files: method's name -> its metadata (methods.base.catalogue)."""
 
     def __init__(self, root, values, overrides, files):
         self.root = root

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from workflow.configuration.yaml_reader import read_settings
 
-SCHEMAS = Path(__file__).parent / "schemas"
+SCHEMAS = Path(__file__).parents[1] / "schemas"
 FILES = {  # schema -> the file that it describes
     "config": "config/config.yaml",
     "tables": "config/tables/<name>.yaml",

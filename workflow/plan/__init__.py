@@ -1,0 +1,1 @@
+"""Which files are made of which."""

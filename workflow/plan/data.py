@@ -17,7 +17,7 @@ def pick(settings, *keys):
 
 
 class DataPlan:
-    """What is made of datasets, and of what. configuration: a `workflow.configuration.merged.Configuration`."""
+    """What is made of datasets, and of what. configuration: a `configuration.merged.Configuration`."""
 
     # All jobs of a table call these with the same few arguments.
     cached: tuple[str, ...] = ("code", "source_state", "affinity_kind", "split_kind", "_check_split")
@@ -56,7 +56,7 @@ class DataPlan:
         return [self.sources.locate(source).path for source in self.entry("datasets", dataset)["sources"]]
 
     def dataset_code(self, dataset):
-        return self.code(f"datasets.{self.entry('datasets', dataset)['loader']}")
+        return self.code(f"datasets.loaders.{self.entry('datasets', dataset)['loader']}")
 
     def dataset_settings(self, dataset):
         """What makes a dataset: of its sources, not where they are fetched from."""

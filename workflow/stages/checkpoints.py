@@ -12,7 +12,7 @@ from pathlib import Path
 from networks import architecture
 from workflow.code_dependencies import code_files
 
-_ROOT = Path(__file__).parents[1]
+_ROOT = Path(__file__).parents[2]
 # What makes a run and is not in its record by value, as settings, split and data are.
 _CODE = ("*.py", "*.smk", "Snakefile")
 
