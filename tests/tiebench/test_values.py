@@ -8,7 +8,8 @@ import torch
 
 import tiebench
 from tiebench import scoring, training, values
-from tiebench.counting import histograms
+from tiebench.affinities import SharedLabels
+from tiebench.codes.packing import check_packed, pack
 from tiebench.search import export
 from tiebench.splits import check
 
@@ -176,9 +177,7 @@ def test_the_second_column_that_the_message_asks_for_makes_one_label():
     codes = np.eye(4, dtype=np.uint8)
     one = np.array([[0], [1], [0], [1]])
     padded = np.pad(one, ((0, 0), (0, 1)))
-    expected = scoring.score_codes(
-        histograms.pack(codes), histograms.pack(codes), 4, histograms.SharedLabels(one, one)
-    )
+    expected = scoring.score_codes(pack(codes), pack(codes), 4, SharedLabels(one, one))
     assert tiebench.score(codes, codes, padded, padded).means == expected.means
 
 
@@ -256,7 +255,7 @@ def test_packed_codes_of_another_type_are_refused_with_what_makes_them_right(cod
     call = {
         "score": lambda: tiebench.score(codes, codes, labels, labels, bits=32),
         "health": lambda: tiebench.health(codes, codes, bits=32),
-        "check_packed": lambda: histograms.check_packed(codes, 32),
+        "check_packed": lambda: check_packed(codes, 32),
         "update": lambda: training.TieAwareRetrieval(32).update(codes, labels, "query"),
     }[function]
     with pytest.raises(ValueError, match=f"{codes.dtype} \\(6, 4\\); packed codes") as caught:

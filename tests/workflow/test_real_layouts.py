@@ -127,7 +127,7 @@ def configuration(sources):
 @pytest.fixture
 def archives(empty_laboratory):
     for name, changes in SIZES.items():
-        file = empty_laboratory.checkout / "datasets" / f"{name}.py"
+        file = empty_laboratory.checkout / "datasets" / "loaders" / f"{name}.py"
         text = file.read_text()
         for old, new in changes.items():
             assert f"\n{old}" in text
