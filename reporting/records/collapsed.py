@@ -38,13 +38,6 @@ def merged_health(parts: Mapping[str, Mapping]) -> dict:
     return merged
 
 
-def collapsed_cells(tidy_frame: "pd.DataFrame") -> dict[tuple[str, str, str, int], int]:
-    """Cell -> number of seeds whose codes collapsed, for the cells that have any."""
-    rows = tidy_frame[tidy_frame["collapsed"] > 0]
-    cells = rows[["protocol", "metric", "method", "bits"]].itertuples(index=False, name=None)
-    return dict(zip(cells, rows["collapsed"].tolist(), strict=True))
-
-
 def collapse_sentence(tidy_frame: "pd.DataFrame", table: Table) -> str:
     """What the mark of collapsed codes means, and which runs it stands for; "" for a table without any."""
     rows = tidy_frame[tidy_frame["collapsed"] > 0].drop_duplicates(["protocol", "method", "bits"])

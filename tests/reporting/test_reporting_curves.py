@@ -186,7 +186,7 @@ def test_bits_are_drawn_ascending_and_one_seed_has_no_range():
     "module, x, y", [(precision_recall, "recall", "precision"), (precision_at, "cuts", "precision_at")]
 )
 def test_curves_are_means_over_seeds_point_by_point(module, x, y):
-    found = artists(module.draw(table(), records()))
+    found = artists(module.draw(*model_of(table(), records())))
     assert set(found) == {f"line-digits-{bits}-{method}" for bits in BITS for method in METHODS}
     for method in METHODS:
         for bits in BITS:
@@ -347,14 +347,14 @@ def test_a_module_has_what_the_contract_asks_for(name):
     assert set(module.NEEDS) <= {"training", "per_query"}
     assert name in figures.applicable(table_of(table()))
     if "training" not in module.NEEDS:
-        module.draw(table(), [{k: v for k, v in r.items() if k != "training"} for r in records()])
+        module.draw(*model_of(table(), [{k: v for k, v in r.items() if k != "training"} for r in records()]))
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("size", TABLES)
 @pytest.mark.thorough
 def test_text_is_large_enough_inside_the_figure_and_apart(name, size):
-    figure = import_module(f"reporting.figures.{name}").draw(TABLES[size], records(TABLES[size]))
+    figure = import_module(f"reporting.figures.{name}").draw(*model_of(TABLES[size], records(TABLES[size])))
     assert figure.get_figwidth() in (figure_style.COLUMN, figure_style.PAGE)
     renderer = figure.canvas.get_renderer()
     figure.draw(renderer)
@@ -392,8 +392,10 @@ def test_holes_are_left_out(name):
             run["curves"] = {name: [None, None] for name in run["curves"]}
         some.append(run)
     whole = [r for r in some if r["status"] == "done" and r["metrics"].get("ap") is not None]
-    figure = module.draw(table(), some)
-    assert figure_style.render(figure, "svg") == figure_style.render(module.draw(table(), whole), "svg")
+    figure = module.draw(*model_of(table(), some))
+    assert figure_style.render(figure, "svg") == figure_style.render(
+        module.draw(*model_of(table(), whole)), "svg"
+    )
     names = list(artists(figure))
     assert names and not [n for n in names if "itq" in n]
     assert not [n for n in names if "24-mihash" in n]
@@ -409,12 +411,14 @@ def test_nothing_to_draw_is_said_in_one_line(name, kind):
         bare |= {"status": "refused", "reason": "no"}
     some = [] if kind == "none" else [run | bare for run in records()]
     with pytest.raises(ValueError, match=r"^table small: no run has [^\n]*$"):
-        module.draw(table(), some)
+        module.draw(*model_of(table(), some))
 
 
 @functools.cache
 def rendered(name, kind):
-    return figure_style.render(import_module(f"reporting.figures.{name}").draw(table(), records()), kind)
+    return figure_style.render(
+        import_module(f"reporting.figures.{name}").draw(*model_of(table(), records())), kind
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -424,7 +428,7 @@ def test_bytes_do_not_depend_on_the_order_of_records_or_on_settings(name):
     for kind in ("pdf", "svg", "png"):
         first = rendered(name, kind)
         with matplotlib.rc_context({"font.size": 20, "lines.linewidth": 9, "axes.grid": True}):
-            assert figure_style.render(module.draw(table(), records()[::-1]), kind) == first
+            assert figure_style.render(module.draw(*model_of(table(), records()[::-1])), kind) == first
 
 
 @pytest.mark.thorough
@@ -453,7 +457,7 @@ def test_bytes_repeat_in_another_process():
 @pytest.mark.parametrize("module", [metric_by_bits, precision_recall, precision_at, cost])
 def test_a_method_looks_alike_everywhere(module):
     own = table(methods=["my_method", "talr_ap"])
-    found = artists(module.draw(own, records(own)))
+    found = artists(module.draw(*model_of(own, records(own))))
     for method in own["methods"]:
         style = method_styles.method_style(table_of(own), method)
         lines = [

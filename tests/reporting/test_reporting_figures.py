@@ -360,8 +360,8 @@ def test_bytes_repeat_and_carry_no_date(kind, tmp_path):
 def test_bytes_repeat_in_another_process():
     program = (
         "import sys, hashlib; sys.path[:0] = sys.argv[1:]\n"
-        "from test_reporting_figures import figure_style, records, table, tie_ranges\n"
-        "figure = tie_ranges.draw(table(), records())\n"
+        "from test_reporting_figures import figure_style, model_of, records, table, tie_ranges\n"
+        "figure = tie_ranges.draw(*model_of(table(), records()))\n"
         "for kind in ('pdf', 'svg', 'png'):\n"
         "    print(hashlib.sha256(figure_style.render(figure, kind)).hexdigest())\n"
     )

@@ -728,7 +728,7 @@ def publish(folder, name, these=None, figure_names=("tie_ranges", "cost", "train
 
 def test_a_view_of_published_files_is_that_of_the_records(tmp_path):
     drawn = publish(tmp_path, "small")
-    view = published.view(published.read("small", tmp_path), tmp_path / "runs", drawn)
+    view = published.view(published.read("small", tmp_path), drawn)
     # the records have no training log: that figure says so, and the page leaves it out
     assert list(view.figures) == ["tie_ranges", "cost"]
     assert view.figures["cost"].svg == drawn["cost"].read_text() and view.figures["cost"].title == "Cost"
@@ -756,7 +756,7 @@ def test_a_view_of_published_files_is_that_of_the_records(tmp_path):
 def test_a_page_holds_ten_tables(tmp_path):
     names = [f"table_{number}" for number in range(10)]
     drawn = {name: publish(tmp_path, name) for name in names}
-    views = [published.view(published.read(name, tmp_path), tmp_path / "runs", drawn[name]) for name in names]
+    views = [published.view(published.read(name, tmp_path), drawn[name]) for name in names]
     text = document.page("Ten tables", views, {})
     parsed = Parsed(text)
     asked, ids = references(parsed.tags, text)
@@ -777,9 +777,7 @@ def test_a_gallery_is_the_smaller_of_its_files(tmp_path):
     drawn = publish(tmp_path, "small", figure_names=[])
     for kind in ("svg", "png"):
         figure_style.save(figure, tmp_path / f"gallery_small.{kind}")
-    view = published.view(
-        published.read("small", tmp_path), tmp_path / "runs", drawn, tmp_path / "gallery_small.svg"
-    )
+    view = published.view(published.read("small", tmp_path), drawn, tmp_path / "gallery_small.svg")
     assert list(view.figures) == ["gallery"] and view.figures["gallery"].svg == plain
 
 
@@ -788,4 +786,4 @@ def test_a_missing_file_is_named(tmp_path, missing):
     drawn = publish(tmp_path, "small")
     (tmp_path / missing).unlink()
     with pytest.raises((OSError, ValueError), match=re.escape(missing)):
-        published.view(published.read("small", tmp_path), tmp_path / "runs", drawn)
+        published.view(published.read("small", tmp_path), drawn)

@@ -12,6 +12,7 @@ from PIL import Image
 
 from reporting.page import embedding
 from reporting.page import gallery as drawn
+from reporting.tables.model import Table
 from tiebench import figure_style
 from workflow.stages import gallery_data
 
@@ -97,7 +98,8 @@ def test_vectors_of_pixels_become_pictures():
 
 def table(**changes):
     plain = {"name": "t", "title": "", "seeds": [0], "methods": ["lsh", "itq", "mihash"]}
-    return plain | {"blocks": [{"protocol": PROTOCOL, "metric": "ap", "bits": [6, 12]}]} | changes
+    blocks = [{"protocol": PROTOCOL, "metric": "ap", "bits": [6, 12]}]
+    return Table.from_json({"table": plain | {"blocks": blocks} | changes})
 
 
 def test_ties_are_boxed_and_every_item_is_marked_once(collected):
