@@ -19,7 +19,7 @@ from datasets import affinity, splits
 
 Path("p.txt").write_text("1;2;7\\n3;4;8\\n5;6;9\\n")
 Path("out").mkdir()
-loader = datasets.loaders()["points"]
+loader = datasets.loader_kinds()["points"]
 made = loader.load([Path("p.txt")], Path("out"), delimiter=";")
 assert np.load("out/items.npy").tolist() == [[1, 2], [3, 4], [5, 6]] and made.labels.tolist() == [7, 8, 9]
 assert loader.describe([Path("p.txt")], delimiter=";").metadata() == made.metadata()
@@ -76,5 +76,5 @@ def test_configuration_of_the_pages_is_accepted():
 
 def test_every_loader_and_kind_is_on_a_page():
     text = "".join((ROOT / "docs" / name).read_text() for name in ("add-a-dataset.md", "add-a-protocol.md"))
-    names = [*datasets.loaders(), *datasets.split_kinds(), *datasets.affinity_kinds()]
+    names = [*datasets.loader_kinds(), *datasets.split_kinds(), *datasets.affinity_kinds()]
     assert [name for name in names if f"`{name}`" not in text] == []

@@ -86,7 +86,7 @@ def run(program, *places):
 def test_discovery_imports_no_torch():
     program = (
         "import sys, datasets, networks\n"
-        "names = [*datasets.loaders(), *datasets.split_kinds(), *datasets.affinity_kinds()]\n"
+        "names = [*datasets.loader_kinds(), *datasets.split_kinds(), *datasets.affinity_kinds()]\n"
         "names += networks.architectures()\n"
         "assert names and 'torch' not in sys.modules, names"
     )
@@ -94,9 +94,9 @@ def test_discovery_imports_no_torch():
 
 
 def test_descriptions_are_complete():
-    for found in (datasets.loaders(), datasets.split_kinds(), datasets.affinity_kinds()):
+    for found in (datasets.loader_kinds(), datasets.split_kinds(), datasets.affinity_kinds()):
         assert list(found) == sorted(found)
-    for loader in datasets.loaders().values():
+    for loader in datasets.loader_kinds().values():
         assert loader.summary and all(loader.options.values())
     for kind in (*datasets.split_kinds().values(), *datasets.affinity_kinds().values()):
         assert set(kind.labels) <= {"classes", "multi-hot", "none"} and kind.labels
@@ -114,7 +114,10 @@ def checkout(tmp_path):
 
 
 NEW = {
-    "loaders": ("datasets/two_points.py", "OPTIONS = {}\ndef describe(s): ...\ndef load(s, f): ...\n"),
+    "loader_kinds": (
+        "datasets/loaders/two_points.py",
+        "OPTIONS = {}\ndef describe(s): ...\ndef load(s, f): ...\n",
+    ),
     "split_kinds": (
         "datasets/splits/first_rows.py",
         "NEEDS, OPTIONS, LABELS = {'query': 'how many'}, {}, ('none',)\n"
@@ -149,7 +152,7 @@ def test_a_file_that_cannot_be_imported_is_named(what, text, checkout):
 @pytest.mark.parametrize(
     ("what", "text", "message"),
     [
-        ("loaders", "def load(s, f): ...\n", "a loader must define OPTIONS, describe"),
+        ("loader_kinds", "def load(s, f): ...\n", "a loader must define OPTIONS, describe"),
         ("split_kinds", "NEEDS = {}\n", "a kind of split must define OPTIONS, LABELS, check, draw"),
         ("affinity_kinds", "", "must define one subclass of datasets.affinity.Affinity, not 0"),
     ],

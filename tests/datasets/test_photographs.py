@@ -23,7 +23,7 @@ LABELS = np.array([[1, 0], [0, 1], [1, 1], [1, 0], [0, 1], [1, 1]], np.uint8)
 GIVEN = np.array([0, 1, 1, 0, 1, 1])
 LOADERS = [
     name
-    for name, loader in datasets.loaders().items()
+    for name, loader in datasets.loader_kinds().items()
     if isinstance(getattr(loader.load, "__self__", None), PhotographLoader)
 ]
 
@@ -224,7 +224,7 @@ MISTAKES = [
 @pytest.mark.parametrize("name", LOADERS)
 def test_every_loader_has_the_options_of_photographs(name, tmp_path):
     assert len(LOADERS) >= 4
-    loader = datasets.loaders()[name]
+    loader = datasets.loader_kinds()[name]
     assert {"size", "images", "missing"} <= loader.options.keys()
     (tmp_path / "empty").mkdir()
     for call in (loader.describe, lambda sources, **options: loader.load(sources, tmp_path, **options)):

@@ -9,7 +9,7 @@ import os
 import re
 from pathlib import Path
 
-from datasets import affinity, loaders, splits
+from datasets import affinity, loader_kinds, splits
 from methods.base.catalogue import MARKERS
 from networks import architecture, check_options
 from reporting import figures
@@ -102,7 +102,7 @@ def _check_general(configuration):
 
 def _check_dataset(configuration, name, entry):
     where, loader = ("datasets", name), entry["loader"]
-    known = loaders()
+    known = loader_kinds()
     configuration.check_known((*where, "loader"), loader, known, "loader")
     allowed = known[loader].options
     for option in entry["options"]:

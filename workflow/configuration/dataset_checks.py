@@ -12,11 +12,11 @@ def check(configuration, protocol):
 
     Until the dataset's sources are downloaded there is nothing to compare with, and no error.
     """
-    from datasets import affinity, inputs, loaders, splits
+    from datasets import affinity, inputs, loader_kinds, splits
 
     entry = configuration["protocols"][protocol]
     dataset = configuration["datasets"][entry["dataset"]]
-    loader = loaders()[dataset["loader"]]
+    loader = loader_kinds()[dataset["loader"]]
     sources = [Path(source) for source in configuration.sources.of_dataset(entry["dataset"])]
     if not configuration.sources.has_dataset(entry["dataset"]):
         return

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
-from datasets import affinity_kinds, loaders, split_kinds, splits
+from datasets import affinity_kinds, loader_kinds, split_kinds, splits
 from methods.base.catalogue import catalogue
 from networks import architectures
 from reporting import leaderboard
@@ -53,7 +53,7 @@ def load(root, overrides=None):
             overrides[key] = _names(overrides[key])
     try:
         files = catalogue(root / "methods")
-        for found in (loaders, split_kinds, affinity_kinds, architectures):
+        for found in (loader_kinds, split_kinds, affinity_kinds, architectures):
             found()  # a file that cannot be imported is named before what uses it is checked
     except ValueError as error:
         raise ConfigurationError(str(error)) from error

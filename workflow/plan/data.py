@@ -3,7 +3,7 @@
 import functools
 from pathlib import Path
 
-from datasets import affinity_kinds, loaders, split_kinds
+from datasets import affinity_kinds, loader_kinds, split_kinds
 from networks import architecture
 from tiebench.files import read_json
 from tiebench.messages import did_you_mean
@@ -81,7 +81,7 @@ class DataPlan:
                 return None
             return made.get("made_from", {}).get("state")
         folders = [path for path in places if path.is_dir()]
-        known = loaders()
+        known = loader_kinds()
         if not folders or settings["loader"] not in known:
             return None
         try:
