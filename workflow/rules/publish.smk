@@ -27,7 +27,12 @@ rule collect_table:
         "../../environment.yml"
     params:
         settings=settings(PLAN.table_settings),
-        code=code(PLAN.code, "reporting.claims.verdicts", "reporting.printed.health", "reporting.printed.table_files"),
+        code=code(
+            PLAN.code,
+            "reporting.claims.verdicts",
+            "reporting.printed.health",
+            "reporting.printed.table_files",
+        ),
         stem=subpath(output[0], strip_suffix=".csv"),
     message:
         "Table {wildcards.table}"
