@@ -223,12 +223,12 @@ def test_rows_of_differences_go_to_the_methods_that_they_name():
         "## Objectives of `talr_ap`\n\n| here | paper | effect |\n|---|---|---|\n| a | b | c |\n\n"
         "## Others\n\n| here | paper | effect |\n|---|---|---|\n| x | y | z |\n\n"
         "| method | here | paper | effect |\n|---|---|---|---|\n"
-        "| `talr_*`, `itq` | d | e | f |\n| | g | h | i |\n| `lsh` | j | k \\| k | l |\n"
+        "| `talr_*`, `itq` | d | e | f |\n| | g | h | i |\n| `lsh` | j | k \\| k | [l](m.md#n) |\n"
     )
     assert method_pages.differences(text, ["talr_ap", "itq", "lsh"]) == {
         "talr_ap": [("a", "b", "c"), ("d", "e", "f"), ("g", "h", "i")],
         "itq": [("d", "e", "f"), ("g", "h", "i")],
-        "lsh": [("j", "k \\| k", "l")],
+        "lsh": [("j", "k \\| k", "[l](../m.md#n)")],
     }
 
 

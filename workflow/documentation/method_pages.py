@@ -32,6 +32,7 @@ DESCRIBED = {
     "DeepHashing": "methods.base.deep.DeepHashing",
 }
 _MISSING = "–"
+_LINK = re.compile(r"\]\((?![a-z]+:|#)")  # the beginning of a link to another page
 
 
 def place(name: str) -> str:
@@ -230,7 +231,7 @@ def differences(text: str, names: Collection[str]) -> dict[str, list[tuple[str, 
 
     A row is of the methods that its first cell names, in backquotes, with * for any characters; of those of
     the row above where that cell is empty; and, in a table without a column of methods, of those that the
-    heading above names.
+    heading above names. Links lead from docs/methods/, where the pages of methods are.
     """
     found: dict[str, list[tuple[str, str, str]]] = {name: [] for name in names}
     heading: list[str] = []
@@ -249,7 +250,7 @@ def differences(text: str, names: Collection[str]) -> dict[str, list[tuple[str, 
             if by_row and cells[0]:
                 named = _named(cells[0], names)
             for name in named:
-                found[name].append(tuple(cells[-3:]))
+                found[name].append(tuple(_LINK.sub("](../", cell) for cell in cells[-3:]))
     return found
 
 
