@@ -4,8 +4,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from datasets.discovery import public_modules, require, summary
-
 
 @dataclass(frozen=True)
 class Loader:
@@ -44,6 +42,8 @@ def _all_but_hidden(**options: object) -> Callable[[str], bool]:
 
 def kinds() -> dict[str, Loader]:
     """Name -> loader, sorted by name. Raises ValueError for a loader that is not complete."""
+    from datasets.discovery import public_modules, require, summary
+
     found = {}
     for name, module in public_modules(__name__, Path(__file__).parent).items():
         require(module, ("OPTIONS", "describe", "load"), "a loader")

@@ -147,6 +147,7 @@ def test_initial_weights_are_normal_with_variance_two_over_inputs_and_biases_zer
         pass
 
     method = Plain(bits=64, seed=1)
+    method.backbone = None
     layer = method.build_network((500,))[1]
     assert torch.count_nonzero(layer.bias) == 0
     weights = layer.weight.detach().numpy().ravel()

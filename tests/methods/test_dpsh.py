@@ -224,9 +224,10 @@ def test_nothing_of_the_training_set_is_kept_after_training_nor_after_a_refusal(
         "item_shape",
         "backbone",
         "network",
+        "criterion_state",
     }
     method.fit(training_set(np.arange(40) % 4))
-    assert set(vars(method)) == names
+    assert set(vars(method)) == names and method.criterion_state == {}
     with pytest.raises(Refusal):
         DPSH(bits=4, epochs=2).fit(training_set(np.zeros(40, np.int64)))
     method.learning_rate = 1e30

@@ -285,8 +285,9 @@ def test_nothing_of_the_training_set_is_kept_after_training():
         "item_shape",
         "backbone",
         "network",
+        "criterion_state",
     }
-    assert set(vars(method)) == names
+    assert set(vars(method)) == names and method.criterion_state == {}
 
 
 @pytest.mark.parametrize("items", [3, 5, 9])

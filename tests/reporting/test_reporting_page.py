@@ -27,7 +27,7 @@ from reporting.printed import marks as printing
 from reporting.statistics import columns as statistics
 from tiebench import figure_style
 
-ASSETS = Path(document.__file__).parent / "assets"
+ASSETS = Path(document.__file__).parents[1] / "assets"
 
 VOID = {"meta", "link", "br", "use", "img", "input", "hr"}
 TABLE = {

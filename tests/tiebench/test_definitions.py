@@ -10,7 +10,9 @@ import pytest
 
 import tiebench
 from tiebench import metrics, prefixes, scoring
-from tiebench.counting import histograms as hamming
+from tiebench.affinities import AffinityBlocks
+from tiebench.codes.packing import pack
+from tiebench.counting.histograms import joint_histograms, merge
 from tiebench.rankings import exact, radius, ties
 from tiebench.runs import scores as runs
 
@@ -76,17 +78,15 @@ NAMES = dict.fromkeys(PLAIN) | {f"{name}@{cut}": cut for name in CUT for cut in 
 
 def packed(case):
     query, database, levels = case
-    codes = hamming.pack([query]), hamming.pack(database)
-    affinity = hamming.AffinityBlocks(lambda begin, end: [levels], range(1, 4))
+    codes = pack([query]), pack(database)
+    affinity = AffinityBlocks(lambda begin, end: [levels], range(1, 4))
     return *codes, len(query), affinity
 
 
 def in_parts(case):
     query, database, levels = case
-    counted = [
-        hamming.joint_histograms(*packed((query, [code], [level]))) for code, level in zip(database, levels)
-    ]
-    return scoring.score_histograms(hamming.merge(counted), CUTS).means
+    counted = [joint_histograms(*packed((query, [code], [level]))) for code, level in zip(database, levels)]
+    return scoring.score_histograms(merge(counted), CUTS).means
 
 
 def as_prefix(case):
@@ -139,7 +139,7 @@ def test_a_metric_has_its_definition_wherever_it_is_computed(case, way):
 @pytest.mark.parametrize("case", CASES)
 def test_places_beyond_the_last_item_count_as_irrelevant(case):
     """Of the curve and of blocks too, as trec_eval counts them."""
-    histograms = hamming.joint_histograms(*packed(CASES[case]))
+    histograms = joint_histograms(*packed(CASES[case]))
     relevant = sum(level > 0 for level in CASES[case][2])
     for cut in (len(CASES[case][2]), 10, 10**12, 10.0):
         assert exact.precision_at_curve(histograms, [cut]) == pytest.approx([relevant / cut])
@@ -157,7 +157,7 @@ def test_raap_is_a_mean_over_all_radii_also_beyond_the_bits(case, reach, per_buc
         ball = np.array(levels)[distances <= within] > 0
         buckets = sum(np.bitwise_count(np.arange(2 ** len(query))) <= within) if per_bucket else 1
         terms.append(ball.mean() / buckets if len(ball) else 0.0)
-    histograms = hamming.joint_histograms(*packed(CASES[case]))
+    histograms = joint_histograms(*packed(CASES[case]))
     found = radius.radius_aware_average_precision(histograms, reach, per_bucket)
     assert found == pytest.approx([np.mean(terms)])
 
