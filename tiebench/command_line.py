@@ -136,7 +136,7 @@ class Parser(argparse.ArgumentParser):
         """Declare a path that the command reads without an option for it, called `what` in messages."""
         self._without_option.append((what, Reads(*members), os.fspath(path)))
 
-    def parse_known_args(self, args=None, namespace=None):
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """As argparse does, then the check of the paths."""
         print_in_any_encoding()
         options, rest = super().parse_known_args(args, namespace)

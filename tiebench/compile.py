@@ -14,9 +14,8 @@ def compile_kernels() -> None:
     """
     if not NUMBA:
         return
-    from tiebench.affinities import AffinityBlocks, EqualLabels, SharedLabels
+    from tiebench.affinities import AffinityBlocks, EqualLabels, SharedLabels, SparseJudgements
     from tiebench.codes.packing import pack
-    from tiebench.counting.histograms import SparseJudgements
     from tiebench.prefixes import prefix_histograms
     from tiebench.scoring import score_codes
     from tiebench.search.neighbours import nearest

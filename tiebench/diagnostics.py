@@ -122,7 +122,7 @@ def health_of(
 ) -> Health:
     """`health` of packed codes whose joint histograms are known, of any affinity.
 
-    query, database: uint8 (Q, ceil(b/8)) and (N, ceil(b/8)), as `hamming.check_packed` wants them;
+    query, database: uint8 (Q, ceil(b/8)) and (N, ceil(b/8)), as `packing.check_packed` wants them;
     histograms: theirs, of the whole database. means: of `scoring.Scores`, for ap_range, or None.
     """
     bits = histograms.bits

@@ -22,7 +22,7 @@ from tiebench.values import cutoffs
 if TYPE_CHECKING:  # loading the kernels takes time, and most readers of the table score nothing
     from tiebench.counting.histograms import JointHistograms
 
-_LARGEST_AFFINITY = 255.0  # `hamming.MAX_AFFINITY`, without loading the kernels
+_LARGEST_AFFINITY = 255.0  # `affinities.MAX_AFFINITY`, without loading the kernels
 
 _SYMBOLS = {"cutoff": "K", "radius": "R"}  # how a name writes its parameter: "ap@K"
 

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from tiebench._compiled import NUMBA
-from tiebench.affinities import Affinity
+from tiebench.affinities import Affinity, SparseJudgements
 from tiebench.codes.packing import check_bits, check_packed
-from tiebench.counting.histograms import SLICED_BITS, JointHistograms, SparseJudgements, joint_histograms
+from tiebench.counting.histograms import SLICED_BITS, JointHistograms, joint_histograms
 from tiebench.scoring import Scores, score_histograms
 from tiebench.values import as_array, cutoffs, integer
 
@@ -36,7 +36,7 @@ def prefix_histograms(
     prefixes: Sequence[int],
     threads: int = 1,
 ) -> dict[int, JointHistograms]:
-    """`hamming.joint_histograms` of the first p bits, for each p of `prefixes`: p -> `JointHistograms`.
+    """`joint_histograms` of the first p bits, for each p of `prefixes`: p -> `JointHistograms`.
 
     query, database: packed codes uint8 (Q, ceil(b/8)) and (N, ceil(b/8)); bits: b; affinity: as there;
     prefixes: 1 to b each. The counts equal those of codes that were cut before. Raises ValueError for
@@ -108,7 +108,8 @@ def score_prefixes(
     `scoring.score_codes`.
 
     >>> import numpy as np
-    >>> from tiebench.counting.histograms import EqualLabels, pack
+    >>> from tiebench.affinities import EqualLabels
+    >>> from tiebench.codes.packing import pack
     >>> from tiebench.prefixes import score_prefixes
     >>> codes = pack([[0, 0], [0, 1], [1, 1]])
     >>> scores = score_prefixes(codes[:1], codes[1:], 2, EqualLabels(np.array([5]), np.array([5, 6])), [1, 2])

@@ -33,7 +33,7 @@ class ListedAffinity(Affinity):
         return found
 
     def scoring(self, query: np.ndarray, database: np.ndarray, keep: bool = False):
-        from tiebench.counting.histograms import SparseJudgements
+        from tiebench.affinities import SparseJudgements
 
         places = []
         for items, listed in ((query, self.query), (database, self.database)):

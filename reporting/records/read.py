@@ -97,7 +97,7 @@ def _run_of_files(runs: Path, cell: RunCell, seed: int, also: Iterable[str], met
     protocol, method, bits = cell
     folder = runs / protocol / method / str(bits) / str(seed)
     record: dict[str, Any] = {"protocol": protocol, "method": method, "bits": bits, "seed": seed}
-    scores = _of_run(folder, "scores.json")
+    scores = _scores(folder)
     record |= {key: scores[key] for key in ("status", "reason", "metrics", "curves")}
     record |= {"health": scores.get("health"), "run": _of_run(folder, "run.json")}
     if "training" in also:

@@ -11,6 +11,7 @@ from files import resource
 from PIL import Image
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
+from torch.nn.functional import cosine_similarity
 
 from networks import catalogue
 from networks.devices import fast_half
@@ -209,18 +210,25 @@ class Plain:
 
 
 def test_the_whole_network_has_the_gradients_of_torch_in_bfloat16(monkeypatch):
-    gradients = []
+    """In single precision to rounding. In bfloat16 rounding alone turns gradients by as much as 0.3 of a
+    cosine, more on processors that emulate it: ours are as near to single precision as torch's."""
+    gradients = {}
     for function in (depthwise._Depthwise, Plain):
         monkeypatch.setattr(depthwise, "_Depthwise", function)
-        network = made(64, batch_norm="frozen").train()
-        with torch.autocast("cpu", torch.bfloat16):
-            features = network(network.preprocess(pixels(4, 64)))
-        assert features.dtype == torch.bfloat16
-        features.float().square().mean().backward()
-        gradients.append({name: values.grad.flatten() for name, values in network.named_parameters()})
-    for name, plain in gradients[1].items():
-        assert plain.abs().sum() > 0
-        assert torch.nn.functional.cosine_similarity(gradients[0][name], plain, 0) > 0.98, name
+        for half in (False, True):
+            network = made(64, batch_norm="frozen").train()
+            with torch.autocast("cpu", torch.bfloat16, enabled=half):
+                features = network(network.preprocess(pixels(4, 64)))
+            assert features.dtype == (torch.bfloat16 if half else torch.float32)
+            features.float().square().mean().backward()
+            found = {name: values.grad.flatten() for name, values in network.named_parameters()}
+            gradients[function is Plain, half] = found
+    for name, exact in gradients[True, False].items():
+        ours, theirs, single = (gradients[key][name] for key in ((False, True), (True, True), (False, False)))
+        assert exact.abs().sum() > 0
+        assert cosine_similarity(single, exact, 0) > 1 - 1e-5, name
+        assert cosine_similarity(ours, theirs, 0) > 0.95, name
+        assert cosine_similarity(ours, exact, 0) > cosine_similarity(theirs, exact, 0) - 0.05, name
 
 
 def test_maps_stay_channels_last():

@@ -152,10 +152,16 @@ def without(name):
         (lambda a: a | {"query": a["query"] + 1}, "{0, 1}"),
         (lambda a: a | {"query": a["query"][0]}, "matrices"),
         (lambda a: a | {"query": a["query"][:0]}, "at least one"),
-        (lambda a: a | {"bits": 16}, "neither 16 bits nor packed"),
-        (lambda a: a | {"bits": np.array([13, 13])}, "one integer"),
+        (
+            lambda a: a | {"bits": 16},
+            "query codes of 16 bits must be (n, 16), or packed uint8 (n, 2), not int64 (9, 13)",
+        ),
+        (
+            lambda a: a | {"bits": np.array([13, 13])},
+            "bits must be an integer between 1 and 1024, not int64 (2,)",
+        ),
         (lambda a: a | {"database_labels": a["database_labels"][:-1]}, "39 database labels"),
-        (lambda a: a | {"database_labels": a["database_labels"] + 0.5}, "integers"),
+        (lambda a: a | {"database_labels": a["database_labels"] + 0.5}, "5; it must be an integer"),
         (lambda a: a | {"query_labels": np.array([None] * 9)}, "plain arrays"),
     ],
 )
@@ -235,7 +241,7 @@ def test_packed_codes_without_bits_and_raw_outputs_are_refused_with_what_to_do(t
         (["scores", "codes"], "there is no command 'scores'; did you mean 'score'?"),
         (["score"], "the following arguments are required: FILE.npz"),
         (["score", "codes.npz", "--at", "0"], "must be a positive integer, not '0'"),
-        (["score", "codes.npz", "--at", "1" + 18 * "0"], "must be at most 999999999999999999, not"),
+        (["score", "codes.npz", "--at", "1" + 18 * "0"], "positive integer of at most 999999999999999999"),
         (["score", "codes.npz", "--ap-at-normaliser", "hit"], "invalid choice: 'hit'"),
     ],
 )

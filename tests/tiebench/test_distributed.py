@@ -256,7 +256,7 @@ FAULTS = [
         npz(database_labels=np.zeros((50, 6), int)),
         "database_labels must be of shape (n,), as the labels",
     ),
-    ("npz", npz(database_labels=np.zeros(50)), "database labels must be integers or strings"),
+    ("npz", npz(database_labels=np.full(50, 0.5)), "labels[0] is 0.5; it must be an integer"),
     ("npz", npz(database_labels=np.array(["cat"] * 50)), "database labels are strings but query labels are"),
     ("npz", npz(database_labels=np.array([None] * 50)), "database_labels holds pickled Python objects"),
     ("npz", npz(database=np.asfortranarray(CODES + 0)), "database is stored column by column"),

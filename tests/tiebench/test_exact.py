@@ -44,7 +44,7 @@ def plain_ndcg(affinities, at):
 
 
 def plain_precision(relevant, at):
-    return sum(relevant[:at]) / min(at, len(relevant))
+    return sum(relevant[:at]) / at
 
 
 def over_all_orders(distances, affinities, metric):

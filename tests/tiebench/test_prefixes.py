@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tiebench.__main__ import main
-from tiebench.affinities import AffinityBlocks, EqualLabels, SharedLabels
+from tiebench.affinities import AffinityBlocks, EqualLabels, SharedLabels, SparseJudgements
 from tiebench.codes.packing import pack
-from tiebench.counting.histograms import SparseJudgements, joint_histograms
+from tiebench.counting.histograms import joint_histograms
 from tiebench.prefixes import prefix_histograms, score_prefixes
 from tiebench.scoring import score_codes
 

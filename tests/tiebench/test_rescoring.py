@@ -5,8 +5,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from tiebench.affinities import SparseJudgements
 from tiebench.codes.packing import pack
-from tiebench.counting.histograms import SparseJudgements, joint_histograms
+from tiebench.counting.histograms import joint_histograms
 from tiebench.rankings import exact
 from tiebench.search.rescoring import asymmetric_similarity, ranked_histograms, rescored
 

@@ -148,6 +148,7 @@ CALLS = {
     "packing.check_packed": lambda t: check_packed(t(PACKED[0]), BITS),
     "affinities.EqualLabels": affinity,
     "affinities.SharedLabels": lambda t: SharedLabels(t(TAGS[0]), t(TAGS[1])),
+    "affinities.SparseJudgements": judgements,
     "affinities.AffinityBlocks": lambda t: joint_histograms(
         *packed(t), BITS, AffinityBlocks(lambda begin, end: t(GRADES[begin:end]), [1, 2])
     ),

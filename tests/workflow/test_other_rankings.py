@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from methods.base import Refusal
-from tiebench.affinities import EqualLabels
+from tiebench.affinities import EqualLabels, SparseJudgements
 from tiebench.codes.packing import pack
-from tiebench.counting.histograms import SparseJudgements
 from tiebench.scoring import score_codes
 from tiebench.search.rescoring import rescored
 from workflow.configuration.merged import load

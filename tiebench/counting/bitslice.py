@@ -476,7 +476,7 @@ def _slice_words(packed, columns, planes, begin):
                 planes[vector, 8 * byte + bit, lane] = plane
 
 
-def slice_bits(packed, columns, width):
+def slice_bits(packed: np.ndarray, columns: int, width: int) -> np.ndarray:
     """Bit planes of packed rows: uint8 (n, bytes) -> uint64, flat, vector-major (vector, width, LANES).
 
     Plane j of an item is its bit j for j < columns and 0 up to `width`; padding items are all zero.

@@ -1,11 +1,21 @@
 """Joint histograms of Hamming distance and affinity in NumPy alone: where Numba is not installed."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 _PAIRS_AT_ONCE = 1 << 20  # some 30 bytes of memory each
 
 
-def count_levels(query_words, database_words, block, bits, counts, low, high):
+def count_levels(
+    query_words: np.ndarray,
+    database_words: np.ndarray,
+    block: Callable[[int, int], np.ndarray],
+    bits: int,
+    counts: np.ndarray,
+    low: int,
+    high: int,
+) -> None:
     """Add the pairs of queries low..high-1 to counts[query, level, distance].
 
     query_words uint64 (Q, W); database_words uint64 (W, N); block(begin, end): level indices (end - begin, N)

@@ -30,11 +30,11 @@ def joint_histograms(
 ) -> JointHistograms:
     """Joint histograms of Hamming distance and affinity of codes on one device, block by block.
 
-    query, database: tensors on one device, each packed uint8 (n, ceil(b/8)) as `hamming.pack` makes them, or
+    query, database: tensors on one device, each packed uint8 (n, ceil(b/8)) as `packing.pack` makes them, or
     codes in {-1, +1} (n, b), float or signed integer; bits: b, 1 to 1024; affinity: `EqualLabels` or
     `SharedLabels`, whose arrays are moved to the device; pairs_at_once: pairs of a block, some 20 bytes of
     device memory each; precision: type of the products, one of `EXACT_UP_TO` that is exact for b (None:
-    float16 on a GPU, float32 elsewhere). Returns `hamming.JointHistograms`, with NumPy arrays.
+    float16 on a GPU, float32 elsewhere). Returns `histograms.JointHistograms`, with NumPy arrays.
     Raises ValueError for codes and labels that do not fit, and for any other affinity.
     """
     bits, query, database = check_bits(bits), query.detach(), database.detach()

@@ -1,7 +1,7 @@
 """The listwise objectives and their gradients with respect to distances, one query row at a time, compiled.
 
 For query i, soft histograms c_d (all items) and g_d (items weighted by gain) over bins + 1 centres; an
-objective is a function of them (`_relaxed_objectives`), and needs nothing else: so neither the number of
+objective is a function of them (`objectives`), and needs nothing else: so neither the number of
 affinity levels nor the number of bins enters the cost per pair. Per pair there is one scatter on the way
 there (what two neighbouring bins get of an item follows from weights and weighted shares summed at the lower
 one) and one gather on the way back (the derivative by a distance is a difference of neighbouring bins'

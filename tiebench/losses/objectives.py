@@ -1,6 +1,6 @@
 """The listwise objectives as functions of a query's histograms, and their derivatives by them, compiled.
 
-c_d and g_d are the soft histograms of `_relaxed_kernels`: all items, and items weighted by gain. Each
+c_d and g_d are the soft histograms of `kernels`: all items, and items weighted by gain. Each
 function returns the objective and writes its derivatives by_c and by_g.
 
 The paper's names: c_d, c_d^+, C_d (cumulative), AP_s and DCG_s (the simplified objectives of the appendix),
@@ -19,6 +19,7 @@ AP_SIMPLIFIED, AP_FULL, NDCG_SIMPLIFIED, NDCG_FULL, MUTUAL_INFORMATION = range(5
 
 @compiled(nogil=True)
 def digamma(x):
+    """The derivative of the logarithm of the gamma function at x > 0."""
     shift = 0.0
     while x < 10.0:
         shift -= 1.0 / x
@@ -32,6 +33,7 @@ def digamma(x):
 
 @compiled(nogil=True)
 def trigamma(x):
+    """The derivative of `digamma` at x > 0."""
     shift = 0.0
     while x < 10.0:
         shift += 1.0 / (x * x)

@@ -8,7 +8,7 @@ from scipy.special import expi
 DISCOUNT_KNOTS = 16  # per unit, of the interpolated discount sum
 
 
-def discount_sum_table(most):
+def discount_sum_table(most: int) -> np.ndarray:
     """Values and slopes of L(x), the sum of 1/log2(t + 1) over t = 1..x continued to real x, for cubic
     Hermite interpolation: float64 (2, 16 most + 2) at x = 0, 1/16, ...
 

@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiebench._compiled import compiled
+from tiebench.affinities import SparseJudgements
 from tiebench.codes.packing import check_bits, check_packed
-from tiebench.counting.histograms import JointHistograms, SparseJudgements
+from tiebench.counting.histograms import JointHistograms
 from tiebench.rankings import exact
 from tiebench.values import cutoffs, form, integer, integers, numbers
 

@@ -250,7 +250,8 @@ def differences(text: str, names: Collection[str]) -> dict[str, list[tuple[str, 
             if by_row and cells[0]:
                 named = _named(cells[0], names)
             for name in named:
-                found[name].append(tuple(_LINK.sub("](../", cell) for cell in cells[-3:]))
+                here, published, effect = (_LINK.sub("](../", cell) for cell in cells[-3:])
+                found[name].append((here, published, effect))
     return found
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tiebench import metrics
-from tiebench.counting.histograms import SparseJudgements
+from tiebench.affinities import SparseJudgements
 from tiebench.search.rescoring import asymmetric_similarity, ranked_histograms, rescored
 
 _SIMILARITIES_AT_ONCE = 1 << 21  # of a block of queries with the database: bounds the memory
