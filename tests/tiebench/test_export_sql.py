@@ -163,12 +163,12 @@ def test_a_script_that_fails_leaves_no_table(server, tmp_path):
         ({"table": "x" * 58}, "at most 63 bytes"),
         ({"table": "é" * 29}, "at most 63 bytes"),
         ({"database_ids": [1, 1, 2]}, "database_ids has '1' twice"),
-        ({"database_ids": [1.5, 2, 3]}, "database_ids must be integers or strings"),
+        ({"database_ids": [1.5, 2, 3]}, "database_ids[0] is 1.5; it must be an integer"),
         ({"database_ids": [1, 2]}, "there are 3 codes but 2 database_ids"),
         ({"database_ids": np.array([1, 2, 2**64 - 1], np.uint64)}, "exceeds the integers of PostgreSQL"),
         ({"database_ids": ["a", "b", "c\0d"]}, "cannot hold the character NUL"),
-        ({"database_labels": [1, 2]}, "database_labels of 3 codes"),
-        ({"database_labels": [[1, 2], [0, 0], [0, 1]]}, "database_labels of 3 codes"),
+        ({"database_labels": [1, 2]}, "there are 3 codes but 2 database_labels"),
+        ({"database_labels": [[1, 2], [0, 0], [0, 1]]}, "database_labels[0, 1] is 2; a matrix of labels"),
     ],
 )
 def test_what_postgresql_could_not_take_is_refused_and_nothing_is_written(tmp_path, options, message):

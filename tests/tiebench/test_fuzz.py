@@ -59,7 +59,7 @@ def plain_ndcg(affinities, at):
 
 
 def plain_precision(affinities, at):
-    return Fraction(sum(a > 0 for a in affinities[:at]), min(at, len(affinities)))
+    return Fraction(sum(a > 0 for a in affinities[:at]), at)
 
 
 def ties_of(distances, affinities):
@@ -176,7 +176,7 @@ def sorted_precision(ties, at):
     for tie in ties:
         chances += sum(a > 0 for a in tie) / len(tie) * max(0, min(len(tie), at - before))
         before += len(tie)
-    return chances / min(at, before), least, most
+    return chances / at, least, most
 
 
 @st.composite
