@@ -22,10 +22,10 @@ def run_folder(laboratory, method="lsh", bits=8, seed=0):
 
 
 def error_of(done):
-    """The one line that a run ended in."""
+    """The one line that a run ended in, which jobs beside one another may each say."""
     assert done.returncode != 0
     assert "Traceback" not in done.stdout + done.stderr
-    (line,) = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    (line,) = {line for line in done.stderr.splitlines() if line.startswith("error: ")}
     return line
 
 
