@@ -211,7 +211,9 @@ class Plain:
 
 def test_the_whole_network_has_the_gradients_of_torch_in_bfloat16(monkeypatch):
     """In single precision to rounding. In bfloat16 rounding alone turns gradients by as much as 0.3 of a
-    cosine, more on processors that emulate it: ours are as near to single precision as torch's."""
+    cosine: ours are as near to single precision as torch's, and nearer to torch's, less so on a processor
+    that emulates bfloat16 (0.970 was seen)."""
+    alike = 0.98 if fast_half(torch.device("cpu"), True) is torch.bfloat16 else 0.95
     gradients = {}
     for function in (depthwise._Depthwise, Plain):
         monkeypatch.setattr(depthwise, "_Depthwise", function)
@@ -227,7 +229,7 @@ def test_the_whole_network_has_the_gradients_of_torch_in_bfloat16(monkeypatch):
         ours, theirs, single = (gradients[key][name] for key in ((False, True), (True, True), (False, False)))
         assert exact.abs().sum() > 0
         assert cosine_similarity(single, exact, 0) > 1 - 1e-5, name
-        assert cosine_similarity(ours, theirs, 0) > 0.95, name
+        assert cosine_similarity(ours, theirs, 0) > alike, name
         assert cosine_similarity(ours, exact, 0) > cosine_similarity(theirs, exact, 0) - 0.05, name
 
 
