@@ -62,7 +62,7 @@ def _linear_deep(generator, items):
 
     method = load_class("talr_ap")(bits=BITS)
     weights = generator.standard_normal((BITS, FEATURES)).astype(np.float32)
-    method.item_shape = (FEATURES,)
+    method.item_shape, method.backbone = (FEATURES,), None
     method.network = method.build_network(method.item_shape)
     with torch.no_grad():
         method.network[1].weight.copy_(torch.from_numpy(weights))

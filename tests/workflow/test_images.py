@@ -88,7 +88,7 @@ def write_sources(folder):
 def gallery(empty_laboratory):
     write_sources(empty_laboratory.sources)
     # Every epoch is worth keeping here, and each ends with a file that a test can wait for.
-    file = empty_laboratory.checkout / "methods" / "_checkpoint.py"
+    file = empty_laboratory.checkout / "methods" / "base" / "checkpoint.py"
     text = file.read_text()
     assert "_SECONDS_BETWEEN = 10.0" in text
     file.write_text(text.replace("_SECONDS_BETWEEN = 10.0", "_SECONDS_BETWEEN = 0.0"))

@@ -7,6 +7,7 @@ runs in an interpreter of its own, and a cell shows what it prints and the figur
 in Jupyter.
 """
 
+import inspect
 import json
 import os
 import re
@@ -71,7 +72,8 @@ def run(root: Path, name: str) -> list[Output]:
 
 def _as_program(sources: Sequence[str], folder: str) -> str:
     """Cells as one program that says where each ends."""
-    lines = ["from workflow.documentation.notebooks import end_cell"]
+    # Its own text, not an import: a cell of a notebook meets nothing of this module.
+    lines = ["import sys", "from pathlib import Path", f"_END = {_END!r}", inspect.getsource(end_cell)]
     for number, source in enumerate(sources):
         lines += [source, f"end_cell({number}, {folder!r})"]
     return "\n".join(lines) + "\n"
