@@ -12,6 +12,7 @@ import numpy as np
 from methods.base import HashingMethod, Refusal
 from methods.base.supervision import single_classes
 from methods.learners.graph_cuts import BlockCuts
+from methods.learners.linear import leading_directions
 from methods.learners.svm import SharedItems, fit_linear_svms
 from methods.relations.pairs import make_blocks, sample_pairs
 from tiebench._compiled import compiled
@@ -185,10 +186,9 @@ def _exchange(errors, before, after, first, second):
 
 def _principal_signs(items, bits, generator):
     """Signs of the centred items' first principal components, int8 (n, b); of random projections where there
-    are more bits than dimensions."""
+    are more bits than dimensions or items."""
     centred = items - items.mean(axis=0)
-    _, vectors = np.linalg.eigh(centred.T @ centred)
-    directions = vectors[:, ::-1][:, :bits]
+    _, directions = leading_directions(centred, bits)
     # An eigenvector's sign is arbitrary, and may differ between linear algebra libraries.
     directions = directions * np.sign(
         directions[np.abs(directions).argmax(axis=0), range(directions.shape[1])]

@@ -11,7 +11,8 @@ from scipy.special import stdtrit
 
 from reporting.records.filled import filled_marks
 from reporting.tables import budgets
-from reporting.tables.model import Group, Results, Run, Table
+from reporting.tables.model import Group, Table
+from reporting.tables.runs import Results, Run
 from reporting.tables.titles import LEADERBOARD, UNCODED
 
 COLUMNS = (

@@ -13,7 +13,8 @@ from reporting.printed import health
 from reporting.printed.table_files import ENDINGS
 from reporting.records.read import ALSO, published_table, table_results
 from reporting.statistics import columns
-from reporting.tables.model import Results, Table
+from reporting.tables.model import Table
+from reporting.tables.runs import Results
 from reporting.tables.titles import UNCODED
 from tiebench.files import reading_result
 from tiebench.messages import one_line

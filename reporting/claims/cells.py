@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from reporting.statistics.comparing import Sample, pool, sample
-from reporting.tables.model import Results, Table
+from reporting.tables.model import Table
+from reporting.tables.runs import Results
 from tiebench.metrics import label
 
 

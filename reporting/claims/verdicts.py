@@ -12,7 +12,8 @@ import pandas as pd
 
 from reporting.claims import kinds, tie_ranges
 from reporting.claims.cells import ClaimCells, as_list
-from reporting.tables.model import Results, Table
+from reporting.tables.model import Table
+from reporting.tables.runs import Results
 from tiebench.messages import did_you_mean
 from tiebench.metrics import resolve
 

@@ -18,7 +18,8 @@ from matplotlib.text import Annotation, Text
 from scipy.optimize import isotonic_regression
 
 from reporting.drawing.method_styles import method_style
-from reporting.tables.model import Results, Run, Table
+from reporting.tables.model import Table
+from reporting.tables.runs import Results, Run
 from tiebench.figure_style import (
     COLUMN,
     MARGIN,

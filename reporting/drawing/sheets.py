@@ -24,7 +24,8 @@ from reporting.drawing.axes import (
 )
 from reporting.drawing.method_styles import method_style
 from reporting.drawing.options import Options
-from reporting.tables.model import Results, Table
+from reporting.tables.model import Table
+from reporting.tables.runs import Results
 from tiebench.figure_style import (
     COLUMN,
     HEADING_SIZE,

@@ -22,7 +22,8 @@ from typing import Any
 from reporting.drawing.options import Options
 from reporting.records.collapsed import COLLAPSED, collapsed_methods
 from reporting.records.filled import FILLED, filled_methods
-from reporting.tables.model import Results, Table
+from reporting.tables.model import Table
+from reporting.tables.runs import Results
 from tiebench.messages import did_you_mean
 
 FOLDER = Path(__file__).parent

@@ -22,7 +22,8 @@ from reporting.drawing.axes import (
 from reporting.drawing.method_styles import method_style
 from reporting.drawing.options import DEFAULT, Options
 from reporting.drawing.sheets import Section, label_axes, sheet
-from reporting.tables.model import Group, Results, Run, Table
+from reporting.tables.model import Group, Table
+from reporting.tables.runs import Results, Run
 from tiebench.figure_style import (
     FRONT,
     INK,

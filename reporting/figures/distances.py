@@ -7,7 +7,8 @@ from reporting.drawing.axes import BEHIND, NothingToDraw, View, heading, mean_cu
 from reporting.drawing.method_styles import colour
 from reporting.drawing.options import DEFAULT, Options
 from reporting.drawing.sheets import Section, label_axes, sheet, sheet_width
-from reporting.tables.model import Results, Table
+from reporting.tables.model import Table
+from reporting.tables.runs import Results
 from tiebench.figure_style import INK, TEXT_SIZE, TICK_SIZE, shortened, style_axes, styled, ticks_between
 
 TITLE = "Distances of relevant and irrelevant pairs"

@@ -9,7 +9,8 @@ from reporting.drawing.axes import LABEL, LINE, NothingToDraw, heading, room_for
 from reporting.drawing.method_styles import method_style
 from reporting.drawing.options import DEFAULT, Options
 from reporting.drawing.sheets import PITCH, Section, label_axes, names_beside, names_width, sheet
-from reporting.tables.model import Results, Table
+from reporting.tables.model import Table
+from reporting.tables.runs import Results
 from tiebench.figure_style import COLUMN, INK, TEXT_SIZE, metric_text, style_axes, styled, wrapped
 
 TITLE = "Few labels"

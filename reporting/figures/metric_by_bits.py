@@ -10,7 +10,8 @@ from reporting.drawing.axes import LABEL, LINE, NothingToDraw, heading, room_for
 from reporting.drawing.method_styles import method_style
 from reporting.drawing.options import DEFAULT, Options
 from reporting.drawing.sheets import PITCH, Section, label_axes, names_beside, names_width, sheet
-from reporting.tables.model import Group, Results, Table
+from reporting.tables.model import Group, Table
+from reporting.tables.runs import Results
 from tiebench.figure_style import (
     COLUMN,
     INK,

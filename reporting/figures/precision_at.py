@@ -4,7 +4,8 @@ from matplotlib.figure import Figure
 
 from reporting.drawing.options import DEFAULT, Options
 from reporting.drawing.sheets import curve_sheet
-from reporting.tables.model import Results, Table
+from reporting.tables.model import Table
+from reporting.tables.runs import Results
 
 TITLE = "Precision among the first K"
 CAPTION = (

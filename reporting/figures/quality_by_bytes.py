@@ -11,7 +11,8 @@ from reporting.drawing.axes import LINE, NothingToDraw, heading, method_legend, 
 from reporting.drawing.method_styles import colour, method_style
 from reporting.drawing.options import DEFAULT, Options
 from reporting.drawing.sheets import Section, label_axes, sheet, sheet_width
-from reporting.tables.model import Group, Results, Table
+from reporting.tables.model import Group, Table
+from reporting.tables.runs import Results
 from tiebench.figure_style import (
     INK,
     MUTED,

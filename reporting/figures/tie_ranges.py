@@ -10,7 +10,8 @@ from matplotlib.ticker import MaxNLocator
 from reporting.drawing.axes import BEHIND, NothingToDraw, heading
 from reporting.drawing.method_styles import colour
 from reporting.drawing.options import DEFAULT, Options
-from reporting.tables.model import Group, Results, Table
+from reporting.tables.model import Group, Table
+from reporting.tables.runs import Results
 from reporting.tables.titles import EN_DASH
 from tiebench.figure_style import GRID, INK, MUTED, SURFACE, styled, text_width, wrapped
 

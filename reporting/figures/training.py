@@ -11,7 +11,8 @@ from reporting.drawing.method_styles import shades
 from reporting.drawing.options import DEFAULT, Options
 from reporting.drawing.sheets import Section, label_axes, sheet, sheet_width
 from reporting.records.training_logs import COUNTERS, counts, with_objective
-from reporting.tables.model import Results, Table
+from reporting.tables.model import Table
+from reporting.tables.runs import Results
 from tiebench.figure_style import INK, TEXT_SIZE, shortened, style_axes, styled, ticks_between
 
 TITLE = "Training"

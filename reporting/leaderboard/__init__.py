@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 from reporting.leaderboard import earlier_forms
 from reporting.records.folds import merged_run
-from reporting.tables.model import OF_RUN_FILE, PARTS, Run, Tuning
+from reporting.tables.runs import OF_RUN_FILE, PARTS, Run, Tuning
 from reporting.tables.titles import UNCODED
 from tiebench.leaderboards import PROVENANCE, TIDY, read_provenance, verified
 from tiebench.messages import shorten

@@ -8,7 +8,8 @@ from reporting import leaderboard
 from reporting.leaderboard import RUNS, TIDY, Board, training_curves
 from reporting.leaderboard.training_curves import TRAINING
 from reporting.leaderboard.trials import Trial, published
-from reporting.tables.model import Results, Run, Table, in_order
+from reporting.tables.model import Table, in_order
+from reporting.tables.runs import Results, Run
 from tiebench import metrics
 from tiebench.messages import did_you_mean
 

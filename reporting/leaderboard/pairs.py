@@ -9,7 +9,8 @@ from pathlib import Path
 from reporting.leaderboard import Board
 from reporting.leaderboard.per_query import with_scores
 from reporting.statistics.comparing import Difference, Sample, difference, pool, sample
-from reporting.tables.model import Results, Table
+from reporting.tables.model import Table
+from reporting.tables.runs import Results
 from tiebench.paired import holm
 
 BOTH, QUERIES, SEEDS = "queries and seeds", "queries", "seeds"

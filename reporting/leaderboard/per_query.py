@@ -11,7 +11,7 @@ import numpy as np
 
 from reporting.leaderboard import Board
 from reporting.records.items import identity, split_of
-from reporting.tables.model import Run
+from reporting.tables.runs import Run
 from tiebench.leaderboards import PER_QUERY, cell_key, read_per_query, scores_of_queries
 
 # A file that git keeps for each protocol, in every version: larger ones are left out.

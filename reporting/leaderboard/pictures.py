@@ -11,7 +11,8 @@ from reporting import figures
 from reporting.leaderboard.boards import Boards, as_table, results_of
 from reporting.leaderboard.columns import as_bits, check_keys, listed
 from reporting.printed.markdown import escape_markdown
-from reporting.tables.model import Results, Table
+from reporting.tables.model import Table
+from reporting.tables.runs import Results
 
 KEYS = {
     "figure": str,

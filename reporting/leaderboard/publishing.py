@@ -26,7 +26,8 @@ from reporting.leaderboard.training_curves import TRAINING
 from reporting.leaderboard.trials import TRIALS
 from reporting.records.filled import filled_runs
 from reporting.records.read import table_results
-from reporting.tables.model import Filled, Group, Results, Run, Style, Table
+from reporting.tables.model import Filled, Group, Style, Table
+from reporting.tables.runs import Results, Run
 from reporting.tables.titles import UNCODED
 from tiebench import metrics
 from tiebench.files import replaced, write_json

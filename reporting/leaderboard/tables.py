@@ -24,7 +24,8 @@ from reporting.printed.marks import (
 )
 from reporting.records.collapsed import COLLAPSED, collapse_sentence
 from reporting.tables.budgets import budget_sentence
-from reporting.tables.model import Results, Run, RunCell, ScoreCell, Table
+from reporting.tables.model import Table
+from reporting.tables.runs import Results, Run, RunCell, ScoreCell
 from reporting.tables.titles import EN_DASH, TRAINING_SET, UNCODED, UNCODED_TITLE, family_title
 from tiebench.messages import did_you_mean
 from tiebench.metrics import resolve

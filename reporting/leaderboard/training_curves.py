@@ -13,7 +13,7 @@ from pathlib import Path
 
 from reporting.leaderboard import KEY, Board
 from reporting.records.training_logs import COUNTERS, counts, with_objective
-from reporting.tables.model import Run, RunCell
+from reporting.tables.runs import Run, RunCell
 from tiebench.leaderboards import verified
 
 TRAINING = ".training.csv"

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from reporting.leaderboard import Board
-from reporting.tables.model import Run
+from reporting.tables.runs import Run
 from tiebench.files import reading_result
 from tiebench.leaderboards import verified
 

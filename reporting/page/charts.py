@@ -12,7 +12,8 @@ from functools import partial
 from typing import Any
 
 from reporting.drawing.method_styles import CONTRAST, contrast, method_style, method_styles
-from reporting.tables.model import PARTS, Group, Results, Run, Table
+from reporting.tables.model import Group, Table
+from reporting.tables.runs import PARTS, Results, Run
 from tiebench.figure_style import SURFACE
 from tiebench.metrics import label
 

@@ -12,7 +12,8 @@ from reporting.printed.cells import Cell, Cells, Row
 from reporting.printed.marks import as_published
 from reporting.statistics import columns as statistics
 from reporting.tables.budgets import AS_GIVEN
-from reporting.tables.model import Group, ScoreCell, Source, Table
+from reporting.tables.model import Group, Source, Table
+from reporting.tables.runs import ScoreCell
 from reporting.tables.titles import EN_DASH, LEADERBOARD, UNCODED, family_title
 
 # What a mark of an open comparison says to a screen reader, by verdict.

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from reporting.tables.model import Results, Table
+from reporting.tables.model import Table
+from reporting.tables.runs import Results
 
 
 @dataclass(frozen=True)

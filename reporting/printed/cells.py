@@ -13,7 +13,8 @@ from reporting.printed.marks import Note, legend, marks, notes
 from reporting.records.collapsed import COLLAPSED
 from reporting.records.filled import FILLED, filled_marks
 from reporting.statistics.columns import cell_marks, marks_legend
-from reporting.tables.model import Group, ScoreCell, Table
+from reporting.tables.model import Group, Table
+from reporting.tables.runs import ScoreCell
 from reporting.tables.titles import UNCODED, UNCODED_TITLE
 
 

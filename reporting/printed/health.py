@@ -5,7 +5,8 @@ import math
 
 import pandas as pd
 
-from reporting.tables.model import Results, Table
+from reporting.tables.model import Table
+from reporting.tables.runs import Results
 from reporting.tables.titles import EN_DASH
 
 COUNTS = (

@@ -4,7 +4,8 @@ import statistics
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from reporting.tables.model import Results, Table
+from reporting.tables.model import Table
+from reporting.tables.runs import Results
 
 if TYPE_CHECKING:  # plans of figures load no pandas
     import pandas as pd

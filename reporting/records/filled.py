@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reporting.tables.model import Filled, Results, Run, RunCell, Table
+from reporting.tables.model import Filled, Table
+from reporting.tables.runs import Results, Run, RunCell
 from reporting.tables.titles import LEADERBOARD, UNCODED
 from tiebench.leaderboards import PER_QUERY, scores_of_queries
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from reporting.records.collapsed import merged_health
-from reporting.tables.model import Run
+from reporting.tables.runs import Run
 
 SUMS = ("queries", "queries_without_relevant")
 

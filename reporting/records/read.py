@@ -11,7 +11,8 @@ import pandas as pd
 from reporting.records.filled import check_fingerprints, filled_runs
 from reporting.records.folds import merged_means, merged_run
 from reporting.records.items import Queries
-from reporting.tables.model import Results, Run, RunCell, Table
+from reporting.tables.model import Table
+from reporting.tables.runs import Results, Run, RunCell
 from reporting.tables.titles import LEADERBOARD
 from tiebench.files import read_json, read_lines, read_npz, read_result_npz, reading_result
 from tiebench.messages import did_you_mean

@@ -14,7 +14,8 @@ import numpy as np
 import pandas as pd
 
 from reporting.statistics.comparing import Difference, Sample, difference, pool, sample, seeds_needed
-from reporting.tables.model import Results, Table
+from reporting.tables.model import Table
+from reporting.tables.runs import Results
 from tiebench.metrics import resolve
 from tiebench.paired import LEVEL, bootstrap_intervals, holm
 

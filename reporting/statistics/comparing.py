@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from reporting.frames import t_interval
-from reporting.tables.model import Run
+from reporting.tables.runs import Run
 from tiebench.paired import LEVEL, p_value, pooled, query_error, t_bounds
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from reporting.tables.model import Run, Table, Tuning
+from reporting.tables.model import Table
+from reporting.tables.runs import Run, Tuning
 
 AS_GIVEN = "as given"
 NOTHING_TO_CHOOSE = "nothing to choose"

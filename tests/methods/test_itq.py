@@ -6,6 +6,7 @@ from sklearn.decomposition import PCA
 
 from methods.base import Refusal, TrainingSet
 from methods.itq import ITQ
+from methods.learners.linear import leading_directions
 
 
 def items(seed=0, count=200, dimensions=12, rank=None):
@@ -34,13 +35,37 @@ def test_the_quantisation_error_never_rises(seed, bits):
     assert bits == 1 or errors[-1] < errors[0]
 
 
+@pytest.mark.parametrize("shape", [(200, 12), (30, 400)])
 @pytest.mark.parametrize("bits", [1, 4, 12])
-def test_projections_are_the_leading_principal_components_rotated(bits):
-    vectors = items()
+def test_projections_are_the_leading_principal_components_rotated(bits, shape):
+    """Whether there are more items or more dimensions."""
+    vectors = items(0, *shape)
     projections = fit(vectors, bits=bits).projections
     assert projections.T @ projections == pytest.approx(np.eye(bits), abs=1e-9)
     leading = PCA(bits, svd_solver="full").fit(vectors.astype(np.float64)).components_
     assert projections @ projections.T == pytest.approx(leading.T @ leading, abs=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(200, 12), (30, 400), (12, 12)])
+def test_leading_directions_are_those_of_the_singular_value_decomposition(shape):
+    vectors = items(1, *shape).astype(np.float64)
+    centred = vectors - vectors.mean(axis=0)
+    values, directions = leading_directions(centred, 8, scale=3)
+    _, singular, axes = np.linalg.svd(centred, full_matrices=False)
+    assert values == pytest.approx(singular**2 / 3, abs=1e-12 * singular[0] ** 2)
+    assert np.abs(axes[:8] @ directions) == pytest.approx(np.eye(8), abs=1e-7)
+    assert directions.T @ directions == pytest.approx(np.eye(8), abs=1e-12)
+
+
+def test_directions_without_variance_complete_an_orthonormal_set():
+    """Of five items of three, repeated: as MACHash asks for more directions than there are."""
+    vectors = items(0, count=3, dimensions=50)[[0, 1, 2, 0, 1]].astype(np.float64)
+    centred = vectors - vectors.mean(axis=0)
+    values, directions = leading_directions(centred, 9)
+    assert directions.shape == (50, 5)
+    assert directions.T @ directions == pytest.approx(np.eye(5), abs=1e-12)
+    assert values[2:] == pytest.approx(0, abs=1e-12 * values[0])
+    assert centred @ directions @ directions.T == pytest.approx(centred, abs=1e-9)
 
 
 def test_the_rotation_solves_the_procrustes_problem_once_signs_are_settled():

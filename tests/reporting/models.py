@@ -5,7 +5,8 @@ An entry may have two parts that no file has: `named_costs`, and `uncoded_scores
 
 from dataclasses import replace
 
-from reporting.tables.model import Results, Run, Table
+from reporting.tables.model import Table
+from reporting.tables.runs import Results, Run
 
 
 def table_of(entry, published=(), **settings):

@@ -10,7 +10,7 @@ from reporting import figures, frames
 from reporting.page import document, table_view
 from reporting.printed import health, latex, markdown
 from reporting.records import collapsed
-from reporting.tables.model import Run
+from reporting.tables.runs import Run
 from tiebench import figure_style
 
 TABLE = {

@@ -18,7 +18,8 @@ from reporting.leaderboard.boards import Boards
 from reporting.leaderboard.publishing import publish
 from reporting.leaderboard.tables import render
 from reporting.records.read import table_runs
-from reporting.tables.model import Run, Table
+from reporting.tables.model import Table
+from reporting.tables.runs import Run
 from tiebench import leaderboards
 from tiebench.query_identity import describe
 

@@ -14,7 +14,8 @@ from reporting.leaderboard.publishing import publish
 from reporting.records.read import table_runs
 from reporting.statistics import columns
 from reporting.statistics.comparing import difference, pool, sample
-from reporting.tables.model import Results, Table
+from reporting.tables.model import Table
+from reporting.tables.runs import Results
 from tiebench.paired import holm
 
 STYLES = {

@@ -6,7 +6,8 @@ import math
 import pytest
 from models import model_of, table_of
 
-from reporting.tables.model import NO_RECORD, Group, Results, Run, Style, Table, Tuning
+from reporting.tables.model import Group, Style, Table
+from reporting.tables.runs import NO_RECORD, Results, Run, Tuning
 
 ENTRY = {
     "name": "t",

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from reporting import leaderboard
-from reporting.tables.model import Run
+from reporting.tables.runs import Run
 from tiebench.leaderboards import PER_QUERY
 from tiebench.messages import did_you_mean, shorten
 from workflow.configuration.bounds import FAMILY

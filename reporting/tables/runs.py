@@ -1,0 +1,240 @@
+"""What was measured of a table: `Run` and `Results`, built once where files are read.
+
+A *cell* is (protocol, metric, method, bits). Nothing here loads NumPy or pandas: plans of tables read runs,
+too.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from reporting.tables.titles import LEADERBOARD
+
+if TYPE_CHECKING:
+    import numpy as np
+
+# (protocol, method, bits), which runs of several seeds share; and the same with a metric, in a table's order.
+RunCell = tuple[str, str, int]
+ScoreCell = tuple[str, str, str, int]
+
+# Of a run: cells of the leaderboard may be missing there.
+STATUSES = ("done", "refused", "missing")
+NO_RECORD = "no run was recorded"
+# What a record has of run.json as it is; `Run` has the seconds of its parts by their own names.
+OF_RUN_FILE = ("seconds", "peak_memory_mb", "threads", "device", "git_commit")
+PARTS = ("fit", "encode")
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What the choice of a cell's hyper-parameters was allowed.
+
+    trials: how many settings were tried, 1 if they are as given; budget: the rule in words, see
+    `reporting.tables.budgets`.
+    """
+
+    trials: int
+    budget: str
+
+    @classmethod
+    def from_json(cls, given: Mapping) -> "Tuning":
+        return cls(given["trials"], given["budget"])
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run, of its files or of the leaderboard.
+
+    status: one of STATUSES, with its `reason`; metrics: name -> mean over the queries; curves: name -> list,
+    see `tiebench.scoring.Scores`; health: of the codes, as scores.json has it, {} where nothing is known;
+    training: lines of training.jsonl; per_query: metric -> float64 (Q,); both are empty unless they were
+    asked for. from_leaderboard: whether the run was not made here; tuning: brought by such a run. The rest is
+    of run.json, None or empty for what it does not say; folds: protocols whose runs were put together.
+    """
+
+    protocol: str
+    method: str
+    bits: int
+    seed: int
+    status: str = "done"
+    reason: str = ""
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    curves: Mapping[str, Sequence] = field(default_factory=dict)
+    health: Mapping[str, Any] = field(default_factory=dict)
+    training: Sequence[Mapping] = ()
+    per_query: Mapping[str, "np.ndarray"] = field(default_factory=dict)
+    from_leaderboard: bool = False
+    tuning: Tuning | None = None
+    seconds: float | None = None
+    fit_seconds: float | None = None
+    encode_seconds: float | None = None
+    peak_memory_mb: float | None = None
+    threads: int | None = None
+    device: str | None = None
+    git_commit: str | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)
+    hyperparameters: Mapping[str, Any] = field(default_factory=dict)
+    fingerprints: Mapping[str, str] = field(default_factory=dict)
+    folds: tuple[str, ...] = ()
+    log: str = ""
+
+    @classmethod
+    def from_json(cls, record: Mapping) -> "Run":
+        """A run of a record: its key, what scores.json says, and "run", what run.json says."""
+        run, tuning = record.get("run") or {}, record.get("tuning")
+        parts = run.get("seconds_by_part") or {}
+        return cls(
+            record["protocol"],
+            record["method"],
+            record["bits"],
+            record["seed"],
+            record["status"],
+            record.get("reason") or "",
+            record.get("metrics") or {},
+            record.get("curves") or {},
+            record.get("health") or {},
+            record.get("training") or (),
+            record.get("per_query") or {},
+            record.get("source") == LEADERBOARD,
+            None if tuning is None else Tuning.from_json(tuning),
+            fit_seconds=parts.get("fit"),
+            encode_seconds=parts.get("encode"),
+            versions=run.get("versions") or {},
+            hyperparameters=run.get("hyperparameters") or {},
+            fingerprints=run.get("fingerprints") or {},
+            folds=tuple(run.get("folds") or ()),
+            log=str(run.get("log") or ""),
+            **{name: run.get(name) for name in OF_RUN_FILE},
+        )
+
+    def to_json(self) -> dict:
+        """The record of a run of the leaderboard, which settings of tables hold; `from_json` reads it."""
+        record: dict[str, Any] = {
+            name: getattr(self, name) for name in ("protocol", "method", "bits", "seed")
+        }
+        record |= {"status": self.status, "reason": self.reason, "source": LEADERBOARD}
+        record |= {"metrics": dict(self.metrics), "curves": dict(self.curves), "health": dict(self.health)}
+        if self.tuning is not None:
+            record["tuning"] = {"trials": self.tuning.trials, "budget": self.tuning.budget}
+        if self.status != "done":
+            return record | {"run": {}}
+        run = {name: getattr(self, name) for name in OF_RUN_FILE}
+        parts = {part: self.seconds_of(part) for part in PARTS}
+        run = {name: value for name, value in run.items() if value is not None} | {
+            "protocol": self.folds[0] if self.folds else self.protocol,
+            "fingerprints": dict(self.fingerprints),
+            "seconds_by_part": {part: seconds for part, seconds in parts.items() if seconds is not None},
+        }
+        return record | {"run": run | ({"folds": list(self.folds)} if self.folds else {})}
+
+    @property
+    def cell(self) -> RunCell:
+        return self.protocol, self.method, self.bits
+
+    @property
+    def collapsed(self) -> str:
+        """Why the codes count as collapsed, "" if they do not, or where nothing is known of them."""
+        return self.health.get("collapsed") or ""
+
+    def seconds_of(self, part: str) -> float | None:
+        """Seconds of a part, one of PARTS."""
+        return {"fit": self.fit_seconds, "encode": self.encode_seconds}[part]
+
+    def outcome(self, metric: str) -> tuple[float | None, str, str]:
+        """The score by a metric, as (score, status, reason).
+
+        The score is None unless the status is "done"; a run that is done but was not scored with this metric
+        counts as missing, with that as its reason. Raises ValueError for a score that is not finite.
+        """
+        if self.status != "done":
+            return None, self.status, self.reason or f"{self.status} without a reason"
+        score = self.metrics.get(metric)
+        if score is None:
+            return None, "missing", f"the run has no score named {metric}"
+        score = float(score)
+        if not math.isfinite(score):
+            raise ValueError(f"run {self}: {metric} is {score}, it must be a finite number")
+        return score, "done", ""
+
+    def score(self, metric: str) -> float | None:
+        """The score by a metric, None where there is none. Raises ValueError as `outcome` does."""
+        return self.outcome(metric)[0]
+
+    def __str__(self) -> str:
+        return f"{self.protocol}/{self.method}/{self.bits}/{self.seed}"
+
+
+class SeedsOfCells(Protocol):
+    """What results ask of their table: `Table` imports this module, so it is named by what it does."""
+
+    def cell_seeds(self, method: str, runs: Mapping[int, Run]) -> list[int]:
+        """The seeds that a method's cell is to have, in order."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """What was measured of a table.
+
+    runs: (protocol, method, bits) -> {seed: run}, seeds in the table's order; uncoded: protocol -> metric ->
+    score of the ranking by its features themselves.
+    """
+
+    runs: Mapping[RunCell, Mapping[int, Run]] = field(default_factory=dict)
+    uncoded: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, table: SeedsOfCells, runs: Iterable[Run], uncoded: Mapping | None = None) -> "Results":
+        """Results of the runs of a table, in any order.
+
+        Runs of other seeds than the method's are left out, but those from the leaderboard: they have the
+        seeds that they were made with, ascending. Raises ValueError for two records of one run and for a
+        status other than those of STATUSES.
+        """
+        found: dict[RunCell, dict[int, Run]] = {}
+        for run in runs:
+            if run.status not in STATUSES:
+                known = ", ".join(STATUSES)
+                raise ValueError(f"run {run}: status is {run.status!r}, it must be one of: {known}")
+            if run.seed in found.setdefault(run.cell, {}):
+                raise ValueError(f"run {run}: two records of one run")
+            found[run.cell][run.seed] = run
+        return cls(
+            {
+                cell: {seed: of[seed] for seed in table.cell_seeds(cell[1], of) if seed in of}
+                for cell, of in found.items()
+            },
+            uncoded or {},
+        )
+
+    def cell(self, protocol: str, method: str, bits: int) -> Mapping[int, Run]:
+        """{seed: run} of a cell, {} where it has none."""
+        return self.runs.get((protocol, method, bits), {})
+
+    def scores(self, protocol: str, metric: str, method: str, bits: int) -> dict[int, float]:
+        """{seed: score} of the runs of a cell that have a score. Raises ValueError as `Run.outcome` does."""
+        scores = {seed: run.score(metric) for seed, run in self.cell(protocol, method, bits).items()}
+        return {seed: score for seed, score in scores.items() if score is not None}
+
+    def ranges(self, protocol: str, metric: str, method: str, bits: int) -> list[tuple[float, float, float]]:
+        """(worst order, exact mean, best order) of ties, of the runs of a cell that have all three."""
+        names = (f"{metric}_min", metric, f"{metric}_max")
+        found = []
+        for run in self.cell(protocol, method, bits).values():
+            low, middle, high = (run.score(name) for name in names)
+            if low is not None and middle is not None and high is not None:
+                found.append((low, middle, high))
+        return found
+
+    def outcomes(self, table: SeedsOfCells, cell: ScoreCell) -> dict[int, tuple[float | None, str, str]]:
+        """{seed: `Run.outcome`} of the seeds that a cell of a table is to have."""
+        protocol, metric, method, bits = cell
+        runs = self.cell(protocol, method, bits)
+        missing = (None, "missing", NO_RECORD)
+        return {
+            seed: runs[seed].outcome(metric) if seed in runs else missing
+            for seed in table.cell_seeds(method, runs)
+        }
+
+    def __iter__(self) -> Iterator[Run]:
+        return (run for of in self.runs.values() for run in of.values())
