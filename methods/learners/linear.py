@@ -8,6 +8,8 @@ from methods.base import HashingMethod, Refusal
 from tiebench._compiled import compiled
 
 _ROWS = 512  # items whose projections are computed at once: they stay in the processor's cache
+# Dimensions up to which a covariance takes about a second to decompose, however few the items.
+_NARROW = 2048
 _UNIT = 2.0**-24  # relative rounding error of float32
 
 
@@ -15,7 +17,7 @@ def principal_components(items, count, name):
     """(mean (d,), centred items (n, d), leading directions (d, count), all variances in descending order).
 
     items: (n, d), taken as float64. name: of the method, for the `Refusal` raised where the items have fewer
-    than `count` directions of positive variance. There are min(n, d) variances; others are zero.
+    than `count` directions of positive variance.
     """
     items = items.astype(np.float64)
     mean = items.mean(axis=0)
@@ -28,14 +30,15 @@ def principal_components(items, count, name):
 
 
 def leading_directions(centred, count, scale=1):
-    """The min(n, d) eigenvalues of X' X / scale, descending, and the eigenvectors of the leading.
+    """Eigenvalues of X' X / scale, descending, and the eigenvectors of the leading.
 
-    centred: X, float64 (n, d). The eigenvectors are (d, min(count, n, d)), of either sign.
+    centred: X, float64 (n, d). There are d eigenvalues and (d, min(count, d)) eigenvectors, of either sign.
 
-    Where there are fewer items than dimensions, as with images as pixels, the n x n matrix X X' is decomposed
-    instead: it has the same eigenvalues, and takes time by the cube of n instead of that of d.
+    Of more than _NARROW dimensions and fewer items, as images as pixels, the n x n matrix X X' is decomposed
+    instead: n eigenvalues (others are zero) and min(count, n) eigenvectors, time by the cube of n. Signs of
+    directions are others then, and ITQ's codes depend on them: narrow items keep the published codes.
     """
-    if len(centred) >= centred.shape[1]:
+    if len(centred) >= centred.shape[1] or centred.shape[1] <= _NARROW:
         values, vectors = np.linalg.eigh(centred.T @ centred / scale)
         return values[::-1], vectors[:, : -count - 1 : -1]
     values, vectors = np.linalg.eigh(centred @ centred.T / scale)

@@ -6,6 +6,7 @@ from sklearn.decomposition import PCA
 
 from methods.base import Refusal, TrainingSet
 from methods.itq import ITQ
+from methods.learners import linear
 from methods.learners.linear import leading_directions
 
 
@@ -37,8 +38,9 @@ def test_the_quantisation_error_never_rises(seed, bits):
 
 @pytest.mark.parametrize("shape", [(200, 12), (30, 400)])
 @pytest.mark.parametrize("bits", [1, 4, 12])
-def test_projections_are_the_leading_principal_components_rotated(bits, shape):
+def test_projections_are_the_leading_principal_components_rotated(bits, shape, monkeypatch):
     """Whether there are more items or more dimensions."""
+    monkeypatch.setattr(linear, "_NARROW", 100)
     vectors = items(0, *shape)
     projections = fit(vectors, bits=bits).projections
     assert projections.T @ projections == pytest.approx(np.eye(bits), abs=1e-9)
@@ -47,7 +49,8 @@ def test_projections_are_the_leading_principal_components_rotated(bits, shape):
 
 
 @pytest.mark.parametrize("shape", [(200, 12), (30, 400), (12, 12)])
-def test_leading_directions_are_those_of_the_singular_value_decomposition(shape):
+def test_leading_directions_are_those_of_the_singular_value_decomposition(shape, monkeypatch):
+    monkeypatch.setattr(linear, "_NARROW", 100)
     vectors = items(1, *shape).astype(np.float64)
     centred = vectors - vectors.mean(axis=0)
     values, directions = leading_directions(centred, 8, scale=3)
@@ -57,8 +60,9 @@ def test_leading_directions_are_those_of_the_singular_value_decomposition(shape)
     assert directions.T @ directions == pytest.approx(np.eye(8), abs=1e-12)
 
 
-def test_directions_without_variance_complete_an_orthonormal_set():
+def test_directions_without_variance_complete_an_orthonormal_set(monkeypatch):
     """Of five items of three, repeated: as MACHash asks for more directions than there are."""
+    monkeypatch.setattr(linear, "_NARROW", 10)
     vectors = items(0, count=3, dimensions=50)[[0, 1, 2, 0, 1]].astype(np.float64)
     centred = vectors - vectors.mean(axis=0)
     values, directions = leading_directions(centred, 9)
