@@ -31,7 +31,7 @@ def compile_kernels() -> None:
         SharedLabels(labels, labels),
         AffinityBlocks(lambda begin, end: affinities[begin:end], (1,)),
     ):
-        score_codes(codes, codes, 12, affinity, at=(5,))
+        score_codes(codes, codes, 12, affinity, at=(5,), order="file")
     score_codes(long_codes, long_codes, 136, SharedLabels(labels, labels), at=(5,))
     prefix_histograms(long_codes, long_codes, 136, SharedLabels(labels, labels), (130, 136))
     list(nearest(codes, codes, 12, 3))

@@ -7,7 +7,7 @@ Scoring, tables, figures, configuration checks, help texts and documentation tak
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tiebench.messages import did_you_mean
-from tiebench.rankings import exact, radius
+from tiebench.rankings import exact, in_order, radius
 from tiebench.rankings.ties import check_normaliser
 from tiebench.values import cutoffs
 
@@ -36,6 +36,8 @@ class Metric:
     compute: function of `JointHistograms`, then of the parameter if there is one, and, with
     `takes_normaliser`, of the keyword `normaliser` (one of `exact.AP_AT_NORMALISERS`). It returns
     `exact.TieRange` if `has_range`, else a float64 (Q,) array. None: see `OF_CODES`.
+    in_order: function of `in_order.Ranked`, then as `compute`, of the ranking in one order: float64 (Q,); for
+    what `has_range`.
     has_range: whether the order of tied items matters, so that "_min" and "_max" are reported too.
     radii: for a radius, the values that are always computed.
     low, high: bounds of every value. without_relevant: value of a query without relevant items, None where
@@ -50,6 +52,7 @@ class Metric:
     description: str
     source: str
     compute: Callable[..., Any] | None = None
+    in_order: Callable[..., np.ndarray] | None = None
     parameter: str | None = None
     subscript: str = ""
     low: float = 0.0
@@ -80,6 +83,7 @@ METRICS: dict[str, Metric] = {
             description="Tie-aware average precision over the whole ranking.",
             source="McSherry and Najork, ECIR 2008; He et al., CVPR 2018, Proposition 1",
             compute=exact.average_precision,
+            in_order=in_order.average_precision,
         ),
         Metric(
             name="ndcg",
@@ -89,6 +93,7 @@ METRICS: dict[str, Metric] = {
             "gain 2^affinity - 1, discount 1/log2(rank + 1).",
             source="McSherry and Najork, ECIR 2008; He et al., CVPR 2018, Proposition 1",
             compute=exact.ndcg,
+            in_order=in_order.ndcg,
             without_relevant=1.0,
         ),
         Metric(
@@ -98,6 +103,7 @@ METRICS: dict[str, Metric] = {
             "affinity, discount 1/log2(rank + 1).",
             source="Järvelin and Kekäläinen, TOIS 2002; McSherry and Najork, ECIR 2008",
             compute=partial(exact.ndcg, gain=exact.linear_gain),
+            in_order=partial(in_order.ndcg, gain=exact.linear_gain),
             binary="ndcg",
             without_relevant=1.0,
         ),
@@ -108,6 +114,7 @@ METRICS: dict[str, Metric] = {
             "to their ranks.",
             source="Zhao et al., CVPR 2015",
             compute=exact.weighted_average_precision,
+            in_order=in_order.weighted_average_precision,
             binary="ap",
             high=_LARGEST_AFFINITY,
         ),
@@ -117,6 +124,7 @@ METRICS: dict[str, Metric] = {
             description="Share of relevant items among the first R, R the number of relevant items.",
             source="Buckley and Voorhees, SIGIR 2000; McSherry and Najork, ECIR 2008",
             compute=exact.r_precision,
+            in_order=in_order.r_precision,
         ),
         Metric(
             name="reciprocal_rank",
@@ -124,6 +132,7 @@ METRICS: dict[str, Metric] = {
             description="Reciprocal rank of the first relevant item.",
             source="Voorhees, TREC-8, 1999; McSherry and Najork, ECIR 2008",
             compute=exact.reciprocal_rank,
+            in_order=in_order.reciprocal_rank,
         ),
         Metric(
             name="ap@K",
@@ -132,6 +141,7 @@ METRICS: dict[str, Metric] = {
             description="Tie-aware average precision of the first {} items.",
             source="McSherry and Najork, ECIR 2008; the cut tie conditioned on its number of hits",
             compute=exact.average_precision,
+            in_order=in_order.average_precision,
             takes_normaliser=True,
         ),
         Metric(
@@ -141,6 +151,7 @@ METRICS: dict[str, Metric] = {
             description="Tie-aware normalised discounted cumulative gain of the first {} items.",
             source="McSherry and Najork, ECIR 2008",
             compute=exact.ndcg,
+            in_order=in_order.ndcg,
             without_relevant=1.0,
         ),
         Metric(
@@ -150,6 +161,7 @@ METRICS: dict[str, Metric] = {
             description="Share of relevant items among the first {} items.",
             source="McSherry and Najork, ECIR 2008",
             compute=exact.precision,
+            in_order=in_order.precision,
         ),
         Metric(
             name="recall@K",
@@ -158,6 +170,7 @@ METRICS: dict[str, Metric] = {
             description="Share of all relevant items that is among the first {} items.",
             source="McSherry and Najork, ECIR 2008",
             compute=exact.recall,
+            in_order=in_order.recall,
         ),
         Metric(
             name="success@K",
@@ -166,6 +179,7 @@ METRICS: dict[str, Metric] = {
             description="Whether a relevant item is among the first {} items (hit rate).",
             source="Craswell and Hawking, TREC 2004",
             compute=exact.success,
+            in_order=in_order.success,
         ),
         Metric(
             name="reciprocal_rank@K",
@@ -174,6 +188,7 @@ METRICS: dict[str, Metric] = {
             description="Reciprocal rank of the first relevant item, 0 if none is among the first {} items.",
             source="Voorhees, TREC-8, 1999; McSherry and Najork, ECIR 2008",
             compute=exact.reciprocal_rank,
+            in_order=in_order.reciprocal_rank,
         ),
         Metric(
             name="ndcg_linear@K",
@@ -183,6 +198,7 @@ METRICS: dict[str, Metric] = {
             "gain = affinity.",
             source="Järvelin and Kekäläinen, TOIS 2002; McSherry and Najork, ECIR 2008",
             compute=partial(exact.ndcg, gain=exact.linear_gain),
+            in_order=partial(in_order.ndcg, gain=exact.linear_gain),
             binary="ndcg@K",
             without_relevant=1.0,
         ),
@@ -193,6 +209,7 @@ METRICS: dict[str, Metric] = {
             description="Average cumulative gain: mean affinity of the first {} items.",
             source="Järvelin and Kekäläinen, SIGIR 2000; Zhao et al., CVPR 2015",
             compute=exact.average_cumulative_gain,
+            in_order=in_order.average_cumulative_gain,
             binary="precision@K",
             high=_LARGEST_AFFINITY,
         ),
@@ -235,6 +252,7 @@ METRICS: dict[str, Metric] = {
             "relevant ones among them.",
             source="Cao et al., CVPR 2018 (DCH), without its ranking by real-valued outputs",
             compute=radius.average_precision_within_radius,
+            in_order=in_order.average_precision_within_radius,
         ),
         Metric(
             name="raap_radius_R",
@@ -399,12 +417,9 @@ def evaluate(
     unknown normaliser.
     """
     check_normaliser(ap_at_normaliser)
-    plain = [(metric, None) for metric in METRICS.values() if metric.parameter is None]
-    cut = [(metric, k) for k in cutoffs(at) for metric in METRICS.values() if metric.parameter == "cutoff"]
-    within = [(metric, r) for metric in METRICS.values() for r in metric.radii]
     binary = histograms.levels[-1] <= 1
     values: dict[str, np.ndarray] = {}
-    for metric, value in (*plain, *cut, *within):
+    for metric, value in _entries(at):
         name, endings = metric.spell(value), ("", "_min", "_max") if metric.has_range else ("",)
         if binary and metric.binary is not None:
             same = METRICS[metric.binary].spell(value)
@@ -416,4 +431,32 @@ def evaluate(
         found = metric.compute(*arguments, **options)
         parts = found if metric.has_range else (found,)
         values |= {name + ending: part for ending, part in zip(endings, parts)}
+    return values
+
+
+def _entries(at):
+    """Every metric with each value of its parameter, None where it has none."""
+    plain = [(metric, None) for metric in METRICS.values() if metric.parameter is None]
+    cut = [(metric, k) for k in cutoffs(at) for metric in METRICS.values() if metric.parameter == "cutoff"]
+    return (*plain, *cut, *((metric, r) for metric in METRICS.values() for r in metric.radii))
+
+
+def evaluate_in_order(
+    ranked: in_order.Ranked,
+    at: int | Sequence[int] = (),
+    ap_at_normaliser: str = "hits",
+    only: Collection[str] | None = None,
+) -> dict[str, np.ndarray]:
+    """Every metric that has a range, of rankings in one order: name -> float64 (Q,).
+
+    at, ap_at_normaliser: as of `evaluate`; only: the names to compute, None for all. Raises ValueError for
+    K < 1 or an unknown normaliser.
+    """
+    check_normaliser(ap_at_normaliser)
+    values = {}
+    for metric, value in _entries(at):
+        name = metric.spell(value)
+        if metric.in_order is not None and (only is None or name in only):
+            options = {"normaliser": ap_at_normaliser} if metric.takes_normaliser else {}
+            values[name] = metric.in_order(ranked, *([] if value is None else [value]), **options)
     return values

@@ -45,6 +45,7 @@ def score(
     ap_at_normaliser: str = "hits",
     threads: int = 1,
     bits: int | None = None,
+    order: ArrayLike | None = None,
 ) -> Scores:
     """Score binary codes with every tie-aware metric.
 
@@ -60,6 +61,9 @@ def score(
     items).
     threads: threads that share the queries on the CPU; the scores do not depend on it.
     bits: b of packed codes; None for unpacked ones.
+    order: also score one order of tied items, beside the mean over all: "file", what a program reports that
+    breaks ties by position, as <metric>_in_file_order; or a permutation of the database, int (N,), its first
+    item first, as <metric>_in_order. Counted on the CPU.
 
     Returns `Scores`; docs/metrics.md defines each name. Raises ValueError, one line, for codes or labels of
     other forms, or that do not fit together. Metrics: He et al., CVPR 2018 (arXiv 1705.08562);
@@ -81,11 +85,15 @@ def score(
         from tiebench.counting import on_device  # torch is loaded already: these are its tensors
 
         one, two, bits = on_device.packed_codes(one, two, bits)
-        histograms = on_device.joint_histograms(one, two, bits, label_affinity(*labels))
+        affinity = label_affinity(*labels)
+        histograms = on_device.joint_histograms(one, two, bits, affinity)
+        scores = score_histograms(histograms, at, ap_at_normaliser)
+        one, two = (codes if order is None else as_array(codes) for codes in (one, two))
     else:
         one, two, bits = packed_codes(one, two, bits)
-        histograms = joint_histograms(one, two, bits, label_affinity(*labels), threads=threads)
-    return score_histograms(histograms, at, ap_at_normaliser)
+        affinity = label_affinity(*labels)
+        scores = score_codes(one, two, bits, affinity, at, ap_at_normaliser, threads)
+    return _with_order(scores, one, two, bits, affinity, order, at, ap_at_normaliser, threads)
 
 
 def _on_one_gpu(query, database):
@@ -100,6 +108,7 @@ def score_codes(
     at: int | Sequence[int] = (),
     ap_at_normaliser: str = "hits",
     threads: int = 1,
+    order: ArrayLike | None = None,
 ) -> Scores:
     """`score` of packed codes and any affinity, of labels or not.
 
@@ -107,9 +116,22 @@ def score_codes(
     `tiebench.counting.histograms`'s; the rest as `score`. Raises ValueError for codes or labels that do not
     fit together.
     """
-    return score_histograms(
-        joint_histograms(query, database, bits, affinity, threads=threads), at, ap_at_normaliser
-    )
+    histograms = joint_histograms(query, database, bits, affinity, threads=threads)
+    scores = score_histograms(histograms, at, ap_at_normaliser)
+    return _with_order(scores, query, database, bits, affinity, order, at, ap_at_normaliser, threads)
+
+
+def _with_order(scores, query, database, bits, affinity, order, at, ap_at_normaliser, threads):
+    """`Scores` with the metrics of one order of tied items; as they are without one."""
+    if order is None:
+        return scores
+    from tiebench.search import in_order  # seldom asked for
+
+    found = in_order.score_in_order(query, database, bits, affinity, order, at, ap_at_normaliser, threads)
+    ending = in_order.IN_FILE_ORDER if isinstance(order, str) else in_order.IN_ORDER
+    per_query = {name + ending: values for name, values in found.items()}
+    means = {name: float(values.mean()) for name, values in per_query.items()}
+    return scores._replace(means=scores.means | means, per_query=scores.per_query | per_query)
 
 
 def score_histograms(

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import sys
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -170,6 +171,12 @@ def add_arguments(parser: Parser) -> None:
         "--threads", type=positive, default=1, help="threads that share the queries (default 1)"
     )
     parser.add_argument(
+        "--order",
+        choices=("file",),
+        help="also print <metric>_in_file_order, what a program reports that breaks ties by position in the "
+        "database; a line on standard error warns where that is outside the spread of random orders",
+    )
+    parser.add_argument(
         "--prefixes",
         metavar="B,B,…",
         type=_prefixes,
@@ -234,6 +241,8 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         parser.error(f"one file of codes at a time, not {len(options.files)}")
     if options.prefixes and (options.merge or options.part or options.per_query):
         parser.error("--prefixes scores whole files and their means: leave out --part, --merge, --per-query")
+    if options.order and (options.prefixes or options.merge or options.part):
+        parser.error("--order needs the codes of the whole file: leave out --part, --merge, --prefixes")
     if options.part is not None:
         count_part(options)
         return 0
@@ -251,5 +260,11 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         scores = scoring.score_histograms(parts.load_merged(options.files), **settings)
     else:
         codes = read_codes(options.files[0])
-        scores = scoring.score_codes(*codes[:4], threads=options.threads, **settings)
+        settings["threads"] = options.threads
+        scores = scoring.score_codes(*codes[:4], order=options.order, **settings)
+        if options.order:
+            from tiebench.search.in_order import fault_of_order
+
+            if fault := fault_of_order(scores, *codes[:4], **settings):
+                print(f"warning: {options.files[0]}: {fault}", file=sys.stderr)
     return print_scores(scores, options)

@@ -62,7 +62,7 @@ def _found(query, database, bits, neighbours, whole_ties, radius=0):
     words = np.ascontiguousarray(as_words(database).T)
     distances = np.empty(len(database), np.uint16)
     for code in as_words(query):
-        counts = _distances(code, words, bits, distances)
+        counts = distances_to(code, words, bits, distances)
         if neighbours is not None:
             radius = int(np.searchsorted(np.cumsum(counts), neighbours))
         items = np.flatnonzero(distances <= radius)
@@ -71,8 +71,10 @@ def _found(query, database, bits, neighbours, whole_ties, radius=0):
         yield Neighbours(items[:kept], distances[items[:kept]].astype(np.int64), len(items) - kept)
 
 
-def _distances(code, words, bits, distances):
-    """Fill `distances` uint16 (N,) with those of one code (W,) to items (W, N); items at each distance."""
+def distances_to(
+    code: NDArray[np.uint64], words: NDArray[np.uint64], bits: int, distances: NDArray[np.uint16]
+) -> NDArray[np.int64]:
+    """Fill `distances` (N,) with those of one code (W,) to items (W, N); items at each, int64 (b + 1,)."""
     counts = np.zeros(bits + 1, np.int64)
     if NUMBA:
         from tiebench.search import one_query

@@ -1,4 +1,4 @@
-"""Hamming distances of one query to a whole database, compiled."""
+"""Hamming distances of one query to a whole database, and its ranking in an order of it, compiled."""
 
 import numpy as np
 
@@ -20,3 +20,28 @@ def distances_of(code, database_words, distances, counts):
         for item in range(min(_ITEMS, items - first)):
             distances[first + item] = np.uint16(slots[item])
             counts[slots[item]] += 1
+
+
+@compiled(nogil=True, boundscheck=False)
+def rank_relevant(distances, level, order, bits, ranks, indices):
+    """Write rank and level of the relevant items of one query, best first, ties in the given order.
+
+    distances uint16 (N,); level uint8 (N,), 0 for irrelevant items; order int64 (N,), places of the items;
+    ranks int64 and indices uint8, both at least as long as there are relevant items. A counting sort: items
+    and relevant items are counted at each distance, then each item in turn takes the next rank of its own.
+    """
+    rank = np.zeros(bits + 2, np.int64)
+    slot = np.zeros(bits + 2, np.int64)
+    for item in range(len(distances)):
+        rank[distances[item] + 1] += 1
+        slot[distances[item] + 1] += level[item] != 0
+    for distance in range(bits + 1):
+        rank[distance + 1] += rank[distance]
+        slot[distance + 1] += slot[distance]
+    for item in order:
+        distance = distances[item]
+        rank[distance] += 1
+        if level[item] != 0:
+            ranks[slot[distance]] = rank[distance]
+            indices[slot[distance]] = level[item]
+            slot[distance] += 1

@@ -1,0 +1,208 @@
+"""Scores in one order of tied items, against a stable sort by hand, and their mean over all orders."""
+
+import json
+from itertools import permutations
+
+import numpy as np
+import pytest
+import torch
+
+import tiebench
+from tiebench.__main__ import main
+from tiebench.affinities import AffinityBlocks, EqualLabels, SharedLabels, SparseJudgements
+from tiebench.codes.packing import pack
+from tiebench.metrics import METRICS
+from tiebench.scoring import score_codes
+from tiebench.search import in_order
+
+
+def by_hand(distance, affinity, at, normaliser):
+    """Every metric of one query with distances and affinities (N,) in an order, by a stable argsort."""
+    sort = np.argsort(distance, kind="stable")
+    gains, near = affinity[sort].astype(float), distance[sort]
+    hit = gains > 0
+    relevant, ranks = hit.sum(), np.arange(1, len(hit) + 1)
+    precisions = np.cumsum(hit) / ranks
+
+    def ratio(part, whole, empty=0.0):
+        return part / whole if whole else empty
+
+    def ap(first, normaliser):
+        inside = hit & (ranks <= first)
+        divisor = {"hits": inside.sum(), "min": min(first, relevant), "relevant": relevant}[normaliser]
+        return ratio((precisions * inside).sum(), divisor)
+
+    def ndcg(first, gain):
+        def dcg(values):
+            return (gain(values)[:first] / np.log2(ranks[:first] + 1)).sum()
+
+        return ratio(dcg(gains), dcg(np.sort(gains)[::-1]), 1.0)
+
+    def rr(first):
+        found = np.flatnonzero(hit[:first])
+        return 1 / (found[0] + 1) if len(found) else 0.0
+
+    def exponential(values):
+        return 2.0**values - 1
+
+    everything = len(hit)
+    found = {
+        "ap": ap(everything, "hits"),
+        "ndcg": ndcg(everything, exponential),
+        "ndcg_linear": ndcg(everything, np.array),
+        "wap": ratio((np.cumsum(gains) / ranks * hit).sum(), relevant),
+        "r_precision": ratio(hit[:relevant].sum(), relevant),
+        "reciprocal_rank": rr(everything),
+    }
+    for k in at:
+        found |= {
+            f"ap@{k}": ap(k, normaliser),
+            f"ndcg@{k}": ndcg(k, exponential),
+            f"ndcg_linear@{k}": ndcg(k, np.array),
+            f"precision@{k}": hit[:k].sum() / k,
+            f"recall@{k}": ratio(hit[:k].sum(), relevant),
+            f"success@{k}": float(hit[:k].any()),
+            f"reciprocal_rank@{k}": rr(k),
+            f"acg@{k}": gains[:k].sum() / k,
+        }
+    return found | {f"ap_radius_{r}": ap((near <= r).sum(), "hits") for r in (0, 1, 2)}
+
+
+def problem(rng, kind, queries, items, bits):
+    """Codes (n, bits), an affinity, and its values (queries, items)."""
+    codes = [rng.integers(0, 2, (n, bits)) for n in (queries, items)]
+    if kind == "classes":
+        affinity = EqualLabels(rng.integers(0, 3, queries), rng.integers(0, 4, items))
+    elif kind == "labels":
+        affinity = SharedLabels(*(rng.random((n, 5)) < 0.3 for n in (queries, items)))
+    else:
+        levels = rng.choice([0, 0, 0, 1, 4], (queries, items))
+        if kind == "judgements":
+            rows, columns = np.nonzero(levels)
+            affinity = SparseJudgements(rows, columns, levels[rows, columns], levels.shape)
+        else:
+            affinity = AffinityBlocks(lambda begin, end: levels[begin:end], (1, 4))
+    return codes, affinity, affinity.levels[affinity.block(0, queries)]
+
+
+@pytest.mark.parametrize("numba", [True, False])
+@pytest.mark.parametrize("kind", ["classes", "labels", "levels", "judgements"])
+@pytest.mark.parametrize("normaliser", ["hits", "min", "relevant"])
+def test_every_metric_is_that_of_a_stable_sort(kind, normaliser, numba, monkeypatch):
+    monkeypatch.setattr(in_order, "NUMBA", numba)
+    monkeypatch.setattr(in_order, "_PAIRS_AT_ONCE", 100)  # a few queries at a time
+    rng = np.random.default_rng(0)
+    for queries, items, bits in ((1, 1, 1), (9, 40, 3), (130, 25, 8), (5, 60, 12), (4, 30, 70)):
+        codes, affinity, values = problem(rng, kind, queries, items, bits)
+        at = (1, 5, 10, 100)
+        for order in ("file", rng.permutation(items)):
+            scores = score_codes(
+                *map(pack, codes), bits, affinity, at, normaliser, threads=2, order=order
+            ).per_query
+            ending = "_in_file_order" if isinstance(order, str) else "_in_order"
+            places = np.arange(items) if isinstance(order, str) else order
+            distance = (codes[0][:, None] != codes[1][places]).sum(axis=2)
+            for q in range(queries):
+                for name, value in by_hand(distance[q], values[q, places], at, normaliser).items():
+                    assert scores[name + ending][q] == pytest.approx(value, abs=1e-12), (name, q)
+                    low, high = scores[f"{name}_min"][q], scores[f"{name}_max"][q]
+                    assert low - 1e-9 <= value <= high + 1e-9, (name, q)
+            found = {name.removesuffix(ending) for name in scores if name.endswith(ending)}
+            assert found == set(by_hand(distance[0], values[0, places], at, normaliser))
+
+
+@pytest.mark.parametrize("kind", ["classes", "labels", "levels"])
+def test_the_mean_over_all_orders_is_the_tie_aware_mean(kind):
+    codes, affinity, _ = problem(np.random.default_rng(1), kind, 6, 6, 2)
+    codes = [pack(one) for one in codes]
+    exact = score_codes(*codes, 2, affinity, (2, 4))
+    orders = [in_order.score_in_order(*codes, 2, affinity, order, (2, 4)) for order in permutations(range(6))]
+    for name in orders[0]:
+        values = np.array([one[name] for one in orders])
+        assert np.allclose(values.mean(axis=0), exact.per_query[name], atol=1e-12), name
+        assert np.allclose(values.min(axis=0), exact.per_query[f"{name}_min"], atol=1e-12), name
+        assert np.allclose(values.max(axis=0), exact.per_query[f"{name}_max"], atol=1e-12), name
+
+
+def test_every_metric_with_a_range_has_an_order():
+    assert all((metric.in_order is not None) == metric.has_range for metric in METRICS.values())
+
+
+def test_tensors_packed_codes_and_a_copy_of_the_database_agree():
+    rng = np.random.default_rng(2)
+    query, database = rng.integers(0, 2, (20, 12)), rng.integers(0, 2, (300, 12))
+    labels = rng.integers(0, 5, 20), rng.integers(0, 5, 300)
+    order = rng.permutation(300)
+    expected = tiebench.score(query, database[order], labels[0], labels[1][order], [10], order="file")
+    packed = [np.packbits(codes, axis=1) for codes in (query, database)]
+    tensors = [torch.tensor(part) for part in (query, database, *labels)]
+    for scores in (
+        tiebench.score(query, database, *labels, [10], order=order),
+        tiebench.score(*packed, *labels, [10], bits=12, order=order.tolist()),
+        tiebench.score(*tensors, [10], order=torch.tensor(order)),
+    ):
+        for name, value in expected.means.items():
+            assert scores.means[name.replace("_in_file_order", "_in_order")] == value
+    plain = tiebench.score(query, database, *labels, [10])
+    assert plain.means.items() <= expected.means.items()
+    assert not [name for name in plain.means if "order" in name]
+
+
+@pytest.mark.parametrize(
+    ("order", "words"),
+    [
+        ("sorted", "order must be 'file' or an array of 4 places, not 'sorted'"),
+        ([0, 1, 2], "order must hold each of 0 to 3 once, shape (4,)"),
+        ([0, 1, 2, 2], "order must hold each of 0 to 3 once"),
+        ([[0, 1, 2, 3]], "order must hold each of 0 to 3 once"),
+        ([0.5, 1, 2, 3], "order"),
+    ],
+)
+def test_what_is_no_order_is_refused_in_one_line(order, words):
+    codes, labels = np.eye(4, dtype=int), np.arange(4)
+    with pytest.raises(ValueError) as caught:
+        tiebench.score(codes, codes, labels, labels, order=order)
+    assert words in str(caught.value) and "\n" not in str(caught.value)
+
+
+def sorted_by_class(rng, items=3000):
+    """Codes of 6 bits that say a little of their class, and classes, ascending."""
+    classes = np.sort(rng.integers(0, 4, items))
+    codes = rng.integers(0, 2, (items, 6))
+    codes[:, 0] = classes % 2
+    return codes, classes
+
+
+def test_only_an_order_outside_the_spread_of_random_ones_is_warned_of():
+    rng = np.random.default_rng(3)
+    database, classes = sorted_by_class(rng)
+    query, labels = database[::100], classes[::100]
+
+    def fault(places):
+        given = pack(query), pack(database[places]), 6, EqualLabels(labels, classes[places])
+        return in_order.fault_of_order(score_codes(*given, (50,), order="file"), *given, (50,))
+
+    line = fault(np.arange(len(classes)))
+    assert "5 of 17 metrics, ap_radius_0 most" in line and "\n" not in line
+    assert [fault(rng.permutation(len(classes))) for _ in range(10)] == [""] * 10
+    # Any order of few items is far from the mean, and says nothing of the file.
+    small = pack([[0, 0, 1]]), pack([[0, 0, 1], [0, 1, 1], [1, 0, 1]]), 3, EqualLabels([1], [1, 1, 2])
+    assert in_order.fault_of_order(score_codes(*small, order="file"), *small) == ""
+
+
+def test_the_command_prints_the_order_of_the_file_and_warns(tmp_path, capsys):
+    database, classes = sorted_by_class(np.random.default_rng(4))
+    file = str(tmp_path / "codes.npz")
+    np.savez(
+        file, query=database[::100], query_labels=classes[::100], database=database, database_labels=classes
+    )
+    assert main(["score", file, "--order", "file", "--at", "50"]) == 0
+    result = capsys.readouterr()
+    scores = tiebench.score(database[::100], database, classes[::100], classes, 50, order="file")
+    assert json.loads(result.out) == scores.means
+    assert result.err.startswith(f"warning: {file}: the order of the file decides ")
+    assert result.err.count("\n") == 1
+    for more in (["--prefixes", "2,4"], ["--part", "1/2", "--histograms", f"{file}.npz"], ["--merge"]):
+        with pytest.raises(SystemExit):
+            main(["score", file, "--order", "file", *more])
+        assert "--order needs the codes of the whole file" in capsys.readouterr().err
