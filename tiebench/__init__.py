@@ -7,6 +7,7 @@
 * `tiebench.scoring`: scores of packed codes with any affinity, and of joint histograms;
 * `tiebench.metrics`: the table of all metrics: names, bounds, labels, sources;
 * `tiebench.training`: scores inside a training loop, batch by batch, on any device (needs torch);
+* `tiebench.in_order`: what programs report that break ties by position in the database;
 * `tiebench.prefixes`: several prefixes of one code, in one pass;
 * `tiebench.affinities`: what a pair of items is worth: classes, shared labels, blocks, judgements;
 * `tiebench.diagnostics`: the health of packed codes;
@@ -50,6 +51,7 @@ _MODULES = {
     "exact": "rankings.exact",
     "export": "search.export",
     "histograms": "counting.histograms",
+    "in_order": "search.in_order",
     "inputs": "codes.inputs",
     "leaderboards": "leaderboards",
     "lookup": "search.lookup",
@@ -74,7 +76,7 @@ _MODULES = {
 
 __all__ = ["Health", "RunScores", "Scores", "__version__", "affinities", "codes", "collapse", "comparison",
            "counting", "diagnostics", "distributed", "exact", "export", "health", "histograms",
-           "inputs", "leaderboards", "lookup", "lookup_cost", "losses", "metrics", "neighbours",
+           "in_order", "inputs", "leaderboards", "lookup", "lookup_cost", "losses", "metrics", "neighbours",
            "on_device", "packing", "parts", "prefixes", "radius", "rankings", "relaxed",
            "rescoring", "runs", "score", "score_array", "score_run", "scoring", "search",
            "splits", "ties", "training"]  # fmt: skip

@@ -311,8 +311,8 @@ OF_CODES: dict[str, Metric] = {
 
 
 class Ranking(NamedTuple):
-    """How a ranking is made that is not by Hamming distance: "asymmetric", or "rescored" with the number of
-    candidates."""
+    """How a ranking is made besides that of all orders of ties by Hamming distance: "asymmetric", "rescored"
+    with the number of candidates, or with ties in one of ORDERS."""
 
     kind: str
     candidates: int | None = None
@@ -325,11 +325,26 @@ class Ranking(NamedTuple):
     @property
     def words(self) -> str:
         """For display: "asymmetric", "40 rescored"."""
-        return self.kind if self.candidates is None else f"{self.candidates} {self.kind}"
+        words = self.kind.replace("_", " ")
+        return words if self.candidates is None else f"{self.candidates} {words}"
+
+    @property
+    def metrics(self) -> tuple[str, ...] | None:
+        """The entries of METRICS that are scored of it; None for all but those within a radius."""
+        return RESCORED if self.kind == "rescored" else ORDERED if self.kind in ORDERS else None
 
 
-_RANKING = re.compile(r"(asymmetric|rescored@(?=[1-9])([0-9]{1,18}))_(.+)", re.DOTALL)
+# Orders of a database in which runs are scored -> where ties stand in them.
+ORDERS = {
+    "file_order": "in the order of the database",
+    "class_order": "in the order of the database sorted by class",
+    "reversed_class_order": "in the reversed order of the database sorted by class",
+    "shuffled": "in random orders of the database, the mean of ten",
+    "shuffled_sd": "in random orders of the database, the standard deviation of ten",
+}
+_RANKING = re.compile(rf"(asymmetric|rescored@(?=[1-9])([0-9]{{1,18}})|{'|'.join(ORDERS)})_(.+)", re.DOTALL)
 RESCORED = ("ndcg@K", "recall@K", "reciprocal_rank")  # what `rescoring.rescored` returns
+ORDERED = ("ap", "ap@K", "ndcg", "ndcg@K", "precision@K")
 
 
 def ranking_of(name: str) -> tuple[Ranking | None, str]:
@@ -348,8 +363,8 @@ def _of_ranking(ranking: Ranking, name: str) -> tuple[Metric, int | None]:
     """`resolve` of a metric of a ranking, to which not all metrics apply."""
     found, value = resolve(name)
     of_codes = found.parameter == "radius" or found.name in OF_CODES
-    if of_codes or (ranking.candidates is not None and found.name not in RESCORED):
-        known = "" if ranking.candidates is None else f"; metrics that do: {', '.join(RESCORED)}"
+    if of_codes or (ranking.metrics is not None and found.name not in ranking.metrics):
+        known = "" if ranking.metrics is None else f"; metrics that do: {', '.join(ranking.metrics)}"
         raise ValueError(f"metric {name!r} does not apply to a ranking that is {ranking.kind}{known}")
     return found, value
 
@@ -402,6 +417,7 @@ def description(name: str) -> str:
     how = {
         "asymmetric": " Ranked by the inner product of the real-valued query and binary items.",
         "rescored": " The nearest {} codes, ranked again by the features; nothing else is retrieved.",
+        **{kind: f" Tied items stand {where}." for kind, where in ORDERS.items()},
     }
     return metric.description.format(value) + (
         how[ranking.kind].format(ranking.candidates) if ranking else ""

@@ -116,6 +116,16 @@ CALLS = {
         for one, two in (CLASSES, TAGS)
     ],
     "scoring.score_codes": lambda t: tiebench.scoring.score_codes(*packed(t), BITS, affinity(t), (3,)),
+    "in_order.check_order": lambda t: tiebench.in_order.check_order(t(np.arange(9)[::-1].copy()), 9),
+    "in_order.score_in_order": lambda t: tiebench.in_order.score_in_order(
+        *packed(t), BITS, affinity(t), t(np.arange(9)[::-1].copy()), t(np.array([3]))
+    ),
+    "in_order.fault_of_order": lambda t: tiebench.in_order.fault_of_order(
+        tiebench.scoring.score_codes(*packed(t), BITS, affinity(t), order="file"),
+        *packed(t),
+        BITS,
+        affinity(t),
+    ),
     "scoring.score_histograms": lambda t: tiebench.scoring.score_histograms(histograms(t), t(np.array([2]))),
     "scoring.some_queries": lambda t: list(tiebench.scoring.some_queries(histograms(t))),
     "runs.score_array": lambda t: tiebench.score_array(t(SIMILARITY), t(GRADES)),
@@ -232,6 +242,7 @@ WITHOUT = {
     **dict.fromkeys(("parts.span", "parts.parse", "packing.check_bits", "ties.check_normaliser"), _PLAIN),
     **dict.fromkeys(("parts.save", "parts.load_merged", "parts.save_counts", "parts.load_counts"), _FILES),
     **dict.fromkeys(("scoring.Scores", "runs.RunScores", "diagnostics.Health", "lookup.LookupCost"), _OWN),
+    **dict.fromkeys(("neighbours.distances_to", "metrics.evaluate_in_order"), _OWN),
     **dict.fromkeys(("neighbours.Neighbours", "ties.Ties", "ties.TieRange"), _OWN),
     **dict.fromkeys(
         ("affinities.check_affinity", "affinities.check_levels", "histograms.share_queries"), _OWN

@@ -78,6 +78,40 @@ def test_a_method_without_real_values_has_no_asymmetric_scores(problem):
     assert not [name for name in found.means if name.startswith("asymmetric")]
 
 
+@pytest.mark.parametrize("several", [False, True])
+def test_scores_in_orders_are_those_of_a_database_that_stands_so(several, problem):
+    protocol, codes, _, affinities = problem
+    labels = np.random.default_rng(1).integers(0, 2, (120, 3) if several else 120)
+    given = SimpleNamespace(items=protocol.items, split=protocol.split, labels=labels)
+    affinity, settings = affinities["classes"], {"orders": True, "at": [10], "ap_at_normaliser": "min"}
+    plain = score_codes(*codes, 8, affinity, 10, "min")
+    found = other_rankings.add_rankings(plain, codes, None, 8, affinity, given, settings)
+    of_database = labels[protocol.split.database]
+    by_class = np.array(sorted(range(105), key=lambda item: np.atleast_1d(of_database[item]).tolist()))
+    orders = {"file_order": np.arange(105), "class_order": by_class, "reversed_class_order": by_class[::-1]}
+    for kind, places in orders.items():
+        moved = EqualLabels(affinity.query, affinity.database[places])
+        expected = score_codes(codes[0], codes[1][places], 8, moved, 10, "min", order="file").per_query
+        for name in ("ap", "ap@10", "ndcg", "ndcg@10", "precision@10"):
+            assert np.array_equal(found.per_query[f"{kind}_{name}"], expected[f"{name}_in_file_order"])
+    spread, mean = found.means["shuffled_sd_ap"], found.means["shuffled_ap"]
+    assert spread > 0 and abs(mean - plain.means["ap"]) < 5 * spread
+    assert "shuffled_sd_ap" not in found.per_query
+    names = {name for name in found.means if "order" in name or "shuffled" in name}
+    assert len(names) == 5 * 5
+
+
+def test_without_labels_there_is_no_order_by_class(problem):
+    protocol, codes, _, affinities = problem
+    given = SimpleNamespace(split=protocol.split, labels=None)
+    settings = {"orders": True, "at": [], "ap_at_normaliser": "hits"}
+    plain = score_codes(*codes, 8, affinities["judgements"])
+    found = other_rankings.add_rankings(plain, codes, None, 8, affinities["judgements"], given, settings)
+    names = set(found.means) - set(plain.means)
+    kinds = ("file_order", "shuffled", "shuffled_sd")
+    assert names == {f"{kind}_{metric}" for kind in kinds for metric in ("ap", "ndcg")}
+
+
 # -- configuration and plan --------------------------------------------------------------------------------
 
 PROTOCOL = {
@@ -106,6 +140,14 @@ def test_metrics_of_rankings_that_a_protocol_asks_for(metric):
     assert "workflow/stages/other_rankings.py" in plan.score_code("mine")
 
 
+def test_orders_are_scored_without_features():
+    metric = "reversed_class_order_ap@10"
+    plan = Plan(configured(metric, asymmetric=False, rescore=[], orders=True, affinity={"kind": "class"}))
+    assert plan.score_settings("mine")["orders"] is True
+    assert plan.score_files("mine") == []
+    assert "tiebench/search/in_order.py" in plan.score_code("mine")
+
+
 def test_other_protocols_keep_their_settings():
     plan = Plan(configured(asymmetric=False, rescore=[], affinity={"kind": "class"}))
     assert set(plan.score_settings("mine")) == {"affinity", "at", "ap_at_normaliser"}
@@ -122,6 +164,10 @@ def test_other_protocols_keep_their_settings():
         ("rescored@40_ndcg@20", {}, "add 20 to `at` of protocol mine"),
         ("rescored@40_ap", {}, "does not apply to a ranking that is rescored; metrics that do: ndcg@K"),
         ("asymmetric_precision_radius_2", {}, "does not apply to a ranking that is asymmetric"),
+        ("class_order_ap", {}, "is not scored: protocol mine needs orders: true"),
+        ("shuffled_recall@10", {"orders": True}, "ranking that is shuffled; metrics that do: ap, ap@K, ndcg"),
+        ("file_order_ap@20", {"orders": True}, "add 20 to `at` of protocol mine"),
+        ("ap", {"database_parts": 2, "asymmetric": False, "rescore": [], "orders": True}, "database_parts"),
         ("asymmetric_app", {}, "there is no metric 'app'"),
         ("ap", {"database_parts": 2}, "cannot be scored from database_parts"),
     ],

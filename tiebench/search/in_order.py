@@ -130,8 +130,8 @@ def _ranked(codes, words, bits, level, levels, order):
 
 def fault_of_order(
     scores: "Scores",
-    query: ArrayLike,
-    database: ArrayLike,
+    query: np.ndarray,
+    database: np.ndarray,
     bits: int,
     affinity: Affinity,
     at: int | Sequence[int] = (),
@@ -159,7 +159,7 @@ def fault_of_order(
     names = [name.removesuffix(IN_FILE_ORDER) for name in scores.means if name.endswith(IN_FILE_ORDER)]
     rng, squares = np.random.default_rng(0), dict.fromkeys(names, 0.0)
     for _ in range(RANDOM_ORDERS):
-        order = rng.permutation(len(np.asarray(database)))
+        order = rng.permutation(len(database))
         found = score_in_order(query, database, bits, affinity, order, at, ap_at_normaliser, threads, names)
         for name, values in found.items():
             squares[name] += (float(values.mean()) - scores.means[name]) ** 2 / RANDOM_ORDERS

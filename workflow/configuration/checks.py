@@ -141,7 +141,7 @@ def _check_protocol(configuration, name, entry):
     if entry["transfer"] and entry["database_parts"] > 1:
         message = "needs all codes in one process: set database_parts to 1"
         configuration.fail((*where, "transfer"), message)
-    for key in ("asymmetric", "rescore"):
+    for key in ("asymmetric", "rescore", "orders"):
         if entry[key] and entry["database_parts"] > 1:
             configuration.fail((*where, key), "cannot be scored from database_parts: leave one of them out")
     for key, check_spec in (("split", splits.folds), ("affinity", affinity.check_spec)):
@@ -346,10 +346,12 @@ def _check_block(configuration, where, table, block):
     at = configuration["protocols"][protocol]["at"]
     ranking, _ = metrics.ranking_of(block["metric"])
     if ranking is not None:
-        scored, key = configuration["protocols"][protocol]["asymmetric"], "asymmetric: true"
-        if ranking.candidates is not None:
-            scored, key = configuration["protocols"][protocol]["rescore"], f"rescore: [{ranking.candidates}]"
-            scored = ranking.candidates in scored
+        asked, name = configuration["protocols"][protocol], "asymmetric"
+        if ranking.kind in metrics.ORDERS:
+            name = "orders"
+        scored, key = asked[name], f"{name}: true"
+        if ranking.kind == "rescored":
+            scored, key = ranking.candidates in asked["rescore"], f"rescore: [{ranking.candidates}]"
         if not scored:
             message = f"{block['metric']} is not scored: protocol {protocol} needs {key}"
             configuration.fail((*where, "metric"), message)

@@ -356,7 +356,7 @@ class Plan(DataPlan):
     def _other_rankings(self, protocol):
         """What a protocol asks for besides rankings by Hamming distance."""
         entry = self.entry("protocols", protocol)
-        return {key: entry[key] for key in ("asymmetric", "rescore") if entry[key]}
+        return {key: entry[key] for key in ("asymmetric", "rescore", "orders") if entry[key]}
 
     def score_files(self, protocol):
         """What scoring reads besides codes and labels: the affinity, and features if codes are rescored."""

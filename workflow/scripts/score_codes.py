@@ -30,7 +30,7 @@ def work(options):
                     right = transfer.of_codes(*codes, record["bits"], *labels)
                     scores.means[transfer.METRIC] = float(right.mean())
                     scores.per_query[transfer.METRIC] = right
-                if settings.get("asymmetric") or settings.get("rescore"):
+                if any(settings.get(key) for key in ("asymmetric", "rescore", "orders")):
                     from workflow.stages.other_rankings import add_rankings
 
                     raw = read_raw_scores(run, record, len(split.query))

@@ -1,12 +1,14 @@
-"""Scores of the same codes in other rankings: asymmetric, and of the nearest candidates rescored."""
+"""Scores of the same codes in other rankings: asymmetric, rescored, and with ties in orders that happen."""
 
 import numpy as np
 
 from tiebench import metrics
 from tiebench.affinities import SparseJudgements
+from tiebench.search.in_order import score_in_order
 from tiebench.search.rescoring import asymmetric_similarity, ranked_histograms, rescored
 
 _SIMILARITIES_AT_ONCE = 1 << 21  # of a block of queries with the database: bounds the memory
+SHUFFLES = 10
 _VALUES_KEPT = 1 << 25  # of a database whose rows of unit length are kept: 256 MB
 
 
@@ -15,15 +17,21 @@ def add_rankings(scores, codes, raw, bits, affinity, protocol, settings):
 
     scores: of the ranking by Hamming distance; codes: packed codes of queries and database; raw: real-valued
     queries (Q, bits), or None, without which nothing is asymmetric; affinity: of
-    `tiebench.counting.histograms`; protocol: a `ProtocolData`; settings: "asymmetric", "rescore", "at" and
-    "ap_at_normaliser".
+    `tiebench.counting.histograms`; protocol: a `ProtocolData`; settings: "asymmetric", "rescore", "orders",
+    "at" and "ap_at_normaliser".
     """
     found: dict[str, np.ndarray] = {}
+    spreads: dict[str, float] = {}
     if settings.get("asymmetric") and raw is not None:
         found |= _asymmetric(raw, codes[1], bits, affinity, settings)
     if settings.get("rescore"):
         found |= _rescored(codes, bits, affinity, protocol, settings)
-    means = {name: float(np.mean(values)) for name, values in found.items()}
+    if settings.get("orders"):
+        for name, values in _in_orders(codes, bits, affinity, protocol, settings):
+            found[name] = values.mean(axis=0)
+            if len(values) > 1:
+                spreads[name.replace("shuffled_", "shuffled_sd_")] = float(values.mean(axis=1).std(ddof=1))
+    means = {name: float(np.mean(values)) for name, values in found.items()} | spreads
     return scores._replace(means=scores.means | means, per_query=scores.per_query | found)
 
 
@@ -67,6 +75,25 @@ def _rescored(codes, bits, affinity, protocol, settings):
             found[prefix + name] = values.expected
             found |= {f"{prefix}{name}_min": values.minimum, f"{prefix}{name}_max": values.maximum}
     return found
+
+
+def _in_orders(codes, bits, affinity, protocol, settings):
+    """(name, values (orders, Q)) of each metric and kind of order; by class only where there are labels."""
+    items = len(protocol.split.database)
+    orders = {"file_order": ["file"]}
+    if protocol.labels is not None:
+        labels = np.asarray(protocol.labels[protocol.split.database]).reshape(items, -1)
+        by_class = np.lexsort(labels.T[::-1])  # a stable sort, of label sets by their first label
+        orders |= {"class_order": [by_class], "reversed_class_order": [by_class[::-1]]}
+    rng = np.random.default_rng(0)
+    orders["shuffled"] = [rng.permutation(items) for _ in range(SHUFFLES)]
+    at, normaliser = settings["at"], settings["ap_at_normaliser"]
+    entries = [metrics.METRICS[name] for name in metrics.ORDERED]
+    only = {entry.spell(k) for entry in entries for k in (at if entry.parameter else [None])}
+    for kind, some in orders.items():
+        scored = [score_in_order(*codes, bits, affinity, order, at, normaliser, only=only) for order in some]
+        for name in scored[0]:
+            yield metrics.Ranking(kind).prefix + name, np.stack([one[name] for one in scored])
 
 
 def as_judgements(affinity, queries, items):
