@@ -25,11 +25,12 @@ from reporting.records.filled import FILLED, filled_methods
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
 from tiebench.messages import did_you_mean
+from tiebench.metrics import ORDERS, ranking_of
 
 FOLDER = Path(__file__).parent
 DEFAULTS: dict[str, Any] = {"NEEDS": (), "REQUIRES": {}}
 RECORD_PARTS = ("training", "per_query")
-REQUIREMENTS = ("metrics", "methods", "columns", "unseen", "training_sizes")
+REQUIREMENTS = ("metrics", "methods", "columns", "unseen", "training_sizes", "orders")
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,8 @@ def applicable(table: Table) -> list[str]:
     A figure's REQUIRES may ask for: "metrics", a block with one of these metrics; "columns", at least so many
     columns (protocol, metric and bits) in the table; "methods", at least so many methods that stand in all of
     its columns; "unseen", a block of seen and one of unseen classes; "training_sizes", at least so many sizes
-    of training sets, see `Table.training_sizes`. A table without blocks has no figures.
+    of training sets, see `Table.training_sizes`; "orders", a block of a metric in an order of tied items. A
+    table without blocks has no figures.
     """
     columns: dict[tuple, set] = {}
     for group in table.groups:
@@ -103,6 +105,7 @@ def applicable(table: Table) -> list[str]:
 
     unseen = {table.is_unseen(protocol) for protocol, _, _ in columns}
     sizes = len(set(table.training_sizes().values()))
+    ordered = any((found := ranking_of(metric)[0]) and found.kind in ORDERS for metric in metrics)
 
     def suits(requires: Mapping) -> bool:
         return (
@@ -111,6 +114,7 @@ def applicable(table: Table) -> list[str]:
             and everywhere >= requires.get("methods", 0)
             and (len(unseen) == 2 or not requires.get("unseen"))
             and sizes >= requires.get("training_sizes", 0)
+            and (ordered or not requires.get("orders"))
         )
 
     return [name for name in names() if suits(describe(name).requires)]

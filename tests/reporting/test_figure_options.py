@@ -37,6 +37,7 @@ def of_protocols(**changes):
 TABLES = {
     "seen_unseen": of_protocols(seen={}, unseen={"unseen": True}),
     "few_labels": of_protocols(few={"training_per_class": 10}, many={"training_per_class": 100}),
+    "orders": table(blocks=[BLOCKS[0] | {"metric": "class_order_ap"}]),
     "quality_by_bytes": table(blocks=[BLOCKS[0] | {"metric": "ndcg@10"}]),
 }
 

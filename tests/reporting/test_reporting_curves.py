@@ -26,6 +26,7 @@ from reporting.figures import (
     training,
 )
 from tiebench import figure_style
+from tiebench.metrics import ORDERS
 
 NAMES = ("metric_by_bits", "precision_recall", "precision_at", "training", "cost", "distances")
 METHODS = ("lsh", "itq", "mihash", "talr_ap")
@@ -73,7 +74,8 @@ def record(protocol, method, bits, seed, row):
         "seed": seed,
         "status": "done",
         "reason": None,
-        "metrics": dict.fromkeys(("ap", "ap_min", "ap_max", "ndcg", "ap@1000", "ndcg@10"), score),
+        "metrics": dict.fromkeys(("ap", "ap_min", "ap_max", "ndcg", "ap@1000", "ndcg@10"), score)
+        | {f"{kind}_ap": score / divisor for divisor, kind in enumerate(ORDERS, 1)},
         "curves": {
             "recall": np.sort(generator.uniform(size=bits + 1)).tolist(),
             "precision": generator.uniform(size=bits + 1).tolist(),

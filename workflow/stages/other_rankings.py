@@ -79,19 +79,19 @@ def _rescored(codes, bits, affinity, protocol, settings):
 
 def _in_orders(codes, bits, affinity, protocol, settings):
     """(name, values (orders, Q)) of each metric and kind of order; by class only where there are labels."""
-    items = len(protocol.split.database)
-    orders = {"file_order": ["file"]}
+    (query, database), items = codes, len(protocol.split.database)
+    orders = {"file_order": [np.arange(items)]}
     if protocol.labels is not None:
         labels = np.asarray(protocol.labels[protocol.split.database]).reshape(items, -1)
         by_class = np.lexsort(labels.T[::-1])  # a stable sort, of label sets by their first label
         orders |= {"class_order": [by_class], "reversed_class_order": [by_class[::-1]]}
     rng = np.random.default_rng(0)
     orders["shuffled"] = [rng.permutation(items) for _ in range(SHUFFLES)]
-    at, normaliser = settings["at"], settings["ap_at_normaliser"]
     entries = [metrics.METRICS[name] for name in metrics.ORDERED]
-    only = {entry.spell(k) for entry in entries for k in (at if entry.parameter else [None])}
+    only = {entry.spell(k) for entry in entries for k in (settings["at"] if entry.parameter else [None])}
+    how = {"at": settings["at"], "ap_at_normaliser": settings["ap_at_normaliser"], "only": only}
     for kind, some in orders.items():
-        scored = [score_in_order(*codes, bits, affinity, order, at, normaliser, only=only) for order in some]
+        scored = [score_in_order(query, database, bits, affinity, order, **how) for order in some]
         for name in scored[0]:
             yield metrics.Ranking(kind).prefix + name, np.stack([one[name] for one in scored])
 
