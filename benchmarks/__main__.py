@@ -26,8 +26,10 @@ BENCHMARKS = {
     "fits": "seconds and memory of training every method, a quarter of an hour (only if named)",
     "differences": "AP of the forms in which papers, released code and this suite differ: half an hour, "
     "with a file of features (only if named)",
+    "orders": "in which order NumPy, torch and FAISS list tied items, and what they then report, with a "
+    "file of features (only if named)",
 }
-ONLY_IF_NAMED = ("billion", "page", "fits", "differences")
+ONLY_IF_NAMED = ("billion", "page", "fits", "differences", "orders")
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",

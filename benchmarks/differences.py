@@ -49,7 +49,7 @@ class Comparison:
 _DPSH = {"learning_rate": 5.0, "epochs": 40}
 _DTSH = {"learning_rate": 0.5, "epochs": 50}
 _HASHNET = {"learning_rate": 0.5, "epochs": 60}
-_TALR = {
+TALR = {
     "learning_rate": 0.2,
     "lr_step_size": 20,
     "epochs": 60,
@@ -134,7 +134,7 @@ COMPARISONS = (
         | _HSWD,
         _DPSH,
     ),
-    Comparison("talr_ap", {f"{HERE}, no quantiser": {}} | _HSWD, _TALR),
+    Comparison("talr_ap", {f"{HERE}, no quantiser": {}} | _HSWD, TALR),
     Comparison(
         "dsdh",
         {
