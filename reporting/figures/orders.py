@@ -53,7 +53,7 @@ WORDS = {
     "worst": "worst",
     "best": "best",
 }
-SHUFFLED: dict[str, Any] = {"color": "#009E73", "linewidth": 3.0, "solid_capstyle": "butt"}
+SHUFFLED: dict[str, Any] = {"color": "#009E73", "linewidth": 7.0, "solid_capstyle": "butt"}
 MEAN: dict[str, Any] = {"marker": "o", "markersize": 3.6, "color": INK}
 SPREADS = 2  # standard deviations to each side
 

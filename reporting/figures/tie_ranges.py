@@ -19,9 +19,8 @@ TITLE = "What ties can do to mAP"
 CAPTION = (
     "How to read it. Items at one Hamming distance from a query are tied, and a ranking may "
     "list them in any order. A bar runs from the mean AP (mAP) of the worst of these orders to that of the "
-    "best; a program that breaks ties its own way can report any value on the bar. The dot, with its value "
-    "beside it, is AP_T: the exact mean over all orders. Where the bars of two methods overlap, a comparison "
-    "that leaves ties to chance or to the program does not say which is better; the dots do."
+    "best: bounds of what a program reports that breaks ties its own way. The dot, with its value beside it, "
+    "is AP_T: the exact mean over all orders, near which random orders of a large database stay."
 )
 NEEDS = ()
 REQUIRES = {"metrics": ("ap",)}

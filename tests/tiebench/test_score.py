@@ -75,6 +75,13 @@ def test_every_form_of_tensors_scores_the_same(form, device):
     assert_same(tiebench.score(*tensors, *CLASSES, [1, 20, 1], ap_at_normaliser="min"), EXPECTED)
 
 
+def test_an_order_of_ties_is_scored_wherever_tensors_are_counted(device):
+    tensors = [torch.from_numpy(ones) for ones in ONES]
+    order = torch.arange(ITEMS - 1, -1, -1)
+    expected = score_codes(*map(pack, ONES), BITS, EqualLabels(*CLASSES), 20, order=order.numpy())
+    assert_same(tiebench.score(*tensors, *CLASSES, 20, order=order), expected)
+
+
 @pytest.mark.parametrize("width", [1, 7, 8, 9, 64, 65])
 def test_packed_codes_and_unpacked_ones_score_the_same(width, device):
     ones = [GENERATOR.integers(0, 2, (n, width)).astype(bool) for n in (QUERIES, ITEMS)]
