@@ -96,6 +96,30 @@ def test_some_claims_some_methods_some_lengths(folder):
     assert verdicts.ELSEWHERE in " ".join(elsewhere.split())
 
 
+def test_a_better_justified_row_enters_in_place_of_another_where_it_has_scores(folder):
+    """A claim on ITQ that is judged by TALR's runs, at the one length that TALR is given."""
+    board = Boards(folder / "leaderboard")["p"]
+    board.runs[:] = [run for run in board.runs if (run["method"], run["bits"]) != ("talr", 16)]
+    boards = Boards(folder / "leaderboard")
+    boards._read["p"] = board
+    settings = {"claims": "claims.yaml", "protocol": "p", "only": ["above"], "instead": {"itq": "talr"}}
+    judged = []
+    original = claims.judge
+
+    def judge(*given):
+        judged.extend(original(*given))
+        return judged
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(claims, "judge", judge)
+        verdicts.render(settings, folder, boards)
+    of = {(run["method"], run["bits"]): [] for run in board.runs}
+    for run in board.runs:
+        of[run["method"], run["bits"]].append(run["ap"])
+    left = [figure["left"] for figure in judged[0]["figures"]]
+    assert left == pytest.approx([np.mean(of["talr", 8]), np.mean(of["itq", 16])])
+
+
 def test_claims_of_a_configuration(folder):
     (folder / "mine.yaml").write_text(yaml.safe_dump({"claims": {"somebody": CLAIMS}, "tables": {}}))
     assert rendered(folder, "{claims: mine.yaml, protocol: p}") == rendered(
@@ -121,6 +145,7 @@ def test_a_page_is_checked_and_rewritten(folder):
         ("{claims: claims.yaml, protocol: p, columns: []}", "unknown key 'columns' of a table of claims"),
         ("{claims: claims.yaml, protocol: p, only: [bests]}", "no claim 'bests'; did you mean 'best'"),
         ("{claims: claims.yaml, protocol: p, only: [absent]}", "no claim of claims.yaml is about"),
+        ("{claims: claims.yaml, protocol: p, instead: {itq: tal}}", "no method 'tal' there; did you mean 'talr'"),
         ("{claims: nowhere.yaml, protocol: p}", "nowhere.yaml cannot be read"),
         ("{claims: list.yaml, protocol: p}", "list.yaml holds no claims"),
     ],
