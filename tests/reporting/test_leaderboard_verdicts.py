@@ -145,7 +145,10 @@ def test_a_page_is_checked_and_rewritten(folder):
         ("{claims: claims.yaml, protocol: p, columns: []}", "unknown key 'columns' of a table of claims"),
         ("{claims: claims.yaml, protocol: p, only: [bests]}", "no claim 'bests'; did you mean 'best'"),
         ("{claims: claims.yaml, protocol: p, only: [absent]}", "no claim of claims.yaml is about"),
-        ("{claims: claims.yaml, protocol: p, instead: {itq: tal}}", "no method 'tal' there; did you mean 'talr'"),
+        (
+            "{claims: claims.yaml, protocol: p, instead: {itq: tal}}",
+            "no method 'tal' there; did you mean",
+        ),
         ("{claims: nowhere.yaml, protocol: p}", "nowhere.yaml cannot be read"),
         ("{claims: list.yaml, protocol: p}", "list.yaml holds no claims"),
     ],
