@@ -298,18 +298,16 @@ def error_sources(
 ) -> list[Error]:
     """Errors by which a difference is tested, the least favourable decides: all sources, and each alone."""
     parts = [*([queries] if queries is not None else []), *runs]
-    total, freedom = _together(parts, residuals)
-    alone = [_together(of) for of in ([parts[:1], runs] if queries is not None and runs else [])]
-    total = np.maximum.reduce([total, *(of for of, _ in alone)])
-    return [(total, freedom), *alone, *([splits] if splits is not None else [])]
+    alone = [parts[:1], runs] if queries is not None and runs else []
+    return [_together(parts, residuals), *map(_together, alone), *([splits] if splits is not None else [])]
 
 
 def _together(parts, residuals=()):
-    """The sum of independent squared errors less residuals, and Satterthwaite's degrees of freedom."""
+    """The sum of independent squared errors less residuals, 0 at least, and Satterthwaite's freedom."""
     total = sum(np.asarray(error) for error, _ in parts) - sum(np.asarray(error) for error, _ in residuals)
     squares = sum(np.asarray(error) ** 2 / freedom for error, freedom in (*parts, *residuals))
     with np.errstate(invalid="ignore", divide="ignore"):
-        return total, np.where(squares > 0, np.maximum(total**2 / squares, 1.0), 1.0)
+        return np.maximum(total, 0.0), np.where(squares > 0, np.maximum(total**2 / squares, 1.0), 1.0)
 
 
 def p_value(mean: ArrayLike, errors: Sequence[Error], scale: float = 1.0) -> NDArray[np.float64]:
