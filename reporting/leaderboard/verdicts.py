@@ -28,8 +28,8 @@ KEYS = {
     "instead": dict,
 }
 LEGEND = (
-    "Comparisons are decided over queries and seeds together, with Holm's correction over those of a claim; "
-    "ranges over tie orders are exact."
+    "Comparisons are decided over queries and runs together, with Holm's correction over those of a claim; "
+    "with fewer than five runs of a method that varies nothing is decided; ranges over tie orders are exact."
 )
 ELSEWHERE = "All claims were stated for other data than these."
 

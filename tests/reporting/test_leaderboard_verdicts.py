@@ -12,7 +12,7 @@ from reporting.leaderboard.boards import Boards
 from reporting.leaderboard.publishing import publish
 from reporting.records.read import table_runs
 
-LEVEL_OF = {"lsh": 0.2, "itq": 0.4, "talr": 0.402, "onehot": 0.1}
+LEVEL_OF = {"lsh": 0.2, "itq": 0.4, "talr": 0.401, "onehot": 0.1}
 STYLES = {
     "lsh": {"title": "LSH", "family": "unsupervised"},
     "itq": {"title": "ITQ", "family": "unsupervised"},
@@ -22,8 +22,8 @@ STYLES = {
 TABLE = {
     "name": "t",
     "methods": list(STYLES),
-    "seeds": [0, 1, 2],
-    "fewer_seeds": {"lsh": 2},
+    "seeds": [0, 1, 2, 3, 4, 5],
+    "fewer_seeds": {"lsh": 5},
     "styles": STYLES,
     "families": {name: style["family"] for name, style in STYLES.items()},
     "blocks": [{"protocol": "p", "metric": "ap", "bits": [8, 16]}],
@@ -53,7 +53,7 @@ def folder(tmp_path):
     hard = generator.normal(scale=0.05, size=60)
     for method, level in LEVEL_OF.items():
         for bits in (8, 16):
-            for seed in (0, 1) if method == "lsh" else (0, 1, 2):
+            for seed in range(5 if method == "lsh" else 6):
                 ap = np.clip(level + hard + 0.01 * generator.normal(size=60), 0, 1)
                 width = 0.1 if bits == 8 else 0.05
                 scores = random_scores(generator, 60) | {"ap": ap, "ap_min": ap - width, "ap_max": ap + width}
@@ -81,7 +81,7 @@ def test_the_verdicts_are_those_of_a_table_with_the_runs(folder):
     assert lines[2:6] == [
         f"| {one['claim']} *{one['of']}* | {one['verdict']} | {one['summary']} |" for one in judged
     ]
-    assert "tested over seeds alone" not in "".join(lines) and "without some" not in "".join(lines)
+    assert "tested over runs alone" not in "".join(lines) and "without some" not in "".join(lines)
     assert " ".join(lines[7:]) == f"{verdicts.LEGEND} Data: [p](../leaderboard/p.tidy.csv)."
 
 
