@@ -21,6 +21,7 @@ BENCHMARKS = {
     "billion": "a billion codes, counted in parts; 9 GB of disk (only if named)",
     "quick": "the whole quick table as a user runs it, and where its time is spent (--quick: only if named)",
     "plans": "snakemake -n of 9,600 runs, compared with a bare Snakefile (--quick: 960)",
+    "statistics": "how often verdicts err and what they see, drawn from the published runs (only if named)",
     "page": "the page of 40 methods, 4 code lengths and 10 seeds: its bytes, its first paint in Chromium "
     "(only if named)",
     "fits": "seconds and memory of training every method, a quarter of an hour (only if named)",
@@ -29,7 +30,7 @@ BENCHMARKS = {
     "orders": "in which order NumPy, torch and FAISS list tied items, and what they then report, with a "
     "file of features (only if named)",
 }
-ONLY_IF_NAMED = ("billion", "page", "fits", "differences", "orders")
+ONLY_IF_NAMED = ("billion", "statistics", "page", "fits", "differences", "orders")
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",

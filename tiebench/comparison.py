@@ -10,11 +10,7 @@ import numpy as np
 from tiebench import metrics
 from tiebench.leaderboards import Leaderboard, Row
 from tiebench.messages import did_you_mean
-from tiebench.paired import LEVEL, bootstrap_intervals, holm, p_value, pooled, query_error, t_bounds
-
-HIGHER, LOWER, OPEN = "higher", "lower", "cannot tell"
-# What an interval is over: the queries, or the leaderboard's seeds.
-QUERIES, SEEDS = "queries", "seeds"
+from tiebench.paired import Difference, Scores, difference, holm, scores_of
 
 
 @dataclass(frozen=True)
@@ -22,11 +18,10 @@ class Line:
     """Codes beside one method of a leaderboard; numbers are NaN where there are none.
 
     rank: of the method, None for what does not compete; score: its mean over `seeds` seeds. difference: of
-    the codes, minus this score; low, high: its 95% interval; over: what the interval and the p value are
-    over, "queries", "seeds", or "" for none; p_adjusted: by Holm's procedure over all lines; verdict:
-    "higher" or "lower" where p_adjusted < 0.05, else "cannot tell". within_seeds: whether the difference is
-    one that other seeds of both sides would often bring about, None if no method of the column has two seeds;
-    collapsed: of how many seeds the codes collapsed.
+    the codes, minus this score; low, high: its 95% interval; over: what it and the p value are over, such as
+    "queries and runs", "" for none; p: NaN with too few runs; p_adjusted: by Holm's procedure over all lines;
+    verdict: "higher" or "lower" where p_adjusted < 0.05, "too few runs" for a method that varies and has
+    fewer than five, else "cannot tell"; collapsed: of how many seeds the codes collapsed.
     """
 
     method: str
@@ -41,7 +36,6 @@ class Line:
     p: float
     p_adjusted: float
     verdict: str
-    within_seeds: bool | None
     collapsed: int
 
 
@@ -141,13 +135,10 @@ def compare(
     means, per_query: of `scoring.Scores`, for the queries of the protocol in its order; methods: names, None
     for all (ranks count all methods either way).
 
-    The interval of a difference is over the queries where the leaderboard has the scores of each: a paired
-    bootstrap (`paired.bootstrap_intervals`), with the p value of the paired t-test. It holds for these codes
-    and the runs of the leaderboard; how much other seeds would change is said by `Line.within_seeds`: whether
-    the difference lies in the 95% interval of one between a run with the mean seed variance of the methods
-    and a mean over so many seeds as the method has. Otherwise the interval is over the method's seeds, that
-    of its mean, and holds for these queries. Raises ValueError for an unknown method, and for scores of other
-    queries than the protocol has.
+    The codes are one run that is given: a verdict is on them, not on what made them. They are compared with
+    the mean of a method over its runs, over the queries, where the leaderboard has the scores of each, and
+    over the method's runs, as `paired.difference` does. Raises ValueError for an unknown method, and for
+    scores of other queries than the protocol has.
     """
     bits, mine = int(means["bits"]), float(means[metric])
     every = [row for row in board.rows if row.metric == metric]
@@ -160,8 +151,7 @@ def compare(
     higher = _higher_is_better(metric)
     chosen = _sorted((row for row in column if methods is None or row.method in methods), higher)
     found = [_difference(board, row, mine, per_query[metric]) for row in chosen]
-    adjusted = holm([p for *_, p in found])
-    spread = _seed_variances(column)
+    adjusted = holm([one.p for one in found])
     competing = [row.mean for row in column if row.competes]
     lines = [
         Line(
@@ -171,16 +161,15 @@ def compare(
             score=row.mean,
             seeds=row.seeds,
             difference=mine - row.mean,
-            low=low,
-            high=high,
-            over=over,
-            p=p,
+            low=one.low,
+            high=one.high,
+            over=one.over,
+            p=one.p,
             p_adjusted=float(p_adjusted),
-            verdict=_verdict(mine - row.mean, p_adjusted),
-            within_seeds=_within_seeds(mine - row.mean, row, spread),
+            verdict=one.verdict(p_adjusted),
             collapsed=row.collapsed,
         )
-        for row, (low, high, over, p), p_adjusted in zip(chosen, found, adjusted)
+        for row, one, p_adjusted in zip(chosen, found, adjusted)
     ]
     worst, best = (means.get(f"{metric}_{end}", mine) for end in ("min", "max"))
     lengths = sorted({row.bits for row in every})
@@ -206,49 +195,19 @@ def compare(
     )
 
 
-def _difference(board, row, mine, scores):
-    """Interval of a difference, what it is over, and its p value."""
+def _difference(board: Leaderboard, row: Row, mine: float, scores: np.ndarray) -> Difference:
+    """The codes minus a method."""
     theirs = board.per_query.get((row.metric, row.method, row.bits))
     if theirs is not None:
         if len(theirs) != len(scores):
             raise ValueError(f"{board.protocol} has {len(theirs):,} queries, the codes have {len(scores):,}")
         # Rounded as the leaderboard's: the same codes then have no difference on any query.
-        rows = scores.astype(theirs.dtype).astype(np.float64) - theirs
-        if (error := query_error(rows)) is not None:
-            name = f"{board.protocol}, {row.metric}, {row.bits} bits"
-            low, high = bootstrap_intervals(rows[None], name)
-            return float(low[0]), float(high[0]), QUERIES, p_value(mine - row.mean, [error])
-    if row.seeds > 1 and row.std > 0:  # equal scores of all seeds say nothing of anything
-        error = row.std**2 / row.seeds, row.seeds - 1.0
-        return mine - row.high, mine - row.low, SEEDS, p_value(mine - row.mean, [error])
-    return math.nan, math.nan, "", math.nan
-
-
-def _verdict(difference, p):
-    if math.isnan(p) or p >= LEVEL or difference == 0:
-        return OPEN
-    return HIGHER if difference > 0 else LOWER
-
-
-def _seed_variances(column):
-    """Method -> its seed variance, shrunk, and degrees of freedom; under None the mean of all that vary."""
-    own = {row.method: (row.std**2, row.seeds - 1) for row in column if row.seeds > 1}
-    varying = [(variance, freedom) for variance, freedom in own.values() if variance > 0]
-    shrunk, total = pooled(own)
-    if not total:
-        return {}
-    mean = math.fsum(variance * freedom for variance, freedom in varying) / total
-    return shrunk | {None: (mean, total)}
-
-
-def _within_seeds(difference, row, spread):
-    """Whether other seeds would often bring a difference about; None if nothing is known of seeds."""
-    if not spread:
-        return None
-    mean, freedom = spread[None]
-    variance, own = spread.get(row.method, spread[None])
-    errors = [(mean, freedom), (variance / max(row.seeds, 1), own)] if row.seeds else [(mean, freedom)]
-    return abs(difference) <= t_bounds(0.0, errors)[1]
+        scores = scores.astype(theirs.dtype).astype(np.float64)
+        theirs = theirs.astype(np.float64)
+    # A ranking by the features themselves has no runs, and is the same whenever it is made.
+    variance = 0.0 if row.seeds == 0 else row.std**2
+    given = scores_of([mine], scores, deterministic=True)
+    return difference(given, Scores(row.mean, max(row.seeds, 1), variance, theirs))
 
 
 def _sorted(rows, higher):

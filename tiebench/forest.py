@@ -7,7 +7,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from tiebench import metrics
-from tiebench.comparison import HIGHER, LOWER, OPEN, QUERIES, SEEDS, Comparison, Line, base_metric
+from tiebench.comparison import Comparison, Line, base_metric
 from tiebench.figure_style import (
     GRID,
     INK,
@@ -24,11 +24,12 @@ from tiebench.figure_style import (
     ticks_between,
     wrapped,
 )
-from tiebench.paired import LEVEL
+from tiebench.paired import HIGHER, LEVEL, LOWER, OPEN, TOO_FEW
 
-COLOURS = {HIGHER: "#0072B2", LOWER: "#D55E00", OPEN: MUTED}  # of Okabe and Ito, as in other figures
-MARKERS = {QUERIES: "o", SEEDS: "s", "": "D"}
-MEANS = {QUERIES: "interval over queries", SEEDS: "interval over seeds", "": "no interval"}
+# Of Okabe and Ito, as in other figures.
+COLOURS = {HIGHER: "#0072B2", LOWER: "#D55E00", OPEN: MUTED, TOO_FEW: MUTED}
+# By what an interval is over, the first filled.
+MARKERS = {"queries and runs": "o", "queries": "^", "runs": "s", "": "D"}
 # All in inches.
 WIDTH, EDGE, ROW, NAMES = 6.0, 0.08, 0.2, 1.9
 LINE, GAP = 0.16, 0.08
@@ -131,7 +132,7 @@ def _rows(axes, found, words):
 
 
 def _marker(over, colour):
-    filled = over == QUERIES
+    filled = over == next(iter(MARKERS))
     return {
         "marker": MARKERS[over],
         "markersize": 4.6,
@@ -145,7 +146,7 @@ def _marker(over, colour):
 
 def _legend(figure, found, height):
     """What the marks mean, where more than one kind stands in the figure; a single kind is named alone."""
-    kinds = [over for over in MEANS if any(line.over == over for line in found.lines)]
+    kinds = [over for over in MARKERS if any(line.over == over for line in found.lines)]
     axes = figure.add_axes((0, 0, 1, (LINE + 0.04) / height))
     axes.set_axis_off()
     axes.set_xlim(0, WIDTH)
@@ -153,6 +154,6 @@ def _legend(figure, found, height):
     place = EDGE + 0.06
     for over in kinds:
         axes.plot([place], [LINE / 2 + 0.02], **_marker(over, MUTED))
-        words = MEANS[over] + (" (95%)" if over else "")
+        words = f"interval over {over} (95%)" if over else "no interval"
         axes.text(place + 0.08, LINE / 2 + 0.02, words, size=TICK_SIZE, va="center", color=INK)
         place += 0.08 + text_width(words, TICK_SIZE) + 0.2

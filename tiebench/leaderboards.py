@@ -1,6 +1,7 @@
 """Leaderboards: scores of many methods under one protocol, in files that are small enough to keep in git.
 
-`python -m reporting publish` of the suite writes them. What is read here, of each protocol:
+`python -m reporting publish` of the suite writes them, with further files. All are read by this module. What
+`load` takes of each protocol:
 
     <protocol>.tidy.csv         one row per (protocol, metric, method, bits): the mean over seeds, its spread
     <protocol>.provenance.json  what made the scores; which queries and which database they are of
@@ -93,12 +94,22 @@ def cell_key(metric: str, method: str, bits: int) -> str:
     return f"{metric}/{method}/{bits}"
 
 
+def cell_of(key: str) -> tuple[str, str, int]:
+    """(metric, method, bits) of a `cell_key`."""
+    metric, method, bits = key.split("/")
+    return metric, method, int(bits)
+
+
+def stems(folder: str | Path) -> list[str]:
+    """What the names of a folder's files begin with, sorted: its protocols, without folds."""
+    return sorted(path.name.removesuffix(PROVENANCE) for path in Path(folder).glob(f"*{PROVENANCE}"))
+
+
 def read_provenance(protocol: str, folder: str | Path) -> dict[str, Any]:
     """The provenance of a protocol. Raises ValueError, one line, for an unknown one or a damaged file."""
     path = Path(folder, f"{protocol}{PROVENANCE}")
     if not path.is_file():
-        known = [file.name.removesuffix(PROVENANCE) for file in sorted(Path(folder).glob(f"*{PROVENANCE}"))]
-        raise ValueError(f"{folder} has no protocol {protocol!r}{did_you_mean(protocol, known)}")
+        raise ValueError(f"{folder} has no protocol {protocol!r}{did_you_mean(protocol, stems(folder))}")
     try:
         about = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
@@ -121,6 +132,16 @@ def verified(path: Path, about: Mapping) -> bytes:
     return content
 
 
+def read_rows(path: Path, about: Mapping) -> list[dict[str, str]]:
+    """Rows of a .csv file of a protocol, column -> text; [] where the provenance says that there is none.
+
+    Raises ValueError for another file than it describes.
+    """
+    if path.name not in (about.get("sha256") or {}):
+        return []
+    return list(csv.DictReader(io.StringIO(verified(path, about).decode())))
+
+
 def read_per_query(path: Path, about: Mapping) -> dict[str, np.ndarray]:
     """Arrays of <protocol>.per_query.npz: `cell_key` -> float32 (Q,), the mean over seeds for each query.
 
@@ -138,7 +159,7 @@ def scores_of_queries(path: Path, about: Mapping) -> dict[tuple[str, int], dict[
     found: dict[tuple[str, int], dict[str, np.ndarray]] = {}
     for key, scores in read_per_query(path, about).items():
         if key != "query":
-            metric, method, bits = _cell(key)
+            metric, method, bits = cell_of(key)
             found.setdefault((method, bits), {})[metric] = scores.astype(np.float64)
     return found
 
@@ -155,7 +176,7 @@ def load(protocol: str, folder: str | Path) -> Leaderboard:
     stem = holds[protocol]
     about = read_provenance(stem, folder)
     tidy = Path(folder, f"{stem}{TIDY}")
-    rows = tuple(_rows(tidy, verified(tidy, about).decode(), protocol, about.get("methods") or {}))
+    rows = tuple(_rows(tidy, read_rows(tidy, about), protocol, about.get("methods") or {}))
     members = _members(about)
     names = [one["protocol"] for one in members]
     arrays = read_per_query(Path(folder, f"{stem}{PER_QUERY}"), about)
@@ -172,7 +193,7 @@ def load(protocol: str, folder: str | Path) -> Leaderboard:
         rows=rows,
         settings=about.get("settings") or {},
         identity=members[names.index(protocol)] if protocol in names else {},
-        per_query={_cell(name): values for name, values in arrays.items()},
+        per_query={cell_of(name): values for name, values in arrays.items()},
         queries=queries,
         folds=() if protocol in names else tuple(names),
     )
@@ -181,8 +202,7 @@ def load(protocol: str, folder: str | Path) -> Leaderboard:
 def protocols(folder: str | Path) -> dict[str, str]:
     """Protocols of a folder of leaderboards, their folds too -> the name of their files."""
     found: dict[str, str] = {}
-    for path in sorted(Path(folder).glob(f"*{PROVENANCE}")):
-        stem = path.name.removesuffix(PROVENANCE)
+    for stem in stems(folder):
         found[stem] = stem
         members = _members(read_provenance(stem, folder))
         found |= {one["protocol"]: stem for one in members}
@@ -195,14 +215,8 @@ def _members(about):
     return about.get("members") or [{"protocol": name} for name in names]
 
 
-def _cell(name):
-    metric, method, bits = name.split("/")
-    return metric, method, int(bits)
-
-
-def _rows(path, text, protocol, methods):
-    lines = csv.DictReader(io.StringIO(text))
-    missing = [name for name in _COLUMNS if name not in (lines.fieldnames or ())]
+def _rows(path, lines, protocol, methods):
+    missing = [name for name in _COLUMNS if not lines or name not in lines[0]]
     if missing:
         raise ValueError(f"{path} lacks the columns {', '.join(missing)}; publish it again")
     for number, line in enumerate(lines, start=2):

@@ -1,18 +1,60 @@
-"""Scores of the same queries compared: intervals over queries and seeds, tests, many comparisons at once.
+"""Methods compared on the same queries: what queries, runs and splits leave open, tests, many comparisons.
+
+**The model.** Run r of method m answers query q with the score
+
+    y(m, r, q) = mean(m) + a(m, r) + b(m, q) + e(m, r, q):
+
+a is what another training seed changes, b what the query changes, e the rest. Queries and runs are random and
+crossed, since every run answers all queries. Of a difference d of two methods' means over n runs and Q
+queries, the squared error is
+
+    var(d) = var(b1 - b2) / Q + sum over both methods of var(a) / n + var(e) / (n Q).
+
+**The estimate.** V_queries = S^2 / Q, with S^2 the variance over queries of the differences of scores that
+are averaged over runs, estimates var(b1 - b2) / Q and every var(e) / (n Q). V_runs(m) = s^2 / n, with s^2 the
+variance of the means of m's own runs, estimates var(a) / n and var(e) / (n Q) of that method. Their sum
+counts var(e) / (n Q) twice. Where the score of each query in each run is known, the mean square of the
+residuals of a two-way table of runs and queries estimates var(e), and is taken out (Searle, Casella and
+McCulloch, "Variance components", 1992, chapter 4):
+
+    V = V_queries + V_runs(1) + V_runs(2) - MS_e(1) / (n1 Q) - MS_e(2) / (n2 Q).
+
+Otherwise, as with the files of a leaderboard, which keep the mean over runs for each query, V is the sum of
+the first three: too large by the last two, so the test is conservative.
+
+**The test.** d / sqrt(V) has Student's distribution with the degrees of freedom of Satterthwaite (1946) and
+Welch (1947), V^2 / sum of V_i^2 / f_i, where f is Q - 1 of the queries, n - 1 of the runs of a method, and
+(n - 1)(Q - 1) of its residuals. Nothing is pooled over methods: no other row of a table changes a number.
+A method whose runs agree is deterministic: its variance is 0, and one run would do. p is the largest of this
+test and of those over the queries alone and over the runs alone, which few degrees of freedom can bring
+about; so is the interval.
+
+**Splits.** Folds have queries, a database and trainings of their own, so the differences d_f of F splits vary
+by all that there is: with w_f the share of the queries, V_splits = F / (F - 1) sum of w_f^2 (d_f - d)^2, with
+F - 1 degrees of freedom. It contains the other sources, hence is not added to them: p is the largest here,
+too. Trainings of folds overlap, which is not modelled.
+
+**Too few runs.** With fewer than ENOUGH_RUNS runs of a method that varies there is no verdict and no p: the
+variance of two, three or four runs says little, and what it is worth rests on normality alone. How often the
+rule errs is measured: `python -m benchmarks statistics`, docs/verdicts.md.
 
 Student's distribution is SciPy's, imported where it is needed: the library is installed without SciPy, too.
 """
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 LEVEL = 0.05
-# Degrees of freedom that the mean seed variance of a column is worth beside a method's own: see `pooled`.
-POOL_WEIGHT = 4
+# Of a method that varies: with fewer there is no verdict.
+ENOUGH_RUNS = 5
+HIGHER, LOWER, OPEN, TOO_FEW = "higher", "lower", "cannot tell", "too few runs"
 # Scores are rounded to multiples of 2^-32 before they are drawn: every sum of up to 2^20 of them is exact, so
 # neither the order of adding, the number of threads nor the machine changes a byte of an interval.
 GRAIN = 2.0**32
@@ -65,11 +107,166 @@ def generator(name: str) -> np.random.Generator:
 
 # -- tests ----------------------------------------------------------------------------------------
 
+# A squared standard error, and its degrees of freedom; arrays of many pairs broadcast.
+Error = tuple[Any, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Scores of the runs of one method, or of any combination of runs, on some queries.
+
+    mean: of the runs; runs: how many; variance: of their means, n - 1 in its denominator, 0 for a
+    deterministic method, NaN for a single run of another; per_query: float64 (Q,), the mean over the runs,
+    None if unknown; residual: MS_e / (n Q) of the module's text, 0 where the runs' scores of each query are
+    unknown; splits: how many of the queries belong to each of several splits, () for one split.
+    """
+
+    mean: float
+    runs: int
+    variance: float
+    per_query: NDArray[np.float64] | None = None
+    residual: float = 0.0
+    splits: tuple[int, ...] = ()
+
+    @property
+    def enough(self) -> bool:
+        """Whether these runs can be compared with others."""
+        return self.variance == 0 or self.runs >= ENOUGH_RUNS
+
+
+def scores_of(
+    means: Sequence[float],
+    per_query: np.ndarray | None = None,
+    splits: Sequence[int] = (),
+    deterministic: bool = False,
+) -> Scores:
+    """The `Scores` of runs with these means.
+
+    Parameters
+    ----------
+    means : sequence of float, (n,)
+        Of the runs, one at least.
+    per_query : float64 (n, Q) or (Q,), optional
+        Scores of each query in each run, or their means over the runs.
+    splits : sequence of int
+        Numbers of queries of the splits, one after the other in `per_query`.
+    deterministic : bool
+        Whether a single run is all there is, as of codes that are given.
+
+    Returns
+    -------
+    Scores
+        Means that rounding alone makes unequal, within 1e-12 of the largest, have the variance 0.
+    """
+    means = [float(mean) for mean in means]
+    count, variance, residual = len(means), math.nan, 0.0
+    if count > 1:
+        same = max(means) - min(means) <= 1e-12 * max(map(abs, means))
+        variance = 0.0 if same else statistics.variance(means)
+    elif deterministic:
+        variance = 0.0
+    if per_query is not None and per_query.ndim == 2:
+        rows = np.asarray(per_query, dtype=np.float64)
+        per_query = rows.mean(axis=0)
+        if min(rows.shape) > 1 and variance > 0:
+            rest = rows - per_query - rows.mean(axis=1, keepdims=True) + per_query.mean()
+            residual = float((rest**2).sum() / ((count - 1) * (rows.shape[1] - 1) * rows.size))
+    return Scores(statistics.mean(means), count, variance, per_query, residual, tuple(splits))
+
+
+@dataclass(frozen=True, eq=False)
+class Difference:
+    """What `difference` and `contrast` find; NaN, "" and None where it does not exist.
+
+    mean: the difference; low, high: its 95% interval; p: two-sided, NaN with too few runs; over: what
+    interval and p are over, such as "queries and runs"; enough: whether there are enough runs for a verdict;
+    per_query: float64 (Q,); fixed: the squared error that more runs do not lessen; variance: of one run,
+    summed over the methods.
+    """
+
+    mean: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    p: float = math.nan
+    over: str = ""
+    enough: bool = False
+    per_query: NDArray[np.float64] | None = None
+    fixed: float = 0.0
+    variance: float = math.nan
+
+    def verdict(self, p: float) -> str:
+        """HIGHER or LOWER where p, adjusted or not, is below LEVEL, else OPEN; TOO_FEW with too few runs."""
+        if not self.enough:
+            return TOO_FEW
+        if math.isnan(p) or p >= LEVEL or self.mean == 0:
+            return OPEN
+        return HIGHER if self.mean > 0 else LOWER
+
+
+def difference(left: Scores, right: Scores, confidence: float = 0.95) -> Difference:
+    """Left minus right, two methods on the same queries: see `contrast`."""
+    return contrast([(1.0, left), (-1.0, right)], confidence)
+
+
+def contrast(terms: Sequence[tuple[float, Scores]], confidence: float = 0.95) -> Difference:
+    """A weighted sum of means of independent runs on the same queries, tested against 0 (module's text).
+
+    Parameters
+    ----------
+    terms : sequence of (weight, Scores)
+        Of a difference, weights 1 and -1.
+    confidence : float
+        Of the interval.
+
+    Returns
+    -------
+    Difference
+        Over the queries where all terms have equally many scores of queries; over the runs where the
+        variance of some is not 0. Without either there is a mean alone.
+    """
+    sides = [side for _, side in terms]
+    mean = math.fsum(weight * side.mean for weight, side in terms)
+    scale = max(abs(side.mean) for side in sides)
+    rows, queries, splits = None, None, None
+    known = [side.per_query for side in sides if side.per_query is not None]
+    residuals: list[Error] = []
+    if len(known) == len(sides) and len({len(of) for of in known}) == 1:
+        rows = np.asarray(sum(weight * of for (weight, _), of in zip(terms, known)))
+        queries = query_error(rows, scale)
+        splits = split_error(rows, sides[0].splits)
+        residuals = [
+            (weight**2 * side.residual, (side.runs - 1) * (len(rows) - 1))
+            for weight, side in terms
+            if side.residual
+        ]
+    runs = [
+        (weight**2 * side.variance / side.runs, side.runs - 1) for weight, side in terms if side.variance != 0
+    ]
+    enough = all(side.enough for side in sides)
+    sources = {"queries": queries is not None, "runs": bool(runs), "splits": splits is not None}
+    named = [name for name, is_known in sources.items() if is_known]
+    if not named or any(math.isnan(side.variance) for side in sides):
+        return Difference(mean, enough=enough, per_query=rows)
+    errors = error_sources(queries, runs, residuals, splits)
+    low, high = t_bounds(mean, errors, confidence)
+    *others, last = named
+    return Difference(
+        mean,
+        low,
+        high,
+        p=float(p_value(mean, errors, scale)) if enough else math.nan,
+        over=f"{', '.join(others)} and {last}" if others else last,
+        enough=enough,
+        per_query=rows,
+        fixed=0.0 if queries is None else float(max(0.0, queries[0] - sum(of for of, _ in residuals))),
+        variance=math.fsum(weight**2 * side.variance for weight, side in terms),
+    )
+
 
 def query_error(rows: np.ndarray, scale: float = 1.0) -> tuple[float, float] | None:
     """Squared standard error over queries of a mean difference, and its degrees of freedom, Q - 1.
 
-    rows: float64 (Q,), differences of seed-averaged scores of the same queries: the error is that of the
+    rows: float64 (Q,), differences of run-averaged scores of the same queries: the error is that of the
     paired t-test. The t-test, because comparisons of tests for information retrieval found it as good as the
     randomisation test and the bootstrap and better calibrated or stronger than the sign and Wilcoxon tests:
     Smucker, Allan and Carterette (CIKM 2007) on systems of TREC, Urbano, Lima and Hanjalic (SIGIR 2019) on
@@ -83,77 +280,72 @@ def query_error(rows: np.ndarray, scale: float = 1.0) -> tuple[float, float] | N
     return float(rows.var(ddof=1) / len(rows)), len(rows) - 1.0
 
 
-def pooled(own: Mapping[str, tuple[float, int]]) -> tuple[dict[str, tuple[float, float]], float]:
-    """Seed variances of the methods of one column, each shrunk towards the other methods' mean.
+def split_error(rows: np.ndarray, splits: Sequence[int]) -> tuple[float, float] | None:
+    """The same over splits, whose queries follow each other in rows (Q,); None for a single split."""
+    if len(splits) < 2:
+        return None
+    means = [part.mean() for part in np.split(rows, np.cumsum(splits)[:-1])]
+    shares = np.array(splits) / len(rows)
+    squares = (shares**2 * (np.array(means) - rows.mean()) ** 2).sum()
+    return float(len(splits) / (len(splits) - 1) * squares), len(splits) - 1.0
 
-    own: method -> variance of its runs over seeds, and its degrees of freedom, seeds - 1, at least 1. Returns
-    the same, shrunk, with their degrees of freedom, and those of all that vary.
 
-    With three seeds a method's own variance has two degrees of freedom, and a test with it finds next to
-    nothing. Methods of one column are scored alike, and their variances are similar: in the quick table, 12
-    columns of 12 methods with 3 seeds, logarithms of variances spread no more than equal variances would. So
-    the mean variance of the column's other methods, weighted by degrees of freedom, counts for POOL_WEIGHT
-    degrees of freedom (fewer where the others have fewer) beside a method's own:
+def error_sources(
+    queries: Error | None,
+    runs: Sequence[Error],
+    residuals: Sequence[Error] = (),
+    splits: Error | None = None,
+) -> list[Error]:
+    """Errors by which a difference is tested, the least favourable decides: all sources, and each alone."""
+    parts = [*([queries] if queries is not None else []), *runs]
+    alone = [parts[:1], runs] if queries is not None and runs else []
+    return [_together(parts, residuals), *map(_together, alone), *([splits] if splits is not None else [])]
 
-        variance = (w * others + f * own) / (w + f),  w = min(POOL_WEIGHT, D - f)
 
-    with f = seeds - 1 and D the sum of all f. This is the moderated variance of Smyth (2004), "Linear models
-    and empirical Bayes methods", with a fixed weight: estimated from a few methods, the weight itself is
-    mostly noise. Assumptions: seeds are independent, means of runs are roughly normal, and variances of a
-    column are alike. Where standard deviations differ by a factor of three, the noisiest pair of methods is
-    called different in 15 to 20 of 100 columns instead of 5, two quiet ones hardly ever (simulated). The more
-    seeds, the less the pool counts.
+def _together(parts, residuals=()):
+    """The sum of independent squared errors less residuals, 0 at least, and Satterthwaite's freedom."""
+    total = sum(np.asarray(error) for error, _ in parts) - sum(np.asarray(error) for error, _ in residuals)
+    squares = sum(np.asarray(error) ** 2 / freedom for error, freedom in (*parts, *residuals))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.maximum(total, 0.0), np.where(squares > 0, np.maximum(total**2 / squares, 1.0), 1.0)
 
-    A method whose seeds all have the same score is taken for deterministic: its variance is 0, and it is not
-    part of the pool.
+
+def p_value(mean: ArrayLike, errors: Sequence[Error], scale: float = 1.0) -> NDArray[np.float64]:
+    """Two-sided p of a difference, the largest by some squared standard errors; arrays broadcast.
+
+    Without any error p is 1 for a difference of 0, within 1e-12 of `scale`, and 0 for any other.
     """
-    random = [(variance, freedom) for variance, freedom in own.values() if variance > 0]
-    total = sum(freedom for _, freedom in random)
-    weighted = math.fsum(variance * freedom for variance, freedom in random)
-    result = {}
-    for name, (variance, freedom) in own.items():
-        weight = 0
-        if variance > 0:
-            weight = min(POOL_WEIGHT, total - freedom)
-            others = max(0.0, weighted - variance * freedom) / (total - freedom) if weight else 0.0
-            variance = (weight * others + freedom * variance) / (weight + freedom)
-        result[name] = variance, float(freedom + weight)
-    return result, float(total)
-
-
-def p_value(mean: float, errors: Sequence[tuple[float, float]], scale: float = 1.0) -> float:
-    """Two-sided p of a difference with these squared standard errors, (error, freedom) each; NaN for none.
-
-    Of independent errors: their sum, with Satterthwaite's degrees of freedom. Without any error p is 1 for a
-    difference of 0, within 1e-12 of `scale`, and 0 for any other.
-    """
-    if not errors:
-        return math.nan
-    total, freedom = _together(errors)
-    if total == 0:
-        return 1.0 if abs(mean) <= 1e-12 * scale else 0.0
     from scipy.special import stdtr
 
-    return float(2 * stdtr(freedom, -abs(mean) / math.sqrt(total)))
+    size, found = np.abs(mean), []
+    for error, freedom in errors:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            p = 2 * stdtr(freedom, -size / np.sqrt(error))
+        found.append(np.where(np.asarray(error) == 0, np.where(size <= 1e-12 * scale, 1.0, 0.0), p))
+    return np.maximum.reduce(found)
 
 
-def t_bounds(
-    mean: float, errors: Sequence[tuple[float, float]], confidence: float = 0.95
-) -> tuple[float, float]:
-    """Student's interval of a difference with these squared standard errors; NaN for none."""
-    if not errors:
-        return math.nan, math.nan
+def t_bounds(mean: float, errors: Sequence[Error], confidence: float = 0.95) -> tuple[float, float]:
+    """Student's interval of a difference, the widest by some squared standard errors."""
     from scipy.special import stdtrit
 
-    total, freedom = _together(errors)
-    half = float(stdtrit(freedom, (1 + confidence) / 2)) * math.sqrt(total)
+    half = max(float(stdtrit(freedom, (1 + confidence) / 2) * np.sqrt(error)) for error, freedom in errors)
     return mean - half, mean + half
 
 
-def _together(errors):
-    """The sum of independent squared errors, and Satterthwaite's degrees of freedom."""
-    total = sum(error for error, _ in errors)
-    return total, total**2 / sum(error**2 / freedom for error, freedom in errors) if total else 1.0
+def seeds_needed(found: Difference, comparisons: int = 1, power: float = 0.8) -> float:
+    """Runs of each method with which a difference of this size would be found; inf where no number would do.
+
+    The normal approximation at level LEVEL, two-sided, divided by the number of comparisons, with the given
+    power. A rough plan: it takes the difference and the variances for the true ones.
+    """
+    from scipy.special import ndtri
+
+    quantile = float(ndtri(power) - ndtri(LEVEL / 2 / comparisons))
+    left = found.mean**2 / quantile**2 - found.fixed
+    if not left > 0 or math.isnan(found.variance):
+        return math.inf
+    return max(ENOUGH_RUNS, math.ceil(found.variance / left))
 
 
 def holm(p: Sequence[float]) -> NDArray[np.float64]:

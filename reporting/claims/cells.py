@@ -4,10 +4,11 @@ import itertools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from reporting.statistics.comparing import Sample, pool, sample
+from reporting.statistics.samples import sample
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
 from tiebench.metrics import label
+from tiebench.paired import Scores
 
 
 class ClaimCells:
@@ -20,7 +21,6 @@ class ClaimCells:
         self.table = table
         self.results = results
         self.everything: dict[tuple, None] = {}
-        self._columns: dict[tuple, dict[str, Sample]] = {}
         where = claim.get("where") or {}
         named = {name for key in ("method", "methods", "others") for name in as_list(claim.get(key, ()))}
         named.update(as_list(where.get("methods", ())))
@@ -47,25 +47,20 @@ class ClaimCells:
             columns.setdefault((protocol, metric, bits), []).append(method)
         return columns
 
-    def sample(self, protocol: str, metric: str, bits: int, method: str) -> tuple[Sample | None, str]:
-        """The scores of a cell, None where no seed has one, and why seeds have none, "" where all have."""
-        scores = self._column(protocol, metric, bits).get(method)
-        scores = scores or sample(self.results.cell(protocol, method, bits), metric)
-        outcomes = self.results.outcomes(self.table, (protocol, metric, method, bits))
-        lacking = [seed for seed in outcomes if seed not in scores.means]
-        reasons = "; ".join(dict.fromkeys(outcomes[seed][2] for seed in lacking))
-        some = f"seed{'s' * (len(lacking) > 1)} {joined(lacking)}: " if lacking and scores.means else ""
-        why = f"{self.title(method)}, {bits} bits: {some}{reasons}" if lacking else ""
-        return scores if scores.means else None, why
+    def sample(
+        self, protocol: str, metric: str, bits: int, method: str, minus: str | None = None
+    ) -> tuple[Scores | None, str]:
+        """The scores of a cell, None where no seed has one, and why seeds have none, "" where all have.
 
-    def _column(self, protocol: str, metric: str, bits: int) -> dict[str, Sample]:
-        """The samples of a column of the table, with their seed variances pooled."""
-        column = (protocol, metric, bits)
-        if column not in self._columns:
-            methods = [cell[3] for cell in self.everything if cell[:3] == column]
-            runs = {method: self.results.cell(protocol, method, bits) for method in methods}
-            self._columns[column] = pool({method: sample(runs[method], metric) for method in methods})
-        return self._columns[column]
+        minus: another metric of the same runs, which is subtracted.
+        """
+        runs = self.results.cell(protocol, method, bits)
+        scores = sample(runs, metric, minus, self.table.is_external(method))
+        outcomes = self.results.outcomes(self.table, (protocol, metric, method, bits))
+        lacking = {seed: reason for seed, (score, _, reason) in outcomes.items() if score is None}
+        reasons = "; ".join(dict.fromkeys(lacking.values()))
+        some = f"seed{'s' * (len(lacking) > 1)} {joined(lacking)}: " if lacking and scores else ""
+        return scores, f"{self.title(method)}, {bits} bits: {some}{reasons}" if lacking else ""
 
     def scored(self, protocol: str, metric: str, bits: int, method: str) -> bool:
         """Whether some run of a cell has a score by a metric, in the table or not."""

@@ -1,12 +1,10 @@
 """Kinds of claims that tests decide: a method is best, a side is above another, gains shrink with bits."""
 
 import itertools
-import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from reporting.claims.cells import ClaimCells, as_list, joined, metric_words
 from reporting.claims.tested import Comparison, decide
-from reporting.statistics.comparing import Sample
 
 
 def best(claim: Mapping, cells: ClaimCells) -> tuple[list[dict], str, str]:
@@ -33,7 +31,8 @@ def above(claim: Mapping, cells: ClaimCells) -> tuple[list[dict], str, str]:
 def _two_methods(cells: ClaimCells, column: tuple[str, str, int], method: str, other: str) -> Comparison:
     (left, no_left), (right, no_right) = (cells.sample(*column, name) for name in (method, other))
     words = f"{cells.title(method)} against {cells.title(other)}: {cells.place(*column)}"
-    return Comparison(words, column, left, right, "; ".join(filter(None, (no_left, no_right))))
+    reason = "; ".join(filter(None, (no_left, no_right)))
+    return Comparison(words, column, [(1.0, left)], [(1.0, right)], reason)
 
 
 def side_above(claim: Mapping, cells: ClaimCells) -> tuple[list[dict], str, str]:
@@ -56,16 +55,13 @@ def side_above(claim: Mapping, cells: ClaimCells) -> tuple[list[dict], str, str]
         (one, no_one), (two, no_two) = (cells.sample(*cell) for cell in (left, right))
         words = " against ".join(_words(cells, cell, other) for cell, other in ((left, right), (right, left)))
         same = [part for part, other in zip(_parts(cells, left), _parts(cells, right)) if part == other]
-        comparisons.append(
-            Comparison(
-                f"{words}: {', '.join(same)}",
-                left[:3],
-                one,
-                two,
-                "; ".join(dict.fromkeys(filter(None, (no_one, no_two)))),
-                same_runs=_run(left) == _run(right),
-            )
-        )
+        reason = "; ".join(dict.fromkeys(filter(None, (no_one, no_two))))
+        paired = None
+        if _run(left) == _run(right):
+            protocol, metric, bits, method = left
+            paired = [(1.0, cells.sample(protocol, metric, bits, method, minus=right[1])[0])]
+        title = f"{words}: {', '.join(same)}"
+        comparisons.append(Comparison(title, left[:3], [(1.0, one)], [(1.0, two)], reason, paired))
     return decide(comparisons)
 
 
@@ -104,8 +100,8 @@ def _words(cells: ClaimCells, cell: tuple, other: tuple) -> str:
 def larger_gain_at_short_codes(claim: Mapping, cells: ClaimCells) -> tuple[list[dict], str, str]:
     """The gain of claim["methods"] over claim["others"] is larger for codes of up to claim["up_to"] bits.
 
-    Left is the mean gain over these code lengths, right that over the longer ones, over the seeds that all
-    of the runs have.
+    Left is the mean gain over these code lengths, right that over the longer ones. Runs of different methods
+    or code lengths are independent.
     """
     bits_of: dict[tuple, list[int]] = {}
     seen = set()
@@ -120,48 +116,20 @@ def larger_gain_at_short_codes(claim: Mapping, cells: ClaimCells) -> tuple[list[
         long = sorted(bits for bits in lengths if bits > claim["up_to"])
         if not (short and long):
             continue
-        found = {
-            (bits, name): cells.sample(protocol, metric, bits, name)
-            for bits in short + long
-            for name in (method, other)
-        }
-        reason = "; ".join(dict.fromkeys(why for _, why in found.values() if why))
-        samples = {key: scores for key, (scores, _) in found.items() if scores is not None}
-        column = (protocol, metric, short[0])
+        found = [
+            [
+                (sign / len(part), *cells.sample(protocol, metric, bits, name))
+                for bits in part
+                for sign, name in ((1, method), (-1, other))
+            ]
+            for part in (short, long)
+        ]
+        left, right = ([(weight, scores) for weight, scores, _ in side] for side in found)
+        reason = "; ".join(dict.fromkeys(why for side in found for *_, why in side if why))
         words = (
             f"gain of {cells.title(method)} over {cells.title(other)} at {joined(short)} bits against "
             f"{joined(long)} bits: {cells.place(protocol, metric)}"
         )
-        if len(samples) < len(found):
-            comparisons.append(Comparison(words, column, None, None, reason))
-            continue
-        left, right = (
-            _mean_gain([samples[bits, method] for bits in part], [samples[bits, other] for bits in part])
-            for part in (short, long)
-        )
-        comparisons.append(Comparison(words, column, left, right, reason))
+        comparisons.append(Comparison(words, (protocol, metric, short[0]), left, right, reason))
     absent = [m for m in (*claim["methods"], *claim["others"]) if m not in seen]
     return decide(comparisons, [cells.title(m) for m in absent])
-
-
-def _mean_gain(of: Sequence[Sample], over: Sequence[Sample]) -> Sample:
-    """The mean of of[i] - over[i], per seed that all of them have, as scores."""
-    everyone = [*of, *over]
-    seeds = [seed for seed in of[0].means if all(seed in scores.means for scores in everyone)]
-    means = {
-        seed: statistics.mean(a.means[seed] for a in of) - statistics.mean(b.means[seed] for b in over)
-        for seed in seeds
-    }
-    per_query = {
-        seed: sum(a.per_query[seed] - b.per_query[seed] for a, b in zip(of, over, strict=True)) / len(of)
-        for seed in seeds
-        if len({len(scores.per_query.get(seed, ())) for scores in everyone} - {0}) == 1
-        and all(seed in scores.per_query for scores in everyone)
-    }
-    # Runs of different methods or code lengths are independent: their variances add up.
-    share = 1 / len(of) ** 2
-    parts = [(scores.variance * share, scores.freedom) for scores in everyone]
-    variance = sum(part for part, _ in parts)
-    squares = sum(part**2 / freedom for part, freedom in parts if part > 0)
-    freedom = variance**2 / squares if squares else 0.0
-    return Sample(means, per_query, variance, freedom, sum(scores.pool_freedom for scores in of))

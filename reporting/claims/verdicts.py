@@ -33,19 +33,20 @@ def judge(claims_files: Iterable[Mapping], table: Table, results: Results) -> li
     """The verdict of a table on each claim that its cells touch, in the order of the files.
 
     claims_files: contents of files of claims; results: of runs with "per_query" where comparisons are to be
-    tested over queries as well as over seeds.
+    tested over queries as well as over runs.
 
     A dict per claim: id, claim, source, of (str); verdict; summary (one sentence); elsewhere ("" or, where
     the table asks for none of the protocols of the claim's statement, a phrase that says so: it is then tried
     on the protocols that the table has); figures, a list of dicts, one per comparison: words, left, right
-    (scores), difference (left minus right), low, high (its 95% interval) and p over queries and seeds
-    (`comparing.difference`), p_adjusted (Holm's over the comparisons of the claim), outcome, reason. Numbers
-    that do not exist are None.
+    (scores), difference (left minus right), low, high (its 95% interval) and p over queries and runs
+    (`paired.contrast`), p_adjusted (Holm's over the comparisons of the claim), outcome, reason. Numbers that
+    do not exist are None.
 
     An outcome is "for" or "against" where p_adjusted < 0.05, by the sign of the difference and the direction
-    of the metric, otherwise "open". The verdict is "not reproduced" where a comparison is against the claim,
-    "reproduced" where all are for it, and "not decidable" otherwise. Ranges of ties have no p; each summary
-    says what decides them.
+    of the metric, "too few runs" where a method that varies has fewer than five, otherwise "open". The
+    verdict is "not reproduced" where a comparison is against the claim, "reproduced" where all are for it,
+    "too few runs" where only runs are lacking, and "not decidable" otherwise. Ranges of ties have no p; each
+    summary says what decides them.
 
     Raises ValueError for a claim of an unknown kind or on an unknown metric, and as `Run.outcome` does.
     """

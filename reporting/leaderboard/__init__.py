@@ -27,7 +27,7 @@ from reporting.leaderboard import earlier_forms
 from reporting.records.folds import merged_run
 from reporting.tables.runs import OF_RUN_FILE, PARTS, Run, Tuning
 from reporting.tables.titles import UNCODED
-from tiebench.leaderboards import PROVENANCE, TIDY, read_provenance, verified
+from tiebench.leaderboards import TIDY, read_provenance, read_rows, stems, verified
 from tiebench.messages import shorten
 
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ def _of(prefix: str, run: Mapping) -> dict:
 
 def protocols(folder: str | Path = FOLDER) -> list[str]:
     """Names of the protocols that a leaderboard has, sorted."""
-    return sorted(path.name.removesuffix(PROVENANCE) for path in Path(folder).glob(f"*{PROVENANCE}"))
+    return stems(folder)
 
 
 def read(protocol: str, folder: str | Path = FOLDER) -> Board:
@@ -225,10 +225,10 @@ def read(protocol: str, folder: str | Path = FOLDER) -> Board:
     Raises ValueError, one line, for an unknown protocol and where the files do not belong together.
     """
     about = read_provenance(protocol, folder)
-    texts = [verified(Path(folder, f"{protocol}{ending}"), about).decode() for ending in (TIDY, RUNS)]
-    cells = list(csv.DictReader(io.StringIO(texts[0])))
-    runs = runs_from_csv(texts[1])
-    return Board(protocol, about, cells, runs, texts[0], earlier_forms.of(runs, folder))
+    tidy = Path(folder, f"{protocol}{TIDY}")
+    text, cells = verified(tidy, about).decode(), read_rows(tidy, about)
+    runs = typed_runs(read_rows(Path(folder, f"{protocol}{RUNS}"), about))
+    return Board(protocol, about, cells, runs, text, earlier_forms.of(runs, folder))
 
 
 def run_row(run: Run) -> dict:
@@ -262,11 +262,11 @@ def runs_to_csv(runs: Iterable[Mapping]) -> str:
     return buffer.getvalue()
 
 
-def runs_from_csv(text: str) -> list[dict]:
-    """The rows that `runs_to_csv` wrote."""
+def typed_runs(rows: Iterable[Mapping[str, str]]) -> list[dict]:
+    """The rows that `runs_to_csv` wrote, from their texts."""
     return [
         {name: value or None if name in TEXTS else _number(value) for name, value in row.items()}
-        for row in csv.DictReader(io.StringIO(text))
+        for row in rows
     ]
 
 

@@ -8,19 +8,18 @@ from pathlib import Path
 
 from reporting.leaderboard import Board
 from reporting.leaderboard.per_query import with_scores
-from reporting.statistics.comparing import Difference, Sample, difference, pool, sample
+from reporting.statistics.samples import sample
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
-from tiebench.paired import holm
-
-BOTH, QUERIES, SEEDS = "queries and seeds", "queries", "seeds"
+from tiebench.paired import TOO_FEW, Difference, difference, holm
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two methods of a column: `found` of `comparing.difference`, the first minus the second.
+    """Two methods of a column: `found` of `paired.difference`, the first minus the second.
 
-    p_adjusted: by Holm's procedure over all pairs of methods that compete, NaN for other pairs.
+    p_adjusted: by Holm's procedure over all pairs of methods that compete, NaN for other pairs and with too
+    few runs.
     """
 
     found: Difference
@@ -28,9 +27,8 @@ class Pair:
 
     @property
     def over(self) -> str:
-        """What the interval and the p value are over, "" where there is neither."""
-        queries, seeds = (not math.isnan(p) for p in (self.found.p_queries, self.found.p_seeds))
-        return {(True, True): BOTH, (True, False): QUERIES, (False, True): SEEDS}.get((queries, seeds), "")
+        """What the interval and the p value are over, "" where there is neither; TOO_FEW instead."""
+        return self.found.over if self.found.enough else TOO_FEW
 
 
 def pairs(
@@ -39,25 +37,18 @@ def pairs(
     """All pairs of methods with scores of a protocol at a code length, each once, in the board's order.
 
     table: of `boards.as_table`, for what competes; folder: of the leaderboard, with the scores per query.
-    As in `statistics.comparisons`, seed variances of competing methods are pooled among themselves, so the
-    differences from the best are those of a table with these runs.
     """
-    samples = _samples(board, table, metric, bits, folder)
+    results = Results.of(table, with_scores(board, folder))
+    every = {name: sample(results.cell(board.protocol, name, bits), metric) for name in board.methods}
+    samples = {name: of for name, of in every.items() if of is not None}
     ranked = {name for name in samples if table.competes(name, board.protocol)}
-    together = pool(samples) | pool({name: of for name, of in samples.items() if name in ranked})
     found = {
-        (one, other): difference(together[one], together[other])
+        (one, other): difference(samples[one], samples[other])
         for one, other in itertools.combinations(samples, 2)
     }
     counted = [pair for pair in found if ranked.issuperset(pair)]
     adjusted = dict(zip(counted, holm([found[pair].p for pair in counted]).tolist()))
     return {pair: Pair(of, adjusted.get(pair, math.nan)) for pair, of in found.items()}
-
-
-def _samples(board: Board, table: Table, metric: str, bits: int, folder: str | Path) -> dict[str, Sample]:
-    results = Results.of(table, with_scores(board, folder))
-    found = {method: sample(results.cell(board.protocol, method, bits), metric) for method in board.methods}
-    return {method: of for method, of in found.items() if of.means}
 
 
 def against(found: Mapping[tuple[str, str], Pair], reference: str, methods: Sequence[str]) -> dict[str, Pair]:

@@ -12,7 +12,7 @@ import numpy as np
 from reporting.leaderboard import Board
 from reporting.records.items import identity, split_of
 from reporting.tables.runs import Run
-from tiebench.leaderboards import PER_QUERY, cell_key, read_per_query, scores_of_queries
+from tiebench.leaderboards import PER_QUERY, cell_key, cell_of, read_per_query, scores_of_queries
 
 # A file that git keeps for each protocol, in every version: larger ones are left out.
 MOST_BYTES = 4 << 20
@@ -40,7 +40,7 @@ def record(
     arrays = {} if old is None else read_per_query(Path(folder, name), old.about)
     new = scores(of_folds)
     cells = {(run.method, run.bits) for run in runs}
-    arrays = {key: of for key, of in arrays.items() if key == "query" or _cell(key) not in cells} | new
+    arrays = {key: of for key, of in arrays.items() if key == "query" or cell_of(key)[1:] not in cells} | new
     splits = [split_of(fold, None, resources) for fold in of_folds]
     if None not in splits:
         arrays["query"] = np.concatenate([split["query"] for split in splits if split is not None])
@@ -79,8 +79,7 @@ def scores(runs: Mapping[str, Sequence[Run]]) -> dict[str, np.ndarray]:
 def with_scores(board: Board, folder: str | Path) -> list[Run]:
     """The runs of a board with "per_query", {} where there are no scores of each query.
 
-    folder: of the leaderboard. It keeps for each query the mean over seeds, which is all that a test over
-    queries needs: each seed of a cell has this mean.
+    folder: of the leaderboard. It keeps for each query the mean over seeds: each seed of a cell has it.
     """
     known = scores_of_queries(Path(folder, f"{board.protocol}{PER_QUERY}"), board.about)
     cells = {(board.protocol, *cell): scores for cell, scores in known.items()}
@@ -124,11 +123,6 @@ def _agreed(fold: str, name: str, values: Iterable) -> dict:
     if any(value != known[0] for value in known):
         raise ValueError(f"{fold}: runs have different {name}; run them all again")
     return {name: known[0]} if known else {}
-
-
-def _cell(key: str) -> tuple[str, int]:
-    _, method, bits = key.split("/")
-    return method, int(bits)
 
 
 def _archive(arrays: Mapping[str, np.ndarray]) -> bytes:

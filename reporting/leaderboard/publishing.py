@@ -12,9 +12,7 @@ import pandas as pd
 import tiebench
 from reporting import frames, leaderboard, published
 from reporting.leaderboard import (
-    PROVENANCE,
     RUNS,
-    TIDY,
     Board,
     per_query,
     run_row,
@@ -31,7 +29,7 @@ from reporting.tables.runs import Results, Run
 from reporting.tables.titles import UNCODED
 from tiebench import metrics
 from tiebench.files import replaced, write_json
-from tiebench.leaderboards import PER_QUERY
+from tiebench.leaderboards import PER_QUERY, PROVENANCE, TIDY
 
 # Rows of the tidy file besides the metrics of the tables; all others are in the file of runs.
 ALSO = ("ap", "ap@K", "ndcg", "ndcg@K", "precision@K", "recall@K")

@@ -14,7 +14,7 @@ from pathlib import Path
 from reporting.leaderboard import KEY, Board
 from reporting.records.training_logs import COUNTERS, counts, with_objective
 from reporting.tables.runs import Run, RunCell
-from tiebench.leaderboards import verified
+from tiebench.leaderboards import read_rows
 
 TRAINING = ".training.csv"
 COLUMNS = (*KEY, "counter", "steps", "objectives")
@@ -63,10 +63,7 @@ def record(about: dict, runs: Iterable[Run], old: Board | None, folder: str | Pa
 
 
 def _rows(board: Board, folder: str | Path) -> list[dict[str, str]]:
-    name = f"{board.protocol}{TRAINING}"
-    if name not in board.about["sha256"]:
-        return []
-    return list(csv.DictReader(io.StringIO(verified(Path(folder, name), board.about).decode())))
+    return read_rows(Path(folder, f"{board.protocol}{TRAINING}"), board.about)
 
 
 def _run(row: Mapping[str, str]) -> tuple:

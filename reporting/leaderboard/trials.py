@@ -17,7 +17,7 @@ from typing import Any
 from reporting.leaderboard import Board
 from reporting.tables.runs import Run
 from tiebench.files import reading_result
-from tiebench.leaderboards import verified
+from tiebench.leaderboards import read_rows
 
 TRIALS = ".trials.csv"
 # What a search is of, and what two versions of it have in common.
@@ -45,12 +45,8 @@ def best_score(trials: Iterable[Trial], where: Mapping[str, Any]) -> float | Non
 
 def published(board: Board, folder: str | Path) -> dict[tuple[str, str, int], list[Trial]]:
     """(protocol or fold, method, bits) -> trials of its searches, of a board's file; {} if it has none."""
-    name = f"{board.protocol}{TRIALS}"
-    if name not in board.about["sha256"]:
-        return {}
-    text = verified(Path(folder, name), board.about).decode()
     parts: dict[tuple[str, ...], dict[str, list[dict[str, str]]]] = {}
-    for row in csv.DictReader(io.StringIO(text)):
+    for row in read_rows(Path(folder, f"{board.protocol}{TRIALS}"), board.about):
         parts.setdefault(_search(row), {}).setdefault(row["trial"], []).append(row)
     found: dict[tuple[str, str, int], list[Trial]] = {}
     for (_, protocol, method, bits), trials in parts.items():
@@ -107,7 +103,7 @@ def record(
     _check(own, runs)
     name = f"{protocol}{TRIALS}"
     if old is not None and name in old.about["sha256"]:
-        before = csv.DictReader(io.StringIO(verified(Path(folder, name), old.about).decode()))
+        before = read_rows(Path(folder, name), old.about)
         new = {_search(row) for row in own}
         own = [row for row in before if _search(row) not in new] + own
     if not own:

@@ -1,7 +1,8 @@
 """Claims of a paper, judged on the leaderboard's runs, as a Markdown table of a page."""
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import yaml
@@ -13,6 +14,7 @@ from reporting.leaderboard.columns import as_bits, check_keys, listed
 from reporting.leaderboard.per_query import with_scores
 from reporting.leaderboard.tables import WIDTH
 from reporting.printed.markdown import escape_markdown
+from reporting.tables.runs import Run
 from tiebench.messages import did_you_mean
 
 KEYS = {
@@ -23,10 +25,11 @@ KEYS = {
     "bits": (int, list),
     "methods": list,
     "without": list,
+    "instead": dict,
 }
 LEGEND = (
-    "Comparisons are decided over queries and seeds together, with Holm's correction over those of a claim; "
-    "ranges over tie orders are exact."
+    "Comparisons are decided over queries and runs together, with Holm's correction over those of a claim; "
+    "with fewer than five runs of a method that varies nothing is decided; ranges over tie orders are exact."
 )
 ELSEWHERE = "All claims were stated for other data than these."
 
@@ -43,13 +46,16 @@ def render(settings: Mapping, folder: Path, boards: Boards, link: str = "") -> s
         raise ValueError("a table of claims needs the key protocol")
     files = _claims(folder / settings["claims"], settings.get("only"))
     metric, blocks, runs = settings.get("metric", "ap"), [], []
+    instead = settings.get("instead") or {}
     for protocol in listed(settings["protocol"]):
         bits = as_bits(settings.get("bits") or boards[protocol].bits)
         boards.check(protocol, metric, bits)
         blocks.append({"protocol": protocol, "metric": metric, "bits": bits})
-        runs += with_scores(boards[protocol], boards.folder)
+        runs += _instead(with_scores(boards[protocol], boards.folder), instead)
     used = [boards[block["protocol"]] for block in blocks]
-    table = as_table(used, blocks, settings.get("methods"), settings.get("without", ()))
+    without = [*settings.get("without", ()), *instead.values()]
+    as_table(used, blocks, list(instead))  # names of rows that do not exist are an error
+    table = as_table(used, blocks, settings.get("methods"), without)
     judged = verdicts.judge(files, table, results_of(table, used, runs))
     if not judged:
         names = ", ".join(listed(settings["protocol"]))
@@ -63,6 +69,20 @@ def render(settings: Mapping, folder: Path, boards: Boards, link: str = "") -> s
     words.append(f"Data: {', '.join(links)}.")
     text = textwrap.fill(" ".join(words), WIDTH, break_long_words=False, break_on_hyphens=False)
     return "\n".join([*lines, "", text])
+
+
+def _instead(runs: Sequence[Run], instead: Mapping[str, str]) -> list[Run]:
+    """Runs with those of other rows in place of a method's, wherever these rows have runs.
+
+    instead: method -> the row of the same method that is better justified, such as one without a cap of time.
+    """
+    cells = {run.cell for run in runs}
+    names = {name: method for method, name in instead.items()}
+    return [
+        replace(run, method=names.get(run.method, run.method))
+        for run in runs
+        if (run.protocol, instead.get(run.method), run.bits) not in cells
+    ]
 
 
 def _claims(path: Path, only: list | None) -> list[dict]:

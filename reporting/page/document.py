@@ -41,6 +41,7 @@ SYMBOLS = {
     "reproduced": "✓",
     "not reproduced": "✗",
     "not decidable": "?",
+    "too few runs": "?",
     "for": "✓",
     "against": "✗",
     "open": "?",

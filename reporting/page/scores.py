@@ -18,8 +18,7 @@ from reporting.tables.titles import EN_DASH, LEADERBOARD, UNCODED, family_title
 
 # What a mark of an open comparison says to a screen reader, by verdict.
 OPEN_WORDS = {
-    statistics.WORSE_OVER_QUERIES: "too few seeds to tell from the best",
-    statistics.WORSE_OVER_SEEDS: "too few queries to tell from the best",
+    statistics.TOO_FEW: "too few runs to tell from the best",
     statistics.UNDECIDED: "not decided whether it is worse than the best",
 }
 
@@ -127,10 +126,8 @@ def _comparison_words(table: Table, row: Any) -> list[str]:
         if known(row.p_adjusted):
             words += f", adjusted p {equals(row.p_adjusted)}"
         said.append(f"{words}: {row.verdict}")
-        if row.over_seeds == statistics.TOO_FEW and row.verdict != statistics.WORSE:
-            counted = not pd.isna(row.seeds_needed)
-            needed = f": about {int(row.seeds_needed)} would decide" if counted else ""
-            said.append(f"{row.over_seeds.capitalize()} to decide over seeds{needed}")
+        if not pd.isna(row.seeds_needed):
+            said.append(f"About {int(row.seeds_needed)} seeds of each would decide")
     return said
 
 

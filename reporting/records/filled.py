@@ -24,8 +24,7 @@ def filled_runs(table: Table, also: Iterable[str] = ()) -> dict[RunCell, list[Ru
     """Cell -> runs of the cells that a table takes from the leaderboard.
 
     also: as of `records.table_runs`. There is no "training"; "per_query" is that of `per_query`: the mean
-    over seeds is all that the leaderboard keeps, and that a test over queries needs. Raises ValueError as
-    `per_query` does.
+    over seeds is all that the leaderboard keeps. Raises ValueError as `per_query` does.
     """
     scores = per_query(table.filled) if "per_query" in also else {}
     found: dict[RunCell, list[Run]] = {}

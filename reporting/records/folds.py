@@ -60,7 +60,7 @@ def merged_run(protocol: str, parts: Sequence[Run]) -> Run:
             key: " ".join(dict.fromkeys(part.fingerprints[key] for part in parts if key in part.fingerprints))
             for key in first.fingerprints
         },
-        folds=tuple(part.protocol for part in parts),
+        folds={part.protocol: int(part.metrics["queries"]) for part in parts},
     )
 
 

@@ -50,7 +50,8 @@ class Run:
     see `tiebench.scoring.Scores`; health: of the codes, as scores.json has it, {} where nothing is known;
     training: lines of training.jsonl; per_query: metric -> float64 (Q,); both are empty unless they were
     asked for. from_leaderboard: whether the run was not made here; tuning: brought by such a run. The rest is
-    of run.json, None or empty for what it does not say; folds: protocols whose runs were put together.
+    of run.json, None or empty for what it does not say; folds: protocols whose runs were put together ->
+    how many queries each has.
     """
 
     protocol: str
@@ -76,7 +77,7 @@ class Run:
     versions: Mapping[str, str] = field(default_factory=dict)
     hyperparameters: Mapping[str, Any] = field(default_factory=dict)
     fingerprints: Mapping[str, str] = field(default_factory=dict)
-    folds: tuple[str, ...] = ()
+    folds: Mapping[str, int] = field(default_factory=dict)
     log: str = ""
 
     @classmethod
@@ -103,7 +104,7 @@ class Run:
             versions=run.get("versions") or {},
             hyperparameters=run.get("hyperparameters") or {},
             fingerprints=run.get("fingerprints") or {},
-            folds=tuple(run.get("folds") or ()),
+            folds=run.get("folds") or {},
             log=str(run.get("log") or ""),
             **{name: run.get(name) for name in OF_RUN_FILE},
         )
@@ -122,11 +123,11 @@ class Run:
         run = {name: getattr(self, name) for name in OF_RUN_FILE}
         parts = {part: self.seconds_of(part) for part in PARTS}
         run = {name: value for name, value in run.items() if value is not None} | {
-            "protocol": self.folds[0] if self.folds else self.protocol,
+            "protocol": next(iter(self.folds), self.protocol),
             "fingerprints": dict(self.fingerprints),
             "seconds_by_part": {part: seconds for part, seconds in parts.items() if seconds is not None},
         }
-        return record | {"run": run | ({"folds": list(self.folds)} if self.folds else {})}
+        return record | {"run": run | ({"folds": dict(self.folds)} if self.folds else {})}
 
     @property
     def cell(self) -> RunCell:

@@ -1,5 +1,6 @@
 """Every two methods of a leaderboard: the differences are those of a table with the runs themselves."""
 
+import dataclasses
 import itertools
 import math
 
@@ -13,10 +14,10 @@ from reporting.leaderboard.boards import Boards, as_table
 from reporting.leaderboard.publishing import publish
 from reporting.records.read import table_runs
 from reporting.statistics import columns
-from reporting.statistics.comparing import difference, pool, sample
+from reporting.statistics.samples import sample
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
-from tiebench.paired import holm
+from tiebench.paired import difference, holm
 
 STYLES = {
     "lsh": {"title": "LSH", "family": "unsupervised"},
@@ -30,14 +31,14 @@ RANKED = ["lsh", "itq", "talr", "mih"]
 TABLE = {
     "name": "t",
     "methods": list(STYLES),
-    "seeds": [0, 1, 2],
+    "seeds": [0, 1, 2, 3, 4],
     "styles": STYLES,
     "families": {name: style["family"] for name, style in STYLES.items()},
     "blocks": [{"protocol": "p", "metric": "ap", "bits": [8]}],
 }
 
 
-def published(folder, table=TABLE, seeds_of=lambda method: (0, 1, 2)):
+def published(folder, table=TABLE, seeds_of=lambda method: range(5)):
     """A leaderboard of random scores of 40 queries, and its runs with scores per query."""
     generator = np.random.default_rng(1)
     for place, method in enumerate(STYLES):
@@ -61,36 +62,44 @@ def found(tmp_path):
     return pairs.pairs(board, table, "ap", 8, tmp_path / "leaderboard"), runs
 
 
+def kept(runs):
+    """Runs as a leaderboard has them: the scores per query of each are the means over its cell."""
+    of = {}
+    for run in runs:
+        of.setdefault(run.method, []).append(run.per_query["ap"])
+    return [dataclasses.replace(run, per_query={"ap": np.mean(of[run.method], axis=0)}) for run in runs]
+
+
 def test_differences_from_the_best_are_those_of_the_statistics_of_a_table(found):
     every, records = found
-    frame = columns.comparisons(*model_of(TABLE, records))
+    frame = columns.comparisons(*model_of(TABLE, kept(records)))
     rows = {row["method"]: row for row in frame.to_dict(orient="records")}
     best = rows["talr"]["best"]
     others = pairs.against(every, best, [name for name in RANKED if name != best])
     assert len(others) == len(RANKED) - 1
+    whole = columns.comparisons(*model_of(TABLE, records)).set_index("method")
     for method, pair in others.items():
         row = rows[method]
         for value, column in (
             *((pair.found.mean, "difference"), (pair.found.low, "difference_low")),
-            *((pair.found.high, "difference_high"), (pair.found.p_queries, "p_queries")),
-            *((pair.found.p_seeds, "p_seeds"), (pair.found.p, "p"), (pair.p_adjusted, "p_adjusted")),
+            *((pair.found.high, "difference_high"), (pair.found.p, "p"), (pair.p_adjusted, "p_adjusted")),
         ):
             # The leaderboard keeps scores per query as float32.
             assert value == pytest.approx(row[column], rel=1e-4, abs=1e-7), column
-        assert pair.over == "queries and seeds"
+        assert pair.over == "queries and runs"
+        # It knows no residuals, so its intervals are wider than those of the runs themselves.
+        assert pair.found.low < whole.loc[method, "difference_low"]
 
 
-def test_every_pair_is_there_once_and_is_that_of_the_runs(found):
+def test_every_pair_is_there_once_and_is_that_of_the_two_methods_alone(found):
     every, measured = found
     expected = {frozenset(pair) for pair in itertools.combinations(STYLES, 2)}
     assert {frozenset(pair) for pair in every} == expected and len(every) == len(expected)
     runs = {}
-    for run in measured:
+    for run in kept(measured):
         runs.setdefault(run.method, {})[run.seed] = run
-    samples = {method: sample(of, "ap") for method, of in runs.items()}
-    together = pool(samples) | pool({method: samples[method] for method in RANKED})
     for (one, other), pair in every.items():
-        plain = difference(together[one], together[other])
+        plain = difference(sample(runs[one], "ap"), sample(runs[other], "ap"))
         assert pair.found.mean == pytest.approx(plain.mean, abs=1e-12)
         assert (pair.found.low, pair.found.high, pair.found.p) == pytest.approx(
             (plain.low, plain.high, plain.p), rel=1e-4, abs=1e-7
@@ -111,9 +120,9 @@ def test_p_values_are_adjusted_over_the_pairs_with_ranks_alone(found):
     assert len(outside) == 9 and all(math.isnan(pair.p_adjusted) for pair in outside)
 
 
-def test_methods_with_fewer_seeds_are_compared_over_queries_and_seeds(tmp_path):
+def test_methods_with_other_numbers_of_seeds_are_compared_where_there_are_five(tmp_path):
     # Two tables: the leaderboard keeps the rows of the first beside those of the second.
-    first = TABLE | {"methods": ["lsh", "itq"], "seeds": [0, 1]}
+    first = TABLE | {"methods": ["lsh", "itq"], "seeds": [0, 1, 2, 3, 4], "fewer_seeds": {"lsh": 4}}
     published(tmp_path, first)
     second = TABLE | {"name": "more", "methods": ["talr"]}
     publish_table(tmp_path, second)
@@ -121,15 +130,20 @@ def test_methods_with_fewer_seeds_are_compared_over_queries_and_seeds(tmp_path):
     board = Boards(tmp_path / "leaderboard")["p"]
     table = as_table([board], TABLE["blocks"])
     found = pairs.pairs(board, table, "ap", 8, tmp_path / "leaderboard")
-    assert {pair.over for pair in found.values()} == {"queries and seeds"} and len(found) == 3
+    assert {key: pair.over for key, pair in found.items()} == {
+        ("lsh", "itq"): "too few runs",
+        ("lsh", "talr"): "too few runs",
+        ("itq", "talr"): "queries and runs",
+    }
+    assert all(math.isnan(found["lsh", name].p_adjusted) for name in ("itq", "talr"))
     of = {
-        method: sample(runs, "ap").means
+        method: sample(runs, "ap")
         for (_, method, bits), runs in Results.of(table, board.measured).runs.items()
         if bits == 8
     }
-    assert {method: len(means) for method, means in of.items()} == {"lsh": 2, "itq": 2, "talr": 3}
+    assert {method: scores.runs for method, scores in of.items()} == {"lsh": 4, "itq": 5, "talr": 5}
     for (left, right), pair in found.items():
-        means = [np.mean(list(of[method].values())) for method in (left, right)]
+        means = [of[method].mean for method in (left, right)]
         assert pair.found.mean == pytest.approx(means[0] - means[1], abs=1e-12)
         assert pair.found.per_query.mean() == pytest.approx(pair.found.mean, abs=1e-7)
 
@@ -140,5 +154,7 @@ def test_one_seed_without_scores_per_query_has_a_difference_alone(tmp_path):
     found = pairs.pairs(board, table, "ap", 8, tmp_path / "leaderboard")
     for pair in found.values():
         assert (
-            pair.over == "" and math.isnan(pair.found.low + pair.found.p) and not math.isnan(pair.found.mean)
+            pair.over == "too few runs"
+            and math.isnan(pair.found.low + pair.found.p)
+            and not math.isnan(pair.found.mean)
         )

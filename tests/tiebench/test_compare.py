@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 import tiebench
-from tiebench import leaderboards, paired
+from tiebench import leaderboards
 from tiebench.__main__ import main
 from tiebench.affinities import SharedLabels
 from tiebench.codes.packing import pack
@@ -121,8 +121,8 @@ def test_ranks_and_differences_of_a_leaderboard_made_by_hand(place, arrays, caps
         ("equal", 3, 0.0),
         ("worse", 5, 0.1),
     ]
-    # One seed and no scores of queries: nothing can be said.
-    assert {one["verdict"] for one in found["lines"]} == {"cannot tell"}
+    # One run of a method that may vary; the features themselves have none, but no scores of queries either.
+    assert [one["verdict"] for one in found["lines"]] == ["cannot tell", *["too few runs"] * 5]
     assert {(one["over"], one["low"], one["p"]) for one in found["lines"]} == {("", None, None)}
     assert main(["compare", "codes.npz", "--protocol", "p"]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -132,7 +132,7 @@ def test_ranks_and_differences_of_a_leaderboard_made_by_hand(place, arrays, caps
     words = [line.split() for line in lines[4:11]]
     assert [line[0] for line in words] == ["-", "-", "1", "2", "3", "3", "5"]
     assert words[5] == ["3", "YOURS", "1", f"{ap:.4f}"] and words[6][1:] == [
-        *("worse", "1", f"{ap - 0.1:.4f}", "+0.1000", "cannot", "tell")
+        *("worse", "1", f"{ap - 0.1:.4f}", "+0.1000", "too", "few", "runs")
     ]
     some = compared(capsys, "--methods", "worse,best")
     assert [one["method"] for one in some["lines"]] == ["best", "worse"]
@@ -154,27 +154,32 @@ def per_query_of(arrays, **shifted):
     return {f"ap/{name}/{BITS}": (ap - shift).astype(np.float32) for name, shift in shifted.items()}
 
 
-def test_intervals_over_queries_are_scipys_paired_bootstrap_and_p_values_those_of_its_t_test(
-    place, arrays, capsys
-):
+@pytest.mark.parametrize("spread", [0.0, 0.02])
+def test_codes_are_compared_over_queries_and_over_a_methods_own_runs(place, arrays, capsys, spread):
+    """A method whose runs agree: the paired t-test; otherwise errors of queries and runs add up."""
     rng, ap = np.random.default_rng(5), scores_of(arrays).per_query["ap"]
-    shifts = {name: rng.normal(gap, 0.2, QUERIES) for name, gap in zip("abcd", (0.3, 0.06, 0.001, -0.2))}
+    shifts = {name: rng.normal(gap, 0.2, QUERIES) for name, gap in zip("abcd", (0.3, 0.06, 0.001, -0.3))}
     per_query = per_query_of(arrays, **shifts)
-    rows = [cell(name, per_query[f"ap/{name}/{BITS}"].mean(dtype=float)) for name in shifts]
+    runs = {name: spread * rng.normal(size=5) for name in shifts}
+    rows = [
+        cell(name, 0, scores=per_query[f"ap/{name}/{BITS}"].mean(dtype=float) + of - of.mean())
+        for name, of in runs.items()
+    ]
     make_board(rows, per_query, [member(arrays)])
     found = {one["method"]: one for one in compared(capsys)["lines"]}
     p = {}
     for name, one in found.items():
-        theirs = per_query[f"ap/{name}/{BITS}"].astype(np.float64)
-        rounded = np.round((ap.astype(np.float32).astype(np.float64) - theirs) * 2**32) / 2**32
-        expected = stats.bootstrap(
-            (rounded,), np.mean, n_resamples=2000, batch=paired.BATCH, method="percentile",
-            rng=paired.generator(f"p, ap, {BITS} bits"),
-        ).confidence_interval  # fmt: skip
-        assert one["over"] == "queries"
-        assert (one["low"], one["high"]) == pytest.approx(tuple(expected), abs=1e-14)
-        p[name] = stats.ttest_rel(ap, theirs).pvalue
-        assert one["p"] == pytest.approx(p[name], rel=1e-4)  # theirs are rounded to single precision
+        d = ap - per_query[f"ap/{name}/{BITS}"].astype(np.float64)
+        parts = d.var(ddof=1) / QUERIES, runs[name].var(ddof=1) / 5
+        total, freedom = sum(parts), sum(parts) ** 2 / (parts[0] ** 2 / (QUERIES - 1) + parts[1] ** 2 / 4)
+        half = stats.t.isf(0.025, freedom) * np.sqrt(total)
+        alone = stats.ttest_1samp(runs[name], runs[name].mean() - d.mean()).pvalue if spread else 0
+        p[name] = max(2 * stats.t.sf(abs(d.mean()) / np.sqrt(total), freedom), alone)
+        assert one["over"] == ("queries and runs" if spread else "queries")
+        assert one["p"] == pytest.approx(p[name], rel=1e-4)  # scores of queries are in single precision
+        if alone <= one["p"] and not spread:
+            assert (one["low"], one["high"]) == pytest.approx((d.mean() - half, d.mean() + half), abs=1e-6)
+            assert one["p"] == pytest.approx(stats.ttest_1samp(d, 0).pvalue, rel=1e-4)
     expected = holm_by_hand(p)
     for name, one in found.items():
         assert one["p_adjusted"] == pytest.approx(expected[name], rel=1e-4)
@@ -191,55 +196,55 @@ def holm_by_hand(p):
     return result
 
 
-def test_without_scores_of_queries_the_interval_is_that_of_the_methods_seeds(place, arrays, capsys):
+def test_without_scores_of_queries_the_interval_is_that_of_the_methods_runs(place, arrays, capsys):
     ap = scores_of(arrays).means["ap"]
-    of_seeds = {"near": ap + np.array([0.01, -0.02, 0.02]), "far": ap + np.array([0.2, 0.21, 0.19, 0.2])}
+    of_seeds = {
+        "near": ap + np.array([0.01, -0.02, 0.02, 0.0, 0.01]),
+        "far": ap + np.array([0.2, 0.21, 0.19, 0.2, 0.22]),
+        "few": ap + np.array([0.2, 0.21, 0.19, 0.2]),
+    }
     still = cell("still", 0, scores=[ap + 0.1] * 3)
     make_board([cell(name, 0, scores=values) for name, values in of_seeds.items()] + [still])
     found = {one["method"]: one for one in compared(capsys)["lines"]}
     for name, values in of_seeds.items():
         low, high = stats.t.interval(0.95, len(values) - 1, np.mean(values), stats.sem(values))
         assert (found[name]["low"], found[name]["high"]) == pytest.approx((ap - high, ap - low))
-        assert found[name]["p"] == pytest.approx(stats.ttest_1samp(values, ap).pvalue) and (
-            found[name]["over"] == "seeds"
-        )
-    assert [found[name]["verdict"] for name in of_seeds] == ["cannot tell", "lower"]
-    # Seeds that are all equal show no error: nothing follows from them.
+        assert found[name]["over"] == "runs"
+        p = None if name == "few" else pytest.approx(stats.ttest_1samp(values, ap).pvalue)
+        assert found[name]["p"] == p
+    assert [found[name]["verdict"] for name in of_seeds] == ["cannot tell", "lower", "too few runs"]
+    # Runs that are all equal show no error: without scores of queries nothing follows from them.
     assert (found["still"]["over"], found["still"]["verdict"]) == ("", "cannot tell")
+    assert main(["compare", "codes.npz", "--protocol", "p"]) == 0
+    printed = capsys.readouterr().out
+    assert "too few runs: a method that varies has fewer than 5" in printed
 
 
 def test_a_published_run_compared_with_itself_has_no_difference_on_any_query(place, arrays, capsys):
     scores = scores_of(arrays, at=(50,))
     metrics = ("ap", "ap@50", "ndcg")
     per_query = {f"{name}/self/{BITS}": scores.per_query[name].astype(np.float32) for name in metrics}
-    make_board([cell("self", scores.means[name], name) for name in metrics], per_query, [member(arrays)])
+    rows = [cell("self", 0, name, scores=[scores.means[name]] * 2) for name in metrics]
+    make_board(rows, per_query, [member(arrays)])
     for name in metrics:
         (line,) = compared(capsys, "--metric", name)["lines"]
         assert line["difference"] == line["low"] == line["high"] == 0.0
         assert (line["p"], line["verdict"], line["over"]) == (1.0, "cannot tell", "queries")
 
 
-def test_what_other_seeds_would_bring_about_is_said(place, arrays, capsys):
-    """By the mean variance of the column's seeds for the codes, by the method's own, shrunk, for its mean."""
-    ap = scores_of(arrays).means["ap"]
-    near, far = ap + np.array([0.02, 0.04, 0.03]), ap + np.array([0.19, 0.2, 0.24])
-    per_query = per_query_of(arrays, near=-0.03, far=-0.21, once=0.3)
-    rows = [cell("near", 0, scores=near), cell("far", 0, scores=far), cell("once", ap - 0.3)]
-    make_board(rows, per_query, [member(arrays)])
-    found = {one["method"]: one for one in compared(capsys)["lines"]}
-    variances = [np.var(values, ddof=1) for values in (near, far)]
-    mean = np.mean(variances)  # the pool: four degrees of freedom, and so shrunk variances are the mean
-    half = stats.t.ppf(0.975, (mean + mean / 3) ** 2 / (mean**2 / 4 + (mean / 3) ** 2 / 4)) * np.sqrt(
-        mean * 4 / 3
-    )
-    for name, one in found.items():
-        assert one["within_seeds"] == (abs(one["difference"]) <= half) or name == "once"
-    assert [found[name]["within_seeds"] for name in ("near", "far", "once")] == [True, False, False]
-    assert {one["verdict"] for one in found.values()} == {"lower", "higher"}
-    assert main(["compare", "codes.npz", "--protocol", "p"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.endswith("lower ?s") for line in lines if " near " in line] == [True]
-    assert [line.endswith("lower") for line in lines if " far " in line] == [True]
+def test_other_methods_change_nothing_but_the_adjusted_p(place, arrays, capsys):
+    ap, rng = scores_of(arrays).means["ap"], np.random.default_rng(3)
+    rows = {name: cell(name, 0, scores=ap + shift + 0.02 * rng.normal(size=5)) for name, shift in
+            (("near", 0.01), ("far", 0.2), ("wild", -0.1))}  # fmt: skip
+    per_query = per_query_of(arrays, near=-0.01, far=-0.2, wild=0.1)
+    make_board(list(rows.values()), per_query, [member(arrays)])
+    among = {one["method"]: one for one in compared(capsys)["lines"]}
+    for name, row in rows.items():
+        make_board([row], per_query, [member(arrays)])
+        (alone,) = compared(capsys)["lines"]
+        for key in ("difference", "low", "high", "p", "over"):
+            assert alone[key] == among[name][key]
+        assert alone["p_adjusted"] == alone["p"]
 
 
 def test_codes_of_another_length_are_shown_beside_the_nearest_ones(place, arrays, capsys):
@@ -384,12 +389,12 @@ def test_the_figure_has_each_difference_with_its_interval_in_the_order_of_the_ta
 
     ap, rng = scores_of(arrays).means["ap"], np.random.default_rng(2)
     shifts = {name: rng.normal(gap, 0.1, QUERIES) for name, gap in (("low", 0.3), ("high", -0.3))}
-    rows = [cell("low", ap - 0.3), cell("high", ap + 0.3), cell("once", ap + 0.01)]
-    rows.append(cell("seeds", 0, scores=ap + np.array([0.1, -0.1])))
+    rows = [cell(name, 0, scores=[ap + gap] * 2) for name, gap in (("low", -0.3), ("high", 0.3))]
+    rows += [cell("once", ap + 0.01), cell("seeds", 0, scores=ap + np.array([0.1, -0.1]))]
     make_board(rows, per_query_of(arrays, **shifts), [member(arrays)])
     scores = scores_of(arrays)
     found = compare(leaderboards.load("p", "leaderboard"), scores.means, scores.per_query, "ap")
-    assert [line.verdict for line in found.lines] == ["lower", "cannot tell", "cannot tell", "higher"]
+    assert [line.verdict for line in found.lines] == ["lower", "too few runs", "too few runs", "higher"]
     axes = forest.forest(found, "mine").axes[0]
     drawn = {artist.get_gid(): artist for artist in axes.get_lines() if artist.get_gid()}
     assert len(drawn) == 4 + 3
@@ -436,7 +441,7 @@ def test_folds_are_compared_one_at_a_time(place, arrays, capsys):
     other = {"protocol": "p_fold1", "queries": 7, "database": 20}
     own = member(arrays) | {"protocol": "p_fold2"}
     rows = [cell("a", 0.5, protocol=name) for name in ("p", "p_fold1")]
-    rows.append(cell("a", scores.means["ap"], protocol="p_fold2"))
+    rows.append(cell("a", 0, scores=[scores.means["ap"]] * 2, protocol="p_fold2"))
     values = np.append(np.zeros(7), scores.per_query["ap"]).astype(np.float32)
     make_board(rows, {f"ap/a/{BITS}": values}, [other, own])
     assert refused(capsys) == (

@@ -1,7 +1,4 @@
-"""Intervals and tests of paired scores, against SciPy and by hand.
-
-How often the intervals cover the truth: test_reporting_statistics.py.
-"""
+"""Intervals and tests of methods on the same queries: against SciPy, by hand, and by simulation."""
 
 import math
 
@@ -44,35 +41,194 @@ def test_holm_by_hand():
     assert paired.holm([]).tolist() == []
 
 
-def test_one_error_is_students_test_and_interval():
-    rows = np.random.default_rng(2).normal(0.1, 1, 40)
-    error = paired.query_error(rows)
-    expected = stats.ttest_1samp(rows, 0)
-    assert paired.p_value(rows.mean(), [error]) == pytest.approx(expected.pvalue, rel=1e-9)
+def methods(seed, spreads, runs=5, queries=50, mixed=0.05):
+    """Scores (runs, Q) of methods with normal effects of runs, of queries and of both."""
+    random = np.random.default_rng(seed)
+    return [
+        0.5
+        + 0.1 * random.normal(size=queries)
+        + spread * random.normal(size=(runs, 1))
+        + mixed * random.normal(size=(runs, queries))
+        for spread in spreads
+    ]
+
+
+def of(rows):
+    return paired.scores_of(rows.mean(axis=1), rows)
+
+
+# -- against SciPy --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("runs", [1, 3])
+def test_deterministic_methods_have_the_paired_t_test_over_queries(runs):
+    left, right = np.random.default_rng(2).uniform(size=(2, 40))
+    sides = [
+        paired.scores_of([row.mean()] * runs, np.tile(row, (runs, 1)), (), True) for row in (left, right)
+    ]
+    expected = stats.ttest_rel(left, right)
+    found = paired.difference(*sides, confidence=0.9)
+    assert found.enough and found.over == "queries"
+    assert found.p == pytest.approx(expected.pvalue, rel=1e-9)
     interval = expected.confidence_interval(0.9)
-    assert paired.t_bounds(rows.mean(), [error], 0.9) == pytest.approx((interval.low, interval.high))
+    assert (found.low, found.high) == pytest.approx((interval.low, interval.high), rel=1e-9)
 
 
-def test_two_errors_are_welchs_test():
-    left, right = np.random.default_rng(3).normal(size=(2, 12))[:, :9] * [[1.0], [3.0]]
-    errors = [(of.var(ddof=1) / len(of), len(of) - 1) for of in (left, right)]
-    found = paired.p_value(left.mean() - right.mean(), errors)
-    assert found == pytest.approx(stats.ttest_ind(left, right, equal_var=False).pvalue, rel=1e-9)
+@pytest.mark.parametrize(("left", "right"), [(5, 5), (5, 10), (7, 6)])
+def test_without_scores_of_queries_it_is_welchs_test(left, right):
+    random = np.random.default_rng(left * right)
+    one, two = random.normal(size=left), 3 * random.normal(size=right)
+    expected = stats.ttest_ind(one, two, equal_var=False)
+    found = paired.difference(paired.scores_of(one), paired.scores_of(two))
+    assert found.over == "runs" and found.p == pytest.approx(expected.pvalue, rel=1e-9)
+    interval = expected.confidence_interval()
+    assert (found.low, found.high) == pytest.approx((interval.low, interval.high), rel=1e-9)
+
+
+def test_queries_that_all_differ_alike_leave_welchs_test():
+    rows = np.random.default_rng(1).normal(size=(2, 6, 1)) * [[[1.0]], [[2.0]]]
+    same = np.random.default_rng(2).normal(size=30)
+    found = paired.difference(*(of(one + same) for one in rows))
+    expected = stats.ttest_ind(*rows[..., 0], equal_var=False).pvalue
+    assert found.p == pytest.approx(expected, rel=1e-6) and found.over == "queries and runs"
+
+
+def test_against_a_deterministic_method_runs_alone_are_a_test_of_one_sample():
+    values = np.random.default_rng(4).normal(size=8)
+    found = paired.difference(paired.scores_of(values), paired.scores_of([0.25, 0.25]))
+    assert found.p == pytest.approx(stats.ttest_1samp(values, 0.25).pvalue, rel=1e-9)
+
+
+# -- by the formula -------------------------------------------------------------------------------
+
+
+def test_the_error_is_that_of_a_two_way_table_and_counts_nothing_twice():
+    left, right = methods(0, (0.02, 0.04))
+    d = left.mean(axis=0) - right.mean(axis=0)
+    queries, parts = d.var(ddof=1) / 50, []
+    for rows in (left, right):
+        rest = rows - rows.mean(axis=0) - rows.mean(axis=1, keepdims=True) + rows.mean()
+        parts.append((rows.mean(axis=1).var(ddof=1) / 5, (rest**2).sum() / (4 * 49) / (5 * 50)))
+    total = queries + sum(runs - rest for runs, rest in parts)
+    squares = queries**2 / 49 + sum(runs**2 / 4 + rest**2 / (4 * 49) for runs, rest in parts)
+    p = 2 * stats.t.sf(abs(d.mean()) / math.sqrt(total), total**2 / squares)
+    runs = stats.ttest_ind(left.mean(axis=1), right.mean(axis=1), equal_var=False).pvalue
+    found = paired.difference(of(left), of(right))
+    assert found.p == pytest.approx(max(p, runs, stats.ttest_1samp(d, 0).pvalue), rel=1e-9)
+    # Means over runs of each query, as a leaderboard keeps them: the plain sum, which is larger.
+    kept = paired.difference(
+        *(paired.scores_of(rows.mean(axis=1), rows.mean(axis=0)) for rows in (left, right))
+    )
+    assert kept.high - kept.low > found.high - found.low and kept.p >= found.p
+    plain = queries + sum(runs for runs, _ in parts)
+    squares = queries**2 / 49 + sum(runs**2 / 4 for runs, _ in parts)
+    half = stats.t.isf(0.025, plain**2 / squares) * math.sqrt(plain)
+    assert kept.high - kept.mean == pytest.approx(half, rel=1e-9)
+
+
+def test_the_error_is_that_of_means_drawn_anew():
+    """The mean estimate of 2,000 pairs is the variance of their differences."""
+    found = []
+    for seed in range(2000):
+        left, right = methods(seed, (0.01, 0.03), queries=30, mixed=0.2)
+        found.append(paired.difference(of(left), of(right)))
+    error = np.mean([one.fixed + one.variance / 5 for one in found])
+    assert error == pytest.approx(np.var([one.mean for one in found]), rel=0.1)
+
+
+def test_splits_are_tested_as_wholes_that_contain_queries_and_runs():
+    left, right = np.random.default_rng(5).normal(size=(2, 60))
+    sides = [paired.scores_of([row.mean()], row, (20, 20, 20), True) for row in (left, right)]
+    found = paired.difference(*sides)
+    folds = (left - right).reshape(3, 20).mean(axis=1)
+    expected = stats.ttest_1samp(folds, 0).pvalue
+    assert found.over == "queries and splits"
+    assert found.p == pytest.approx(max(expected, stats.ttest_rel(left, right).pvalue), rel=1e-9)
+    # Shares of the queries are weights.
+    error, freedom = paired.split_error(np.repeat([0.0, 1.0], [30, 10]), (30, 10))
+    assert (error, freedom) == (pytest.approx(2 * (0.75**2 * 0.25**2 + 0.25**2 * 0.75**2)), 1.0)
+
+
+def test_a_contrast_weighs_errors_by_squares():
+    a, b, c = (paired.scores_of(row) for row in np.random.default_rng(6).normal(size=(3, 6)))
+    found = paired.contrast([(0.5, a), (0.5, b), (-1.0, c)])
+    error = (a.variance / 4 + b.variance / 4 + c.variance) / 6
+    squares = (a.variance**2 / 16 + b.variance**2 / 16 + c.variance**2) / 36 / 5
+    half = stats.t.isf(0.025, error**2 / squares) * math.sqrt(error)
+    assert (found.low, found.high) == pytest.approx((found.mean - half, found.mean + half), rel=1e-9)
+
+
+# -- too few, nothing, degenerate -----------------------------------------------------------------
+
+
+def test_below_five_runs_of_a_method_that_varies_there_is_no_verdict_whatever_the_mean():
+    many, few = paired.scores_of([0.9, 0.91, 0.9, 0.92, 0.9]), paired.scores_of([0.1, 0.11, 0.1, 0.12])
+    fixed, one = paired.scores_of([0.1, 0.1]), paired.scores_of([0.1])
+    assert paired.difference(many, few).verdict(0.0) == "too few runs"
+    assert math.isnan(paired.difference(many, few).p) and paired.difference(many, few).low > 0.7
+    assert paired.difference(many, one).verdict(0.0) == "too few runs"
+    assert math.isnan(paired.difference(many, one).low)
+    found = paired.difference(many, fixed)
+    assert found.verdict(found.p) == "higher" and paired.difference(fixed, many).verdict(found.p) == "lower"
+    assert found.verdict(0.05) == found.verdict(math.nan) == "cannot tell"
+
+
+def test_nothing_to_test_with_is_no_test():
+    found = paired.difference(paired.scores_of([0.5, 0.5]), paired.scores_of([0.4, 0.4]))
+    assert math.isnan(found.p) and found.over == "" and found.verdict(found.p) == "cannot tell"
+    single = [paired.scores_of([value], np.array([[value]]), (), True) for value in (0.9, 0.1)]
+    assert math.isnan(paired.difference(*single).p)
 
 
 def test_without_error_only_an_equal_score_is_undecided():
-    error = paired.query_error(np.full(7, 0.25))
-    assert error == (0.0, 6.0) and paired.query_error(np.zeros(1)) is None
-    assert paired.p_value(0.25, [error]) == 0.0 and paired.p_value(0.0, [error]) == 1.0
-    assert math.isnan(paired.p_value(0.25, [])) and all(map(math.isnan, paired.t_bounds(0.25, [])))
+    left = np.random.default_rng(0).uniform(size=50)
+
+    def p(right):
+        sides = (paired.scores_of([row.mean()], row[None], (), True) for row in (left, right))
+        return paired.difference(*sides).p
+
+    assert (p(left - 0.1), p(left + 1e-17), p(left)) == (0.0, 1.0, 1.0)
 
 
-def test_variances_are_pooled_as_the_formula_says():
-    own = {"a": (4.0, 2), "b": (1.0, 6), "still": (0.0, 2), "c": (7.0, 1)}
-    found, total = paired.pooled(own)
-    assert total == 9.0 and found["still"] == (0.0, 2.0)
-    # Of the others, weighted by freedom: (6 + 7) / 7, (8 + 7) / 3, (8 + 6) / 8; at most 4 degrees count.
-    assert found["a"] == (pytest.approx((4 * 13 / 7 + 2 * 4) / 6), 6.0)
-    assert found["b"] == (pytest.approx((3 * 15 / 3 + 6 * 1) / 9), 9.0)
-    assert found["c"] == (pytest.approx((4 * 14 / 8 + 7) / 5), 5.0)
-    assert paired.pooled({"a": (4.0, 2), "still": (0.0, 3)})[0]["a"] == (4.0, 2.0)
+def test_runs_that_rounding_alone_makes_unequal_are_deterministic():
+    assert paired.scores_of([0.1 + 0.2, 0.3]).variance == 0.0
+
+
+def test_seeds_needed_find_the_difference_about_as_often_as_planned():
+    # A difference of 1 of methods whose runs have variance 1: 16 each by the normal approximation.
+    plain = paired.Difference(1.0, variance=2.0)
+    assert paired.seeds_needed(plain) == math.ceil((1.959964 + 0.841621) ** 2 * 2) == 16
+    assert paired.seeds_needed(plain, comparisons=10) > 16
+    assert paired.seeds_needed(paired.Difference(9.0, variance=2.0)) == paired.ENOUGH_RUNS
+    # More runs do not lessen the error over queries.
+    assert paired.seeds_needed(paired.Difference(1.0, variance=2.0, fixed=0.2)) == math.inf
+    random = np.random.default_rng(0)
+    left, right = random.normal(size=(2, 4000, 16)) + np.array([0, 1])[:, None, None]
+    assert np.mean(stats.ttest_ind(left, right, axis=1).pvalue < 0.05) == pytest.approx(0.8, abs=0.04)
+
+
+# -- how often it errs ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("spreads", [(0.0, 0.03), (0.03, 0.03), (0.003, 0.03)])
+@pytest.mark.parametrize("kept", [False, True])
+def test_equally_good_methods_are_called_different_in_at_most_6_of_100_pairs(spreads, kept):
+    """By brute force, from scores of each query in each run, with and without them."""
+    rejected = 0
+    for seed in range(2000):
+        rows = methods(seed, spreads)
+        sides = [paired.scores_of(of.mean(axis=1), of.mean(axis=0)) if kept else None for of in rows]
+        found = paired.difference(*(side or of(row) for side, row in zip(sides, rows)))
+        rejected += found.p < 0.05
+    assert rejected / 2000 < 0.06 + 2 * math.sqrt(0.06 * 0.94 / 2000)
+
+
+def test_arrays_of_pairs_have_the_p_values_of_each():
+    errors = np.random.default_rng(7).uniform(size=(3, 4))
+    means = np.random.default_rng(8).normal(size=4)
+    sources = paired.error_sources((errors[0], 99), [(errors[1], 4), (errors[2], 9)])
+    together = paired.p_value(means, sources)
+    for place, mean in enumerate(means):
+        queries, one, two = errors[:, place]
+        sources = paired.error_sources((queries, 99), [(one, 4), (two, 9)])
+        assert together[place] == pytest.approx(float(paired.p_value(mean, sources)), rel=1e-12)

@@ -23,8 +23,9 @@ FILE.npz, or a folder of .npy files, holds query, database, query_labels and dat
 `tiebench score`, in the order of the protocol's split. Row numbers of the items in the dataset, as
 query_items and database_items, are checked too.
 
-Each difference is yours minus theirs. Its interval is over the queries (paired bootstrap) where the
-leaderboard has the scores of each query, otherwise over the method's seeds.
+Each difference is yours minus theirs. It is tested over the queries, where the leaderboard has the scores
+of each, and over the method's runs. A method that varies needs five runs, otherwise the verdict is "too few
+runs". Your codes count as given: a verdict is on them, not on other runs of what made them.
 """
 EPILOG = """\
 The exit status is 0 whatever the verdicts are, and 1 if the codes are not of the protocol's queries and
@@ -219,7 +220,7 @@ def _affinity(file, board, affinity):
 
 def _notes(found, folder):
     """What to know of ties, of the intervals, and of the leaderboard."""
-    from tiebench.paired import LEVEL
+    from tiebench.paired import ENOUGH_RUNS, LEVEL, TOO_FEW
 
     lines, name = found.lines, _label(found.metric)
     notes = []
@@ -233,20 +234,12 @@ def _notes(found, folder):
             "difference: yours minus theirs. verdict: by the adjusted p "
             f"({found.comparisons} comparisons, Holm) at level {LEVEL}."
         )
-    if any(line.over == "queries" for line in lines):
-        notes.append(
-            "over queries: a paired bootstrap; it holds for your codes and for the runs of the leaderboard."
-        )
-    if any(line.over == "seeds" for line in lines):
-        notes.append(
-            "over seeds: the interval of the method's mean over its runs; it holds for these queries."
-        )
+    if any(line.over for line in lines):
+        notes.append("95% interval: over what the next column says; it holds for your codes as they are.")
     if any(not line.over for line in lines):
-        notes.append("no interval: neither scores of each query nor several seeds are known.")
-    if any(line.within_seeds and line.verdict != "cannot tell" for line in lines):
-        notes.append("?s: no more than what other seeds of both methods would often bring about.")
-    elif lines and all(line.within_seeds is None for line in lines):
-        notes.append("One seed each: nothing is known of other seeds.")
+        notes.append("no interval: one run of a method that may vary, or no scores of each query.")
+    if any(line.verdict == TOO_FEW for line in lines):
+        notes.append(f"{TOO_FEW}: a method that varies has fewer than {ENOUGH_RUNS}, so nothing is tested.")
     if any(line.rank is None for line in lines):
         notes.append("-: a bound, or the features themselves: outside of the ranking.")
     if collapsed := [f"{one.title} ({one.collapsed} of {one.seeds})" for one in lines if one.collapsed]:
@@ -295,7 +288,6 @@ def _table(found):
 def _cells(line):
     known = not math.isnan(line.p_adjusted)
     p = ("<0.0001" if line.p_adjusted < 0.0001 else f"{line.p_adjusted:.4f}") if known else ""
-    mark = " ?s" if line.within_seeds and line.verdict != "cannot tell" else ""
     return (
         "-" if line.rank is None else str(line.rank),
         line.title,
@@ -305,7 +297,7 @@ def _cells(line):
         f"{line.low:+.4f} to {line.high:+.4f}" if line.over else "",
         line.over,
         p,
-        line.verdict + mark,
+        line.verdict,
     )
 
 

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 
 from reporting.leaderboard import pairs, standings
 from reporting.page.charts import short
-from reporting.statistics.comparing import Difference
 from reporting.tables.titles import EN_DASH, UNCODED, family_title
 from tiebench.metrics import label, resolve
-from tiebench.paired import LEVEL
+from tiebench.paired import ENOUGH_RUNS, LEVEL, TOO_FEW, Difference
 from workflow.documentation.leaderboard_parts import Protocol, Rows, cell, column, document, html, score
 
 DIGITS = 6  # significant: the script shows three decimals, and rounding twice must not show
@@ -29,7 +28,8 @@ def comparison_page(protocol: Protocol, method_pages: Mapping[str, str]) -> str:
         html("compare", {"choices": known, "bits": found.bits, "data": _data(protocol, columns)}),
         "## How to read it",
         "The difference of two methods over the same queries has an interval and a p value over queries and "
-        "training seeds together, where the leaderboard has the scores of each query and several seeds. *p* "
+        "runs together, with each method's own variances ([verdicts](../../docs/verdicts.md)). With fewer "
+        f"than {ENOUGH_RUNS} runs of a method that varies there is no p value: *{TOO_FEW}*. *p* "
         "is right for two methods that were chosen before their scores were seen. *Adjusted* is Holm's "
         "correction over all pairs of methods with a rank at this code length: use it for methods that were "
         "chosen from the table. No p value says that two methods are equal.",
@@ -61,7 +61,7 @@ def _against(protocol: Protocol, compared: Mapping, bits: int, best: standings.R
         elif row.method in differences:
             pair = differences[row.method]
             of = pair.found
-            texts = [cell(_signed(of.mean), f"{of.mean:.6g}"), _interval(of), _p(of.p), _p(pair.p_adjusted)]
+            texts = [cell(_signed(of.mean), f"{of.mean:.6g}"), _interval(of), _p(of), _p(of, pair.p_adjusted)]
         body.append(rows.row(row, [score(row.cells[bits]), *texts]))
     columns = [column("Method"), column(label(found.metric)), column("difference"), column("95% interval"),
                column("p", smallest=True), column("adjusted p", smallest=True)]  # fmt: skip
@@ -79,9 +79,11 @@ def _interval(of: Difference) -> dict:
     return cell(f"{_signed(of.low)} to {_signed(of.high)}", f"{of.low:.6g}")
 
 
-def _p(value: float) -> dict:
+def _p(of: Difference, adjusted: float | None = None) -> dict:
+    """The p value of a difference, as it is or adjusted."""
+    value = of.p if adjusted is None else adjusted
     if math.isnan(value):
-        return cell(EN_DASH, "")
+        return cell(EN_DASH if of.enough or adjusted is not None else TOO_FEW, "")
     text = "< 0.001" if value < 0.001 else "1" if value >= 0.9995 else f"{value:.3f}"
     return cell(text, f"{value:.3g}")
 

@@ -20,6 +20,7 @@ SECTIONS: dict[str, tuple[str, str, dict[str, str]]] = {
             "metrics.md": "definition of each metric",
             "compare-your-codes.md": "codes of any program against the leaderboard: rank and differences",
             "check-a-split.md": "queries in the database, and other faults of a split",
+            "verdicts.md": "how differences are tested, and how often that errs",
             "health.md": "what codes make of their bits, and when they count as collapsed",
             "use-codes-elsewhere.md": "codes in FAISS, PostgreSQL, TREC tools and ranx; nearest items",
             "large-databases.md": "databases in many files, on a Dask cluster, in object storage",

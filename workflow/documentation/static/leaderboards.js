@@ -124,8 +124,12 @@
     const found = make("p", {class: "difference"}, `${names[0]} minus ${names[1]}: `,
       make("strong", {}, signed(difference)));
     if (low === null) {
-      found.append(". There is no interval: neither scores of each query nor several seeds are published.");
+      found.append(". There is no interval: one run of a method that may vary, or no scores of each query.");
       return [found];
+    }
+    if (p === null) {
+      found.append(`, 95% interval ${signed(low)} to ${signed(high)}; ${over} for a verdict.`);
+      return [found, drawing(pair)];
     }
     found.append(`, 95% interval ${signed(low)} to ${signed(high)}, p ${probability(p)} over ${over}.`);
     const words = p < data.level

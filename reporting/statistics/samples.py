@@ -1,0 +1,47 @@
+"""Scores of the runs of a cell, as comparisons of methods take them."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from reporting.tables.runs import Run
+from tiebench.paired import Scores, scores_of
+
+
+def sample(
+    runs: Mapping[int, Run], metric: str, minus: str | None = None, given: bool = False
+) -> Scores | None:
+    """The scores that runs of one cell, seed -> run, have of a metric; None where none has one.
+
+    minus: another metric, which is subtracted run by run; given: whether the codes are of another program, so
+    that a single run of them is all there is. Scores of queries count where all runs have them. A leaderboard
+    keeps their mean over the runs alone, which every run then has: it is not the run's own mean. Raises
+    ValueError for a score that is not a finite number.
+    """
+    means, rows = [], []
+    splits: tuple[int, ...] = ()
+    names = (metric,) if minus is None else (metric, minus)
+    for run in runs.values():
+        scores = [run.score(name) for name in names]
+        if None in scores:
+            continue
+        means.append(_minus(scores))
+        if all(name in run.per_query for name in names):
+            of = [np.asarray(run.per_query[name], dtype=np.float64) for name in names]
+            if not all(np.isfinite(one).all() for one in of):
+                raise ValueError(f"run {run}: {metric} of a query is not a finite number")
+            rows.append(_minus(of))
+            splits = tuple(run.folds.values())
+    if not means:
+        return None
+    deterministic = given and len(runs) == 1
+    if len(rows) < len(means) or len({len(row) for row in rows}) > 1:
+        return scores_of(means, deterministic=deterministic)
+    table = np.array(rows)
+    if not np.allclose(table.mean(axis=1), means, rtol=0, atol=1e-6):
+        table = table[0]
+    return scores_of(means, table, splits, deterministic)
+
+
+def _minus(values):
+    return values[0] if len(values) == 1 else values[0] - values[1]
