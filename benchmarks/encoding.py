@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
+import networks
 from benchmarks.report import figure, progress
 from benchmarks.timing import Competitor, Disagreement, interleave
 from methods.base.catalogue import load_class
-from networks import catalogue
-from networks.features import extract
+from networks.base.features import extract
 
 BITS, FEATURES, ANCHORS = 48, 1024, 50
 TREES, DEPTH = 200, 4
@@ -184,7 +184,7 @@ def _features(report, quick):
     counts = (256, 8) if quick else (8192, 256)
     for architecture, count, batch in zip(("small", "vgg_f"), counts, (64, 8)):
         progress(f"encoding: features of {architecture}")
-        network = catalogue.make(architecture)
+        network = networks.make(architecture)
         size = network.image_size
         images = np.random.default_rng(0).integers(0, 256, (count, size, size, 3), np.uint8)
         with tempfile.TemporaryDirectory(prefix="tiebench-features-") as folder:

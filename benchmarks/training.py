@@ -7,12 +7,12 @@ import numpy as np
 import torch
 from torch.nn.functional import softplus
 
+import networks
 from benchmarks.report import figure, progress
 from benchmarks.timing import Disagreement, interleave
 from methods.base import TrainingSet
 from methods.base.catalogue import load_class
-from networks import catalogue
-from networks.devices import fast_half
+from networks.base.devices import fast_half
 from networks.layers.response_normalisation import response_normalisation
 
 BITS = 48
@@ -149,7 +149,7 @@ def normalisations(images):
 def competitors(case, device):
     """Name -> function that trains on as many images as the others."""
     found = {method: _epoch(method, case, device) for method in METHODS}
-    half = fast_half(device, catalogue.make(case.architecture, **case.options).bfloat16_on_cpu)
+    half = fast_half(device, networks.make(case.architecture, **case.options).bfloat16_on_cpu)
     if device.type == "cpu" and half is not None:
         found["float32"] = _epoch("talr_ap", case, device, mixed_precision=False)
     return found | {
@@ -235,7 +235,7 @@ def _alone(case, device, half):
 
 
 def _network(case, device):
-    network = catalogue.make(case.architecture, **case.options).to(device).train()
+    network = networks.make(case.architecture, **case.options).to(device).train()
     return network, torch.nn.Linear(network.width, BITS).to(device)
 
 

@@ -1,21 +1,11 @@
 """Checks of what a user wrote in a configuration, shared by loaders, splits and affinities."""
 
 from collections.abc import Mapping
-from typing import Protocol
 
 import numpy as np
 
+from tiebench.discovery import Kind, Plugin
 from tiebench.messages import did_you_mean
-
-
-class Kind(Protocol):
-    """A kind of split or of affinity. needs, options: key -> one-line description."""
-
-    @property
-    def needs(self) -> Mapping[str, str]: ...
-
-    @property
-    def options(self) -> Mapping[str, str]: ...
 
 
 def refuse_unknown_options(unknown: Mapping[str, object], options: Mapping[str, str], loader: str) -> None:
@@ -24,23 +14,24 @@ def refuse_unknown_options(unknown: Mapping[str, object], options: Mapping[str, 
         raise ValueError(f"loader {loader}: unknown option '{name}'{did_you_mean(name, options)}")
 
 
-def kind_of(spec: object, kinds: Mapping[str, Kind], where: str) -> str:
-    """The kind of `spec`, after its keys were checked; `where` opens the messages. Raises ValueError."""
+def kind_of(spec: object, kinds: Kind, where: str) -> Plugin:
+    """The kind of `spec`, whose keys are checked; `where` opens the messages. Raises ValueError."""
     if not isinstance(spec, Mapping):
         raise ValueError(f"{where}: must be a mapping with a key 'kind', not {spec!r}")
     if "kind" not in spec:
-        raise ValueError(f"{where}: key 'kind' is missing; known: {', '.join(kinds)}")
-    kind = spec["kind"]
-    if not isinstance(kind, str) or kind not in kinds:
-        raise ValueError(f"{where}: unknown kind {kind!r}{did_you_mean(kind, kinds)}")
-    needed = kinds[kind].needs
-    known = sorted({*needed, *kinds[kind].options})
+        raise ValueError(f"{where}: key 'kind' is missing; known: {', '.join(kinds.find())}")
+    try:
+        kind = kinds.named(spec["kind"])
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from error
+    needed = kind.said.needs
+    known = sorted({*needed, *kind.said.options})
     for key in spec:
         if key != "kind" and key not in known:
-            raise ValueError(f"{where}: unknown key {key!r} for kind '{kind}'{did_you_mean(key, known)}")
+            raise ValueError(f"{where}: unknown key {key!r} for kind '{kind.name}'{did_you_mean(key, known)}")
     for key in sorted(needed):
         if key not in spec:
-            raise ValueError(f"{where}: key '{key}' is missing for kind '{kind}'")
+            raise ValueError(f"{where}: key '{key}' is missing for kind '{kind.name}'")
     return kind
 
 

@@ -1,95 +1,88 @@
 """Networks: images to feature vectors, one file each, found by themselves.
 
-A file of this folder with a public class is an architecture, named as the file; docs/add-a-protocol.md
-describes what it defines. Nothing here imports torch: networks are made by `networks.catalogue.make`.
+A file of this folder is a network, named as the file; docs/add-a-protocol.md describes what it defines. A
+family, whose class has the option `model`, stands for many, named `<family>/<model>`.
 """
 
-import ast
-import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from tiebench.discovery import Kind, Plugin
 from tiebench.messages import did_you_mean
 
+KIND = Kind(
+    "network", __name__, Path(__file__).parent, {"options": dict, "trainable": bool}, base="ImageNetwork"
+)
 
-@dataclass(frozen=True)
-class Architecture:
-    """An architecture of `networks/<name>.py`, read from its source.
 
-    module:       to import, as "networks.small"
-    class_name:   its class, an `ImageNetwork`
-    summary:      first line of the file's docstring
-    options:      argument of the class -> one-line description
-    takes_model:  whether it is a family, named `<name>/<model>`: the model is the argument `model`
-    trainable:    whether a method can train it end to end
+def architecture(name: object) -> tuple[Plugin, dict[str, str]]:
+    """The network of a name in config/networks.yaml, and the arguments that the name stands for.
+
+    Raises ValueError, with the nearest known name, for an unknown one, and for a file that is not complete.
     """
-
-    name: str
-    module: str
-    class_name: str
-    summary: str
-    options: Mapping[str, str]
-    takes_model: bool
-    trainable: bool
-
-
-def architectures() -> dict[str, Architecture]:
-    """Name -> architecture, sorted by name. Raises ValueError, naming the file, for an incomplete one."""
-    found = {}
-    for path in sorted(Path(__file__).parent.glob("[!_]*.py")):
-        architecture = _read(path, path.stat().st_mtime_ns)
-        if architecture is not None:
-            found[path.stem] = architecture
-    return found
-
-
-def architecture(name: object) -> tuple[Architecture, dict[str, str]]:
-    """The architecture of a name in config/networks.yaml, and the arguments that the name stands for.
-
-    Raises ValueError, with the nearest known name, for an unknown one.
-    """
-    known = architectures()
-    family, slash, model = str(name).partition("/")
-    if family in known and bool(slash) == known[family].takes_model and bool(slash) == bool(model):
-        return known[family], {"model": model} if slash else {}
-    names = [f"{one}/<model>" if known[one].takes_model else one for one in known]
-    raise ValueError(f"unknown architecture {name!r}{did_you_mean(name, names)}")
+    known = KIND.find()
+    names = [f"{one}/<model>" if "model" in found.said.options else one for one, found in known.items()]
+    family, _, model = str(name).partition("/")
+    if (f"{family}/<model>" if model else name) in names:
+        return known[family], {"model": model} if model else {}
+    raise ValueError(f"there is no network {name!r}{did_you_mean(name, names)}")
 
 
 def check_options(name: object, options: Mapping[str, object]) -> None:
-    """Raise ValueError for an architecture or an option of it that does not exist; values are not checked."""
-    found, _ = architecture(name)
+    """Raise ValueError for a network or an option of it that does not exist; values are not checked."""
+    found, given = architecture(name)
+    known = [option for option in found.said.options if option not in given]
     for option in options:
-        if option not in found.options:
-            raise ValueError(f"network {name} has no option '{option}'{did_you_mean(option, found.options)}")
+        if option not in known:
+            raise ValueError(f"network {name} has no option '{option}'{did_you_mean(option, known)}")
 
 
-@functools.cache
-def _read(path: Path, _changed: int) -> Architecture | None:
-    try:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-    except (SyntaxError, ValueError) as error:
-        raise ValueError(f"{path}: is not valid Python ({error})") from error
-    classes = [node.name for node in tree.body if isinstance(node, ast.ClassDef) and node.name[0] != "_"]
-    if not classes:
-        return None
-    if len(classes) > 1:
-        raise ValueError(f"{path}: must have one public class, not {', '.join(classes)}")
-    constants: dict[str, ast.expr] = {}
-    for node in tree.body:
-        if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
-            continue
-        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-            if isinstance(target, ast.Name) and target.id in ("OPTIONS", "TRAINABLE"):
-                constants[target.id] = node.value
-    try:
-        options = dict(ast.literal_eval(constants["OPTIONS"]))
-        trainable = bool(ast.literal_eval(constants["TRAINABLE"])) if "TRAINABLE" in constants else True
-    except (KeyError, ValueError, TypeError) as error:
-        raise ValueError(f"{path}: must define OPTIONS, a dictionary of literals") from error
-    summary = " ".join((ast.get_docstring(tree) or "").split("\n\n")[0].split())
-    takes_model = options.pop("model", None) is not None
-    return Architecture(
-        path.stem, f"networks.{path.stem}", classes[0], summary, options, takes_model, trainable
-    )
+def make(name: str, weights: Path | str | None = None, seed: int = 0, **options: Any) -> Any:
+    """Make the network called `name`, as in `architecture`, in evaluation mode.
+
+    Parameters
+    ----------
+    name : str
+    weights : path, optional
+        MatConvNet's .mat for vgg_f and caffe_alexnet, else .pt, .pth or .npz with arrays by parameter name;
+        without it, weights are random.
+    seed : int
+        Of random weights.
+    options
+        Arguments of the network's class.
+
+    Returns
+    -------
+    networks.base.image_network.ImageNetwork
+
+    Raises
+    ------
+    FileNotFoundError
+        For a missing file.
+    ValueError
+        One line, for an unknown name or option and for weights that cannot be read or do not fit.
+    """
+    import torch
+
+    from networks.weights import matconvnet
+    from networks.weights.by_name import ENDINGS, fill, read_weights
+
+    check_options(name, options)
+    found, arguments = architecture(name)
+    kind = found.load()
+    path = None if weights is None else Path(weights)
+    if path is not None and path.suffix == ".mat":
+        if not kind.matconvnet:
+            raise ValueError(f"{path}: weights of network {name} end in {', '.join(ENDINGS)}")
+        if "average_image" in options:
+            raise ValueError(f"{path}: brings its average image: leave out option average_image")
+        return matconvnet.load(path, name, **options)
+    # Layers draw their initial weights from the global generator: seed it, and put it back as it was.
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = kind(**arguments, **options)
+    if path is not None:
+        read = read_weights(path)
+        fill(network.weight_module(), network.without_classifier(read), path)
+    return network.eval()

@@ -189,17 +189,16 @@ def _progress(kind):
 
 
 def _models(options):
-    known = backbones.libraries()
     if options.library is None:
-        for name, library in known.items():
-            there = all(map(backbones.installed, library.PACKAGES))
-            print(f"{name}: {', '.join(library.ITEMS)}; {'installed' if there else 'not installed'}")
-            for option, words in library.OPTIONS.items():
+        for name, library in backbones.KIND.find().items():
+            there = all(map(backbones.installed, library.said.packages))
+            print(f"{name}: {', '.join(library.said.items)}; {'installed' if there else 'not installed'}")
+            for option, words in library.said.options.items():
                 print(f"  --{option.replace('_', '-')}: {words}")
         return
     library, _ = backbones.find(f"{options.library}/any")
     backbones.check_installed(library)
-    names = library.models()
+    names = library.load().models()
     if not names:
         raise BackboneError(
             f"{options.library} knows no list of models: they are names on a server, or folders"

@@ -7,15 +7,15 @@ channels each, unlike torchvision's AlexNet.
 
 from networks.layers.five_convolutions import FiveConvolutions, Normalisation
 
-OPTIONS = {
-    "channels": "outputs of the five convolutions, for a smaller network",
-    "width": "outputs of the two fully connected layers, default 4096",
-    "average_image": "RGB 0-255 that is subtracted: three values, or (3, size, size)",
-}
-
 
 class CaffeAlexNet(FiveConvolutions):
     """See `FiveConvolutions`; images are 227 x 227."""
+
+    options = {
+        "channels": "outputs of the five convolutions, for a smaller network",
+        "width": "outputs of the two fully connected layers, default 4096",
+        "average_image": "RGB 0-255 that is subtracted: three values, or (3, size, size)",
+    }
 
     side = 227
     full_channels = (96, 256, 384, 384, 256)

@@ -4,13 +4,8 @@ ReLU6, no squeeze-and-excitation), with its batch normalisation, without its cla
 import torch
 from torch.nn.functional import batch_norm, conv2d, hardtanh, pad
 
-from networks._base import ImageNetwork
+from networks.base.image_network import ImageNetwork
 from networks.layers.depthwise import depthwise, same_padding
-
-OPTIONS = {
-    "image_size": "side of the square that images are resized to, default 224",
-    "batch_norm": "trained (default), or frozen: statistics, scales and shifts stay as they are in training",
-}
 
 # (blocks, kernel, stride of the first, expansion, channels) of the groups of blocks.
 GROUPS = (
@@ -39,6 +34,11 @@ class EfficientNetLite0(ImageNetwork):
     Parameters are called as in the published file, `_blocks.0._depthwise_conv.weight` and so on, whose
     classifier `_fc` and counters `num_batches_tracked` are left out.
     """
+
+    options = {
+        "image_size": "side of the square that images are resized to, default 224",
+        "batch_norm": "trained (default), or frozen: training keeps the values of statistics, scales, shifts",
+    }
 
     interpolation = "bilinear"
     bfloat16_on_cpu = True

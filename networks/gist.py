@@ -11,16 +11,7 @@ from itertools import pairwise
 import numpy as np
 import torch
 
-from networks._base import ImageNetwork
-
-OPTIONS = {
-    "size": "side of the square that images are resized and cropped to, even, default 256",
-    "orientations": "filters of each scale, highest frequency first, default [8, 8, 8, 8]",
-    "blocks": "blocks along each side, default 4",
-    "prefilter": "cycles per image where whitening and normalisation of contrast set in, default 4",
-    "extension": "pixels that images are mirrored by before filtering, default 32",
-}
-TRAINABLE = False  # it has no weights
+from networks.base.image_network import ImageNetwork
 
 CENTRE_FREQUENCY = 0.3  # of the first scale, cycles per pixel
 SCALE_STEP = 1.85  # from one scale's centre frequency to the next one's
@@ -38,6 +29,15 @@ BYTES_A_CHUNK = {"cpu": 1 << 21, "cuda": 1 << 28}
 
 class Gist(ImageNetwork):
     """uint8 (n, 3, h, w) of any size to float32 (n, width), by `gist`; it has no weights."""
+
+    options = {
+        "size": "side of the square that images are resized and cropped to, even, default 256",
+        "orientations": "filters of each scale, highest frequency first, default [8, 8, 8, 8]",
+        "blocks": "blocks along each side, default 4",
+        "prefilter": "cycles per image where whitening and normalisation of contrast set in, default 4",
+        "extension": "pixels that images are mirrored by before filtering, default 32",
+    }
+    trainable = False
 
     def __init__(self, size=256, orientations=(8, 8, 8, 8), blocks=4, prefilter=4.0, extension=32):
         """See `gist`. Raises ValueError for parameters that make no grid."""

@@ -4,9 +4,7 @@ into the convolutions, without its classifier."""
 import torch
 from torch.nn.functional import hardtanh, pad
 
-from networks._base import ImageNetwork
-
-OPTIONS = {"image_size": "side of the square that images are resized to, a multiple of 32, default 128"}
+from networks.base.image_network import ImageNetwork
 
 # (channels, blocks, stride of the first) of the groups of blocks after the first, all expanding sixfold.
 GROUPS = ((24, 2, 2), (32, 3, 2), (64, 4, 2), (96, 3, 1), (160, 3, 2), (320, 1, 1))
@@ -19,6 +17,8 @@ class MobileNetV2Keras(ImageNetwork):
 
     Parameters are called as Keras calls the layers: `Conv1.weight`, `block_1_expand.bias` and so on.
     """
+
+    options = {"image_size": "side of the square that images are resized to, a multiple of 32, default 128"}
 
     interpolation = "bilinear"
     antialias = False

@@ -2,9 +2,7 @@
 
 import torch
 
-from networks._base import ImageNetwork
-
-OPTIONS = {"width": "values per image, a multiple of 8, default 128"}
+from networks.base.image_network import ImageNetwork
 
 CHANNELS = (32, 64)
 GROUPS = 8
@@ -17,6 +15,8 @@ class Small(ImageNetwork):
     between them, then the mean over the map. Groups, not batches, so that an image's vector depends on
     nothing but the image. Weights start from He's normal distribution.
     """
+
+    options = {"width": "values per image, a multiple of 8, default 128"}
 
     def __init__(self, width=128):
         """Raises ValueError for a width that is not a positive multiple of 8."""

@@ -2,13 +2,8 @@
 
 import torch
 
-from networks._base import ImageNetwork
+from networks.base.image_network import ImageNetwork
 from tiebench.messages import did_you_mean
-
-OPTIONS = {
-    "model": "name of a classifier in torchvision.models",
-    "image_size": "side of the square that images are resized to, default 224",
-}
 
 # Mean and standard deviation of ImageNet's colours, RGB 0-1, that torchvision's weights were trained with.
 MEAN = (0.485, 0.456, 0.406)
@@ -22,6 +17,11 @@ class TorchvisionModel(ImageNetwork):
     layer's name in the model, under which weights may still hold it); width is that layer's input. Weights
     are random: torchvision's downloads are never started.
     """
+
+    options = {
+        "model": "name of a classifier in torchvision.models",
+        "image_size": "side of the square that images are resized to, default 224",
+    }
 
     def __init__(self, model, image_size=224):
         """Raises ValueError where torchvision is missing, has no such model, or the model does not end in a

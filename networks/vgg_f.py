@@ -3,15 +3,15 @@
 
 from networks.layers.five_convolutions import FiveConvolutions, Normalisation
 
-OPTIONS = {
-    "channels": "outputs of the five convolutions, for a smaller network",
-    "width": "outputs of the two fully connected layers, default 4096",
-    "average_image": "RGB 0-255 that is subtracted: three values, or (3, size, size)",
-}
-
 
 class VGGF(FiveConvolutions):
     """See `FiveConvolutions`; images are 224 x 224."""
+
+    options = {
+        "channels": "outputs of the five convolutions, for a smaller network",
+        "width": "outputs of the two fully connected layers, default 4096",
+        "average_image": "RGB 0-255 that is subtracted: three values, or (3, size, size)",
+    }
 
     side = 224
     full_channels = (64, 256, 256, 256, 256)

@@ -136,7 +136,7 @@ def names_of(folder):
 UNNAMED = [
     ("methods", ("tiebench", "datasets", "networks", "reporting", "workflow", "methods.")),
     ("datasets/splits", ("tiebench", "networks", "methods", "reporting", "workflow")),
-    ("datasets/affinity", ("tiebench", "networks", "methods", "reporting")),
+    ("datasets/affinity", ("tiebench", "networks", "methods", "reporting", "workflow")),
 ]
 
 
@@ -332,13 +332,11 @@ OWN_TEXT = {
     "tiebench.leaderboards": "published files, whose sums are compared",
     "datasets.loaders.digits": "a file inside scikit-learn",
     "datasets.loaders.mirflickr": "tags, compared as bytes: nothing states their encoding",
-    "networks": "source code",
     "networks.backbones.sentence_transformers": "lines of the process that it starts",
-    "networks.features": "progress that the suite wrote",
+    "networks.base.features": "progress that the suite wrote",
     "networks.torchvision": "the message of an error",
     "methods.__main__": "source code",
     "reporting": "results that the suite wrote, assets, source code",
-    "workflow.code_dependencies": "source code",
     "workflow.documentation": "pages and source code of the project",
     "workflow.environment": "lock files of the project",
     "workflow.scripts": "job files that the suite wrote, /proc",

@@ -8,6 +8,7 @@ from typing import NoReturn
 
 from tiebench import __version__, commands
 from tiebench.command_line import Parser
+from tiebench.discovery import Plugin
 from tiebench.messages import did_you_mean, one_line, shorten
 
 DESCRIPTION = "Tie-aware ranking metrics of binary codes."
@@ -25,46 +26,47 @@ class _Parser(Parser):
             if file is not None:
                 message = f"the command is missing: tiebench score {shorten(file)}"
             elif words:
-                message = (
-                    f"there is no command {shorten(words[0])!r}{did_you_mean(words[0], commands.names())}"
-                )
+                known = commands.KIND.find()
+                message = f"there is no command {shorten(words[0])!r}{did_you_mean(words[0], known)}"
             else:
                 message = "the command is missing: tiebench score FILE.npz, or tiebench metrics"
         super().error(message)
 
 
-def _parser():
-    """The parser, and name -> (file, parser) of each command."""
+def _parser(words: Sequence[str]) -> tuple[_Parser, dict[str, tuple[Plugin, Parser]]]:
+    """The parser, and name -> (command, parser). Only commands among `words` are imported."""
     parser = _Parser("tiebench", description=DESCRIPTION)
     parser.add_argument("--version", action="version", version=f"tiebench {__version__}")
     adding = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=Parser)
     found = {}
-    for name in commands.names():
-        file = commands.load(name)
+    for name, command in commands.KIND.find().items():
         one = adding.add_parser(
             name,
-            help=file.HELP,
-            description=file.DESCRIPTION,
-            epilog=getattr(file, "EPILOG", None),
+            help=command.said.help,
+            description=command.said.description,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        file.add_arguments(one)
-        found[name] = file, one
+        if name in words:
+            file = command.load()
+            file.add_arguments(one)
+            one.epilog = getattr(file, "EPILOG", None)
+        found[name] = command, one
     return parser, found
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit status: 0, 1 after an error in what was given, 130 on Ctrl-C."""
-    parser, found = _parser()
-    parser.words = sys.argv[1:] if arguments is None else arguments
+    words = sys.argv[1:] if arguments is None else arguments
+    parser, found = _parser(words)
+    parser.words = words
     options = parser.parse_args(arguments)
-    file, one = found[options.command]
+    command, one = found[options.command]
     try:
-        return file.run(options, one)
+        return int(command.load().run(options, one))
     except (ValueError, OSError, MemoryError) as error:
         reason = one_line(error)
         if isinstance(error, MemoryError):
-            reason = getattr(file, "OUT_OF_MEMORY", "not enough memory")
+            reason = command.said.out_of_memory
         print(f"error: {reason}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

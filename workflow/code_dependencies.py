@@ -7,6 +7,8 @@ import os
 import sys
 from pathlib import Path
 
+from tiebench.discovery import tree
+
 
 def use_this_python(root):
     """Make jobs, `python -m workflow.scripts.<rule>`, run with this interpreter from any working directory
@@ -48,7 +50,7 @@ def _digest(path):
 def _imported_by(path):
     """Names that a source file imports."""
     names = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree(path)):
         if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
             names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
         elif isinstance(node, ast.Import):

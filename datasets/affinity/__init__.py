@@ -1,7 +1,7 @@
 """The affinity of items: a non-negative integer for any two of them.
 
 A kind of affinity is a file of this folder, named as in `affinity: {kind: <name>, …}` (class_.py for the
-Python keyword), with one subclass of `Affinity`.
+Python keyword), with one subclass of `Affinity`, whose attributes are literals.
 """
 
 import functools
@@ -13,10 +13,20 @@ from typing import ClassVar, Self
 import numpy as np
 
 from datasets.description import Description
-from datasets.discovery import public_modules
 from datasets.specification import kind_of
+from tiebench.discovery import Kind
 from tiebench.files import read_json, read_result_array
 
+KIND = Kind(
+    "kind of affinity",
+    __name__,
+    Path(__file__).parent,
+    {
+        **{"needs": dict, "options": dict, "labels": tuple},
+        **{"from_features": bool, "of_queries_only": bool, "decided_by_labels": None},
+    },
+    base="Affinity",
+)
 # Affinities of queries and database are kept for this many pairs, a byte or two each.
 MOST_KEPT_PAIRS = 1 << 28
 _LABELS = {"classes": "has classes", "multi-hot": "has multi-hot labels", "none": "has no labels"}
@@ -63,6 +73,8 @@ class Affinity:
                    first; its thresholds are kept in affinity.json, and its blocks are slow
     of_queries_only: whether it is known for pairs of a query and a database item alone: methods that learn
                    from affinities or labels are refused, the others train without it
+    decided_by_labels: what of two items' labels alone decides it: "equal" classes, the number of "shared"
+                   labels or "any" shared label; None where more does
     levels:        all values that are possible, ascending, 0 included
     """
 
@@ -72,6 +84,7 @@ class Affinity:
     labels: ClassVar[tuple[str, ...]] = ()
     from_features: ClassVar[bool] = False
     of_queries_only: ClassVar[bool] = False
+    decided_by_labels: ClassVar[str | None] = None
     levels: tuple[int, ...]
 
     def __init_subclass__(cls, **others) -> None:
@@ -142,29 +155,10 @@ class Affinity:
         return make(spec, labels, features, training, measured, dataset, query, database)
 
 
-def kinds() -> dict[str, type[Affinity]]:
-    """Name -> class of the kind, sorted by name. Raises ValueError for a file without exactly one."""
-    found = {}
-    for name, module in public_modules(__name__, Path(__file__).parent).items():
-        classes = [
-            value
-            for value in vars(module).values()
-            if isinstance(value, type) and issubclass(value, Affinity) and value.__module__ == module.__name__
-        ]
-        if len(classes) != 1:
-            raise ValueError(
-                f"{module.__file__}: must define one subclass of datasets.affinity.Affinity, "
-                f"not {len(classes)}"
-            )
-        found[name] = classes[0]
-    return found
-
-
 def check_spec(spec: Mapping) -> type[Affinity]:
     """The kind of a specification, whose keys and values are checked; no dataset is needed. Raises
     ValueError."""
-    known = kinds()
-    kind = known[kind_of(spec, known, "affinity")]
+    kind: type[Affinity] = kind_of(spec, KIND, "affinity").load()
     kind.check_values(spec)
     return kind
 
@@ -213,7 +207,7 @@ def indices(values: np.ndarray, name: str) -> np.ndarray:
 
 def _require_labels(kind: type[Affinity], label_kind: str) -> None:
     if label_kind not in kind.labels:
-        fitting = [name for name, other in kinds().items() if label_kind in other.labels]
+        fitting = [name for name, other in KIND.find().items() if label_kind in other.said.labels]
         raise ValueError(
             f"affinity: kind '{kind.kind}' does not fit a dataset that {_LABELS[label_kind]}; "
             f"kinds that do: {', '.join(fitting)}"

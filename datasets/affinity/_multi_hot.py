@@ -1,7 +1,7 @@
 """The base of affinities that follow from the number of labels that two items share."""
 
 from collections.abc import Mapping
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 
@@ -10,14 +10,14 @@ from datasets.specification import present
 
 
 class SharedLabelsAffinity(Affinity):
-    """Affinity of multi-hot labels: the number of labels in common, cut at 1 where `binary` is set."""
+    """Affinity of multi-hot labels: the number of labels in common, cut at 1 where any label decides."""
 
     labels = ("multi-hot",)
-    binary: ClassVar[bool]
 
     def __init__(self, multi_hot: np.ndarray) -> None:
         """multi_hot: uint8 (n, L), 0 and 1."""
         self.multi_hot = multi_hot
+        self.binary = self.decided_by_labels == "any"
         most = 1 if self.binary else int(multi_hot.sum(axis=1, dtype=np.int64).max(initial=0))
         self.levels = tuple(range(most + 1))
 

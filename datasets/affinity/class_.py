@@ -12,6 +12,7 @@ class SameClass(Affinity):
     """See the module."""
 
     labels = ("classes",)
+    decided_by_labels = "equal"
     levels = (0, 1)
 
     def __init__(self, classes: np.ndarray) -> None:

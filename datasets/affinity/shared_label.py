@@ -6,4 +6,4 @@ from datasets.affinity._multi_hot import SharedLabelsAffinity
 class SharedLabel(SharedLabelsAffinity):
     """See the module."""
 
-    binary = True
+    decided_by_labels = "any"

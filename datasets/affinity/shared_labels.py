@@ -6,4 +6,4 @@ from datasets.affinity._multi_hot import SharedLabelsAffinity
 class SharedLabels(SharedLabelsAffinity):
     """See the module."""
 
-    binary = False
+    decided_by_labels = "shared"

@@ -180,5 +180,10 @@ def _looked_up(identifiers: array, found: dict[int, int], message: str) -> np.nd
         raise ValueError(f"{message} {error}, which is not in the file") from error
 
 
-LOADER = PhotographLoader("coco", (224, 224), _labelled)
-OPTIONS, describe, load = LOADER.options, LOADER.describe, LOADER.load
+OPTIONS = {
+    "size": "[height, width] in pixels that images are resized to (bicubic; default [224, 224])",
+    "images": "'resized' (default), or 'none': labels only, the items are one zero each",
+    "missing": "'error' (default), or 'skip': leave out images that are missing or cannot be decoded",
+}
+LOADER = PhotographLoader("coco", (224, 224), _labelled, OPTIONS)
+describe, load = LOADER.describe, LOADER.load

@@ -84,5 +84,10 @@ def _class_names(classes: dict[str, int]) -> list[str]:
     return [names[number] for number in range(CLASSES)]
 
 
-LOADER = PhotographLoader("imagenet100", (227, 227), _labelled)
-OPTIONS, describe, load = LOADER.options, LOADER.describe, LOADER.load
+OPTIONS = {
+    "size": "[height, width] in pixels that images are resized to (bicubic; default [227, 227])",
+    "images": "'resized' (default), or 'none': labels only, the items are one zero each",
+    "missing": "'error' (default), or 'skip': leave out images that are missing or cannot be decoded",
+}
+LOADER = PhotographLoader("imagenet100", (227, 227), _labelled, OPTIONS)
+describe, load = LOADER.describe, LOADER.load

@@ -171,14 +171,12 @@ def _tagged(texts: dict[str, Text]) -> np.ndarray:
     return tagged
 
 
-LOADER = PhotographLoader(
-    "mirflickr",
-    (224, 224),
-    _labelled,
-    {
-        "concepts": "38 (default), or 24: the potential concepts alone",
-        "items": "'all' images (default), 'labelled': those with a concept, or 'tagged': with a common tag, "
-        "too",
-    },
-)
-OPTIONS, describe, load = LOADER.options, LOADER.describe, LOADER.load
+OPTIONS = {
+    "concepts": "38 (default), or 24: the potential concepts alone",
+    "items": "'all' images (default), 'labelled': those with a concept, or 'tagged': with a common tag, too",
+    "size": "[height, width] in pixels that images are resized to (bicubic; default [224, 224])",
+    "images": "'resized' (default), or 'none': labels only, the items are one zero each",
+    "missing": "'error' (default), or 'skip': leave out images that are missing or cannot be decoded",
+}
+LOADER = PhotographLoader("mirflickr", (224, 224), _labelled, OPTIONS)
+describe, load = LOADER.describe, LOADER.load

@@ -225,10 +225,11 @@ def _image_list(texts: dict[str, Text]) -> list[str]:
     return paths
 
 
-LOADER = PhotographLoader(
-    "nus_wide",
-    (224, 224),
-    _labelled,
-    {"concepts": "how many concepts, the most frequent ones, are labels (default 21)"},
-)
-OPTIONS, describe, load = LOADER.options, LOADER.describe, LOADER.load
+OPTIONS = {
+    "concepts": "how many concepts, the most frequent ones, are labels (default 21)",
+    "size": "[height, width] in pixels that images are resized to (bicubic; default [224, 224])",
+    "images": "'resized' (default), or 'none': labels only, the items are one zero each",
+    "missing": "'error' (default), or 'skip': leave out images that are missing or cannot be decoded",
+}
+LOADER = PhotographLoader("nus_wide", (224, 224), _labelled, OPTIONS)
+describe, load = LOADER.describe, LOADER.load

@@ -1,7 +1,7 @@
 """Loaders of photographs that are found by name, and whose labels are in lists or annotations beside them."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -44,23 +44,13 @@ class PhotographLoader:
     size:     (height, width), the default
     labelled: function of the sources, of whether photographs are wanted and of the loader's own options;
               returns `Labelled`, raises ValueError for an option or a text file that is wrong
-    own:      option -> what it is
+    options:  option -> what it is
     """
 
     name: str
     size: tuple[int, int]
     labelled: Callable[..., Labelled]
-    own: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def options(self) -> dict[str, str]:
-        return {
-            **self.own,
-            "size": "[height, width] in pixels that images are resized to "
-            f"(bicubic; default {list(self.size)})",
-            "images": "'resized' (default), or 'none': labels only, the items are one zero each",
-            "missing": "'error' (default), or 'skip': leave out images that are missing or cannot be decoded",
-        }
+    options: Mapping[str, str]
 
     def describe(self, sources: list[Path], **options) -> Description:
         """The labels, names of classes and, where there is one, the given split; images are not looked at.

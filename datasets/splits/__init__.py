@@ -11,23 +11,30 @@ A kind of split is a file of this folder, named as in `split: {kind: <name>, …
 - optional: `UNSEEN = True`, where the queries' classes are not those of the training set: no method may learn
   from the labels of the database; `TRAINING_PER_CLASS = True`, where a number `training` is one per class.
 
-The keys and the labels are checked before either is called. `_drawing.py` has what several kinds share.
+Constants are literals. The keys and the labels are checked before either is called. `_drawing.py` has what
+several kinds share.
 """
 
 import hashlib
 import zipfile
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from datasets.description import Description
-from datasets.discovery import public_modules, require, summary
 from datasets.specification import kind_of
+from tiebench.discovery import Kind, Plugin
 from tiebench.files import read_npz, reading_result, replaced
 from tiebench.messages import one_line
 
+KIND = Kind(
+    "kind of split",
+    __name__,
+    Path(__file__).parent,
+    {"needs": dict, "options": dict, "labels": tuple, "unseen": False, "training_per_class": False},
+    ("check", "draw"),
+)
 PARTS = ("query", "database", "training")
 
 
@@ -102,46 +109,9 @@ class Split:
                 raise ValueError(f"{path}: not a split ({one_line(error)})") from error
 
 
-@dataclass(frozen=True)
-class SplitKind:
-    """A kind of split, from its file; see the module."""
-
-    name: str
-    summary: str
-    needs: Mapping[str, str]
-    options: Mapping[str, str]
-    labels: tuple[str, ...]
-    check: Callable
-    draw: Callable
-    folds: Callable | None = None
-    unseen: bool = False
-    training_per_class: bool = False
-
-
-def kinds() -> dict[str, SplitKind]:
-    """Name -> kind of split, sorted by name. Raises ValueError for a file that is not complete."""
-    found = {}
-    for name, module in public_modules(__name__, Path(__file__).parent).items():
-        require(module, ("NEEDS", "OPTIONS", "LABELS", "check", "draw"), "a kind of split")
-        found[name] = SplitKind(
-            name,
-            summary(module),
-            module.NEEDS,
-            module.OPTIONS,
-            module.LABELS,
-            module.check,
-            module.draw,
-            getattr(module, "folds", None),
-            getattr(module, "UNSEEN", False),
-            getattr(module, "TRAINING_PER_CLASS", False),
-        )
-    return found
-
-
-def check_keys(spec: object) -> SplitKind:
+def check_keys(spec: object) -> Plugin:
     """The kind of a specification, whose keys are checked; no dataset is needed. Raises ValueError."""
-    known = kinds()
-    return known[kind_of(spec, known, "split")]
+    return kind_of(spec, KIND, "split")
 
 
 def folds(spec: dict) -> int | None:
@@ -150,7 +120,10 @@ def folds(spec: dict) -> int | None:
     Raises ValueError as `check_keys`, and for folds that are misspelt.
     """
     kind = check_keys(spec)
-    return None if kind.folds is None or "fold" in spec else kind.folds(spec)
+    if "fold" in spec or "folds" not in kind.source.functions:
+        return None
+    found: int = kind.load().folds(spec)
+    return found
 
 
 def check(spec: dict, description: Description) -> None:
@@ -160,8 +133,8 @@ def check(spec: dict, description: Description) -> None:
     could give; the rare rest is found by `draw`.
     """
     kind = check_keys(spec)
-    require_labels(description, kind.labels, f"kind '{kind.name}'")
-    kind.check(spec, description)
+    require_labels(description, kind.said.labels, f"kind '{kind.name}'")
+    kind.load().check(spec, description)
 
 
 def draw(spec: dict, description: Description, seed: int) -> Split:
@@ -173,14 +146,16 @@ def draw(spec: dict, description: Description, seed: int) -> Split:
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
         raise ValueError(f"split: seed must be a non-negative integer, not {seed!r}")
     check(spec, description)
-    return check_keys(spec).draw(spec, description, np.random.Generator(np.random.PCG64(int(seed))))
+    generator = np.random.Generator(np.random.PCG64(int(seed)))
+    drawn: Split = check_keys(spec).load().draw(spec, description, generator)
+    return drawn
 
 
 def require_labels(description: Description, needed: tuple[str, ...], what: str) -> None:
     """Raise ValueError, which names the kinds that fit, unless the dataset's kind of labels is one of
     `needed`."""
     if description.label_kind not in needed:
-        fitting = [name for name, kind in kinds().items() if description.label_kind in kind.labels]
+        fitting = [name for name, kind in KIND.find().items() if description.label_kind in kind.said.labels]
         raise ValueError(
             f"split: {what} needs labels: {' or '.join(needed)}, the dataset has labels: "
             f"{description.label_kind}; kinds that fit it: {', '.join(fitting)}"

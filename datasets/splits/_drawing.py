@@ -9,9 +9,6 @@ from datasets.specification import positive, present
 from datasets.splits import Split
 from tiebench.messages import did_you_mean
 
-ALL_LABELS = ("classes", "multi-hot", "none")
-TRAINING_IN_DATABASE = "false keeps the training set out of the database (default true)"
-
 
 def shuffled(rows: np.ndarray, generator: np.random.Generator) -> np.ndarray:
     """`rows` in random order, from the raw output of the generator; see `datasets.splits.draw`."""

@@ -8,8 +8,6 @@ from datasets.description import Description
 from datasets.specification import positive
 from datasets.splits import Split, require_labels
 from datasets.splits._drawing import (
-    ALL_LABELS,
-    TRAINING_IN_DATABASE,
     given_split,
     labels_of,
     part_values,
@@ -24,8 +22,11 @@ NEEDS = {
     "database": "part or parts of the database",
     "training": "all of the database, {per_class: k} or {random: k} of it, or {split: part or parts}",
 }
-OPTIONS = {"training_in_database": f"{TRAINING_IN_DATABASE}; of {{per_class: k}} and {{random: k}}"}
-LABELS = ALL_LABELS
+OPTIONS = {
+    "training_in_database": "false keeps the training set out of the database (default true); of "
+    "{per_class: k} and {random: k}"
+}
+LABELS = ("classes", "multi-hot", "none")
 
 
 def check(spec: Mapping, description: Description) -> None:

@@ -11,7 +11,6 @@ from datasets.description import Description
 from datasets.specification import positive
 from datasets.splits import Split
 from datasets.splits._drawing import (
-    TRAINING_IN_DATABASE,
     asked,
     labels_of,
     number_or_all,
@@ -22,7 +21,7 @@ from datasets.splits._drawing import (
 )
 
 NEEDS = {"query": "queries per class", "training": "training items per class, or all"}
-OPTIONS = {"training_in_database": TRAINING_IN_DATABASE}
+OPTIONS = {"training_in_database": "false keeps the training set out of the database (default true)"}
 LABELS = ("classes",)
 TRAINING_PER_CLASS = True
 

@@ -12,7 +12,6 @@ from datasets.description import Description
 from datasets.specification import positive
 from datasets.splits import Split
 from datasets.splits._drawing import (
-    TRAINING_IN_DATABASE,
     asked,
     labels_of,
     number_or_all,
@@ -26,7 +25,7 @@ from tiebench.messages import did_you_mean
 NEEDS = {"query": "queries per label", "training": "training items per label, or all"}
 OPTIONS = {
     "order": "frequency (most frequent label first, the default) or columns",
-    "training_in_database": TRAINING_IN_DATABASE,
+    "training_in_database": "false keeps the training set out of the database (default true)",
 }
 LABELS = ("multi-hot",)
 

@@ -11,8 +11,6 @@ from datasets.description import Description
 from datasets.specification import positive
 from datasets.splits import Split
 from datasets.splits._drawing import (
-    ALL_LABELS,
-    TRAINING_IN_DATABASE,
     number_or_all,
     shuffled,
     training_in_database,
@@ -21,9 +19,9 @@ from datasets.splits._drawing import (
 NEEDS = {"query": "number of queries", "training": "number of training items, or all"}
 OPTIONS = {
     "database": "size of the database, or all (default)",
-    "training_in_database": TRAINING_IN_DATABASE,
+    "training_in_database": "false keeps the training set out of the database (default true)",
 }
-LABELS = ALL_LABELS
+LABELS = ("classes", "multi-hot", "none")
 
 
 def check(spec: Mapping, description: Description) -> None:

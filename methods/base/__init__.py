@@ -4,7 +4,6 @@
 `methods.base.deep.DeepHashing`. docs/add-a-method.md walks through two examples.
 """
 
-import inspect
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -51,7 +50,7 @@ class TrainingSet:
     log: a function to call with a dict of plain values (objective, seconds, …) once per epoch, iteration or
     bit: it becomes a line of training.jsonl;
     network: the network that images go through before the hash layer, or None: a dict of `architecture`, a
-    name of networks.catalogue, and `options` of its class; weights: the file of its pretrained weights, or
+    name of a network, and `options` of its class; weights: the file of its pretrained weights, or
     None;
     checkpoint: the file where a long training may keep what it needs to resume after an interruption, or
     None. It is the caller's to delete, once the result is safe.
@@ -287,19 +286,3 @@ def no_exit(name: str) -> Iterator[None]:
         raise ValueError(
             f"method {name} calls sys.exit({error.code!r}) instead of raising an error"
         ) from error
-
-
-def method_class(module: Any) -> type[HashingMethod]:
-    """The one class that a method's module defines. Raises TypeError if there is none, or more."""
-    found = [
-        value
-        for value in vars(module).values()
-        if inspect.isclass(value)
-        and issubclass(value, HashingMethod)
-        and value.__module__ == module.__name__
-        and not value.__name__.startswith("_")
-    ]
-    if len(found) != 1:
-        names = ", ".join(value.__name__ for value in found) or "none"
-        raise TypeError(f"{module.__file__} must define one class derived from HashingMethod, found: {names}")
-    return found[0]

@@ -1,16 +1,14 @@
 """The available methods and their metadata, read from source: listing the methods imports none of them."""
 
-import ast
-import functools
-import importlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from methods.base import DATABASE_LABELS, TRAINING_SET, HashingMethod, method_class
-from tiebench.messages import did_you_mean, one_line
+from methods.base import DATABASE_LABELS, TRAINING_SET, HashingMethod
+from tiebench.discovery import Kind, Plugin
+from tiebench.messages import did_you_mean
 
 FOLDER = Path(__file__).parents[1]
 SUPERVISION = ("none", "binary", "graded", "labels")
@@ -30,6 +28,7 @@ METADATA = (
     "sees",
     "several_labels",
 )
+KIND = Kind("method", "methods", FOLDER, dict.fromkeys(METADATA), base="HashingMethod")
 MARKERS = tuple("osD^v<>Pp*XhHd8")  # of matplotlib: the filled ones
 _COLOUR = re.compile(r"#[0-9A-Fa-f]{6}")
 
@@ -75,77 +74,41 @@ class MethodMetadata:
         return [{**self.common_space, **self.space, **trainer} for trainer in self.trainers]
 
 
-@dataclass
-class _Class:
-    """A class statement: names of its bases, its docstring, literal attributes, annotated fields with the
-    sources of their defaults, and attributes that are not literals."""
-
-    bases: list[str]
-    docstring: str = ""
-    attributes: dict[str, Any] = field(default_factory=dict)
-    parameters: dict[str, str] = field(default_factory=dict)
-    defaults: dict[str, str] = field(default_factory=dict)
-    computed: set[str] = field(default_factory=set)
-
-
 def catalogue(folder: Path | str = FOLDER) -> dict[str, MethodMetadata]:
     """Method name -> `MethodMetadata` for every file of the folder, those with a leading underscore
     excepted.
 
     Raises ValueError, one line naming the file, if a file does not define exactly one method, or if its
-    metadata is missing, not a literal, or not one of the allowed values.
+    metadata is not a literal, or not one of the allowed values.
     """
-    shared: dict[str, _Class] = {}
-    for helper in sorted({*FOLDER.glob("*/*.py")} - {Path(__file__)}):
-        shared |= _classes(helper)
-    found = {}
-    for path in sorted(Path(folder).glob("*.py")):
-        if not path.stem.startswith("_"):
-            found[path.stem] = _metadata(path, shared)
-    return found
+    return {name: _metadata(method) for name, method in KIND.find(Path(folder)).items()}
 
 
 def load_class(name: str) -> type[HashingMethod]:
-    """The class of a method, imported. Raises ValueError, one line naming the file, if the import fails."""
-    path = FOLDER / f"{name}.py"
-    try:
-        return method_class(importlib.import_module(f"methods.{name}"))
-    except SystemExit as error:
-        raise ValueError(f"{path} cannot be imported: it calls sys.exit({error.code!r})") from error
-    except Exception as error:
-        # A method's file may fail in any way.
-        if isinstance(error, ModuleNotFoundError) and error.name == f"methods.{name}":
-            raise ValueError(f"there is no method {name!r}{did_you_mean(name, catalogue())}") from error
-        raise ValueError(f"{path} cannot be imported: {type(error).__name__}: {one_line(error)}") from error
+    """The class of a method, imported. Raises ValueError, one line, for an unknown name, with the nearest,
+    and for a file that cannot be imported."""
+    found: type[HashingMethod] = KIND.named(name).load()
+    return found
 
 
-def _metadata(path, shared):
-    tree, classes = _parsed(path), _classes(path)
-    known = shared | classes
-    chosen = [name for name in classes if not name.startswith("_") and _is_method(name, known)]
-    if len(chosen) != 1:
-        found = ", ".join(chosen) or "none"
-        raise ValueError(f"{path} must define one class derived from HashingMethod, found: {found}")
-    merged = _inherit(chosen[0], known)
-    for name in METADATA:
-        if name in merged.computed:
-            raise ValueError(f"{path}: {name} must be a literal: it is read without importing the module")
-    values = merged.attributes
-    problem = _problem(values, merged.parameters)
-    if problem:
-        raise ValueError(f"{path}: {problem}")
-    summary, _, reference = (ast.get_docstring(tree) or "").strip().partition("\n")
+def _metadata(method: Plugin) -> MethodMetadata:
+    said = vars(method.said)
+    parameters: dict[str, str] = {}
+    defaults: dict[str, str] = {}
+    for body in reversed(method.classes.values()):
+        parameters |= body.fields
+        defaults |= body.defaults
+    if problem := _problem(said, parameters):
+        raise ValueError(f"{method.path}: {problem}")
     return MethodMetadata(
-        name=path.stem,
-        path=path,
-        parameters=merged.parameters,
-        defaults=merged.defaults,
-        summary=summary,
-        reference=reference.strip(),
-        classes={
-            one: (known[one].docstring, tuple(known[one].parameters)) for one in _line(chosen[0], known)
-        },
-        **{name: values[name] for name in METADATA} | {"title": values["title"] or path.stem},
+        name=method.name,
+        path=method.path,
+        parameters=parameters,
+        defaults=defaults,
+        summary=method.summary,
+        reference=method.source.docstring.partition("\n")[2].strip(),
+        classes={name: (body.docstring, tuple(body.fields)) for name, body in method.classes.items()},
+        **said | {"title": said["title"] or method.name},
     )
 
 
@@ -190,82 +153,3 @@ def _is_range(axis):
     ends = axis.get("log_uniform")
     whole = len(axis) == 1 and isinstance(ends, list) and len(ends) == 2
     return whole and all(type(end) in (int, float) for end in ends) and 0 < ends[0] < ends[1]
-
-
-def _parsed(path):
-    try:
-        return _tree(path.read_bytes(), str(path))
-    except SyntaxError as error:
-        raise ValueError(f"{path}, line {error.lineno}: {error.msg}") from error
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from error
-
-
-@functools.lru_cache(maxsize=500)  # every configuration reads the same files
-def _tree(source, path):
-    return ast.parse(source, path)
-
-
-def _classes(path):
-    """Class name -> `_Class` of one source file."""
-    classes = {}
-    for node in _parsed(path).body:
-        if not isinstance(node, ast.ClassDef):
-            continue
-        found = _Class(
-            [
-                base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "")
-                for base in node.bases
-            ],
-            ast.get_docstring(node) or "",
-        )
-        for statement in node.body:
-            if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-                name, annotation = statement.target.id, ast.unparse(statement.annotation)
-                if annotation.startswith("ClassVar"):
-                    _assign(found, name, statement.value)
-                elif name in METADATA:
-                    raise ValueError(f"{path}: {name} must be a plain class attribute, without annotation")
-                else:
-                    found.parameters[name] = annotation
-                    if statement.value is not None:
-                        found.defaults[name] = ast.unparse(statement.value)
-            elif isinstance(statement, ast.Assign):
-                for target in statement.targets:
-                    if isinstance(target, ast.Name):
-                        _assign(found, target.id, statement.value)
-        classes[node.name] = found
-    return classes
-
-
-def _assign(found, name, value):
-    try:
-        found.attributes[name] = ast.literal_eval(value)
-    except (ValueError, TypeError, AttributeError):
-        found.computed.add(name)
-
-
-def _is_method(name, known):
-    return name == "HashingMethod" or (
-        name in known and any(_is_method(base, known) for base in known[name].bases)
-    )
-
-
-def _line(name, known):
-    """Names of a class and of its known bases, nearest first."""
-    if name not in known:
-        return []
-    return list(dict.fromkeys([name, *(one for base in known[name].bases for one in _line(base, known))]))
-
-
-def _inherit(name, known):
-    """Attributes, fields and computed attributes of a class with those of its bases, nearer ones first."""
-    merged = _Class([])
-    if name in known:
-        own = known[name]
-        for part in [*(_inherit(base, known) for base in reversed(own.bases)), own]:
-            merged.attributes |= part.attributes
-            merged.parameters |= part.parameters
-            merged.defaults |= part.defaults
-            merged.computed = (merged.computed - part.attributes.keys()) | part.computed
-    return merged

@@ -23,7 +23,7 @@ from methods.base.batch import Batch, TrainingState
 from methods.base.heads import ImageHashing, hash_layer, make_head
 from methods.base.supervision import refuse_no_triplets
 from methods.base.training import Training, module_arrays, seeded
-from networks.devices import fast_half, resolve_device
+from networks.base.devices import fast_half, resolve_device
 
 _IMAGES_ENCODED = 256  # at once: the activations of a network are much larger than its images
 _STANDARDISED = 2048  # images that tell the mean and the length of features
@@ -201,9 +201,9 @@ class DeepHashing(HashingMethod):
         """Items (n, *item_shape) to raw scores (n, bits): the hash head, on `backbone` if there is one."""
         if self.backbone is None:
             return torch.nn.Sequential(torch.nn.Flatten(), self._head(math.prod(item_shape)))
-        from networks import catalogue
+        import networks
 
-        backbone = catalogue.make(self.backbone["architecture"], seed=self.seed, **self.backbone["options"])
+        backbone = networks.make(self.backbone["architecture"], seed=self.seed, **self.backbone["options"])
         width = backbone.width if self.standardise_features else None
         return ImageHashing(backbone, self._head(backbone.width), width)
 
@@ -238,10 +238,10 @@ class DeepHashing(HashingMethod):
         self.item_shape = tuple(np.asarray(training_set.items[:1]).shape[1:])
         self.network = self._seeded_network()
         if training_set.weights is not None and self.backbone is not None:
-            from networks import catalogue
+            import networks
 
             architecture, options = self.backbone["architecture"], self.backbone["options"]
-            self.network.backbone = catalogue.make(architecture, training_set.weights, **options)
+            self.network.backbone = networks.make(architecture, training_set.weights, **options)
         self.network.to(device)
         if self.standardise_features and self.backbone is not None:
             self._standardise(training_set, device)

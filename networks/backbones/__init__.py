@@ -18,15 +18,21 @@ import importlib.util
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from importlib import metadata
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-from datasets.discovery import public_modules, require
+from tiebench.discovery import Kind, Plugin
 from tiebench.messages import did_you_mean, nearest, one_line
 
+KIND = Kind(
+    "library",
+    __name__,
+    Path(__file__).parent,
+    {"items": tuple, "packages": tuple, "options": dict},
+    ("models", "load"),
+    hyphens=True,
+)
 INSTALL = "make backbones"
 # Errors of the libraries' downloads, wherever in a chain of errors: their classes belong to many packages.
 UNREACHABLE = ("Connection", "Timeout", "URLError", "gaierror", "Offline", "LocalEntryNotFound")
@@ -56,26 +62,16 @@ class Backbone:
     weights_sha256: str | None = None
 
 
-@cache
-def libraries() -> dict[str, ModuleType]:
-    """Library -> its file. Raises ValueError, naming the file, for one that is not as described above."""
-    found = {}
-    for stem, module in public_modules(__name__, Path(__file__).parent).items():
-        require(module, ("ITEMS", "PACKAGES", "OPTIONS", "models", "load"), "a library of backbones")
-        found[stem.replace("_", "-")] = module
-    return found
-
-
-def find(name: str) -> tuple[ModuleType, str]:
+def find(name: str) -> tuple[Plugin, str]:
     """The library of a model, and the model's name there. Raises BackboneError with the nearest library."""
     library, _, model = name.partition("/")
-    known = libraries()
-    if library.replace("_", "-") not in known:
-        asked = did_you_mean(library, known)
-        raise BackboneError(f"model '{name}': there is no library '{library}' of backbones{asked}")
+    try:
+        found = KIND.named(library.replace("_", "-"))
+    except ValueError as error:
+        raise BackboneError(f"model '{name}': {error}") from error
     if not model:
         raise BackboneError(f"model '{name}': the name of a model is missing, as in {library}/NAME")
-    return known[library.replace("_", "-")], model
+    return found, model
 
 
 def load(
@@ -92,15 +88,14 @@ def load(
     package, and whatever the library reports. Nothing that is unpickled may run code.
     """
     library, model = find(name)
-    if items not in library.ITEMS:
-        can = sorted(one for one, file in libraries().items() if items in file.ITEMS)
-        raise BackboneError(f"model '{name}' takes {' and '.join(library.ITEMS)}; {items}: {', '.join(can)}")
+    takes, known = library.said.items, library.said.options
+    if items not in takes:
+        can = [one for one, other in KIND.find().items() if items in other.said.items]
+        raise BackboneError(f"model '{name}' takes {' and '.join(takes)}; {items}: {', '.join(can)}")
     for option in options:
-        if option not in library.OPTIONS:
+        if option not in known:
             shown = option.replace("_", "-")
-            raise BackboneError(
-                f"model '{name}' has no option '{shown}'{did_you_mean(option, library.OPTIONS)}"
-            )
+            raise BackboneError(f"model '{name}' has no option '{shown}'{did_you_mean(option, known)}")
     if weights is not None and seed is not None:
         raise BackboneError(f"model '{name}': weights come from a file or are random, not both")
     if weights is not None and not Path(weights).is_file():
@@ -108,7 +103,8 @@ def load(
     check_installed(library)
     try:
         with without_code_in_weights():
-            return library.load(model, items, weights, seed, **options)
+            made: Backbone = library.load().load(model, items, weights, seed, **options)
+            return made
     except BackboneError:
         raise
     except Exception as error:
@@ -126,12 +122,13 @@ def unknown(name: str, known: Sequence[str]) -> BackboneError:
     )
 
 
-def check_installed(library: ModuleType) -> None:
+def check_installed(library: Plugin) -> None:
     """Raise BackboneError, which says how to install it, where a package of a library is missing."""
-    missing = [package for package in library.PACKAGES if not installed(package)]
+    missing = [package for package in library.said.packages if not installed(package)]
     if missing:
-        name = library.__name__.rpartition(".")[2].replace("_", "-")
-        raise BackboneError(f"models of {name} need {' and '.join(missing)}: not installed; run {INSTALL}")
+        raise BackboneError(
+            f"models of {library.name} need {' and '.join(missing)}: not installed; run {INSTALL}"
+        )
 
 
 def installed(package: str) -> bool:

@@ -11,8 +11,8 @@ from PIL import Image
 
 from networks.backbones import Backbone, BackboneError, find, versions
 from networks.backbones._sources import Images, Texts
-from networks.devices import resolve_device
-from networks.features import check_batch_size, exact_inference, fill, fingerprint, forget
+from networks.base.devices import resolve_device
+from networks.base.features import check_batch_size, exact_inference, fill, fingerprint, forget
 from tiebench.files import replaced
 from tiebench.messages import one_line, printable
 
@@ -126,7 +126,9 @@ def _width(name, backbone, items, device):
 
 def _versions(name):
     library, _ = find(name)
-    return versions([*library.PACKAGES, "torch", "numpy", "pillow"]) | {"python": platform.python_version()}
+    return versions([*library.said.packages, "torch", "numpy", "pillow"]) | {
+        "python": platform.python_version()
+    }
 
 
 def _write(output, rows, items, provenance):

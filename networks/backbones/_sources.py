@@ -15,7 +15,7 @@ from datasets.readers.archives import DamagedArchiveError, members
 from datasets.readers.pictures import decoding, in_threads, upright
 from datasets.readers.text_items import ENDINGS, TextItems, read_text_items
 from networks.backbones import BackboneError
-from networks.features import ROWS_A_SHARD
+from networks.base.features import ROWS_A_SHARD
 from tiebench.messages import one_line, printable
 
 

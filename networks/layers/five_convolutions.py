@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch.nn.functional import relu
 
-from networks._base import MEAN_COLOUR, ImageNetwork
+from networks.base.image_network import MEAN_COLOUR, ImageNetwork
 from networks.layers.response_normalisation import response_normalisation
 
 KERNELS = (11, 5, 3, 3, 3)

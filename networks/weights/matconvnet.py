@@ -12,7 +12,7 @@ import scipy.io
 import torch
 
 from datasets.readers.matlab import check_matlab
-from networks._base import full_average
+from networks.base.image_network import full_average
 from networks.caffe_alexnet import CaffeAlexNet
 from networks.layers.five_convolutions import (
     KERNELS,

@@ -11,78 +11,49 @@ TITLE, CAPTION, NEEDS and REQUIRES are literals: they are read without importing
 loads matplotlib until something is drawn.
 """
 
-import ast
-import functools
 import importlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
 
 from reporting.drawing.options import Options
 from reporting.records.collapsed import COLLAPSED, collapsed_methods
 from reporting.records.filled import FILLED, filled_methods
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
+from tiebench.discovery import Kind
 from tiebench.messages import did_you_mean
 from tiebench.metrics import ORDERS, ranking_of
 
-FOLDER = Path(__file__).parent
-DEFAULTS: dict[str, Any] = {"NEEDS": (), "REQUIRES": {}}
+KIND = Kind(
+    "figure",
+    __name__,
+    Path(__file__).parent,
+    {"title": str, "caption": str, "needs": (), "requires": {}},
+    ("draw",),
+)
 RECORD_PARTS = ("training", "per_query")
 REQUIREMENTS = ("metrics", "methods", "columns", "unseen", "training_sizes", "orders")
 
 
-@dataclass(frozen=True)
-class Description:
-    """What the file of a figure says of it, read without importing it."""
-
-    name: str
-    title: str
-    caption: str
-    needs: tuple[str, ...]
-    requires: Mapping
-
-
 def names() -> list[str]:
     """Names of all figures, sorted."""
-    return sorted(path.stem for path in FOLDER.glob("[a-z]*.py"))
+    return list(KIND.find())
 
 
-@functools.cache
-def describe(name: str) -> Description:
-    """What the file of the figure `name` says of it. Does not import it.
+def describe(name: str) -> SimpleNamespace:
+    """What the file of the figure `name` says of it: title, caption, needs, requires. Does not import it.
 
     Raises ValueError for an unknown name, and for a file that lacks a literal or has one that is wrong.
     """
-    if name not in names():
-        raise ValueError(f"no figure is named {name!r}{did_you_mean(name, names())}")
-    path = FOLDER / f"{name}.py"
-    try:
-        tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
-    except SyntaxError as error:
-        raise ValueError(f"{path}, line {error.lineno}: {error.msg}") from error
-    said = dict(DEFAULTS)
-    for node in tree.body:
-        if not isinstance(node, ast.Assign | ast.AnnAssign):
-            continue
-        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-            if isinstance(target, ast.Name) and target.id in ("TITLE", "CAPTION", "NEEDS", "REQUIRES"):
-                try:
-                    said[target.id] = ast.literal_eval(node.value or target)
-                except (ValueError, TypeError):
-                    raise ValueError(f"{path}: {target.id} must be a literal") from None
-    for key in ("TITLE", "CAPTION"):
-        if not isinstance(said.get(key), str):
-            raise ValueError(f"{path} must define {key}, a text")
-    for key, values, known in (
-        ("NEEDS", said["NEEDS"], RECORD_PARTS),
-        ("REQUIRES", said["REQUIRES"], REQUIREMENTS),
-    ):
-        for value in values:
+    figure = KIND.named(name)
+    for key, known in (("needs", RECORD_PARTS), ("requires", REQUIREMENTS)):
+        for value in getattr(figure.said, key):
             if value not in known:
-                raise ValueError(f"{path}: {key} has an unknown entry {value!r}{did_you_mean(value, known)}")
-    return Description(name, said["TITLE"], said["CAPTION"], tuple(said["NEEDS"]), dict(said["REQUIRES"]))
+                end = did_you_mean(value, known)
+                raise ValueError(f"{figure.path}: {key.upper()} has an unknown entry {value!r}{end}")
+    return figure.said
 
 
 def applicable(table: Table) -> list[str]:
@@ -146,7 +117,7 @@ def draw(
     chosen = Options(**options)
     drawing = importlib.import_module("reporting.drawing.axes")
     styles = importlib.import_module("reporting.drawing.method_styles")
-    module = importlib.import_module(f"reporting.figures.{kind}")
+    module = KIND.named(kind).load()
     part = replace(table, styles=styles.method_styles(table)).only(methods, blocks)
     # One place for all figures: a mark is part of the title that they write, the note of their heading.
     if found := collapsed_methods(part, results):

@@ -78,7 +78,7 @@ def parse(settings: Mapping, folder: Path, boards: Boards) -> Picture:
     for name in protocols:
         if lacking := [part for part in described.needs if not boards.has(name, part)]:
             words = f"{' and '.join(lacking)} of runs, which the leaderboard of {name} does not have"
-            raise ValueError(f"figure {described.name} needs {words}")
+            raise ValueError(f"figure {settings['figure']} needs {words}")
     blocks = []
     for protocol in protocols:
         bits = as_bits(settings.get("bits") or boards[protocol].bits)
@@ -97,7 +97,7 @@ def parse(settings: Mapping, folder: Path, boards: Boards) -> Picture:
     return Picture(
         path=Path(os.path.normpath(folder / settings["image"])),
         link=f"![{alt}]({settings['image']})",
-        kind=described.name,
+        kind=settings["figure"],
         table=table,
         results=results_of(table, used, runs),
         options=options,

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 
+import networks
 import tiebench
 from benchmarks import (
     commands,
@@ -32,8 +33,7 @@ from benchmarks import (
 from benchmarks.report import Report, header
 from benchmarks.timing import Competitor, Disagreement, Failed, Measurement, interleave
 from methods.base import HashingMethod, Refusal
-from networks import catalogue
-from networks.devices import fast_half
+from networks.base.devices import fast_half
 from tiebench.counting.histograms import JointHistograms, joint_histograms
 from tiebench.rankings import exact
 
@@ -297,7 +297,7 @@ def test_steps_that_differ_are_refused():
 @pytest.mark.parametrize("architecture", ["small", "mobilenet_v2_keras"])
 def test_extracted_features_are_those_of_the_forward_pass_beside_them(architecture, tmp_path):
     """It compares the competitors before it returns them."""
-    network = catalogue.make(architecture).eval()
+    network = networks.make(architecture).eval()
     images = np.random.default_rng(0).integers(0, 256, (5, 32, 32, 3)).astype(np.uint8)
     assert len(encoding._extractions(network, images, 2, tmp_path / "features.npy")) == 3
 
@@ -307,7 +307,7 @@ def test_all_loops_of_training_go_through_the_network_as_often(case, monkeypatch
     """In the same arithmetic, on images of the same size."""
     seen = []
     case = dataclasses.replace(case, batch=12, batches=2)
-    kind = type(catalogue.make(case.architecture, **case.options))
+    kind = type(networks.make(case.architecture, **case.options))
     forward = kind.forward
 
     def counted(self, images):

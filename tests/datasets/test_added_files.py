@@ -8,18 +8,18 @@ from pathlib import Path
 
 import yaml
 
-import datasets
+from datasets import affinity, loaders, splits
 
-ROOT = Path(datasets.__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 PROGRAM = """
-import numpy as np, datasets, networks
+import numpy as np, networks
 from pathlib import Path
-from datasets import affinity, splits
+from datasets import affinity, loaders, splits
 
 Path("p.txt").write_text("1;2;7\\n3;4;8\\n5;6;9\\n")
 Path("out").mkdir()
-loader = datasets.loader_kinds()["points"]
+loader = loaders.KIND.named("points").load()
 made = loader.load([Path("p.txt")], Path("out"), delimiter=";")
 assert np.load("out/items.npy").tolist() == [[1, 2], [3, 4], [5, 6]] and made.labels.tolist() == [7, 8, 9]
 assert loader.describe([Path("p.txt")], delimiter=";").metadata() == made.metadata()
@@ -36,8 +36,8 @@ for spec, words in wrong:
 parity = affinity.make({"kind": "parity"}, made.labels)
 assert parity.block([0, 1], [0, 1, 2]).tolist() == [[1, 0, 1], [0, 1, 0]]
 
-from networks.catalogue import make
-assert not networks.architectures()["mean_colour"].trainable
+from networks import make
+assert not networks.KIND.named("mean_colour").said.trainable
 import torch
 images = torch.arange(3 * 64).reshape(1, 3, 8, 8).to(torch.uint8)
 network = make("mean_colour")
@@ -76,5 +76,5 @@ def test_configuration_of_the_pages_is_accepted():
 
 def test_every_loader_and_kind_is_on_a_page():
     text = "".join((ROOT / "docs" / name).read_text() for name in ("add-a-dataset.md", "add-a-protocol.md"))
-    names = [*datasets.loader_kinds(), *datasets.split_kinds(), *datasets.affinity_kinds()]
+    names = [name for package in (loaders, splits, affinity) for name in package.KIND.find()]
     assert [name for name in names if f"`{name}`" not in text] == []

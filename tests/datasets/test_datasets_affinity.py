@@ -225,7 +225,12 @@ PAIR = np.array([0, 1])
 @pytest.mark.parametrize(
     ("spec", "labels", "others", "message"),
     [
-        ({"kind": "clas"}, CLASSES, {}, "unknown kind 'clas'; did you mean 'class'"),
+        (
+            {"kind": "clas"},
+            CLASSES,
+            {},
+            "there is no kind of affinity 'clas'; did you mean 'class'",
+        ),
         ({}, CLASSES, {}, "key 'kind' is missing"),
         ("class", CLASSES, {}, "must be a mapping"),
         ({"kind": "class", "levels": [1]}, CLASSES, {}, "unknown key 'levels' for kind 'class'"),

@@ -338,8 +338,12 @@ WITHOUT = {key: value for key, value in RANDOM.items() if key != "query"}
     [
         (None, NONE, "must be a mapping"),
         ({"query": 5}, NONE, "key 'kind' is missing"),
-        ({"kind": "per_clas"}, CLASSES, "unknown kind 'per_clas'; did you mean 'per_class'"),
-        ({"kind": ["random"]}, CLASSES, "unknown kind"),
+        (
+            {"kind": "per_clas"},
+            CLASSES,
+            "there is no kind of split 'per_clas'; did you mean 'per_class'",
+        ),
+        ({"kind": ["random"]}, CLASSES, "there is no kind of split"),
         (
             PER_CLASS | {"trainig": 5},
             CLASSES,

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-import datasets
+from datasets import loaders
 from datasets.description import Description
 from datasets.readers import pictures as _pictures
 from datasets.readers.photographs import Labelled, PhotographLoader
@@ -23,8 +23,8 @@ LABELS = np.array([[1, 0], [0, 1], [1, 1], [1, 0], [0, 1], [1, 1]], np.uint8)
 GIVEN = np.array([0, 1, 1, 0, 1, 1])
 LOADERS = [
     name
-    for name, loader in datasets.loader_kinds().items()
-    if isinstance(getattr(loader.load, "__self__", None), PhotographLoader)
+    for name, loader in loaders.KIND.find().items()
+    if isinstance(getattr(loader.load().load, "__self__", None), PhotographLoader)
 ]
 
 
@@ -32,7 +32,7 @@ def labelled(sources, photographs, scale=1):
     return Labelled(NAMES, sources, scale * LABELS, ["a", "b"], GIVEN, ["query", "database"])
 
 
-TOY = PhotographLoader("toy", (5, 7), labelled, {"scale": "of labels"})
+TOY = PhotographLoader("toy", (5, 7), labelled, dict.fromkeys(("scale", "size", "images", "missing"), ""))
 
 
 def jpeg(row: int) -> bytes:
@@ -87,7 +87,7 @@ def test_files_may_be_known_by_more_than_their_names(tmp_path):
     source = written(tmp_path / "images", pictures() | {"copy/0.jpg": jpeg(9)})
     with pytest.raises(ValueError, match="which was there before"):
         TOY.load([source], tmp_path, size=SIZE)
-    PhotographLoader("toy", (5, 7), by_path).load([source], tmp_path, size=SIZE)
+    dataclasses.replace(TOY, labelled=by_path).load([source], tmp_path, size=SIZE)
     np.testing.assert_array_equal(loaded(tmp_path, "items"), [resized(row) for row in range(6)])
 
 
@@ -99,7 +99,7 @@ def test_archives_inside_of_an_archive(tmp_path):
         f"{part}.tar": tarred(dict(list(pictures().items())[start::2])) for start, part in enumerate("ab")
     }
     source = written(tmp_path / "all.tar", {"other.tar": b"damaged" * 1000} | inner)
-    PhotographLoader("toy", (5, 7), in_tars).load([source], tmp_path, size=SIZE)
+    dataclasses.replace(TOY, labelled=in_tars).load([source], tmp_path, size=SIZE)
     np.testing.assert_array_equal(loaded(tmp_path, "items"), [resized(row) for row in range(6)])
 
 
@@ -224,8 +224,8 @@ MISTAKES = [
 @pytest.mark.parametrize("name", LOADERS)
 def test_every_loader_has_the_options_of_photographs(name, tmp_path):
     assert len(LOADERS) >= 4
-    loader = datasets.loader_kinds()[name]
-    assert {"size", "images", "missing"} <= loader.options.keys()
+    loader = loaders.KIND.named(name).load()
+    assert {"size", "images", "missing"} <= loader.OPTIONS.keys()
     (tmp_path / "empty").mkdir()
     for call in (loader.describe, lambda sources, **options: loader.load(sources, tmp_path, **options)):
         for options, message in MISTAKES:

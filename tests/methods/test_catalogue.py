@@ -1,12 +1,8 @@
-"""The catalogue: which files are methods, their metadata, and errors in their files."""
-
-import subprocess
-import sys
-from pathlib import Path
+"""The catalogue: metadata of methods, and errors in their files."""
 
 import pytest
 
-from methods.base.catalogue import FOLDER, catalogue, load_class
+from methods.base.catalogue import catalogue
 
 GOOD = '''"""Good: a method. Somebody. Something. 2020."""
 
@@ -64,21 +60,6 @@ def write(tmp_path):
     return written
 
 
-def test_methods_are_found_by_file_name_and_names_with_an_underscore_are_helpers(write):
-    folder = write(good=GOOD, _helper="nonsense = 1", __init__="", deep=DEEP)
-    found = catalogue(folder)
-    assert list(found) == ["deep", "good"]
-    metadata = found["good"]
-    assert (metadata.name, metadata.path, metadata.supervision, metadata.family) == (
-        "good",
-        folder / "good.py",
-        "none",
-        "unsupervised",
-    )
-    assert metadata.summary == "Good: a method. Somebody. Something. 2020."
-    assert tuple(metadata.parameters) == ("bits", "seed", "strength")
-
-
 def test_metadata_are_read_from_the_source(write):
     metadata = catalogue(write(good=FULL))["good"]
     assert metadata.title == "Good-2"
@@ -93,6 +74,8 @@ def test_metadata_are_read_from_the_source(write):
 def test_metadata_that_a_class_does_not_give_are_those_of_the_base_class(write):
     metadata = catalogue(write(good=GOOD))["good"]
     assert metadata.title == "good"
+    assert metadata.summary == "Good: a method. Somebody. Something. 2020."
+    assert tuple(metadata.parameters) == ("bits", "seed", "strength")
     assert (metadata.paper, metadata.colour, metadata.marker) == (None, None, None)
     assert metadata.space == {} and metadata.spaces == [{}]
     assert metadata.sees == "training set"
@@ -185,33 +168,3 @@ def test_a_bad_file_is_one_clear_line_that_names_it(write, text, message):
     assert "\n" not in line
     assert str(folder / "bad.py") in line
     assert message in line
-
-
-def test_a_file_that_is_not_text_is_a_value_error_that_names_it(write):
-    folder = write(good=GOOD)
-    (folder / "bad.py").write_bytes(b"\xff\xfe\x00class")
-    with pytest.raises(ValueError, match=r"bad\.py"):
-        catalogue(folder)
-
-
-def test_this_folder_s_found_agree_with_its_files():
-    names = {path.stem for path in FOLDER.glob("*.py") if not path.stem.startswith("_")}
-    found = catalogue()
-    assert set(found) == names
-    assert {"lsh", "itq", "mihash", "talr_ap", "talr_ndcg"} <= names
-    for name, metadata in found.items():
-        assert load_class(name).__module__ == f"methods.{name}"
-        assert metadata.summary
-
-
-def test_listing_methods_imports_none_of_them_nor_torch():
-    program = (
-        "import sys; from methods.base.catalogue import catalogue;"
-        "unwanted = [f'methods.{n}' for n in catalogue()];"
-        "print([name for name in [*unwanted, 'torch'] if name in sys.modules])"
-    )
-    root = Path(__file__).parents[2]
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "[]"

@@ -224,7 +224,7 @@ def _fresh(method):
 
 
 def test_pretrained_weights_are_where_training_begins(tmp_path):
-    from networks import catalogue as networks
+    import networks
 
     file = tmp_path / "small.npz"
     pretrained = networks.make("small", seed=5)

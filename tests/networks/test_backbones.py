@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,9 +19,10 @@ from files import tarred
 from PIL import Image, ImageOps
 
 from datasets.loaders import features_file, retrieval_file
-from networks import backbones, features
+from networks import backbones
 from networks.__main__ import main
 from networks.backbones import Backbone, BackboneError
+from networks.base import features
 from tiebench.files import read_npz
 
 PICTURES = 23
@@ -34,11 +36,8 @@ class Killed(BaseException):
 class Standin:
     """A library whose vectors of images are sums over 2 x 2 pixels, and of texts lengths and codes."""
 
-    ITEMS, PACKAGES, OPTIONS = ("images", "texts"), (), {"prefix": "text before every text"}
-
     def __init__(self):
         self.limit, self.seen = None, 0
-        self.__name__ = "networks.backbones.stand_in"
 
     def models(self):
         return ["plain", "plane"]
@@ -72,8 +71,11 @@ def prepared(image):
 @pytest.fixture
 def library(monkeypatch):
     standin = Standin()
-    known = backbones.libraries()
-    monkeypatch.setattr(backbones, "libraries", lambda: known | {"stand-in": standin})
+    said = {"items": ("images", "texts"), "packages": (), "options": {"prefix": "text before every text"}}
+    plugin = SimpleNamespace(name="stand-in", said=SimpleNamespace(**said), load=lambda: standin)
+    known, kind = backbones.KIND.find() | {"stand-in": plugin}, replace(backbones.KIND)
+    object.__setattr__(kind, "find", lambda: known)
+    monkeypatch.setattr(backbones, "KIND", kind)
     monkeypatch.setattr(features, "ROWS_A_SHARD", 8)
     monkeypatch.setattr("networks.backbones._sources.ROWS_A_SHARD", 8)
     return standin
@@ -325,7 +327,7 @@ def test_faults_of_texts_end_in_one_line(name, contents, message, library, tmp_p
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--model", "stand-inn/plain"], "no library 'stand-inn' of backbones; did you mean 'stand-in'"),
+        (["--model", "stand-inn/plain"], "there is no library 'stand-inn'; did you mean 'stand-in'"),
         (["--model", "stand-in/plain2"], "stand-in has no model 'plain2'; did you mean 'plain' or 'plane'?"),
         (["--model", "stand-in"], "the name of a model is missing, as in stand-in/NAME"),
         (["--pool", "mean"], "model 'stand-in/plain' has no option 'pool'"),
@@ -351,7 +353,8 @@ def test_options_of_images_are_refused_for_texts(library, tmp_path, capsys):
 
 
 def test_a_missing_package_is_named(monkeypatch):
-    library = SimpleNamespace(__name__="x.some_library", PACKAGES=("no-such-package", "numpy"))
+    said = SimpleNamespace(packages=("no-such-package", "numpy"))
+    library = SimpleNamespace(name="some-library", said=said)
     with pytest.raises(BackboneError, match="models of some-library need no-such-package: not installed"):
         backbones.check_installed(library)
 
@@ -460,12 +463,18 @@ def test_the_process_ends_with_its_model(stub):
     assert running.poll() is not None
 
 
+LIBRARIES = {
+    **{"sentence-transformers": "texts", "timm": "images", "torchvision": "images"},
+    "transformers": "images, texts",
+}
+
+
 def test_every_library_is_listed(capsys):
     assert main(["models"]) == 0
     listed = capsys.readouterr().out
-    for name, library in backbones.libraries().items():
-        assert f"{name}: {', '.join(library.ITEMS)};" in listed
-    assert list(backbones.libraries()) == ["sentence-transformers", "timm", "torchvision", "transformers"]
+    for name, items in LIBRARIES.items():
+        assert f"{name}: {items};" in listed
+    assert list(backbones.KIND.find()) == list(LIBRARIES)
 
 
 def test_pickles_among_weights_run_no_code(tmp_path):

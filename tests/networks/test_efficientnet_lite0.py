@@ -13,8 +13,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from torch.nn.functional import cosine_similarity
 
-from networks import catalogue
-from networks.devices import fast_half
+import networks
+from networks.base.devices import fast_half
 from networks.efficientnet_lite0 import EPSILON, GROUPS
 from networks.layers import depthwise
 
@@ -23,7 +23,7 @@ NAME = "efficientnet_lite0"
 
 def made(image_size=32, seed=0, **options):
     """The network with running statistics, scales and shifts that matter."""
-    network = catalogue.make(NAME, image_size=image_size, seed=seed, **options)
+    network = networks.make(NAME, image_size=image_size, seed=seed, **options)
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, values in network.state_dict().items():
@@ -128,7 +128,7 @@ def test_the_published_file_fits_with_its_classifier_and_counters(file, tmp_path
         }
         classifier = {"_fc.weight": torch.zeros(1000, 1280), "_fc.bias": torch.zeros(1000)}
         torch.save(state | counters | classifier, tmp_path / file)
-    loaded = catalogue.make(NAME, tmp_path / file, image_size=32)
+    loaded = networks.make(NAME, tmp_path / file, image_size=32)
     assert all(torch.equal(values, state[name]) for name, values in loaded.state_dict().items())
 
 
@@ -141,7 +141,7 @@ def test_the_published_file_fits_with_its_classifier_and_counters(file, tmp_path
 )
 def test_wrong_options_are_refused(options, words):
     with pytest.raises(ValueError, match=words):
-        catalogue.make(NAME, **options)
+        networks.make(NAME, **options)
 
 
 def test_trained_normalisation_uses_the_batch_and_moves_the_running_statistics():
@@ -270,7 +270,7 @@ def test_published_weights_tell_real_images_apart():
     labels, learned = np.array(labels), np.arange(1000) % 100 < 60
     accuracy = {}
     for given in (weights, None):
-        network = catalogue.make(NAME, given, image_size=96)
+        network = networks.make(NAME, given, image_size=96)
         with torch.inference_mode():
             features = torch.cat(
                 [network(network.preprocess(images[i : i + 100])) for i in range(0, 1000, 100)]

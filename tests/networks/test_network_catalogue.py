@@ -4,6 +4,7 @@ import io
 import sys
 import tarfile
 import types
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,8 +13,7 @@ from files import resource
 from PIL import Image
 
 import networks
-from networks import architectures, catalogue
-from networks.devices import resolve_device
+from networks.base.devices import resolve_device
 from networks.weights import matconvnet
 
 TINY = {"channels": (4, 4, 4, 4, 4), "width": 6}
@@ -36,7 +36,7 @@ def as_tensor(*images):
 @pytest.mark.parametrize("shape", [(32, 32), (300, 401), (500, 120)])
 def test_images_are_resized_as_pillow_does_and_the_average_is_subtracted(name, side, shape):
     average = np.random.default_rng(1).uniform(90, 130, (3, side, side)).astype(np.float32)
-    network = catalogue.make(name, **TINY, average_image=average)
+    network = networks.make(name, **TINY, average_image=average)
     assert network.image_size == side and network.width == 6
     image = photograph(*shape)
     found = network.preprocess(as_tensor(image))
@@ -54,11 +54,11 @@ def test_images_are_resized_as_pillow_does_and_the_average_is_subtracted(name, s
 
 
 def test_an_image_of_the_right_size_is_not_touched():
-    network = catalogue.make("vgg_f", **TINY)
+    network = networks.make("vgg_f", **TINY)
     image = photograph(224, 224)
     expected = image.transpose(2, 0, 1) - np.float32([[[122.679]], [[116.669]], [[104.007]]])
     assert (network.preprocess(as_tensor(image))[0].numpy() == expected).all()
-    small = catalogue.make("small")
+    small = networks.make("small")
     image = photograph(32, 32)
     np.testing.assert_allclose(
         small.preprocess(as_tensor(image))[0].numpy(), image.transpose(2, 0, 1) / 127.5 - 1, atol=1e-6
@@ -71,7 +71,7 @@ def test_an_image_of_the_right_size_is_not_touched():
 )
 def test_other_images_are_refused(images):
     with pytest.raises(ValueError, match=r"images must be uint8 \(n, 3, h, w\), not (float32|uint8) \("):
-        catalogue.make("small").preprocess(images)
+        networks.make("small").preprocess(images)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_other_images_are_refused(images):
 def test_random_weights_are_those_of_the_seed(name):
     options = TINY if name in matconvnet.NETWORKS else {}
     state = torch.random.get_rng_state()
-    first, again, other = (catalogue.make(name, seed=seed, **options) for seed in (3, 3, 4))
+    first, again, other = (networks.make(name, seed=seed, **options) for seed in (3, 3, 4))
     assert torch.equal(torch.random.get_rng_state(), state)
     pairs = zip(first.parameters(), again.parameters(), other.parameters())
     same, different = zip(*((torch.equal(a, b), not torch.equal(a, c)) for a, b, c in pairs))
@@ -97,7 +97,7 @@ def test_random_weights_are_those_of_the_seed(name):
 
 
 def test_small_sees_each_image_alone():
-    network = catalogue.make("small", width=64).train()
+    network = networks.make("small", width=64).train()
     images = network.preprocess(as_tensor(*(photograph(32, 32, seed) for seed in range(4))))
     alone = torch.cat([network(images[i : i + 1]) for i in range(4)])
     torch.testing.assert_close(network(images), alone, atol=1e-5, rtol=1e-5)
@@ -108,22 +108,22 @@ def test_small_sees_each_image_alone():
 @pytest.mark.parametrize("name", ["vgg_f", "small"])
 def test_weights_by_parameter_name_come_back(name, ending, tmp_path):
     options = TINY if name == "vgg_f" else {}
-    network = catalogue.make(name, seed=7, **options)
+    network = networks.make(name, seed=7, **options)
     path = tmp_path / f"weights{ending}"
     state = network.state_dict()
     if ending == ".npz":
         np.savez(path, **{key: values.numpy() for key, values in state.items()})
     else:
         torch.save(state, path)
-    loaded = catalogue.make(name, path, **options)
+    loaded = networks.make(name, path, **options)
     assert all(torch.equal(values, loaded.state_dict()[key]) for key, values in state.items())
     assert not loaded.training
 
 
 def test_matconvnet_weights_by_name(tmp_path):
-    network = catalogue.make("caffe_alexnet", seed=7, **TINY)
+    network = networks.make("caffe_alexnet", seed=7, **TINY)
     matconvnet.save(network, tmp_path / "alexnet.mat")
-    loaded = catalogue.make("caffe_alexnet", str(tmp_path / "alexnet.mat"), **TINY)
+    loaded = networks.make("caffe_alexnet", str(tmp_path / "alexnet.mat"), **TINY)
     assert all(torch.equal(values, loaded.state_dict()[key]) for key, values in network.state_dict().items())
 
 
@@ -135,7 +135,7 @@ class Planted:
 
 
 def tampered(tmp_path, change):
-    state = {key: values.numpy() for key, values in catalogue.make("small").state_dict().items()}
+    state = {key: values.numpy() for key, values in networks.make("small").state_dict().items()}
     change(state)
     np.savez(tmp_path / "small.npz", **state)
     return tmp_path / "small.npz"
@@ -201,7 +201,7 @@ def test_weights_that_do_not_fit_are_refused_in_one_line(case, tmp_path, capsys)
     make, words = WRONG_WEIGHTS[case]
     path = make(tmp_path)
     with pytest.raises(ValueError) as caught:
-        catalogue.make("small", path)
+        networks.make("small", path)
     message = str(caught.value)
     assert message.startswith(f"{path}: ") and "\n" not in message
     assert [word for word in words if word not in message] == [], message
@@ -209,11 +209,11 @@ def test_weights_that_do_not_fit_are_refused_in_one_line(case, tmp_path, capsys)
 
 
 WRONG_CALLS = {
-    "close name": (("vgg-f",), {}, ["unknown architecture 'vgg-f'", "did you mean 'vgg_f'?"]),
+    "close name": (("vgg-f",), {}, ["there is no network 'vgg-f'", "did you mean 'vgg_f'?"]),
     "far name": (
         ("resnet50",),
         {},
-        ["unknown architecture", "caffe_alexnet, efficientnet_lite0, gist, mobilenet", "torchvision/<model>"],
+        ["there is no network ", "caffe_alexnet, efficientnet_lite0, gist, mobilenet", "torchvision/<model>"],
     ),
     "close option": (("vgg_f",), {"chanels": (8,) * 5}, ["no option 'chanels'", "did you mean 'channels'?"]),
     "far option": (("small",), {"layers": 3}, ["no option 'layers'", "known: width"]),
@@ -230,7 +230,7 @@ def test_wrong_calls_are_refused_in_one_line(case, monkeypatch):
     monkeypatch.setitem(sys.modules, "torchvision", None)
     arguments, options, words = WRONG_CALLS[case]
     with pytest.raises(ValueError) as caught:
-        catalogue.make(*arguments, **options)
+        networks.make(*arguments, **options)
     assert [word for word in words if word not in str(caught.value)] == [], caught.value
     assert "\n" not in str(caught.value)
 
@@ -238,7 +238,7 @@ def test_wrong_calls_are_refused_in_one_line(case, monkeypatch):
 def test_a_missing_file_is_named(tmp_path):
     for name, ending in (("small", ".pt"), ("vgg_f", ".mat"), ("vgg_f", ".npz")):
         with pytest.raises(FileNotFoundError, match=f"absent{ending}: no such file"):
-            catalogue.make(name, tmp_path / f"absent{ending}")
+            networks.make(name, tmp_path / f"absent{ending}")
 
 
 class Classifier(torch.nn.Module):
@@ -278,7 +278,7 @@ def test_models_of_torchvision_end_before_their_last_linear_layer(tmp_path):
     np.savez(tmp_path / "headless.npz", **headless)
     image = photograph(60, 80)
     for file in ("whole.pt", "headless.npz"):
-        network = catalogue.make("torchvision/classifier", tmp_path / file)
+        network = networks.make("torchvision/classifier", tmp_path / file)
         assert network.width == 5 and network.image_size == 224 and network.classifier == "head.2"
         images = network.preprocess(as_tensor(image))
         expected = torch.relu(whole.head[0](whole.stem(images).mean(dim=(2, 3))))
@@ -288,7 +288,7 @@ def test_models_of_torchvision_end_before_their_last_linear_layer(tmp_path):
         Image.fromarray(image[..., 1].astype(np.float32)).resize((224, 224), Image.Resampling.BICUBIC)
     )
     np.testing.assert_allclose(images[0, 1].numpy(), (resized / 255 - 0.456) / 0.224, atol=1e-4)
-    assert catalogue.make("torchvision/classifier", image_size=64).image_size == 64
+    assert networks.make("torchvision/classifier", image_size=64).image_size == 64
 
 
 @pytest.mark.usefixtures("torchvision")
@@ -305,7 +305,7 @@ def test_models_of_torchvision_end_before_their_last_linear_layer(tmp_path):
 )
 def test_models_of_torchvision_that_cannot_serve_are_refused(model, options, words):
     with pytest.raises(ValueError) as caught:
-        catalogue.make(f"torchvision/{model}", **options)
+        networks.make(f"torchvision/{model}", **options)
     assert words in str(caught.value) and "\n" not in str(caught.value)
 
 
@@ -322,7 +322,7 @@ def test_mobilenet_gives_the_stored_features_of_real_images():
                 contained = io.BytesIO(members.extractfile(member).read())
                 images.append(np.asarray(Image.open(contained).convert("RGB")))
                 rows.append(paths.index(member.name.removeprefix("cifar10-jpeg/")))
-    network = catalogue.make("mobilenet_v2_keras", weights)
+    network = networks.make("mobilenet_v2_keras", weights)
     with torch.inference_mode():
         found = network(network.preprocess(as_tensor(*images))).numpy() / scale
     error = np.abs(found - levels[rows])
@@ -330,14 +330,12 @@ def test_mobilenet_gives_the_stored_features_of_real_images():
     assert error.max() < 0.6 and np.quantile(error, 0.99) < 0.51
 
 
-@pytest.mark.parametrize("name", [name for name, found in architectures().items() if not found.takes_model])
+@pytest.mark.parametrize("name", sorted(set(networks.KIND.find()) - {"torchvision"}))
 def test_described_options_are_the_arguments_of_the_class(name):
     import inspect
 
-    found = architectures()[name]
-    network = catalogue.make(name, **(TINY if name in matconvnet.NETWORKS else {}))
-    assert list(inspect.signature(type(network)).parameters) == list(found.options)
-    assert found.summary and all(found.options.values())
+    network = networks.make(name, **(TINY if name in matconvnet.NETWORKS else {}))
+    assert list(inspect.signature(type(network)).parameters) == list(network.options)
     assert isinstance(network.width, int) and isinstance(network.image_size, int)
 
 
@@ -345,42 +343,29 @@ def test_gist_is_an_architecture_with_options():
     from networks.gist import gist
 
     options = {"size": 32, "orientations": [4, 4], "blocks": 2, "prefilter": 3.0, "extension": 8}
-    network = catalogue.make("gist", **options)
+    network = networks.make("gist", **options)
     images = np.stack([photograph(40, 50, 1), photograph(40, 50, 2)])
     found = network(network.preprocess(as_tensor(*images)))
-    assert found.shape == (2, network.width) == (2, 32) and not architectures()["gist"].trainable
+    assert found.shape == (2, network.width) == (2, 32) and not network.trainable
     np.testing.assert_array_equal(found.numpy(), gist(images, **options))
     with pytest.raises(ValueError, match="no option 'sise'; did you mean 'size'"):
-        catalogue.make("gist", sise=32)
+        networks.make("gist", sise=32)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("class A: ...\nclass B: ...\nOPTIONS = {}\n", "must have one public class, not A, B"),
-        ("class A: ...\n", "must define OPTIONS"),
-        ("class A: ...\nOPTIONS = {name: 1}\n", "must define OPTIONS, a dictionary of literals"),
-        ("class A: ...\nOPTIONS = 3\n", "must define OPTIONS"),
-        ("def f(:\n", "is not valid Python"),
-    ],
-)
-def test_a_file_that_is_no_network_is_named(text, message, tmp_path, monkeypatch):
-    monkeypatch.setattr(networks, "__file__", str(tmp_path / "__init__.py"))
+def test_a_family_stands_for_many_networks(tmp_path, monkeypatch):
+    monkeypatch.setattr(networks, "KIND", replace(networks.KIND, folder=tmp_path))
     (tmp_path / "good.py").write_text(
-        '"""Good."""\nclass Good: ...\nOPTIONS: dict = {"model": "m", "a": "b"}\n'
+        '"""Good."""\nfrom networks.base.image_network import ImageNetwork\n'
+        'class Good(ImageNetwork):\n    options = {"model": "m", "a": "b"}\n'
     )
-    (tmp_path / "_helper.py").write_text("class Helper: ...\n")
-    (tmp_path / "functions.py").write_text("class _Private: ...\n")
-    found = architectures()
-    assert list(found) == ["good"] and found["good"].takes_model and list(found["good"].options) == ["a"]
-    assert networks.architecture("good/x")[1] == {"model": "x"}
-    for name in ("good", "good/", "goods"):
-        with pytest.raises(ValueError, match=r"unknown architecture .*good/<model>"):
+    found, arguments = networks.architecture("good/x/y")
+    assert (found.name, found.said.trainable, arguments) == ("good", True, {"model": "x/y"})
+    networks.check_options("good/x", {"a": 1})
+    for name in ("good", "good/", "goods", 3, None):
+        with pytest.raises(ValueError, match=r"there is no network .*good/<model>"):
             networks.architecture(name)
-    (tmp_path / "bad.py").write_text(text)
-    with pytest.raises(ValueError, match=message) as caught:
-        architectures()
-    assert str(tmp_path / "bad.py") in str(caught.value) and "\n" not in str(caught.value)
+    with pytest.raises(ValueError, match="network good/x has no option 'model'"):
+        networks.check_options("good/x", {"model": "y"})
 
 
 @pytest.mark.parametrize("name", ["gpu", "cuda:x", 3.5, None, "cuda", "cuda:7"])

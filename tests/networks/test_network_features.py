@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from networks import catalogue, features
+import networks
+from networks.base import features
 from networks.gist import gist
 from tiebench.files import write_json
 
@@ -38,7 +39,7 @@ class Counted(torch.nn.Module):
 
     def __init__(self, seed=0, limit=None):
         super().__init__()
-        self.inner = catalogue.make("small", seed=seed, width=16)
+        self.inner = networks.make("small", seed=seed, width=16)
         self.limit, self.seen = limit, 0
         self.image_size, self.width = self.inner.image_size, self.inner.width
         self.interpolation, self.antialias = self.inner.interpolation, self.inner.antialias
@@ -58,7 +59,7 @@ def killed(items, path, limit, seed=0, rows=ROWS, **options):
 
 
 def test_features_are_those_of_one_pass(items, tmp_path):
-    network = catalogue.make("small", width=16).train()
+    network = networks.make("small", width=16).train()
     reports = []
     features.extract(network, items, ROWS, tmp_path / "out.npy", BATCH, "cpu", reports.append)
     found = np.load(tmp_path / "out.npy")
@@ -175,9 +176,9 @@ def test_an_earlier_result_is_kept_until_the_new_one_is_complete(items, tmp_path
 def test_gist_of_rows_resumed_or_not(items, tmp_path, monkeypatch):
     parameters = {"size": 32, "extension": 8}
     whole, path = tmp_path / "whole.npy", tmp_path / "out.npy"
-    features.extract(catalogue.make("gist", **parameters), items, ROWS, whole, BATCH, "cpu")
+    features.extract(networks.make("gist", **parameters), items, ROWS, whole, BATCH, "cpu")
     np.testing.assert_allclose(np.load(whole), gist(np.array(items)[ROWS], **parameters), rtol=1e-5)
-    network, calls = catalogue.make("gist", **parameters), []
+    network, calls = networks.make("gist", **parameters), []
     forward = network.forward
 
     def limited(images):
@@ -199,13 +200,13 @@ def test_gist_of_rows_resumed_or_not(items, tmp_path, monkeypatch):
 def test_gist_with_other_parameters_of_the_same_width_starts_again(items, tmp_path):
     """What was half extracted with another filter is not continued."""
     path = tmp_path / "out.npy"
-    features.extract(catalogue.make("gist", size=32, extension=8, prefilter=2.0), items, ROWS, path, BATCH)
+    features.extract(networks.make("gist", size=32, extension=8, prefilter=2.0), items, ROWS, path, BATCH)
     expected = path.read_bytes()
     with pytest.raises(Killed):
-        network = catalogue.make("gist", size=32, extension=8, prefilter=4.0)
+        network = networks.make("gist", size=32, extension=8, prefilter=4.0)
         network.forward = Limited(network.forward, 8)
         features.extract(network, items, ROWS, path, BATCH)
-    features.extract(catalogue.make("gist", size=32, extension=8, prefilter=2.0), items, ROWS, path, BATCH)
+    features.extract(networks.make("gist", size=32, extension=8, prefilter=2.0), items, ROWS, path, BATCH)
     assert path.read_bytes() == expected
 
 
@@ -223,7 +224,7 @@ class Limited:
 
 
 def test_features_that_are_not_finite_stop_it_with_the_item(items, tmp_path):
-    network = catalogue.make("small", width=16)
+    network = networks.make("small", width=16)
     network.blocks[1].bias.data[3] = np.inf
     with pytest.raises(ValueError, match=f"features of item {ROWS[0]} are not finite"):
         features.extract(network, items, ROWS, tmp_path / "out.npy", BATCH, "cpu")
@@ -245,11 +246,11 @@ def test_features_that_are_not_finite_stop_it_with_the_item(items, tmp_path):
 def test_wrong_calls_are_refused(change, words, items, tmp_path):
     call = {"items": items, "rows": ROWS, "path": tmp_path / "out.npy", "batch_size": 4, "device": "cpu"}
     with pytest.raises(ValueError, match=words):
-        features.extract(catalogue.make("small"), **(call | change))
+        features.extract(networks.make("small"), **(call | change))
     assert [path.name for path in tmp_path.iterdir()] == ["items.npy"]
 
 
 def test_a_device_that_is_not_there_is_refused(items, tmp_path, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(ValueError, match="no CUDA device"):
-        features.extract(catalogue.make("small"), items, ROWS, tmp_path / "out.npy", 4, "cuda")
+        features.extract(networks.make("small"), items, ROWS, tmp_path / "out.npy", 4, "cuda")

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 import torch
 
+import networks
 from methods.base import TrainingSet
 from methods.base.catalogue import load_class
-from networks import catalogue
 
 torchvision = pytest.importorskip("torchvision", reason="torchvision is not installed")
 
@@ -33,7 +33,7 @@ def test_features_are_what_enters_the_last_linear_layer(model, tmp_path):
     torch.manual_seed(0)
     whole = torchvision.models.get_model(model, weights=None).eval()
     torch.save(whole.state_dict(), tmp_path / "weights.pth")
-    network = catalogue.make(f"torchvision/{model}", tmp_path / "weights.pth")
+    network = networks.make(f"torchvision/{model}", tmp_path / "weights.pth")
     width, classifier = MODELS[model]
     assert (network.width, network.classifier) == (width, classifier)
     images = network.preprocess(torch.from_numpy(IMAGES).permute(0, 3, 1, 2))
@@ -48,7 +48,7 @@ def test_features_are_what_enters_the_last_linear_layer(model, tmp_path):
 def test_images_are_prepared_as_torchvision_prepares_them():
     from torchvision.transforms.v2 import functional
 
-    network = catalogue.make("torchvision/resnet18", image_size=64)
+    network = networks.make("torchvision/resnet18", image_size=64)
     pixels = torch.from_numpy(IMAGES).permute(0, 3, 1, 2)
     resized = functional.resize(
         pixels.float(), [64, 64], functional.InterpolationMode.BICUBIC, antialias=True
@@ -67,7 +67,7 @@ def test_images_are_prepared_as_torchvision_prepares_them():
 )
 def test_models_that_cannot_serve_are_refused_in_one_line(model, options, message):
     with pytest.raises(ValueError, match=message) as caught:
-        catalogue.make(f"torchvision/{model}", **options)
+        networks.make(f"torchvision/{model}", **options)
     assert "\n" not in str(caught.value)
 
 

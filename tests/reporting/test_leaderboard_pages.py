@@ -303,7 +303,7 @@ def test_folds_other_protocols_and_holes(folder):
         ("{protocol: p, uncoded: middle}", "uncoded must be first, last or false, not 'middle'"),
         ("{protocol: p, sort: {metric: ap@2}}", "no column of scores is sorted by: p, ap@2, 16 bits"),
         ("columns: [score]", "a column needs a protocol"),
-        ("{figure: tie_range, image: x.png, protocol: p}", "no figure is named 'tie_range'; did you mean"),
+        ("{figure: tie_range, image: x.png, protocol: p}", "there is no figure 'tie_range'; did you mean"),
         ("{figure: tie_ranges, image: x.png}", "a figure needs the key protocol"),
         ("{figure: tie_ranges, image: x.svg, protocol: p}", "image must be a .png file, not 'x.svg'"),
         ("{figure: training, image: x.png, protocol: p}", "training of runs, which the leaderboard of p"),

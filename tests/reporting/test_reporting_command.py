@@ -150,7 +150,7 @@ def test_a_page_is_made_from_published_files(results, tmp_path, capsys):
     [
         (("table", "smal"), "has no table 'smal'; did you mean 'small'? Known: small"),
         (("page", "small", "smale"), "has no table 'smale'; did you mean 'small'?"),
-        (("figure", "small", "tie_range"), "no figure is named 'tie_range'; did you mean 'tie_ranges'?"),
+        (("figure", "small", "tie_range"), "there is no figure 'tie_range'; did you mean 'tie_ranges'?"),
         (("figure", "small", "tie_ranges", "--methods", "itk"), "no method 'itk'; did you mean 'itq'?"),
         (("table", "small", "--blocks", "digit/ap"), "no block 'digit/ap'; did you mean 'digits/ap'?"),
         (("figure", "small", "tie_ranges", "--output", "x.pfd"), "unknown kind of file; did you mean 'pdf'?"),

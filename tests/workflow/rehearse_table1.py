@@ -125,10 +125,10 @@ def write_archive(images, path):
 
 
 def write_weights(path):
-    from networks import catalogue
+    import networks
     from networks.weights import matconvnet
 
-    matconvnet.save(catalogue.make("vgg_f", seed=0), path)
+    matconvnet.save(networks.make("vgg_f", seed=0), path)
 
 
 class Silent(http.server.SimpleHTTPRequestHandler):

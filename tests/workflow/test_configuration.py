@@ -102,7 +102,7 @@ IN_FILES = {
     ],
     "methods/broken.py": [
         ("class Broken\n", "methods/broken.py, line 1"),
-        ('"""No class. 2020."""\n', "methods/broken.py must define one class"),
+        ('"""No class. 2020."""\n', "methods/broken.py: must define one class"),
     ],
 }
 

@@ -69,7 +69,7 @@ CONFIG = {
 
 def write_sources(folder):
     """Striped pictures 32 x 32 by class, and a MatConvNet file of a small VGG-F with random weights."""
-    from networks import catalogue
+    import networks
     from networks.weights import matconvnet
 
     generator = np.random.default_rng(0)
@@ -80,7 +80,7 @@ def write_sources(folder):
             pixels[::4] += 115 * (index == 0)
             pixels[:, ::4] += 115 * (index == 1)
             Image.fromarray(pixels.astype(np.uint8)).save(folder / "pictures" / name / f"{number:02}.png")
-    network = catalogue.make("vgg_f", seed=1, **VGG)
+    network = networks.make("vgg_f", seed=1, **VGG)
     matconvnet.save(network, folder / "tiny-vgg-f.mat")
 
 
@@ -239,7 +239,7 @@ MISTAKES = {
     ),
     "a model of a network that has none": (
         ("networks", "tiny_vgg_f", "architecture", "small/tiny"),
-        "networks.tiny_vgg_f.architecture: unknown architecture 'small/tiny'; did you mean 'small'",
+        "networks.tiny_vgg_f.architecture: there is no network 'small/tiny'; did you mean 'small'",
     ),
 }
 

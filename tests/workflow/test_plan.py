@@ -531,7 +531,7 @@ def test_reporting_is_told_how_labels_decide_the_affinity(plan):
     labels = {"classes": np.array([0, 1, 0, 2]), "multi-hot": np.array([[1, 1], [0, 1], [1, 1], [1, 0]])}
     rows, found = np.arange(4), {}
     for name in ("digits", "nus_wide", "nus_wide_levels", "labelme"):
-        kind = plan().affinity_kind(name)
+        kind = plan().affinity_kind(name).said
         scored = None
         if not kind.from_features:
             made = affinity.make(plan()["protocols"][name]["affinity"], labels[kind.labels[0]])

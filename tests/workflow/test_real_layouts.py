@@ -41,7 +41,7 @@ def writers(name):
 
 def write_sources(folder):
     """All archives, and files of a small VGG-F and AlexNet. Returns the sources of each dataset."""
-    from networks import catalogue
+    import networks
     from networks.weights import matconvnet
 
     cifar10, nus_wide, imagenet100, coco = map(writers, ("cifar10_binary", "nus_wide", "imagenet100", "coco"))
@@ -73,7 +73,7 @@ def write_sources(folder):
     scipy.io.savemat(folder / "LabelMe_gist.mat", variables)
 
     for name in ("vgg_f", "caffe_alexnet"):
-        matconvnet.save(catalogue.make(name, seed=1, **VGG), folder / f"{name}.mat")
+        matconvnet.save(networks.make(name, seed=1, **VGG), folder / f"{name}.mat")
     return {
         "cifar10": ["cifar-10-binary.tar.gz"],
         "nus_wide": ["Groundtruth.zip", "ConceptsList.zip", "ImageList.zip", "Flickr.tar"],

@@ -4,37 +4,34 @@ An underscore in a file's name is a hyphen in the command's. A file has
 
     HELP          one line for `tiebench --help`
     DESCRIPTION   what `tiebench COMMAND --help` says first
-    EPILOG        (optional) what it says last
     OUT_OF_MEMORY (optional) the message where memory runs out
+    EPILOG        (optional) what `tiebench COMMAND --help` says last
     add_arguments(parser)       adds the options to a `command_line.Parser`: one that names a path has
                                 `type=Reads()` or `type=Writes()`, any other text `type=word`
     run(options, parser) -> int does the work and returns the exit status; `parser.error(text)` refuses a
                                 combination of options, ValueError and OSError become one line
 
-Every file is imported to write `tiebench --help`: import what takes time inside `run`.
+The first three are literals: only the command that is asked for is imported.
 """
 
 import argparse
-import importlib
 import os
-import pkgutil
 import sys
-from types import ModuleType
+from pathlib import Path
 
 from tiebench.command_line import Reads
+from tiebench.discovery import Kind
 from tiebench.values import LARGEST_CUTOFF
 
+KIND = Kind(
+    "command",
+    __name__,
+    Path(__file__).parent,
+    {"help": str, "description": str, "out_of_memory": "not enough memory"},
+    ("add_arguments", "run"),
+    hyphens=True,
+)
 CODES = Reads("*.npy")  # an .npz file, or a folder of .npy files
-
-
-def names() -> list[str]:
-    """The commands, sorted."""
-    return sorted(module.name.replace("_", "-") for module in pkgutil.iter_modules(__path__))
-
-
-def load(name: str) -> ModuleType:
-    """The file of a command."""
-    return importlib.import_module(f"{__name__}.{name.replace('-', '_')}")
 
 
 def positive(text: str) -> int:

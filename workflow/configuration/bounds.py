@@ -1,6 +1,6 @@
 """The bounds that every table with a supervised method has, unless it says `supervised_bounds: false`."""
 
-from datasets import affinity_kinds
+from datasets import affinity
 
 FAMILY = "bound"
 
@@ -47,5 +47,5 @@ def _is_supervised(configuration, table, block):
 
 def _has_labels(configuration, block):
     kind = configuration["protocols"][block["protocol"]]["affinity"]["kind"]
-    found = affinity_kinds()[kind]
-    return not (found.from_features or found.of_queries_only)
+    said = affinity.KIND.named(kind).said
+    return not (said.from_features or said.of_queries_only)

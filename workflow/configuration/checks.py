@@ -9,7 +9,7 @@ import os
 import re
 from pathlib import Path
 
-from datasets import affinity, loader_kinds, splits
+from datasets import affinity, loaders, splits
 from methods.base.catalogue import MARKERS
 from networks import architecture, check_options
 from reporting import figures
@@ -102,9 +102,9 @@ def _check_general(configuration):
 
 def _check_dataset(configuration, name, entry):
     where, loader = ("datasets", name), entry["loader"]
-    known = loader_kinds()
+    known = loaders.KIND.find()
     configuration.check_known((*where, "loader"), loader, known, "loader")
-    allowed = known[loader].options
+    allowed = known[loader].said.options
     for option in entry["options"]:
         if option not in allowed:
             message = f"loader {loader} has no such option{did_you_mean(option, allowed)}"
@@ -133,7 +133,7 @@ def _check_protocol(configuration, name, entry):
             configuration.check_known((*where, *keys), network, configuration["networks"], "network")
     if entry["end_to_end"] is not None:
         found, _ = architecture(configuration["networks"][entry["end_to_end"]]["architecture"])
-        if not found.trainable:
+        if not found.said.trainable:
             message = f"network {entry['end_to_end']} cannot be trained: {found.name} has no weights"
             configuration.fail((*where, "end_to_end"), message)
     for key, what in (("hyperparameters_of", "hyper-parameters"), ("published_of", "published scores")):

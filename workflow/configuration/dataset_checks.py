@@ -12,16 +12,15 @@ def check(configuration, protocol):
 
     Until the dataset's sources are downloaded there is nothing to compare with, and no error.
     """
-    from datasets import affinity, inputs, loader_kinds, splits
+    from datasets import affinity, inputs, loaders, splits
 
     entry = configuration["protocols"][protocol]
     dataset = configuration["datasets"][entry["dataset"]]
-    loader = loader_kinds()[dataset["loader"]]
     sources = [Path(source) for source in configuration.sources.of_dataset(entry["dataset"])]
     if not configuration.sources.has_dataset(entry["dataset"]):
         return
     try:
-        description = _describe(loader, sources, dataset)
+        description = _describe(loaders.KIND.named(dataset["loader"]).load(), sources, dataset)
         splits.check(entry["split"], description)
         affinity.check(entry["affinity"], description)
         if entry["transfer"] and description.label_kind != "classes":

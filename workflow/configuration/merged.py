@@ -10,9 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
-from datasets import affinity_kinds, loader_kinds, split_kinds, splits
+import networks
+from datasets import affinity, loaders, splits
 from methods.base.catalogue import catalogue
-from networks import architectures
 from reporting import leaderboard
 from reporting.leaderboard.boards import Boards
 from tiebench.messages import did_you_mean, shorten
@@ -53,8 +53,9 @@ def load(root, overrides=None):
             overrides[key] = _names(overrides[key])
     try:
         files = catalogue(root / "methods")
-        for found in (loader_kinds, split_kinds, affinity_kinds, architectures):
-            found()  # a file that cannot be imported is named before what uses it is checked
+        for kind in (loaders.KIND, splits.KIND, affinity.KIND, networks.KIND):
+            for found in kind.find().values():
+                found.said  # noqa: B018 - a file that is wrong is named before what uses it is checked
     except ValueError as error:
         raise ConfigurationError(str(error)) from error
     merged = merge(values, overrides)

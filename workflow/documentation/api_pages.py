@@ -160,7 +160,7 @@ def _directive(kind, signature, options, text, outer=False):
 
 def _commands(root):
     parts = ["# Commands", "`python -m tiebench` is the same program as `tiebench`."]
-    for name in ("", *commands.names()):
+    for name in ("", *commands.KIND.find()):
         parts += [f"## tiebench {name}".rstrip(), f"```text\n{_help(root, name)}\n```"]
     return "\n\n".join(parts) + "\n"
 

@@ -3,7 +3,7 @@
 import functools
 from pathlib import Path
 
-from datasets import affinity_kinds, loader_kinds, split_kinds
+from datasets import affinity, loaders, splits
 from networks import architecture
 from tiebench.files import read_json
 from tiebench.messages import did_you_mean
@@ -81,11 +81,10 @@ class DataPlan:
                 return None
             return made.get("made_from", {}).get("state")
         folders = [path for path in places if path.is_dir()]
-        known = loader_kinds()
-        if not folders or settings["loader"] not in known:
+        if not folders:
             return None
         try:
-            return known[settings["loader"]].state(folders, **settings["options"])
+            return loaders.state(settings["loader"], folders, **settings["options"])
         except (OSError, TypeError, ValueError):
             return None  # the check of the protocol, or the loader, says what is wrong
 
@@ -122,10 +121,10 @@ class DataPlan:
         return f"{self.dataset_folder(protocol)}/given_split.npy"
 
     def split_code(self, protocol):
-        return self.code("datasets.splits", self.split_kind(protocol).check.__module__)
+        return self.code("datasets.splits", self.split_kind(protocol).module)
 
     def split_kind(self, protocol):
-        return split_kinds()[self.entry("protocols", protocol)["split"]["kind"]]
+        return splits.KIND.named(self.entry("protocols", protocol)["split"]["kind"])
 
     def split_settings(self, protocol):
         return pick(self.entry("protocols", protocol), "split", "seed")
@@ -147,12 +146,12 @@ class DataPlan:
         return pick(self.sources.weights(network) or {}, "file", "sha256", "md5", "bytes")
 
     def network_code(self, network):
-        return self.code("networks.features", *self._network_modules(network))
+        return self.code("networks.base.features", *self._network_modules(network))
 
     def _network_modules(self, network):
         """Modules that decide what a network computes."""
         found, _ = architecture(self.entry("networks", network)["architecture"])
-        return [found.module, "networks.catalogue"]
+        return [found.module, "networks"]
 
     def network_settings(self, network):
         chosen = pick(self.entry("networks", network), "architecture", "options", "batch_size")
@@ -177,16 +176,15 @@ class DataPlan:
         return {"input": given, "network": network}
 
     def affinity_kind(self, protocol):
-        """The class of a protocol's kind of affinity."""
-        return affinity_kinds()[self.entry("protocols", protocol)["affinity"]["kind"]]
+        return affinity.KIND.named(self.entry("protocols", protocol)["affinity"]["kind"])
 
     def affinity_code(self, protocol):
-        return self.code("datasets.affinity", self.affinity_kind(protocol).__module__)
+        return self.code("datasets.affinity", self.affinity_kind(protocol).module)
 
     def affinity_settings(self, protocol):
         return pick(self.entry("protocols", protocol), "affinity")
 
     def affinity_files(self, protocol):
         """What an affinity needs besides labels: features and thresholds if it is measured on features."""
-        folder, measured = f"resources/protocols/{protocol}", self.affinity_kind(protocol).from_features
+        folder, measured = f"resources/protocols/{protocol}", self.affinity_kind(protocol).said.from_features
         return [f"{folder}/features.npy", f"{folder}/affinity.json"] if measured else []

@@ -12,9 +12,6 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from datasets.affinity.class_ import SameClass
-from datasets.affinity.shared_label import SharedLabel
-from datasets.affinity.shared_labels import SharedLabels
 from reporting import leaderboard
 from reporting.tables.budgets import AS_GIVEN, ELSEWHERE, NOTHING_TO_CHOOSE
 from reporting.tables.model import Table, method_seeds
@@ -108,12 +105,12 @@ class Plan(DataPlan):
         if {cell.protocol, protocol["dataset"]} & set(skipped(self.configuration.values)):
             return "skipped"
         about, kind = self.configuration.metadata(cell.method), self.affinity_kind(cell.protocol)
-        if about.supervision != "none" and kind.of_queries_only:
+        if about.supervision != "none" and kind.said.of_queries_only:
             relevance = f"{cell.protocol} has affinities of queries with the database only"
             return f"{cell.method} learns from affinities or labels, and {relevance}"
-        if about.supervision == "labels" and kind.from_features:
+        if about.supervision == "labels" and kind.said.from_features:
             return f"{cell.method} learns from labels, and {cell.protocol} has affinities from distances only"
-        if about.supervision == "labels" and not about.several_labels and "classes" not in kind.labels:
+        if about.supervision == "labels" and not about.several_labels and "classes" not in kind.said.labels:
             return f"{cell.method} has no form for items with several labels"
         return None
 
@@ -145,12 +142,11 @@ class Plan(DataPlan):
         which labels alone decide its affinity, "equal" classes, the number of "shared" labels or "any" shared
         label, or None."""
         entry, kind = self.entry("protocols", protocol), self.split_kind(protocol)
-        size = entry["split"].get("training") if kind.training_per_class else None
+        size = entry["split"].get("training") if kind.said.training_per_class else None
         size = size if isinstance(size, int) else None
         chosen = pick(entry, "dataset", "split", *leaderboard.SETTINGS)
-        of_labels = {SameClass: "equal", SharedLabels: "shared", SharedLabel: "any"}
-        known = {"unseen": kind.unseen, "training_per_class": size}
-        return chosen | known | {"label_affinity": of_labels.get(self.affinity_kind(protocol))}
+        known = {"unseen": kind.said.unseen, "training_per_class": size}
+        return chosen | known | {"label_affinity": self.affinity_kind(protocol).said.decided_by_labels}
 
     def table_settings(self, table):
         """What reporting is given of a table: its entry, styles of its methods, titles, published figures,
@@ -328,7 +324,7 @@ class Plan(DataPlan):
         lengths = together or self.together(protocol, int(bits))
         more = {"raw_scores": True} if self.entry("protocols", protocol)["asymmetric"] else {}
         chosen = {length: self.hyperparameters(Cell(protocol, method, length)) for length in lengths}
-        hidden = {"database_labels": False} if self.split_kind(protocol).unseen else {}
+        hidden = {"database_labels": False} if self.split_kind(protocol).said.unseen else {}
         return self.learning(protocol, method) | hidden | more | {"hyperparameters": chosen}
 
     def training_priority(self, method, runs, bits=0):

@@ -8,7 +8,8 @@ def work(options):
 
     import torch
 
-    from networks import catalogue, features
+    import networks
+    from networks.base import features
     from tiebench.files import read_result_array
 
     settings = options.settings
@@ -19,7 +20,7 @@ def work(options):
     given["report"] = _job.Progress(options.name)
     path = Path(options.output)
     weights = Path(options.weights[0]) if options.weights else None
-    network = catalogue.make(settings["architecture"], weights, **settings["options"])
+    network = networks.make(settings["architecture"], weights, **settings["options"])
     features.extract(network, images, None, path, **given)
     _job.log.info("%s: %s", options.name, read_result_array(path, True).shape)
 

@@ -6,7 +6,7 @@ from workflow.scripts import _job
 
 
 def work(options):
-    from datasets import loader_kinds
+    from datasets import loaders
     from datasets.loaders.images import LIST_OF_CORRUPT, CorruptImagesError
     from tiebench.files import filled, write_json, write_text
     from workflow.configuration.source_checks import check
@@ -14,7 +14,7 @@ def work(options):
     settings = options.settings
     for source, path in zip(settings["sources"], options.sources):
         check(path, source, Path(options.folder, "sources.json"))
-    loader = loader_kinds()[settings["loader"]]
+    loader = loaders.KIND.named(settings["loader"]).load()
     listed = Path(options.folder, LIST_OF_CORRUPT)
     listed.unlink(missing_ok=True)
     with filled(options.folder) as folder:

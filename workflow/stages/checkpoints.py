@@ -48,7 +48,7 @@ def decided_by(method, network, weights):
     """
     modules = [f"methods.{method}"]
     if network is not None:
-        modules += [architecture(network["architecture"])[0].module, "networks.catalogue"]
+        modules += [architecture(network["architecture"])[0].module, "networks"]
     files = [_ROOT / file for file in code_files(_ROOT, *modules)]
     code = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
     # Of the content: the same file may be found in another folder, or at another time, when a run resumes.

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from networks.devices import resolve_device
+from networks.base.devices import resolve_device
 from tiebench.files import create_array, publish, write_json
 
 ROWS_A_SHARD = 1024

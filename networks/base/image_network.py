@@ -1,5 +1,8 @@
 """The base of all networks: a torch module that also knows how its images are prepared."""
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 import numpy as np
 import torch
 from torch.nn.functional import interpolate
@@ -17,6 +20,8 @@ class ImageNetwork(torch.nn.Module):
     scale: float32 (3, 1, 1), what the difference is then multiplied by.
     """
 
+    options: ClassVar[Mapping[str, str]]  # argument -> one-line description
+    trainable: ClassVar[bool] = True  # whether it has weights to train
     matconvnet = False  # whether weights may come from MatConvNet's .mat file of this network
     interpolation = "bicubic"
     antialias = True
