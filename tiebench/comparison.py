@@ -21,12 +21,27 @@ QUERIES, SEEDS = "queries", "seeds"
 class Line:
     """Codes beside one method of a leaderboard; numbers are NaN where there are none.
 
-    rank: of the method, None for what does not compete; score: its mean over `seeds` seeds. difference: of
-    the codes, minus this score; low, high: its 95% interval; over: what the interval and the p value are
-    over, "queries", "seeds", or "" for none; p_adjusted: by Holm's procedure over all lines; verdict:
-    "higher" or "lower" where p_adjusted < 0.05, else "cannot tell". within_seeds: whether the difference is
-    one that other seeds of both sides would often bring about, None if no method of the column has two seeds;
-    collapsed: of how many seeds the codes collapsed.
+    Parameters
+    ----------
+    method, title : str
+        The method's name and how it is written.
+    rank : int or None
+        Of the method, None for what does not compete.
+    score : float
+        The method's mean over `seeds` seeds.
+    difference, low, high : float
+        Of the codes, minus this score; its 95% interval.
+    over : str
+        What the interval and the p value are over: "queries", "seeds", or "" for none.
+    p, p_adjusted : float
+        The p value, and as adjusted by Holm's procedure over all lines.
+    verdict : str
+        "higher" or "lower" where p_adjusted < 0.05, else "cannot tell".
+    within_seeds : bool or None
+        Whether the difference is one that other seeds of both sides would often bring about; None if no
+        method of the column has two seeds.
+    collapsed : int
+        Of how many seeds the codes collapsed.
     """
 
     method: str
@@ -49,11 +64,25 @@ class Line:
 class Comparison:
     """What `compare` finds.
 
-    score: of the codes; low, high: its means in the worst and in the best order of tied items, both the score
-    for a metric without a range. rank: among `competitors` + 1 methods of this code length, the codes
-    included, None where the leaderboard lacks this length; rank_low, rank_high: with `low` and with `high`.
-    lines: best score first. lengths: code lengths of the leaderboard, ascending; neighbours: where it lacks
-    this one, the nearest of them, at most one shorter and one longer -> rows, best first.
+    Parameters
+    ----------
+    score : float
+        Of the codes.
+    low, high : float
+        Its means in the worst and in the best order of tied items; both the score for a metric without a
+        range.
+    rank : int or None
+        Among `competitors` + 1 methods of this code length, the codes included; None where the leaderboard
+        lacks this length.
+    rank_low, rank_high : int or None
+        The rank with `low` and with `high`.
+    lines : tuple of `Line`
+        Best score first.
+    lengths : tuple of int
+        Code lengths of the leaderboard, ascending.
+    neighbours : mapping
+        Where the leaderboard lacks this length, the nearest, at most one shorter and one longer -> rows, best
+        first.
     """
 
     protocol: str
@@ -92,7 +121,13 @@ class Comparison:
 
 
 def default_metric(board: Leaderboard) -> str:
-    """The metric of the protocol's tables: of the first row that joint histograms determine."""
+    """The metric of the protocol's tables: of the first row that joint histograms determine.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+    """
     for row in board.rows:
         if _cutoffs(row.metric) is not None:
             return row.metric
@@ -102,8 +137,11 @@ def default_metric(board: Leaderboard) -> str:
 def cutoffs(board: Leaderboard, metric: str) -> tuple[int, ...]:
     """The cutoffs K that scoring needs for a metric: (1000,) of "ap@1000", () of "ap".
 
-    Raises ValueError, one line with the nearest name, for a metric that the leaderboard does not have, and
-    for one that does not follow from codes and labels.
+    Raises
+    ------
+    ValueError
+        One line with the nearest name, for a metric that the leaderboard does not have, and for one that does
+        not follow from codes and labels.
     """
     known = list(dict.fromkeys(row.metric for row in board.rows))
     if metric not in known:
@@ -138,16 +176,26 @@ def compare(
 ) -> Comparison:
     """Compare the scores of codes with those of a leaderboard's methods of the same code length.
 
-    means, per_query: of `scoring.Scores`, for the queries of the protocol in its order; methods: names, None
-    for all (ranks count all methods either way).
-
     The interval of a difference is over the queries where the leaderboard has the scores of each: a paired
     bootstrap (`paired.bootstrap_intervals`), with the p value of the paired t-test. It holds for these codes
     and the runs of the leaderboard; how much other seeds would change is said by `Line.within_seeds`: whether
     the difference lies in the 95% interval of one between a run with the mean seed variance of the methods
     and a mean over so many seeds as the method has. Otherwise the interval is over the method's seeds, that
-    of its mean, and holds for these queries. Raises ValueError for an unknown method, and for scores of other
-    queries than the protocol has.
+    of its mean, and holds for these queries.
+
+    Parameters
+    ----------
+    means, per_query : mapping
+        Of `scoring.Scores`, for the queries of the protocol in its order.
+    metric : str
+        As "ap@1000".
+    methods : sequence of str, optional
+        Names; all by default. Ranks count all methods either way.
+
+    Raises
+    ------
+    ValueError
+        For an unknown method, and for scores of other queries than the protocol has.
     """
     bits, mine = int(means["bits"]), float(means[metric])
     every = [row for row in board.rows if row.metric == metric]
