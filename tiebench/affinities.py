@@ -21,8 +21,14 @@ from tiebench.values import (
 class SparseJudgements:
     """Affinities given as a list of (query, item, value), as relevance judgements are; 0 for all other pairs.
 
-    rows, columns, values: integers (m,): places of a query and of a database item, and the affinity, 0 or
-    more. No pair may be listed twice. shape: (Q, N), the numbers of queries and of database items.
+    Parameters
+    ----------
+    rows, columns : integers (m,)
+        Places of a query and of a database item. No pair may be listed twice.
+    values : integers (m,)
+        The affinity, 0 or more.
+    shape : (Q, N)
+        Numbers of queries and of database items.
     """
 
     rows: np.ndarray
@@ -71,7 +77,18 @@ MAX_AFFINITY = 255  # gains are 2^affinity: sums of these stay far from the end 
 
 
 def check_levels(levels: NDArray[np.int64]) -> None:
-    """Raise ValueError unless ascending affinity values are within 0 to 255."""
+    """Check that affinity values are within 0 to 255.
+
+    Parameters
+    ----------
+    levels : int64 (V,)
+        Ascending.
+
+    Raises
+    ------
+    ValueError
+        For any other values.
+    """
     if levels[0] != 0 or levels[-1] > MAX_AFFINITY:
         raise ValueError(f"affinities must be 0 to {MAX_AFFINITY}, not {levels[0]} to {levels[-1]}")
 
@@ -80,8 +97,11 @@ def check_levels(levels: NDArray[np.int64]) -> None:
 class EqualLabels:
     """Affinity 1 for the same class, else 0.
 
-    query (Q,), database (N,): integers, or strings, kept as the integers 0, 1, ... of the queries' sorted
-    classes and -1 of any other class; see `values.classes`.
+    Parameters
+    ----------
+    query, database : integers or strings (Q,) and (N,)
+        Strings are kept as the integers 0, 1, ... of the queries' sorted classes and -1 of any other class;
+        see `values.classes`.
     """
 
     query: np.ndarray
@@ -120,9 +140,14 @@ def _numbered(query, database):
 
 @dataclass(frozen=True)
 class SharedLabels:
-    """Affinity = number of shared labels, or, with `binary`, 1 for at least one shared label.
+    """Affinity = number of shared labels.
 
-    query: 0/1 (Q, L); database: 0/1 (N, L), any real or bool dtype.
+    Parameters
+    ----------
+    query, database : 0/1 (Q, L) and (N, L)
+        Any real or bool dtype.
+    binary : bool
+        Affinity 1 for at least one shared label instead.
     """
 
     query: np.ndarray
@@ -155,7 +180,12 @@ class SharedLabels:
 class AffinityBlocks:
     """Affinities computed on demand, for what labels cannot express, such as levels of distance.
 
-    compute(begin, end) returns non-negative integers (end - begin, N), each one of `values`.
+    Parameters
+    ----------
+    compute : function
+        compute(begin, end) returns non-negative integers (end - begin, N), each one of `values`.
+    values : sequence of int
+        All affinities that there can be.
     """
 
     compute: Callable[[int, int], ArrayLike]
@@ -180,7 +210,18 @@ Affinity: TypeAlias = EqualLabels | SharedLabels | AffinityBlocks | SparseJudgem
 
 
 def check_affinity(affinity: Affinity, queries: int, items: int) -> NDArray[np.int64]:
-    """Levels of an affinity, int64 (V,), if it is one of so many queries and items. Raises ValueError."""
+    """Levels of an affinity, if it is one of so many queries and items.
+
+    Returns
+    -------
+    int64 (V,)
+        Ascending affinity values.
+
+    Raises
+    ------
+    ValueError
+        If sizes do not fit, or for levels beyond 0 to 255.
+    """
     for name, codes in (("query", queries), ("database", items)):
         labels = getattr(affinity, name, None)
         if labels is not None and len(labels) != codes:

@@ -17,11 +17,25 @@ from tiebench.paired import Difference, Scores, difference, holm, scores_of
 class Line:
     """Codes beside one method of a leaderboard; numbers are NaN where there are none.
 
-    rank: of the method, None for what does not compete; score: its mean over `seeds` seeds. difference: of
-    the codes, minus this score; low, high: its 95% interval; over: what it and the p value are over, such as
-    "queries and runs", "" for none; p: NaN with too few runs; p_adjusted: by Holm's procedure over all lines;
-    verdict: "higher" or "lower" where p_adjusted < 0.05, "too few runs" for a method that varies and has
-    fewer than five, else "cannot tell"; collapsed: of how many seeds the codes collapsed.
+    Parameters
+    ----------
+    method, title : str
+        The method's name and how it is written.
+    rank : int or None
+        Of the method, None for what does not compete.
+    score : float
+        The method's mean over `seeds` seeds.
+    difference, low, high : float
+        Of the codes, minus this score; its 95% interval.
+    over : str
+        What the interval and the p value are over, such as "queries and runs"; "" for none.
+    p, p_adjusted : float
+        The p value, NaN with too few runs, and as adjusted by Holm's procedure over all lines.
+    verdict : str
+        "higher" or "lower" where p_adjusted < 0.05, "too few runs" for a method that varies and has fewer than
+        five, else "cannot tell".
+    collapsed : int
+        Of how many seeds the codes collapsed.
     """
 
     method: str
@@ -43,11 +57,25 @@ class Line:
 class Comparison:
     """What `compare` finds.
 
-    score: of the codes; low, high: its means in the worst and in the best order of tied items, both the score
-    for a metric without a range. rank: among `competitors` + 1 methods of this code length, the codes
-    included, None where the leaderboard lacks this length; rank_low, rank_high: with `low` and with `high`.
-    lines: best score first. lengths: code lengths of the leaderboard, ascending; neighbours: where it lacks
-    this one, the nearest of them, at most one shorter and one longer -> rows, best first.
+    Parameters
+    ----------
+    score : float
+        Of the codes.
+    low, high : float
+        Its means in the worst and in the best order of tied items; both the score for a metric without a
+        range.
+    rank : int or None
+        Among `competitors` + 1 methods of this code length, the codes included; None where the leaderboard
+        lacks this length.
+    rank_low, rank_high : int or None
+        The rank with `low` and with `high`.
+    lines : tuple of `Line`
+        Best score first.
+    lengths : tuple of int
+        Code lengths of the leaderboard, ascending.
+    neighbours : mapping
+        Where the leaderboard lacks this length, the nearest, at most one shorter and one longer -> rows, best
+        first.
     """
 
     protocol: str
@@ -86,7 +114,13 @@ class Comparison:
 
 
 def default_metric(board: Leaderboard) -> str:
-    """The metric of the protocol's tables: of the first row that joint histograms determine."""
+    """The metric of the protocol's tables: of the first row that joint histograms determine.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+    """
     for row in board.rows:
         if _cutoffs(row.metric) is not None:
             return row.metric
@@ -96,8 +130,11 @@ def default_metric(board: Leaderboard) -> str:
 def cutoffs(board: Leaderboard, metric: str) -> tuple[int, ...]:
     """The cutoffs K that scoring needs for a metric: (1000,) of "ap@1000", () of "ap".
 
-    Raises ValueError, one line with the nearest name, for a metric that the leaderboard does not have, and
-    for one that does not follow from codes and labels.
+    Raises
+    ------
+    ValueError
+        One line with the nearest name, for a metric that the leaderboard does not have, and for one that does
+        not follow from codes and labels.
     """
     known = list(dict.fromkeys(row.metric for row in board.rows))
     if metric not in known:
@@ -132,13 +169,23 @@ def compare(
 ) -> Comparison:
     """Compare the scores of codes with those of a leaderboard's methods of the same code length.
 
-    means, per_query: of `scoring.Scores`, for the queries of the protocol in its order; methods: names, None
-    for all (ranks count all methods either way).
-
     The codes are one run that is given: a verdict is on them, not on what made them. They are compared with
     the mean of a method over its runs, over the queries, where the leaderboard has the scores of each, and
-    over the method's runs, as `paired.difference` does. Raises ValueError for an unknown method, and for
-    scores of other queries than the protocol has.
+    over the method's runs, as `paired.difference` does.
+
+    Parameters
+    ----------
+    means, per_query : mapping
+        Of `scoring.Scores`, for the queries of the protocol in its order.
+    metric : str
+        As "ap@1000".
+    methods : sequence of str, optional
+        Names; all by default. Ranks count all methods either way.
+
+    Raises
+    ------
+    ValueError
+        For an unknown method, and for scores of other queries than the protocol has.
     """
     bits, mine = int(means["bits"]), float(means[metric])
     every = [row for row in board.rows if row.metric == metric]

@@ -28,16 +28,31 @@ _MOST_BIT_PAIRS = 1 << 33  # of items times bits squared: about half a second
 class Health(NamedTuple):
     """What `health` measures. Of the database unless it says otherwise; float fields are NaN if undefined.
 
-    queries, database, bits: how many of each. ones: float64 (b,), share of items whose bit is 1.
-    constant_bits, constant_bits_of_queries: bits that are the same for all items, or for all queries.
-    correlation_mean, correlation_max: of the absolute correlation of any two bits that are not constant, over
-    at most 2^33 / b^2 items, evenly spaced (3.7 million of 48 bits, 8,192 of 1,024 bits).
-    distinct_codes: how many there are. entropy: of the codes in bits, -sum p log2 p over the shares p of
-    items with each code; effective_bits: -log2 sum p^2, the entropy of the event that two items share a code.
-    largest_bucket: items of the most frequent code. ties: rank -> mean size, over queries, of the tie that
-    holds the rank, NaN beyond the database. nearest: radius 0, 1, 2 -> share of queries whose nearest items
-    are at this distance. ap_range: (mean of ap_max - mean of ap_min) / mean of ap, how much of AP is left to
-    the order of ties.
+    Parameters
+    ----------
+    queries, database, bits : int
+        How many of each.
+    ones : float64 (b,)
+        Share of items whose bit is 1.
+    constant_bits, constant_bits_of_queries : int
+        Bits that are the same for all items, or for all queries.
+    correlation_mean, correlation_max : float
+        Of the absolute correlation of any two bits that are not constant, over at most 2^33 / b^2 items,
+        evenly spaced (3.7 million of 48 bits, 8,192 of 1,024 bits).
+    distinct_codes : int
+        How many there are.
+    entropy : float
+        Of the codes in bits, -sum p log2 p over the shares p of items with each code.
+    effective_bits : float
+        -log2 sum p^2, the entropy of the event that two items share a code.
+    largest_bucket : int
+        Items of the most frequent code.
+    ties : dict
+        Rank -> mean size, over queries, of the tie that holds the rank, NaN beyond the database.
+    nearest : dict
+        Radius 0, 1, 2 -> share of queries whose nearest items are at this distance.
+    ap_range : float
+        (mean of ap_max - mean of ap_min) / mean of ap: how much of AP is left to the order of ties.
     """
 
     queries: int
@@ -86,13 +101,24 @@ def health(
 ) -> Health:
     """Diagnose binary codes: constant, unbalanced and correlated bits, distinct codes, buckets and ties.
 
-    query (Q, b), database (N, b): arrays or tensors in {0, 1} or {-1, +1}, or bool; with `bits`, b, packed as
-    by `numpy.packbits(codes, axis=1)`, uint8 (n, ceil(b / 8)). query_labels, database_labels: as of `score`;
-    they serve `Health.ap_range` alone. threads: share the queries; the result does not depend on it.
-
-    Raises ValueError, one line, for codes or labels that `score` refuses, and for one side's labels alone.
-
     Memory: some 17 bytes an item besides the codes, and one histogram of distances a query.
+
+    Parameters
+    ----------
+    query, database : arrays or tensors (Q, b) and (N, b)
+        In {0, 1} or {-1, +1}, or bool; with `bits` packed as by `numpy.packbits(codes, axis=1)`, uint8 (n,
+        ceil(b / 8)).
+    query_labels, database_labels : optional
+        As of `score`. They serve `Health.ap_range` alone.
+    bits : int, optional
+        b of packed codes.
+    threads : int
+        They share the queries; the result does not depend on it.
+
+    Raises
+    ------
+    ValueError
+        One line, for codes or labels that `score` refuses, and for one side's labels alone.
     """
     one, two = as_array(query, "query"), as_array(database, "database")
     if (query_labels is None) != (database_labels is None):
@@ -122,8 +148,14 @@ def health_of(
 ) -> Health:
     """`health` of packed codes whose joint histograms are known, of any affinity.
 
-    query, database: uint8 (Q, ceil(b/8)) and (N, ceil(b/8)), as `packing.check_packed` wants them;
-    histograms: theirs, of the whole database. means: of `scoring.Scores`, for ap_range, or None.
+    Parameters
+    ----------
+    query, database : uint8 (Q, ceil(b/8)) and (N, ceil(b/8))
+        As `packing.check_packed` wants them.
+    histograms : `JointHistograms`
+        Theirs, of the whole database.
+    means : mapping, optional
+        Of `scoring.Scores`, for `Health.ap_range`.
     """
     bits = histograms.bits
     query, database = check_packed(query, bits, "query"), check_packed(database, bits, "database")
@@ -155,9 +187,16 @@ def health_of(
 
 
 def bits_set_together(codes: np.ndarray, bits: int) -> NDArray[np.int64]:
-    """Number of items whose bits k and l are both 1: int64 (b, b), on its diagonal those whose bit k is 1.
+    """Number of items whose bits k and l are both 1, on the diagonal those whose bit k is 1.
 
-    codes: packed, uint8 (n, ceil(b/8)). Popcounts of bit planes, 65,536 items at a time.
+    Parameters
+    ----------
+    codes : uint8 (n, ceil(b/8))
+        Packed; popcounts of bit planes are taken 65,536 items at a time.
+
+    Returns
+    -------
+    int64 (b, b)
     """
     codes, bits = check_packed(codes, bits), check_bits(bits)
     together = np.zeros((bits, bits), np.int64)

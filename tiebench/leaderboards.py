@@ -3,9 +3,9 @@
 `python -m reporting publish` of the suite writes them, with further files. All are read by this module. What
 `load` takes of each protocol:
 
-    <protocol>.tidy.csv         one row per (protocol, metric, method, bits): the mean over seeds, its spread
-    <protocol>.provenance.json  what made the scores; which queries and which database they are of
-    <protocol>.per_query.npz    scores of each query, where they are small
+* <protocol>.tidy.csv: one row per (protocol, metric, method, bits), the mean over seeds and its spread;
+* <protocol>.provenance.json: what made the scores; which queries and which database they are of;
+* <protocol>.per_query.npz: scores of each query, where they are small.
 """
 
 import csv
@@ -33,9 +33,15 @@ _COLUMNS = ("protocol", "metric", "method", "bits", "seeds", "mean", "std", "ci_
 class Row:
     """One cell: a method at a code length. Numbers are NaN where there are none.
 
-    mean, std, low, high: over `seeds` seeds, std with n - 1 in its denominator, low and high the 95% Student
-    interval of the mean; collapsed: of how many seeds the codes collapsed; competes: False for a bound and
-    for the features themselves.
+    Parameters
+    ----------
+    mean, std, low, high : float
+        Over `seeds` seeds: std with n - 1 in its denominator, low and high the 95% Student interval of the
+        mean.
+    collapsed : int
+        Of how many seeds the codes collapsed.
+    competes : bool
+        False for a bound and for the features themselves.
     """
 
     metric: str
@@ -55,11 +61,22 @@ class Row:
 class Leaderboard:
     """What is published of one protocol, or of one fold of it.
 
-    protocol, title: its name and how it is written; rows: of scored cells, in the order of the file;
-    settings: of the protocol, as far as the file says; identity: of `query_identity.describe`, {} where
-    nothing is known; per_query: (metric, method, bits) -> float32 (Q,), the mean over seeds for each query;
-    queries: row numbers of the queries in the dataset, int64 (Q,), None if unknown; folds: names, if the
-    protocol has several, each with queries and a database of its own.
+    Parameters
+    ----------
+    protocol, title : str
+        Its name and how it is written.
+    rows : tuple of `Row`
+        Of scored cells, in the order of the file.
+    settings : mapping
+        Of the protocol, as far as the file says.
+    identity : mapping
+        Of `query_identity.describe`, {} where nothing is known.
+    per_query : mapping
+        (metric, method, bits) -> float32 (Q,), the mean over seeds for each query.
+    queries : int64 (Q,) or None
+        Row numbers of the queries in the dataset, None if unknown.
+    folds : tuple of str
+        Names, if the protocol has several, each with queries and a database of its own.
     """
 
     protocol: str
@@ -75,7 +92,10 @@ class Leaderboard:
 def find(folder: str | Path | None = None) -> Path:
     """The folder of leaderboards: `folder`, else `leaderboard` here, else that of the checkout.
 
-    Raises ValueError, one line that names the folders, where there is none.
+    Raises
+    ------
+    ValueError
+        One line that names the folders, where there is none.
     """
     if folder is not None:
         if not Path(folder).is_dir():
@@ -106,7 +126,13 @@ def stems(folder: str | Path) -> list[str]:
 
 
 def read_provenance(protocol: str, folder: str | Path) -> dict[str, Any]:
-    """The provenance of a protocol. Raises ValueError, one line, for an unknown one or a damaged file."""
+    """The provenance of a protocol.
+
+    Raises
+    ------
+    ValueError
+        One line, for an unknown protocol or a damaged file.
+    """
     path = Path(folder, f"{protocol}{PROVENANCE}")
     if not path.is_file():
         raise ValueError(f"{folder} has no protocol {protocol!r}{did_you_mean(protocol, stems(folder))}")
@@ -124,7 +150,13 @@ def read_provenance(protocol: str, folder: str | Path) -> dict[str, Any]:
 
 
 def verified(path: Path, about: Mapping) -> bytes:
-    """A file whose sha256 is that of its provenance. Raises ValueError for any other."""
+    """The bytes of a file whose sha256 is that of its provenance.
+
+    Raises
+    ------
+    ValueError
+        For any other file.
+    """
     content = path.read_bytes()
     if (about.get("sha256") or {}).get(path.name) != hashlib.sha256(content).hexdigest():
         provenance = path.with_name(f"{about['protocol']}{PROVENANCE}")
@@ -143,10 +175,18 @@ def read_rows(path: Path, about: Mapping) -> list[dict[str, str]]:
 
 
 def read_per_query(path: Path, about: Mapping) -> dict[str, np.ndarray]:
-    """Arrays of <protocol>.per_query.npz: `cell_key` -> float32 (Q,), the mean over seeds for each query.
+    """Scores of each query, of <protocol>.per_query.npz.
 
-    "query" are the row numbers of the queries in the dataset, int64 (Q,). {} where the provenance says that
-    there is no such file. Raises ValueError for another file than it describes.
+    Returns
+    -------
+    dict
+        `cell_key` -> float32 (Q,), the mean over seeds for each query; "query" -> int64 (Q,), row numbers of
+        the queries in the dataset. Empty where the provenance says that there is no such file.
+
+    Raises
+    ------
+    ValueError
+        For another file than the provenance describes.
     """
     if path.name not in (about.get("sha256") or {}):
         return {}
@@ -167,8 +207,12 @@ def scores_of_queries(path: Path, about: Mapping) -> dict[tuple[str, int], dict[
 def load(protocol: str, folder: str | Path) -> Leaderboard:
     """A protocol, or a fold of one, of a folder of leaderboards.
 
-    Raises ValueError, one line, for an unknown protocol (with the nearest name) and for files that do not
-    belong together; OSError for one that cannot be read.
+    Raises
+    ------
+    ValueError
+        One line, for an unknown protocol (with the nearest name) and for files that do not belong together.
+    OSError
+        For a file that cannot be read.
     """
     holds = protocols(folder)
     if protocol not in holds:

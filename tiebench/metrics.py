@@ -31,20 +31,35 @@ _SYMBOLS = {"cutoff": "K", "radius": "R"}  # how a name writes its parameter: "a
 class Metric:
     """One entry of the table.
 
-    name: as in scores; a metric with a parameter has its symbol at the end ("ap@K", "precision_radius_R").
-    parameter: None, "cutoff" (one of the K given to scoring) or "radius" (a Hamming distance).
-    compute: function of `JointHistograms`, then of the parameter if there is one, and, with
-    `takes_normaliser`, of the keyword `normaliser` (one of `exact.AP_AT_NORMALISERS`). It returns
-    `exact.TieRange` if `has_range`, else a float64 (Q,) array. None: see `OF_CODES`.
-    in_order: function of `in_order.Ranked`, then as `compute`, of the ranking in one order: float64 (Q,); for
-    what `has_range`.
-    has_range: whether the order of tied items matters, so that "_min" and "_max" are reported too.
-    radii: for a radius, the values that are always computed.
-    low, high: bounds of every value. without_relevant: value of a query without relevant items, None where
-    it depends on the query.
-    binary: name of the entry that it equals where all affinities are 0 or 1; None if there is none.
-    label, subscript: display name, with "{}" for the parameter: "AP@{}". description: one sentence, likewise.
-    source: where the metric is defined.
+    Parameters
+    ----------
+    name : str
+        As in scores; a metric with a parameter has its symbol at the end ("ap@K", "precision_radius_R").
+    label, subscript : str
+        Display name, with "{}" for the parameter: "AP@{}".
+    description : str
+        One sentence, likewise.
+    source : str
+        Where the metric is defined.
+    compute : function or None
+        Of `JointHistograms`, then of the parameter if there is one, and, with `takes_normaliser`, of the
+        keyword `normaliser` (one of `exact.AP_AT_NORMALISERS`). It returns `exact.TieRange` if `has_range`,
+        else a float64 (Q,) array. None: see `OF_CODES`.
+    in_order : function or None
+        Of `in_order.Ranked`, then as `compute`, of the ranking in one order: float64 (Q,); for what
+        `has_range`.
+    parameter : str or None
+        "cutoff" (one of the K given to scoring), "radius" (a Hamming distance) or None.
+    low, high : float
+        Bounds of every value.
+    has_range : bool
+        Whether the order of tied items matters, so that "_min" and "_max" are reported too.
+    without_relevant : float or None
+        Value of a query without relevant items, None where it depends on the query.
+    binary : str or None
+        Name of the entry that it equals where all affinities are 0 or 1.
+    radii : tuple of int
+        For a radius, the values that are always computed.
     """
 
     name: str
@@ -311,15 +326,22 @@ OF_CODES: dict[str, Metric] = {
 
 
 class Ranking(NamedTuple):
-    """How a ranking is made besides that of all orders of ties by Hamming distance: "asymmetric", "rescored"
-    with the number of candidates, or with ties in one of ORDERS."""
+    """How a ranking is made besides that of all orders of ties by Hamming distance.
+
+    Parameters
+    ----------
+    kind : str
+        "asymmetric", "rescored", or one of ORDERS, in which ties are then listed.
+    candidates : int, optional
+        Of "rescored", their number.
+    """
 
     kind: str
     candidates: int | None = None
 
     @property
     def prefix(self) -> str:
-        """What the names of its metrics start with: "asymmetric_", "rescored@40_"."""
+        """What the names of its metrics start with: `asymmetric_`, `rescored@40_`."""
         return f"{self.kind}_" if self.candidates is None else f"{self.kind}@{self.candidates}_"
 
     @property
@@ -373,8 +395,12 @@ def resolve(name: str) -> tuple[Metric, int | None]:
     """Entry and parameter of a metric by its name in scores: "ap", "ap@1000", "precision_radius_2".
 
     A name may start with the ranking that is scored, as "asymmetric_ap" and "rescored@40_ndcg@10" do: the
-    entry is that of the rest. Raises ValueError, one line that ends in the nearest known name, for anything
-    else.
+    entry is that of the rest.
+
+    Raises
+    ------
+    ValueError
+        One line that ends in the nearest known name, for anything else.
     """
     ranking, name = ranking_of(name)
     if ranking is not None:
@@ -401,7 +427,10 @@ def resolve(name: str) -> tuple[Metric, int | None]:
 def label(name: str) -> tuple[str, str]:
     """Display name of a metric as (text, subscript): ("AP", "T") of "ap", ("AP@1000", "") of "ap@1000".
 
-    Raises ValueError as `resolve` does.
+    Raises
+    ------
+    ValueError
+        As `resolve` does.
     """
     metric, value = resolve(name)
     ranking, _ = ranking_of(name)
@@ -411,7 +440,13 @@ def label(name: str) -> tuple[str, str]:
 
 
 def description(name: str) -> str:
-    """One sentence on a metric, its parameter put in. Raises ValueError as `resolve` does."""
+    """One sentence on a metric, its parameter put in.
+
+    Raises
+    ------
+    ValueError
+        As `resolve` does.
+    """
     metric, value = resolve(name)
     ranking, _ = ranking_of(name)
     how = {
@@ -427,10 +462,24 @@ def description(name: str) -> str:
 def evaluate(
     histograms: "JointHistograms", at: int | Sequence[int] = (), ap_at_normaliser: str = "hits"
 ) -> dict[str, np.ndarray]:
-    """Every metric of the table: name -> float64 (Q,), those with a range also as "_min" and "_max".
+    """Every metric of the table.
 
-    at: the cutoffs K; ap_at_normaliser: see `exact.average_precision`. Raises ValueError for K < 1 or an
-    unknown normaliser.
+    Parameters
+    ----------
+    at : int or sequence of int
+        The cutoffs K.
+    ap_at_normaliser : str
+        See `exact.average_precision`.
+
+    Returns
+    -------
+    dict
+        Name -> float64 (Q,), those with a range also as "_min" and "_max".
+
+    Raises
+    ------
+    ValueError
+        For K < 1 or an unknown normaliser.
     """
     check_normaliser(ap_at_normaliser)
     binary = histograms.levels[-1] <= 1

@@ -36,15 +36,34 @@ def prefix_histograms(
     prefixes: Sequence[int],
     threads: int = 1,
 ) -> dict[int, JointHistograms]:
-    """`joint_histograms` of the first p bits, for each p of `prefixes`: p -> `JointHistograms`.
+    """`joint_histograms` of the first p bits, for each p of `prefixes`.
 
-    query, database: packed codes uint8 (Q, ceil(b/8)) and (N, ceil(b/8)); bits: b; affinity: as there;
-    prefixes: 1 to b each. The counts equal those of codes that were cut before. Raises ValueError for
-    prefixes out of range, and as `joint_histograms`.
+    The counts equal those of codes that were cut before. Prefixes of more than 128 bits are counted in one
+    pass. Up to 128 bits the bit-sliced kernel of `joint_histograms` is faster than that pass, except with
+    affinities given block by block; it counts each on its own. Without Numba, each is counted on its own.
 
-    Prefixes of more than 128 bits are counted in one pass. Up to 128 bits the bit-sliced kernel of
-    `joint_histograms` is faster than that pass, except with affinities given block by block; it counts each
-    on its own. Without Numba, each is counted on its own.
+    Parameters
+    ----------
+    query, database : uint8 (Q, ceil(b/8)) and (N, ceil(b/8))
+        Packed codes.
+    bits : int
+        b.
+    affinity : `Affinity`
+        As of `joint_histograms`.
+    prefixes : sequence of int
+        1 to b each.
+    threads : int
+        As of `joint_histograms`.
+
+    Returns
+    -------
+    dict
+        p -> `JointHistograms`.
+
+    Raises
+    ------
+    ValueError
+        For prefixes out of range, and as `joint_histograms`.
     """
     bits = check_bits(bits)
     query, database = check_packed(query, bits, "query codes"), check_packed(database, bits, "database codes")
@@ -102,11 +121,18 @@ def score_prefixes(
     ap_at_normaliser: str = "hits",
     threads: int = 1,
 ) -> dict[int, Scores]:
-    """`scoring.score_codes` of the first p bits, for each p of `prefixes`: p -> `Scores`.
+    """`scoring.score_codes` of the first p bits, for each p of `prefixes`.
 
-    The scores equal those of codes that were cut before. Arguments and errors as of `prefix_histograms` and
-    `scoring.score_codes`.
+    The scores equal those of codes that were cut before. Arguments and errors are those of
+    `prefix_histograms` and `scoring.score_codes`.
 
+    Returns
+    -------
+    dict
+        p -> `Scores`.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from tiebench.affinities import EqualLabels
     >>> from tiebench.codes.packing import pack

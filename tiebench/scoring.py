@@ -21,14 +21,19 @@ _CELLS_AT_ONCE = 1 << 16  # of a query and a distance: half a megabyte an array,
 
 
 class Scores(NamedTuple):
-    """means: metric -> float, and counts -> int; per_query: metric -> float64 (Q,); curves: name -> array.
+    """What scoring returns.
 
-    The counts are "queries", "database", "bits" and "queries_without_relevant".
-
-    Curves over the distances 0..b, (b + 1,): of everything within a radius, "precision", "precision_or_0",
-    "recall", "f1", "candidates" and "empty" (`radius.lookup_curves`); "relevant_at" and "irrelevant_at", the
-    shares of such pairs at a distance. Over ranks: "cuts", K, and
-    "precision_at", the mean tie-aware precision among the first K.
+    Parameters
+    ----------
+    means : dict
+        Metric -> float, and the counts "queries", "database", "bits" and "queries_without_relevant" -> int.
+    per_query : dict
+        Metric -> float64 (Q,).
+    curves : dict
+        Name -> array. Over the distances 0..b, (b + 1,): of everything within a radius, "precision",
+        "precision_or_0", "recall", "f1", "candidates" and "empty" (`radius.lookup_curves`); "relevant_at" and
+        "irrelevant_at", the shares of such pairs at a distance. Over ranks: "cuts", K, and "precision_at",
+        the mean tie-aware precision among the first K.
     """
 
     means: dict[str, float]
@@ -49,26 +54,43 @@ def score(
 ) -> Scores:
     """Score binary codes with every tie-aware metric.
 
-    query (Q, b), database (N, b): codes as NumPy arrays, torch tensors or nested lists: bool, or numbers all
-    in {0, 1} or all in {-1, +1}. Or, with `bits`, packed: uint8 (Q, ceil(b/8)), as
-    `numpy.packbits(codes, axis=1)` makes them. Codes on a CUDA device are counted there, all others by the
-    CPU kernels, to the same integers.
-    query_labels, database_labels: classes, integers or strings (Q,) and (N,): relevant means equal; or 0/1
-    (Q, labels) and (N, labels): relevant means at least one shared label, the affinity that NDCG weighs is
-    their number.
-    at: cutoffs K, for "ap@K", "ndcg@K", "recall@K" and the like. ap_at_normaliser: what AP@K divides by,
-    "hits" (relevant items among the first K), "min" (min(K, relevant items)) or "relevant" (all relevant
-    items).
-    threads: threads that share the queries on the CPU; the scores do not depend on it.
-    bits: b of packed codes; None for unpacked ones.
-    order: also score one order of tied items, beside the mean over all: "file", what a program reports that
-    breaks ties by position, as <metric>_in_file_order; or a permutation of the database, int (N,), its first
-    item first, as <metric>_in_order. Counted on the CPU.
+    docs/metrics.md defines each. Metrics: He et al., CVPR 2018 (arXiv 1705.08562); McSherry and Najork, ECIR
+    2008.
 
-    Returns `Scores`; docs/metrics.md defines each name. Raises ValueError, one line, for codes or labels of
-    other forms, or that do not fit together. Metrics: He et al., CVPR 2018 (arXiv 1705.08562);
-    McSherry and Najork, ECIR 2008.
+    Parameters
+    ----------
+    query, database : arrays, torch tensors or nested lists (Q, b) and (N, b)
+        Bool, or numbers all in {0, 1} or all in {-1, +1}. Or, with `bits`, packed: uint8 (Q, ceil(b/8)), as
+        `numpy.packbits(codes, axis=1)` makes them. Codes on a CUDA device are counted there, all others by
+        the CPU kernels, to the same integers.
+    query_labels, database_labels : integers or strings (Q,) and (N,), or 0/1 (Q, labels) and (N, labels)
+        Classes: relevant means equal. Of several labels: relevant means at least one shared label, the
+        affinity that NDCG weighs is their number.
+    at : int or sequence of int
+        Cutoffs K, for "ap@K", "ndcg@K", "recall@K" and the like.
+    ap_at_normaliser : str
+        What AP@K divides by: "hits" (relevant items among the first K), "min" (min(K, relevant items)) or
+        "relevant" (all relevant items).
+    threads : int
+        They share the queries on the CPU; the scores do not depend on it.
+    bits : int, optional
+        b of packed codes.
+    order : "file" or int (N,), optional
+        Also score one order of tied items, beside the mean over all: "file", what a program reports that
+        breaks ties by position, as <metric>_in_file_order; or a permutation of the database, its first item
+        first, as <metric>_in_order. Counted on the CPU.
 
+    Returns
+    -------
+    `Scores`
+
+    Raises
+    ------
+    ValueError
+        One line, for codes or labels of other forms, or that do not fit together.
+
+    Examples
+    --------
     >>> import tiebench
     >>> query, database = [[0, 0, 1]], [[0, 0, 1], [0, 1, 1], [1, 0, 1]]
     >>> scores = tiebench.score(query, database, [7], [7, 7, 8])
@@ -112,9 +134,21 @@ def score_codes(
 ) -> Scores:
     """`score` of packed codes and any affinity, of labels or not.
 
-    query, database: uint8 (Q, ceil(b/8)) and (N, ceil(b/8)); bits: b; affinity: one of
-    `tiebench.counting.histograms`'s; the rest as `score`. Raises ValueError for codes or labels that do not
-    fit together.
+    Parameters
+    ----------
+    query, database : uint8 (Q, ceil(b/8)) and (N, ceil(b/8))
+        Packed codes.
+    bits : int
+        b.
+    affinity : `Affinity`
+        One of `tiebench.affinities`.
+    at, ap_at_normaliser, threads, order
+        As of `score`.
+
+    Raises
+    ------
+    ValueError
+        For codes or labels that do not fit together.
     """
     histograms = joint_histograms(query, database, bits, affinity, threads=threads)
     scores = score_histograms(histograms, at, ap_at_normaliser)

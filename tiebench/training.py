@@ -33,11 +33,26 @@ _NAN = "outputs held a NaN, which has no sign"
 class TieAwareRetrieval:
     """Scores of a validation set of queries and database items that arrive in batches.
 
-    bits: b; at: cutoffs K; ap_at_normaliser, threads: as in `tiebench.score`. Only packed codes and labels
-    are kept, b/8 bytes a code, on the device of the outputs; a GPU is not waited for before `compute`.
-    `compute` equals `tiebench.score` on the same codes and labels, exactly, whatever the batches. Raises
-    ValueError for numbers and normalisers that `tiebench.score` refuses.
+    Only packed codes and labels are kept, b/8 bytes a code, on the device of the outputs; a GPU is not waited
+    for before `compute`, which equals `tiebench.score` on the same codes and labels, exactly, whatever the
+    batches.
 
+    Parameters
+    ----------
+    bits : int
+        b.
+    at : int or sequence of int
+        Cutoffs K.
+    ap_at_normaliser, threads
+        As of `tiebench.score`.
+
+    Raises
+    ------
+    ValueError
+        For numbers and normalisers that `tiebench.score` refuses.
+
+    Examples
+    --------
     >>> import torch
     >>> from tiebench.training import TieAwareRetrieval
     >>> metric = TieAwareRetrieval(bits=4, at=(1,))
@@ -73,11 +88,21 @@ class TieAwareRetrieval:
     def update(self, codes: Any, labels: Any, role: Role) -> None:
         """Add a batch of queries or of database items.
 
-        codes: (n, b) tensor or array of any device and type: a network's real outputs, whose signs are the
-        code (bit 1 where positive), or codes in {-1, +1}, {0, 1} or bool; or packed uint8 (n, ceil(b/8)).
-        labels: (n,) integers or strings, or 0/1 (n, labels), tensor or array. role: "query" or "database".
-        Raises ValueError for other shapes or roles, for a batch without codes, for a NaN (of a GPU, `compute`
-        does), and for labels that do not fit those of earlier batches.
+        Parameters
+        ----------
+        codes : tensor or array (n, b) of any device and type
+            A network's real outputs, whose signs are the code (bit 1 where positive), or codes in {-1, +1},
+            {0, 1} or bool; or packed uint8 (n, ceil(b/8)).
+        labels : tensor or array
+            Integers or strings (n,), or 0/1 (n, labels).
+        role : str
+            "query" or "database".
+
+        Raises
+        ------
+        ValueError
+            For other shapes or roles, for a batch without codes, for a NaN (of a GPU, `compute` does), and
+            for labels that do not fit those of earlier batches.
         """
         if role not in ROLES:
             raise ValueError(f"role must be 'query' or 'database', not {role!r}")
@@ -127,8 +152,11 @@ class TieAwareRetrieval:
     def compute(self) -> dict[str, float]:
         """The mean of every metric, by its name in docs/metrics.md, and the counts (`Scores.means`).
 
-        Raises ValueError if there are no queries or no database items, if outputs held a NaN, or if labels
-        do not fit together.
+        Raises
+        ------
+        ValueError
+            If there are no queries or no database items, if outputs held a NaN, or if labels do not fit
+            together.
         """
         return self.scores().means
 

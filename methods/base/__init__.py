@@ -42,18 +42,28 @@ def _ignore(record: dict[str, Any]) -> None:
 class TrainingSet:
     """What a method learns from: neither the queries nor the rest of the database.
 
-    items: float32 (n, d); for methods that train `end_to_end` also uint8 images (n, H, W, 3), maybe of an
-    object that reads them when it is indexed;
-    affinity: affinity(rows, columns) is the affinity of the items at two index arrays, int64 (len(rows),
-    len(columns)); levels: the values it can take, ascending from 0;
-    labels: int64 (n,) classes, uint8 (n, L) multi-hot, or None;
-    log: a function to call with a dict of plain values (objective, seconds, …) once per epoch, iteration or
-    bit: it becomes a line of training.jsonl;
-    network: the network that images go through before the hash layer, or None: a dict of `architecture`, a
-    name of a network, and `options` of its class; weights: the file of its pretrained weights, or
-    None;
-    checkpoint: the file where a long training may keep what it needs to resume after an interruption, or
-    None. It is the caller's to delete, once the result is safe.
+    Parameters
+    ----------
+    items : float32 (n, d), or uint8 (n, H, W, 3)
+        Images for methods that train `end_to_end`, maybe of an object that reads them when it is indexed.
+    affinity : function
+        affinity(rows, columns) is the affinity of the items at two index arrays, int64 (len(rows),
+        len(columns)).
+    levels : tuple of int
+        The values that the affinity can take, ascending from 0.
+    labels : int64 (n,), uint8 (n, L) or None
+        Classes, or multi-hot labels.
+    log : function
+        To call with a dict of plain values (objective, seconds, …) once per epoch, iteration or bit: it
+        becomes a line of training.jsonl.
+    network : dict or None
+        The network that images go through before the hash layer: `architecture`, a name of
+        networks.catalogue, and `options` of its class.
+    weights : Path or None
+        The file of the network's pretrained weights.
+    checkpoint : Path or None
+        The file where a long training may keep what it needs to resume after an interruption. It is the
+        caller's to delete, once the result is safe.
     """
 
     items: Any
@@ -70,13 +80,27 @@ class TrainingSet:
 
     @property
     def classes(self) -> int:
-        """Number of classes that occur, or of labels. Raises `Refusal` without labels."""
+        """Number of classes that occur, or of labels.
+
+        Raises
+        ------
+        Refusal
+            Without labels.
+        """
         return self._numbered_labels[1]
 
     def label_rows(self, indices: np.ndarray) -> np.ndarray:
-        """Labels of some items, float32 (len(indices), classes): 1 for each that an item has, else 0.
+        """Labels of some items: 1 for each that an item has, else 0.
 
-        Columns of single labels are the classes in ascending order. Raises `Refusal` without labels.
+        Returns
+        -------
+        float32 (len(indices), classes)
+            Columns of single labels are the classes in ascending order.
+
+        Raises
+        ------
+        Refusal
+            Without labels.
         """
         labels, count = self._numbered_labels
         if labels.ndim == 2:
@@ -140,7 +164,13 @@ class HashingMethod:
     seed: int = 0
 
     def fit(self, training_set: TrainingSet) -> Self:
-        """Learn from a `TrainingSet`; returns self. Raises `Refusal` if it cannot be served."""
+        """Learn from a `TrainingSet`; returns self.
+
+        Raises
+        ------
+        Refusal
+            If it cannot be served.
+        """
         # Abstract: what a method is; conformance tests call it on every one.
         raise NotImplementedError(f"{type(self).__name__} does not define fit")
 
@@ -205,7 +235,13 @@ class HashingMethod:
 
     @classmethod
     def load(cls, folder: Path | str) -> Self:
-        """The method that `save` wrote. Raises ValueError, one line that names the file, if it is damaged."""
+        """The method that `save` wrote.
+
+        Raises
+        ------
+        ValueError
+            One line that names the file, if it is damaged.
+        """
         path, prefix = Path(folder, "model.npz"), "state."
         arrays = read_npz(path)
         try:
@@ -219,7 +255,13 @@ class HashingMethod:
 
 
 def refuse_unknown_choices(method: HashingMethod) -> None:
-    """Raises `Refusal` if a hyper-parameter annotated Literal[...] has a value that is not one of these."""
+    """Check hyper-parameters that are annotated Literal[...].
+
+    Raises
+    ------
+    Refusal
+        For a value that is not one of these.
+    """
     for name, annotation in get_type_hints(type(method)).items():
         parts = get_args(annotation) if get_origin(annotation) is not Literal else (annotation,)
         literals = [part for part in parts if get_origin(part) is Literal]
@@ -233,11 +275,18 @@ def refuse_unknown_choices(method: HashingMethod) -> None:
 def check_codes(codes: Any, items: int, bits: int, name: str, function: str = "encode") -> np.ndarray:
     """What `encode` returned for `items` items, as bool (items, bits).
 
-    name, function: for the message, of the method and of what returned the codes.
+    Parameters
+    ----------
+    codes
+        Booleans, 0/1 or -1/+1, as integers or floats (items, bits).
+    name, function : str
+        For the message, of the method and of what returned the codes.
 
-    Accepts booleans, 0/1 and -1/+1, as integers or floats. Raises ValueError, one line that names the method
-    and what it returned, for everything else: packing bits or comparing with 0 would turn it into wrong codes
-    without a warning.
+    Raises
+    ------
+    ValueError
+        One line that names the method and what it returned, for everything else: packing bits or comparing
+        with 0 would turn it into wrong codes without a warning.
     """
     try:
         array = np.asarray(codes)
@@ -267,7 +316,13 @@ def check_codes(codes: Any, items: int, bits: int, name: str, function: str = "e
 
 
 def check_raw_scores(scores: Any, items: int, bits: int, name: str) -> np.ndarray:
-    """What `raw_scores` returned for `items` items, as float32 (items, bits). Raises ValueError, one line."""
+    """What `raw_scores` returned for `items` items, as float32 (items, bits).
+
+    Raises
+    ------
+    ValueError
+        One line, for anything else.
+    """
     array = np.asarray(scores, np.float32)
     if array.shape != (items, bits) or not np.isfinite(array).all():
         found = f"shape {array.shape}" if array.shape != (items, bits) else "NaN or infinite values"

@@ -7,6 +7,8 @@ batch kept. The model of the last epoch is the result: no epoch is chosen by loo
 docs/add-a-method.md lists the hooks, with what each is for.
 """
 
+from __future__ import annotations
+
 import contextlib
 import inspect
 import json
@@ -30,8 +32,13 @@ _STANDARDISED = 2048  # images that tell the mean and the length of features
 
 
 def shuffled_batches(items: int, size: int, key: int | tuple[int, ...]) -> list[np.ndarray]:
-    """Indices of `items` items in random order, cut into int64 arrays of `size`, the last maybe shorter; key:
-    seed of the generator, an integer or several."""
+    """Indices of `items` items in random order, cut into int64 arrays of `size`, the last maybe shorter.
+
+    Parameters
+    ----------
+    key : int or tuple of int
+        Seed of the generator.
+    """
     order = np.random.default_rng(key).permutation(items)
     return [order[begin : begin + size] for begin in range(0, items, size)]
 
@@ -43,35 +50,52 @@ class DeepHashing(HashingMethod):
     On vectors the network is the hash head alone; on images it is the training set's network under it,
     trained end to end.
 
-    optimiser: "sgd", "adam", "adamw" (decoupled weight decay) or "rmsprop". momentum: of SGD and RMSprop; the
-    decay of Adam's first moment. weight_decay: times the parameters it is added to their gradient (an L2
-    penalty of half of it); with "adamw" it shrinks the parameters instead. max_gradient_norm: gradients of
-    larger norm, over all parameters, are scaled down to it (None: never).
-
-    schedule: how learning_rate falls, counted in epochs or, with schedule_unit "iteration", in batches.
-    "step": by lr_gamma every lr_step_size (0: never); "cosine": to 0 along half a cosine period.
-    warmup_epochs: over so many epochs at the start (a fraction is allowed) the rate of the schedule is
-    multiplied by a factor that grows linearly, batch by batch, to 1.
-
-    head: "linear", one hash layer; "mlp", head_layers hidden layers of head_width units before it, with ReLU,
-    dropout of head_dropout, and batch normalisation if head_batch_norm. initial_deviation: standard deviation
-    of the initial weights of the hash layer (None: sqrt(2 / width), width being that of its input).
-
-    quantiser: a term times quantiser_weight that is added to the loss and pulls raw scores to -1 and +1
-    (`methods.base.quantisers`), or None.
-
-    end_collapsed: end the training after so many epochs in a row whose codes are collapsed (0: never,
-    see docs/health.md).
-
-    device: "cpu", "cuda" or "auto".
-
-    Of images only: standardise_features: subtract from what the head is given its mean over training images
-    before training, and divide it by one number, so that its values have variance 1 on average then;
-    backbone_lr_multiplier multiplies the learning rate of the network under the hash head, and 0 keeps that
-    network as it is; horizontal_flip: mirror each training image with probability 1/2; random_crop: shift it
-    by up to so many pixels in both directions, filled by reflection; mixed_precision: compute in 16 bits
-    where the device does so fast, a CUDA device or a processor that multiplies bfloat16 under a network that
-    gains by it (the weights, the loss and its gradient by the scores stay in 32).
+    Parameters
+    ----------
+    learning_rate : float
+        It falls by `schedule`, counted in epochs or, with `schedule_unit` "iteration", in batches.
+    schedule : str
+        "step": by `lr_gamma` every `lr_step_size` (0: never); "cosine": to 0 along half a cosine period.
+    warmup_epochs : float
+        Over so many epochs at the start (a fraction is allowed) the rate of the schedule is multiplied by a
+        factor that grows linearly, batch by batch, to 1.
+    optimiser : str
+        "sgd", "adam", "adamw" (decoupled weight decay) or "rmsprop".
+    momentum : float
+        Of SGD and RMSprop; the decay of Adam's first moment.
+    weight_decay : float
+        Times the parameters it is added to their gradient (an L2 penalty of half of it); with "adamw" it
+        shrinks the parameters instead.
+    max_gradient_norm : float or None
+        Gradients of larger norm, over all parameters, are scaled down to it (None: never).
+    head : str
+        "linear", one hash layer; "mlp", `head_layers` hidden layers of `head_width` units before it, with
+        ReLU, dropout of `head_dropout`, and batch normalisation if `head_batch_norm`.
+    initial_deviation : float or None
+        Standard deviation of the initial weights of the hash layer (None: sqrt(2 / width), width being that
+        of its input).
+    quantiser : str or None
+        A term times `quantiser_weight` that is added to the loss and pulls raw scores to -1 and +1
+        (`methods.base.quantisers`).
+    end_collapsed : int
+        End the training after so many epochs in a row whose codes are collapsed (0: never, see
+        docs/health.md).
+    device : str
+        "cpu", "cuda" or "auto".
+    standardise_features : bool
+        Of images only: subtract from what the head is given its mean over training images before training,
+        and divide it by one number, so that its values have variance 1 on average then.
+    backbone_lr_multiplier : float
+        Of images only: multiplies the learning rate of the network under the hash head; 0 keeps that network
+        as it is.
+    horizontal_flip : bool
+        Of images only: mirror each training image with probability 1/2.
+    random_crop : int
+        Of images only: shift each by up to so many pixels in both directions, filled by reflection.
+    mixed_precision : bool
+        Of images only: compute in 16 bits where the device does so fast, a CUDA device or a processor that
+        multiplies bfloat16 under a network that gains by it (the weights, the loss and its gradient by the
+        scores stay in 32).
     """
 
     end_to_end = True
@@ -135,11 +159,16 @@ class DeepHashing(HashingMethod):
     # -- what a method defines or overrides ----------------------------------------------------------------
 
     def loss(self, outputs: torch.Tensor, batch: Batch) -> torch.Tensor:
-        """Scalar to minimise. outputs: float (M, bits), the raw scores of a batch.
+        """Scalar to minimise.
 
         What else the loss wants of the items it asks `batch` for: their `affinity`, `indices`, `labels`,
         `features`, or the scores of a `second` view of them. `batch.training` is the state of the training:
         its `memory`, `criterion`, `epoch`, `iteration` and `log`.
+
+        Parameters
+        ----------
+        outputs : float (M, bits)
+            The raw scores of a batch.
         """
         # Abstract: what a deep method is; conformance tests train every one.
         raise NotImplementedError(f"{type(self).__name__} does not define loss")
@@ -198,7 +227,7 @@ class DeepHashing(HashingMethod):
         return hash_layer(width, self.bits, self.initial_deviation)
 
     def build_network(self, item_shape: tuple[int, ...]) -> torch.nn.Module:
-        """Items (n, *item_shape) to raw scores (n, bits): the hash head, on `backbone` if there is one."""
+        """Items (n, `*item_shape`) to raw scores (n, bits): the hash head, on `backbone` if there is one."""
         if self.backbone is None:
             return torch.nn.Sequential(torch.nn.Flatten(), self._head(math.prod(item_shape)))
         import networks
@@ -346,8 +375,12 @@ class DeepHashing(HashingMethod):
 class RelaxedHashing(DeepHashing):
     """A deep method whose loss takes relaxed codes tanh(tanh_scale f) of raw scores f (eq. (tanh)).
 
-    With tanh_scale_final the scale grows geometrically from tanh_scale in the first epoch to tanh_scale_final
-    in the last (the appendix's continuation).
+    Parameters
+    ----------
+    tanh_scale : float
+        In the first epoch.
+    tanh_scale_final : float or None
+        In the last epoch, to which the scale grows geometrically (the appendix's continuation).
     """
 
     tanh_scale: float = 1.0
@@ -370,8 +403,12 @@ class RelaxedHashing(DeepHashing):
 class ListwiseHashing(RelaxedHashing):
     """A deep method that maximises the mean of a listwise objective on soft distance histograms.
 
-    bins: intervals of the histogram, so bins + 1 centres (None: one per bit); delta: half-width of the
-    triangular kernel in bin widths (eq. (delta)).
+    Parameters
+    ----------
+    bins : int or None
+        Intervals of the histogram, so bins + 1 centres (None: one per bit).
+    delta : float
+        Half-width of the triangular kernel in bin widths (eq. (delta)).
     """
 
     family = "listwise"
@@ -384,7 +421,14 @@ class ListwiseHashing(RelaxedHashing):
         refuse_no_triplets(training_set, lambda affinity: affinity > 0 if binary else affinity)
 
     def objective(self, codes: torch.Tensor, affinity: torch.Tensor) -> torch.Tensor:
-        """(M,) objectives to maximise. codes: relaxed codes (M, bits); affinity int64 (M, M)."""
+        """Objectives to maximise, (M,).
+
+        Parameters
+        ----------
+        codes : float (M, bits)
+            Relaxed codes.
+        affinity : int64 (M, M)
+        """
         # Abstract: what a listwise method is; conformance tests train every one.
         raise NotImplementedError(f"{type(self).__name__} does not define objective")
 

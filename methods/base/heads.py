@@ -1,5 +1,7 @@
 """Hash heads: what turns features into raw scores, whose signs are the code."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Iterable
 from typing import Any

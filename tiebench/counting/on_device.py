@@ -6,6 +6,8 @@ its terms are added. Counts are integers, so their order does not matter either:
 `tiebench.counting.histograms.joint_histograms` on the same codes.
 """
 
+from __future__ import annotations
+
 import numpy as np
 import torch
 

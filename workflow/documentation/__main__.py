@@ -1,5 +1,6 @@
 """The command `python -m workflow.documentation`: builds the site. Warnings are errors."""
 
+import os
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -49,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         pages, doctrees = Path(folder, "pages"), Path(folder, "doctrees")
         sources.write(pages, ROOT)
         settings = ["-b", "html", "-c", str(Path(__file__).parent), "-d", str(doctrees)]
-        settings += ["-D", f"source_url={options.source_url}"]
+        os.environ["SOURCE_URL"] = options.source_url
         strict = ["--fail-on-warning", "--keep-going", "--fresh-env", "--quiet"]
         return sphinx([*settings, *strict, str(pages), options.output])
 

@@ -10,7 +10,6 @@ from typing import Any
 from methods.base.catalogue import MethodMetadata
 from workflow.configuration.yaml_reader import read_settings
 from workflow.documentation.leaderboard_parts import Protocol
-from workflow.documentation.prose import as_markdown, reference
 
 LEARNS_FROM = {
     "none": "no labels",
@@ -73,7 +72,7 @@ def page(
 
 
 def _sentence(text: str) -> str:
-    return as_markdown(text[:1].upper() + text[1:].rstrip(".") + ".")
+    return text[:1].upper() + text[1:].rstrip(".") + "."
 
 
 def _properties(about: MethodMetadata) -> str:
@@ -92,16 +91,18 @@ def _properties(about: MethodMetadata) -> str:
 
 def _paper(about: MethodMetadata) -> str:
     link = f"\n\n[Read the paper]({about.paper})" if about.paper else ""
-    return as_markdown(about.reference) + link
+    return about.reference + link
 
 
 def _description(about: MethodMetadata) -> str:
     """The docstring of the class; one without a formula, and what its bases add to it."""
-    texts = [as_markdown(about.description, about.parameters)] if about.description else []
+    texts = [about.description] if about.description else []
     for name, (docstring, _) in list(about.classes.items())[1:]:
         if name not in DESCRIBED and docstring:
-            texts.append(as_markdown(docstring, about.parameters))
-    return "\n\n".join(texts)
+            texts.append(docstring)
+    # A line that begins with names of hyper-parameters and a colon describes these.
+    name = f"(?:{'|'.join(about.parameters)})"
+    return re.sub(rf"^({name}(?:, {name})*): ", r"- **\1**: ", "\n\n".join(texts), flags=re.MULTILINE)
 
 
 def _differences(rows: Iterable[tuple[str, str, str]]) -> str:
@@ -120,12 +121,12 @@ def _hyperparameters(about: MethodMetadata, settings: Mapping) -> str:
     text = []
     if own:
         text += [_table(about, own, settings)]
-    bases = [reference(base, DESCRIBED[base]) for base in DESCRIBED if base in about.classes]
+    bases = [f"{{py:obj}}`{base} <{DESCRIBED[base]}>`" for base in DESCRIBED if base in about.classes]
     text.append(
         f"Common to many methods, and described there: the hyper-parameters of {' and '.join(bases)}."
     )
     if source := settings.get("source"):
-        text.append(f"Source of the settings: {as_markdown(str(source))}.")
+        text.append(f"Source of the settings: {source}.")
     if settings.get("protocols"):
         named = ", ".join(f"`{name}`" for name in settings["protocols"])
         text.append(

@@ -1,16 +1,13 @@
-"""Which page stands where in the site. Methods, modules and other pages of docs/ are found by themselves."""
+"""Which page stands where in the site: methods, modules and results are found, others listed."""
 
-import re
 from collections.abc import Mapping
-from pathlib import Path
 
 from methods.base.catalogue import FAMILIES, MethodMetadata
 from workflow.documentation import api_pages, leaderboard_pages, method_pages
 from workflow.documentation.api_pages import toctree
 
 # Pages that introduce a section and list its pages: path among the site's sources -> title, text, and page ->
-# what it holds. Other pages of docs/ stand at the end of the first; those of a folder, as results/digits.md,
-# below the page of the folder's name, unless they are listed here.
+# what it holds. Sphinx reports a page of docs/ that nothing lists.
 SECTIONS: dict[str, tuple[str, str, dict[str, str]]] = {
     "guide.md": (
         "User guide",
@@ -102,62 +99,24 @@ FAMILY_TITLES = {
 }
 
 
-def section_pages(texts: Mapping[str, str]) -> dict[str, str]:
-    """The pages that introduce sections. texts: page -> text, for titles."""
+def section_pages() -> dict[str, str]:
+    """The pages that introduce sections. A link without a text shows the title of its page."""
     made = {}
-    placed = {METHODS, "index.md", *TOP, *(page for _, _, listed in SECTIONS.values() for page in listed)}
-    others = {page: "" for page in sorted(texts) if page not in placed and not _above(page, texts)}
     for page, (title, text, listed) in SECTIONS.items():
-        listed, others = {**listed, **others}, {}
-        lines = [f"- [{heading(texts[one])}]({one}){_colon(holds)}" for one, holds in listed.items()]
-        made[page] = "\n\n".join([f"# {title}", text, "\n".join(lines), toctree(listed, hidden=True)]) + "\n"
+        lines = "\n".join(f"- [](./{one}): {holds}" for one, holds in listed.items())
+        made[page] = "\n\n".join([f"# {title}", text, lines, toctree(listed, hidden=True)]) + "\n"
     return made
 
 
-def of_folders(texts: Mapping[str, str]) -> dict[str, str]:
-    """Page -> the tree of the pages in the folder of its name, as of results.md those of results/."""
-    placed = {page for _, _, listed in SECTIONS.values() for page in listed}
-    below: dict[str, list[str]] = {}
-    for page in sorted(set(texts) - placed):
-        if above := _above(page, texts):
-            below.setdefault(above, []).append(page)
-    return {page: toctree(pages, hidden=True) + "\n" for page, pages in below.items()}
-
-
-def _above(page, texts):
-    """The page of the folder's name, "" if there is none."""
-    above = f"{page.rpartition('/')[0]}.md"
-    return above if above in texts or above in SECTIONS else ""
-
-
-def heading(text: str) -> str:
-    """The title of a page. Raises ValueError if it has none."""
-    found = re.search(r"^# (.+?)\s*$", text, re.MULTILINE)
-    if not found:
-        raise ValueError("a page without a title")
-    return found[1]
-
-
-def of_methods(catalogue: Mapping[str, MethodMetadata]) -> str:
-    """The trees of the methods' pages, a family each."""
-    trees = []
+def trees(catalogue: Mapping[str, MethodMetadata]) -> dict[str, str]:
+    """Page -> the trees that it has at its end: of the home page, of methods by family, of results."""
+    families = []
     for family in FAMILIES:
         found = [about for about in catalogue.values() if about.family == family]
         entries = [f"{about.title} <{method_pages.place(about.name)}>" for about in found]
-        if found:
-            trees.append(toctree(entries, hidden=True, caption=FAMILY_TITLES[family]))
-    return "\n\n".join(trees) + "\n"
-
-
-def of_home() -> str:
-    """The tree of the home page: the bar at the top."""
-    return toctree([f"FAQ <{page}>" if page == "faq.md" else page for page in TOP], hidden=True) + "\n"
-
-
-def page_of(path: Path | str) -> str:
-    """The page of a file of docs/."""
-    return str(path).removeprefix("docs/")
-
-
-def _colon(text):
-    return f": {text}" if text else ""
+        families += [toctree(entries, hidden=True, caption=FAMILY_TITLES[family])] * bool(found)
+    return {
+        "index.md": toctree([f"FAQ <{page}>" if page == "faq.md" else page for page in TOP], hidden=True),
+        METHODS: "\n\n".join(families),
+        "results.md": toctree(["results/*"], hidden=True, glob=True),
+    }
