@@ -98,9 +98,8 @@ def parts(text):
     # In this order: what is found first is not looked at again.
     for kind, pattern in (
         ("gallery", r"<svg\b(?:(?!</svg>).)*data:image/(?:(?!</svg>).)*</svg>"),
-        ("files to download", r'(?<=")data:[^"]*|data-packed="[^"]*"'),
+        ("files to download", r'(?<=")data:[^"]*'),
         ("figures", r"<svg\b.*?</svg>"),
-        ("data of charts", r'<script type="application/json".*?</script>'),
         ("scripts and styles", r"<(script|style)\b.*?</\1>"),
         ("tables", r"<table\b.*?</table>"),
     ):
@@ -114,7 +113,7 @@ def tables(report, text, paints, size):
     report.write(
         f"## The page of a table: {size}",
         "A page of the digits, made by the workflow; the rows are variants of cheap methods. One file with "
-        "all figures, charts, files to download and settings of all runs.",
+        "all figures, files to download and settings of all runs.",
     )
     rows = [(kind, f"{size / 1e6:.2f}", f"{100 * size / whole:.0f} %") for kind, size in parts(text).items()]
     packed = len(gzip.compress(text.encode(), mtime=0))
@@ -123,7 +122,7 @@ def tables(report, text, paints, size):
         ("the page, as gzip sends it", f"{packed / 1e6:.2f}", ""),
     ]
     report.rows(["part", "MB", "share"], rows)
-    summary = [(f"page of {size}", "at most 3 MB", f"{figure(whole / 1e6)} MB")]
+    summary = [(f"page of {size}", "at most 1.5 MB", f"{figure(whole / 1e6)} MB")]
     if paints:
         median = statistics.median(paints) / 1e3
         report.write(

@@ -32,8 +32,8 @@ class Line:
     p, p_adjusted : float
         The p value, NaN with too few runs, and as adjusted by Holm's procedure over all lines.
     verdict : str
-        "higher" or "lower" where p_adjusted < 0.05, "too few runs" for a method that varies and has fewer than
-        five, else "cannot tell".
+        "higher" or "lower" where p_adjusted < 0.05, "too few runs" for a method that varies and has fewer
+        than five, else "cannot tell".
     collapsed : int
         Of how many seeds the codes collapsed.
     """

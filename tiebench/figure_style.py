@@ -4,9 +4,10 @@ For `reporting`, which draws tables, and for `tiebench.forest`.
 """
 
 import functools
+import html
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -28,6 +29,7 @@ STYLE = {
     "axes.linewidth": 0.6,
     "text.parse_math": False,
     "pdf.fonttype": 42,
+    "path.simplify": False,  # a line has the points of its mark
     "svg.fonttype": "none",
     "svg.hashsalt": "tiebench",
 }
@@ -36,6 +38,8 @@ MUTED = "#767676"
 GRID = "#D0D0D0"
 # Of a Pareto front behind its points.
 FRONT = "#BBBBBB"
+# A box around what is tied.
+TIE = "#E4E4E4"
 SURFACE = "#FFFFFF"
 # Widths of a figure in inches: a column, or a page of a paper.
 COLUMN, PAGE = 3.3, 7.0
@@ -85,6 +89,41 @@ def metric_text(metric: str) -> dict:
     return {"text": rf"$\mathregular{{{text}_{{{subscript}}}}}$", "parse_math": True}
 
 
+def metric_name(metric: str) -> str:
+    """Name of a metric in plain text: "AP_T", "NDCG_T", "Recall@100"."""
+    return "_".join(filter(None, label(metric)))
+
+
+class Mark(str):
+    """The gid of an artist, and what an SVG file says of it besides: an attribute data-<name> for each.
+
+    method, bits: what the artist is about; a script marks or hides it with them. panel, label: where its
+    points are, in words. names, values: its points (`point_values`), in the order of the drawing, and what
+    their numbers are called, joined by ";"; a panel may have the names for all artists in it.
+    """
+
+    attributes: dict[str, str]
+
+    def __new__(cls, gid: str, **attributes: object) -> "Mark":
+        mark = super().__new__(cls, gid)
+        mark.attributes = {name: str(value) for name, value in attributes.items()}
+        return mark
+
+
+def point_values(rows: Iterable[Iterable[float]]) -> str:
+    """Points as the `values` of a Mark: " " between numbers, ";" between points.
+
+    Numbers have three significant digits, or as many as whole ones need; no zero stands before the point.
+    """
+    return ";".join(" ".join(_digits(float(value)) for value in row) for row in rows)
+
+
+def _digits(value: float) -> str:
+    if value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    return re.sub(r"^(-?)0\.", r"\1.", f"{value:.3g}")
+
+
 def ticks_between(low: float, high: float, most: int = 4, whole: bool = False) -> list[float]:
     """Round numbers from `low` to `high`, about `most` of them; `whole` ones where that is asked for."""
     locator = MaxNLocator(nbins=most, steps=[1, 2, 5, 10] if whole else [1, 2, 2.5, 5, 10], integer=whole)
@@ -131,7 +170,7 @@ def render(figure: Figure, kind: str, source: str | None = None) -> bytes:
     buffer = io.BytesIO()
     with styled():
         figure.savefig(buffer, format=kind, dpi=200 if kind == "png" else 72, metadata=metadata[kind])
-    return _rounded(buffer.getvalue()) if kind == "svg" else buffer.getvalue()
+    return _marked(figure, _rounded(buffer.getvalue())) if kind == "svg" else buffer.getvalue()
 
 
 def _rounded(content: bytes) -> bytes:
@@ -141,6 +180,18 @@ def _rounded(content: bytes) -> bytes:
         return re.sub(r"-?\d+\.\d{3,}", lambda digits: f"{float(digits[0]):.2f}", found[0])
 
     return re.sub(r'(?<= d=")[^"]+|(?<= [xy]=")[^"]+', shorter, content.decode()).encode()
+
+
+def _marked(figure: Figure, content: bytes) -> bytes:
+    """An SVG of a figure with the attributes of its marks."""
+    gids = (artist.get_gid() for artist in figure.findobj())
+    marks: dict[str, dict[str, str]] = {gid: gid.attributes for gid in gids if isinstance(gid, Mark)}
+
+    def more(found):
+        said = marks.get(html.unescape(found[1]), {})
+        return found[0] + "".join(f' data-{name}="{html.escape(text)}"' for name, text in said.items())
+
+    return re.sub(r'<g id="([^"]*)"', more, content.decode()).encode()
 
 
 def save(figure: Figure, path: str | Path, source: str | None = None) -> None:

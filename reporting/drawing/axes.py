@@ -28,6 +28,7 @@ from tiebench.figure_style import (
     SURFACE,
     TEXT_SIZE,
     TICK_SIZE,
+    Mark,
     styled,
     text_width,
     tick_text,
@@ -112,7 +113,8 @@ def method_legend(table: Table, methods: Iterable[str]) -> list[tuple[str, list[
         if method in wanted:
             if not result or result[-1][0] != table.family(method):
                 result.append((table.family(method), []))
-            result[-1][1].append((table.method_title(method), method_style(table, method)))
+            handle = {"gid": Mark(f"handle-{method}", method=method)} | method_style(table, method)
+            result[-1][1].append((table.method_title(method), handle))
     return result
 
 

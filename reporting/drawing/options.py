@@ -13,12 +13,14 @@ class Options:
 
     width: of the figure in inches, None for the figure's own; font_size: of ordinary text in points (8 is
     the layout's own: other sizes scale lines and markers too); title: None for the figure's own, a text
-    instead of it, or False for neither title nor subtitle.
+    instead of it, or False for neither title nor subtitle; costs: those that the figure
+    of costs draws, with names beside their points.
     """
 
     width: float | None = None
     font_size: float = 8.0
     title: str | bool | None = None
+    costs: tuple[str, ...] = field(default=(), metadata={"figure": "cost"})
     # Not for users: what every heading ends in, whatever the title.
     note: str = field(default="", metadata={"internal": True})
 

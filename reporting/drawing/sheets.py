@@ -37,6 +37,8 @@ from tiebench.figure_style import (
     TEXT_SIZE,
     TICK_SIZE,
     TITLE_SIZE,
+    Mark,
+    point_values,
     shortened,
     style_axes,
     styled,
@@ -119,7 +121,9 @@ def sheet(
             write(x, middle, text, size=7.5, va="center_baseline", color=MUTED)
             continue
         figure.add_artist(_handle(x / width, 1 - middle / height, HANDLE / width, style))
-        write(x + HANDLE + 0.05, middle, text, size=7.5, va="center_baseline")
+        handle = style.get("gid")
+        name = Mark(f"{handle}-name", **handle.attributes) if isinstance(handle, Mark) else None
+        write(x + HANDLE + 0.05, middle, text, size=7.5, va="center_baseline", gid=name)
     top += 0.165 * legend_rows + (0.05 if legend_rows else 0)
 
     panel = (width - left - right - between * (columns - 1)) / columns
@@ -150,12 +154,13 @@ def names_width(names: Iterable[str]) -> float:
     return LEADER + min(NAME, max(text_width(name, TICK_SIZE) for name in names)) + HANDLE + 0.04
 
 
-def names_beside(axes: Axes, table: Table, ends: Iterable, width: float, height: float) -> None:
+def names_beside(axes: Axes, table: Table, ends: Iterable, size: tuple[float, float], panel: str) -> None:
     """Names of methods beside a panel, as near to their ends as they fit, and what leads there.
 
-    ends: ((x, y) as shares of the panel, method, whether a leader goes from there); width, height: of the
-    panel in inches.
+    ends: ((x, y) as shares of the panel, method, whether a leader goes from there); size: width and height of
+    the panel in inches; panel: part of the gids, "leader-<panel>-<method>", "handle-..." and "name-...".
     """
+    width, height = size
     ends = sorted(ends, key=lambda entry: entry[0][1])
     wanted = [end[1] * height for end, _, _ in ends]
     places = spread_out(wanted, PITCH, 0.0, height - PITCH / 2)
@@ -164,11 +169,15 @@ def names_beside(axes: Axes, table: Table, ends: Iterable, width: float, height:
         y = place / height
         style = method_style(table, method, 3.8)
         how: dict[str, Any] = {"transform": axes.transAxes, "clip_on": False}
+        leading, handle, name = (
+            Mark(f"{part}-{panel}-{method}", method=method) for part in ("leader", "handle", "name")
+        )
         if reaches:
             leader = Line2D([end[0], start], [end[1], y], color=style["color"], linewidth=0.5, **how)
+            leader.set_gid(leading)
             axes.add_line(leader)
         x = [start, start + HANDLE / 2 / width, start + HANDLE / width]
-        axes.add_line(Line2D(x, [y] * 3, **{**LINE, **style, **how}, markevery=[1]))
+        axes.add_line(Line2D(x, [y] * 3, **{**LINE, **style, **how}, markevery=[1], gid=handle))
         axes.text(
             start + (HANDLE + 0.04) / width,
             y,
@@ -177,6 +186,7 @@ def names_beside(axes: Axes, table: Table, ends: Iterable, width: float, height:
             va="center_baseline",
             color=INK,
             transform=axes.transAxes,
+            gid=name,
         )
 
 
@@ -283,7 +293,7 @@ def curve_sheet(
         )
         for entries, of_section in zip(of_view.values(), axes):
             for index, ((view, bits, lines), panel) in enumerate(zip(entries, of_section)):
-                _curves(panel, table, view, bits, lines, list(drawn), log, top)
+                _curves(panel, table, view, bits, lines, labels, list(drawn), log, top)
                 if index % columns:
                     panel.set_yticklabels([])
             label_axes(of_section, columns, *labels)
@@ -291,12 +301,20 @@ def curve_sheet(
 
 
 def _curves(
-    axes: Axes, table: Table, view: View, bits: int, lines: Mapping, order: list, log: bool, top: float
+    axes: Axes,
+    table: Table,
+    view: View,
+    bits: int,
+    lines: Mapping,
+    labels: tuple[str, str],
+    order: list,
+    log: bool,
+    top: float,
 ) -> None:
-    points = [point for line in lines.values() for point in line[0]]
+    places = [place for line in lines.values() for place in line[0]]
     if log:
         axes.set_xscale("log")
-        low, high = min(points), max(points)
+        low, high = min(places), max(places)
         axes.set_xlim(low / 1.15, high * 1.15)
         x_ticks = log_ticks(low, high)
     else:
@@ -305,6 +323,10 @@ def _curves(
     axes.set_ylim(-0.02 * top, 1.02 * top)
     style_axes(axes, x_ticks, ticks_between(0, top, 5))
     axes.set_title(f"{bits} bits", size=TEXT_SIZE, pad=4, loc="left", color=INK)
+    panel = f"{view.title}, {bits} bits"
+    axes.set_gid(
+        Mark(f"panel-{view.protocol}-{bits}", bits=bits, panel=panel, names=f"{labels[0]};{labels[1]}")
+    )
     for method, (x, y) in lines.items():
         # Markers at equal ways along each line, elsewhere on every line, lest they cover each other.
         start = 0.04 + 0.22 * order.index(method) / len(order)
@@ -314,5 +336,5 @@ def _curves(
             **LINE | method_style(table, method, 3.4),
             markevery=(start, 0.22) if len(x) > 1 else None,
             clip_on=False,
-            gid=f"line-{view.protocol}-{bits}-{method}",
+            gid=Mark(f"line-{view.protocol}-{bits}-{method}", method=method, values=point_values(zip(x, y))),
         )

@@ -103,13 +103,17 @@ def draw(
     """The figure `kind` of a table as a matplotlib Figure.
 
     methods, blocks: what to draw of the table, see `Table.only`; options: fields of `Options` (width,
-    font_size, title). results: of runs with what the figure's NEEDS says.
+    font_size, title, and `costs` of the figure of costs). results: of runs with what the figure's NEEDS says.
 
     Raises ValueError for an unknown figure, option, method or block, and `drawing.NothingToDraw`, a
     ValueError, where the runs have nothing that the figure shows.
     """
     describe(kind)
-    known = [entry.name for entry in fields(Options) if not entry.metadata.get("internal")]
+    known = [
+        entry.name
+        for entry in fields(Options)
+        if not entry.metadata.get("internal") and entry.metadata.get("figure", kind) == kind
+    ]
     for name in options:
         if name not in known:
             end = did_you_mean(name, [*known, "methods", "blocks"])

@@ -30,7 +30,10 @@ from tiebench.figure_style import (
     MUTED,
     PAGE,
     TICK_SIZE,
+    Mark,
+    metric_name,
     metric_text,
+    point_values,
     style_axes,
     styled,
     text_width,
@@ -62,7 +65,7 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     """The metric of each block against seconds: two panels per block, training and encoding.
 
     Means over the seeds that have a score and a positive number of seconds of that part: a logarithmic axis
-    has no place for others. `Table.named_costs`, optional, are the costs to draw, "fit", "encode"
+    has no place for others. `options.costs`, optional, are the costs to draw, "fit", "encode"
     or "candidates_radius_<R>", the mean number of items within Hamming distance R of a query. Then names
     stand beside the points, as far as they fit, and a legend has to stand elsewhere. Artists can be found by
     their gid: "line-fit-<protocol>-<metric>-<method>", "longest-fit-<protocol>-<metric>-<method>",
@@ -71,7 +74,7 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     Raises NothingToDraw where no record has a score and seconds.
     """
     found = []
-    named = table.named_costs
+    named = options.costs
     wanted = tuple(named or SECONDS)
     for group in table.groups:
         parts = {part: _points(group, part, results) for part in wanted}
@@ -153,6 +156,8 @@ def _panel(
     axes: Axes, table: Table, group: Group, part: str, points: Points, scale: tuple, names: Mapping
 ) -> None:
     name, protocol = f"{part}-{group.protocol}-{group.metric}", group.protocol
+    said = f"bits;{_axis(part)};{metric_name(group.metric)}"
+    axes.set_gid(Mark(f"panel-{name}", panel=group.title, names=said))
     limits, ticks = scale
     axes.set_ylim(*limits)
     every = [point for of in points.values() for point in of.values()]
@@ -180,17 +185,20 @@ def _panel(
             gid=f"frontier-{name}",
         )
     for method, of in points.items():
-        axes.plot(*zip(*of.values()), **LINE | method_style(table, method, 2.9), gid=f"line-{name}-{method}")
+        values = point_values((bits, *point) for bits, point in of.items())
+        line = Mark(f"line-{name}-{method}", method=method, values=values)
+        axes.plot(*zip(*of.values()), **LINE | method_style(table, method, 2.9), gid=line)
         seconds, score = of[max(of)]
         style = method_style(table, method, 4.6)
-        axes.plot([seconds], [score], **style, zorder=2.2, gid=f"longest-{name}-{method}")
+        longest = Mark(f"longest-{name}-{method}", method=method)
+        axes.plot([seconds], [score], **style, zorder=2.2, gid=longest)
     # Where not all texts fit, the best of the cheapest come first, then the best.
     order = sorted(points, key=lambda method: points[method][max(points[method])][1], reverse=True)
     order.sort(key=lambda method: not set(points[method].values()).intersection(best))
-    _texts(axes, points, {m: names.get(m) or str(max(points[m])) for m in (order if names else points)})
+    _texts(axes, points, name, {m: names.get(m) or str(max(points[m])) for m in (order if names else points)})
 
 
-def _texts(axes: Axes, points: Points, texts: Mapping[str, str]) -> None:
+def _texts(axes: Axes, points: Points, name: str, texts: Mapping[str, str]) -> None:
     """A text beside the longest code of each method, where it fits.
 
     The space must be free of markers, lines, the edge of the panel and of texts already there.
@@ -230,6 +238,7 @@ def _texts(axes: Axes, points: Points, texts: Mapping[str, str]) -> None:
                     va="center_baseline",
                     size=TICK_SIZE,
                     color=INK,
+                    gid=Mark(f"name-{name}-{method}", method=method),
                 )
                 break
 

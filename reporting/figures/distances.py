@@ -9,7 +9,17 @@ from reporting.drawing.options import DEFAULT, Options
 from reporting.drawing.sheets import Section, label_axes, sheet, sheet_width
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
-from tiebench.figure_style import INK, TEXT_SIZE, TICK_SIZE, shortened, style_axes, styled, ticks_between
+from tiebench.figure_style import (
+    INK,
+    TEXT_SIZE,
+    TICK_SIZE,
+    Mark,
+    point_values,
+    shortened,
+    style_axes,
+    styled,
+    ticks_between,
+)
 
 TITLE = "Distances of relevant and irrelevant pairs"
 CAPTION = (
@@ -55,7 +65,10 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
         )
         for (view, bits, shares), of_section in zip(found, axes):
             for (method, both), here in zip(shares.items(), of_section):
-                _panel(here, f"{view.protocol}-{bits}-{method}", colour(table, method), both)
+                name = f"{view.protocol}-{bits}-{method}"
+                where = f"{view.title}, {bits} bits"
+                here.set_gid(Mark(f"panel-{name}", method=method, bits=bits, panel=where))
+                _panel(here, name, colour(table, method), both)
                 title = shortened(table.method_title(method), panel, TEXT_SIZE)
                 here.set_title(title, size=TEXT_SIZE, pad=4, loc="left", color=INK)
             label_axes(of_section, columns, "distance", "share of pairs")
@@ -91,8 +104,12 @@ def _panel(axes: Axes, name: str, rgb: str, both) -> None:
     )
     axes.grid(visible=False)
     # Pale enough for the line to be seen on the darkest of the colours.
-    axes.stairs(relevant, edges, fill=True, color=rgb, alpha=0.6, linewidth=0, gid=f"relevant-{name}")
-    axes.stairs(irrelevant, edges, color=INK, linewidth=0.8, gid=f"irrelevant-{name}")
+    filled, line = (
+        Mark(f"{which}-{name}", names=f"distance;{which}", values=point_values(enumerate(shares)))
+        for which, shares in (("relevant", relevant), ("irrelevant", irrelevant))
+    )
+    axes.stairs(relevant, edges, fill=True, color=rgb, alpha=0.6, linewidth=0, gid=filled)
+    axes.stairs(irrelevant, edges, color=INK, linewidth=0.8, gid=line)
     shared = sum(map(min, relevant, irrelevant))
     axes.text(
         0.98,

@@ -11,7 +11,18 @@ from reporting.drawing.options import DEFAULT, Options
 from reporting.drawing.sheets import PITCH, Section, label_axes, names_beside, names_width, sheet
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
-from tiebench.figure_style import COLUMN, INK, TEXT_SIZE, metric_text, style_axes, styled, wrapped
+from tiebench.figure_style import (
+    COLUMN,
+    INK,
+    TEXT_SIZE,
+    Mark,
+    metric_name,
+    metric_text,
+    point_values,
+    style_axes,
+    styled,
+    wrapped,
+)
 
 TITLE = "Few labels"
 CAPTION = (
@@ -77,17 +88,22 @@ def _panel(axes, table: Table, column, lines, sizes, scale, size) -> None:
     style_axes(axes, sizes, ticks)
     axes.grid(visible=False, axis="x")
     label_axes([axes], 1, "training items per class", metric_text(metric))
+    names = f"training items per class;{metric_name(metric)};lowest seed;highest seed"
+    axes.set_gid(Mark(f"panel-{metric}-{bits}", bits=bits, panel=f"{bits} bits", names=names))
     ends = []
     for method, of in lines.items():
         style, x = method_style(table, method, 3.8), sorted(of)
         spans = [(at, min(of[at]), max(of[at])) for at in x if len(of[at]) > 1]
         if spans:
-            axes.vlines(*zip(*spans), color=style["color"], linewidth=0.7, zorder=1.9)
+            ranges = Mark(f"range-{metric}-{bits}-{method}", method=method)
+            axes.vlines(*zip(*spans), color=style["color"], linewidth=0.7, zorder=1.9, gid=ranges)
         y = [statistics.fmean(of[at]) for at in x]
-        axes.plot(x, y, **LINE | style, clip_on=False, gid=f"line-{metric}-{bits}-{method}")
+        values = point_values((at, mean, min(of[at]), max(of[at])) for at, mean in zip(x, y))
+        line = Mark(f"line-{metric}-{bits}-{method}", method=method, values=values)
+        axes.plot(x, y, **LINE | style, clip_on=False, gid=line)
         end = (_share(x[-1], first, last), (y[-1] - low) / (high - low))
         ends.append((end, method, x[-1] == sizes[-1]))
-    names_beside(axes, table, ends, *size)
+    names_beside(axes, table, ends, size, f"{metric}-{bits}")
 
 
 def _share(value: float, first: float, last: float) -> float:

@@ -18,7 +18,10 @@ from tiebench.figure_style import (
     PAGE,
     TEXT_SIZE,
     TICK_SIZE,
+    Mark,
+    metric_name,
     metric_text,
+    point_values,
     style_axes,
     styled,
     text_width,
@@ -109,16 +112,22 @@ def _panel(
     axes.set_xticklabels([str(bits) for bits in lengths])
     axes.grid(visible=False, axis="x")
     label_axes([axes], 1, "bits", metric_text(group.metric))
+    panel = f"{group.protocol}-{group.metric}"
+    names = f"bits;{metric_name(group.metric)};lowest seed;highest seed"
+    axes.set_gid(Mark(f"panel-{panel}", panel=group.title, names=names))
     ends = []
     for method, of in scores.items():
-        name = f"{group.protocol}-{group.metric}-{method}"
+        name = f"{panel}-{method}"
         style = method_style(table, method, 3.8)
         x = [lengths.index(bits) for bits in of]
         y = [statistics.fmean(seeds) for seeds in of.values()]
         spans = [(at, min(seeds), max(seeds)) for at, seeds in zip(x, of.values()) if len(seeds) > 1]
         if spans:
-            axes.vlines(*zip(*spans), color=style["color"], linewidth=0.7, zorder=1.9, gid=f"range-{name}")
-        axes.plot(x, y, **LINE | style, clip_on=False, gid=f"line-{name}")
+            ranges = Mark(f"range-{name}", method=method)
+            axes.vlines(*zip(*spans), color=style["color"], linewidth=0.7, zorder=1.9, gid=ranges)
+        values = point_values((bits, mean, min(of[bits]), max(of[bits])) for bits, mean in zip(of, y))
+        line = Mark(f"line-{name}", method=method, values=values)
+        axes.plot(x, y, **LINE | style, clip_on=False, gid=line)
         end = ((x[-1] - first) / (last - first), (y[-1] - low) / (high - low))
         ends.append((end, method, lengths[-1] in of))
-    names_beside(axes, table, ends, *size)
+    names_beside(axes, table, ends, size, panel)

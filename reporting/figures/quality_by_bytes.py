@@ -18,7 +18,10 @@ from tiebench.figure_style import (
     MUTED,
     TEXT_SIZE,
     TICK_SIZE,
+    Mark,
+    metric_name,
     metric_text,
+    point_values,
     style_axes,
     styled,
     tick_text,
@@ -111,6 +114,8 @@ def _panel(axes: Axes, table: Table, results: Results, group: Group, curves: Map
     axes.set_xticklabels([tick_text(bits / 8) for bits in lengths])
     axes.grid(visible=False, axis="x")
     label_axes([axes], 1, "bytes of a code", metric_text(group.metric))
+    said = f"bits;{metric_name(group.metric)};worst order;best order"
+    axes.set_gid(Mark(f"panel-{group.protocol}-{group.metric}", panel=group.title, names=said))
     if level is not None:
         name = f"floats-{group.protocol}-{group.metric}"
         axes.axhline(level, color=INK, linewidth=0.8, linestyle=(0, (4, 2)), zorder=1.5, gid=name)
@@ -129,5 +134,8 @@ def _panel(axes: Axes, table: Table, results: Results, group: Group, curves: Map
         x = [bits / 8 for bits in of]
         mean, worst, best = zip(*of.values())
         shade = colour(table, method)
-        axes.fill_between(x, worst, best, color=shade, alpha=0.16, linewidth=0, gid=f"band-{name}")
-        axes.plot(x, mean, **LINE | method_style(table, method, 3.8), gid=f"line-{name}")
+        band = Mark(f"band-{name}", method=method)
+        axes.fill_between(x, worst, best, color=shade, alpha=0.16, linewidth=0, gid=band)
+        said = point_values((bits, *three) for bits, three in of.items())
+        line = Mark(f"line-{name}", method=method, values=said)
+        axes.plot(x, mean, **LINE | method_style(table, method, 3.8), gid=line)

@@ -20,7 +20,10 @@ from tiebench.figure_style import (
     MUTED,
     TEXT_SIZE,
     TICK_SIZE,
+    Mark,
+    metric_name,
     metric_text,
+    point_values,
     style_axes,
     styled,
     wrapped,
@@ -141,6 +144,9 @@ def _panel(axes: Axes, table: Table, entry: tuple, lines: Mapping, scale: list, 
     )
     label.set_parse_math(metric.get("parse_math", False))
     name = f"{unseen.protocol}-{unseen.metric}-{bits}"
+    said = metric_name(unseen.metric)
+    names = f"{said}, seen classes;{said}, unseen classes"
+    axes.set_gid(Mark(f"panel-{name}", bits=bits, panel=f"{unseen.title}, {bits} bits", names=names))
     for marked, (x, y) in lines.items():
         dashes = (None, None) if marked == UNCODED else (4, 2)
         how: dict[str, Any] = {"color": MUTED, "linewidth": 0.7, "zorder": 1.5, "dashes": dashes}
@@ -152,6 +158,7 @@ def _panel(axes: Axes, table: Table, entry: tuple, lines: Mapping, scale: list, 
     ends = []
     for method, (x, y) in points.items():
         style = method_style(table, method, 4.6) | {"linestyle": "none"}
-        axes.plot([x], [y], **LINE | style, clip_on=False, zorder=3, gid=f"point-{name}-{method}")
+        point = Mark(f"point-{name}-{method}", method=method, values=point_values([(x, y)]))
+        axes.plot([x], [y], **LINE | style, clip_on=False, zorder=3, gid=point)
         ends.append((((x - left) / (right - left), (y - low) / (high - low)), method, True))
-    names_beside(axes, table, ends, *size)
+    names_beside(axes, table, ends, size, name)

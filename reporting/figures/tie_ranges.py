@@ -13,7 +13,17 @@ from reporting.drawing.options import DEFAULT, Options
 from reporting.tables.model import Group, Table
 from reporting.tables.runs import Results
 from reporting.tables.titles import EN_DASH
-from tiebench.figure_style import GRID, INK, MUTED, SURFACE, styled, text_width, wrapped
+from tiebench.figure_style import (
+    GRID,
+    INK,
+    MUTED,
+    SURFACE,
+    Mark,
+    point_values,
+    styled,
+    text_width,
+    wrapped,
+)
 
 TITLE = "What ties can do to mAP"
 CAPTION = (
@@ -165,8 +175,13 @@ def _panel(
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.spines["bottom"].set_color(INK)
     axes.set_title(f"{bits} bits", size=8.5, pad=3, loc="left", color=INK)
-    for row, method in enumerate(group.methods):
+    panel = f"{group.protocol}-{bits}"
+    names = "AP_T;mAP in the worst order;in the best order"
+    axes.set_gid(Mark(f"panel-{panel}", bits=bits, panel=f"{group.title}, {bits} bits", names=names))
+    for row, (method, tick) in enumerate(zip(group.methods, axes.get_yticklabels())):
+        tick.set_gid(Mark(f"name-{panel}-{method}", method=method))
         entry = ranges[method, bits]
+        value = Mark(f"value-{panel}-{method}", method=method)
         if entry is None:
             axes.annotate(
                 f"{EN_DASH} no scores",
@@ -176,12 +191,13 @@ def _panel(
                 va="center",
                 color=MUTED,
                 bbox=BEHIND,
+                gid=value,
             )
             continue
         low, middle, high = entry
-        name = f"{group.protocol}-{bits}-{method}"
+        name = f"{panel}-{method}"
         (bar,) = axes.barh(row, high - low, left=low, height=0.62, color=colour(table, method), linewidth=0)
-        bar.set_gid(f"bar-{name}")
+        bar.set_gid(Mark(f"bar-{name}", method=method))
         axes.plot(
             [middle],
             [row],
@@ -193,7 +209,7 @@ def _panel(
             markeredgewidth=0.7,
             linestyle="none",
             clip_on=False,
-            gid=f"dot-{name}",
+            gid=Mark(f"dot-{name}", method=method, values=point_values([(middle, low, high)])),
         )
         axes.annotate(
             f"{middle:.3f}",
@@ -204,4 +220,5 @@ def _panel(
             size=7.5,
             color=INK,
             bbox=BEHIND,
+            gid=value,
         )

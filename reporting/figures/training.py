@@ -13,7 +13,16 @@ from reporting.drawing.sheets import Section, label_axes, sheet, sheet_width
 from reporting.records.training_logs import COUNTERS, counts, with_objective
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
-from tiebench.figure_style import INK, TEXT_SIZE, shortened, style_axes, styled, ticks_between
+from tiebench.figure_style import (
+    INK,
+    TEXT_SIZE,
+    Mark,
+    point_values,
+    shortened,
+    style_axes,
+    styled,
+    ticks_between,
+)
 
 TITLE = "Training"
 CAPTION = (
@@ -59,7 +68,11 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     # A colour per code length, the same in all panels.
     lengths = sorted({bits for _, logs in found for _, of in logs.values() for bits, _ in of})
     colour_of = dict(zip(lengths, shades(len(lengths))))
-    legend = [("bits", [(str(bits), {"color": colour_of[bits], "linewidth": 1.4}) for bits in lengths])]
+    handles = [
+        (str(bits), {"color": colour_of[bits], "linewidth": 1.4, "gid": Mark(f"handle-{bits}", bits=bits)})
+        for bits in lengths
+    ]
+    legend = [("bits", handles)]
     sections = [Section(view.title, len(logs)) for view, logs in found]
     width, columns = sheet_width(sections, options.width)
     # Numbers of every size and sign stand beside the panels.
@@ -85,6 +98,8 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
         )
         for (view, logs), of_section in zip(found, axes):
             for index, ((method, (steps, of)), here) in enumerate(zip(logs.items(), of_section)):
+                name, said = f"panel-{view.protocol}-{method}", f"{steps};objective"
+                here.set_gid(Mark(name, method=method, panel=view.title, names=said))
                 _panel(here, view.protocol, method, of, colour_of, kept)
                 title = shortened(table.method_title(method), panel, TEXT_SIZE)
                 here.set_title(title, size=TEXT_SIZE, pad=4, loc="left", color=INK)
@@ -193,5 +208,10 @@ def _panel(axes: Axes, protocol: str, method: str, lines: Mapping, colour_of: Ma
             # A single point does not make a line.
             marker="o" if len(steps) == 1 else "none",
             markersize=2.5,
-            gid="-".join(map(str, ("line", *key))),
+            gid=Mark(
+                "-".join(map(str, ("line", *key))),
+                bits=bits,
+                label=f"{bits} bits, seed {seed}",
+                values=point_values(zip(steps, objectives)),
+            ),
         )

@@ -1,17 +1,18 @@
 """Published tables of results as one HTML file that needs nothing else: no request, no other file."""
 
-import json
+import itertools
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import jinja2
 import pandas as pd
 from markupsafe import Markup
 
-from reporting.page.charts import KINDS, chart_styles, charts
-from reporting.page.embedding import data_url, inline_svg, lighter, packed, swatch
-from reporting.page.runs import fingerprints, made_with, run_rows, settings_of
+from reporting.page.colours import lighter
+from reporting.page.embedding import data_url, inline_svg, packed
+from reporting.page.legend import legend
+from reporting.page.runs import fingerprints, logs_of, made_with, run_rows, settings_of
 from reporting.page.scores import remarks, score_panels, sources, statistics_of
 from reporting.page.table_view import Drawing, TableView
 from reporting.page.words import known, probability, signed
@@ -57,7 +58,7 @@ def page(title: str, views: Sequence[TableView], context: Mapping) -> str:
     `context` may give "command": what makes this page again.
 
     For each view the page holds the scores in the layout of the paper, published values beside them, claims
-    with their verdicts, charts, figures, missing results with their reasons, runs, versions and
+    with their verdicts, figures, missing results with their reasons, runs, versions and
     fingerprints, and its files as data: links. The same arguments give the same text, whatever the order of
     the records. Links to files of runs are relative to the folder `results`, where the page is meant to lie.
 
@@ -66,10 +67,10 @@ def page(title: str, views: Sequence[TableView], context: Mapping) -> str:
     """
     if unknown := sorted(set(context) - set(CONTEXT)):
         raise ValueError(f"page {title!r}: unknown context {unknown[0]!r} (known: {', '.join(CONTEXT)})")
-    names = [view.table.name for view in views]
-    if not names:
+    tables = [view.table.name for view in views]
+    if not tables:
         raise ValueError(f"page {title!r}: there is no table")
-    if twice := sorted({name for name in names if names.count(name) > 1}):
+    if twice := sorted({name for name in tables if tables.count(name) > 1}):
         raise ValueError(f"page {title!r}: two tables are named {twice[0]!r}")
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
@@ -79,43 +80,36 @@ def page(title: str, views: Sequence[TableView], context: Mapping) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"metric": _metric, "plain_metric": _plain_metric, "subscripts": subscripts}
+    environment.filters |= {"metric": _metric, "subscripts": subscripts}
     metrics = list(dict.fromkeys(group.metric for view in views for group in view.table.groups))
     methods = _methods(views)
-    found = chart_styles(view.table for view in views)
-    styles = {method: found[method] for method in methods}
+    known = legend(view.table for view in views)
+    names = {method: known[method][0] for method in methods}
     for view in views:
         for mark, of in (
             (COLLAPSED, collapsed_methods(view.table, view.results)),
             (FILLED, filled_methods(view.table, view.results)),
         ):
-            styles |= {method: styles[method] | {"name": styles[method]["name"] + mark} for method in of}
-    colours = [style["colour"] for style in styles.values()]
-    data = {
-        "styles": styles,
-        "tables": {view.table.name: charts(view.table, view.results) for view in views},
-    }
-    kinds = {name: entry["kinds"] for name, entry in data["tables"].items()}
+            names |= {method: names[method] + mark for method in of}
+    number = itertools.count()
+    shown = [_view(view, number) for view in views]
+    drawn = [drawing["svg"] for view in shown for drawing in view["figures"]]
     return environment.get_template("page.html.j2").render(
         title=title,
         context={name: context.get(name) for name in CONTEXT},
-        views=[_view(view, kinds[view.table.name], colours) for view in views],
-        methods=[{"id": method} | styles[method] for method in methods],
+        views=shown,
+        methods=[{"id": method, "name": names[method], "swatch": known[method][1]} for method in methods],
         bits=sorted({bits for view in views for group in view.table.groups for bits in group.bits}),
         metrics=metrics,
         definitions=[_definition(metric) for metric in metrics],
-        swatch=swatch,
         health_columns=health.PRINTED,
         collapsed=COLLAPSED,
         filled=FILLED,
         symbols=SYMBOLS,
         run_files=RUN_FILES,
-        lighter=lighter(colours),
-        data=_json(data),
-        style=_asset("page.css"),
-        script=_asset("sorting.js") + _asset("page.js"),
-        # Only tools for developers read the last line, and they would look for a file beside the page.
-        library=Markup(re.sub(r"\n//# sourceMappingURL=.*\n?$", "\n", _asset("chart.umd.min.js"))),
+        lighter=lighter([*drawn, *(swatch for _, swatch in known.values())]),
+        style=_asset("page.css") + _asset("figures.css"),
+        script=_asset("sorting.js") + _asset("figures.js") + _asset("page.js"),
         dash=EN_DASH,
     )
 
@@ -131,8 +125,8 @@ def _methods(views: Iterable[TableView]) -> list[str]:
     return sorted(family_of, key=lambda method: known.get(family_of[method], len(known)))
 
 
-def _view(view: TableView, kinds: Sequence[str], colours: Sequence[str]) -> dict:
-    """Everything that the template shows of one table."""
+def _view(view: TableView, number: Iterator[int]) -> dict:
+    """Everything that the template shows of one table. number: of the next figure of the page."""
     table, tidy_frame = view.table, view.tidy
     comparisons = statistics_of(view)
     printed = cells(tidy_frame, table, comparisons)
@@ -164,10 +158,13 @@ def _view(view: TableView, kinds: Sequence[str], colours: Sequence[str]) -> dict
         "claims": [_claim(claim) for claim in view.claims],
         "health": codes,
         "collapsed": sum(row["collapsed"] != "" for row in codes),
-        "figures": _figures(view, kinds, colours),
+        "figures": [
+            _figure(view.table, name, drawing, next(number)) for name, drawing in view.figures.items()
+        ],
         "runs": runs,
         "metrics": list(dict.fromkeys(metric for run in runs for metric, _ in run["scores"])),
         "settings": settings,
+        "logs": logs_of(runs),
         "done": sum(run["status"] == "done" for run in runs),
         "asked": sum(run["here"] for run in runs),
         "made_with": made_with(runs),
@@ -197,10 +194,6 @@ def _metric(metric: str) -> Markup:
     return Markup("{}<sub>{}</sub>").format(text, subscript) if subscript else Markup("{}").format(text)
 
 
-def _plain_metric(metric: str) -> str:
-    return "_".join(filter(None, label(metric)))
-
-
 def _definition(metric: str) -> dict:
     """What the table of metrics says of a metric."""
     entry, value = resolve(metric)
@@ -224,12 +217,6 @@ def _asset(name: str) -> Markup:
     if re.search(r"</(script|style)", text, flags=re.IGNORECASE):
         raise ValueError(f"{name}: it would close the element that contains it")
     return Markup(text)
-
-
-def _json(data: object) -> Markup:
-    """Data as JSON that can stand in a <script> element."""
-    text = json.dumps(data, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
-    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
 # -- claims -----------------------------------------------------------------------------
@@ -272,27 +259,11 @@ def _download(name: str, text: str) -> dict:
     return {"name": name, "href": data_url(name, text)}
 
 
-def _figures(view: TableView, kinds: Sequence[str], colours: Sequence[str]) -> list[dict]:
-    """Charts, each with the figures that show the same, and then the figures without a chart."""
-    kind_of = {figure: kind.name for kind in KINDS if kind.name in kinds for figure in kind.figures}
-    drawn: dict[str, list] = {}
-    for name, drawing in view.figures.items():
-        of_kind = drawn.setdefault(kind_of.get(name, name), [])
-        of_kind.append(_drawing(drawing, name, view.table.name, colours))
-    result = []
-    for kind in KINDS:
-        if kind.name in kinds:
-            result.append({"kind": kind, "title": kind.title, "drawings": drawn.pop(kind.name, [])})
-    for drawings in drawn.values():
-        result.append({"kind": None, "title": drawings[0]["title"], "drawings": drawings})
-    return result
-
-
-def _drawing(drawing: Drawing, name: str, table: str, colours: Sequence[str]) -> dict:
+def _figure(table: Table, name: str, drawing: Drawing, number: int) -> dict:
     return {
         "title": drawing.title,
         "caption": drawing.caption,
-        "svg": inline_svg(drawing.svg, f"{table}-{name}", drawing.title, colours),
-        "name": f"{name}_{table}.svg",
-        "packed": packed(drawing.svg),
+        "svg": inline_svg(drawing.svg, f"{table.name}-{name}", drawing.title, f"f{number}"),
+        "file": f"{name}_{table.name}.svg",
+        "points": "data-values=" in drawing.svg,
     }

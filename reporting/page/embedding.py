@@ -1,4 +1,4 @@
-"""Files, figures and looks of methods in a form that can stand inside of an HTML page."""
+"""Files and figures in a form that can stand inside of an HTML page."""
 
 import base64
 import gzip
@@ -6,62 +6,30 @@ import html
 import io
 import re
 import zlib
-from collections.abc import Iterable, Mapping
-from pathlib import Path as File
+from collections import Counter
+from pathlib import Path
 from urllib.parse import quote
 
 from markupsafe import Markup
-from matplotlib.markers import MarkerStyle
-from matplotlib.path import Path
 from PIL import Image
 
-from reporting.page.charts import on_dark
-from tiebench.figure_style import FRONT, GRID, INK, MUTED, SURFACE
+from reporting.page.colours import themed
 
 MEDIA = {".csv": "text/csv", ".md": "text/markdown", ".svg": "image/svg+xml", ".tex": "application/x-tex"}
 # Characters that may stand as they are in a data: URL inside a quoted attribute.
 PLAIN_IN_URL = " !$()*+,/:;=?@[]|"
-# Outlines of Chart.js point styles about (14, 6).
-GLYPHS = {
-    "circle": "M10.5 6a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0z",
-    "rect": "M11 3h6v6h-6z",
-    "triangle": "M14 2l4 7h-8z",
-    "rectRot": "M14 2l4 4l-4 4l-4 -4z",
-    "cross": "M14 2v8M10 6h8",
-    "crossRot": "M11 3l6 6M17 3l-6 6",
-    "star": "M14 2v8M10 6h8M11 3l6 6M17 3l-6 6",
-    "rectRounded": "M12 3h4l1 1v4l-1 1h-4l-1 -1v-4z",
-}
-# Of a swatch, for each point of a marker.
-PIXELS = 1.5
-# Colours of figures that follow the page's light or dark scheme.
-SCHEME = {
-    INK.lower(): "currentColor",
-    SURFACE.lower(): "var(--surface)",
-    GRID.lower(): "var(--line)",
-    MUTED.lower(): "var(--quiet)",
-    FRONT.lower(): "var(--front)",
-}
-
-
-def lighter(colours: Iterable[str]) -> dict[str, str]:
-    """Those of the colours "#RRGGBB" that the dark page needs lighter -> the lighter ones."""
-    return {rgb: on_dark(rgb) for rgb in dict.fromkeys(colours) if on_dark(rgb) != rgb}
 
 
 def data_url(name: str, text: str) -> str:
     """A file as a data: URL of its bytes in UTF-8, of the media type that its name's ending says."""
-    media = MEDIA.get(File(name).suffix, "text/plain")
+    media = MEDIA.get(Path(name).suffix, "text/plain")
     # A run of spaces at the end of a URL would be cut off.
     content = re.sub(r" +$", lambda run: "%20" * len(run[0]), quote(text, safe=PLAIN_IN_URL))
     return f"data:{media};charset=utf-8,{content}"
 
 
 def packed(text: str) -> str:
-    """Text in UTF-8, compressed with gzip, in base64: what the page's script makes a file of.
-
-    A figure is already in the page; a data: URL would embed it a second time.
-    """
+    """Text in UTF-8, compressed with gzip, in base64."""
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
@@ -83,61 +51,16 @@ def smallest_svg(svg: str, png: bytes) -> str:
     return min(svg, compressed, key=len)
 
 
-def swatch(style: Mapping) -> Markup:
-    """A line with the colour, dash and marker of a method, for a legend of charts.
-
-    style: of `charts.chart_styles`.
-    """
-    return _swatch(style, style["fill"], GLYPHS[style["marker"]], style["rotation"])
-
-
-def figure_swatch(style: Mapping, drawn: Mapping) -> Markup:
-    """`swatch` with the marker of the figures. drawn: of `method_styles.method_style`."""
-    hollow = drawn["markerfacecolor"] == SURFACE
-    outline = marker_outline(drawn["marker"], PIXELS * drawn["markersize"])
-    return _swatch(style, "hollow" if hollow else "filled", outline)
-
-
-def _swatch(style: Mapping, fill: str, outline: str, rotation: int = 0) -> Markup:
-    dash = " ".join(map(str, style["dash"]))
-    return Markup(
-        '<svg class="swatch" viewBox="0 0 28 12" aria-hidden="true" style="--light: {}; --dark: {}">'
-        '<path d="M0 6h28"{}/><path class="{}" d="{}"{}/></svg>'
-    ).format(
-        style["colour"],
-        style["dark"],
-        Markup(' stroke-dasharray="{}"').format(dash) if dash else "",
-        fill,
-        outline,
-        Markup(' transform="rotate({} 14 6)"').format(rotation) if rotation else "",
-    )
-
-
-def marker_outline(marker: str, size: float) -> str:
-    """A marker of matplotlib about (14, 6), as the path of an SVG. size: in pixels."""
-    style = MarkerStyle(marker)
-    path = style.get_path().transformed(style.get_transform())
-    letters = {Path.MOVETO: "M", Path.LINETO: "L", Path.CURVE3: "Q", Path.CURVE4: "C"}
-    parts = []
-    for points, code in path.iter_segments(simplify=False):
-        if code == Path.CLOSEPOLY:
-            parts.append("z")
-            continue
-        places = points.reshape(-1, 2) * (size, -size) + (14, 6)
-        parts.append(letters[code] + " ".join(f"{value:.4g}" for value in places.ravel()))
-    return "".join(parts)
-
-
-def inline_svg(text: str, name: str, label: str = "", colours: Iterable[str] = ()) -> Markup:
+def inline_svg(text: str, name: str, label: str = "", ids: str = "") -> Markup:
     """An SVG file as an element to stand in an HTML page, beside others; `label` says what it shows.
 
-    colours: those of methods, "#RRGGBB".
+    ids: what its own ids begin with, "" for a checksum of the name.
 
     XML prolog, document type, metadata, comments and ids that nothing refers to go; the other ids, and every
     reference to one, become `name` and a number; the style sheet inside applies to this figure alone; black,
-    white, the greys and the colours of methods too dark for it follow the page's colour scheme; places are
-    cut to hundredths of a point; what is repeated or says nothing is left out: groups without attributes,
-    letters of paths, styles of markers, a font that all text has; the size is left to the page.
+    white, the greys and colours too dark for it follow the page's colour scheme, see `colours`; places are
+    rounded to tenths of a point; what is repeated or says nothing is left out: groups without attributes,
+    pictures, letters of paths, styles, a font that all text has; the size is left to the page.
 
     Raises ValueError where `text` has no <svg> element.
     """
@@ -151,7 +74,7 @@ def inline_svg(text: str, name: str, label: str = "", colours: Iterable[str] = (
     text = re.sub(r">\s+<", "><", text)
     asked = dict.fromkeys(re.findall(r'(?:href="#|url\(#)([^")]+)', text))
     # Every marker repeats the id of its outline: a checksum is shorter than the name of the figure.
-    own = f"f{zlib.crc32(prefix.encode()):x}"
+    own = ids or f"f{zlib.crc32(prefix.encode()):x}"
     short = {name: f"{own}-{number}" for number, name in enumerate(asked)}
     text = re.sub(
         r'\s+id="([^"]+)"', lambda found: f' id="{short[found[1]]}"' if found[1] in short else "", text
@@ -162,23 +85,26 @@ def inline_svg(text: str, name: str, label: str = "", colours: Iterable[str] = (
         text,
     )
     text = re.sub(r'(<style type="text/css">)\s*\*', rf"\1#{prefix} *", text)
+    text = re.sub(r' (?:transform|points)="[^"]*"', _hundredths, text)
+    text = re.sub(r' ([xy])="([\d.-]+)"', lambda found: f' {found[1]}="{_number(float(found[2]), 1)}"', text)
+    # Outlines of markers, which have ids, are small.
+    text = re.sub(r'<path d="([^"]*)"', lambda found: f'<path d="{_compact(found[1], 1)}"', text)
     text = re.sub(
-        r'\b(?:d|x|y|points|transform)="[^"]*"', lambda found: re.sub(r"(\.\d\d)\d+", r"\1", found[0]), text
+        r'(<path id="[^"]*") d="([^"]*)"', lambda found: f'{found[1]} d="{_compact(found[2], 2)}"', text
     )
-    text = re.sub(r'\bd="([^"]*)"', lambda found: f'd="{_compact(found[1])}"', text)
     text = re.sub(r' transform="rotate\(-?0 [^"]*"', "", text)
     text = re.sub(r' style="([^"]*)"', lambda found: f' style="{_short_style(found[1])}"', text)
-    text = _without_bare_groups(re.sub(r"<g>((?:<use [^>]*/>)+)</g>", _one_style, text))
+    text = _without_bare_groups(
+        re.sub(r"<g([^>]*)>((?:<use [^>]*/>)+)</g>", _one_style, _plain_outlines(text))
+    )
     fonts = set(re.findall(r'font-family:[^;"]*', text))
     if len(fonts) == 1:
         (font,) = fonts
         text = re.sub(rf"(?<=[\";]){re.escape(font)};?", "", text)
     else:
         font = ""
-    for colour, variable in SCHEME.items():
-        text = text.replace(colour, variable)
-    for colour in lighter(colours):
-        text = text.replace(colour.lower(), f"var(--c{colour[1:]})")
+    text = re.sub(r"(?<=:)\s*(#[0-9a-f]{6})\b", lambda found: themed(found[1]), text)
+    text = _with_classes(_shared_pictures(text, own), f"#{prefix}")
     opening, rest = text.split(">", 1)
     size = re.search(r'viewBox="[\d.-]+ [\d.-]+ ([\d.]+) ([\d.]+)"', opening)
     if size is None:
@@ -192,23 +118,122 @@ def inline_svg(text: str, name: str, label: str = "", colours: Iterable[str] = (
     )
 
 
-def _compact(path: str) -> str:
-    """The `d` of a path with every letter only where it is needed: after M and L further pairs are lines."""
-    parts, before = [], ""
-    for letter, numbers in re.findall(r"([A-Za-z])([^A-Za-z]*)", path):
-        repeated = letter == "L" and before in ("M", "L")
-        parts.append((" " if repeated else letter) + " ".join(numbers.split()))
-        before = letter
-    return "".join(parts)
+def _hundredths(attribute: re.Match) -> str:
+    return re.sub(r"(\.\d\d)\d+", r"\1", attribute[0])
+
+
+def _number(value: float, decimals: int) -> str:
+    """A number in few characters: ".5", "-3", "0"."""
+    text = f"{value:.{decimals}f}"
+    if "." in text:
+        text = text.rstrip("0").rstrip(".")
+    text = re.sub(r"^(-?)0\.", r"\1.", text)
+    return "0" if text in ("-0", "") else text
+
+
+def _compact(path: str, decimals: int) -> str:
+    """The `d` of a path in few characters: lines as steps from point to point, whose errors do not add up.
+
+    Curves keep their places, with every letter only where it is needed.
+    """
+    pieces = re.findall(r"([A-Za-z])([^A-Za-z]*)", path)
+    if not {letter for letter, _ in pieces} <= set("MLz"):
+        return "".join(letter + " ".join(numbers.split()) for letter, numbers in pieces)
+    text, place, start, unit = "", (0, 0), (0, 0), 10**decimals
+    for letter, numbers in pieces:
+        if letter == "z":
+            text, place = text + "z", start
+            continue
+        values = [round(unit * float(number)) for number in numbers.split()]
+        for point in zip(values[::2], values[1::2]):
+            if letter == "M":
+                text, start, letter = text + "m", point, "L"
+            elif text.endswith("z"):
+                text += "l"
+            for before, value in zip(place, point):
+                step = _number((value - before) / unit, decimals)
+                text += step if step[0] == "-" or text[-1].isalpha() else f" {step}"
+            place = point
+    return text
+
+
+def _plain_outlines(text: str) -> str:
+    """An SVG whose outlines of markers leave to the markers what all of these say.
+
+    Ends and corners of lines stay: the style sheet of a figure says them of every element.
+    """
+    said: dict[str, set[str]] = {}
+    for use in re.findall(r"<use [^>]*>", text):
+        href, style = re.search(r'href="#([^"]*)"', use), re.search(r' style="([^"]*)"', use)
+        parts = set(style[1].split(";") if style else ())
+        if href:
+            said[href[1]] = said.get(href[1], parts) & parts
+
+    def plain(found):
+        common = {part for part in said.get(found[2], ()) if not part.startswith("stroke-line")}
+        style = ";".join(part for part in found[4].split(";") if part not in common)
+        return f"{found[1]}{found[3]}" + (f' style="{style}"' if style else "")
+
+    return re.sub(r'(<path id="([^"]*)")( d="[^"]*") style="([^"]*)"', plain, text)
 
 
 def _one_style(group: re.Match) -> str:
     """A group of markers, with their style once if all have the same."""
-    styles = set(re.findall(r' style="([^"]*)"', group[1]))
-    if len(styles) != 1 or group[1].count(" style=") != group[1].count("<use "):
+    about, uses = group[1], group[2]
+    styles = set(re.findall(r' style="([^"]*)"', uses))
+    if len(styles) != 1 or uses.count(" style=") != uses.count("<use ") or " style=" in about:
         return group[0]
     (style,) = styles
-    return f'<g style="{style}">' + group[1].replace(f' style="{style}"', "") + "</g>"
+    return f'<g{about} style="{style}">' + uses.replace(f' style="{style}"', "") + "</g>"
+
+
+def _shared_pictures(text: str, own: str) -> str:
+    """An SVG with each picture that it repeats once, and references to it."""
+    picture = r'<image ((?:xlink:)?href="data:[^"]*"[^>]*?)( transform="[^"]*")([^>]*)/>'
+    counts = Counter(found[1] + found[3] for found in re.finditer(picture, text))
+    ids = {one: f"{own}-p{at}" for at, (one, count) in enumerate(counts.items()) if count > 1}
+    shown = set()
+
+    def shared(found):
+        if (one := found[1] + found[3]) not in ids:
+            return found[0]
+        use = f'<use href="#{ids[one]}"{found[2]}/>'
+        if one in shown:
+            return use
+        shown.add(one)
+        return f'<defs><image id="{ids[one]}" {one}/></defs>{use}'
+
+    return re.sub(picture, shared, text)
+
+
+def _with_classes(text: str, selector: str) -> str:
+    """An SVG with a class for each style and clip path that it repeats; selector: of the figure."""
+
+    def parts(tag: str) -> tuple[str, str]:
+        clip = re.search(r' clip-path="([^"]*)"', tag)
+        style = re.search(r' style="([^"]*)"', tag)
+        words = [f"clip-path:{clip[1]}" if clip else "", style[1] if style else ""]
+        for found in filter(None, (clip, style)):
+            tag = tag.replace(found[0], "", 1)
+        return tag, ";".join(filter(None, words))
+
+    opening, rest = text.split(">", 1)
+    counts = Counter(parts(tag)[1] for tag in re.findall(r"<[a-z][^<>]*>", rest))
+    names = {style: f"s{at}" for at, (style, count) in enumerate(counts.most_common()) if style and count > 1}
+
+    def shorter(found):
+        tag, style = parts(found[0])
+        if style not in names:
+            return found[0]
+        return re.sub(r"(/?>)$", rf' class="{names[style]}"\1', tag)
+
+    rest = re.sub(r"<[a-z][^<>]*>", shorter, rest)
+    rules = "".join(f"{selector} .{name}{{{html.unescape(style)}}}" for style, name in names.items())
+    if not rules:
+        return text
+    if "</style>" in rest:
+        return f"{opening}>{rest.replace('</style>', f'{rules}</style>', 1)}"
+    return f"{opening}><style>{rules}</style>{rest}"
 
 
 def _short_style(style: str) -> str:

@@ -10,7 +10,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.path import Path
 
 from reporting.tables.model import Table
-from tiebench.figure_style import INK, SURFACE, styled, text_width
+from tiebench.figure_style import INK, SURFACE, TIE, styled, text_width
 
 TITLE = "What a tie is: the nearest items of a few queries"
 CAPTION = (
@@ -23,7 +23,7 @@ CAPTION = (
     "orders measures that order."
 )
 CHECK = Path([(-0.5, 0.0), (-0.15, -0.45), (0.55, 0.55)])
-RIGHT, WRONG, TIE = "#009E73", "#D55E00", "#E4E4E4"
+RIGHT, WRONG = "#009E73", "#D55E00"
 
 # All in inches.
 WIDTH = 7.0

@@ -1,5 +1,6 @@
 """What the page shows of runs: each with its settings and costs, versions, fingerprints."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import quote
 
@@ -86,6 +87,19 @@ def settings_of(runs: Iterable[dict]) -> list[dict]:
             entry["bits"] += [run["bits"]] * (run["bits"] not in entry["bits"])
             run["settings"] = entry["number"]
     return list(found.values())
+
+
+def logs_of(runs: Iterable[dict]) -> list[str]:
+    """The logs that several runs share, as runs of one job do.
+
+    Each of these runs gets the number of its own as "shared_log", from 1; the others None.
+    """
+    runs = list(runs)
+    counts = Counter(run["log"] for run in runs if run["log"])
+    shared = {log: number for number, log in enumerate((log for log in counts if counts[log] > 1), start=1)}
+    for run in runs:
+        run["shared_log"] = shared.get(run["log"])
+    return list(shared)
 
 
 def made_with(runs: Iterable[Mapping]) -> list[dict]:

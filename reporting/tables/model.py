@@ -167,9 +167,9 @@ class Table:
     protocols: titles of protocols, also of some that only claims name; folds: protocol -> the protocols whose
     runs its scores are made of; settings: by protocol; tunings: by cell; published: names of the `sources`
     whose scores are compared, in order; print_published: whether they are printed too; reference_lines:
-    methods that figures mark; named_costs: costs that the figure of costs draws with names; figures: figure
-    -> options; refused: cell -> why it has no run; claims: contents of files of claims; uncoded: protocols
-    whose features are scored themselves; filled: what is taken from the leaderboard.
+    methods that figures mark; figures: figure -> options; refused: cell -> why it has no run;
+    claims: contents of files of claims; uncoded: protocols whose features are scored themselves; filled: what
+    is taken from the leaderboard.
     """
 
     name: str
@@ -188,7 +188,6 @@ class Table:
     published: tuple[str, ...] = ()
     print_published: bool = False
     reference_lines: tuple[str, ...] = ()
-    named_costs: tuple[str, ...] = ()
     figures: Mapping[str, Mapping] = field(default_factory=dict)
     sources: tuple[Source, ...] = ()
     refused: Mapping[RunCell, str] = field(default_factory=dict)

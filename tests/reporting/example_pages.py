@@ -3,8 +3,7 @@
 from models import model_of, table_of
 from styles import STYLES
 
-from reporting import frames
-from reporting.figures import tie_ranges
+from reporting import figures, frames
 from reporting.page import document, table_view
 from tiebench import figure_style
 
@@ -117,7 +116,14 @@ def records():
     return result
 
 
-def view_of(table, these):
+def drawings(table, these, kinds):
+    for kind in kinds:
+        described = figures.describe(kind)
+        drawn = figure_style.render(figures.draw(kind, *model_of(table, these)), "svg").decode()
+        yield kind, table_view.Drawing(described.title, described.caption, drawn)
+
+
+def view_of(table, these, kinds=("tie_ranges",)):
     tidy = frames.tidy(*model_of(table, these, PUBLISHED))
     compared = tidy[["table", "protocol", "metric", "method", "bits", "seeds", "mean"]].copy()
     compared["ci_low"], compared["ci_high"] = compared["mean"] - 0.01, compared["mean"] + 0.01
@@ -125,11 +131,10 @@ def view_of(table, these):
     compared["difference_low"], compared["difference_high"] = -0.2, 0.1
     compared["verdict"], compared["over_queries"] = "worse over queries", "worse"
     compared["over_seeds"], compared["seeds_needed"] = "too few seeds", 5.0
-    drawn = figure_style.render(tie_ranges.draw(*model_of(table, these)), "svg").decode()
     return table_view.TableView(
         *model_of(table, list(these), PUBLISHED),
         tidy,
-        {"tie_ranges": table_view.Drawing(tie_ranges.TITLE, tie_ranges.CAPTION, drawn)},
+        dict(drawings(table, these, kinds)),
         compared,
         CLAIMS,
         {
@@ -139,11 +144,12 @@ def view_of(table, these):
     )
 
 
-VIEW = view_of(TABLE, records())
+FIGURES = figures.applicable(table_of(TABLE))
+VIEW = view_of(TABLE, records(), FIGURES)
 
 
 def write_pages(folder):
-    """<name>.html in `folder`, for the names one, several, holes, bare and crowded."""
+    """<name>.html in `folder`, for the names one, several, holes and bare."""
     strange = TABLE | {
         "name": "strange",
         "title": "Strange",
@@ -167,16 +173,5 @@ def write_pages(folder):
             {},
         ),
     }
-    crowd = [f"method_{number}" for number in range(12)]
-    crowded = TABLE | {"name": "crowded", "methods": crowd, "families": {}, "published": []}
-    crowded["styles"] = {name: {"title": name.replace("_", " ").capitalize()} for name in crowd}
-    crowded["blocks"] = [TABLE["blocks"][0]]
-    close = [
-        record | {"method": name, "metrics": dict.fromkeys(record["metrics"], 0.4 + place / 5000)}
-        for place, name in enumerate(crowd)
-        for record in records()
-        if record["method"] == "itq" and record["protocol"] == "digits"
-    ]
-    texts["crowded"] = document.page("Crowded", [view_of(crowded, close)], {})
     for name, text in texts.items():
         (folder / f"{name}.html").write_text(text, encoding="utf-8")

@@ -1,9 +1,7 @@
 """Tables and runs that tests write as settings and records, as `reporting.tables.model` has them.
 
-An entry may have two parts that no file has: `named_costs`, and `uncoded_scores`, those of features.
+An entry may have `uncoded_scores`, those of features, which no file has.
 """
-
-from dataclasses import replace
 
 from reporting.tables.model import Table
 from reporting.tables.runs import Results, Run
@@ -13,8 +11,7 @@ def table_of(entry, published=(), **settings):
     """The table of an entry. published: what papers print; settings: further parts of its file."""
     if isinstance(entry, Table):
         return entry
-    table = Table.from_json({"table": entry, "published": list(published), **settings})
-    return replace(table, named_costs=tuple(entry.get("named_costs") or ()))
+    return Table.from_json({"table": entry, "published": list(published), **settings})
 
 
 def model_of(entry, records, published=(), uncoded=None):

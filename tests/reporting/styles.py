@@ -18,3 +18,8 @@ STYLES = {
         ("talr_ap_continuation", "TALR-AP (increasing scale)", "listwise", "#EE6677", "*"),
     )
 }
+
+
+def is_data(gid):
+    """Whether an artist of this gid shows data; others are panels, names and handles."""
+    return bool(gid) and not gid.startswith(("panel-", "handle-", "leader-", "name-", "value-"))

@@ -4,16 +4,12 @@ Needs marionette_driver and a Firefox of the system, such as Debian's package `f
 variable FIREFOX names, else one of FIREFOXES.
 """
 
-import json
 import re
 
 import browsers
 import pytest
-from example_pages import METHODS, TABLE, VIEW, score, write_pages
+from example_pages import FIGURES, METHODS, VIEW, score, write_pages
 from firefox import firefox
-from models import table_of
-
-from reporting.drawing import method_styles
 
 pytestmark = [pytest.mark.thorough, browsers.needs_firefox]
 
@@ -50,21 +46,6 @@ def opened(browser, files):
     yield open_page
     look()
     assert said == [] and asked == []
-
-
-def draw_charts(shown):
-    """Scroll through the page until every chart is drawn; kind -> methods of its datasets."""
-    for place in range(shown.script("return all('.figure.charted').length")):
-        shown.script("all('.figure.charted')[arguments[0]].scrollIntoView()", place)
-        shown.wait(
-            """const canvas = all(".figure.charted canvas")[arguments[0]];
-            return Boolean(Chart.getChart(canvas)) || canvas.hidden""",
-            place,
-        )
-    return shown.script(
-        """return Object.fromEntries(all(".chart").map(place => [place.dataset.kind,
-        Chart.getChart(place.querySelector("canvas"))?.data.datasets.map(set => set.method ?? set.label)]))"""
-    )
 
 
 def rows(shown):
@@ -113,26 +94,35 @@ def test_errors_words_and_requests_are_noticed(browser, tmp_path):
 @pytest.mark.parametrize("name", ["one", "several", "holes", "bare"])
 def test_a_page_opens_from_disk_without_a_word(opened, name):
     shown = opened(name)
-    charts = draw_charts(shown)
-    kinds = {"ranges", "bits", "recall", "precision", "distances", "cost", "training"}
-    expected = {"one": kinds, "several": kinds, "holes": set(), "bare": kinds - {"bits"}}
-    assert set(charts) == expected[name] and all(charts.values())
-    shown.script("for (const one of all('button:not([data-packed]), summary')) one.click()")
+    count = {"one": len(FIGURES), "several": len(FIGURES) + 1, "holes": 1, "bare": 0}[name]
+    assert shown.script("return all('figure').length") == count
+    shown.script("for (const one of all('button:not([data-file]), summary')) one.click()")
 
 
-def test_charts_show_the_numbers_of_the_records(opened):
+def test_a_figure_says_its_numbers_to_keys_and_as_a_table(opened):
     shown = opened()
-    draw_charts(shown)
-    lines = shown.script(
-        """return Chart.getChart(document.querySelector("[data-kind=bits] canvas")).data.datasets
-        .map(set => [set.method, set.data.map(point => [point.x, point.y])])"""
+    point = "return document.querySelector('output.point').textContent"
+    shown.tab_to("#figure-quick-metric-by-bits")
+    assert shown.script(point).startswith("LSH, Digits: bits 8, AP_T 0.31")
+    shown.press("Right", "Down")
+    assert shown.script(point).startswith("ITQ, Digits: bits 16, AP_T 0.468")
+    shown.announced("ITQ, Digits: bits 16, AP_T 0.468")
+    marked = "return all('tr.marked').map(row => row.dataset.method)"
+    assert set(shown.script(marked)) == {"itq"}
+    shown.press("End")
+    assert shown.script(point).startswith("TALR-AP, Digits (levels): bits 16, NDCG_T")
+    shown.press("Escape")
+    assert shown.script(point) == "" and shown.script(marked) == []
+    shown.tab_to("figure:has(#figure-quick-metric-by-bits) [data-shows=table]")
+    shown.press("Enter")
+    cells = shown.script(
+        """return all(".as-table:not([hidden]) tbody tr")
+        .map(row => [...row.cells].map(one => one.textContent))"""
     )
-    assert [method for method, _ in lines] == METHODS
-    for method, points in lines:
-        for bits, value in points:
-            mean = (score(method, bits, 0) + score(method, bits, 1)) / 2
-            assert value == pytest.approx(mean, abs=1e-5)
-        assert [bits for bits, _ in points] == [8, 16, 24]
+    assert len(cells) == 20
+    for (_, bits, value, *_), method in zip(cells[:12:3], METHODS):
+        mean = (score(method, 8, 0) + score(method, 8, 1)) / 2
+        assert (bits, float(value)) == ("8", pytest.approx(mean, abs=6e-4))
 
 
 def test_tab_reaches_the_headings_and_enter_sorts(opened):
@@ -176,12 +166,12 @@ def test_arrows_go_through_the_scores(opened):
 
 def test_the_filter_with_the_keyboard(opened):
     shown = opened()
-    draw_charts(shown)
-    shown.script("scrollTo(0, 0)")
     shown.tab_to("#filter [value=lsh]")
     shown.press("Space", "Tab", "Space")
     assert rows(shown) == ["mihash", "talr_ap"]
-    assert set(draw_charts(shown)["bits"]) == {"mihash", "talr_ap"}
+    lines = """return all("#figure-quick-metric-by-bits [data-values]")
+        .filter(one => one.getBoundingClientRect().height).map(one => one.dataset.method)"""
+    assert set(shown.script(lines)) == {"mihash", "talr_ap"}
     shown.announced("2 of 4 methods, 3 of 3 code lengths")
     shown.announced("20 of 40 runs")
     assert shown.told("#filter summary")[1].startswith("Methods and code lengths: 2 of 4 methods")
@@ -195,35 +185,10 @@ def test_the_filter_with_the_keyboard(opened):
     assert shown.script(count) == 4
 
 
-def test_selects_and_tables_of_charts_with_the_keyboard(opened):
-    shown = opened()
-    draw_charts(shown)
-    shown.script("scrollTo(0, 0)")
-    shown.tab_to("[data-choice=block]")
-    shown.press("Down", "Tab", "Home")
-    chosen = "return all('[data-choice=block], [data-choice=bits]').map(select => select.value)"
-    assert shown.script(chosen) == ["1", "8"]
-    role, name = shown.told("[data-kind=recall] canvas")
-    assert role == "image"
-    assert name.endswith("one point per Hamming radius. Digits (levels), NDCG_T, 8 bits.")
-    shown.tab_to("[data-shows=table]")
-    shown.press("Enter")
-    assert shown.told("[data-shows=table]") == ("button", "as a table")
-    assert shown.script("return all('[data-shows=table]')[0].ariaExpanded") == "true"
-    cells = shown.script(
-        """return all(".as-table:not([hidden]) tbody tr")
-        .map(row => [...row.cells].map(one => one.textContent))"""
-    )
-    assert [method for method, *_ in cells] == ["LSH", "ITQ", "MIHash", "TALR-AP"]
-    mean = (score("lsh", 8, 0) + score("lsh", 8, 1)) / 2
-    assert [float(value) for value in cells[0][1:]] == pytest.approx([mean - 0.1, mean, mean + 0.1], abs=1e-4)
-
-
 def test_what_screen_readers_are_told(opened):
     shown = opened()
-    draw_charts(shown)
     for selector, role, name in (
-        ("#filter", "form", "Filter of all tables and charts"),
+        ("#filter", "form", "Filter of all tables and figures"),
         ("#filter summary", "", "Methods and code lengths: all"),
         ("#filter [value=talr_ap]", "checkbox", "TALR-AP"),
         ("[data-of=method][data-check='']", "button", "No method"),
@@ -231,16 +196,12 @@ def test_what_screen_readers_are_told(opened):
         ("table.scores thead button", "button", "Method"),
         ("table.scores thead tr:last-child th", "columnheader", "8 bits"),
         ("table.scores tr[data-method] th", "rowheader", "LSH"),
-        ("[data-choice=bits]", "combobox", "Code length"),
-        ("[data-choice=part]", "combobox", "Seconds of"),
         ("[type=search]", "searchbox", "Runs with"),
-        ("[data-packed]", "button", "Download What ties can do to mAP as SVG"),
+        ("[data-file^=tie]", "button", "Download What ties can do to mAP as SVG"),
         (".scroll:has(table.runs)", "region", "Runs of A quick table"),
     ):
         assert (selector, *shown.told(selector)) == (selector, role, name)
-    for kind in ("ranges", "bits", "recall", "precision", "distances", "cost", "training"):
-        role, name = shown.told(f"[data-kind={kind}] canvas")
-        assert role == "image" and len(name) > 40 and "Digits, AP_T" in name
+    assert shown.told("#figure-quick-tie-ranges")[1] == "What ties can do to mAP"
     shown.tab_to("table.scores thead tr:nth-child(2) button")
     shown.press("Enter")
     # aria-sort says it; the name stays
@@ -250,45 +211,34 @@ def test_what_screen_readers_are_told(opened):
 @pytest.mark.parametrize("name", ["one", "several", "holes"])
 def test_a_narrow_page_has_no_horizontal_scroll(opened, name):
     shown = opened(name, width=390)
-    draw_charts(shown)
     shown.script("for (const one of all('.tool[aria-controls], .claim summary')) one.click()")
     assert shown.script("return document.documentElement.scrollWidth") <= 390
-    edges = "return all('canvas').filter(one => !one.hidden).map(one => one.getBoundingClientRect().right)"
+    edges = "return all('figure .scroll').map(one => one.getBoundingClientRect().right)"
     assert all(edge <= 390 for edge in shown.script(edges))
 
 
-def test_the_colours_follow_the_scheme(opened, files):
+def test_the_colours_follow_the_scheme(opened):
     shown = opened(scheme="dark")
-    draw_charts(shown)
     surface = "return getComputedStyle(document.body).backgroundColor"
-    colours = """return Object.fromEntries(Chart.getChart(document.querySelector("[data-kind=bits] canvas"))
-      .data.datasets.map(set => [set.method, set.borderColor()]))"""
-    text = (files / "one.html").read_text(encoding="utf-8")
-    styles = json.loads(text.split('id="page-data">')[1].split("</script>")[0])["styles"]
-    assert shown.script(surface) == "rgb(21, 24, 27)"
-    assert shown.script(colours) == {method: styles[method]["dark"] for method in METHODS}
+    text = "return getComputedStyle(document.querySelector('figure svg[id] text')).fill"
+    assert (shown.script(surface), shown.script(text)) == ("rgb(21, 24, 27)", "rgb(231, 234, 237)")
     shown.set_scheme("light")
     shown.wait(f"{surface} === 'rgb(255, 255, 255)'")
-    assert shown.script(colours) == {
-        method: method_styles.colour(table_of(TABLE), method) for method in METHODS
-    }
+    assert shown.script(text) == "rgb(28, 32, 36)"
 
 
 def test_the_printed_page_has_the_results_and_no_controls(opened, tmp_path):
     shown = opened(scheme="dark")
-    draw_charts(shown)
     shown.set_medium("print")
     hidden = "return all(arguments[0]).every(one => !one.checkVisibility())"
-    for selector in ("#filter", "canvas", "[type=search]", ".tool", ".only-chart", "#details"):
+    for selector in ("#filter", "[type=search]", ".tool", ".point", "#details"):
         assert shown.script(hidden, selector), selector
-    assert shown.script(
-        "return document.querySelector('figure:has([data-kind=ranges]) svg').checkVisibility()"
-    )
+    assert shown.script("return all('figure svg[id]').every(one => one.getBoundingClientRect().height > 50)")
     assert shown.script("return getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     shown.set_medium("")
     text = re.sub(r"\s+", " ", " ".join(shown.printed(tmp_path / "page.pdf")))
     mean = (score("talr_ap", 24, 0) + score("talr_ap", 24, 1)) / 2
-    # a score, and the static figure with its axis
+    # a score, and a figure with its axis
     for words in (
         "A quick table",
         f"{mean:.3f} ± 0.003",
@@ -303,17 +253,15 @@ def test_the_printed_page_has_the_results_and_no_controls(opened, tmp_path):
 
 def test_downloads_have_the_right_bytes(opened):
     shown = opened()
-    expected = {f'a[download="{name}"]': (name, text) for name, text in VIEW.files.items()}
-    svg = VIEW.figures["tie_ranges"].svg
-    expected['[data-file="tie_ranges_quick.svg"]'] = ("tie_ranges_quick.svg", svg)
-    for link, (name, text) in expected.items():
-        shown.find(link).send_keys("\ue007")
+    for name, text in VIEW.files.items():
+        shown.find(f'a[download="{name}"]').send_keys("\ue007")
         assert shown.downloaded(name) == text.encode()
+    shown.find("[data-file='tie_ranges_quick.svg']").send_keys("\ue007")
+    assert shown.downloaded("tie_ranges_quick.svg").startswith(b"<svg xmlns=")
 
 
 def test_axe_finds_nothing(opened):
     shown = opened()
-    draw_charts(shown)
     shown.script("all('[data-shows=table]')[0].click()")
     shown.script("for (const one of all('.claim summary')) one.click()")
     shown.script("all('table.scores .value')[0].focus()")

@@ -5,7 +5,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from models import model_of
+from styles import is_data
 
+from reporting.drawing.options import Options
 from reporting.figures import cost
 from tiebench import figure_style
 
@@ -45,7 +47,7 @@ def records(seed=0):
 
 
 def artists(figure):
-    return {artist.get_gid(): artist for artist in figure.findobj() if artist.get_gid()}
+    return {artist.get_gid(): artist for artist in figure.findobj() if is_data(artist.get_gid())}
 
 
 def mean_points(some, part):
@@ -115,7 +117,7 @@ def test_candidates_of_a_lookup_are_a_cost_without_seconds():
         record["metrics"] |= {"recall_radius_2": place / 100, "candidates_radius_2": candidates}
         record["run"] = {}
     blocks = [{"protocol": "digits", "metric": "recall_radius_2", "bits": list(BITS)}]
-    figure = cost.draw(*model_of(table(blocks=blocks, named_costs=["candidates_radius_2"]), some))
+    figure = cost.draw(*model_of(table(blocks=blocks), some), Options(costs=("candidates_radius_2",)))
     found = artists(figure)
     name = "candidates_radius_2-digits-recall_radius_2"
     assert f"line-{name}-lsh" not in found
@@ -214,7 +216,7 @@ def test_bounds_and_methods_that_see_more_are_not_on_the_frontier():
 @pytest.mark.parametrize("part", ["fit", "encode"])
 def test_a_part_alone_has_names_at_its_points_instead_of_a_legend(part):
     titles = {method: {"title": f"The {method}"} for method in METHODS}
-    named = cost.draw(*model_of(table(styles=titles, named_costs=[part]), records()))
+    named = cost.draw(*model_of(table(styles=titles), records()), Options(costs=(part,)))
     (axes,) = named.axes
     assert axes.get_xlabel() == cost.SECONDS[part]
     assert not {text.get_text() for text in named.texts} & {style["title"] for style in titles.values()}

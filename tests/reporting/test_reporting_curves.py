@@ -13,7 +13,7 @@ import matplotlib
 import numpy as np
 import pytest
 from models import model_of, table_of
-from styles import STYLES
+from styles import STYLES, is_data
 
 from reporting import figures
 from reporting.drawing import method_styles
@@ -140,8 +140,8 @@ TABLES = {
 
 
 def artists(figure):
-    """gid -> artist, of everything that has a gid."""
-    found = [artist for artist in figure.findobj() if artist.get_gid()]
+    """gid -> artist, of everything that shows data."""
+    found = [artist for artist in figure.findobj() if is_data(artist.get_gid())]
     assert len({artist.get_gid() for artist in found}) == len(found)
     return {artist.get_gid(): artist for artist in found}
 

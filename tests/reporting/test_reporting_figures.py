@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from models import model_of, table_of
 from scipy.optimize import minimize
-from styles import STYLES
+from styles import STYLES, is_data
 
 from reporting.drawing import axes as drawing
 from reporting.drawing import method_styles
@@ -61,8 +61,8 @@ def records(protocol="digits", seeds=(0, 1, 2)):
 
 
 def artists(figure):
-    """gid -> artist, of everything that has a gid."""
-    return {artist.get_gid(): artist for artist in figure.findobj() if artist.get_gid()}
+    """gid -> artist, of everything that shows data."""
+    return {artist.get_gid(): artist for artist in figure.findobj() if is_data(artist.get_gid())}
 
 
 def test_bars_end_at_the_means_of_ap_min_and_ap_max_and_dots_stand_at_ap():

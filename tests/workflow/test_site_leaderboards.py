@@ -209,8 +209,8 @@ def test_a_method_has_one_colour_on_all_pages(pages, protocols):
     colours = {}
     for name in protocols:
         page = pages[f"leaderboards/{name}.md"]
-        found = re.findall(r'<li data-method="(\w+)"><svg[^>]*--light: (#\w+)', page)
-        found += re.findall(r'<tr id="(\w+)"[^>]*>\s*<th[^>]*><svg[^>]*--light: (#\w+)', page)
+        found = re.findall(r'<li data-method="(\w+)"><svg[^>]*style="color: ([^"]+)"', page)
+        found += re.findall(r'<tr id="(\w+)"[^>]*>\s*<th[^>]*><svg[^>]*style="color: ([^"]+)"', page)
         assert found
         for method, colour in found:
             assert colours.setdefault(method, colour) == colour

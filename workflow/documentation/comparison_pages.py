@@ -5,7 +5,6 @@ import math
 from collections.abc import Mapping
 
 from reporting.leaderboard import pairs, standings
-from reporting.page.charts import short
 from reporting.tables.titles import EN_DASH, UNCODED, family_title
 from tiebench.metrics import label, resolve
 from tiebench.paired import ENOUGH_RUNS, LEVEL, TOO_FEW, Difference
@@ -123,12 +122,20 @@ def _cell_data(cell: standings.Cell | None) -> list | None:
     if cell is None or math.isnan(cell.mean):
         return None
     return [
-        *(short(cell.mean, DIGITS), short(cell.std, DIGITS), cell.seeds, cell.rank),
-        *(short(cell.fit, DIGITS), short(cell.encode, DIGITS)),
+        *(_short(cell.mean), _short(cell.std), cell.seeds, cell.rank),
+        *(_short(cell.fit), _short(cell.encode)),
     ]
+
+
+def _short(value: float) -> float | int | None:
+    """A number to DIGITS digits, whole ones as int; None for what is not finite."""
+    if not math.isfinite(value):
+        return None
+    rounded = float(f"{value:.{DIGITS}g}")
+    return int(rounded) if rounded.is_integer() and abs(rounded) < 2**53 else rounded
 
 
 def _pair_data(pair: pairs.Pair) -> list:
     of = pair.found
     numbers = (of.mean, of.low, of.high, of.p, pair.p_adjusted)
-    return [*(short(number, DIGITS) for number in numbers), pair.over]
+    return [*map(_short, numbers), pair.over]

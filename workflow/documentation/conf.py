@@ -56,7 +56,10 @@ toc_object_entries_show_parents = "hide"
 html_theme = "pydata_sphinx_theme"
 html_title = "TieBench"
 html_context = {"default_mode": "auto"}
-html_static_path = ["static", "../../reporting/assets/sorting.js"]
+html_static_path = [
+    "static",
+    *(f"../../reporting/assets/{name}" for name in ("sorting.js", "figures.js", "figures.css")),
+]
 html_css_files = ["site.css"]
 html_favicon = "static/favicon.svg"
 html_copy_source = False
@@ -131,8 +134,9 @@ def _skip_fields(app, what, name, value, skip, options):
 def _add_leaderboard_files(app, page, template, context, tree):
     """Style and scripts of the pages of leaderboards, which no other page loads."""
     if page.startswith("leaderboards/"):
-        app.add_css_file("leaderboards.css")
-        for name in ("sorting.js", "leaderboards.js"):
+        for name in ("figures.css", "leaderboards.css"):
+            app.add_css_file(name)
+        for name in ("sorting.js", "figures.js", "leaderboards.js"):
             app.add_js_file(name, loading_method="defer")
 
 

@@ -1,11 +1,11 @@
 """Pages of the leaderboards: an index, one page a protocol, and one to compare two methods of a protocol.
 
 Everything is made from leaderboard/. The pages are Markdown with parts in HTML, of templates/. Tables and
-figures can be read without a script; `static/leaderboards.js` sorts rows, marks methods and compares two.
+figures can be read without a script; `static/leaderboards.js` sorts rows and compares two methods, and
+`reporting/assets/figures.js` is that of all pages.
 """
 
 import math
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,8 +15,8 @@ from reporting import figures, leaderboard
 from reporting.drawing.axes import NothingToDraw
 from reporting.leaderboard import RUNS, standings
 from reporting.leaderboard.boards import Boards, as_table, fold_title, results_of
-from reporting.page.charts import chart_styles
-from reporting.page.embedding import inline_svg, lighter
+from reporting.page.colours import lighter
+from reporting.page.embedding import inline_svg
 from reporting.printed.marks import (
     bounds_sentence,
     dagger_sentence,
@@ -26,6 +26,7 @@ from reporting.printed.marks import (
 )
 from reporting.records.collapsed import collapse_sentence
 from reporting.tables.budgets import budget_sentence
+from reporting.tables.model import Table
 from reporting.tables.titles import BOUND, EN_DASH, UNCODED, family_title
 from tiebench.figure_style import render
 from tiebench.leaderboards import PROVENANCE, TIDY
@@ -142,8 +143,7 @@ def _facts(protocol: Protocol) -> list[tuple[str, str]]:
 
 def _page(protocol: Protocol, method_pages: Mapping[str, str]) -> str:
     board, name = protocol.board, protocol.name
-    styles, charts = chart_styles([protocol.table]), _charts(protocol)
-    rows = Rows(method_pages, protocol.table)
+    charts, rows = _charts(protocol), Rows(method_pages, protocol.table)
     parts = [
         f"# {protocol.title}",
         html("facts", _facts(protocol)),
@@ -154,8 +154,8 @@ def _page(protocol: Protocol, method_pages: Mapping[str, str]) -> str:
         html("sentences", _sentences(protocol)),
     ]
     if charts:
-        shown = [(method, styles[method]["name"], rows.swatches[method]) for method in board.methods]
-        colours = lighter(styles[method]["colour"] for method in board.methods)
+        shown = [(m, protocol.table.method_title(m), rows.swatches[m]) for m in board.methods]
+        colours = lighter([*rows.swatches.values(), *(chart["svg"] for _, chart in charts)])
         parts += ["## Charts", html("colours", colours), html("legend", shown)]
         for heading, chart in charts:
             parts += [f"### {heading}", html("chart", chart)]
@@ -275,11 +275,11 @@ def _charts(protocol: Protocol) -> list[tuple[str, dict]]:
         "fits. Up is better, left is cheaper. Grey steps: the best score within a number of seconds, of the "
         "methods with a rank."
     )
-    wanted = [
+    wanted: list[tuple[str, str, tuple[str, Table, dict], str, str]] = [
         (
             "Score against bits",
             "figure-bits",
-            ("metric_by_bits", table),
+            ("metric_by_bits", table, {}),
             f"{name} against the number of bits, a line for each method",
             "Means over seeds; thin upright lines run from the lowest seed to the highest.",
         )
@@ -288,7 +288,7 @@ def _charts(protocol: Protocol) -> list[tuple[str, dict]]:
         (
             heading,
             f"figure-{part}",
-            ("cost", replace(table, named_costs=(part,))),
+            ("cost", table, {"costs": (part,)}),
             f"{name} against {words}, a point for each method and code length",
             of_costs,
         )
@@ -301,7 +301,7 @@ def _charts(protocol: Protocol) -> list[tuple[str, dict]]:
         (
             "Recall of a lookup against its candidates",
             "figure-lookup",
-            ("cost", replace(table, groups=(replace(of_metric, metric=RECALL),), named_costs=(CANDIDATES,))),
+            ("cost", replace(table, groups=(replace(of_metric, metric=RECALL),)), {"costs": (CANDIDATES,)}),
             "Recall within Hamming radius 2 against the items there, a point for each method and code length",
             "What a search in hash tables costs, whatever the machine: a query is compared with all items "
             "within Hamming radius 2 (means over queries and seeds), and recall is the share of the relevant "
@@ -309,21 +309,12 @@ def _charts(protocol: Protocol) -> list[tuple[str, dict]]:
             "A method whose queries find nothing is not drawn.",
         )
     )
-    colours = [style["colour"] for style in chart_styles([table]).values()]
     charts = []
-    for heading, id_, (kind, of), alternative, caption in wanted:
+    for heading, id_, (kind, of, options), alternative, caption in wanted:
         try:
-            figure = figures.draw(kind, of, results, width=WIDTH, title=False)
+            figure = figures.draw(kind, of, results, width=WIDTH, title=False, **options)
         except NothingToDraw:
             continue
-        text = _named_groups(render(figure, "svg").decode(), protocol)
-        svg = inline_svg(text, f"{protocol.name}-{id_}", alternative, colours)
+        svg = inline_svg(render(figure, "svg").decode(), f"{protocol.name}-{id_}", alternative)
         charts.append((heading, {"id": id_, "svg": svg, "caption": caption, "kind": kind}))
     return charts
-
-
-def _named_groups(svg: str, protocol: Protocol) -> str:
-    """Groups of an SVG whose ids end in a method's name, with the name as an attribute for the script."""
-    methods = sorted(protocol.board.methods, key=len, reverse=True)
-    pattern = rf'<g id="(?:[a-z0-9_]+-)+{protocol.name}-[^"]*?-({"|".join(map(re.escape, methods))})">'
-    return re.sub(pattern, r'<g data-method="\1">', svg)

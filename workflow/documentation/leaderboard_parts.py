@@ -3,15 +3,13 @@
 import functools
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import jinja2
 
-from reporting.drawing.method_styles import method_style, method_styles
 from reporting.leaderboard import Board, standings
-from reporting.page.charts import chart_styles
-from reporting.page.embedding import figure_swatch
+from reporting.page.legend import legend
 from reporting.records.collapsed import COLLAPSED
 from reporting.tables.model import Table
 from reporting.tables.titles import EN_DASH
@@ -75,9 +73,7 @@ class Rows:
     @functools.cached_property
     def swatches(self) -> dict[str, str]:
         """Method -> its line and marker in the figures."""
-        complete = replace(self.table, styles=method_styles(self.table))
-        styles = chart_styles([self.table])
-        return {name: figure_swatch(of, method_style(complete, name)) for name, of in styles.items()}
+        return {name: swatch for name, (_, swatch) in legend([self.table]).items()}
 
     def row(self, row: standings.Row, cells: Iterable[Mapping]) -> dict:
         page = self.pages.get(row.method, "")

@@ -1,5 +1,5 @@
-// Pages of leaderboards: rows are sorted, a method is marked everywhere, two methods are compared. Without it
-// tables and charts stand as they are. No statistics are computed here: every number is in the page.
+// Pages of leaderboards: rows are sorted, two methods are compared. Without it tables stand as they are. No
+// statistics are computed here: every number is in the page.
 "use strict";
 
 (() => {
@@ -26,35 +26,6 @@
         table.tBodies[0].append(...rows);
       });
     }
-  }
-
-  // -- a method in all charts ---------------------------------------------------------------------
-
-  const charts = all("figure.chart");
-  let kept = null;
-
-  function mark(method) {
-    for (const chart of charts) chart.classList.toggle("marking", method !== null);
-    for (const one of all("[data-method]")) one.classList.toggle("marked", one.dataset.method === method);
-  }
-
-  for (const entry of all(".legend [data-method]")) {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.setAttribute("aria-pressed", "false");
-    button.append(...entry.childNodes);
-    entry.append(button);
-    button.addEventListener("click", () => {
-      kept = kept === entry.dataset.method ? null : entry.dataset.method;
-      for (const other of all(".legend button")) {
-        other.setAttribute("aria-pressed", String(other.parentElement.dataset.method === kept));
-      }
-      mark(kept);
-    });
-  }
-  if (charts.length) {
-    const over = event => event.target.closest(".legend [data-method], .chart [data-method]");
-    document.addEventListener("pointerover", event => mark(over(event)?.dataset.method ?? kept));
   }
 
   // -- two methods --------------------------------------------------------------------------------
