@@ -59,8 +59,8 @@ def run(report, quick):
         f"from the published scores of each. Below {ENOUGH_RUNS} published runs {ENOUGH_RUNS} are drawn, for "
         f"otherwise there is no verdict. Rates are percentages of p < {LEVEL}, unadjusted. *pooled*: every "
         "method's variance shrunk to those of the other rows, at the published number of runs; *own*: the "
-        f"rule of `tiebench.paired`. The worst pair is chosen by {draws:,} draws of every pair, and its rate is "
-        f"that of {MORE_DRAWS // (4 if quick else 1):,} others: the standard error is below 0.1.",
+        f"rule of `tiebench.paired`. The worst pair is chosen by {draws:,} draws of every pair, and its rate "
+        f"is that of {MORE_DRAWS // (4 if quick else 1):,} others: the standard error is below 0.1.",
     )
     errors, resampled, power = [], [], []
     for protocol in protocols(FOLDER):
