@@ -129,8 +129,7 @@ def view_of(table, these, kinds=("tie_ranges",)):
     compared["ci_low"], compared["ci_high"] = compared["mean"] - 0.01, compared["mean"] + 0.01
     compared["best"], compared["difference"], compared["p_adjusted"] = "talr_ap", -0.1, 0.5
     compared["difference_low"], compared["difference_high"] = -0.2, 0.1
-    compared["verdict"], compared["over_queries"] = "worse over queries", "worse"
-    compared["over_seeds"], compared["seeds_needed"] = "too few seeds", 5.0
+    compared["verdict"], compared["seeds_needed"] = "undecided", 5.0
     return table_view.TableView(
         *model_of(table, list(these), PUBLISHED),
         tidy,

@@ -110,10 +110,10 @@ def test_cells_with_scores_per_query_are_tested_as_if_they_were_run():
     of_runs = columns.comparisons(*model_of(TABLE | {"seeds": [0, 1, 3, 4, 5, 7]}, run))
     assert compared.equals(of_runs.set_index(["method", "bits"]))
     assert dict(compared["seeds"].loc["itq"]) == {8: 3, 16: 1}
-    assert compared.loc[("lsh", 8), ["best", "verdict"]].tolist() == ["itq", "worse"]
+    assert compared.loc[("lsh", 8), ["best", "verdict"]].tolist() == ["itq", "too few runs"]
     (judged,) = verdicts.judge([{"source": "s", "claims": [CLAIM]}], *model_of(TABLE, here))
     assert [(one["outcome"], one["reason"]) for one in judged["figures"]] == [
-        ("for", ""), ("for", "one seed: over queries alone")
+        ("too few runs", ""), ("too few runs", "")
     ]  # fmt: skip
 
 
@@ -144,8 +144,7 @@ def test_cells_without_scores_per_query_are_not_part_of_the_statistics(tidy):
     assert compared.equals(expected) and compared.loc[("talr", 8), "verdict"] == "best"
     assert dict(marks.marks(tidy, table_of(TABLE)))["p", "ap", "itq", 8] == "best"
     (judged,) = verdicts.judge([{"source": "s", "claims": [CLAIM]}], *model_of(TABLE, RECORDS))
-    assert judged["verdict"] == "not decidable"
-    assert "no scores per query" in " ".join(figure["reason"] for figure in judged["figures"])
+    assert judged["verdict"] == "too few runs"
 
 
 def test_runs_of_other_data_than_the_leaderboard_s_are_refused(tmp_path):

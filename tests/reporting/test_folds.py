@@ -66,7 +66,7 @@ def test_scores_are_those_of_all_queries_one_after_the_other(results):
         assert run.curves["precision"][1] == (None if run.method == "two" else 1.0)
         assert (run.seconds, run.peak_memory_mb) == (4.0, 70.0)
         assert (run.fit_seconds, run.encode_seconds) == (3.0, 1.0)
-        assert run.folds == tuple(SIZES)
+        assert run.folds == SIZES
     assert found.uncoded["p"]["ap"] == pytest.approx((7 * 0.7 + 4 * 0.4) / 11)
 
 

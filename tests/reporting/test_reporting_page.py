@@ -109,13 +109,9 @@ def records():
 
 
 def statistics_of(frame):
-    """As the statistics of a table are: TALR-AP is best, MIHash worse over queries alone, LSH worse."""
+    """As the statistics of a table are: TALR-AP is best, MIHash has too few runs, LSH is worse."""
     result = frame[["table", "protocol", "metric", "method", "bits", "seeds", "mean"]].copy()
-    result["verdict"] = result["method"].map(
-        {"talr_ap": "best", "mihash": "worse over queries", "lsh": "worse"}
-    )
-    result["over_queries"] = result["method"].map({"talr_ap": "", "mihash": "worse", "lsh": "worse"})
-    result["over_seeds"] = result["method"].map({"talr_ap": "", "mihash": "too few seeds", "lsh": "worse"})
+    result["verdict"] = result["method"].map({"talr_ap": "best", "mihash": "too few runs", "lsh": "worse"})
     result["seeds_needed"] = result["method"].map({"talr_ap": math.nan, "mihash": 5.0, "lsh": math.nan})
     result["best"] = "talr_ap"
     result["ci_low"], result["ci_high"] = result["mean"] - 0.011, result["mean"] + 0.012
@@ -317,12 +313,12 @@ def test_statistics_stand_with_their_cells():
     found = cells(text)
     words, about = found["mihash", 0]
     mean = 0.9 - 0.21 - 12 / 333 + 1 / 94
-    assert words == "0.665 \u00b1 0.015 ?s too few seeds to tell from the best" and about.split("\n")[
+    assert words == "0.665 \u00b1 0.015 ?s too few runs to tell from the best" and about.split("\n")[
         3:-1
     ] == [
         f"95% bootstrap interval over queries {mean - 0.011:.4f} to {mean + 0.012:.4f}",
-        "\u22120.2100 from the best (TALR-AP), adjusted p = 0.250: worse over queries",
-        "Too few seeds to decide over seeds: about 5 would decide",
+        "\u22120.2100 from the best (TALR-AP), adjusted p = 0.250: too few runs",
+        "About 5 seeds of each would decide",
     ]
     words, about = found["lsh", 0]
     assert words.startswith("0.455") and about.split("\n")[-2] == (
@@ -330,11 +326,11 @@ def test_statistics_stand_with_their_cells():
         "adjusted p < 0.001: worse"
     )
     assert "from the best" not in found["talr_ap", 0][1] and "bootstrap" in found["talr_ap", 0][1]
-    assert "?s: worse than the best over these queries, but there are too few seeds" in Parsed(text).text
+    assert "?s: too few runs to tell from the best of the column" in Parsed(text).text
     assert "?s" not in Parsed(made()[0]).text and "\u2248" not in text
     other = statistics_of(frame).assign(table="another table")
     assert made(statistics=other)[0] == made()[0]
-    hole = statistics_of(frame).assign(verdict="", ci_low=math.nan, over_queries="", over_seeds="")
+    hole = statistics_of(frame).assign(verdict="", ci_low=math.nan)
     assert cells(made(statistics=hole)[0]) == cells(made()[0])
 
 
@@ -362,7 +358,7 @@ def test_claims_are_told_with_word_and_symbol():
     said = Parsed(text).text
     for words in (
         "One <is> ahead. \u2717 not reproduced It is not. A Paper, Table 1. Elsewhere it is",
-        "0 reproduced, 1 not reproduced, 1 not decidable, of 2.",
+        "0 reproduced, 1 not reproduced, 1 not decidable, 0 too few runs, of 2.",
         "2 comparisons Comparisons",
         "AP T of <one> minus another 0.5123 \u2013 \u22120.2500 \u2013 0.012 \u2013 \u2717 against",
         "against \u2013 of a & b",
@@ -582,9 +578,7 @@ def test_the_same_records_in_any_order_give_the_same_page():
 def test_no_records_still_make_a_page():
     text, frame = made([])
     assert "no run was recorded" in Parsed(text).text and "<canvas" not in text
-    statistics = statistics_of(frame).assign(
-        verdict="", over_queries="", over_seeds="", ci_low=math.nan, ci_high=math.nan
-    )
+    statistics = statistics_of(frame).assign(verdict="", ci_low=math.nan, ci_high=math.nan)
     assert Parsed(made([], statistics=pd.DataFrame(statistics), figures={}, files={})[0]).text
 
 
