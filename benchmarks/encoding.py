@@ -222,7 +222,7 @@ def _extractions(network, images, batch, path):
         return [network.preprocess(part) for part in pixels]
 
     def extracted():
-        extract(network, images, None, path, batch, "cpu")
+        extract(network, images, path, batch, "cpu")
         return np.load(path)
 
     prepared = prepare()

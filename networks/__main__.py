@@ -30,73 +30,31 @@ def parser() -> Parser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    one = commands.add_parser("features", help="vectors of images or texts into an .npz file")
-    one.add_argument(
-        "source",
-        metavar="SOURCE",
-        type=Reads("*"),
-        help="folder, tar or zip of images; .txt, .tsv or .jsonl of texts",
-    )
-    one.add_argument(
-        "--model",
-        required=True,
-        metavar="LIBRARY/NAME",
-        type=word,
-        help="as timm/resnet18; see `models`",
-    )
-    one.add_argument(
-        "--output",
-        required=True,
-        metavar="FILE",
-        type=Writes(also=(".partial", ".progress")),
-        help="file to write, .npz",
-    )
+    add = (one := commands.add_parser("features", help="vectors of images or texts into a file")).add_argument
+    sources = "folder, tar or zip of images; .txt, .tsv or .jsonl of texts"
+    add("source", metavar="SOURCE", type=Reads("*"), help=sources)
+    add("--model", required=True, metavar="LIBRARY/NAME", type=word, help="as timm/resnet18; see `models`")
+    written = Writes(also=(".partial", ".progress"))
+    add("--output", required=True, metavar="FILE", type=written, help="file to write, .npz")
     weights = one.add_mutually_exclusive_group()
-    weights.add_argument(
-        "--weights",
-        metavar="FILE",
-        type=Reads(),
-        help="weights from a file (default: the library's download)",
-    )
-    weights.add_argument(
-        "--random-weights", type=_number(0), metavar="SEED", help="random weights, for tests"
-    )
-    one.add_argument(
-        "--batch-size", type=_number(1), default=64, metavar="N", help="items a batch (default 64)"
-    )
-    one.add_argument("--device", type=word, default="auto", help="cpu, cuda or auto (default)")
-    one.add_argument(
-        "--dtype",
-        choices=("float32", "float16"),
-        default="float32",
-        help="of the vectors in the file (default float32)",
-    )
-    images = one.add_argument_group("images")
-    images.add_argument(
-        "--paths",
-        metavar="PATTERN",
-        type=word,
-        help="where class and split are in paths, as {split}/{class}/{name} (default {class}/{name})",
-    )
-    images.add_argument(
-        "--corrupt", choices=("error", "skip"), help="images that cannot be decoded (default error)"
-    )
-    models = one.add_argument_group("models (where the library has the option: see `models`)")
-    models.add_argument("--pool", metavar="NAME", type=word, help="how outputs become one vector")
-    models.add_argument("--prefix", metavar="TEXT", type=word, help="text before every text, as 'query: '")
-    models.add_argument("--max-length", type=_number(1), metavar="N", help="tokens after which texts are cut")
-    one = commands.add_parser(
-        "models", help="libraries and their options, or the models that a library knows"
-    )
-    one.add_argument("library", nargs="?", metavar="LIBRARY", type=word, help="a library; all by default")
-    one.add_argument(
-        "pattern",
-        nargs="?",
-        default="*",
-        metavar="PATTERN",
-        type=word,
-        help='part of the names, as "vit_*"',
-    )
+    own = "weights from a file (default: the library's download)"
+    weights.add_argument("--weights", metavar="FILE", type=Reads(), help=own)
+    weights.add_argument("--random-weights", metavar="SEED", type=_number(0), help="random, for tests")
+    add("--batch-size", metavar="N", type=_number(1), default=64, help="items a batch (default 64)")
+    add("--device", type=word, default="auto", help="cpu, cuda or auto (default)")
+    types = ("float32", "float16")
+    add("--dtype", choices=types, default="float32", help="of the vectors in the file (default float32)")
+    add = one.add_argument_group("images").add_argument
+    paths = "where class and split are in paths, as {split}/{class}/{name} (default {class}/{name})"
+    add("--paths", metavar="PATTERN", type=word, help=paths)
+    add("--corrupt", choices=("error", "skip"), help="images that cannot be decoded (default error)")
+    add = one.add_argument_group("models, where `models` lists the option").add_argument
+    add("--pool", metavar="NAME", type=word, help="how outputs become one vector")
+    add("--prefix", metavar="TEXT", type=word, help="text before every text, as 'query: '")
+    add("--max-length", metavar="N", type=_number(1), help="tokens after which texts are cut")
+    add = commands.add_parser("models", help="libraries with options, or a library's models").add_argument
+    add("library", nargs="?", metavar="LIBRARY", type=word, help="a library; all by default")
+    add("pattern", nargs="?", default="*", metavar="PATTERN", type=word, help='part of names, as "vit_*"')
     return top
 
 
@@ -147,25 +105,15 @@ def _features(options):
         items = _sources.Images(source, **about_images)
     about_model = {"pool": options.pool, "prefix": options.prefix, "max_length": options.max_length}
     about_model = {name: value for name, value in about_model.items() if value is not None}
-    backbone = backbones.load(
-        options.model, items.kind, options.weights, options.random_weights, **about_model
-    )
+    weights = (options.weights, options.random_weights)
+    backbone = backbones.load(options.model, items.kind, *weights, **about_model)
     output.parent.mkdir(parents=True, exist_ok=True)
-    left_out = _extraction.write_features(
-        output,
-        options.model,
-        backbone,
-        items,
-        options.batch_size,
-        options.device,
-        options.dtype,
-        _progress(items.kind),
-    )
+    given = (options.batch_size, options.device, options.dtype, _progress(items.kind))
+    left_out = _extraction.write_features(output, options.model, backbone, items, *given)
     if left_out:
         shown = ", ".join(left_out[:3]) + (", ..." if len(left_out) > 3 else "")
-        print(
-            f"left out, cannot be decoded: {len(left_out)} of {items.count} images: {shown}", file=sys.stderr
-        )
+        count = f"{len(left_out)} of {items.count}"
+        print(f"left out, cannot be decoded: {count} images: {shown}", file=sys.stderr)
     print(f"{output}: {items.count - len(left_out)} {items.kind}", file=sys.stderr)
     print(_configuration.configuration(output), end="")
 

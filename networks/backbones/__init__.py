@@ -16,12 +16,12 @@ for underscores, and the model is what the library itself calls it. A file defin
 import contextlib
 import importlib.util
 import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from networks.base.features import Backbone, BackboneError
 from tiebench.discovery import Kind, Plugin
 from tiebench.messages import did_you_mean, nearest, one_line
 
@@ -37,29 +37,6 @@ INSTALL = "make backbones"
 # Errors of the libraries' downloads, wherever in a chain of errors: their classes belong to many packages.
 UNREACHABLE = ("Connection", "Timeout", "URLError", "gaierror", "Offline", "LocalEntryNotFound")
 UNREACHABLE_WORDS = ("couldn't connect", "offline", "connection error", "failed to resolve")
-
-
-class BackboneError(ValueError):
-    """What is wrong with a model, in one line that names it."""
-
-
-@dataclass(frozen=True)
-class Backbone:
-    """A model and how its items are prepared.
-
-    module:   torch module in evaluation mode, float32; None where it is in another process
-    encode:   (list of prepared items, batch size, device) to a float tensor (n, width)
-    prepare:  an image of Pillow, RGB and upright, to what `encode` takes; called by several threads. None for
-              texts, which `encode` takes as they are
-    settings: what decides the vectors besides the weights: values that JSON can write
-    weights_sha256: digest of the weights, where there is no module here
-    """
-
-    module: Any
-    encode: Callable[[list, int, Any], Any]
-    prepare: Callable[[Any], Any] | None = None
-    settings: dict[str, Any] = field(default_factory=dict)
-    weights_sha256: str | None = None
 
 
 def find(name: str) -> tuple[Plugin, str]:

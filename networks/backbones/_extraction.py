@@ -3,7 +3,7 @@
 import json
 import platform
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +12,8 @@ from PIL import Image
 from networks.backbones import Backbone, BackboneError, find, versions
 from networks.backbones._sources import Images, Texts
 from networks.base.devices import resolve_device
-from networks.base.features import check_batch_size, exact_inference, fill, fingerprint, forget
+from networks.base.features import arrays, encoded, exact_inference, fingerprint, forget, vectors
 from tiebench.files import replaced
-from tiebench.messages import one_line, printable
 
 DTYPES = {"float32": np.float32, "float16": np.float16}
 BLOCK_BYTES = 16 << 20
@@ -40,7 +39,6 @@ def write_features(
     BackboneError for what the model reports; OSError if the disk is full.
     """
     output, placed = Path(output), resolve_device(device)
-    check_batch_size(batch_size)
     provenance = {
         "model": name,
         "items": items.kind,
@@ -50,19 +48,10 @@ def write_features(
         "device": placed.type,
         "batch_size": batch_size,
     }
-    found = np.dtype(DTYPES[dtype])
     identity = fingerprint([provenance, dtype, items.identity], {}).hexdigest()
-    with exact_inference():
-        width = _width(name, backbone, items, placed)
-
-        def batches(start: int) -> Iterator[np.ndarray]:
-            row = start
-            for group in items.groups(start, items.step(batch_size), backbone.prepare):
-                yield _vectors(name, backbone, group, row, items, width, batch_size, placed, found)
-                row += len(group)
-
-        shape = (items.count, width)
-        rows = fill(output, shape, identity, batches, items.step(batch_size), report, found)
+    width = _width(name, backbone, items, placed)
+    kind = DTYPES[dtype]
+    rows = vectors(output, name, backbone, items, identity, batch_size, placed, report, width, kind)
     left_out = _write(output, rows, items, provenance)
     forget(output)
     return left_out
@@ -73,52 +62,14 @@ def _weights_sha256(backbone, device):
     if backbone.module is None:
         return backbone.weights_sha256
     module = backbone.module.to(device)
-    state = {key: values.detach().cpu().numpy() for key, values in module.state_dict().items()}
-    return fingerprint([], state).hexdigest()
-
-
-def _vectors(name, backbone, group, first, items, width, batch_size, device, dtype):
-    """(len(group), width); rows of NaN for items that are None."""
-    kept = np.array([item is not None for item in group])
-    values = np.full((len(group), width), np.nan, dtype)
-    if not kept.any():
-        return values
-    found = _encoded(name, backbone, [item for item in group if item is not None], batch_size, device)
-    if found.shape != (kept.sum(), width):
-        raise BackboneError(f"model '{name}' gave vectors {found.shape}, not {(int(kept.sum()), width)}")
-    with np.errstate(over="ignore"):
-        cast = found.astype(dtype)
-    finite = np.isfinite(cast).all(axis=1)
-    if not finite.all():
-        row = first + int(np.flatnonzero(kept)[np.argmin(finite)])
-        item = f"'{printable(items.names[row])}'" if items.names else f"item {row + 1}"
-        whole = np.isfinite(found[np.argmin(finite)]).all()
-        reason = f"are too large for {np.dtype(dtype)}: --dtype float32" if whole else "are not finite"
-        raise ValueError(f"{items.source}: features of {item} {reason}")
-    values[kept] = cast
-    return values
-
-
-def _encoded(name, backbone, group, batch_size, device):
-    try:
-        return backbone.encode(group, batch_size, device).float().cpu().numpy()
-    except BackboneError:
-        raise
-    except Exception as error:
-        # A library's own code, and images that its preprocessing left at different sizes.
-        raise BackboneError(
-            f"model '{name}' fails on a batch of {_items_of(group)}: {one_line(error)}"
-        ) from error
-
-
-def _items_of(group):
-    return f"{len(group)} {'texts' if isinstance(group[0], str) else 'images'}"
+    return fingerprint([], arrays(module.state_dict())).hexdigest()
 
 
 def _width(name, backbone, items, device):
     """Values of a vector; fails before anything is read if the model does."""
     probe = "a" if items.kind == "texts" else backbone.prepare(Image.new("RGB", (64, 64)))
-    found = _encoded(name, backbone, [probe], 1, device)
+    with exact_inference():
+        found = encoded(name, backbone, [probe], 1, device)
     if found.ndim != 2:
         raise BackboneError(f"model '{name}' gives {found.shape[1:]} values for an item, not a vector")
     return found.shape[1]

@@ -1,7 +1,7 @@
-"""Features of many images into one file, shard by shard: a killed extraction resumes where it stopped.
+"""Vectors of many items into one file, shard by shard: a killed extraction resumes where it stopped.
 
 While it lasts, `<name>.partial` beside the target holds the rows and `<name>.progress` says how many of them
-are complete, with a fingerprint of network, images and settings. If the fingerprint differs, extraction
+are complete, with a fingerprint of model, items and settings. If the fingerprint differs, extraction
 starts from the beginning.
 """
 
@@ -9,13 +9,16 @@ import contextlib
 import hashlib
 import json
 import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import torch
 
 from networks.base.devices import resolve_device
 from tiebench.files import create_array, publish, write_json
+from tiebench.messages import one_line, printable
 
 ROWS_A_SHARD = 1024
 SECONDS_A_SHARD = 30.0  # of a slow network
@@ -23,78 +26,141 @@ SECONDS_BETWEEN_REPORTS = 5.0
 BYTES_A_BLOCK = 1 << 24  # of images fingerprinted at once
 
 
-def extract(network, items, rows, path, batch_size=64, device="auto", report=None):
-    """Write `network`'s features of `items[rows]` to the .npy file `path`: float32 (len(rows), width).
+class BackboneError(ValueError):
+    """What is wrong with a model, in one line that names it."""
 
-    network: an `ImageNetwork`, moved to `device` ("cpu", "cuda" or "auto") and put back into its mode;
-    items: uint8 (n, h, w, 3), usually a memory map; rows: integer indices, None for all; report: called with
-    dicts of `images` done, `of` all and `seconds` since the call.
-    A resumed extraction writes the same bytes as an uninterrupted one: batches are cut at the same rows.
-    Raises ValueError for items or rows of wrong type or shape, for features that are not finite, and if the
-    device is not available; OSError if the disk is full.
+
+@dataclass(frozen=True)
+class Backbone:
+    """A model and how its items are prepared.
+
+    module:   torch module in evaluation mode, float32; None where it is in another process
+    encode:   (list of prepared items, batch size, device) to a float tensor (n, width)
+    prepare:  an image of Pillow, RGB and upright, to what `encode` takes; called by several threads. None for
+              items that `encode` takes as they are
+    settings: what decides the vectors besides the weights: values that JSON can write
+    weights_sha256: digest of the weights, where there is no module here
     """
-    device = resolve_device(device)
-    items, rows = _checked(items, rows)
-    check_batch_size(batch_size)
-    training = network.training
-    network.to(device).eval()
-    state = {name: values.cpu().numpy() for name, values in network.state_dict().items()}
-    # Buffers of the preprocessing may be missing from the state dict.
-    state |= {name: values.cpu().numpy() for name, values in network.named_buffers()}
-    settings = [*network.settings(), device.type, batch_size]
 
-    def compute(images):
+    module: Any
+    encode: Callable[[list, int, Any], Any]
+    prepare: Callable[[Any], Any] | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+    weights_sha256: str | None = None
+
+
+class Pixels:
+    """The images of an array, uint8 (n, h, w, 3), usually a memory map, as items of `vectors`."""
+
+    kind, names = "images", None
+
+    def __init__(self, array: np.ndarray, source: object = "images") -> None:
+        """Raises ValueError for another dtype or shape, and where there is no image."""
+        if array.dtype != np.uint8 or array.ndim != 4 or array.shape[3] != 3 or not len(array):
+            raise ValueError(f"items must be uint8 images (n, h, w, 3), not {array.dtype} {array.shape}")
+        self.array, self.count, self.source = array, len(array), source
+
+    def step(self, batch_size: int) -> int:
+        return batch_size
+
+    def groups(self, start: int, step: int, prepare: Callable | None) -> Iterator[list]:
+        for begin in range(start, self.count, step):
+            yield list(self.array[begin : begin + step])
+
+    def sha256(self) -> str:
+        digest = hashlib.sha256(f"{self.array.shape}".encode())
+        step = max(1, BYTES_A_BLOCK // max(1, self.array[0].size))
+        for begin in range(0, self.count, step):
+            digest.update(np.ascontiguousarray(self.array[begin : begin + step]).data)
+        return digest.hexdigest()
+
+
+def extract(
+    network: Any,
+    items: np.ndarray,
+    path: Path | str,
+    batch_size: int = 64,
+    device: str = "auto",
+    report: Callable[[dict], None] | None = None,
+    name: str = "network",
+) -> None:
+    """Write a network's features of images to the .npy file `path`: float32 (n, width).
+
+    Parameters
+    ----------
+    network : networks.base.image_network.ImageNetwork
+        It is moved to the device, and put back into its mode.
+    items : array, uint8 (n, h, w, 3)
+    path : path
+    batch_size : int
+    device : str
+        "cpu", "cuda" or "auto".
+    report : callable, optional
+        Called with dicts of `images` done, `of` all, `resumed` of an earlier call, and `seconds`.
+    name : str
+        What messages call the network.
+
+    Raises
+    ------
+    ValueError
+        For items of another type or shape, features that are not finite, and a device that is not there.
+    OSError
+        If the disk is full.
+    """
+    import torch
+
+    images, placed, training = Pixels(items, name), resolve_device(device), network.training
+
+    def encode(group: list, batch_size: int, device: Any) -> Any:
         # Channels last in memory, like the images: some convolutions on the CPU are twice as fast.
-        pixels = torch.from_numpy(images).to(device).permute(0, 3, 1, 2)
-        if device.type != "cpu":
-            pixels = pixels.contiguous()
-        return network(network.preprocess(pixels)).float().cpu().numpy()
+        pixels = torch.from_numpy(np.stack(group)).to(device).permute(0, 3, 1, 2)
+        return network(network.preprocess(pixels if device.type == "cpu" else pixels.contiguous()))
 
-    def batches(start):
-        for begin in range(start, len(rows), batch_size):
-            batch = rows[begin : begin + batch_size]
-            values = compute(np.ascontiguousarray(items[batch]))
-            finite = np.isfinite(values).all(axis=1)
-            if not finite.all():
-                raise ValueError(f"features of item {batch[np.argmin(finite)]} are not finite")
-            yield values
-
-    path = Path(path)
-    digest = fingerprint([*settings, torch.__version__], state)
-    _add_pixels(digest, items, rows)
+    backbone = Backbone(network.to(placed).eval(), encode)
+    # Buffers of the preprocessing may be missing from the state dict.
+    state = arrays({**network.state_dict(), **dict(network.named_buffers())})
+    identity = [*network.settings(), placed.type, batch_size, torch.__version__, images.sha256()]
     try:
-        with exact_inference():
-            partial = fill(path, (len(rows), network.width), digest.hexdigest(), batches, batch_size, report)
+        whole = fingerprint(identity, state).hexdigest()
+        partial = vectors(
+            Path(path), name, backbone, images, whole, batch_size, placed, report, network.width
+        )
     finally:
         network.train(training)
-    publish(partial, path)
+    publish(partial, Path(path))
     forget(path)
 
 
-@contextlib.contextmanager
-def exact_inference():
-    """No gradients; full single precision, and the same bytes each time, on a GPU too."""
-    with torch.inference_mode(), torch.backends.cudnn.flags(True, deterministic=True, allow_tf32=False):
-        yield
+def arrays(tensors: dict) -> dict[str, np.ndarray]:
+    """Name -> array of tensors on any device."""
+    return {name: values.detach().cpu().numpy() for name, values in tensors.items()}
 
 
-def check_batch_size(batch_size):
-    """Raise ValueError unless a batch has an item."""
+def vectors(
+    path: Path,
+    name: str,
+    backbone: Backbone,
+    items: Any,
+    identity: str,
+    batch_size: int,
+    device: Any,
+    report: Callable[[dict], None] | None,
+    width: int,
+    dtype: type = np.float32,
+) -> Path:
+    """The file beside `path` that holds the vectors of all items, (n, width) of `dtype`, resumed if possible.
+
+    items: as `Pixels` or the classes of `networks.backbones._sources`; a None among them has a row of NaN.
+    identity: of all that decides the values. The same items and batches give the same bytes, resumed or not.
+    Once the caller has used the file it calls `forget`.
+    Raises ValueError for vectors that are not finite in `dtype`, BackboneError for what the model reports.
+    """
     if batch_size < 1:
         raise ValueError(f"batch_size must be at least 1, not {batch_size}")
-
-
-def fill(path, shape, fingerprint, batches, batch_size, report=None, dtype=np.float32):
-    """The file beside `path` that holds all rows, an .npy of `shape` = (rows, width), resumed if possible.
-
-    fingerprint: of all that decides the values; batches: called with a first row, yields the arrays
-    (batch_size, width) of the rows from there on, the last one shorter; report: see `extract`; its dicts also
-    have `resumed`, the rows that were there before. Once the caller has used the file it calls `forget`.
-    """
     partial, progress = _beside(path)
     started, reported = time.monotonic(), -np.inf
-    rows = shape[0]
-    done = _done(partial, progress, fingerprint, shape, dtype)
+    shape, rows, step = (items.count, width), items.count, items.step(batch_size)
+    done = _done(partial, progress, identity, shape, dtype)
     if done is None:
         progress.unlink(missing_ok=True)
         _create(partial, shape, dtype)
@@ -107,14 +173,17 @@ def fill(path, shape, fingerprint, batches, batch_size, report=None, dtype=np.fl
             report({"images": images, "of": rows, "seconds": seconds, "resumed": resumed})
 
     # A multiple of the batch, or a resumed extraction would cut other batches.
-    shard = max(1, ROWS_A_SHARD // batch_size) * batch_size
-    with contextlib.closing(batches(done)) as computed:
+    shard = max(1, ROWS_A_SHARD // step) * step
+    with exact_inference(), contextlib.closing(items.groups(done, step, backbone.prepare)) as groups:
         while done < rows:
             features = np.load(partial, mmap_mode="r+", allow_pickle=False)
             end, opened = min(done + shard, rows), time.monotonic()
             while done < end:
-                begin, done = done, min(done + batch_size, end)
-                features[begin:done] = next(computed)
+                begin, done = done, min(done + step, end)
+                group = next(groups)
+                features[begin:done] = _of_group(
+                    name, backbone, group, begin, items, batch_size, device, width, dtype
+                )
                 if done < rows and time.monotonic() - reported > SECONDS_BETWEEN_REPORTS:
                     reported = time.monotonic()
                     tell(done)
@@ -122,9 +191,53 @@ def fill(path, shape, fingerprint, batches, batch_size, report=None, dtype=np.fl
                     break
             # Rows must be on disk before the progress file counts them.
             features.flush()
-            write_json(progress, {"fingerprint": fingerprint, "rows": done})
+            write_json(progress, {"fingerprint": identity, "rows": done})
     tell(rows)
     return partial
+
+
+def _of_group(name, backbone, group, first, items, batch_size, device, width, dtype):
+    """(len(group), width); rows of NaN for items that are None."""
+    kept = np.array([item is not None for item in group])
+    values = np.full((len(group), width), np.nan, dtype)
+    if not kept.any():
+        return values
+    found = encoded(name, backbone, [item for item in group if item is not None], batch_size, device)
+    if found.shape != (kept.sum(), width):
+        raise BackboneError(f"model '{name}' gave vectors {found.shape}, not {(int(kept.sum()), width)}")
+    with np.errstate(over="ignore"):
+        cast = found.astype(dtype)
+    finite = np.isfinite(cast).all(axis=1)
+    if not finite.all():
+        row = first + int(np.flatnonzero(kept)[np.argmin(finite)])
+        item = f"'{printable(items.names[row])}'" if items.names else f"item {row + 1}"
+        whole = np.isfinite(found[np.argmin(finite)]).all()
+        reason = f"are too large for {np.dtype(dtype)}: --dtype float32" if whole else "are not finite"
+        raise ValueError(f"{items.source}: features of {item} {reason}")
+    values[kept] = cast
+    return values
+
+
+def encoded(name: str, backbone: Backbone, group: list, batch_size: int, device: Any) -> np.ndarray:
+    """What a model makes of prepared items; raises BackboneError, which names it, for whatever it raises."""
+    try:
+        found: np.ndarray = backbone.encode(group, batch_size, device).float().cpu().numpy()
+        return found
+    except BackboneError:
+        raise
+    except Exception as error:
+        # A library's own code, and images that its preprocessing left at different sizes.
+        items = f"{len(group)} {'texts' if isinstance(group[0], str) else 'images'}"
+        raise BackboneError(f"model '{name}' fails on a batch of {items}: {one_line(error)}") from error
+
+
+@contextlib.contextmanager
+def exact_inference():
+    """No gradients; full single precision, and the same bytes each time, on a GPU too."""
+    import torch
+
+    with torch.inference_mode(), torch.backends.cudnn.flags(True, deterministic=True, allow_tf32=False):
+        yield
 
 
 def forget(path):
@@ -148,14 +261,6 @@ def fingerprint(settings, arrays):
     return digest
 
 
-def _add_pixels(digest, items, rows):
-    """Add the pixels and the order of the images."""
-    digest.update(f"items {items.shape[1:]} {len(rows)}".encode())
-    step = max(1, BYTES_A_BLOCK // max(1, int(np.prod(items.shape[1:]))))
-    for begin in range(0, len(rows), step):
-        digest.update(np.ascontiguousarray(items[rows[begin : begin + step]]).data)
-
-
 def _done(partial, progress, fingerprint, shape, dtype):
     """Rows of `partial` that are whole, or None if there is nothing to resume."""
     try:
@@ -176,20 +281,3 @@ def _create(partial, shape, dtype):
         with contextlib.suppress(OSError):  # the error to report is the first
             partial.unlink()
         raise
-
-
-def _checked(items, rows):
-    """(items, rows int64) after checks of both."""
-    if items.dtype != np.uint8 or items.ndim != 4 or items.shape[3] != 3:
-        raise ValueError(f"items must be uint8 images (n, h, w, 3), not {items.dtype} {items.shape}")
-    if rows is None:
-        rows = np.arange(len(items))
-    rows = np.asarray(rows)
-    if rows.size == 0:
-        raise ValueError("rows must name at least one item")
-    if rows.ndim != 1 or rows.dtype.kind not in "iu":
-        raise ValueError(f"rows must be a list of integer indices, not {rows.dtype} {rows.shape}")
-    rows = rows.astype(np.int64)
-    if rows.min() < 0 or rows.max() >= len(items):
-        raise ValueError(f"rows must be in 0 to {len(items) - 1}, not {rows.min()} to {rows.max()}")
-    return items, rows

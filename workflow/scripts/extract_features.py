@@ -21,7 +21,7 @@ def work(options):
     path = Path(options.output)
     weights = Path(options.weights[0]) if options.weights else None
     network = networks.make(settings["architecture"], weights, **settings["options"])
-    features.extract(network, images, None, path, **given)
+    features.extract(network, images, path, name=options.name, **given)
     _job.log.info("%s: %s", options.name, read_result_array(path, True).shape)
 
 
