@@ -56,11 +56,11 @@ def run(report, quick):
         "## Verdicts",
         "Two sets of runs of one method, and two methods shifted to equal means, are drawn from the standard "
         "deviations of the published runs (normal) or from the runs themselves (resampled), and over queries "
-        f"from the published scores of each. Below {ENOUGH_RUNS} published runs {ENOUGH_RUNS} are drawn, for "
-        f"otherwise there is no verdict. Rates are percentages of p < {LEVEL}, unadjusted. *pooled*: every "
+        f"from the published scores of each. Below {ENOUGH_RUNS} published runs {ENOUGH_RUNS} are drawn, since "
+        f"with fewer there is no verdict. Rates are percentages of p < {LEVEL}, unadjusted. *pooled*: every "
         "method's variance shrunk to those of the other rows, at the published number of runs; *own*: the "
-        f"rule of `tiebench.paired`. The worst pair is chosen by {draws:,} draws of every pair, and its rate "
-        f"is that of {MORE_DRAWS // (4 if quick else 1):,} others: the standard error is below 0.1.",
+        f"rule of `tiebench.paired`. The worst pair is chosen by {draws:,} draws of every pair; its rate is "
+        f"that of {MORE_DRAWS // (4 if quick else 1):,} others.",
     )
     errors, resampled, power = [], [], []
     for protocol in protocols(FOLDER):
