@@ -12,6 +12,7 @@ const figures = (() => {
   const said = document.createElement("output");
   const ring = document.createElementNS("http://www.w3.org/2000/svg", "circle");
   const points = new Map();
+  document.documentElement.classList.add("js");
   let [chosenBits, marked, kept, shown] = [null, null, null, null];
 
   // -- a method, everywhere -----------------------------------------------------------------------

@@ -6,32 +6,7 @@
   const chosen = {method: new Set(), bits: new Set()};
   const root = document.documentElement;
 
-  // -- tables: sorting ----------------------------------------------------------------------------
-
-  // The rows of each body as they came, its heading (a kind of loss) first where it has one.
-  const printed = new Map(
-    all("table.scores").map(table => [table, [...table.tBodies].map(body => [body, [...body.rows]])]),
-  );
-
-  function sort(table, button) {
-    const column = Number(button.dataset.column);
-    const heading = button.closest("th");
-    let order = "other";
-    if (column === 0 && printed.has(table)) {
-      for (const [body, rows] of printed.get(table)) body.append(...rows);
-    } else {
-      const rows = [...table.tBodies].flatMap(body => [...body.rows]).filter(row => !row.matches(".family"));
-      const now = heading.getAttribute("aria-sort");
-      // A cell whose text is its value has it there alone.
-      const value = ({cells}) => cells[column].dataset.value ?? cells[column].textContent;
-      order = sortRows(rows, value, now, column > 0);
-      table.tBodies[0].append(...rows);
-    }
-    for (const other of all("th[aria-sort]", table)) other.setAttribute("aria-sort", "none");
-    heading.setAttribute("aria-sort", order);
-    showFamilies(table);
-    keepOneStop(table);
-  }
+  // -- tables: sorted by sorting.js ----------------------------------------------------------------
 
   // A heading of a kind of loss stands only over rows of its own that are shown.
   function showFamilies(table) {
@@ -42,8 +17,12 @@
     }
   }
 
-  for (const button of all("th button")) {
-    button.addEventListener("click", () => sort(button.closest("table"), button));
+  const scores = all("table.scores");
+  for (const table of scores) {
+    table.addEventListener("sorted", () => {
+      showFamilies(table);
+      keepOneStop(table);
+    });
   }
 
   // -- tables: details of a cell ------------------------------------------------------------------
@@ -128,7 +107,7 @@
   addEventListener("keydown", event => event.key === "Escape" && hideDetails());
   // The table may scroll under a cell in focus, by the focus itself.
   addEventListener("scroll", () => described && showDetails(described), {capture: true, passive: true});
-  for (const table of printed.keys()) keepOneStop(table);
+  for (const table of scores) keepOneStop(table);
 
   // -- filters ------------------------------------------------------------------------------------
 
@@ -148,7 +127,7 @@
         Boolean(bits && !chosen.bits.has(bits)) ||
         Boolean(row.unfound);
     }
-    for (const table of printed.keys()) {
+    for (const table of scores) {
       const columns = [...table.tHead.rows[1].cells];
       const hidden = columns.map(heading => !chosen.bits.has(heading.dataset.bits));
       for (const row of all("tr[data-method], tr.uncoded", table)) {

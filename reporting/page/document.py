@@ -108,7 +108,7 @@ def page(title: str, views: Sequence[TableView], context: Mapping) -> str:
         symbols=SYMBOLS,
         run_files=RUN_FILES,
         lighter=lighter([*drawn, *(swatch for _, swatch in known.values())]),
-        style=_asset("page.css") + _asset("figures.css"),
+        style=_asset("tables.css") + _asset("figures.css") + _asset("page.css"),
         script=_asset("sorting.js") + _asset("figures.js") + _asset("page.js"),
         dash=EN_DASH,
     )
@@ -262,7 +262,7 @@ def _download(name: str, text: str) -> dict:
 def _figure(table: Table, name: str, drawing: Drawing, number: int) -> dict:
     return {
         "title": drawing.title,
-        "caption": drawing.caption,
+        "caption": subscripts(drawing.caption),
         "svg": inline_svg(drawing.svg, f"{table.name}-{name}", drawing.title, f"f{number}"),
         "file": f"{name}_{table.name}.svg",
         "points": "data-values=" in drawing.svg,

@@ -482,7 +482,7 @@ def test_text_of_people_does_not_end_an_attribute_of_a_figure():
 def test_the_points_of_a_figure_have_the_values_of_the_records():
     """Of the ranges: the mean over seeds of the exact mean, and of the worst and the best order."""
     text, _ = made()
-    figure = re.search(r"<figure>.*?</figure>", text, flags=re.DOTALL)[0]
+    figure = re.search(r"<figure .*?</figure>", text, flags=re.DOTALL)[0]
     found = {}
     for _, attributes in Parsed(figure).tags:
         if "data-names" in attributes:
@@ -503,7 +503,7 @@ def test_the_points_of_a_figure_have_the_values_of_the_records():
 
 def test_every_figure_stands_once_with_its_tools():
     text, _ = made()
-    assert text.count("<figure>") == 2 == text.count("data-file=") == text.count('data-shows="table"')
+    assert text.count("<figure id=") == 2 == text.count("data-file=") == text.count('data-shows="table"')
     assert len(re.findall(r'<svg id="figure-small-[a-z-]+"', text)) == 2
     assert '<svg id="' not in made(figures={})[0]
 

@@ -67,7 +67,7 @@ def test_tab_reaches_the_headings_and_keys_sort(opened):
     shown.press("Tab", "Enter")
     values = [float(value) for value in column(shown, 1)]
     assert values == sorted(values, reverse=True)
-    assert [place for place, order in enumerate(sorting(shown)) if order] == [1]
+    assert [place for place, order in enumerate(sorting(shown)) if order != "none"] == [1]
     assert sorting(shown)[1] == "descending"
     shown.press("Space")
     values = [float(value) for value in column(shown, 1)]
@@ -77,9 +77,7 @@ def test_tab_reaches_the_headings_and_keys_sort(opened):
     known = [int(rank) for rank in column(shown, 2) if rank]
     assert known == sorted(known) and column(shown, 2)[: len(known)] == list(map(str, known))
     shown.press("Shift+Tab", "Shift+Tab", "Enter")
-    titles = shown.script(
-        "return all('#scores-table tbody th').map(one => one.querySelector('a').textContent)"
-    )
+    titles = shown.script("return all('#scores-table tbody th').map(one => one.dataset.value)")
     assert titles == sorted(titles, key=str.casefold) and sorting(shown)[0] == "ascending"
 
 
@@ -146,7 +144,7 @@ def test_two_methods_are_chosen_with_the_keyboard(opened):
 def test_what_screen_readers_are_told(opened):
     shown = opened("digits.html")
     for selector, role, name in (
-        (".board", "region", "Every method of Digits, the best at 48 bits first"),
+        (".scroll:has(#scores-table)", "region", "Every method of Digits, the best at 48 bits first"),
         ("#scores-table", "table", "Every method of Digits, the best at 48 bits first"),
         ("#scores-table thead tr:last-child th:last-child", "columnheader", "Loss"),
         (".legend", "list", "Methods of the charts"),
@@ -155,9 +153,8 @@ def test_what_screen_readers_are_told(opened):
     assert shown.told("#mihash th")[0] == "rowheader"
     charts = shown.script("return all('figure.chart').map(figure => figure.id)")
     assert len(charts) == 4
-    names = {shown.told(f"#{chart} svg") for chart in charts}
-    assert len(names) == 4 and {role for role, _ in names} == {"image"}
-    assert all(len(name) > 30 for _, name in names)
+    names = {shown.told(f"#{chart} svg")[1] for chart in charts}
+    assert len(names) == 4 and all(len(name) > 30 for name in names)
     for chart in charts:
         role, caption = shown.told(f"#{chart}")
         assert role == "figure" and caption
@@ -169,14 +166,14 @@ def test_a_page_is_as_wide_as_its_window(opened, name):
     for width in (390, 1280):
         shown.set_width(width)
         assert shown.script("return document.documentElement.scrollWidth") <= width
-        boards = shown.script("return all('.board').map(one => [one.offsetWidth, one.tabIndex])")
+        boards = shown.script("return all('.scroll:has(table)').map(one => [one.offsetWidth, one.tabIndex])")
         # Wide tables scroll with the keyboard, too.
         assert all(board <= width and stop == 0 for board, stop in boards)
 
 
 def test_a_wide_table_scrolls_with_the_keyboard(opened):
     shown = opened("digits.html", width=390)
-    shown.tab_to(".board")
+    shown.tab_to(".scroll:has(#scores-table)")
     assert shown.script("return document.activeElement.scrollLeft") == 0
     shown.press("Right", "Right")
     shown.wait("return document.activeElement.scrollLeft > 0")
@@ -201,7 +198,7 @@ def test_dark_pages_print_light_and_without_controls(opened):
     shown.wait("return document.documentElement.dataset.theme === 'light'")
     assert shown.script(swatch) != dark[0] and shown.script(surface) == "rgb(255, 255, 255)" != dark[1]
     shown.set_medium("print")
-    arrows = "return all('.leaderboard th button').map(one => getComputedStyle(one, '::after').content)"
+    arrows = "return all('.scores th button').map(one => getComputedStyle(one, '::after').content)"
     assert set(shown.script(arrows)) <= {"none", "normal"}
     assert shown.script("return all('.headerlink').every(one => !one.checkVisibility())")
 
@@ -215,7 +212,7 @@ def compact(text):
 def test_every_number_of_a_wide_table_is_printed(opened, name, tmp_path):
     shown = opened(f"{name}.html")
     rows = shown.script(
-        """return all("table.leaderboard tbody tr").map(row => [...row.cells].map(one => one.innerText))"""
+        """return all("table.scores tbody tr").map(row => [...row.cells].map(one => one.innerText))"""
     )
     assert len(rows) >= len(PROTOCOLS[name].standings.rows)
     drawn = set(shown.script("return all('figure.chart svg text').map(one => one.textContent)"))

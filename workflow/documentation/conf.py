@@ -58,7 +58,7 @@ html_title = "TieBench"
 html_context = {"default_mode": "auto"}
 html_static_path = [
     "static",
-    *(f"../../reporting/assets/{name}" for name in ("sorting.js", "figures.js", "figures.css")),
+    *(f"../../reporting/assets/{name}" for name in ("sorting.js", "figures.js", "figures.css", "tables.css")),
 ]
 html_css_files = ["site.css"]
 html_favicon = "static/favicon.svg"
@@ -134,9 +134,9 @@ def _skip_fields(app, what, name, value, skip, options):
 def _add_leaderboard_files(app, page, template, context, tree):
     """Style and scripts of the pages of leaderboards, which no other page loads."""
     if page.startswith("leaderboards/"):
-        for name in ("figures.css", "leaderboards.css"):
+        for name in ("tables.css", "figures.css", "leaderboards.css"):
             app.add_css_file(name)
-        for name in ("sorting.js", "figures.js", "leaderboards.js"):
+        for name in ("sorting.js", "figures.js", *["comparison.js"] * page.endswith("-compare")):
             app.add_js_file(name, loading_method="defer")
 
 

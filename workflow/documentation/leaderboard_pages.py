@@ -185,7 +185,7 @@ def _scores(protocol: Protocol, rows: Rows) -> dict:
     for bits in found.bits:
         columns += [column(metric, sorted_=bits == longest), column("rank", smallest=True)]
     columns += [column("training", smallest=True), column("encoding", smallest=True)] * costs
-    columns.append(column("Loss"))
+    columns.append(column("Loss", words=True))
     body = []
     for row in found.rows:
         cells = []
@@ -316,5 +316,6 @@ def _charts(protocol: Protocol) -> list[tuple[str, dict]]:
         except NothingToDraw:
             continue
         svg = inline_svg(render(figure, "svg").decode(), f"{protocol.name}-{id_}", alternative)
-        charts.append((heading, {"id": id_, "svg": svg, "caption": caption, "kind": kind}))
+        made = {"id": id_, "svg": svg, "title": heading, "caption": caption, "protocol": protocol.title}
+        charts.append((heading, made | {"file": f"{protocol.name}-{id_}.svg", "points": True}))
     return charts

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import jinja2
 
+from reporting import page
 from reporting.leaderboard import Board, standings
 from reporting.page.legend import legend
 from reporting.records.collapsed import COLLAPSED
@@ -16,7 +17,7 @@ from reporting.tables.titles import EN_DASH
 from tiebench import leaderboards
 
 FOLDER = "leaderboards"
-_TEMPLATES = Path(__file__).parent / "templates"
+_TEMPLATES = (Path(__file__).parent / "templates", Path(page.__file__).parent)
 
 
 @dataclass(frozen=True)
@@ -88,11 +89,13 @@ class Rows:
         }
 
 
-def column(title: str | tuple[str, str], sorted_: bool = False, smallest: bool = False) -> dict:
+def column(
+    title: str | tuple[str, str], sorted_: bool = False, smallest: bool = False, words: bool = False
+) -> dict:
     """A column. title: a text, or what `metrics.label` makes; sorted_: whether rows stand in its order,
-    largest first; smallest: whether sorting begins with the smallest."""
+    largest first; smallest: whether sorting begins with the smallest; words: no numbers."""
     text, subscript = (title, "") if isinstance(title, str) else title
-    return {"title": text, "subscript": subscript, "sorted": sorted_, "smallest": smallest}
+    return {"title": text, "subscript": subscript, "sorted": sorted_, "smallest": smallest, "words": words}
 
 
 def cell(

@@ -136,7 +136,7 @@ class PagePlan:
         """Files besides code that a page is made of."""
         folder = self.plan.configuration.root / "reporting"
         files = [path for path in (folder / "assets").iterdir() if path.is_file()]
-        return [os.path.relpath(file) for file in sorted([*files, folder / "page" / "page.html.j2"])]
+        return [os.path.relpath(file) for file in sorted([*files, *(folder / "page").glob("*.j2")])]
 
     def page_settings(self, page, configfiles=()):
         """Per table its name, figures (name -> SVG) and gallery, and the command that makes the page."""

@@ -1,37 +1,10 @@
-// Pages of leaderboards: rows are sorted, two methods are compared. Without it tables stand as they are. No
-// statistics are computed here: every number is in the page.
+// Two methods of a leaderboard are compared. No statistics are computed here: every number is in the page.
 "use strict";
 
 (() => {
-  const all = (selector, inside = document) => [...inside.querySelectorAll(selector)];
   const dash = "–";
 
-  // -- sorting ------------------------------------------------------------------------------------
-
-  for (const table of all("table.sortable")) {
-    const headings = [...table.tHead.rows].at(-1).cells;
-    for (const [column, heading] of [...headings].entries()) {
-      const button = document.createElement("button");
-      button.type = "button";
-      button.append(...heading.childNodes);
-      heading.append(button);
-      button.addEventListener("click", () => {
-        const rows = [...table.tBodies[0].rows];
-        const values = rows.some(row => row.cells[column].dataset.value);
-        const text = row => (row.cells[column].querySelector("a") ?? row.cells[column]).textContent;
-        const value = row => (values ? row.cells[column].dataset.value ?? "" : text(row));
-        const order = sortRows(rows, value, heading.getAttribute("aria-sort"), !heading.dataset.smallest);
-        for (const other of headings) other.removeAttribute("aria-sort");
-        heading.setAttribute("aria-sort", order);
-        table.tBodies[0].append(...rows);
-      });
-    }
-  }
-
-  // -- two methods --------------------------------------------------------------------------------
-
   const form = document.getElementById("compare");
-  if (!form) return;
   const data = JSON.parse(document.getElementById("pairs").textContent);
   const place = document.getElementById("comparison");
   const order = new Map(data.methods.map(([name], index) => [name, index]));
@@ -72,7 +45,7 @@
       ...[i, j].map(index => make("td", {}, ...(cells[index] ? show(cells[index]) : [dash])))));
     rows.push(make("tr", {}, make("th", {scope: "row"}, "Loss"),
       ...[i, j].map(index => make("td", {}, data.methods[index][2]))));
-    return make("table", {class: "leaderboard pair"},
+    return make("table", {class: "scores pair"},
       make("caption", {}, make("span", {}, `${names[0]} and ${names[1]} at ${bits} bits`)),
       make("thead", {}, make("tr", {}, make("td"), ...names.map(name => make("th", {scope: "col"}, name)))),
       make("tbody", {}, ...rows));
