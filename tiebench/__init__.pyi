@@ -38,6 +38,9 @@ from tiebench.search import neighbours as neighbours
 from tiebench.search import rescoring as rescoring
 from tiebench.search.lookup import lookup_cost as lookup_cost
 
+_FUNCTIONS: dict[str, str]
+_MODULES: dict[str, str]
+
 __all__ = [
     "Health",
     "RunScores",

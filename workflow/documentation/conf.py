@@ -93,7 +93,7 @@ def linkcode_resolve(domain, about):
     value = inspect.unwrap(getattr(value, "fget", getattr(value, "func", value)))
     if not (inspect.isfunction(value) or inspect.isclass(value)):
         return None  # a field
-    file = Path(inspect.getsourcefile(value)).relative_to(ROOT)
+    file = Path(inspect.getfile(value)).relative_to(ROOT)
     return f"{base}/{file.as_posix()}#L{inspect.getsourcelines(value)[1]}"
 
 

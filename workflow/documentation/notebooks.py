@@ -14,6 +14,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from tiebench.command_line import Parser
 
@@ -61,7 +62,7 @@ def run_cells(name: str) -> None:
             exec(compile("".join(cell["source"]), f"code cell {number}", "exec"), names)
         lines = printed.getvalue().splitlines(keepends=True)
         cell["outputs"] = [{"output_type": "stream", "name": "stdout", "text": lines}] if lines else []
-        pyplot = sys.modules.get("matplotlib.pyplot")
+        pyplot: Any = sys.modules.get("matplotlib.pyplot")
         for figure in pyplot.get_fignums() if pyplot else ():
             # Without the version of Matplotlib, which would change the file where the picture is the same.
             pyplot.figure(figure).savefig(picture := io.BytesIO(), dpi=110, metadata={"Software": None})
