@@ -216,6 +216,7 @@ const figures = (() => {
     };
     const head = table.createTHead().insertRow();
     for (const words of ["Line", ...heads.map(names => [...names].join(" / "))]) cell(head, words, "th", "col");
+    head.cells[0].className = "left";
     const body = table.createTBody();
     for (const {where, values} of known) {
       const row = body.insertRow();
