@@ -356,13 +356,13 @@ class Ranking(NamedTuple):
         return RESCORED if self.kind == "rescored" else ORDERED if self.kind in ORDERS else None
 
 
-# Orders of a database in which runs are scored -> where ties stand in them.
+# Orders of a database in which runs are scored -> where ties stand. A name comes before its beginnings.
 ORDERS = {
     "file_order": "in the order of the database",
     "class_order": "in the order of the database sorted by class",
     "reversed_class_order": "in the reversed order of the database sorted by class",
-    "shuffled": "in random orders of the database, the mean of ten",
     "shuffled_sd": "in random orders of the database, the standard deviation of ten",
+    "shuffled": "in random orders of the database, the mean of ten",
 }
 _RANKING = re.compile(rf"(asymmetric|rescored@(?=[1-9])([0-9]{{1,18}})|{'|'.join(ORDERS)})_(.+)", re.DOTALL)
 RESCORED = ("ndcg@K", "recall@K", "reciprocal_rank")  # what `rescoring.rescored` returns

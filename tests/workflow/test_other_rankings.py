@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from methods.base import Refusal
+from tiebench import metrics
 from tiebench.affinities import EqualLabels, SparseJudgements
 from tiebench.codes.packing import pack
 from tiebench.scoring import score_codes
@@ -99,6 +100,12 @@ def test_scores_in_orders_are_those_of_a_database_that_stands_so(several, proble
     assert "shuffled_sd_ap" not in found.per_query
     names = {name for name in found.means if "order" in name or "shuffled" in name}
     assert len(names) == 5 * 5
+
+
+@pytest.mark.parametrize("kind", metrics.ORDERS)
+def test_every_order_is_told_from_the_metric(kind):
+    assert metrics.ranking_of(f"{kind}_ap@10") == (metrics.Ranking(kind), "ap@10")
+    assert metrics.label(f"{kind}_ap@10") == (f"AP@10, {kind.replace('_', ' ')}", "")
 
 
 def test_without_labels_there_is_no_order_by_class(problem):
