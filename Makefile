@@ -33,7 +33,7 @@ help:
 	@echo "make bench   compare speed and memory with other libraries on this machine"
 	@echo "make docs    build the documentation site, site/index.html; SOURCE_URL=https://host/owner/name/blob/main adds"
 	@echo "             links from the API reference to the lines of the code"
-	@echo "make notebooks  run the notebooks of docs/notebooks/ and write their pages"
+	@echo "make notebooks  run the notebooks of docs/notebooks/ and store their outputs"
 	@echo "make lock    update the lock files and environment.yml after editing pyproject.toml"
 	@echo "make clean   delete $(VENV), $(DOCS_VENV), $(DISTRIBUTED_VENV) and site/"
 	@echo "quick, test, test-thorough, lint, format, bench, notebooks and lock run setup first where it is needed;"

@@ -51,18 +51,37 @@ def average_precision(
 ) -> torch.Tensor:
     """Relaxed tie-aware average precision of each item as query against the rest of the batch.
 
-    codes: (M, b) in (-1, 1), any floating-point type and device; affinity: (M, M) integers or bool on that
-    device, > 0 is relevant, the diagonal is ignored; bins: number of intervals, so there are bins + 1
-    histogram centres 0, b/bins, ..., b; delta: half-width of the triangular kernel in units of b/bins (eq.
-    (delta); 1 interpolates between two neighbouring centres, other values follow the formula literally, so an
-    item's shares then do not sum to 1). simplified: AP_s (appendix, eq. (ap_s)); otherwise AP_r, tie-aware AP
-    with real counts (Proposition 2, its harmonic sums continued by the digamma function: exact for codes in
-    {-1, +1} with bins = b). backend: "auto", "compiled" or "torch".
+    Parameters
+    ----------
+    codes : tensor (M, b)
+        In (-1, 1), of any floating-point type and device.
+    affinity : tensor (M, M)
+        Integers or bool on that device; > 0 is relevant, the diagonal is ignored.
+    bins : int
+        Number of intervals, so there are bins + 1 histogram centres 0, b/bins, ..., b.
+    delta : float
+        Half-width of the triangular kernel in units of b/bins (eq. (delta)). 1 interpolates between two
+        neighbouring centres; other values follow the formula literally, so an item's shares then do not sum
+        to 1.
+    simplified : bool
+        AP_s (appendix, eq. (ap_s)); otherwise AP_r, tie-aware AP with real counts (Proposition 2, its
+        harmonic sums continued by the digamma function: exact for codes in {-1, +1} with bins = b).
+    backend : str
+        "auto", "compiled" or "torch".
 
-    Returns (M,) of the codes' type and device, to be maximised; a query without relevant items has 0 and no
-    gradient. Raises ValueError for codes outside [-1, 1] (`values.NotANumber` for NaN), and for shapes, bins
-    or affinities that do not fit.
+    Returns
+    -------
+    tensor (M,)
+        Of the codes' type and device, to be maximised; a query without relevant items has 0 and no gradient.
 
+    Raises
+    ------
+    ValueError
+        For codes outside [-1, 1] (`values.NotANumber` for NaN), and for shapes, bins or affinities that do
+        not fit.
+
+    Examples
+    --------
     >>> import torch
     >>> from tiebench import relaxed
     >>> codes = torch.tensor([[1.0, 1.0], [1.0, 1.0], [-1.0, 1.0], [-1.0, 1.0]])
@@ -83,10 +102,21 @@ def ndcg(
 ) -> torch.Tensor:
     """Relaxed tie-aware NDCG of each item as query against the rest of the batch.
 
-    Arguments and result as of `average_precision`; affinity: integers 0..255, gain 2^affinity - 1.
-    simplified: DCG_s (appendix, eq. (dcg_s)), on binary codes a lower bound of tie-aware DCG; otherwise DCG_r
-    (Proposition 2, its discount sums continued to real counts); both over the ideal DCG of the rest of the
-    batch. A query with nothing relevant has 1 and no gradient.
+    Parameters
+    ----------
+    codes, bins, delta, backend
+        As of `average_precision`.
+    affinity : tensor (M, M)
+        Integers 0..255, of gain 2^affinity - 1.
+    simplified : bool
+        DCG_s (appendix, eq. (dcg_s)), on binary codes a lower bound of tie-aware DCG; otherwise DCG_r
+        (Proposition 2, its discount sums continued to real counts); both over the ideal DCG of the rest of
+        the batch.
+
+    Returns
+    -------
+    tensor (M,)
+        To be maximised; a query with nothing relevant has 1 and no gradient.
     """
     return _evaluate(codes, affinity, bins, delta, "dcg_s" if simplified else "dcg_r", backend)
 
@@ -101,8 +131,12 @@ def mutual_information(
     """Mutual information, in bits, of the distance to an item and its being relevant (MIHash).
 
     Cakir et al., ICCV 2017 (arXiv 1703.08919): I(D; C) = H(D) - H(D | C) on the soft histograms that
-    `average_precision` describes; arguments as there. Returns (M,), to be maximised; a query to which nothing
-    or everything is relevant has 0.
+    `average_precision` describes; arguments as there.
+
+    Returns
+    -------
+    tensor (M,)
+        To be maximised; a query to which nothing or everything is relevant has 0.
     """
     return _evaluate(codes, affinity, bins, delta, "mi", backend)
 

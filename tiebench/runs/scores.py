@@ -30,7 +30,21 @@ File = str | PathLike[str]
 
 
 class RunScores(NamedTuple):
-    """means: measure -> float, and counts; per_query: measure -> float64 (Q,); queries: the Q names."""
+    """What `score_run` returns.
+
+    Parameters
+    ----------
+    means : dict
+        Measure -> float, with `<measure>_min` and `<measure>_max`, and the counts "queries" (that the means
+        are over), "queries_without_relevant", "queries_missing" (judged, not in the run), "queries_unjudged"
+        (in the run, not judged: ignored), "lines" (of the run), "tied_lines" (share of the judged queries'
+        lines that share their score with another of the query) and "queries_where_order_matters" (share of
+        the judged queries with a tie of documents of different relevance).
+    per_query : dict
+        Measure -> float64 (Q,).
+    queries : list of str
+        The Q names.
+    """
 
     means: dict[str, float]
     per_query: dict[str, np.ndarray]
@@ -104,30 +118,47 @@ def score_run(
 ) -> RunScores:
     """Score a run against relevance judgements, exactly under ties of its scores.
 
-    run: path of a TREC run (`query Q0 document rank score tag`) or of JSON as ranx writes it, both also gzip,
-    or {query: {document: score}}. Higher scores are better; the ranks in a file play no part. qrels: path of
-    TREC judgements (`query 0 document relevance`), of BEIR's tsv (`query-id corpus-id score`) or of JSON, all
-    with a header or without and also gzip, or {query: {document: relevance}}. Relevance is an integer;
-    documents without judgement, and those of relevance 0 or less, are irrelevant. Relevant documents that the
-    run lacks count in the denominators. docs/score-rankings.md says how text is read.
-    measures: "ap", "ap@K", "ndcg", "ndcg@K", "recall@K", "precision@K", "success@K", "r_precision",
-    "reciprocal_rank", "reciprocal_rank@K", with a number for K.
-    gains: of NDCG, "linear" (the relevance, as trec_eval) or "exponential" (2^relevance - 1).
-    ap_at_normaliser: what AP@K divides by: "relevant" (all relevant documents, as trec_eval), "min"
-    (min(K, relevant documents)) or "hits" (relevant documents among the first K).
-    relevant_from: the smallest relevance that counts as relevant (NDCG weighs all above 0).
-    missing: judged queries that the run lacks score 0 ("zero", `trec_eval -c`) or are left out ("skip").
-    without_relevant: likewise for queries without a relevant document.
-    float32: round scores to single precision first, as trec_eval does; this can only make more ties.
+    Parameters
+    ----------
+    run : path or dict
+        Of a TREC run (`query Q0 document rank score tag`) or of JSON as ranx writes it, both also gzip, or
+        {query: {document: score}}. Higher scores are better; the ranks in a file play no part.
+    qrels : path or dict
+        Of TREC judgements (`query 0 document relevance`), of BEIR's tsv (`query-id corpus-id score`) or of
+        JSON, all with a header or without and also gzip, or {query: {document: relevance}}. Relevance is an
+        integer; documents without judgement, and those of relevance 0 or less, are irrelevant. Relevant
+        documents that the run lacks count in the denominators. docs/score-rankings.md says how text is read.
+    measures : sequence of str
+        "ap", "ap@K", "ndcg", "ndcg@K", "recall@K", "precision@K", "success@K", "r_precision",
+        "reciprocal_rank", "reciprocal_rank@K", with a number for K.
+    gains : str
+        Of NDCG, "linear" (the relevance, as trec_eval) or "exponential" (2^relevance - 1).
+    ap_at_normaliser : str
+        What AP@K divides by: "relevant" (all relevant documents, as trec_eval), "min" (min(K, relevant
+        documents)) or "hits" (relevant documents among the first K).
+    relevant_from : int
+        The smallest relevance that counts as relevant (NDCG weighs all above 0).
+    missing : str
+        Judged queries that the run lacks score 0 ("zero", `trec_eval -c`) or are left out ("skip").
+    without_relevant : str
+        Likewise for queries without a relevant document.
+    float32 : bool
+        Round scores to single precision first, as trec_eval does; this can only make more ties.
 
-    Returns `RunScores`; means has `<measure>`, `<measure>_min`, `<measure>_max` and the counts "queries"
-    (that the means are over), "queries_without_relevant", "queries_missing" (judged, not in the run),
-    "queries_unjudged" (in the run, not judged: ignored), "lines" (of the run), "tied_lines" (share of the
-    judged queries' lines that share their score with another of the query) and "queries_where_order_matters"
-    (share of the judged queries with a tie of documents of different relevance).
-    Raises ValueError, one line, for malformed lines, pairs that are there twice, scores that are no numbers,
-    unknown measures and options; OSError for a file that cannot be read.
+    Returns
+    -------
+    `RunScores`
 
+    Raises
+    ------
+    ValueError
+        One line, for malformed lines, pairs that are there twice, scores that are no numbers, unknown
+        measures and options.
+    OSError
+        For a file that cannot be read.
+
+    Examples
+    --------
     >>> from tiebench import score_run
     >>> run = {"q1": {"a": 2.0, "b": 1.0, "c": 1.0}}
     >>> scores = score_run(run, {"q1": {"b": 1}}, ["reciprocal_rank"]).means
@@ -151,10 +182,18 @@ def score_array(
     without_relevant: str = "zero",
     float32: bool = False,
 ) -> RunScores:
-    """`score_run` of a matrix: every query ranks all items.
+    """`score_run` of a matrix: every query ranks all items. The queries are called "0", "1", ...
 
-    scores: numbers (Q, N), higher is better; relevance: integers or bool (Q, N). The rest as `score_run`; the
-    queries are called "0", "1", ... Raises ValueError, one line, for other shapes and for NaN.
+    Parameters
+    ----------
+    scores : numbers (Q, N)
+        Higher is better.
+    relevance : integers or bool (Q, N)
+
+    Raises
+    ------
+    ValueError
+        One line, for other shapes and for NaN.
     """
     wanted = _resolved(measures)
     settings = _checked(gains, ap_at_normaliser, relevant_from, "zero", without_relevant, float32)
@@ -179,8 +218,13 @@ def score_lists(
 ) -> RunScores:
     """`score_run` of two sparse lists, as arrays or tensors of ids, integers or strings.
 
-    lists: "query", "document", "score" (m,) of the run, and "judged_query", "judged_document", "relevance"
-    (j,) of the judgements. source: what messages call them. Raises as `score_run`.
+    Parameters
+    ----------
+    lists : mapping
+        "query", "document", "score" (m,) of the run, and "judged_query", "judged_document", "relevance" (j,)
+        of the judgements.
+    source : str
+        What messages call them.
     """
     wanted = _resolved(measures)
     settings = _checked(gains, ap_at_normaliser, relevant_from, missing, without_relevant, float32)

@@ -19,10 +19,18 @@ _ITEMS_AT_ONCE = 1 << 16  # of the database: its substrings and distances then s
 class LookupCost(NamedTuple):
     """Costs per query, in the order of the queries.
 
-    radius: int64 (Q,), the Hamming radius that was searched; buckets: list of Q Python integers, as they may
-    exceed 64 bits; candidates: int64 (Q,), items in these buckets, counted once per table; distinct: int64
-    (Q,), the different items among them, whose distance has to be computed; within: int64 (Q,), those that
-    are within the radius.
+    Parameters
+    ----------
+    radius : int64 (Q,)
+        The Hamming radius that was searched.
+    buckets : list of Q int
+        Buckets that are probed; they may exceed 64 bits.
+    candidates : int64 (Q,)
+        Items in these buckets, counted once per table.
+    distinct : int64 (Q,)
+        The different items among them, whose distance has to be computed.
+    within : int64 (Q,)
+        Those that are within the radius.
     """
 
     radius: NDArray[np.int64]
@@ -71,15 +79,31 @@ def lookup_cost(
 ) -> LookupCost:
     """Buckets and candidates of a lookup of every query in hash tables of the codes.
 
-    query: packed codes uint8 (Q, ceil(b/8)); database: uint8 (N, ceil(b/8)); bits: b, 1 to 1024.
-    radius: every item within this Hamming distance is to be found. Or neighbours: as many nearest items as
-    that; each query is then searched to the smallest radius that holds them, as multi-index hashing does by
-    growing its radius, and `radius` is ignored.
-    tables: 1 for one table of whole codes; m for multi-index hashing, in which each table holds a substring
-    of b/m consecutive bits (`substring_bits`) and is searched to its own radius (`table_radii`).
+    The time is that of Q N m substring comparisons, memory that of the codes and of a block of the database.
 
-    Returns `LookupCost`. The time is that of Q N m substring comparisons, memory that of the codes and of a
-    block of the database. Raises ValueError for codes that do not fit, or a number out of range.
+    Parameters
+    ----------
+    query, database : uint8 (Q, ceil(b/8)) and (N, ceil(b/8))
+        Packed codes.
+    bits : int
+        b, 1 to 1024.
+    radius : int or None
+        Every item within this Hamming distance is to be found.
+    tables : int
+        1 for one table of whole codes; m for multi-index hashing, in which each table holds a substring of
+        b/m consecutive bits (`substring_bits`) and is searched to its own radius (`table_radii`).
+    neighbours : int, optional
+        As many nearest items as that are to be found: each query is searched to the smallest radius that
+        holds them, as multi-index hashing does by growing its radius, and `radius` is ignored.
+
+    Returns
+    -------
+    `LookupCost`
+
+    Raises
+    ------
+    ValueError
+        For codes that do not fit, or a number out of range.
     """
     bits = check_bits(bits)
     query = check_packed(query, bits, "query codes")

@@ -18,9 +18,15 @@ from tiebench.values import integer
 class Neighbours(NamedTuple):
     """Items found for one query.
 
-    items: int64 (m,), rows of the database, nearest first, in the order of the database inside a tie;
-    distances: int64 (m,); left_out: items at the last distance that are not listed, as the list ends inside
-    their tie, 0 if it ends between two distances.
+    Parameters
+    ----------
+    items : int64 (m,)
+        Rows of the database, nearest first, in the order of the database inside a tie.
+    distances : int64 (m,)
+        Hamming distances.
+    left_out : int
+        Items at the last distance that are not listed, as the list ends inside their tie; 0 if it ends
+        between two distances.
     """
 
     items: NDArray[np.int64]
@@ -33,10 +39,22 @@ def nearest(
 ) -> Iterator[Neighbours]:
     """The nearest items of each query, query by query.
 
-    query: packed codes uint8 (Q, ceil(b/8)); database: uint8 (N, ceil(b/8)); bits: b, 1 to 1024.
-    neighbours: how many items, at most all N. Where the last place is inside a tie, the items of the tie that
-    stand first in the database are taken; with whole_ties the whole tie is, so that more items are found.
-    Raises ValueError for codes that do not fit, or a number below 1.
+    Parameters
+    ----------
+    query, database : uint8 (Q, ceil(b/8)) and (N, ceil(b/8))
+        Packed codes.
+    bits : int
+        b, 1 to 1024.
+    neighbours : int
+        How many items, at most all N. Where the last place is inside a tie, the items of the tie that stand
+        first in the database are taken.
+    whole_ties : bool
+        Take the whole tie instead, so that more items are found.
+
+    Raises
+    ------
+    ValueError
+        For codes that do not fit, or a number below 1.
     """
     bits, neighbours = check_bits(bits), integer(neighbours, "neighbours", 1)
     codes, items = _checked(query, database, bits)
@@ -44,9 +62,12 @@ def nearest(
 
 
 def within(query: ArrayLike, database: ArrayLike, bits: int, radius: int) -> Iterator[Neighbours]:
-    """All items within a Hamming radius of each query, query by query; codes as for `nearest`.
+    """All items within a Hamming radius of each query, query by query; codes as of `nearest`.
 
-    Raises ValueError for codes that do not fit, or a radius that is not 0 to b.
+    Raises
+    ------
+    ValueError
+        For codes that do not fit, or a radius that is not 0 to b.
     """
     bits = check_bits(bits)
     codes, items = _checked(query, database, bits)

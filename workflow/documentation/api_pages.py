@@ -35,7 +35,7 @@ def pages(root: Path) -> dict[str, str]:
         made[f"api/{name}.md"] = f"# {name}\n\nFile: [{file}](../../{file})\n\n{_automodule(name)}"
     table = "```{eval-rst}\n.. autosummary::\n\n   " + "\n   ".join(modules(root)) + "\n```\n"
     tree = toctree([*(f"{name}.md" for name in modules(root)), "commands.md"], hidden=True)
-    made[INDEX] = "\n".join([HEAD, _automodule("tiebench", ":no-members:"), table, tree]) + "\n"
+    made[INDEX] = "\n".join([HEAD, table, _automodule("tiebench", ":no-members:"), tree]) + "\n"
     return made
 
 
