@@ -56,7 +56,7 @@ def run(report, quick):
         "## Verdicts",
         "Two sets of runs of one method, and two methods shifted to equal means, are drawn from the standard "
         "deviations of the published runs (normal) or from the runs themselves (resampled), and over queries "
-        f"from the published scores of each. Below {ENOUGH_RUNS} published runs {ENOUGH_RUNS} are drawn, since "
+        f"from the published scores of each. Below {ENOUGH_RUNS} published runs {ENOUGH_RUNS} are drawn: "
         f"with fewer there is no verdict. Rates are percentages of p < {LEVEL}, unadjusted. *pooled*: every "
         "method's variance shrunk to those of the other rows, at the published number of runs; *own*: the "
         f"rule of `tiebench.paired`. The worst pair is chosen by {draws:,} draws of every pair; its rate is "
