@@ -96,5 +96,5 @@ def test_cells_share_a_namespace_and_show_what_they_print_and_draw(tmp_path):
 
 def test_a_cell_that_fails_is_named_with_its_error(tmp_path):
     root = fake_checkout(tmp_path / "checkout", "x = 1", "assert x == 2, 'not two'")
-    with pytest.raises(RuntimeError, match=r"(?s)one\.ipynb failed:.*code cell 2.*not two"):
+    with pytest.raises(RuntimeError, match=r"(?s)one\.ipynb, code cell 2, failed:.*not two"):
         notebooks.run(root, "one")

@@ -9,6 +9,9 @@ from pathlib import Path
 import tiebench
 from tiebench import commands
 
+# Module or function that `tiebench` itself has -> its module.
+MODULES: dict[str, str] = vars(tiebench)["_MODULES"]
+FUNCTIONS: dict[str, str] = vars(tiebench)["_FUNCTIONS"]
 INDEX = "api/index.md"
 # What files of methods import, besides the library.
 BASES = ("methods.base", "methods.base.deep")
@@ -21,8 +24,7 @@ Files of methods import the base classes too. Programs in a shell use the [comma
 
 def modules(root: Path) -> list[str]:
     """Full names of the public modules of the library, sorted, then `BASES`."""
-    places = {*tiebench._MODULES.values(), *tiebench._FUNCTIONS.values()}
-    names = [f"tiebench.{place}" for place in places]
+    names = [f"tiebench.{place}" for place in {*MODULES.values(), *FUNCTIONS.values()}]
     return [*sorted(one for one in names if not root.joinpath(*one.split(".")).is_dir()), *BASES]
 
 

@@ -15,6 +15,7 @@ from sphinx.transforms import SphinxTransform
 from sphinx.util.typing import stringify_annotation
 
 import tiebench
+from workflow.documentation.api_pages import FUNCTIONS, MODULES
 
 ROOT = Path(__file__).parents[2]
 
@@ -115,7 +116,7 @@ def _short_name(app, environment, node, content):
     """`tiebench.score` is `tiebench.scoring.score`, `relaxed` and `tiebench.relaxed` are a module."""
     _, _, name = node.get("reftarget", "").rpartition("tiebench.")
     first, *rest = name.split(".")
-    place = tiebench._MODULES.get(first) or f"{tiebench._FUNCTIONS.get(first)}.{first}"
+    place = MODULES.get(first) or f"{FUNCTIONS.get(first)}.{first}"
     target = ".".join(["tiebench", place, *rest])
     domain = environment.get_domain("py")
     return domain.resolve_xref(environment, node["refdoc"], app.builder, "obj", target, node, content)

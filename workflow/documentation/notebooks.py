@@ -14,7 +14,6 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from tiebench.command_line import Parser
 
@@ -32,45 +31,53 @@ def places(root: Path) -> dict[str, str]:
 
 def run(root: Path, name: str) -> str:
     """Text of a notebook of a checkout with the outputs of a run. Raises RuntimeError if a cell fails."""
+    notebook = json.loads((root / FOLDER / f"{name}.ipynb").read_text(encoding="utf-8"))
+    code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     with tempfile.TemporaryDirectory() as folder:
-        place, program = Path(folder, "checkout"), Path(folder, "run.py")
+        place, program, shown = (Path(folder, one) for one in ("checkout", "run.py", "shown.jsonl"))
         shutil.copytree(root, place, ignore=shutil.ignore_patterns(*_LEFT_OUT))
-        program.write_text(f"{inspect.getsource(run_cells)}\nrun_cells({name!r})\n", encoding="utf-8")
-        variables = os.environ | {"MPLBACKEND": "agg", "PYTHONPATH": str(place)}
-        command = [sys.executable, str(program)]
-        done = subprocess.run(command, cwd=place / FOLDER, env=variables, capture_output=True, text=True)
-        if done.returncode:
-            raise RuntimeError(f"{FOLDER}/{name}.ipynb failed:\n{done.stderr[-3000:]}")
-        return (place / FOLDER / f"{name}.ipynb").read_text(encoding="utf-8")
+        # One program, that meets nothing of this module.
+        cells = ["".join(cell["source"]) + f"\nend_cell({str(shown)!r})" for cell in code]
+        begin = ["import io, sys", "sys.stdout = io.StringIO()", inspect.getsource(end_cell)]
+        program.write_text("\n".join([*begin, *cells, ""]), encoding="utf-8")
+        shown.touch()
+        done = subprocess.run(
+            [sys.executable, str(program)],
+            cwd=place / FOLDER,
+            env=os.environ | {"MPLBACKEND": "agg", "PYTHONPATH": str(place)},
+            capture_output=True,
+            text=True,
+        )
+        outputs = [json.loads(line) for line in shown.read_text(encoding="utf-8").splitlines()]
+    if done.returncode:
+        failed = f"{FOLDER}/{name}.ipynb, code cell {len(outputs) + 1}, failed"
+        raise RuntimeError(f"{failed}:\n{done.stderr[-3000:]}")
+    for cell, output in zip(code, outputs):
+        cell["outputs"] = output
+    return json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
 
 
-def run_cells(name: str) -> None:
-    """Run a notebook and write the outputs into it, in a program that meets nothing of this module."""
+def end_cell(file: str) -> None:
+    """Append what a cell printed and drew to a file, a line of JSON per cell; in the program of the cells."""
     import base64
-    import contextlib
     import io
     import json
     import sys
     from pathlib import Path
+    from typing import Any
 
-    file, names = Path(f"{name}.ipynb"), {"__name__": "__main__"}
-    notebook = json.loads(file.read_text(encoding="utf-8"))
-    code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    for number, cell in enumerate(code, start=1):
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
-            exec(compile("".join(cell["source"]), f"code cell {number}", "exec"), names)
-        lines = printed.getvalue().splitlines(keepends=True)
-        cell["outputs"] = [{"output_type": "stream", "name": "stdout", "text": lines}] if lines else []
-        pyplot: Any = sys.modules.get("matplotlib.pyplot")
-        for figure in pyplot.get_fignums() if pyplot else ():
-            # Without the version of Matplotlib, which would change the file where the picture is the same.
-            pyplot.figure(figure).savefig(picture := io.BytesIO(), dpi=110, metadata={"Software": None})
-            data = {"image/png": base64.b64encode(picture.getvalue()).decode()}
-            cell["outputs"].append({"output_type": "display_data", "data": data, "metadata": {}})
-            pyplot.close(figure)
-    text = json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
-    file.write_text(text, encoding="utf-8")
+    printed: Any = sys.stdout
+    lines, sys.stdout = printed.getvalue().splitlines(keepends=True), io.StringIO()
+    outputs: list[dict] = [{"output_type": "stream", "name": "stdout", "text": lines}] if lines else []
+    pyplot: Any = sys.modules.get("matplotlib.pyplot")
+    for figure in pyplot.get_fignums() if pyplot else ():
+        # Without the version of Matplotlib, which would change the file where the picture is the same.
+        pyplot.figure(figure).savefig(picture := io.BytesIO(), dpi=110, metadata={"Software": None})
+        data = {"image/png": base64.b64encode(picture.getvalue()).decode()}
+        outputs.append({"output_type": "display_data", "data": data, "metadata": {}})
+        pyplot.close(figure)
+    with Path(file).open("a", encoding="utf-8") as shown:
+        shown.write(json.dumps(outputs) + "\n")
 
 
 def page(path: Path) -> str:
