@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 from reporting.records.read import load_results, table_results, table_runs
+from reporting.statistics.samples import sample
 from reporting.tables.model import Table
+from reporting.tables.runs import Run
+from tiebench.paired import difference
 
 SIZES = {"p_fold1": 7, "p_fold2": 4}
 CURVES = {"p_fold1": [1, 10, 70], "p_fold2": [1, 10, 40]}
@@ -99,3 +102,13 @@ def test_a_refused_fold_refuses_the_protocol(results):
 
 def test_a_protocol_without_folds_is_itself():
     assert Table("t", (), (), ()).members("p") == ["p"]
+
+
+def test_two_methods_are_compared_over_the_folds_as_well(results):
+    folder, settings, everything = results
+    table = Table.from_json(settings)
+    of = table_results(table, folder, also=["per_query"])
+    one, two = (sample(of.cell("p", method, 8), "ap") for method in ("one", "two"))
+    assert one.splits == tuple(SIZES.values()) and difference(one, two).over == "queries, runs and splits"
+    run = of.cell("p", "one", 8)[0]
+    assert Run.from_json(json.loads(json.dumps(run.to_json()))).folds == SIZES
