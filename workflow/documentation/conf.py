@@ -47,7 +47,7 @@ autosummary_generate = False
 autodoc_preserve_defaults = True
 autodoc_typehints_format = "short"
 napoleon_google_docstring = False
-napoleon_use_rtype = False
+napoleon_use_param = napoleon_use_rtype = False  # arguments of one description stay together
 default_role = "py:obj"
 python_maximum_signature_line_length = 88
 python_use_unqualified_type_names = True
