@@ -105,7 +105,7 @@ def test_a_protocol_without_folds_is_itself():
 
 
 def test_two_methods_are_compared_over_the_folds_as_well(results):
-    folder, settings, everything = results
+    folder, settings, _ = results
     table = Table.from_json(settings)
     of = table_results(table, folder, also=["per_query"])
     one, two = (sample(of.cell("p", method, 8), "ap") for method in ("one", "two"))
