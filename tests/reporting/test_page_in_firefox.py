@@ -102,15 +102,19 @@ def test_a_page_opens_from_disk_without_a_word(opened, name):
 def test_a_figure_says_its_numbers_to_keys_and_as_a_table(opened):
     shown = opened()
     point = "return document.querySelector('output.point').textContent"
+
+    def said(words):
+        shown.wait(f"{point}.startsWith(arguments[0])", words)
+
     shown.tab_to("#figure-quick-metric-by-bits")
-    assert shown.script(point).startswith("LSH, Digits: bits 8, AP_T 0.31")
+    said("LSH, Digits: bits 8, AP_T 0.31")
     shown.press("Right", "Down")
-    assert shown.script(point).startswith("ITQ, Digits: bits 16, AP_T 0.468")
+    said("ITQ, Digits: bits 16, AP_T 0.468")
     shown.announced("ITQ, Digits: bits 16, AP_T 0.468")
     marked = "return all('tr.marked').map(row => row.dataset.method)"
     assert set(shown.script(marked)) == {"itq"}
     shown.press("End")
-    assert shown.script(point).startswith("TALR-AP, Digits (levels): bits 16, NDCG_T")
+    said("TALR-AP, Digits (levels): bits 16, NDCG_T")
     shown.press("Escape")
     assert shown.script(point) == "" and shown.script(marked) == []
     shown.tab_to("figure:has(#figure-quick-metric-by-bits) [data-shows=table]")
