@@ -54,7 +54,7 @@ LISTEN = """
   classes["@mozilla.org/accessibilityService;1"].getService(interfaces.nsIAccessibilityService);
   const {EVENT_SHOW, EVENT_TEXT_INSERTED} = interfaces.nsIAccessibleEvent;
   const children = one => Array.from({length: one.childCount}, (_, at) => one.getChildAt(at));
-  const words = one => (one.childCount ? children(one).map(words).join(" ") : one.name);
+  const words = one => (one.childCount ? children(one).map(words).join(" ") : (one.name ?? ""));
   window.announced = [];
   window.listener = {
     observe(subject) {

@@ -110,7 +110,8 @@ const figures = (() => {
   function show(svg, point) {
     shown = {svg, point};
     const values = point.values.map((value, at) => `${point.names[at] ?? ""} ${value}`);
-    said.textContent = `${point.where.join(", ")}: ${values.join(", ")}`;
+    const words = `${point.where.join(", ")}: ${values.join(", ")}`;
+    if (said.textContent !== words) said.textContent = words; // said once, though it may be placed twice
     ring.setAttribute("cx", point.x);
     ring.setAttribute("cy", point.y);
     svg.append(ring);
