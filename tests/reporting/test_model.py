@@ -114,7 +114,7 @@ def test_an_outcome_says_why_there_is_no_score():
         record(source="leaderboard", health={"collapsed": "x"}, tuning={"trials": 2, "budget": "b"})
         | {"run": {"seconds": 2.0, "seconds_by_part": {"fit": 1.5}, "threads": 1, "device": "cpu"}},
         record(source="leaderboard", status="refused", reason="no", metrics={}, run={}),
-        record(source="leaderboard", run={"folds": ["p1", "p2"], "fingerprints": {"split": "s"}}),
+        record(source="leaderboard", run={"folds": {"p1": 500, "p2": 400}, "fingerprints": {"split": "s"}}),
     ],
 )
 def test_a_run_of_the_leaderboard_survives_its_record(given):

@@ -193,6 +193,6 @@ def test_methods_that_learn_from_affinities_are_refused_where_only_queries_have_
         "talr_ap learns from affinities or labels, and mine has affinities of queries with the database only"
     )
     made = object.__new__(ProtocolData)
-    made.affinity = plan.affinity_kind("mine")
+    made.affinity = plan.affinity_kind("mine").load()
     with pytest.raises(Refusal, match="none among training items"):
         made.pair_affinity(np.arange(4))(np.arange(2), np.arange(2))
