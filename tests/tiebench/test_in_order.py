@@ -183,7 +183,7 @@ def test_only_an_order_outside_the_spread_of_random_ones_is_warned_of():
         return in_order.fault_of_order(score_codes(*given, (50,), order="file"), *given, (50,))
 
     line = fault(np.arange(len(classes)))
-    assert "5 of 17 metrics, ap_radius_0 most" in line and "\n" not in line
+    assert "5 of 17 metrics beyond random orders, ap_radius_0 most" in line and "\n" not in line
     assert [fault(rng.permutation(len(classes))) for _ in range(10)] == [""] * 10
     # Any order of few items is far from the mean, and says nothing of the file.
     small = pack([[0, 0, 1]]), pack([[0, 0, 1], [0, 1, 1], [1, 0, 1]]), 3, EqualLabels([1], [1, 1, 2])
@@ -200,7 +200,7 @@ def test_the_command_prints_the_order_of_the_file_and_warns(tmp_path, capsys):
     result = capsys.readouterr()
     scores = tiebench.score(database[::100], database, classes[::100], classes, 50, order="file")
     assert json.loads(result.out) == scores.means
-    assert result.err.startswith(f"warning: {file}: the order of the file decides ")
+    assert result.err.startswith(f"warning: {file}: the order of the file moves ")
     assert result.err.count("\n") == 1
     for more in (["--prefixes", "2,4"], ["--part", "1/2", "--histograms", f"{file}.npz"], ["--merge"]):
         with pytest.raises(SystemExit):

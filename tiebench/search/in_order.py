@@ -170,7 +170,7 @@ def fault_of_order(
         return ""
     name = max(far, key=lambda name: off[name] / max(metrics.resolve(name)[0].high, 1.0))
     return (
-        f"the order of the file decides {len(far)} of {len(names)} metrics, {name} most: "
+        f"the order of the file moves {len(far)} of {len(names)} metrics beyond random orders, {name} most: "
         f"{scores.means[name + IN_FILE_ORDER]:.3f} in it, {scores.means[name]:.3f} ± {spread[name]:.4f} in "
         "random orders; is the database sorted by class? Report the mean, or shuffle it"
     )
