@@ -59,6 +59,8 @@ def budget_words(search):
         words += f", on {'/'.join(map(str, rungs))} part{'s' if rungs[-1] > 1 else ''}"
     if more := search.get("trial_settings"):
         words += f", with {', '.join(f'{name} {value}' for name, value in more.items())}"
+    for limit in search.get("work") or ():
+        words += f", {' x '.join(limit['of'])} up to {limit['most']:g}"
     return words + (f", {search['seconds']:g} s" if search.get("seconds") else "")
 
 
