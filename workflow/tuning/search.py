@@ -1,9 +1,9 @@
 """Choice of hyper-parameters on a validation part of the training set: queries and database are never seen.
 
 Quasi-random search by successive halving, the same number of scored trials for every method: each trial is
-fitted on a part of the training set and scored with held-out queries against a validation database of the form
-that the protocol's has; the best quarter of the trials continues with more partitions and seeds, until the
-last rung. The first trial is the settings as they are, so that a search does not end below them on the
+fitted on a part of the training set and scored with held-out queries against a validation database of the
+form that the protocol's has; the best quarter of the trials continues with more partitions and seeds, until
+the last rung. The first trial is the settings as they are, so that a search does not end below them on the
 validation parts. A trial without a score is replaced by a further draw. A best trial at an end of an axis is
 then followed beyond it, by a bounded number of further trials.
 """
