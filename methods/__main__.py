@@ -74,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _entries(names: Sequence[str]) -> list[str]:
     """BibTeX entries of methods, of one paper that several are of the first; exits for an unknown name."""
     found = catalogue()
-    entries = {}
+    entries: dict[str, str] = {}
     for name in names or found:
         if name not in found:
             raise SystemExit(f"error: there is no method {name!r}{did_you_mean(name, found)}")
