@@ -6,7 +6,7 @@ python -m methods > docs/methods.md
 from collections.abc import Sequence
 
 from methods.base.catalogue import FAMILIES, MethodMetadata, catalogue
-from tiebench.command_line import Parser
+from tiebench.command_line import Parser, word
 from tiebench.messages import did_you_mean
 
 LEARNS_FROM = {  # supervision -> words for it
@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument("--names", action="store_true", help="names alone, one a line")
     kind.add_argument(
-        "--bibtex", nargs="*", metavar="METHOD", help="papers of methods (default: all) as BibTeX"
+        "--bibtex", nargs="*", type=word, metavar="METHOD", help="papers of methods (default: all) as BibTeX"
     )
     options = parser.parse_args(arguments)
     if options.bibtex is not None:
