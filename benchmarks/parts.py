@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks import commands
 from benchmarks.report import duration, figure, progress
-from benchmarks.timing import Disagreement, Failed
+from benchmarks.timing import Disagreement
 
 ITEMS, QUICK_ITEMS = 100_000_000, 2_000_000
 QUERIES, BITS, CLASSES, PARTS, WORKERS = 1000, 64, 100, 16, 2
@@ -20,9 +20,8 @@ _CHUNK = 1_000_000
 
 
 def run(report, quick=False):
-    """Time and memory of 100 million codes, scored in parts. Returns no rows of the summary."""
+    """Time and memory of 100 million codes, scored in parts."""
     measure(report, "A database in parts", QUICK_ITEMS if quick else ITEMS, PARTS, (QUERIES,))
-    return []
 
 
 def measure(report, title, items, parts, queries):
@@ -37,7 +36,7 @@ def measure(report, title, items, parts, queries):
     with tempfile.TemporaryDirectory(prefix="tiebench-parts-") as folder:
         free, needed = shutil.disk_usage(folder).free, 1.1 * (BITS // 8 + 1) * items
         if free < needed:
-            raise Failed(f"{folder}: {free / 1e9:.0f} GB are free, and {needed / 1e9:.0f} needed")
+            raise commands.Failed(f"{folder}: {free / 1e9:.0f} GB are free, and {needed / 1e9:.0f} needed")
         whole = Path(folder, "whole")
         begin = time.perf_counter()
         draw(whole, items)
@@ -108,13 +107,11 @@ def counted(source, folder, parts):
     files = [str(Path(folder, f"{source.name}-{part}.npz")) for part in range(1, parts + 1)]
     begin = time.perf_counter()
     with ThreadPoolExecutor(WORKERS) as pool:
-        memory = pool.map(
-            lambda part: evaluate(str(source), "--part", f"{part}/{parts}", "--histograms", files[part - 1])[
-                1
-            ],
-            range(1, parts + 1),
-        )
-        memory = max(memory)
+        counting = [
+            pool.submit(evaluate, source, "--part", f"{part}/{parts}", "--histograms", file)
+            for part, file in enumerate(files, start=1)
+        ]
+        memory = max(one.result()[1] for one in counting)
     return files, time.perf_counter() - begin, memory
 
 
