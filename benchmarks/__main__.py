@@ -39,9 +39,7 @@ BENCHMARKS = {
     "quick": Benchmark("the quick table as a user runs it (not with --quick unless named)"),
     "plans": Benchmark("snakemake -n of 9,600 runs (--quick: 960)", "a bare Snakefile"),
     "statistics": Benchmark(
-        "how often verdicts err and what they see, drawn from the published runs",
-        "pooled variances",
-        by_default=False,
+        "how often verdicts err and what they see, drawn from the published runs", by_default=False
     ),
     "page": Benchmark(
         "the page of 40 methods, 4 code lengths and 10 seeds: bytes, first paint in Chromium",

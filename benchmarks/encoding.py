@@ -92,15 +92,6 @@ def _itq(generator, items):
     }
 
 
-def _bre_linear(generator, items):
-    method = load_class("bre")(bits=BITS, kernel="linear")
-    method.set_state({"weights": generator.standard_normal((FEATURES, BITS))})
-    return "BRE, linear kernel (float64)", {
-        OURS: lambda: method.encode(items),
-        LIMIT: _product(items, BITS),
-    }
-
-
 def _bre_kernel(generator, items):
     from sklearn.metrics.pairwise import rbf_kernel
 
@@ -163,7 +154,7 @@ def _trees(generator, items):
     }
 
 
-SECTIONS = (_linear_deep, _itq, _bre_linear, _bre_kernel, _trees)
+SECTIONS = (_linear_deep, _itq, _bre_kernel, _trees)
 
 
 def _features(report, quick):

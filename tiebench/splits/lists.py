@@ -6,8 +6,6 @@ import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
-
 from tiebench import texts
 from tiebench.files import naming_values, read_array, read_npz
 from tiebench.messages import printable
