@@ -34,7 +34,6 @@ BENCHMARKS = {
     ),
     "training": Benchmark("images per second of end-to-end training", "a bare loop, the network alone"),
     "rankings": Benchmark("TREC runs to scores", "pytrec_eval, ranx, plain Python"),
-    "parts": Benchmark("a database of 100 million codes, counted in parts"),
     "billion": Benchmark("a billion codes, counted in parts; 9 GB of disk", by_default=False),
     "quick": Benchmark("the quick table as a user runs it (not with --quick unless named)"),
     "plans": Benchmark("snakemake -n of 9,600 runs (--quick: 960)", "a bare Snakefile"),

@@ -16,11 +16,9 @@ AT_LEAST = ("at least 40", "at least 80", "at least 10")
 TOLERANCE = 1e-4  # relative, float32
 
 _PRODUCT = {
-    "ap_s": (relaxed.average_precision, {"simplified": True}),
-    "ap_r": (relaxed.average_precision, {"simplified": False}),
-    "dcg_s": (relaxed.ndcg, {"simplified": True}),
-    "dcg_r": (relaxed.ndcg, {"simplified": False}),
-    "mutual information": (relaxed.mutual_information, {}),
+    "ap_s": relaxed.average_precision,
+    "dcg_s": relaxed.ndcg,
+    "mutual information": relaxed.mutual_information,
 }
 
 
@@ -39,23 +37,20 @@ def batch(items, bits=BITS, levels=2, seed=0):
 
 def product(codes, affinity, bins, objective, backend):
     """Mean objective and its gradient by tiebench.losses.relaxed. Returns (float, (M, b))."""
-    function, options = _PRODUCT[objective]
     codes = codes.detach().requires_grad_()
-    value = function(codes, affinity, bins, backend=backend, **options).mean()
+    value = _PRODUCT[objective](codes, affinity, bins, backend=backend).mean()
     value.backward()
     return value.item(), codes.grad
 
 
 def ways(codes, affinity, bins, objective):
     """The competitors: name -> function that returns the mean objective and its gradient."""
-    found = {
+    return {
         COMPILED: lambda: product(codes, affinity, bins, objective, "compiled"),
         TENSORS: lambda: product(codes, affinity, bins, objective, "torch"),
+        APPENDIX: lambda: peers.appendix(codes, affinity, bins, objective),
+        AUTOGRAD: lambda: peers.autograd(codes, affinity, bins, objective),
     }
-    if objective in peers.OBJECTIVES:
-        found[APPENDIX] = lambda: peers.appendix(codes, affinity, bins, objective)
-        found[AUTOGRAD] = lambda: peers.autograd(codes, affinity, bins, objective)
-    return found
 
 
 def check(competitors, what):
@@ -87,9 +82,7 @@ def run(report, quick):
 def _objectives(report, rounds, quick):
     names = {
         "ap_s": "AP_s",
-        "ap_r": "AP_r (Proposition 2)",
         "dcg_s": "DCG_s, 4 levels",
-        "dcg_r": "DCG_r (Proposition 2), 4 levels",
         "mutual information": "mutual information (MIHash)",
     }
     for objective, name in names.items():
@@ -101,15 +94,14 @@ def _objectives(report, rounds, quick):
         competitors[PRODUCTS] = lambda a=codes, s=scratch: (torch.mm(a, a.T, out=s), s @ a, s.T @ a)
         title = f"{name}, M = 256, {BITS} bits, bins = {BITS}"
         seen = report.compare(title, competitors, rounds, COMPILED)
-        if objective in peers.OBJECTIVES:
-            goals = ("above 1",) * 3 if objective == "mutual information" else AT_LEAST
-            ratios = (
-                ("appendix", seen[APPENDIX], COMPILED),
-                ("autograd", seen[AUTOGRAD], COMPILED),
-                ("appendix", seen[APPENDIX], TENSORS),
-            )
-            for goal, (peer, measured, base) in zip(goals, ratios):
-                report.target(f"{name}: {peer} over {base}", goal, measured.ratio_to(seen[base]))
+        goals = ("above 1",) * 3 if objective == "mutual information" else AT_LEAST
+        ratios = (
+            ("appendix", seen[APPENDIX], COMPILED),
+            ("autograd", seen[AUTOGRAD], COMPILED),
+            ("appendix", seen[APPENDIX], TENSORS),
+        )
+        for goal, (peer, measured, base) in zip(goals, ratios):
+            report.target(f"{name}: {peer} over {base}", goal, measured.ratio_to(seen[base]))
 
 
 def _spreads(report, rounds, quick):
@@ -144,10 +136,9 @@ def _steps(report, rounds, quick):
         _, affinity = batch(items)
         competitors = {f"M = {items}: no loss": _step(items, None)}
         for objective, name in (("ap_s", "AP_s"), ("dcg_s", "DCG_s"), ("mutual information", "MIHash")):
-            function, options = _PRODUCT[objective]
 
-            def loss(codes, function=function, options=options, affinity=affinity):
-                return -function(codes, affinity, BITS, **options).mean()
+            def loss(codes, function=_PRODUCT[objective], affinity=affinity):
+                return -function(codes, affinity, BITS).mean()
 
             competitors[f"M = {items}: {name}"] = _step(items, loss)
         seen = interleave(competitors, rounds, least_seconds=0.02)

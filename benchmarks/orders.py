@@ -37,7 +37,7 @@ def run(report, quick):
     given["shuffled"] = np.random.default_rng(0).permutation(rows.database)
     torch, faiss = found({"torch": ()})["torch"], found({"faiss": ()}).get("faiss")
     absent = "" if faiss else " FAISS is not installed: its rows are left out."
-    known = [f"NumPy {np.__version__}", f"torch {torch.__version__}", *versions({"faiss": ("faiss-cpu",)})[0]]
+    known = [f"NumPy {np.__version__}", f"torch {torch.__version__}", *versions({"faiss": "faiss-cpu"})[0]]
     report.write(
         f"{FILE}, {len(query)} queries of CIFAR-10 setting 1 and {len(rows.database):,} items, one seed. "
         f"{', '.join(known)}, one thread.{absent}"

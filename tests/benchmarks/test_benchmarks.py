@@ -15,6 +15,7 @@ import torch
 import networks
 import tiebench
 from benchmarks import (
+    billion,
     commands,
     encoding,
     evaluation,
@@ -24,7 +25,6 @@ from benchmarks import (
     losses,
     methods,
     optional_peers,
-    parts,
     plans,
     quick,
     rankings,
@@ -137,9 +137,7 @@ def test_peers_of_a_score_are_compared_with_it(shape):
 
 
 def test_header_says_which_peers_are_absent(monkeypatch):
-    monkeypatch.setattr(
-        optional_peers, "PEERS", {"numpy": ("numpy",), "no_such_module": ("no-such-package",)}
-    )
+    monkeypatch.setattr(optional_peers, "PEERS", {"numpy": "numpy", "no_such_module": "no-such-package"})
     present, absent = optional_peers.versions()
     assert present == [f"numpy {np.__version__}"]
     assert absent == ["no-such-package"]
@@ -419,9 +417,13 @@ def test_plans_have_as_many_jobs_as_runs_and_groups(tmp_path):
 
 
 def test_parts_of_a_database_have_its_scores(capsys):
-    """Compared before they are timed; a billion codes are counted by the same function."""
-    seconds = parts.measure(Report(), "Few codes", 20_000, 3, (parts.QUERIES, 10))
-    assert len(seconds) == 2
+    """Compared before they are timed."""
+    report = Report()
+    billion.measure(report, 20_000, 3)
+    assert [row[0] for row in report.targets] == [
+        "20,000 items in parts, 1,000 queries",
+        "20,000 items in parts, 10 queries",
+    ]
     (table,) = tables(capsys.readouterr().out)
     assert [row[0].strip() for row in table[1:]] == ["1,000", "10"]
 
