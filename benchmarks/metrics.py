@@ -4,7 +4,7 @@ from benchmarks import synthetic
 from benchmarks.report import duration, figure, progress
 from benchmarks.timing import interleave
 from tiebench.counting.histograms import JointHistograms, joint_histograms
-from tiebench.metrics import METRICS
+from tiebench.metric_table import METRICS
 from tiebench.scoring import score_histograms, some_queries
 
 CUT = 1000

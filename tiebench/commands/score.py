@@ -13,7 +13,7 @@ import numpy as np
 from tiebench import files
 from tiebench.command_line import Parser, Writes, word
 from tiebench.commands import CODES, add_threads, positive, print_text
-from tiebench.metrics import METRICS
+from tiebench.metric_table import METRICS
 from tiebench.rankings.exact import AP_AT_NORMALISERS
 
 if TYPE_CHECKING:  # loading the kernels takes time, and `tiebench --help` counts nothing
@@ -261,9 +261,6 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         codes = read_codes(options.files[0])
         settings["threads"] = options.threads
         scores = scoring.score_codes(*codes[:4], order=options.order, **settings)
-        if options.order:
-            from tiebench.search.in_order import fault_of_order
-
-            if fault := fault_of_order(scores, *codes[:4], **settings):
-                print(f"warning: {options.files[0]}: {fault}", file=sys.stderr)
+        if options.order and (fault := scoring.fault_of_order(scores, *codes[:4], **settings)):
+            print(f"warning: {options.files[0]}: {fault}", file=sys.stderr)
     return print_scores(scores, options)
