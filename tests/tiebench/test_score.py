@@ -13,7 +13,7 @@ from tiebench import scoring
 from tiebench.affinities import EqualLabels, SharedLabels
 from tiebench.codes.packing import pack
 from tiebench.counting.histograms import joint_histograms
-from tiebench.metrics import METRICS
+from tiebench.metric_table import METRICS
 from tiebench.scoring import score_codes
 from tiebench.values import as_array
 
