@@ -11,11 +11,11 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-import filelock
 import forked
 import numpy as np
 import pytest
 import yaml
+from files import made_once
 
 ROOT = Path(__file__).parents[2]
 CONTENTS = (
@@ -137,19 +137,15 @@ def prepared(tmp_path_factory):
 
     Made once for all workers of the tests, by ordinary processes, which others are compared with.
     """
-    folder = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        folder = folder.parent
-    place, made = folder / "prepared", folder / "prepared.made"
-    with filelock.FileLock(folder / "prepared.lock"):
-        if made.exists():
-            return Laboratory(place, place / "sources")
+
+    def run(place):
         laboratory = lay_out(place)
         command, variables = laboratory.command("results/tiny.csv"), laboratory.variables()
         done = subprocess.run(command, cwd=place, env=variables, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
-        made.touch()
-        return laboratory
+
+    place = made_once(tmp_path_factory, "prepared", run)
+    return Laboratory(place, place / "sources")
 
 
 @pytest.fixture
