@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import yaml
 from files import made_once
+from settings_once import parsed_once
 
 ROOT = Path(__file__).parents[2]
 CONTENTS = (
@@ -129,6 +130,12 @@ def lay_out(place):
     X, y = class_vectors()
     np.savez(place / "sources" / "tiny.npz", X=X, y=y)
     return Laboratory(place, place / "sources")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def settings_parsed_once():
+    with parsed_once():
+        yield
 
 
 @pytest.fixture(scope="session")
