@@ -405,11 +405,14 @@ def test_the_colours_follow_the_scheme(opened):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["several", "holes"])  # what "one" has, "several" has too
+@pytest.mark.parametrize("name", ["one", "holes"])
 def test_axe_finds_nothing(opened, scheme, name):
     axe = browsers.package("axe_playwright_python.sync_playwright")
     shown = opened(name, color_scheme=scheme)
-    for button in shown.locator("[data-shows=table]:visible, .claim summary:visible").all():
+    # Of the figures' tables one is enough: they look alike, and axe takes its time for every cell.
+    for button in shown.locator("[data-shows=table]:visible").all()[:1]:
+        button.click()
+    for button in shown.locator(".claim summary:visible").all():
         button.click()
     shown.locator("table.scores .value").first.focus()
     found = axe.Axe().run(shown, options=browsers.AXE_OPTIONS[scheme]).response["violations"]
