@@ -294,7 +294,7 @@ def test_the_hosted_workflow_runs_commands_that_exist():
     assert all(re.fullmatch(r"actions/[\w-]+@v\d+", step["uses"]) for step in steps if "uses" in step)
     lines = [line for step in steps for line in step.get("run", "").splitlines()]
     targets = [line.split()[1] for line in lines if line.startswith("make ")]
-    assert targets == ["setup", "lint", "docs", "distributed", "test", "test-thorough", "quick"]
+    assert targets == ["setup", "lint", "docs", "distributed", "test-all", "quick"]
     assert all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in targets)
     assert any(re.search(r"pip\" install \.$", line) for line in lines)
     assert any("tiebench score" in line for line in lines)
