@@ -102,7 +102,7 @@ def test_every_metric_is_that_of_a_stable_sort(kind, normaliser, numba, monkeypa
             ending = "_in_file_order" if isinstance(order, str) else "_in_order"
             places = np.arange(items) if isinstance(order, str) else order
             distance = (codes[0][:, None] != codes[1][places]).sum(axis=2)
-            for q in range(queries):
+            for q in range(0, queries, 1 + queries // 16):
                 for name, value in by_hand(distance[q], values[q, places], at, normaliser).items():
                     assert scores[name + ending][q] == pytest.approx(value, abs=1e-12), (name, q)
                     low, high = scores[f"{name}_min"][q], scores[f"{name}_max"][q]
