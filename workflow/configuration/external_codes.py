@@ -93,9 +93,7 @@ def _checked(arrays, bits, split, labels, ids, whose):
             raise ValueError(f"it lacks {part}_{kind}: give both parts, or none")
         given[kind] = found
     check_shapes(arrays["query"], arrays["database"])
-    codes = packed_codes(
-        arrays["query"], arrays["database"], read_bits(arrays["bits"]) if "bits" in arrays else None
-    )
+    codes = packed_codes(arrays["query"], arrays["database"], read_bits(arrays))
     if codes[2] != bits:
         raise ValueError(
             f"codes of {codes[2]} bits where {bits} are expected: files are <protocol>/<bits>/<seed>.npz"
