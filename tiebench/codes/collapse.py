@@ -20,11 +20,7 @@ def collapse_reason(
     class_counts: ArrayLike | None = None,
     unused_bits: int = 0,
 ) -> str:
-    """Why codes count as collapsed, in words; "" if they do not.
-
-    bits, constant_bits, distinct_codes, code_entropy: as of `Health`. class_counts: items of each class, or
-    with each label, int (C,), zeros left out; None if there are no classes. unused_bits: bits that the method
-    leaves constant by design, as one-hot codes leave those beyond the number of classes.
+    """Why codes count as collapsed, in words.
 
     Codes are collapsed if any of these holds, C being the number of classes:
 
@@ -33,6 +29,23 @@ def collapse_reason(
       half of all;
     * there are fewer distinct codes than classes, or than the 2^bits codes that there can be;
     * the entropy of the codes is below half of that of the classes: nearly all items share a few codes.
+
+    Parameters
+    ----------
+    bits, constant_bits, distinct_codes : int
+        As of `diagnostics.Health`.
+    code_entropy : float
+        Likewise, in bits.
+    class_counts : int (C,), optional
+        Items of each class, or with each label, zeros left out; None if there are no classes.
+    unused_bits : int
+        Bits that the method leaves constant by design, as one-hot codes leave those beyond the number of
+        classes.
+
+    Returns
+    -------
+    str
+        "" if they do not.
     """
     counts = np.zeros(0, np.int64) if class_counts is None else integers(class_counts, "class_counts")
     counts = counts[counts > 0]
@@ -50,7 +63,18 @@ def collapse_reason(
 
 
 def entropy(counts: ArrayLike) -> float:
-    """Entropy in bits of a distribution given as counts, int (n,), none of them negative; 0.0 for none."""
+    """Entropy of a distribution that is given as counts.
+
+    Parameters
+    ----------
+    counts : int (n,)
+        None of them negative.
+
+    Returns
+    -------
+    float
+        In bits; 0.0 of none.
+    """
     counts = numbers(counts, "counts")
     counts = counts[counts > 0]
     total = counts.sum()
@@ -58,17 +82,37 @@ def entropy(counts: ArrayLike) -> float:
 
 
 def varying_bits(codes: np.ndarray) -> int:
-    """How many bits are not the same in all packed codes, uint8 (n, width), n >= 1."""
+    """How many bits are not the same in all codes.
+
+    Parameters
+    ----------
+    codes : uint8 (n, width)
+        Packed, n >= 1.
+
+    Returns
+    -------
+    int
+    """
     codes = as_array(codes, "codes")
     differs = np.bitwise_or.reduce(codes, axis=0) & ~np.bitwise_and.reduce(codes, axis=0)
     return int(np.bitwise_count(differs).sum())
 
 
 def code_counts(codes: np.ndarray) -> NDArray[np.int64]:
-    """How many items have each distinct code: int64 (distinct codes,), in no particular order.
+    """How many items have each distinct code.
 
-    codes: packed, uint8 (n, width), n >= 1. Sorts keys of 64 bits; longer codes are hashed to these, and
-    items with the same hash are compared, so the counts are exact.
+    Sorts keys of 64 bits; longer codes are hashed to these, and items with the same hash are compared, so the
+    counts are exact.
+
+    Parameters
+    ----------
+    codes : uint8 (n, width)
+        Packed, n >= 1.
+
+    Returns
+    -------
+    int64 (distinct codes,)
+        In no particular order.
     """
     codes = as_array(codes, "codes")
     words = np.zeros((len(codes), -(-codes.shape[1] // 8) * 8), np.uint8)

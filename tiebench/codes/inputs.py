@@ -15,10 +15,22 @@ def packed_codes(
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Query and database codes, packed, and their number of bits b.
 
-    query (Q, width), database (N, width): with `bits`, uint8 of width ceil(bits / 8) is packed as by
-    `numpy.packbits(codes, axis=1)`; all else is unpacked, width b: bool, or numbers all in {0, 1} or all in
-    {-1, +1}. bits: b; None takes the width. Returns uint8 (Q, ceil(b / 8)), uint8 (N, ceil(b / 8)), b.
-    Raises ValueError, one line, for anything else.
+    Parameters
+    ----------
+    query, database : arrays (Q, width) and (N, width)
+        With `bits`, uint8 of width ceil(bits / 8) is packed as by `numpy.packbits(codes, axis=1)`; all else
+        is unpacked, width b: bool, or numbers all in {0, 1} or all in {-1, +1}.
+    bits : int, optional
+        b, 1 to 1024; by default the width.
+
+    Returns
+    -------
+    (uint8 (Q, ceil(b / 8)), uint8 (N, ceil(b / 8)), int)
+
+    Raises
+    ------
+    ValueError
+        One line, for anything else.
     """
     query, database = as_array(query, "query"), as_array(database, "database")
     packed, bits = are_packed(query, database, bits)
@@ -30,9 +42,22 @@ def packed_codes(
 
 
 def are_packed(query: Any, database: Any, bits: int | None) -> tuple[bool, int]:
-    """Whether codes, arrays or tensors (n, width), are given packed, and their number of bits.
+    """Whether codes are given packed, and their number of bits.
 
-    Raises ValueError for a width and a type that are neither.
+    Parameters
+    ----------
+    query, database : arrays or tensors (Q, width) and (N, width)
+    bits : int, optional
+        As of `packed_codes`.
+
+    Returns
+    -------
+    (bool, int)
+
+    Raises
+    ------
+    ValueError
+        One line, for a width and a type that are neither.
     """
     width = query.shape[1]
     both = (("query", query), ("database", database))
@@ -61,9 +86,21 @@ def _is_uint8(codes):
 
 
 def label_affinity(query: ArrayLike, database: ArrayLike) -> EqualLabels | SharedLabels:
-    """Affinity of labels: class equality of labels (n,), number of shared labels of 0/1 (n, labels).
+    """Affinity of labels: class equality, or the number of shared labels.
 
-    Raises ValueError, one line, for labels of other shapes, kinds or values.
+    Parameters
+    ----------
+    query, database : integers or strings (Q,) and (N,), or 0/1 (Q, labels) and (N, labels)
+        Both of one form.
+
+    Returns
+    -------
+    `EqualLabels` or `SharedLabels`
+
+    Raises
+    ------
+    ValueError
+        One line, for labels of other shapes, kinds or values.
     """
     one, two = labels(query, "query_labels"), labels(database, "database_labels")
     if one.ndim != two.ndim:
@@ -77,9 +114,19 @@ def label_affinity(query: ArrayLike, database: ArrayLike) -> EqualLabels | Share
 
 
 def check_shapes(query: Any, database: Any, query_labels: Any = None, database_labels: Any = None) -> None:
-    """Raise ValueError unless codes are matrices of one width, none empty, with a label (row) each.
+    """Check that codes are matrices of one width, none empty, with a label (row) each.
 
-    Labels are None where there are none.
+    Parameters
+    ----------
+    query, database : arrays or tensors
+        Codes.
+    query_labels, database_labels : arrays or tensors, or None
+        None where there are no labels.
+
+    Raises
+    ------
+    ValueError
+        One line, for all else.
     """
     if query.ndim != 2 or database.ndim != 2 or query.shape[1] != database.shape[1]:
         raise ValueError(

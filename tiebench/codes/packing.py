@@ -13,8 +13,21 @@ MAX_CODE_BITS = 1024
 def pack(codes: ArrayLike, name: str = "codes") -> NDArray[np.uint8]:
     """Pack codes to bytes as `numpy.packbits(bits, axis=1)` does.
 
-    codes: (n, b) bool, or numbers all in {0, 1}, or all in {-1, +1}; bit 1 stands for +1. name: what messages
-    call them. Returns uint8 (n, ceil(b / 8)). Raises ValueError for anything else.
+    Parameters
+    ----------
+    codes : (n, b)
+        Bool, or numbers all in {0, 1}, or all in {-1, +1}; bit 1 stands for +1.
+    name : str
+        What messages call them.
+
+    Returns
+    -------
+    uint8 (n, ceil(b / 8))
+
+    Raises
+    ------
+    ValueError
+        One line, for anything else.
     """
     given = as_array(codes, name)
     if given.ndim != 2:
@@ -30,7 +43,19 @@ def pack(codes: ArrayLike, name: str = "codes") -> NDArray[np.uint8]:
 
 
 def refuse_unpacked(codes: Any, name: str) -> NoReturn:
-    """Raise the ValueError of codes, an array or a tensor, that are neither {0, 1} nor {-1, +1}."""
+    """Refuse codes that are neither {0, 1} nor {-1, +1}, with a hint at what they may be.
+
+    Parameters
+    ----------
+    codes : array or tensor (n, b)
+    name : str
+        What messages call them.
+
+    Raises
+    ------
+    ValueError
+        Always, in one line.
+    """
     kind = str(codes.dtype).removeprefix("torch.")
     hint = f"; of real-valued outputs, score the signs: {name} > 0"
     if not kind.startswith(("float", "bfloat")):
@@ -43,14 +68,46 @@ def refuse_unpacked(codes: Any, name: str) -> NoReturn:
 
 
 def check_bits(bits: Any) -> int:
-    """The number of bits of a code, 1 to 1024. Raises ValueError for all else."""
+    """The number of bits of a code.
+
+    Parameters
+    ----------
+    bits : int, or any number of integral value
+
+    Returns
+    -------
+    int
+        1 to 1024.
+
+    Raises
+    ------
+    ValueError
+        One line, for all else.
+    """
     return integer(bits, "bits", 1, MAX_CODE_BITS)
 
 
 def check_packed(codes: ArrayLike, bits: int, name: str = "codes") -> NDArray[np.uint8]:
-    """Check packed codes: uint8 (n, ceil(bits / 8)), padding bits zero, 1 <= bits <= 1024.
+    """Check packed codes.
 
-    Returns them C-contiguous. Raises ValueError that names the fault and `name`.
+    Parameters
+    ----------
+    codes : uint8 (n, ceil(bits / 8))
+        n is 1 at least; padding bits are zero.
+    bits : int
+        1 to 1024.
+    name : str
+        What messages call them.
+
+    Returns
+    -------
+    uint8 (n, ceil(bits / 8))
+        The codes, C-contiguous.
+
+    Raises
+    ------
+    ValueError
+        One line that names the fault and `name`.
     """
     codes, bits = as_array(codes, name), check_bits(bits)
     width = -(-bits // 8)
@@ -67,7 +124,17 @@ def check_packed(codes: ArrayLike, bits: int, name: str = "codes") -> NDArray[np
 
 
 def as_words(packed: NDArray[np.uint8]) -> NDArray[np.uint64]:
-    """Packed codes (n, bytes) as words uint64 (n, W), padded with zeros."""
+    """Packed codes as words.
+
+    Parameters
+    ----------
+    packed : uint8 (n, bytes)
+
+    Returns
+    -------
+    uint64 (n, ceil(bytes / 8))
+        Padded with zeros.
+    """
     packed = as_array(packed, "codes")
     words = np.zeros((len(packed), -(-packed.shape[1] // 8) * 8), np.uint8)
     words[:, : packed.shape[1]] = packed

@@ -121,7 +121,16 @@ def _i64(value):
 
 @intrinsic
 def popcount(typing_context, word):
-    """Number of bits set in a uint64 word, as uint64."""
+    """Number of bits that are set in a word.
+
+    Parameters
+    ----------
+    word : uint64
+
+    Returns
+    -------
+    uint64
+    """
 
     def generate(context, builder, signature, arguments):
         function = builder.module.declare_intrinsic("llvm.ctpop", (arguments[0].type,))
@@ -328,11 +337,22 @@ def _scratch(octets):
 
 @compiled(nogil=True, boundscheck=False)
 def count_equal_labels(planes, items, query_masks, relevant_begin, relevant_end, bits, counts):
-    """Histograms where the relevant items of query q are items relevant_begin[q]..relevant_end[q]-1 of
-    the (sorted) database.
+    """Histograms where the relevant items of query q are items relevant_begin[q]..relevant_end[q]-1 of the
+    (sorted) database.
 
-    planes: uint64, vector-major (vector, bit, 8); items: N; query_masks uint64 (Q, 8 octets), all ones
-    where the query's bit is 1; counts int64 (Q, 2, b + 1), zero on entry: [0] irrelevant, [1] relevant.
+    Parameters
+    ----------
+    planes : uint64, flat
+        Bit planes of the database, vector-major (vector, bit, 8), as of `slice_bits`.
+    items : int
+        N.
+    query_masks : uint64 (Q, 8 octets)
+        All ones where the query's bit is 1.
+    relevant_begin, relevant_end : int64 (Q,)
+    bits : int
+        b.
+    counts : int64 (Q, 2, b + 1)
+        Zero on entry; the result, [0] irrelevant, [1] relevant.
     """
     queries, width = query_masks.shape
     octets = width // 8
@@ -376,8 +396,17 @@ def count_equal_labels(planes, items, query_masks, relevant_begin, relevant_end,
 def count_shared_labels(planes, items, query_masks, label_planes, query_labels, levels, bits, counts):
     """Histograms where the affinity is the number of shared labels, at most levels - 1.
 
-    label_planes uint64, vector-major (vector, label, 8); query_labels bool (Q, L); counts int64
-    (Q, levels, b + 1), zero on entry. levels = 2 counts 'at least one shared label'.
+    Parameters
+    ----------
+    planes, items, query_masks, bits
+        As of `count_equal_labels`.
+    label_planes : uint64, flat
+        Bit planes of the labels, vector-major (vector, label, 8).
+    query_labels : bool (Q, L)
+    levels : int
+        V; 2 counts "at least one shared label".
+    counts : int64 (Q, V, b + 1)
+        Zero on entry; the result.
     """
     queries, width = query_masks.shape
     octets = width // 8
@@ -477,9 +506,21 @@ def _slice_words(packed, columns, planes, begin):
 
 
 def slice_bits(packed: np.ndarray, columns: int, width: int) -> np.ndarray:
-    """Bit planes of packed rows: uint8 (n, bytes) -> uint64, flat, vector-major (vector, width, LANES).
+    """Bit planes of packed rows.
 
-    Plane j of an item is its bit j for j < columns and 0 up to `width`; padding items are all zero.
+    Parameters
+    ----------
+    packed : uint8 (n, bytes)
+    columns : int
+        Bits of a row.
+    width : int
+        Planes, `columns` or more.
+
+    Returns
+    -------
+    uint64, flat
+        Vector-major (vector, width, LANES): plane j of an item is its bit j for j < columns and 0 up to
+        `width`; padding items are all zero.
     """
     items = packed.shape[0]
     planes = np.zeros((-(-items // VECTOR_ITEMS), width, LANES), np.uint64)

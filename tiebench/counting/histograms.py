@@ -38,9 +38,16 @@ _BLOCK_PAIRS = 1 << 22  # pairs whose affinities are held at once where they are
 
 @dataclass(frozen=True)
 class JointHistograms:
-    """counts[q, v, d] = number of database items at distance d whose affinity to query q is levels[v].
+    """Items by distance and affinity: all that ranking metrics of codes depend on.
 
-    levels: int64 (V,), ascending from 0; counts: int64 (Q, V, b + 1).
+    Parameters
+    ----------
+    levels : int64 (V,)
+        The affinities, ascending from 0.
+    counts : int64 (Q, V, b + 1)
+        counts[q, v, d] is the number of database items at distance d whose affinity to query q is levels[v].
+    memo : dict
+        What metrics keep for one another.
     """
 
     levels: np.ndarray
@@ -68,9 +75,20 @@ class JointHistograms:
 def merge(parts: Iterable[JointHistograms]) -> JointHistograms:
     """Joint histograms of a database from those of its parts: counts add up, so nothing is approximated.
 
-    parts: `JointHistograms` of the same queries against disjoint parts of one database, any number of them.
-    A part may lack the higher affinity levels. Returns `JointHistograms`. Raises ValueError if queries or
-    bits differ, or if `parts` is empty.
+    Parameters
+    ----------
+    parts : iterable of `JointHistograms`
+        Of the same queries against disjoint parts of one database, any number of them. A part may lack the
+        higher affinity levels.
+
+    Returns
+    -------
+    `JointHistograms`
+
+    Raises
+    ------
+    ValueError
+        If queries or bits differ, or if there are no parts.
     """
     parts = list(parts)
     if not parts:
@@ -93,14 +111,29 @@ def joint_histograms(
 ) -> JointHistograms:
     """Joint histograms of Hamming distance and affinity, a query at a time against the whole database.
 
-    query: packed codes uint8 (Q, ceil(b/8)); database: uint8 (N, ceil(b/8)); bits: b, 1 to 1024;
-    affinity: `EqualLabels`, `SharedLabels`, `SparseJudgements` or `AffinityBlocks`. `threads` splits the
-    queries; the counts do not depend on it. Returns `JointHistograms`. Raises ValueError for codes and labels
-    that do not fit.
-
     Memory: the codes once more as bit planes, and the histograms; nothing of size Q x N. Labels and up to 128
     bits are counted by the bit-sliced kernel, all else by one popcount a pair; both need Numba. Without it,
     NumPy counts some queries at a time.
+
+    Parameters
+    ----------
+    query, database : uint8 (Q, ceil(b/8)) and (N, ceil(b/8))
+        Packed codes.
+    bits : int
+        b, 1 to 1024.
+    affinity : `EqualLabels`, `SharedLabels`, `SparseJudgements` or `AffinityBlocks`
+        Of these queries and items.
+    threads : int
+        They share the queries; the counts do not depend on it.
+
+    Returns
+    -------
+    `JointHistograms`
+
+    Raises
+    ------
+    ValueError
+        One line, for codes and labels that do not fit.
     """
     bits = check_bits(bits)
     query = check_packed(query, bits, "query codes")
@@ -120,7 +153,22 @@ def joint_histograms(
 
 
 def share_queries(count: Callable[[int, int], None], queries: int, threads: int) -> None:
-    """Call count(begin, end) for parts of the queries, one part for each thread."""
+    """Call count(begin, end) for parts of the queries, one part for each thread.
+
+    Parameters
+    ----------
+    count : function
+        Of the first query of a part and the first behind it.
+    queries : int
+        Their number.
+    threads : int
+        At most one for each 64 queries is used.
+
+    Raises
+    ------
+    ValueError
+        For threads < 1; and what `count` raises.
+    """
     # Never so few queries that slicing the work costs more than it saves.
     shares = max(1, min(integer(threads, "threads", 1), queries // 64))
     edges = np.linspace(0, queries, shares + 1).astype(int)

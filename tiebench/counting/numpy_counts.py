@@ -18,8 +18,18 @@ def count_levels(
 ) -> None:
     """Add the pairs of queries low..high-1 to counts[query, level, distance].
 
-    query_words uint64 (Q, W); database_words uint64 (W, N); block(begin, end): level indices (end - begin, N)
-    of those queries; counts int64 (Q, V, b + 1).
+    Parameters
+    ----------
+    query_words : uint64 (Q, W)
+    database_words : uint64 (W, N)
+    block : function
+        block(begin, end): level indices, integers (end - begin, N), of those queries.
+    bits : int
+        b.
+    counts : int64 (Q, V, b + 1)
+        Changed in place.
+    low, high : int
+        The queries.
     """
     items, slots = database_words.shape[1], counts.shape[1] * (bits + 1)
     step = max(1, _PAIRS_AT_ONCE // items)

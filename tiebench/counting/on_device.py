@@ -32,12 +32,30 @@ def joint_histograms(
 ) -> JointHistograms:
     """Joint histograms of Hamming distance and affinity of codes on one device, block by block.
 
-    query, database: tensors on one device, each packed uint8 (n, ceil(b/8)) as `packing.pack` makes them, or
-    codes in {-1, +1} (n, b), float or signed integer; bits: b, 1 to 1024; affinity: `EqualLabels` or
-    `SharedLabels`, whose arrays are moved to the device; pairs_at_once: pairs of a block, some 20 bytes of
-    device memory each; precision: type of the products, one of `EXACT_UP_TO` that is exact for b (None:
-    float16 on a GPU, float32 elsewhere). Returns `histograms.JointHistograms`, with NumPy arrays.
-    Raises ValueError for codes and labels that do not fit, and for any other affinity.
+    Parameters
+    ----------
+    query, database : tensors
+        On one device; each packed, uint8 (n, ceil(b/8)) as `packing.pack` makes them, or codes in {-1, +1}
+        (n, b), float or signed integer.
+    bits : int
+        b, 1 to 1024.
+    affinity : `EqualLabels` or `SharedLabels`
+        Its arrays are moved to the device.
+    pairs_at_once : int
+        Pairs of a block, some 20 bytes of device memory each.
+    precision : `torch.dtype`, optional
+        Type of the products, one of `EXACT_UP_TO` that is exact for b; by default float16 on a GPU, float32
+        elsewhere.
+
+    Returns
+    -------
+    `JointHistograms`
+        With NumPy arrays.
+
+    Raises
+    ------
+    ValueError
+        One line, for codes and labels that do not fit, and for any other affinity or precision.
     """
     bits, query, database = check_bits(bits), query.detach(), database.detach()
     if not isinstance(affinity, (EqualLabels, SharedLabels)):
@@ -85,7 +103,24 @@ def joint_histograms(
 def packed_codes(
     query: torch.Tensor, database: torch.Tensor, bits: int | None = None
 ) -> tuple[torch.Tensor, torch.Tensor, int]:
-    """As `tiebench.codes.inputs.packed_codes`, of tensors, on their device."""
+    """As `tiebench.codes.inputs.packed_codes`, of tensors, on their device.
+
+    Parameters
+    ----------
+    query, database : tensors (Q, width) and (N, width)
+    bits : int, optional
+        b; by default the width.
+
+    Returns
+    -------
+    (uint8 (Q, ceil(b / 8)), uint8 (N, ceil(b / 8)), int)
+        Tensors, and b.
+
+    Raises
+    ------
+    ValueError
+        One line, for codes of other forms.
+    """
     query, database = comparable(query), comparable(database)
     packed, bits = are_packed(query, database, bits)
     if packed:
@@ -94,7 +129,17 @@ def packed_codes(
 
 
 def comparable(codes: torch.Tensor) -> torch.Tensor:
-    """Codes of a type that torch compares: unsigned integers of more than a byte as float64."""
+    """Codes of a type that torch compares.
+
+    Parameters
+    ----------
+    codes : tensor
+
+    Returns
+    -------
+    tensor
+        Unsigned integers of more than a byte as float64, all else as it is.
+    """
     return codes.double() if codes.dtype in (torch.uint16, torch.uint32, torch.uint64) else codes
 
 
@@ -109,7 +154,21 @@ def _bits_of(codes, name):
 
 
 def pack(ones: torch.Tensor) -> torch.Tensor:
-    """bool (n, b) to uint8 (n, ceil(b / 8)) on the same device, as `numpy.packbits(ones, axis=1)`."""
+    """Pack bits on their device, as `numpy.packbits(ones, axis=1)` does.
+
+    Parameters
+    ----------
+    ones : bool tensor (n, b)
+
+    Returns
+    -------
+    uint8 tensor (n, ceil(b / 8))
+
+    Raises
+    ------
+    ValueError
+        One line, for another type or shape.
+    """
     if ones.dtype != torch.bool or ones.ndim != 2:
         raise ValueError(f"what is packed must be bool (n, bits), not {form(ones)}")
     padded = torch.nn.functional.pad(ones, (0, -ones.shape[1] % 8))

@@ -21,9 +21,24 @@ _ARRAYS = ("levels", "counts", "part", "database", "query")
 
 
 def span(part: int, parts: int, items: int) -> slice:
-    """Items of a database, as a slice, that are part number `part` (1 to `parts`), sizes as equal as can be.
+    """The items of a part of a database; sizes of parts are as equal as can be.
 
-    Raises ValueError if the part number is out of range.
+    Parameters
+    ----------
+    part : int
+        1 to `parts`.
+    parts : int
+    items : int
+        Of the whole database.
+
+    Returns
+    -------
+    slice
+
+    Raises
+    ------
+    ValueError
+        If the part number is out of range, or if there are more parts than items.
     """
     part, parts = integer(part, "the number of a part"), integer(parts, "the number of parts")
     items = integer(items, "the number of items")
@@ -35,7 +50,21 @@ def span(part: int, parts: int, items: int) -> slice:
 
 
 def parse(text: str) -> tuple[int, int]:
-    """(3, 16) from "3/16". Raises ValueError for anything else."""
+    """The number of a part, and of how many: (3, 16) from "3/16".
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    (int, int)
+
+    Raises
+    ------
+    ValueError
+        One line, for anything else.
+    """
     match = re.fullmatch(r"(\d+)/(\d+)", text)
     if match is None:
         raise ValueError(f"a part is written as 3/16, the third of sixteen, not {text!r}")
@@ -45,7 +74,19 @@ def parse(text: str) -> tuple[int, int]:
 
 
 def fingerprint(query: np.ndarray, *labels: np.ndarray) -> np.ndarray:
-    """A digest of the queries, their codes and labels, uint8 (32,): equal for parts that can be merged."""
+    """A digest of the queries, equal for parts that can be merged.
+
+    Parameters
+    ----------
+    query : uint8 (Q, ceil(b/8))
+        Packed codes.
+    *labels : arrays
+        Of the queries.
+
+    Returns
+    -------
+    uint8 (32,)
+    """
     digest = hashlib.sha256()
     for array in (query, *labels):
         array = np.ascontiguousarray(as_array(array))
@@ -62,9 +103,23 @@ def save(
     items: int,
     query: np.ndarray,
 ) -> None:
-    """Write the histograms of part number `part` of `parts` to an .npz file.
+    """Write the histograms of a part to an .npz file.
 
-    items: of the whole database; query: `fingerprint` of the queries. Raises OSError that names the file.
+    Parameters
+    ----------
+    file : path
+    histograms : `JointHistograms`
+    part, parts : int
+        Which part it is, from 1, and of how many.
+    items : int
+        Of the whole database.
+    query : uint8 (32,)
+        `fingerprint` of the queries.
+
+    Raises
+    ------
+    OSError
+        One that names the file, where it cannot be written.
     """
     write_npz(
         file,
@@ -77,10 +132,22 @@ def save(
 
 
 def load_merged(files: Sequence[str | os.PathLike]) -> JointHistograms:
-    """`JointHistograms` of a whole database from the files of all of its parts, in any order.
+    """`JointHistograms` of a whole database from the files of all of its parts.
 
-    Raises ValueError that names the file or part if one is missing, given twice, of another database or of
-    other queries, or not such a file.
+    Parameters
+    ----------
+    files : sequence of paths
+        That `save` wrote, in any order.
+
+    Returns
+    -------
+    `JointHistograms`
+
+    Raises
+    ------
+    ValueError
+        One line that names the file or part, if one is missing, given twice, of another database or of other
+        queries, or not such a file.
     """
     if not files:
         raise ValueError("there are no files to merge")
@@ -135,15 +202,40 @@ def _are_histograms(levels, counts, items):
 
 
 def save_counts(file: str | os.PathLike, histograms: JointHistograms) -> None:
-    """Write the histograms of some items, whichever they are, to an .npz file.
+    """Write the histograms of some items, whichever they are, to an .npz file, which appears when it is
+    complete.
 
-    It appears when it is complete. Raises OSError that names the file.
+    Parameters
+    ----------
+    file : path
+    histograms : `JointHistograms`
+
+    Raises
+    ------
+    OSError
+        One that names the file, where it cannot be written.
     """
     write_npz(file, levels=histograms.levels, counts=histograms.counts)
 
 
 def load_counts(file: str | os.PathLike, queries: int, bits: int, items: int) -> JointHistograms:
-    """What `save_counts` wrote of so many queries, bits and items. Raises ValueError that names the file."""
+    """What `save_counts` wrote.
+
+    Parameters
+    ----------
+    file : path
+    queries, bits, items : int
+        What it must be of.
+
+    Returns
+    -------
+    `JointHistograms`
+
+    Raises
+    ------
+    ValueError
+        One line that names the file, for any other file.
+    """
     with reading_result(file):
         arrays = read_npz(file)
         right = set(arrays) == {"levels", "counts"}

@@ -51,9 +51,18 @@ def _add_counts(table, counts):
 def count_levels(query_words, database_words, levels, bits, counts):
     """Add each pair to counts[query, level, distance].
 
-    query_words uint64 (Q, W); database_words uint64 (W, N), C-contiguous; levels uint8 (Q, N), each below
-    counts.shape[1] (checked by the caller); counts int64 (Q, V, b + 1); N < 2^32. Bits above `bits` are zero
-    in every word.
+    Parameters
+    ----------
+    query_words : uint64 (Q, W)
+        Bits above `bits` are zero in every word.
+    database_words : uint64 (W, N)
+        C-contiguous, likewise; N < 2^32.
+    levels : uint8 (Q, N)
+        Each below V (checked by the caller).
+    bits : int
+        b.
+    counts : int64 (Q, V, b + 1)
+        Changed in place.
     """
     items = database_words.shape[1]
     stride = np.uint32(bits + 1)
@@ -76,7 +85,14 @@ def count_levels(query_words, database_words, levels, bits, counts):
 def count_shared_labels(query_words, database_words, query_labels, database_labels, bits, counts):
     """As `count_levels`, the level being the number of shared labels, or the last one where that is less.
 
-    query_labels uint64 (Q, L'); database_labels uint64 (L', N): labels as bits of L' words.
+    Parameters
+    ----------
+    query_words, database_words, bits, counts
+        As of `count_levels`.
+    query_labels : uint64 (Q, L')
+        Labels as bits of L' words.
+    database_labels : uint64 (L', N)
+        Likewise.
     """
     items = database_words.shape[1]
     stride = np.uint32(bits + 1)
@@ -105,7 +121,14 @@ def count_shared_labels(query_words, database_words, query_labels, database_labe
 def count_prefixes(query_words, database_words, levels, prefixes, counts):
     """As `count_levels` for the first bits of codes, several numbers of them in one pass.
 
-    prefixes int64 (P,), ascending; counts int64 (Q, P, V, last prefix + 1): [q, p, v, d].
+    Parameters
+    ----------
+    query_words, database_words, levels
+        As of `count_levels`.
+    prefixes : int64 (P,)
+        Numbers of bits, ascending.
+    counts : int64 (Q, P, V, last prefix + 1)
+        counts[q, p, v, d], changed in place.
     """
     items = database_words.shape[1]
     stride = np.uint32(counts.shape[3])

@@ -22,10 +22,22 @@ def average_precision_per_hit(
 ):
     """Mean, minimum and maximum of (sum of precisions at the hits) / (number of hits) over tie orders.
 
-    All arrays (Q,): the sums over the whole ties before the cut, their hits, and the cut tie's position,
-    items n, relevant items r and the number m < n of its items inside the cut (m = 0: no tie is cut).
-    harmonic[t] = sum of 1/k, k <= t. The number h of hits inside the cut tie is hypergeometric; given h, its
-    first m items are a tie of m items with h relevant ones, so their expected sum is that of eq. (apt).
+    The number h of hits inside the cut tie is hypergeometric; given h, its first m items are a tie of m items
+    with h relevant ones, so their expected sum is that of He et al., CVPR 2018, eq. (apt).
+
+    Parameters
+    ----------
+    expected_before, minimum_before, maximum_before : float64 (Q,)
+        The sums over the whole ties before the cut.
+    hits_before, items_before : int64 (Q,)
+        The hits and the items before the cut tie.
+    items, relevant, cut : int64 (Q,)
+        Of the cut tie: its items n, its relevant items r, and how many of its items are inside the cut, m < n
+        (0: no tie is cut).
+    harmonic : float64 (K + 1,)
+        harmonic[t] is the sum of 1/k, k <= t.
+    expected, minimum, maximum : float64 (Q,)
+        The results.
     """
     for q in range(len(cut)):
         n, r, m = items[q], relevant[q], cut[q]

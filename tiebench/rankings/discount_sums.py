@@ -9,12 +9,22 @@ DISCOUNT_KNOTS = 16  # per unit, of the interpolated discount sum
 
 
 def discount_sum_table(most: int) -> np.ndarray:
-    """Values and slopes of L(x), the sum of 1/log2(t + 1) over t = 1..x continued to real x, for cubic
-    Hermite interpolation: float64 (2, 16 most + 2) at x = 0, 1/16, ...
+    """Sums of the discounts of DCG continued to real numbers of items, for cubic Hermite interpolation.
 
-    Proposition 2 replaces the sum by ln 2 (li(C_d + 1) - li(C_{d-1} + 1)), which is infinite for the first
-    occupied bin. Here the sum itself is continued (Euler-Maclaurin from x + 100 on, and the recurrence
-    L(x) = L(x + 1) - 1/log2(x + 2) below), so that it is finite everywhere and exact at integers.
+    L(x) is the sum of 1/log2(t + 1) over t = 1..x. Proposition 2 of He et al., CVPR 2018, replaces the sum by
+    ln 2 (li(C_d + 1) - li(C_{d-1} + 1)), which is infinite for the first occupied bin. Here the sum itself is
+    continued (Euler-Maclaurin from x + 100 on, and the recurrence L(x) = L(x + 1) - 1/log2(x + 2) below), so
+    that it is finite everywhere and exact at integers.
+
+    Parameters
+    ----------
+    most : int
+        The largest x.
+
+    Returns
+    -------
+    float64 (2, 16 most + 2)
+        Values and slopes of L at x = 0, 1/16, ...
     """
     x = np.arange(DISCOUNT_KNOTS * most + 2, dtype=np.float64) / DISCOUNT_KNOTS
     shift = 100  # far enough out for the first correction to be exact to 1e-10

@@ -28,33 +28,78 @@ Gain: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 def average_precision(
     histograms: "JointHistograms", at: int | None = None, normaliser: str = "hits"
 ) -> TieRange:
-    """Tie-aware average precision AP_T (eq. (apt)), or AP@K, with its range over tie orders.
+    """Tie-aware average precision AP_T, or AP@K, with its range over tie orders.
 
-    histograms: `JointHistograms`; affinity > 0 is relevant. at: K, or None for the whole ranking.
-    normaliser divides the sum of precisions at the relevant ranks up to K by
-    * "hits": the number of relevant items among the first K (the convention of hashing papers),
-    * "min": min(K, relevant items), or * "relevant": all relevant items.
-    Under "hits" the divisor itself depends on the order of the tie that K cuts: the mean conditions on the
-    number of relevant items inside the cut, which is hypergeometric. A query with nothing to divide by has
-    AP 0. Returns TieRange of (Q,) arrays in [0, 1]. Raises ValueError for K < 1 or an unknown normaliser.
+    Source: McSherry and Najork, ECIR 2008; He et al., CVPR 2018, eq. (apt).
+
+    Parameters
+    ----------
+    histograms : `JointHistograms`
+        Affinity > 0 is relevant.
+    at : int, optional
+        K >= 1; by default the whole ranking.
+    normaliser : str
+        What AP@K divides by, "hits", "min" or "relevant": as of `ties.average_precision`.
+
+    Returns
+    -------
+    TieRange of (Q,) arrays in [0, 1]
+        0 for a query with nothing to divide by.
+
+    Raises
+    ------
+    ValueError
+        For K < 1 or an unknown normaliser.
     """
     return ties.average_precision(histograms.ties, at, normaliser)
 
 
 def exponential_gain(affinity: NDArray[np.float64]) -> NDArray[np.float64]:
-    """2^affinity - 1, the gain of the hashing papers and of web search."""
+    """2^affinity - 1, the gain of the hashing papers and of web search.
+
+    Parameters
+    ----------
+    affinity : float64, of any shape
+
+    Returns
+    -------
+    float64, of its shape
+    """
     return np.exp2(as_array(affinity, "affinity")) - 1
 
 
 def linear_gain(affinity: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The affinity itself, the gain of trec_eval and of scikit-learn."""
+    """The affinity itself, the gain of trec_eval and of scikit-learn.
+
+    Parameters
+    ----------
+    affinity : float64, of any shape
+
+    Returns
+    -------
+    float64, of its shape
+    """
     return as_array(affinity, "affinity")
 
 
 def dcg(histograms: "JointHistograms", at: int | None = None, gain: Gain = exponential_gain) -> TieRange:
-    """Tie-aware DCG (eq. (dcgt)), or DCG@K, with its range over tie orders; arguments as `ndcg`.
+    """Tie-aware DCG, or DCG@K, with its range over tie orders.
 
-    Returns TieRange of (Q,) arrays. Raises ValueError for K < 1 or negative gains.
+    Source: McSherry and Najork, ECIR 2008; He et al., CVPR 2018, eq. (dcgt).
+
+    Parameters
+    ----------
+    histograms, at, gain
+        As of `ndcg`.
+
+    Returns
+    -------
+    TieRange of (Q,) arrays
+
+    Raises
+    ------
+    ValueError
+        For K < 1 or negative gains.
     """
     at = None if at is None else cutoff(at)
     counts, gains = _by_gain(histograms.counts, histograms.levels, gain)
@@ -92,9 +137,25 @@ def ideal_dcg(
     at: int | None = None,
     gain: Gain = exponential_gain,
 ) -> NDArray[np.float64]:
-    """Largest DCG, or DCG@K, that any ranking of some items has: float64 (Q,).
+    """Largest DCG, or DCG@K, that any ranking of some items has.
 
-    items: int64 (Q, V), how many items have each of the affinities levels (V,); the rest as `ndcg`.
+    Parameters
+    ----------
+    items : int64 (Q, V)
+        How many items have each affinity.
+    levels : int64 (V,)
+        The affinities.
+    at, gain
+        As of `ndcg`.
+
+    Returns
+    -------
+    float64 (Q,)
+
+    Raises
+    ------
+    ValueError
+        For K < 1 or negative gains.
     """
     at = None if at is None else cutoff(at)
     counts, gains = _by_gain(integers(items, "items"), integers(levels, "levels"), gain)
@@ -102,12 +163,28 @@ def ideal_dcg(
 
 
 def ndcg(histograms: "JointHistograms", at: int | None = None, gain: Gain = exponential_gain) -> TieRange:
-    """Tie-aware NDCG_T (eq. (dcgt)), or NDCG@K, with its range over tie orders.
+    """Tie-aware NDCG_T, or NDCG@K, with its range over tie orders; discount 1/log2(rank + 1).
 
-    Discount 1/log2(rank + 1); the ideal ranking is cut at K too. gain: function of affinities, a float64
-    array, to gains of its shape, none negative: `exponential_gain`, `linear_gain` or any other. A query whose
-    ideal DCG is 0 has NDCG 1. Returns TieRange of (Q,) arrays in [0, 1]. Raises ValueError for K < 1 or
-    negative gains.
+    Source: McSherry and Najork, ECIR 2008; He et al., CVPR 2018, eq. (dcgt).
+
+    Parameters
+    ----------
+    histograms : `JointHistograms`
+    at : int, optional
+        K >= 1, where the ideal ranking is cut too; by default the whole ranking.
+    gain : function
+        Of affinities, a float64 array, to gains of its shape, none negative: `exponential_gain`,
+        `linear_gain` or any other.
+
+    Returns
+    -------
+    TieRange of (Q,) arrays in [0, 1]
+        1 for a query whose ideal DCG is 0.
+
+    Raises
+    ------
+    ValueError
+        For K < 1 or negative gains.
     """
     ideal = ideal_dcg(histograms.counts.sum(axis=2), histograms.levels, at, gain)
     return TieRange(*(divide(value, ideal, empty=1.0) for value in dcg(histograms, at, gain)))
@@ -135,10 +212,24 @@ def _weights(items, at):
 
 
 def average_cumulative_gain(histograms: "JointHistograms", at: int) -> TieRange:
-    """ACG@K: affinity of the first K items, over K, with its range: places beyond the last item count as 0.
+    """ACG@K: affinity of the first K items, over K, with its range; places beyond the last item count as 0.
 
-    Returns TieRange of (Q,) arrays. Raises ValueError for K < 1. Järvelin and Kekäläinen, SIGIR 2000, as
-    used for several labels by Zhao et al., CVPR 2015.
+    Source: Järvelin and Kekäläinen, SIGIR 2000; for several labels Zhao et al., CVPR 2015.
+
+    Parameters
+    ----------
+    histograms : `JointHistograms`
+    at : int
+        K >= 1.
+
+    Returns
+    -------
+    TieRange of (Q,) arrays
+
+    Raises
+    ------
+    ValueError
+        For K < 1.
     """
     at = cutoff(at)
     tied, levels = histograms.ties, histograms.levels
@@ -162,12 +253,22 @@ def average_cumulative_gain(histograms: "JointHistograms", at: int) -> TieRange:
 def weighted_average_precision(histograms: "JointHistograms") -> TieRange:
     """WAP: mean, over the relevant items, of ACG@p at their ranks p, with its range over tie orders.
 
-    Zhao et al., CVPR 2015; with affinities 0 and 1 it is AP. In a tie of n items, r of them relevant, with
-    affinities of sum S, after N items with affinities of sum A, the expected term of place j is
-    [A r/n + S/n + (j - 1)(r - 1) S / (n (n - 1))] / (N + j): either the item itself, or one of the j - 1
-    before it, which is any other item of the tie. The largest value has each tie in descending order of
-    affinity, the smallest in ascending order: swapping two neighbours changes the terms of their two places
-    alone, and never for the better. Returns TieRange of (Q,) arrays, 0 for a query without relevant items.
+    With affinities 0 and 1 it is AP. In a tie of n items, r of them relevant, with affinities of sum S, after
+    N items with affinities of sum A, the expected term of place j is [A r/n + S/n + (j - 1)(r - 1) S / (n (n
+    - 1))] / (N + j): either the item itself, or one of the j - 1 before it, which is any other item of the
+    tie. The largest value has each tie in descending order of affinity, the smallest in ascending order:
+    swapping two neighbours changes the terms of their two places alone, and never for the better.
+
+    Source: Zhao et al., CVPR 2015.
+
+    Parameters
+    ----------
+    histograms : `JointHistograms`
+
+    Returns
+    -------
+    TieRange of (Q,) arrays
+        0 for a query without relevant items.
     """
     tied, counts = histograms.ties, histograms.counts
     levels = histograms.levels.astype(np.float64)
@@ -199,8 +300,22 @@ def weighted_average_precision(histograms: "JointHistograms") -> TieRange:
 def precision(histograms: "JointHistograms", at: int) -> TieRange:
     """Relevant items among the first K, over K, with its range over tie orders.
 
-    Places beyond the last item count as irrelevant, as in trec_eval. Returns TieRange of (Q,) arrays. Raises
-    ValueError for K < 1.
+    Places beyond the last item count as irrelevant, as in trec_eval.
+
+    Parameters
+    ----------
+    histograms : `JointHistograms`
+    at : int
+        K >= 1.
+
+    Returns
+    -------
+    TieRange of (Q,) arrays in [0, 1]
+
+    Raises
+    ------
+    ValueError
+        For K < 1.
     """
     return ties.precision(histograms.ties, at)
 
@@ -208,7 +323,21 @@ def precision(histograms: "JointHistograms", at: int) -> TieRange:
 def recall(histograms: "JointHistograms", at: int) -> TieRange:
     """Share of all relevant items that is among the first K, with its range over tie orders.
 
-    Returns TieRange of (Q,) arrays, 0 for a query without relevant items. Raises ValueError for K < 1.
+    Parameters
+    ----------
+    histograms : `JointHistograms`
+    at : int
+        K >= 1.
+
+    Returns
+    -------
+    TieRange of (Q,) arrays in [0, 1]
+        0 for a query without relevant items.
+
+    Raises
+    ------
+    ValueError
+        For K < 1.
     """
     return ties.recall(histograms.ties, at)
 
@@ -216,7 +345,21 @@ def recall(histograms: "JointHistograms", at: int) -> TieRange:
 def success(histograms: "JointHistograms", at: int) -> TieRange:
     """Whether any of the first K items is relevant, as a probability over tie orders, with its range.
 
-    Returns TieRange of (Q,) arrays, 0 for a query without relevant items. Raises ValueError for K < 1.
+    Parameters
+    ----------
+    histograms : `JointHistograms`
+    at : int
+        K >= 1.
+
+    Returns
+    -------
+    TieRange of (Q,) arrays in [0, 1]
+        0 for a query without relevant items.
+
+    Raises
+    ------
+    ValueError
+        For K < 1.
     """
     return ties.success(histograms.ties, at)
 
@@ -224,7 +367,16 @@ def success(histograms: "JointHistograms", at: int) -> TieRange:
 def r_precision(histograms: "JointHistograms") -> TieRange:
     """Precision among the first R items, R the number of relevant ones, with its range over tie orders.
 
-    Returns TieRange of (Q,) arrays, 0 for a query without relevant items.
+    Source: Buckley and Voorhees, SIGIR 2000.
+
+    Parameters
+    ----------
+    histograms : `JointHistograms`
+
+    Returns
+    -------
+    TieRange of (Q,) arrays in [0, 1]
+        0 for a query without relevant items.
     """
     return ties.r_precision(histograms.ties)
 
@@ -232,8 +384,21 @@ def r_precision(histograms: "JointHistograms") -> TieRange:
 def reciprocal_rank(histograms: "JointHistograms", at: int | None = None) -> TieRange:
     """1 / rank of the first relevant item, with its range over tie orders; see `ties.reciprocal_rank`.
 
-    at: K, or None for the whole ranking; where no relevant item is among the first K, the value is 0.
-    Returns TieRange of (Q,) arrays. Raises ValueError for K < 1.
+    Parameters
+    ----------
+    histograms : `JointHistograms`
+    at : int, optional
+        K >= 1; by default the whole ranking.
+
+    Returns
+    -------
+    TieRange of (Q,) arrays in [0, 1]
+        0 where no relevant item is among the first K.
+
+    Raises
+    ------
+    ValueError
+        For K < 1.
     """
     return ties.reciprocal_rank(histograms.ties, at)
 
@@ -241,10 +406,25 @@ def reciprocal_rank(histograms: "JointHistograms", at: int | None = None) -> Tie
 def precision_at_curve(
     histograms: "JointHistograms", cuts: Sequence[int] | NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """Tie-aware precision among the first K items, averaged over queries, for each K: float64 (len(cuts),).
+    """Tie-aware precision among the first K items, averaged over queries, for each K.
 
     Inside a tie the expected number of relevant items grows linearly with rank, as all orders are alike.
-    Places beyond the last item count as irrelevant, as of `precision`. Raises ValueError for K < 1.
+    Places beyond the last item count as irrelevant, as of `precision`.
+
+    Parameters
+    ----------
+    histograms : `JointHistograms`
+    cuts : sequence of int
+        The K.
+
+    Returns
+    -------
+    float64 (len(cuts),)
+
+    Raises
+    ------
+    ValueError
+        For K < 1.
     """
     cuts = np.array([cutoff(one) for one in as_array(cuts, "cuts").ravel()], np.int64)
     tied = histograms.ties
@@ -267,7 +447,14 @@ def precision_at_curve(
 def distance_shares(histograms: "JointHistograms") -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """How (query, item) pairs are spread over the distances 0..b, relevant and irrelevant ones apart.
 
-    Returns two float64 (b + 1,) arrays that sum to 1, or hold NaN if there is no such pair.
+    Parameters
+    ----------
+    histograms : `JointHistograms`
+
+    Returns
+    -------
+    (float64 (b + 1,), float64 (b + 1,))
+        Of relevant and of irrelevant pairs; each sums to 1, or holds NaN if there is no such pair.
     """
     irrelevant = histograms.counts[:, 0].sum(axis=0)
     relevant = histograms.counts[:, 1:].sum(axis=(0, 1))
@@ -275,5 +462,14 @@ def distance_shares(histograms: "JointHistograms") -> tuple[NDArray[np.float64],
 
 
 def queries_without_relevant(histograms: "JointHistograms") -> int:
-    """Number of queries to which no database item is relevant."""
+    """Number of queries to which no database item is relevant.
+
+    Parameters
+    ----------
+    histograms : `JointHistograms`
+
+    Returns
+    -------
+    int
+    """
     return int(np.count_nonzero(histograms.counts[:, 1:].sum(axis=(1, 2)) == 0))

@@ -10,9 +10,16 @@ _DECAY = 46.0  # exp(-46) is below 1e-19
 
 @compiled(nogil=True)
 def probability_of_a_hit(items, relevant, taken, expected):
-    """1 - C(n - r, m) / C(n, m): the probability that m of n items, drawn at random, hold one of r.
+    """The probability that m of n items, drawn at random, hold one of r: 1 - C(n - r, m) / C(n, m).
 
-    items n, relevant r, taken m, expected (the result): (Q,). The ratio is a product of min(r, m) factors.
+    The ratio is a product of min(r, m) factors.
+
+    Parameters
+    ----------
+    items, relevant, taken : int64 (Q,)
+        n, r and m.
+    expected : float64 (Q,)
+        The result.
     """
     for q in range(len(items)):
         n, fewer, more = items[q], min(relevant[q], taken[q]), max(relevant[q], taken[q])
@@ -29,15 +36,23 @@ def probability_of_a_hit(items, relevant, taken, expected):
 def expected_reciprocal_rank(items, relevant, before, last, harmonic, expected):
     """Mean of 1 / rank of the first relevant item of a tie, 0 where that rank is beyond `last`.
 
-    items n, relevant r (0: none, the result is 0), before N, last K, harmonic: sum of 1/t, t = N + 1..N + n;
-    expected (the result); all (Q,).
-
     With E(r) the mean, that of a tie of n items with r relevant ones, two neighbours are related by
         E(r) = r / ((r - 1)(n - r + 1)) ((N + n - r + 2) E(r - 1) - 1)
     (absorb r - 1 into the binomial coefficient of C(n - j, r - 1) / C(n, r) and sum over j), E(1) is a
-    difference of harmonic numbers over n and E(n) = 1 / (N + 1). Upwards in r, errors grow by about
-    ((N + n - r + 2) / (n - r + 1))^r beside E itself; downwards they shrink by as much, so that any start far
-    enough above will do. Or the terms are summed, which decay by 1 - r/n. One of the three is always short.
+    difference of harmonic numbers over n and E(n) = 1 / (N + 1). Upwards in r, errors grow by about ((N + n -
+    r + 2) / (n - r + 1))^r beside E itself; downwards they shrink by as much, so that any start far enough
+    above will do. Or the terms are summed, which decay by 1 - r/n. One of the three is always short.
+
+    Parameters
+    ----------
+    items, relevant, before : int64 (Q,)
+        n; r, where 0 gives the result 0; N, the items before the tie.
+    last : int64 (Q,)
+        K.
+    harmonic : float64 (Q,)
+        Sum of 1/t, t = N + 1..N + n.
+    expected : float64 (Q,)
+        The result.
     """
     for q in range(len(items)):
         n, r, first = items[q], relevant[q], before[q]

@@ -12,13 +12,19 @@ _NODES, _WEIGHTS = (part.astype(np.longdouble) for part in np.polynomial.legendr
 class RankSums:
     """Prefix sums of a smooth function of the rank, in extended precision.
 
-    f, derivative: functions of a longdouble array of ranks; items: the last rank. In double precision,
-    differences of neighbouring sums near 10^8 would lose eight digits. Up to about a million the sums are
-    tabled; beyond, every 4,096th is, and the rest is the Euler-Maclaurin formula, whose next term is below
-    10^-20 of the sum there. So memory is 16 MB, and 16 B for every 4,096 ranks.
+    In double precision, differences of neighbouring sums near 10^8 would lose eight digits. Up to about a
+    million the sums are tabled; beyond, every 4,096th is, and the rest is the Euler-Maclaurin formula, whose
+    next term is below 10^-20 of the sum there. So memory is 16 MB, and 16 B for every 4,096 ranks.
 
     A tabled sum is two doubles, the parts of a complex number: the sum rounded, and what is missing. A
     difference of both rounds each part once, so it is as exact as that of longdoubles, in half the time.
+
+    Parameters
+    ----------
+    f, derivative : functions
+        Of a longdouble array of ranks.
+    items : int
+        The last rank.
     """
 
     def __init__(self, f: Callable, derivative: Callable, items: int):
@@ -32,21 +38,47 @@ class RankSums:
         self._kept = table[-1] + np.concatenate([zero, np.cumsum(steps)])
 
     def at(self, ranks: np.ndarray) -> np.ndarray:
-        """Sums of f(1..r) for each r of an integer array, longdouble of its shape; 0 for r = 0."""
+        """Sums of f(1..r) for each r.
+
+        Parameters
+        ----------
+        ranks : integers of any shape
+            r; 0 has the sum 0.
+
+        Returns
+        -------
+        longdouble, of their shape
+        """
         pairs = self._at(ranks)
         return pairs.real.astype(np.longdouble) + pairs.imag
 
     def between(self, begin: np.ndarray, end: np.ndarray) -> np.ndarray:
-        """Sums of f(begin + 1..end), float64 of the arrays' shape."""
+        """Sums of f(begin + 1..end).
+
+        Parameters
+        ----------
+        begin, end : integers of one shape
+
+        Returns
+        -------
+        float64, of their shape
+        """
         sums = self._at(end)
         sums -= self._at(begin)
         return sums.real + sums.imag
 
     def successive(self, ends: np.ndarray) -> np.ndarray:
-        """Sums of f over stretches of ranks that follow one another, float64 of the shape of `ends`.
+        """Sums of f over stretches of ranks that follow one another.
 
-        ends: last ranks, ascending along the last axis; the first stretch begins at rank 1, and one that ends
-        where the one before it does is empty.
+        Parameters
+        ----------
+        ends : integers of any shape
+            Last ranks, ascending along the last axis; the first stretch begins at rank 1, and one that ends
+            where the one before it does is empty.
+
+        Returns
+        -------
+        float64, of their shape
         """
         sums = self._at(ends)
         steps = sums.copy()
@@ -84,12 +116,32 @@ def _pairs(sums):
 
 
 def harmonic(items: int) -> RankSums:
-    """Sums of 1/t, for ranks up to `items` at least."""
+    """Sums of 1/t.
+
+    Parameters
+    ----------
+    items : int
+        The last rank that they reach, at least.
+
+    Returns
+    -------
+    `RankSums`
+    """
     return _kept("harmonic", items, lambda t: 1 / t, lambda t: -1 / t**2)
 
 
 def discounts(items: int) -> RankSums:
-    """Sums of 1/log2(t + 1), the discounts of DCG, for ranks up to `items` at least."""
+    """Sums of 1/log2(t + 1), the discounts of DCG.
+
+    Parameters
+    ----------
+    items : int
+        The last rank that they reach, at least.
+
+    Returns
+    -------
+    `RankSums`
+    """
     two = np.log(np.longdouble(2))
     return _kept(
         "discounts", items, lambda t: two / np.log1p(t), lambda t: -two / ((1 + t) * np.log1p(t) ** 2)

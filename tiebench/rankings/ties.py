@@ -18,7 +18,15 @@ AP_AT_NORMALISERS = ("hits", "min", "relevant")
 
 
 class TieRange(NamedTuple):
-    """A metric per query: float64 (Q,) arrays; expected is the tie-aware value."""
+    """A metric per query, over the orders of tied items.
+
+    Parameters
+    ----------
+    expected : float64 (Q,)
+        The mean over all orders, which is the tie-aware value.
+    minimum, maximum : float64 (Q,)
+        The smallest and the largest value that any order reaches.
+    """
 
     expected: NDArray[np.float64]
     minimum: NDArray[np.float64]
@@ -28,10 +36,17 @@ class TieRange(NamedTuple):
 class Ties(NamedTuple):
     """Blocks of tied items of Q rankings, best first; D is the largest number of blocks.
 
-    items, relevant: int64 (Q, D), the counts of a block; items_before, relevant_before: int64 (Q, D), those
-    of all blocks before it; total_items, total_relevant: int64 (Q,). A block without items plays no part, so
-    rankings with fewer blocks end in zeros. total_relevant may exceed the relevant items of the blocks: what
-    was not retrieved counts too.
+    A block without items plays no part, so rankings with fewer blocks end in zeros.
+
+    Parameters
+    ----------
+    items, relevant : int64 (Q, D)
+        The counts of a block.
+    items_before, relevant_before : int64 (Q, D)
+        Those of all blocks before it.
+    total_items, total_relevant : int64 (Q,)
+        Of a ranking. total_relevant may exceed the relevant items of the blocks: what was not retrieved
+        counts too.
     """
 
     items: NDArray[np.int64]
@@ -45,10 +60,18 @@ class Ties(NamedTuple):
 def from_counts(
     items: NDArray[np.int64], relevant: NDArray[np.int64], total_relevant: NDArray[np.int64] | None = None
 ) -> Ties:
-    """`Ties` of the counts per block, int (Q, D) each, best block first.
+    """`Ties` of the counts per block.
 
-    total_relevant: int (Q,), all relevant items of each query, retrieved or not; by default those of the
-    blocks.
+    Parameters
+    ----------
+    items, relevant : int (Q, D)
+        Best block first.
+    total_relevant : int (Q,), optional
+        All relevant items of each query, retrieved or not; by default those of the blocks.
+
+    Returns
+    -------
+    `Ties`
     """
     items, relevant = _counts(items, "items"), _counts(relevant, "relevant")
     items_through, relevant_through = np.cumsum(items, axis=1), np.cumsum(relevant, axis=1)
@@ -69,9 +92,24 @@ def _counts(values, name):
 
 
 def hits(ties: Ties, at: int | NDArray[np.int64]) -> TieRange:
-    """Number of relevant items among the first K of each ranking; at: K >= 0, or int (Q,), one for each.
+    """Number of relevant items among the first K of each ranking.
 
-    Inside a block the mean grows linearly, as all orders are alike. Returns TieRange of (Q,) arrays.
+    Inside a block the mean grows linearly, as all orders are alike.
+
+    Parameters
+    ----------
+    ties : `Ties`
+    at : int, or int (Q,)
+        K >= 0, of all rankings or of each.
+
+    Returns
+    -------
+    TieRange of (Q,) arrays
+
+    Raises
+    ------
+    ValueError
+        For K < 0.
     """
     queries, tie, taken = cut(ties, at)
     items, relevant = ties.items[queries, tie], ties.relevant[queries, tie]
@@ -88,8 +126,22 @@ def cut(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """The block of each ranking that holds rank K, and how many of its items are among the first K.
 
-    at: as of `hits`. Returns int64 (Q,) arrays: rows 0..Q - 1, columns of the blocks, numbers of items. Where
-    a ranking ends before K it is the last block, whole; for K = 0 none of the first.
+    Parameters
+    ----------
+    ties : `Ties`
+    at : int, or int (Q,)
+        As of `hits`.
+
+    Returns
+    -------
+    (int64 (Q,), int64 (Q,), int64 (Q,))
+        Rows 0..Q - 1, columns of the blocks, numbers of items. Where a ranking ends before K it is the last
+        block, whole; for K = 0 none of the first.
+
+    Raises
+    ------
+    ValueError
+        For K < 0.
     """
     queries = np.arange(len(ties.items))
     ranks = as_array(at, "the cut K")
@@ -101,21 +153,65 @@ def cut(
 
 
 def precision(ties: Ties, at: int) -> TieRange:
-    """Relevant items among the first K, over K, as trec_eval: TieRange of (Q,) arrays.
+    """Relevant items among the first K, over K, as trec_eval.
 
     Places beyond the last item of a shorter ranking count as irrelevant.
+
+    Parameters
+    ----------
+    ties : `Ties`
+    at : int
+        K >= 1.
+
+    Returns
+    -------
+    TieRange of (Q,) arrays in [0, 1]
+
+    Raises
+    ------
+    ValueError
+        For K < 1.
     """
     at = cutoff(at)
     return TieRange(*(found / at for found in hits(ties, at)))
 
 
 def recall(ties: Ties, at: int) -> TieRange:
-    """Share of all relevant items that is among the first K, 0 without any: TieRange of (Q,) arrays."""
+    """Share of all relevant items that is among the first K.
+
+    Parameters
+    ----------
+    ties : `Ties`
+    at : int
+        K >= 1.
+
+    Returns
+    -------
+    TieRange of (Q,) arrays in [0, 1]
+        0 for a query without relevant items.
+
+    Raises
+    ------
+    ValueError
+        For K < 1.
+    """
     return TieRange(*(divide(found, ties.total_relevant) for found in hits(ties, cutoff(at))))
 
 
 def r_precision(ties: Ties) -> TieRange:
-    """Precision among the first R, R the number of relevant items; 0 without any: TieRange of (Q,) arrays."""
+    """Precision among the first R, R the number of relevant items.
+
+    Source: Buckley and Voorhees, SIGIR 2000.
+
+    Parameters
+    ----------
+    ties : `Ties`
+
+    Returns
+    -------
+    TieRange of (Q,) arrays in [0, 1]
+        0 for a query without relevant items.
+    """
     return TieRange(*(divide(found, ties.total_relevant) for found in hits(ties, ties.total_relevant)))
 
 
@@ -123,7 +219,22 @@ def success(ties: Ties, at: int) -> TieRange:
     """Probability that any relevant item is among the first K, and whether it is in the worst and best order.
 
     The number of relevant items among m of a block of n, r of them relevant, is hypergeometric: none with
-    probability C(n - r, m) / C(n, m). Returns TieRange of (Q,) arrays.
+    probability C(n - r, m) / C(n, m).
+
+    Parameters
+    ----------
+    ties : `Ties`
+    at : int
+        K >= 1.
+
+    Returns
+    -------
+    TieRange of (Q,) arrays in [0, 1]
+
+    Raises
+    ------
+    ValueError
+        For K < 1.
     """
     from tiebench.rankings import first_hit  # compiled: loaded only where it is needed
 
@@ -145,7 +256,24 @@ def reciprocal_rank(ties: Ties, at: int | None = None) -> TieRange:
     In the first block with relevant items, r of n, after N others, the first relevant one stands at place j
     with probability C(n - j, r - 1) / C(n, r). The mean of 1 / (N + j) is computed by whichever of three
     recurrences is short and stable (`tiebench.rankings.first_hit`): for blocks of a million items a few
-    thousand steps at most, unless K is far inside one of them. Returns TieRange of (Q,) arrays.
+    thousand steps at most, unless K is far inside one of them.
+
+    Source: Voorhees, TREC-8, 1999; McSherry and Najork, ECIR 2008.
+
+    Parameters
+    ----------
+    ties : `Ties`
+    at : int, optional
+        K >= 1; by default the whole ranking.
+
+    Returns
+    -------
+    TieRange of (Q,) arrays in [0, 1]
+
+    Raises
+    ------
+    ValueError
+        For K < 1.
     """
     from tiebench.rankings import first_hit
 
@@ -167,14 +295,32 @@ def reciprocal_rank(ties: Ties, at: int | None = None) -> TieRange:
 
 
 def average_precision(ties: Ties, at: int | None = None, normaliser: str = "relevant") -> TieRange:
-    """Average precision of the first K, or of the whole ranking: TieRange of (Q,) arrays in [0, 1].
+    """Average precision of the first K, or of the whole ranking.
 
-    The sum of precisions at the relevant ranks up to K is divided, by `normaliser`, by
-    * "hits": the number of relevant items among the first K (the convention of hashing papers),
-    * "min": min(K, relevant items), or * "relevant": all relevant items.
     Under "hits" the divisor itself depends on the order of the tie that K cuts: the mean conditions on the
-    number of relevant items inside the cut, which is hypergeometric. A query with nothing to divide by has
-    AP 0. Raises ValueError for another normaliser.
+    number of relevant items inside the cut, which is hypergeometric.
+
+    Source: McSherry and Najork, ECIR 2008; He et al., CVPR 2018, eq. (apt).
+
+    Parameters
+    ----------
+    ties : `Ties`
+    at : int, optional
+        K >= 1; by default the whole ranking.
+    normaliser : str
+        What the sum of precisions at the relevant ranks up to K is divided by: "hits", the number of relevant
+        items among the first K (the convention of hashing papers); "min", min(K, relevant items); "relevant",
+        all relevant items.
+
+    Returns
+    -------
+    TieRange of (Q,) arrays in [0, 1]
+        0 for a query with nothing to divide by.
+
+    Raises
+    ------
+    ValueError
+        For K < 1 or another normaliser.
     """
     check_normaliser(normaliser)
     longest = _largest(ties)
@@ -191,7 +337,22 @@ def average_precision(ties: Ties, at: int | None = None, normaliser: str = "rele
 
 
 def check_normaliser(normaliser: str) -> str:
-    """What AP@K divides by. Raises ValueError for what is none of `AP_AT_NORMALISERS`."""
+    """What AP@K divides by, checked.
+
+    Parameters
+    ----------
+    normaliser : str
+
+    Returns
+    -------
+    str
+        One of `AP_AT_NORMALISERS`.
+
+    Raises
+    ------
+    ValueError
+        One line, for all else.
+    """
     if normaliser not in AP_AT_NORMALISERS:
         raise ValueError(f"the normaliser of AP@K must be one of {AP_AT_NORMALISERS}, not {normaliser!r}")
     return normaliser
@@ -253,11 +414,32 @@ def _precision_sums(ties, taken):
 def dcg(
     begin: NDArray[np.int64], length: NDArray[np.int64], gains: NDArray[np.float64], at: int | None = None
 ) -> NDArray[np.float64]:
-    """Discounted cumulative gain of the first K items, or of all: float64 (Q,); discount 1/log2(rank + 1).
+    """Discounted cumulative gain of the first K items, or of all; discount 1/log2(rank + 1).
 
-    A ranking is given as stretches of ranks, (Q, G) each: begin, the ranks before a stretch; length; gains,
-    of each of its items. A tie of n items is one stretch of their mean gain; in a given order, each of its
-    gains is a stretch. Stretches may overlap and may leave out ranks without gain.
+    A ranking is given as stretches of ranks. A tie of n items is one stretch of their mean gain; in a given
+    order, each of its gains is a stretch. Stretches may overlap and may leave out ranks without gain.
+
+    Source: Järvelin and Kekäläinen, TOIS 2002.
+
+    Parameters
+    ----------
+    begin : int (Q, G)
+        The ranks before a stretch.
+    length : int (Q, G)
+        Its items.
+    gains : float64 (Q, G)
+        Of each of its items.
+    at : int, optional
+        K >= 1; by default the whole ranking.
+
+    Returns
+    -------
+    float64 (Q,)
+
+    Raises
+    ------
+    ValueError
+        For K < 1.
     """
     begin, length = _counts(begin, "begin"), _counts(length, "length")
     gains = as_array(gains, "gains")
@@ -275,7 +457,17 @@ def _largest(ties):
 
 
 def divide(numerator: ArrayLike, denominator: ArrayLike, empty: float = 0.0) -> NDArray[np.float64]:
-    """numerator / denominator, and `empty` where the denominator is 0; float64 of their common shape."""
+    """numerator / denominator, and `empty` where the denominator is 0.
+
+    Parameters
+    ----------
+    numerator, denominator : numbers that broadcast
+    empty : float
+
+    Returns
+    -------
+    float64 of their common shape
+    """
     numerator, denominator = as_array(numerator), as_array(denominator)
     out = np.full(np.broadcast(numerator, denominator).shape, empty, np.float64)
     return np.divide(numerator, denominator, out=out, where=denominator != 0)

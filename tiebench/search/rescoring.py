@@ -27,11 +27,27 @@ _VALUES_AT_ONCE = 1 << 24
 
 
 def asymmetric_similarity(query: np.ndarray, database: np.ndarray, bits: int) -> NDArray[np.float64]:
-    """Inner products of real-valued queries and binary documents: float64 (Q, N).
+    """Inner products of real-valued queries and binary documents.
 
-    query: real (Q, b), what a query was before its bits were taken: its embedding, centred or projected;
-    database: packed codes uint8 (N, ceil(b/8)), whose bits count as -1 and +1; bits: b. Equal codes have
-    equal similarities, to the last bit: they tie. Raises ValueError for arrays that do not fit.
+    Equal codes have equal similarities, to the last bit: they tie.
+
+    Parameters
+    ----------
+    query : real (Q, b)
+        What a query was before its bits were taken: its embedding, centred or projected.
+    database : uint8 (N, ceil(b/8))
+        Packed codes, whose bits count as -1 and +1.
+    bits : int
+        b.
+
+    Returns
+    -------
+    float64 (Q, N)
+
+    Raises
+    ------
+    ValueError
+        One line, for arrays that do not fit, and for queries that are not finite.
     """
     bits = check_bits(bits)
     query = _real(query, bits)
@@ -54,10 +70,26 @@ def _real(query, bits):
 def ranked_histograms(similarity: np.ndarray, level: np.ndarray, levels: np.ndarray) -> JointHistograms:
     """`JointHistograms` of rankings by any similarity: items of equal similarity are a tie.
 
-    similarity: real (Q, N), higher is nearer; level: integers (Q, N), places in `levels`, the affinity values
-    int64 (V,), ascending from 0. Returns counts (Q, V, D) whose last axis numbers the ties of a query,
-    nearest first, instead of distances. Neighbouring ties without any affinity are joined: no metric depends
-    on the order of irrelevant items. Raises ValueError for similarities that are not finite.
+    Neighbouring ties without any affinity are joined: no metric depends on the order of irrelevant items.
+
+    Parameters
+    ----------
+    similarity : real (Q, N)
+        Higher is nearer.
+    level : integers (Q, N)
+        Places in `levels`.
+    levels : int64 (V,)
+        The affinity values, ascending from 0.
+
+    Returns
+    -------
+    `JointHistograms`
+        Counts (Q, V, D), whose last axis numbers the ties of a query, nearest first, instead of distances.
+
+    Raises
+    ------
+    ValueError
+        One line, for arrays that do not fit, and for similarities that are not finite.
     """
     similarity, level = numbers(similarity, "similarity"), integers(level, "level")
     levels = integers(levels, "levels").astype(np.int64)
@@ -97,18 +129,37 @@ def rescored(
 ) -> dict[str, exact.TieRange]:
     """Metrics of the nearest `candidates` codes, ranked again by a better score; nothing else is retrieved.
 
-    query, database: packed codes uint8 (Q, ceil(b/8)) and (N, ceil(b/8)); bits: b. judgements: the affinity
-    of documents to queries. similarity(q, items): the better score of documents `items`, int64 (n,), to query
-    q: real (n,), higher is nearer; equal scores are ranked in the order of the database. candidates: c; at:
-    the cutoffs K.
-
-    Returns "ndcg@K" (gain 2^affinity - 1, the ideal ranking of the whole database) and "recall@K" for each K,
-    and "reciprocal_rank", each a `TieRange` of (Q,) arrays: the mean over all equally likely choices of the
-    documents that are taken from the tie that the cut divides, the smallest and the largest value. Queries
-    without relevant documents have NDCG 1 and the others 0. Raises ValueError for what does not fit.
-
     Cost: that of the Hamming distances and better scores of a query's candidates and of the cut tie, and
     K * (candidates + cut tie) for the bounds.
+
+    Parameters
+    ----------
+    query, database : uint8 (Q, ceil(b/8)) and (N, ceil(b/8))
+        Packed codes.
+    bits : int
+        b.
+    judgements : `SparseJudgements`
+        The affinity of documents to queries.
+    similarity : function
+        similarity(q, items): the better score of documents `items`, int64 (n,), to query q: real (n,), higher
+        is nearer; equal scores are ranked in the order of the database.
+    candidates : int
+        How many codes are ranked again, 1 or more.
+    at : int or sequence of int
+        The cutoffs K.
+
+    Returns
+    -------
+    dict
+        "ndcg@K" (gain 2^affinity - 1, the ideal ranking of the whole database) and "recall@K" for each K, and
+        "reciprocal_rank", each a `TieRange` of (Q,) arrays: the mean over all equally likely choices of the
+        documents that are taken from the tie that the cut divides, the smallest and the largest value.
+        Queries without relevant documents have NDCG 1 and the others 0.
+
+    Raises
+    ------
+    ValueError
+        One line, for what does not fit.
     """
     bits, at = check_bits(bits), cutoffs(at)
     query, database = check_packed(query, bits, "query codes"), check_packed(database, bits, "database codes")
