@@ -65,8 +65,12 @@ def planned(folder, targets, files, options):
     return done.stdout
 
 
-@pytest.mark.parametrize("profile", ["default", "slurm"])
-@pytest.mark.parametrize("files", CASES.values(), ids=CASES.keys())
+# A cluster's plan has the jobs of one machine, in groups. Documented commands plan the examples on one.
+@pytest.mark.parametrize(
+    ("files", "profile"),
+    [([], "default"), *((files, "slurm") for files in CASES.values())],
+    ids=["all tables, one machine", *CASES],
+)
 def test_every_shipped_table_and_example_can_be_planned(tmp_path, files, profile):
     config = {}
     for path in files:
