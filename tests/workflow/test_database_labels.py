@@ -43,8 +43,10 @@ def test_adsh_learns_codes_of_the_database_and_tables_mark_it(laboratory, tiny):
         sees = {row["method"]: row["sees"] for row in csv.DictReader(file)}
     assert sees == {"lsh": "training set", "adsh": "database labels", "adsh_symmetric": "database labels"}
     sentence = "Learns from database labels besides the training set; neither best nor second."
-    for ending, dagger in ((".md", "†"), (".tex", r"\dag{}")):
-        text = (results / f"tiny{ending}").read_text()
+    texts = {ending: (results / f"tiny{ending}").read_text() for ending in (".md", ".tex")}
+    texts[".html"] = laboratory.page("tiny")
+    for ending, text in texts.items():
+        dagger = r"\dag{}" if ending == ".tex" else "†"
         assert text.count(f"{dagger} {sentence}") == 1, ending
         assert f"ADSH{dagger}" in text and f"ADSH (symmetric){dagger}" in text, ending
         assert f"LSH{dagger}" not in text, ending

@@ -670,8 +670,9 @@ def test_constant_codes_are_marked_as_collapsed_and_no_others(sentinels):
     found = {(row["distinct_codes"], row["constant_bits"]) for row in codes if row["method"] == "constant"}
     assert found == {("1", str(CLASSES))}
     assert {row["distinct_codes"] for row in codes if row["method"] == "by_label"} == {str(CLASSES)}
-    text = (sentinels.directory / "results" / "sentinels.md").read_text(encoding="utf-8")
-    assert "‡ Collapsed codes, which the mean includes" in text
+    markdown = (sentinels.directory / "results" / "sentinels.md").read_text(encoding="utf-8")
+    for text in (markdown, sentinels.page("sentinels")):
+        assert "‡ Collapsed codes, which the mean includes" in text
 
 
 def test_random_codes_score_what_random_orders_score(sentinels):
@@ -706,6 +707,7 @@ def test_a_refused_run_leaves_an_empty_cell_with_its_reason_and_the_rest_is_made
     for ending in ("md", "tex"):
         text = (sentinels.directory / "results" / f"sentinels.{ending}").read_text(encoding="utf-8")
         assert "at most 7 bits" in text
+    assert "at most 7 bits" in sentinels.page("sentinels")
     for seed in (0, 1):
         folder = run_folder(sentinels, "itq", CLASSES, seed, "onehot")
         assert read(folder / "run.json")["status"] == "refused"
