@@ -95,6 +95,7 @@ def gallery(empty_laboratory):
     return empty_laboratory
 
 
+@pytest.mark.thorough
 def test_what_changes_below_a_folder_of_images_is_read_again(empty_laboratory):
     def picture(name, seed=0):
         path = empty_laboratory.sources / "pictures" / name
