@@ -270,6 +270,7 @@ def test_every_page_can_be_reached_from_the_readme():
 # -- tables and figures from the leaderboard ------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_generated_parts_are_what_the_leaderboard_has():
     found = pages.find(ROOT)
     assert ROOT / "docs" / "results" / "cifar10-features.md" in found

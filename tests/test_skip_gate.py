@@ -45,7 +45,7 @@ def run(place, bodies, *options, **variables):
     )
 
 
-@pytest.mark.parametrize("options", [[], ["-n", "2"]], ids=["one process", "xdist"])
+@pytest.mark.parametrize("options", [[], ["-n", "1"]], ids=["one process", "xdist"])
 @pytest.mark.thorough
 def test_only_listed_skips_pass(tmp_path, options):
     done = run(tmp_path, [body.format(reason=f"no moon, {kind}") for kind, body in SKIPS.items()], *options)

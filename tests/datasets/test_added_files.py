@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import yaml
 
 from datasets import affinity, loaders, splits
@@ -15,6 +16,8 @@ ROOT = Path(__file__).parents[2]
 PROGRAM = """
 import numpy as np, networks
 from pathlib import Path
+
+import pytest
 from datasets import affinity, loaders, splits
 
 Path("p.txt").write_text("1;2;7\\n3;4;8\\n5;6;9\\n")
@@ -54,6 +57,7 @@ def blocks(language):
     ]
 
 
+@pytest.mark.thorough
 def test_each_file_of_the_pages_is_all_that_is_needed(tmp_path):
     for package in ("datasets", "networks", "tiebench"):
         shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))

@@ -547,6 +547,7 @@ def test_a_killed_training_resumes_to_the_same_bytes(method_class, settings, don
         assert value.tobytes() == other.tobytes(), name
 
 
+@pytest.mark.thorough
 def test_training_does_not_wait_for_the_import_of_a_compiler():
     script = """if True:
         import sys

@@ -23,3 +23,10 @@ STYLES = {
 def is_data(gid):
     """Whether an artist of this gid shows data; others are panels, names and handles."""
     return bool(gid) and not gid.startswith(("panel-", "handle-", "leader-", "name-", "value-"))
+
+
+def artists(figure):
+    """gid -> artist, of everything that shows data."""
+    found = [artist for artist in figure.findobj() if is_data(artist.get_gid())]
+    assert len({artist.get_gid() for artist in found}) == len(found)
+    return {artist.get_gid(): artist for artist in found}

@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import math
-import warnings
 from pathlib import Path
 
 import jsonschema
@@ -19,6 +18,8 @@ from reporting.statistics import columns
 from tiebench import metrics
 from tiebench.paired import holm
 
+pytestmark = pytest.mark.filterwarnings("error")
+
 ROOT = Path(__file__).parents[2]
 HE2018 = yaml.safe_load((ROOT / "config" / "claims" / "he2018.yaml").read_text())
 SCHEMA = yaml.safe_load((ROOT / "workflow" / "schemas" / "claims.yaml").read_text())
@@ -33,13 +34,6 @@ STYLES = {
     for method, title in (("talr_ap", "TALR-AP"), ("mihash", "MIHash"), ("lsh", "LSH"), ("dtsh", "DTSH"))
 }
 PROTOCOLS = {"digits": "Digits", "cifar10_s1": "CIFAR-10 (S1)", "cifar10_s2": "CIFAR-10 (S2)"}
-
-
-@pytest.fixture(autouse=True)
-def no_warnings():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        yield
 
 
 def table(**changes):

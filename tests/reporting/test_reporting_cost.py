@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from models import model_of
-from styles import is_data
+from styles import artists
 
 from reporting.drawing.options import Options
 from reporting.figures import cost
@@ -44,10 +44,6 @@ def records(seed=0):
         for bits in BITS
         for seed in (0, 1)
     ]
-
-
-def artists(figure):
-    return {artist.get_gid(): artist for artist in figure.findobj() if is_data(artist.get_gid())}
 
 
 def mean_points(some, part):

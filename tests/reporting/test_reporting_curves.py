@@ -13,7 +13,7 @@ import matplotlib
 import numpy as np
 import pytest
 from models import model_of, table_of
-from styles import STYLES, is_data
+from styles import STYLES, artists
 
 from reporting import figures
 from reporting.drawing import method_styles
@@ -137,13 +137,6 @@ TABLES = {
     "three": table(methods=["lsh", "mihash", "talr_ap"], families={}, seeds=[0]),
     "large": large(),
 }
-
-
-def artists(figure):
-    """gid -> artist, of everything that shows data."""
-    found = [artist for artist in figure.findobj() if is_data(artist.get_gid())]
-    assert len({artist.get_gid() for artist in found}) == len(found)
-    return {artist.get_gid(): artist for artist in found}
 
 
 def runs(some, method, bits):
@@ -433,13 +426,16 @@ def test_bytes_do_not_depend_on_the_order_of_records_or_on_settings(name):
         assert figure_style.render(module.draw(*model_of(table(), records()[::-1])), "svg") == first
 
 
+FILES = [*((name, "svg") for name in NAMES), *(("tie_ranges", kind) for kind in ("pdf", "svg", "png"))]
+
+
 @pytest.mark.thorough
 def test_bytes_repeat_in_another_process():
     program = (
         "import sys, hashlib; sys.path[:0] = sys.argv[1:]\n"
-        "from test_reporting_curves import NAMES, rendered\n"
-        "for name in NAMES:\n"
-        "    print(hashlib.sha256(rendered(name, 'svg')).hexdigest())\n"
+        "from test_reporting_curves import FILES, rendered\n"
+        "for file in FILES:\n"
+        "    print(hashlib.sha256(rendered(*file)).hexdigest())\n"
     )
     here = Path(__file__).parent
     other = subprocess.run(
@@ -450,7 +446,7 @@ def test_bytes_repeat_in_another_process():
         check=True,
     )
     # The hashes of this process have a random seed, and its time zone is that of the machine.
-    own = [hashlib.sha256(rendered(name, "svg")).hexdigest() for name in NAMES]
+    own = [hashlib.sha256(rendered(*file)).hexdigest() for file in FILES]
     assert other.stdout.split() == own
 
 

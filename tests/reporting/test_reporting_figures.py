@@ -1,23 +1,19 @@
 """The tie-range figure: where its bars and dots stand, what it says of holes, and that its bytes repeat."""
 
 import colorsys
-import hashlib
 import io
 import itertools
 import re
 import statistics
-import subprocess
-import sys
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
-from pathlib import Path
 
 import matplotlib
 import numpy as np
 import pytest
 from models import model_of, table_of
 from scipy.optimize import minimize
-from styles import STYLES, is_data
+from styles import STYLES, artists
 
 from reporting.drawing import axes as drawing
 from reporting.drawing import method_styles
@@ -58,11 +54,6 @@ def records(protocol="digits", seeds=(0, 1, 2)):
                 plain = {"protocol": protocol, "method": method, "bits": bits, "seed": seed, "reason": None}
                 result.append(plain | {"status": "done", "metrics": scores, "run": {}})
     return result
-
-
-def artists(figure):
-    """gid -> artist, of everything that shows data."""
-    return {artist.get_gid(): artist for artist in figure.findobj() if is_data(artist.get_gid())}
 
 
 def test_bars_end_at_the_means_of_ap_min_and_ap_max_and_dots_stand_at_ap():
@@ -354,29 +345,6 @@ def test_bytes_repeat_and_carry_no_date(kind, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == [first.name, second.name]
     for word in (b"CreationDate", b"dc:date", b"Matplotlib v", matplotlib.__version__.encode()):
         assert word not in first.read_bytes()
-
-
-@pytest.mark.thorough
-def test_bytes_repeat_in_another_process():
-    program = (
-        "import sys, hashlib; sys.path[:0] = sys.argv[1:]\n"
-        "from test_reporting_figures import figure_style, model_of, records, table, tie_ranges\n"
-        "figure = tie_ranges.draw(*model_of(table(), records()))\n"
-        "for kind in ('pdf', 'svg', 'png'):\n"
-        "    print(hashlib.sha256(figure_style.render(figure, kind)).hexdigest())\n"
-    )
-    here = Path(__file__).parent
-    other = subprocess.run(
-        [sys.executable, "-c", program, str(here), str(here.parents[1])],
-        env={"PYTHONHASHSEED": "1", "TZ": "Asia/Tokyo"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    # The hashes of this process have a random seed, and its time zone is that of the machine.
-    figure = tie_ranges.draw(*model_of(table(), records()))
-    own = [hashlib.sha256(figure_style.render(figure, kind)).hexdigest() for kind in ("pdf", "svg", "png")]
-    assert other.stdout.split() == own
 
 
 def test_text_stays_text():

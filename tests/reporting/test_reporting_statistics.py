@@ -3,7 +3,6 @@
 import dataclasses
 import itertools
 import math
-import warnings
 
 import numpy as np
 import pytest
@@ -16,15 +15,10 @@ from reporting.statistics.samples import sample
 from tiebench import metrics
 from tiebench.paired import bootstrap_intervals
 
+pytestmark = pytest.mark.filterwarnings("error")
+
 METHODS = ("talr_ap", "mihash", "lsh")
 SEEDS = (0, 1, 2, 3, 4)
-
-
-@pytest.fixture(autouse=True)
-def no_warnings():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        yield
 
 
 def table(**changes):

@@ -135,7 +135,7 @@ def test_popcounts_read_and_write_nothing_outside_of_their_arrays(tmp_path):
                 found = joint_histograms(codes[:queries], codes[queries:], 136, affinity)
                 assert np.all(found.counts.sum(axis=(1, 2)) == items)
     """
-    environment = os.environ | {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
+    environment = os.environ | {"NUMBA_BOUNDSCHECK": "1", "NUMBA_OPT": "0", "NUMBA_CACHE_DIR": str(tmp_path)}
     subprocess.run([sys.executable, "-c", script], check=True, env=environment)
 
 
@@ -151,13 +151,14 @@ def test_kernels_for_any_processor_count_as_those_for_this_one(tmp_path):
         if "generic" in sys.argv:
             assert not bitslice._has_ternary_logic()
         rng = np.random.default_rng(7)
-        for bits in (5, 48, 64, 128):
+        for bits in (5, 64, 128):
             codes = np.packbits(rng.integers(0, 2, (1107, bits)), axis=1)
             classes, labels = rng.integers(0, 3, 1107), rng.integers(0, 2, (1107, 6))
             for affinity in (EqualLabels(classes[:7], classes[7:]), SharedLabels(labels[:7], labels[7:])):
                 print(joint_histograms(codes[:7], codes[7:], bits, affinity).counts.tolist())
     """
-    generic = os.environ | {"NUMBA_CPU_NAME": "generic", "NUMBA_CACHE_DIR": str(tmp_path)}
+    # Optimising takes two thirds of the compiler's time, and is not what is asked.
+    generic = os.environ | {"NUMBA_CPU_NAME": "generic", "NUMBA_OPT": "0", "NUMBA_CACHE_DIR": str(tmp_path)}
     found = [
         subprocess.run(
             [sys.executable, "-c", script, *arguments], check=True, env=environment, capture_output=True

@@ -52,7 +52,13 @@ PAGES = {
 }
 
 
-@pytest.mark.parametrize("page", PAGES)
+SLOW = {"compare-your-codes.md"}  # reads the leaderboards
+
+
+@pytest.mark.parametrize(
+    "page",
+    [*sorted(PAGES.keys() - SLOW), *(pytest.param(page, marks=pytest.mark.thorough) for page in SLOW)],
+)
 def test_every_block_of_a_page_runs(page, tmp_path, monkeypatch, capsys):
     """One after the other, as a reader would run them, in one program and one folder."""
     if page == "large-databases.md":

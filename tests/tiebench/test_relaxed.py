@@ -737,6 +737,7 @@ def test_second_derivatives_are_refused_or_right(objective, backend):
     assert torch.allclose(ours, difference, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.thorough
 def test_the_tensor_path_needs_no_numba():
     codes, affinity = batch(12, 9, 6, 6, 1.0, levels=3)
     expected = [evaluate(name, codes, affinity, 6, backend="torch") for name in OBJECTIVES]

@@ -18,6 +18,9 @@ import yaml
 from files import made_once
 from settings_once import parsed_once
 
+from reporting import published
+from reporting.page import document
+
 ROOT = Path(__file__).parents[2]
 CONTENTS = (
     "Snakefile",
@@ -110,6 +113,12 @@ class Laboratory:
             for path in self.directory.glob(pattern)
             if path.is_file()
         }
+
+    def page(self, table):
+        """The page of a table that was made, without its figures, which take long to draw."""
+        return document.page(
+            table, [published.view(published.read(table, self.directory / "results"), {})], {}
+        )
 
     def tables(self):
         """Name -> bytes of every CSV of results/."""

@@ -43,7 +43,6 @@ DELETE = "; delete it to regenerate it"
 # What a run's file is made -> words of the line.
 DAMAGED = {
     "run.json cut short": ("run.json", cut_short, ["lsh/8/0/run.json: invalid JSON", DELETE]),
-    "codes.npz cut short": ("codes.npz", cut_short, ["lsh/8/0", "codes.npz is not a readable .npz", DELETE]),
     "codes.npz of other bits": (
         "codes.npz",
         of_other_bits,
@@ -77,10 +76,8 @@ def test_a_damaged_file_of_a_run_is_one_line_and_removing_it_makes_it_whole(
 # Other results: file -> words of the line of the job that reads it.
 READ = {
     "results/runs/tiny/lsh/8/0/scores.json": ["lsh/8/0/scores.json: invalid JSON"],
-    "results/runs/tiny/lsh/8/0/per_query.npz": ["lsh/8/0/per_query.npz is not a readable .npz"],
     "resources/protocols/tiny/split.npz": ["tiny/split.npz is not a readable .npz"],
     "resources/protocols/tiny/features.npy": ["tiny/features.npy: not a NumPy array"],
-    "resources/datasets/tiny/labels.npy": ["datasets/tiny/labels.npy"],
 }
 
 

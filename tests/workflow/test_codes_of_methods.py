@@ -306,6 +306,8 @@ def test_a_file_that_cannot_be_imported_is_listed_and_then_one_line_names_it(tex
         "from methods.base.catalogue import load_class\n"
         "run(lambda options: load_class('broken'), parser('x'))",
     }
+    if reason != next(iter(FAILING.values()))[1]:
+        del program["compile"]  # which imports all packages, and says the same for every reason
     # The catalogue's FOLDER must be this one, not that of a link.
     (tmp_path / "methods" / "base").unlink()
     shutil.copytree(ROOT / "methods" / "base", tmp_path / "methods" / "base")

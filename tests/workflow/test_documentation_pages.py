@@ -49,27 +49,6 @@ def test_links_of_the_repository_become_links_of_the_site(pages, files):
     assert {"leaderboard/digits.tidy.csv", "notebooks/train_with_talr.ipynb"} <= files.keys()
 
 
-def test_every_link_of_every_page_has_a_target(pages, files):
-    """As Sphinx's own check, without Sphinx: pages, files, pictures and headings."""
-    headings, plain = {}, {}
-    for page, text in pages.items():
-        plain[page] = re.sub(r"^([ \t]*)(`{3,}).*?^\1\2", "", text, flags=re.DOTALL | re.MULTILINE)
-        titles = re.findall(r"^#+ (.+?)\s*$", plain[page], re.MULTILINE)
-        headings[page] = {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
-    broken, seen = [], 0
-    for page, text in plain.items():
-        for link in re.findall(r"\]\(([^)\s]+)\)", "" if page.startswith("source/") else text):
-            seen += 1
-            target, _, anchor = link.partition("#")
-            if re.match(r"[a-z]+:", target):
-                continue
-            place = os.path.normpath(os.path.join(os.path.dirname(page), target)) if target else page  # noqa: PTH118, PTH120
-            found = place in pages or place in files or (ROOT / "docs" / place).is_file()
-            if not found or (anchor and anchor not in headings[place]):
-                broken.append(f"{page}: {link}")
-    assert broken == [] and seen > 500
-
-
 # -- the navigation --------------------------------------------------------------------------------------
 
 

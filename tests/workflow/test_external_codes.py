@@ -81,8 +81,7 @@ def test_codes_are_a_row_like_any_other_and_a_missing_file_is_a_hole(laboratory,
         (8, 1): save(laboratory, 8, 1, order=shuffled),  # put in order by its row numbers
         (11, 0): save(laboratory, 11, 0),
     }
-    figure = "results/figures/tie_ranges_tiny.svg"
-    done = laboratory.made("results/tiny.csv", "results/tiny.html", figure, config=mine)
+    done = laboratory.made("results/tiny.csv", config=mine)
     after, results = laboratory.stamps("results/runs/**/*"), laboratory.directory / "results"
     assert {path: after[path] for path in before} == before  # the other rows stay as they are
     found = {(row["method"], row["bits"]): row for row in rows(results / "tiny.tidy.csv")}
@@ -101,7 +100,7 @@ def test_codes_are_a_row_like_any_other_and_a_missing_file_is_a_hole(laboratory,
     assert "chosen elsewhere: My codes" in markdown
     latex = (results / "tiny.tex").read_text(encoding="utf-8")
     assert r"My codes\P{} &" in latex and r"\P{} Codes of another program" in latex
-    page = (results / "tiny.html").read_text(encoding="utf-8")
+    page = laboratory.page("tiny")
     assert ">My codes¶</th>" in page and "Codes of another program, checked" in page
     tests = {(row["method"], row["bits"]): row for row in rows(results / "tiny.statistics.csv")}
     assert tests["mine", "8"]["seeds"] == "2" and tests["lsh", "8"]["verdict"] != ""

@@ -95,6 +95,7 @@ def gallery(empty_laboratory):
     return empty_laboratory
 
 
+@pytest.mark.thorough
 def test_what_changes_below_a_folder_of_images_is_read_again(empty_laboratory):
     def picture(name, seed=0):
         path = empty_laboratory.sources / "pictures" / name
@@ -286,9 +287,9 @@ def test_distance_levels_on_images_are_measured_on_the_features(gallery):
         assert abs(np.mean(distances <= threshold) - share) < 0.01
 
 
-def test_a_dataset_of_vectors_trains_no_network(laboratory, tiny):
+def test_a_dataset_of_vectors_trains_no_network(empty_laboratory, tiny):
     tiny["protocols"]["tiny"]["end_to_end"] = "small"
-    done = laboratory.run("results/tiny.csv", config=tiny)
+    done = empty_laboratory.run("results/tiny.csv", config=tiny)
     assert done.returncode != 0
     assert "protocol tiny on dataset tiny: end_to_end needs a dataset of images" in done.stderr
     assert "Traceback" not in done.stderr

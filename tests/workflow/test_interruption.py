@@ -162,10 +162,6 @@ KILLS = {
         ["results/runs/tiny/talr_ap/8", "results/tiny.*"],
         "train_and_encode:open:training.jsonl",
     ),
-    "training, codes published and run.json not": (
-        ["results/runs/tiny/lsh/8", "results/tiny.*"],
-        "train_and_encode:replace:run.json",
-    ),
     "training, in the third of the four runs of its job": (
         ["results/runs/tiny/talr_ap/11", "results/tiny.*"],
         "train_and_encode:replace:11/0/run.json",
@@ -177,10 +173,6 @@ KILLS = {
             "results/tiny.*",
         ],
         "score_codes:replace:scores.json",
-    ),
-    "scoring, in the last of the four runs of its job": (
-        ["results/runs/tiny/lsh/*/*/scores.json", "results/tiny.*"],
-        "score_codes:replace:11/1/per_query.npz",
     ),
     "writing the table, between its files": (["results/tiny.*"], "collect_table:replace:tiny.csv"),
 }
@@ -226,14 +218,11 @@ def test_ctrl_c_ends_without_a_traceback_and_a_rerun_makes_it_whole(laboratory, 
     finishes_with_the_same_bytes(laboratory, prepared)
 
 
-@pytest.mark.parametrize("whole_group", [False, True], ids=["alone", "with its process group"])
-def test_a_killed_snakemake_takes_its_jobs_along_and_needs_no_unlocking(laboratory, prepared, whole_group):
+def test_a_killed_snakemake_takes_its_jobs_along_and_needs_no_unlocking(laboratory, prepared):
+    """The job is held between the codes that it has published and run.json."""
     clear(laboratory, "results/tiny.*", "results/runs/tiny/lsh/8")
     with Held(laboratory, "train_and_encode:replace:run.json", "results/tiny.csv") as run:
-        if whole_group:
-            os.killpg(run.process.pid, signal.SIGKILL)
-        else:
-            os.kill(run.process.pid, signal.SIGKILL)
+        os.kill(run.process.pid, signal.SIGKILL)
         # A job that lived on could write over the files of the rerun.
         until(lambda: not processes_in(laboratory.directory))
         assert run.hold.exists()

@@ -417,10 +417,10 @@ class FirstValues(HashingMethod):
 # Edited files -> the rules that a dry run then wants to run, and for which methods.
 EDITS = {
     "methods/base/deep.py": ({"train_and_encode", "score_codes", "collect_table"}, {"talr_ap"}),
-    "methods/base/__init__.py": ({"train_and_encode", "score_codes", "collect_table"}, {"lsh", "talr_ap"}),
     "tiebench/rankings/exact.py": ({"score_codes", "collect_table"}, {"lsh", "talr_ap"}),
-    "reporting/printed/latex.py": ({"collect_table"}, set()),
     "methods/itq.py reporting/page/document.py datasets/loaders/digits.py": (set(), set()),
+    "methods/base/__init__.py": ({"train_and_encode", "score_codes", "collect_table"}, {"lsh", "talr_ap"}),
+    "reporting/printed/latex.py": ({"collect_table"}, set()),
     "datasets/splits/per_class.py": (
         {"split_protocol", "normalise_features", "train_and_encode", "score_codes", "collect_table"},
         {"lsh", "talr_ap"},
@@ -429,7 +429,14 @@ EDITS = {
 }
 
 
-@pytest.mark.parametrize(("files", "expected"), EDITS.items(), ids=EDITS.keys())
+# The first three say most, and are part of every run.
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        pytest.param(*edit, marks=[pytest.mark.thorough] if place > 2 else [], id=edit[0])
+        for place, edit in enumerate(EDITS.items())
+    ],
+)
 def test_an_edit_reruns_the_stages_whose_numbers_it_can_change(laboratory, files, expected):
     for file in files.split():
         path = laboratory.checkout / file
@@ -533,6 +540,7 @@ def test_a_mistake_ends_in_one_line_before_any_job(empty_laboratory, tiny, chang
         assert not (empty_laboratory.directory / made).exists()
 
 
+@pytest.mark.thorough
 def test_a_mistake_leaves_earlier_results_as_they_were(laboratory, tiny):
     before = laboratory.stamps(), laboratory.stamps("resources/**/*")
     assert laboratory.run("results/tiny.csv", config=with_training(tiny)).returncode != 0
@@ -540,6 +548,7 @@ def test_a_mistake_leaves_earlier_results_as_they_were(laboratory, tiny):
     assert NOTHING in laboratory.made("results/tiny.csv").stderr
 
 
+@pytest.mark.thorough
 def test_a_damaged_source_stops_the_run_with_its_reason_and_is_not_touched(empty_laboratory, tiny):
     source = empty_laboratory.sources / "tiny.npz"
     whole = source.read_bytes()
@@ -670,8 +679,9 @@ def test_constant_codes_are_marked_as_collapsed_and_no_others(sentinels):
     found = {(row["distinct_codes"], row["constant_bits"]) for row in codes if row["method"] == "constant"}
     assert found == {("1", str(CLASSES))}
     assert {row["distinct_codes"] for row in codes if row["method"] == "by_label"} == {str(CLASSES)}
-    text = (sentinels.directory / "results" / "sentinels.md").read_text(encoding="utf-8")
-    assert "‡ Collapsed codes, which the mean includes" in text
+    markdown = (sentinels.directory / "results" / "sentinels.md").read_text(encoding="utf-8")
+    for text in (markdown, sentinels.page("sentinels")):
+        assert "‡ Collapsed codes, which the mean includes" in text
 
 
 def test_random_codes_score_what_random_orders_score(sentinels):
@@ -706,6 +716,7 @@ def test_a_refused_run_leaves_an_empty_cell_with_its_reason_and_the_rest_is_made
     for ending in ("md", "tex"):
         text = (sentinels.directory / "results" / f"sentinels.{ending}").read_text(encoding="utf-8")
         assert "at most 7 bits" in text
+    assert "at most 7 bits" in sentinels.page("sentinels")
     for seed in (0, 1):
         folder = run_folder(sentinels, "itq", CLASSES, seed, "onehot")
         assert read(folder / "run.json")["status"] == "refused"
