@@ -252,7 +252,7 @@ def test_every_number_is_on_the_page():
 
 def test_best_second_and_holes_in_the_cells():
     text, frame = made()
-    marks = printing.marks(frame, table_of(TABLE))
+    marks = printing.marks(printing.places(frame, table_of(TABLE)))
     for mark in ("best", "second"):
         values = re.findall(rf'<span class="{mark}">([\d.]+)</span>', text)
         cells = {cell for cell, found in marks.items() if found == mark}
