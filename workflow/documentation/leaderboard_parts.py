@@ -97,7 +97,7 @@ class Protocol:
 
     def methods(self, *lengths: int) -> list[str]:
         """Its rows, that of the features themselves among them: the best first, at the longest of the code
-        lengths that they have a score of. lengths: all by default; without a cell there, a row is left out."""
+        lengths that they have a score of. lengths: all by default; what has no cell there is left out."""
         sign = -1 if resolve(self.main.metric)[0].higher_is_better else 1
         found: dict[str, tuple[int, float]] = {}
         for method in (*self.board.methods, UNCODED):
