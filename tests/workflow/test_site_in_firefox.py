@@ -223,9 +223,7 @@ def test_every_number_of_a_wide_table_is_printed(opened, name, tmp_path):
     assert len(drawn) > 20
     printed = compact(" ".join(shown.printed(tmp_path / "page.pdf")))
     for row in rows:
-        assert [words for words in row[1:] if compact(words) not in printed] == [], row[
-            0
-        ]
+        assert [words for words in row[1:] if compact(words) not in printed] == [], row[0]
     assert [words for words in drawn if compact(words) not in printed] == []
     assert not set("↕↑↓#") & set(printed)
 
