@@ -1,15 +1,17 @@
 """The page of a protocol that compares two of its methods: data for the script, and a table without it."""
 
+import functools
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from reporting.leaderboard import pairs
 from reporting.page.scores import column, plain
+from reporting.page.words import probability, signed
 from reporting.tables.runs import PARTS
 from reporting.tables.titles import EN_DASH, UNCODED, family_title
 from tiebench.metrics import label
-from tiebench.paired import ENOUGH_RUNS, LEVEL, TOO_FEW, Difference
+from tiebench.paired import ENOUGH_RUNS, LEVEL, TOO_FEW
 from workflow.documentation.leaderboard_parts import Column, Protocol, document, html
 
 DIGITS = 6  # significant: the script shows three decimals, and rounding twice must not show
@@ -51,43 +53,31 @@ def comparison_page(protocol: Protocol, method_pages: Mapping[str, str]) -> str:
 
 def _against(differences: Mapping[str, pairs.Pair], best: str) -> list[Column]:
     """Columns of the differences to the best."""
+    heads = [column("difference"), column("95% interval")]
+    heads += [column(title, smallest=True) for title in ("p", "adjusted p")]
 
-    def of(show: Callable[[pairs.Pair], dict], of_best: dict | None = None) -> Callable[[str], dict]:
-        def cell(method: str) -> dict:
-            if method == best and of_best:
-                return of_best
-            return show(differences[method]) if method in differences else plain(EN_DASH, "")
+    def cell(place: int, method: str) -> dict:
+        dash = plain(EN_DASH, "")
+        if method not in differences:
+            return plain("best", "0") if method == best and not place else dash
+        pair = differences[method]
+        of = pair.found
+        interval = f"{signed(of.low, 3)} to {signed(of.high, 3)}"
+        return (
+            plain(signed(of.mean, 3), f"{of.mean:.6g}"),
+            dash if math.isnan(of.low) else plain(interval, f"{of.low:.6g}"),
+            _p(of.p, EN_DASH if of.enough else TOO_FEW),
+            _p(pair.p_adjusted),
+        )[place]
 
-        return cell
-
-    return [
-        (
-            column("difference"),
-            of(lambda pair: plain(_signed(pair.found.mean), f"{pair.found.mean:.6g}"), plain("best", "0")),
-        ),
-        (column("95% interval"), of(lambda pair: _interval(pair.found))),
-        (column("p", smallest=True), of(lambda pair: _p(pair.found))),
-        (column("adjusted p", smallest=True), of(lambda pair: _p(pair.found, pair.p_adjusted))),
-    ]
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.3f}".replace("-", "−")
+    return [(head, functools.partial(cell, place)) for place, head in enumerate(heads)]
 
 
-def _interval(of: Difference) -> dict:
-    if math.isnan(of.low):
-        return plain(EN_DASH, "")
-    return plain(f"{_signed(of.low)} to {_signed(of.high)}", f"{of.low:.6g}")
-
-
-def _p(of: Difference, adjusted: float | None = None) -> dict:
-    """The p value of a difference, as it is or adjusted."""
-    value = of.p if adjusted is None else adjusted
+def _p(value: float, otherwise: str = EN_DASH) -> dict:
+    """A p value, or what stands in its place."""
     if math.isnan(value):
-        return plain(EN_DASH if of.enough or adjusted is not None else TOO_FEW, "")
-    text = "< 0.001" if value < 0.001 else "1" if value >= 0.9995 else f"{value:.3f}"
-    return plain(text, f"{value:.3g}")
+        return plain(otherwise, "")
+    return plain("1" if value >= 0.9995 else probability(value), f"{value:.3g}")
 
 
 def _data(protocol: Protocol, columns: Mapping[int, Mapping]) -> str:

@@ -18,7 +18,6 @@ from reporting.page.colours import lighter
 from reporting.page.embedding import inline_svg
 from reporting.page.scores import column, plain
 from reporting.printed.marks import legend
-from reporting.tables.model import Table
 from reporting.tables.titles import BOUND, EN_DASH, family_title
 from tiebench.figure_style import render
 from tiebench.leaderboards import PROVENANCE, TIDY
@@ -35,6 +34,31 @@ DESCRIPTION = "all methods of each protocol: tables to sort, charts, two methods
 CANDIDATES, RECALL = "candidates_radius_2", "recall_radius_2"
 WIDTH = 3.7  # inches: what a telephone shows without making text smaller
 TOP = 3  # methods that the index names
+# Of each figure: its id, its cost if it has one, its heading, what its scores are against, its caption.
+POINT = "a point for each method and code length"
+OF_COSTS = (
+    "A point is a method at one code length; the large marker is its longest, with the name where it "
+    "fits. Up is better, left is cheaper. Grey steps: the best score within a number of seconds, of the "
+    "methods with a rank."
+)
+CHARTS = (
+    (
+        *("bits", "", "Score against bits", "the number of bits, a line for each method"),
+        "Means over seeds; thin upright lines run from the lowest seed to the highest.",
+    ),
+    ("fit", "fit", "Score against seconds of training", f"seconds of training, {POINT}", OF_COSTS),
+    (
+        *("encode", "encode", "Score against seconds of encoding"),
+        *(f"seconds to encode queries and database, {POINT}", OF_COSTS),
+    ),
+    (
+        *("lookup", CANDIDATES, "Recall of a lookup against its candidates", f"the items there, {POINT}"),
+        "What a search in hash tables costs, whatever the machine: a query is compared with all items "
+        "within Hamming radius 2 (means over queries and seeds), and recall is the share of the relevant "
+        "items among them. Up is better, left is cheaper; names, large markers and grey steps as above. "
+        "A method whose queries find nothing is not drawn.",
+    ),
+)
 
 
 def read(folder: Path) -> list[Protocol]:
@@ -135,12 +159,11 @@ def count(number: int, thing: str) -> str:
 def _page(protocol: Protocol, method_pages: Mapping[str, str]) -> str:
     board, table, name = protocol.board, protocol.table, protocol.name
     longest = protocol.main.bits[-1]
-    others = [
-        protocol.score(group, longest, spread=False) for group in table.groups[1 : len(protocol.metrics)]
-    ]
+    others = [protocol.score(g, longest, spread=False) for g in table.groups[1:] if g.protocol == name]
     folds = [
         protocol.score(group, longest, group.title, spread=False)
-        for group in table.groups[len(protocol.metrics) :: len(protocol.metrics)]
+        for group in table.groups[1:]
+        if group.metric == protocol.main.metric
     ]
     methods = [
         {"id": method, "name": table.row_title(method), "swatch": protocol.swatches[method]}
@@ -157,10 +180,13 @@ def _page(protocol: Protocol, method_pages: Mapping[str, str]) -> str:
         html("remarks", _remarks(protocol), protocol.printed.notes),
     ]
     if charts := _charts(protocol):
-        colours = lighter([*protocol.swatches.values(), *(chart["svg"] for _, chart in charts)])
+        colours = lighter([*protocol.swatches.values(), *(chart["svg"] for chart in charts)])
         parts += ["## Charts", html("colours", colours)]
-        for heading, chart in charts:
-            parts += [f"### {heading}", html("chart", chart)]
+        for chart in charts:
+            parts += [
+                f"### {chart['title']}",
+                html("figure", chart, chart["id"], protocol.title, "", "chart"),
+            ]
     if others:
         caption = f"Means over seeds at {longest} bits"
         parts += ["## Other metrics", protocol.html_table("metrics-table", caption, others, method_pages)]
@@ -187,13 +213,10 @@ def _scores(protocol: Protocol, method_pages: Mapping[str, str]) -> str:
         groups.append((f"Seconds, {longest} bits", 2))
         columns += [_seconds(protocol, "training", "fit"), _seconds(protocol, "encoding", "encode")]
     groups.append(("", 1))
-    columns.append((column("Loss", left=True), lambda method: plain(_family(protocol, method))))
+    family = protocol.table.family
+    columns.append((column("Loss", left=True), lambda method: plain(family_title(family(method)))))
     caption = f"Every method of {protocol.title}, the best at {longest} bits first"
     return protocol.html_table("scores-table", caption, columns, method_pages, groups=groups, anchors=True)
-
-
-def _family(protocol: Protocol, method: str) -> str:
-    return family_title(protocol.table.family(method))
 
 
 def _rank(protocol: Protocol, bits: int) -> Column:
@@ -242,56 +265,22 @@ def _remarks(protocol: Protocol) -> list[str]:
     return [sentence for sentence in words if sentence]
 
 
-def _charts(protocol: Protocol) -> list[tuple[str, dict]]:
-    """Heading -> figure, of the figures for which there is anything to draw."""
-    board, of_metric, results = protocol.board, protocol.main, protocol.results
-    table, name = replace(protocol.table, groups=(of_metric,)), " ".join(label(of_metric.metric)).strip()
-    of_costs = (
-        "A point is a method at one code length; the large marker is its longest, with the name where it "
-        "fits. Up is better, left is cheaper. Grey steps: the best score within a number of seconds, of the "
-        "methods with a rank."
-    )
-    wanted: list[tuple[str, str, tuple[str, Table, dict], str, str]] = [
-        (
-            "Score against bits",
-            "figure-bits",
-            ("metric_by_bits", table, {}),
-            f"{name} against the number of bits, a line for each method",
-            "Means over seeds; thin upright lines run from the lowest seed to the highest.",
-        )
-    ] * (len(board.bits) > 1)
-    wanted += [
-        (
-            heading,
-            f"figure-{part}",
-            ("cost", table, {"costs": (part,)}),
-            f"{name} against {words}, a point for each method and code length",
-            of_costs,
-        )
-        for heading, part, words in (
-            ("Score against seconds of training", "fit", "seconds of training"),
-            ("Score against seconds of encoding", "encode", "seconds to encode queries and database"),
-        )
-    ]
-    wanted.append(
-        (
-            "Recall of a lookup against its candidates",
-            "figure-lookup",
-            ("cost", replace(table, groups=(replace(of_metric, metric=RECALL),)), {"costs": (CANDIDATES,)}),
-            "Recall within Hamming radius 2 against the items there, a point for each method and code length",
-            "What a search in hash tables costs, whatever the machine: a query is compared with all items "
-            "within Hamming radius 2 (means over queries and seeds), and recall is the share of the relevant "
-            "items among them. Up is better, left is cheaper; names, large markers and grey steps as above. "
-            "A method whose queries find nothing is not drawn.",
-        )
-    )
+def _charts(protocol: Protocol) -> list[dict]:
+    """Figures of the template, those for which there is anything to draw."""
     charts = []
-    for heading, id_, (kind, of, options), alternative, caption in wanted:
+    for part, cost, heading, against, caption in CHARTS[len(protocol.main.bits) == 1 :]:
+        main, name = protocol.main, " ".join(label(protocol.main.metric)).strip()
+        if cost == CANDIDATES:
+            main, name = replace(main, metric=RECALL), "Recall within Hamming radius 2"
+        table, options = replace(protocol.table, groups=(main,)), {"costs": (cost,)} if cost else {}
+        kind, id_ = "cost" if cost else "metric_by_bits", f"figure-{part}"
         try:
-            figure = figures.draw(kind, of, results, width=WIDTH, title=False, **options)
+            figure = figures.draw(kind, table, protocol.results, width=WIDTH, title=False, **options)
         except NothingToDraw:
             continue
-        svg = inline_svg(render(figure, "svg").decode(), f"{protocol.name}-{id_}", alternative)
-        made = {"id": id_, "svg": svg, "title": heading, "caption": caption, "protocol": protocol.title}
-        charts.append((heading, made | {"file": f"{protocol.name}-{id_}.svg", "points": True}))
+        svg = inline_svg(
+            render(figure, "svg").decode(), f"{protocol.name}-{id_}", f"{name} against {against}"
+        )
+        made = {"id": id_, "svg": svg, "title": heading, "caption": caption, "points": True}
+        charts.append(made | {"file": f"{protocol.name}-{id_}.svg"})
     return charts

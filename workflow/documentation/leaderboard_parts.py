@@ -16,14 +16,13 @@ from reporting.printed.cells import Cell, Cells, cells
 from reporting.tables.model import Group, Table
 from reporting.tables.runs import Results
 from reporting.tables.titles import EN_DASH, UNCODED, UNCODED_TITLE
-from tiebench import leaderboards
 from tiebench.metrics import resolve
 
 FOLDER = "leaderboards"
 _TEMPLATES = environment([Path(__file__).parent / "templates"])
 _MACROS = {
     name: macro
-    for file in ("scores.html.j2", "leaderboards.html.j2")
+    for file in ("figure.html.j2", "scores.html.j2", "leaderboards.html.j2")
     for name, macro in vars(_TEMPLATES.get_template(file).module).items()
 }
 # A column of a table, and the cell of each method.
@@ -65,15 +64,6 @@ class Protocol:
         """The block of the metric that its rows stand by."""
         return self.table.groups[0]
 
-    @property
-    def metrics(self) -> list[str]:
-        return list(dict.fromkeys(group.metric for group in self.table.groups))
-
-    @functools.cached_property
-    def rows(self) -> tuple[leaderboards.Row, ...]:
-        """Its cells of all metrics; kept, since every page of a method reads them."""
-        return leaderboards.load(self.name, self.folder).rows
-
     @functools.cached_property
     def results(self) -> Results:
         return results_of(self.table, [self.board])
@@ -83,7 +73,9 @@ class Protocol:
         """Its cells; without published scores, whose sources it does not name."""
         frame = self.board.tidy.assign(published=float("nan"), difference=float("nan"))
         known = frame["method"].isin([*self.board.methods, UNCODED])
-        return cells(frame[known & frame["metric"].isin(self.metrics)], self.table)
+        return cells(
+            frame[known & frame["metric"].isin({group.metric for group in self.table.groups})], self.table
+        )
 
     @functools.cached_property
     def swatches(self) -> dict[str, Markup]:
