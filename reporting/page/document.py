@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-import pandas as pd
 from markupsafe import Markup
 
 from reporting.page.colours import lighter
@@ -18,19 +17,10 @@ from reporting.page.templates import environment, subscripts
 from reporting.page.words import known, probability, signed
 from reporting.printed import health
 from reporting.printed.cells import cells
-from reporting.printed.marks import (
-    NOT_RANKED,
-    bounds_sentence,
-    dagger_sentence,
-    earlier_sentence,
-    external_sentence,
-    seed_counts,
-    uncoded_sentence,
-)
-from reporting.records.collapsed import COLLAPSED, collapse_sentence, collapsed_methods
-from reporting.records.filled import FILLED, filled_methods, filled_sentence
+from reporting.printed.marks import seed_counts, signs_legend
+from reporting.records.collapsed import COLLAPSED, collapsed_methods
+from reporting.records.filled import FILLED, filled_methods
 from reporting.statistics import columns
-from reporting.tables.budgets import budget_sentence
 from reporting.tables.model import Table
 from reporting.tables.titles import EN_DASH, FAMILIES
 from tiebench.metrics import resolve
@@ -143,7 +133,8 @@ def _view(view: TableView, number: Iterator[int]) -> dict:
         "groups": table.groups,
         "panels": score_panels(view, printed, id_),
         "several": bool((tidy_frame["seeds"] > 1).any()),
-        "legend": _legend(table, tidy_frame, comparisons),
+        "legend": signs_legend(tidy_frame, table),
+        "decided": columns.marks_legend(comparisons) if len(comparisons) else "",
         "notes": printed.notes,
         "sources": sources(table, printed.of),
         "remarks": remarks(table, printed.of),
@@ -163,20 +154,6 @@ def _view(view: TableView, number: Iterator[int]) -> dict:
         "made_with": made_with(runs),
         "fingerprints": fingerprints(runs),
     }
-
-
-def _legend(table: Table, tidy_frame: pd.DataFrame, comparisons: pd.DataFrame) -> str:
-    methods = [method for group in table.groups for method in group.methods]
-    words = [dagger_sentence(table, methods, NOT_RANKED), external_sentence(table, methods)]
-    words += [
-        earlier_sentence(table, methods),
-        uncoded_sentence(tidy_frame),
-        bounds_sentence(tidy_frame, table),
-        collapse_sentence(tidy_frame, table),
-    ]
-    words += [filled_sentence(tidy_frame), budget_sentence(tidy_frame, table)]
-    words.append(columns.marks_legend(comparisons) if len(comparisons) else "")
-    return " ".join(filter(None, words))
 
 
 # -- text -----------------------------------------------------------------------------------------

@@ -116,19 +116,20 @@ def legend(tidy_frame: pd.DataFrame, table: Table, statistics: str = "") -> str:
 
     statistics: what the marks of `statistics.cell_marks` mean, from `statistics.marks_legend`.
     """
-    words = ["Best in bold, second underlined.", seeds_sentence(tidy_frame)]
-    methods = tidy_frame.loc[tidy_frame["status"] != UNCODED, "method"]
-    words += [dagger_sentence(table, methods, NOT_RANKED), external_sentence(table, methods)]
-    words += [
-        earlier_sentence(table, methods),
-        uncoded_sentence(tidy_frame),
-        bounds_sentence(tidy_frame, table),
-    ]
-    words += [collapse_sentence(tidy_frame, table), filled_sentence(tidy_frame)]
-    words.append(budget_sentence(tidy_frame, table))
+    words = ["Best in bold, second underlined.", seeds_sentence(tidy_frame), signs_legend(tidy_frame, table)]
     if table.print_published and tidy_frame["published"].notna().any():
         words.append("In parentheses: as published.")
     return " ".join(filter(None, [*words, statistics]))
+
+
+def signs_legend(tidy_frame: pd.DataFrame, table: Table) -> str:
+    """What the marks of rows and of cells mean, in sentences."""
+    methods = tidy_frame.loc[tidy_frame["status"] != UNCODED, "method"]
+    words = [dagger_sentence(table, methods, NOT_RANKED), external_sentence(table, methods)]
+    words += [earlier_sentence(table, methods), uncoded_sentence(tidy_frame)]
+    words += [bounds_sentence(tidy_frame, table), collapse_sentence(tidy_frame, table)]
+    words += [filled_sentence(tidy_frame), budget_sentence(tidy_frame, table)]
+    return " ".join(filter(None, words))
 
 
 def external_sentence(table: Table, methods: Iterable[str]) -> str:
