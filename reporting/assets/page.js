@@ -29,7 +29,7 @@
 
   const details = document.createElement("div");
   Object.assign(details, {id: "details", className: "details screen", role: "tooltip", popover: "manual"});
-  document.body.append(details);
+  document.querySelector("main").append(details);
   let described = null;
 
   function showDetails(value) {

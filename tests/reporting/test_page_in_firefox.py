@@ -246,7 +246,7 @@ def test_the_printed_page_has_the_results_and_no_controls(opened, tmp_path):
     for words in (
         "A quick table",
         f"{mean:.3f} ± 0.003",
-        "mAP over all orders of tied items",
+        "scores over all orders of tied items",
         "Seeds: 0, 1.",
     ):
         assert words in text, words

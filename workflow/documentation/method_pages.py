@@ -184,7 +184,8 @@ def _rows(about, variants, protocols):
     rows = []
     for protocol in protocols:
         frame = protocol.board.tidy
-        known = list(frame[(frame["protocol"] == protocol.name) & frame["mean"].notna()].itertuples())
+        frame = frame[(frame["protocol"] == protocol.name) & frame["mean"].notna()]
+        known = list(frame[frame["method"].isin(names)].itertuples())
         scores = {(row.metric, row.method, row.bits): row for row in known}
         for name, title in names.items():
             for bits in sorted({row.bits for row in known if row.method == name and row.metric == "ap"}):
