@@ -57,13 +57,7 @@ toc_object_entries_show_parents = "hide"
 html_theme = "pydata_sphinx_theme"
 html_title = "TieBench"
 html_context = {"default_mode": "auto"}
-html_static_path = [
-    "static",
-    *(
-        f"../../reporting/assets/{name}"
-        for name in ("sorting.js", "figures.js", "page.js", "figures.css", "tables.css")
-    ),
-]
+html_static_path = ["static", "../../reporting/assets"]
 html_css_files = ["site.css"]
 html_favicon = "static/favicon.svg"
 html_copy_source = False

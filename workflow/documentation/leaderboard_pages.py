@@ -34,30 +34,30 @@ DESCRIPTION = "all methods of each protocol: tables to sort, charts, two methods
 CANDIDATES, RECALL = "candidates_radius_2", "recall_radius_2"
 WIDTH = 3.7  # inches: what a telephone shows without making text smaller
 TOP = 3  # methods that the index names
-# Of each figure: its id, its cost if it has one, its heading, what its scores are against, its caption.
 POINT = "a point for each method and code length"
 OF_COSTS = (
     "A point is a method at one code length; the large marker is its longest, with the name where it "
     "fits. Up is better, left is cheaper. Grey steps: the best score within a number of seconds, of the "
     "methods with a rank."
 )
+OF_LOOKUPS = (
+    "What a search in hash tables costs, whatever the machine: a query is compared with all items "
+    "within Hamming radius 2 (means over queries and seeds), and recall is the share of the relevant "
+    "items among them. Up is better, left is cheaper; names, large markers and grey steps as above. "
+    "A method whose queries find nothing is not drawn."
+)
+OF_BITS = "Means over seeds; thin upright lines run from the lowest seed to the highest."
+# Figures: what tells their ids apart, heading, what the scores are against, caption.
 CHARTS = (
+    ("bits", "Score against bits", "the number of bits, a line for each method", OF_BITS),
+    ("fit", "Score against seconds of training", f"seconds of training, {POINT}", OF_COSTS),
     (
-        *("bits", "", "Score against bits", "the number of bits, a line for each method"),
-        "Means over seeds; thin upright lines run from the lowest seed to the highest.",
+        "encode",
+        "Score against seconds of encoding",
+        f"seconds to encode queries and database, {POINT}",
+        OF_COSTS,
     ),
-    ("fit", "fit", "Score against seconds of training", f"seconds of training, {POINT}", OF_COSTS),
-    (
-        *("encode", "encode", "Score against seconds of encoding"),
-        *(f"seconds to encode queries and database, {POINT}", OF_COSTS),
-    ),
-    (
-        *("lookup", CANDIDATES, "Recall of a lookup against its candidates", f"the items there, {POINT}"),
-        "What a search in hash tables costs, whatever the machine: a query is compared with all items "
-        "within Hamming radius 2 (means over queries and seeds), and recall is the share of the relevant "
-        "items among them. Up is better, left is cheaper; names, large markers and grey steps as above. "
-        "A method whose queries find nothing is not drawn.",
-    ),
+    ("lookup", "Recall of a lookup against its candidates", f"the items there, {POINT}", OF_LOOKUPS),
 )
 
 
@@ -268,12 +268,15 @@ def _remarks(protocol: Protocol) -> list[str]:
 def _charts(protocol: Protocol) -> list[dict]:
     """Figures of the template, those for which there is anything to draw."""
     charts = []
-    for part, cost, heading, against, caption in CHARTS[len(protocol.main.bits) == 1 :]:
+    for part, heading, against, caption in CHARTS[len(protocol.main.bits) == 1 :]:
         main, name = protocol.main, " ".join(label(protocol.main.metric)).strip()
-        if cost == CANDIDATES:
+        kind, options = "cost", {"costs": (part,)}
+        if part == "bits":
+            kind, options = "metric_by_bits", {}
+        elif part == "lookup":
             main, name = replace(main, metric=RECALL), "Recall within Hamming radius 2"
-        table, options = replace(protocol.table, groups=(main,)), {"costs": (cost,)} if cost else {}
-        kind, id_ = "cost" if cost else "metric_by_bits", f"figure-{part}"
+            options = {"costs": (CANDIDATES,)}
+        table, id_ = replace(protocol.table, groups=(main,)), f"figure-{part}"
         try:
             figure = figures.draw(kind, table, protocol.results, width=WIDTH, title=False, **options)
         except NothingToDraw:
