@@ -92,7 +92,7 @@ class Protocol:
         lengths that they have a score of. lengths: all by default; what has no cell there is left out."""
         sign = -1 if resolve(self.main.metric)[0].higher_is_better else 1
         found: dict[str, tuple[int, float]] = {}
-        for method in (*self.board.methods, UNCODED):
+        for method in self.methods() if lengths else (*self.board.methods, UNCODED):
             for bits in lengths or self.main.bits:
                 if cell := self.cell(method, bits):
                     found[method] = -bits, sign * cell.mean
