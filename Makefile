@@ -19,12 +19,13 @@ UV_VERSION := 0.13.8
 # uv does not read pip's setting for folders of wheels.
 export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)
 
-.PHONY: help setup quick test test-thorough lint format lock bench backbones distributed docs notebooks clean
+.PHONY: help setup quick test test-thorough test-all lint format lock bench backbones distributed docs notebooks clean
 
 help:
 	@echo "make quick   create the quick report, results/report.html"
 	@echo "make test    run the tests, about three minutes on two cores"
 	@echo "make test-thorough  run the rest, about ten minutes: real data, browsers, kills, fuzzing, plans"
+	@echo "make test-all  run both at once, in less time than one after the other"
 	@echo "make setup   install the locked packages into $(VENV) and compile the kernels"
 	@echo "make backbones  install timm, torchvision, transformers and sentence-transformers for docs/make-features.md"
 	@echo "make distributed  test databases in many files on a Dask cluster and on S3, in $(DISTRIBUTED_VENV)"
@@ -36,8 +37,8 @@ help:
 	@echo "make notebooks  run the notebooks of docs/notebooks/ and store their outputs"
 	@echo "make lock    update the lock files and environment.yml after editing pyproject.toml"
 	@echo "make clean   delete $(VENV), $(DOCS_VENV), $(DISTRIBUTED_VENV) and site/"
-	@echo "quick, test, test-thorough, lint, format, bench, notebooks and lock run setup first where it is needed;"
-	@echo "docs and distributed do not."
+	@echo "quick, test, test-thorough, test-all, lint, format, bench, notebooks and lock run setup first where it is"
+	@echo "needed; docs and distributed do not."
 
 setup: $(READY)
 
@@ -65,6 +66,9 @@ test: $(READY)
 
 test-thorough: $(READY)
 	$(BIN)/python -m pytest -m thorough -n auto --dist loadfile --no-loadscope-reorder
+
+test-all: $(READY)
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 lint: $(READY)
 	$(BIN)/ruff check .

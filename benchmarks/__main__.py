@@ -5,71 +5,83 @@ import importlib
 import os
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
+from benchmarks.commands import THREAD_VARIABLES, Failed
 from tiebench.command_line import Parser, Writes, word
 
+
+class Benchmark(NamedTuple):
+    """What a module of this package measures, and beside what; by_default: also if it is not named."""
+
+    what: str
+    beside: str = ""
+    by_default: bool = True
+
+
 BENCHMARKS = {
-    "evaluation": "codes to scores, compared with published libraries, compiled code and the machine's "
-    "limits",
-    "metrics": "each metric: its share of the time of a score",
-    "losses": "training losses with their gradient, compared with plain autograd and the paper's formulation",
-    "methods": "the most expensive training step of each method, compared with its usual implementation",
-    "encoding": "items to codes, compared with a matrix product and scikit-learn; images to features",
-    "training": "images per second of end-to-end training, compared with a bare loop and the network alone",
-    "rankings": "TREC runs to scores, compared with pytrec_eval and ranx",
-    "parts": "a database of 100 million codes, counted in parts",
-    "billion": "a billion codes, counted in parts; 9 GB of disk (only if named)",
-    "quick": "the whole quick table as a user runs it, and where its time is spent (--quick: only if named)",
-    "plans": "snakemake -n of 9,600 runs, compared with a bare Snakefile (--quick: 960)",
-    "statistics": "how often verdicts err and what they see, drawn from the published runs (only if named)",
-    "page": "the page of 40 methods, 4 code lengths and 10 seeds: its bytes, its first paint in Chromium "
-    "(only if named)",
-    "fits": "seconds and memory of training every method, a quarter of an hour (only if named)",
-    "differences": "AP of the forms in which papers, released code and this suite differ: half an hour, "
-    "with a file of features (only if named)",
-    "orders": "in which order NumPy, torch and FAISS list tied items, and what they then report, with a "
-    "file of features (only if named)",
+    "evaluation": Benchmark(
+        "codes to scores",
+        "the field's argsort loop, scikit-learn, NumPy, FAISS, torchmetrics, pytorch-metric-learning",
+    ),
+    "metrics": Benchmark("each metric", "a whole score"),
+    "losses": Benchmark("training losses with their gradient", "the paper's appendix, plain autograd"),
+    "methods": Benchmark(
+        "the most expensive training step of methods", "its usual implementation: NumPy, SciPy, scikit-learn"
+    ),
+    "encoding": Benchmark(
+        "items to codes, images to features", "a matrix product, scikit-learn; the forward pass"
+    ),
+    "training": Benchmark("images per second of end-to-end training", "a bare loop, the network alone"),
+    "rankings": Benchmark("TREC runs to scores", "pytrec_eval, ranx, plain Python"),
+    "billion": Benchmark("a billion codes, counted in parts; 9 GB of disk", by_default=False),
+    "quick": Benchmark("the quick table as a user runs it (not with --quick unless named)"),
+    "plans": Benchmark("snakemake -n of 9,600 runs (--quick: 960)", "a bare Snakefile"),
+    "statistics": Benchmark(
+        "how often verdicts err and what they see, drawn from the published runs", by_default=False
+    ),
+    "page": Benchmark(
+        "the page of 40 methods, 4 code lengths and 10 seeds: bytes, first paint in Chromium",
+        by_default=False,
+    ),
+    "fits": Benchmark("seconds and memory of training every method, a quarter of an hour", by_default=False),
+    "differences": Benchmark(
+        "AP of this suite's forms of methods, half an hour, with a file of features",
+        "the forms of papers and of released code",
+        by_default=False,
+    ),
+    "orders": Benchmark(
+        "in which order ties are listed and what is then reported, with a file of features",
+        "NumPy, torch, FAISS",
+        by_default=False,
+    ),
 }
-ONLY_IF_NAMED = ("billion", "statistics", "page", "fits", "differences", "orders")
-_THREAD_VARIABLES = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-    "NUMBA_NUM_THREADS",
-)
 
-OPTIONAL = """
-
+OPTIONAL = """\
 Published libraries (faiss-cpu, torchmetrics, pytorch-metric-learning) are timed if they are installed:
 pip install --group benchmarks
 So are pytrec_eval and ranx, of runs: pip install ranx pytrec_eval-terrier"""
 
 
-class _Formatter(argparse.RawDescriptionHelpFormatter):
-    """Keeps the lines of the list of benchmarks, but wraps the description."""
-
-    def _fill_text(self, text, width, indent):
-        if "\n" in text:
-            return super()._fill_text(text, width, indent)
-        return argparse.HelpFormatter._fill_text(self, text, width, indent)
+def described():
+    """The table of `BENCHMARKS` as text."""
+    lines = ["benchmarks (*: only if named), and what they are compared with:"]
+    for name, (what, beside, by_default) in BENCHMARKS.items():
+        lines.append(f"  {name + ('' if by_default else '*'):<13}{what}")
+        lines += [f"{'':<15}beside {beside}"] * bool(beside)
+    return "\n".join(lines)
 
 
 def main(arguments=None):
     parser = Parser(
         prog="python -m benchmarks",
-        description="Time scoring, training losses and methods against other implementations, on one thread, "
+        description="Time scoring, losses and methods against other implementations, on one thread,\n"
         "and print Markdown tables. Takes about a quarter of an hour on an otherwise idle machine.",
-        epilog="\n".join(["benchmarks:", *(f"  {name:<12}{what}" for name, what in BENCHMARKS.items())])
-        + OPTIONAL,
-        formatter_class=_Formatter,
+        epilog=f"{described()}\n\n{OPTIONAL}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "benchmarks",
-        nargs="*",
-        metavar="BENCHMARK",
-        type=word,
-        help=f"what to measure: {' '.join(BENCHMARKS)} (default: all but {', '.join(ONLY_IF_NAMED)})",
+        "benchmarks", nargs="*", metavar="BENCHMARK", type=word, help="what to measure, of those below"
     )
     parser.add_argument("--quick", action="store_true", help="fewer sizes and rounds: about two minutes")
     parser.add_argument(
@@ -82,34 +94,25 @@ def main(arguments=None):
     output = None if options.output is None else Path(options.output)
     if output is not None and not output.absolute().parent.is_dir():
         parser.error(f"--output: no such folder: {output.parent}")
+    chosen = options.benchmarks or [name for name, one in BENCHMARKS.items() if one.by_default]
 
     # Libraries read these once, when they are imported.
-    os.environ.update(dict.fromkeys(_THREAD_VARIABLES, "1"))
+    os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
     from benchmarks import report as reporting
-    from benchmarks.timing import Disagreement, Failed
+    from benchmarks.timing import Disagreement
 
     report = reporting.Report()
     report.write(reporting.header(threads=1))
-    top = len(report)
-    summary = []
     try:
         for name in BENCHMARKS:
-            if not options.benchmarks and name in ONLY_IF_NAMED:
-                continue
-            if not options.benchmarks and options.quick and name == "quick":
+            if name == "quick" and options.quick and not options.benchmarks:
                 report.write("The quick table: skipped (with --quick it runs only if it is named).")
-            elif not options.benchmarks or name in options.benchmarks:
-                summary += importlib.import_module(f"benchmarks.{name}").run(report, options.quick)
+            elif name in chosen:
+                importlib.import_module(f"benchmarks.{name}").run(report, options.quick)
     except (Disagreement, Failed) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    tables = len(report)
-    if summary:
-        report.write("## Targets", "Reported, not enforced. They assume an otherwise idle machine.")
-        report.rows(["quantity", "target", "measured"], summary)
-    if output is not None:
-        report.lead_with(tables, top)
-        report.save(output)
+    report.finish(output)
     return 0
 
 

@@ -8,13 +8,10 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.timing import Failed
-
 ROOT = Path(__file__).parents[1]
 CORES = 2
-# What `python -m benchmarks` sets for itself (threads), or what would lead to the code of another checkout.
-_NOT_PASSED_ON = (
-    "PYTHONPATH",
+# `python -m benchmarks` sets these for itself.
+THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
     "MKL_NUM_THREADS",
@@ -32,6 +29,10 @@ try:
 finally:
     pathlib.Path(file).write_text(str(peak_bytes()))
 """
+
+
+class Failed(Exception):
+    """A program to be timed failed; the message holds its output."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,9 @@ def python(folder, module, *arguments, environment=None):
     """
     words = [str(argument) for argument in arguments]
     if environment is None:
-        environment = {key: value for key, value in os.environ.items() if key not in _NOT_PASSED_ON}
+        # PYTHONPATH would lead to the code of another checkout.
+        left_out = {"PYTHONPATH", *THREAD_VARIABLES}
+        environment = {key: value for key, value in os.environ.items() if key not in left_out}
     with tempfile.TemporaryFile() as output, tempfile.NamedTemporaryFile("r") as peak:
         began = time.perf_counter()
         process = subprocess.Popen(

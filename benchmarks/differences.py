@@ -6,23 +6,17 @@ the remaining 750, as in a search of hyper-parameters.
 """
 
 import itertools
-import os
 import statistics
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 import torch
 
 import tiebench
+from benchmarks.class_items import FILE, Items, find, read
 from benchmarks.report import progress
-from datasets import splits
-from datasets.loaders import features_file
-from methods.base import TrainingSet
 from methods.base.catalogue import load_class
 
-FILE = "cifar10-mobilenetv2.npz"
-SPLIT = {"kind": "per_class", "query": 100, "training": 500}
 FIT, QUERIES = 0.8, 0.05  # shares of the training set
 PARTITIONS = 3
 QUICK_EPOCHS = 5
@@ -175,31 +169,16 @@ COMPARISONS = (
 )
 
 
-@dataclass(frozen=True)
-class Items:
-    """Training items as methods get them, float32 (n, d), and their classes, int64 (n,)."""
-
-    vectors: np.ndarray
-    classes: np.ndarray
-
-    def training_set(self, rows):
-        classes = self.classes[rows]
-        return TrainingSet(
-            self.vectors[rows],
-            lambda one, other: (classes[one][:, None] == classes[other]).astype(np.int64),
-            labels=classes,
-        )
-
-
 def run(report, quick):
-    """Print the tables. Returns no row of the summary: nothing here is a time."""
+    """Print the tables: nothing here is a time."""
     torch.set_num_threads(1)
     report.write("## Differences from papers and released code")
     path = find()
     if path is None:
         report.write(f"Skipped: no {FILE} in the folders of TIEBENCH_RESOURCES.")
-        return []
-    items = read(path)
+        return
+    everything, split = read(path)
+    items = Items(everything.vectors[split.training], everything.classes[split.training])
     partitions = 1 if quick else PARTITIONS
     report.write(
         f"{FILE}, {len(items.classes)} training items of CIFAR-10 setting 1: AP of validation queries, means "
@@ -214,26 +193,6 @@ def run(report, quick):
             if comparison.bits == bits:
                 rows += table_rows(comparison, items, partitions, quick)
         report.rows(["method", "form", *(f"{length} bits" for length in bits)], rows)
-    return []
-
-
-def find():
-    """The path of `FILE` in the folders of TIEBENCH_RESOURCES, or None."""
-    folders = filter(None, os.environ.get("TIEBENCH_RESOURCES", "").split(os.pathsep))
-    found = (Path(folder).expanduser() / FILE for folder in folders)
-    return next((path for path in found if path.is_file()), None)
-
-
-def read(path):
-    """The training items of `SPLIT`, drawn as with seed 0 in a run: centred, of unit length."""
-    description = features_file.describe([path])
-    rows = splits.draw(SPLIT, description, 0).training
-    with np.load(path, allow_pickle=False) as archive:
-        scale = archive["scale"] if "scale" in archive.files else 1.0
-        vectors = archive["X"][rows].astype(np.float32) * scale
-    vectors -= vectors.mean(axis=0, dtype=np.float64)
-    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-30)
-    return Items(vectors.astype(np.float32), description.labels[rows])
 
 
 def table_rows(comparison, items, partitions, quick=False):

@@ -21,9 +21,8 @@ RATE = "items/s"
 
 
 def run(report, quick):
-    """Print all tables. Returns the summary: rows (figure, reach, seen)."""
+    """Print all tables."""
     torch.set_num_threads(1)
-    rounds = 3 if quick else 7
     items = np.random.default_rng(0).random((2048 if quick else 8192, FEATURES), np.float32)
     report.write(
         "## Encoding: items to codes",
@@ -33,16 +32,12 @@ def run(report, quick):
         "produce the same "
         "codes.",
     )
-    summary = []
     for section in SECTIONS:
         progress(f"encoding: {section.__name__.strip('_').replace('_', ' ')}")
         title, competitors = section(np.random.default_rng(1), items)
-        seen = interleave(competitors, rounds)
-        report.write(f"### {title}")
-        count = len(items)
-        report.times(seen, OURS, extra={RATE: lambda name: f"{count / seen[name].median:,.0f}"})  # noqa: B023
-        summary.append((f"{title}: over its limit", "as near to 1", figure(seen[OURS].ratio_to(seen[LIMIT]))))
-    return summary + _features(report, quick)
+        seen = report.compare(title, competitors, 3 if quick else 7, OURS, work=(RATE, len(items)))
+        report.target(f"{title}: over its limit", "as near to 1", seen[OURS].ratio_to(seen[LIMIT]))
+    _features(report, quick)
 
 
 def _product(items, width):
@@ -93,15 +88,6 @@ def _itq(generator, items):
     return title, {
         OURS: lambda: method.encode(items),
         "scikit-learn's PCA": lambda: peer.transform(items) > 0,
-        LIMIT: _product(items, BITS),
-    }
-
-
-def _bre_linear(generator, items):
-    method = load_class("bre")(bits=BITS, kernel="linear")
-    method.set_state({"weights": generator.standard_normal((FEATURES, BITS))})
-    return "BRE, linear kernel (float64)", {
-        OURS: lambda: method.encode(items),
         LIMIT: _product(items, BITS),
     }
 
@@ -168,7 +154,7 @@ def _trees(generator, items):
     }
 
 
-SECTIONS = (_linear_deep, _itq, _bre_linear, _bre_kernel, _trees)
+SECTIONS = (_linear_deep, _itq, _bre_kernel, _trees)
 
 
 def _features(report, quick):
@@ -179,7 +165,7 @@ def _features(report, quick):
         "also hashes images and weights, once per file. Its features were checked to equal those of the "
         "forward pass.",
     )
-    rows, summary = [], []
+    rows = []
     # As many images as take seconds: datasets take minutes, beside which what is done once a file is nothing.
     counts = (256, 8) if quick else (8192, 256)
     for architecture, count, batch in zip(("small", "vgg_f"), counts, (64, 8)):
@@ -190,20 +176,11 @@ def _features(report, quick):
         with tempfile.TemporaryDirectory(prefix="tiebench-features-") as folder:
             seen = interleave(_extractions(network, images, batch, Path(folder, "x.npy")), 3)
         base = seen["forward alone"]
-        rows.append(
-            [
-                f"{architecture}, {size} x {size}, {count} images",
-                *(
-                    f"{count / one.median:,.0f}"
-                    + ("" if one is base else f" (x{figure(one.ratio_to(base))})")
-                    for one in seen.values()
-                ),
-            ]
-        )
-        ratio = figure(seen["extract"].ratio_to(base))
-        summary.append((f"{architecture}: extraction over its forward pass", "at most 1.03", ratio))
+        cells = [f"{count / one.median:,.0f} (x{figure(one.ratio_to(base))})" for one in seen.values()]
+        rows.append([f"{architecture}, {size} x {size}, {count} images", *cells])
+        quantity = f"{architecture}: extraction over its forward pass"
+        report.target(quantity, "at most 1.03", seen["extract"].ratio_to(base))
     report.rows(["images/s (time over the forward pass)", *seen], rows)
-    return summary
 
 
 def _extractions(network, images, batch, path):

@@ -64,56 +64,6 @@ def numpy_histograms(query, database, bits, levels, depth):
     return counts
 
 
-@njit(cache=True, boundscheck=False)
-def scalar_histograms(query, database, bits, levels, counts):
-    """The same, added to counts: one popcount and one increment a pair, eight queries at a time, compiled."""
-    group = np.uint64(8)
-    stride = np.uint64(bits + 1)
-    size = stride * np.uint64(counts.shape[1])
-    table = np.empty(group * size, np.uint32)
-    for begin in range(np.uint64(0), np.uint64(len(query)), group):
-        table[:] = 0
-        if begin + group <= len(query):
-            for item in range(np.uint64(len(database))):
-                word = database[item]
-                for k in range(group):
-                    q = begin + k
-                    slot = np.uint64(levels[q, item]) * stride + popcount(word ^ query[q])
-                    table[k * size + slot] += np.uint32(1)
-        else:
-            for q in range(begin, np.uint64(len(query))):
-                for item in range(np.uint64(len(database))):
-                    slot = np.uint64(levels[q, item]) * stride + popcount(database[item] ^ query[q])
-                    table[(q - begin) * size + slot] += np.uint32(1)
-        for q in range(begin, min(begin + group, np.uint64(len(query)))):
-            row = counts[q].reshape(-1)
-            for slot in range(size):
-                row[slot] += np.int64(table[(q - begin) * size + slot])
-
-
-@njit(cache=True, boundscheck=False)
-def scalar_histograms_of_words(query, database, bits, levels, counts):
-    """`scalar_histograms` of codes of any length: query uint64 (Q, W), database uint64 (N, W)."""
-    group = 8
-    words = database.shape[1]
-    stride = np.uint64(bits + 1)
-    size = (bits + 1) * counts.shape[1]
-    table = np.empty((group, size), np.uint32)
-    for begin in range(0, len(query), group):
-        present = min(group, len(query) - begin)
-        table[:] = 0
-        for item in range(len(database)):
-            for k in range(present):
-                slot = np.uint64(levels[begin + k, item]) * stride
-                for word in range(words):
-                    slot += popcount(database[item, word] ^ query[begin + k, word])
-                table[k, slot] += np.uint32(1)
-        for k in range(present):
-            row = counts[begin + k].reshape(-1)
-            for slot in range(size):
-                row[slot] += np.int64(table[k, slot])
-
-
 def argsort_average_precision(query, database, query_labels, database_labels, at=None):
     """Mean average precision as the field's code computes it: sort by distance, ties in the sort's order.
 
@@ -156,12 +106,3 @@ def sum_of_distances(query, database):
             for item in range(len(part)):
                 total += popcount(part[item] ^ word)
     return total
-
-
-@njit(cache=True, boundscheck=False)
-def fold(values):
-    """XOR of all words: as fast as they can be read."""
-    result = np.uint64(0)
-    for k in range(len(values)):
-        result ^= values[k]
-    return result

@@ -4,28 +4,26 @@ python -m benchmarks fits
 """
 
 import json
-import resource
-import subprocess
+import os
 import sys
 import time
 from contextlib import suppress
-from pathlib import Path
 
 import numpy as np
 
+from benchmarks import commands
+from benchmarks.class_items import Items
 from benchmarks.report import progress
-from benchmarks.timing import Failed
-from methods.base import Refusal, TrainingSet
+from methods.base import Refusal
 from methods.base.catalogue import catalogue, load_class
 
 ITEMS, FEATURES, CLASSES = 5000, 1280, 10  # CIFAR-10 setting 1 on features of a MobileNetV2
 BITS = (12, 48)
 _FEW = 200
-_ROOT = Path(__file__).parents[1]
 
 
 def run(report, quick):
-    """Print one table. Returns no rows of the summary: there is no peer for a whole method."""
+    """Print one table: there is no peer for a whole method."""
     items = 1000 if quick else ITEMS
     report.write(
         "## Whole trainings",
@@ -36,7 +34,14 @@ def run(report, quick):
     rows = []
     for name in sorted(catalogue()):
         progress(f"fits: {name}")
-        found = [_apart(name, bits, items) for bits in BITS]
+        found = [
+            json.loads(
+                commands.python(
+                    commands.ROOT, "benchmarks.fits", name, bits, items, environment=os.environ
+                ).text
+            )
+            for bits in BITS
+        ]
         rows.append(
             [f"`{name}`"]
             + [f"{one['fit']:.1f}" if "fit" in one else one["refused"] for one in found]
@@ -46,15 +51,6 @@ def run(report, quick):
     head = ["method", *(f"fit, {bits} bits, s" for bits in BITS)]
     head += [*(f"encode, {bits} bits, µs an item" for bits in BITS), "memory, MB"]
     report.rows(head, rows)
-    return []
-
-
-def _apart(name, bits, items):
-    command = [sys.executable, "-m", "benchmarks.fits", name, str(bits), str(items)]
-    done = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True)
-    if done.returncode:
-        raise Failed(f"{name} at {bits} bits: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
-    return json.loads(done.stdout)
 
 
 def measure(name, bits, items):
@@ -67,27 +63,21 @@ def measure(name, bits, items):
     features = generator.standard_normal((items, FEATURES), np.float32)
     features += generator.standard_normal((CLASSES, FEATURES), np.float32)[labels] / 4
     features /= np.linalg.norm(features, axis=1, keepdims=True)
-
-    def affinity(rows, columns):
-        return (labels[rows][:, None] == labels[columns]).astype(np.int64)
+    drawn = Items(features, labels)
 
     method = load_class(name)(bits=bits)
     with suppress(Refusal):  # imports, kernels and allocators first
-        load_class(name)(bits=bits).fit(TrainingSet(features[:_FEW], affinity, labels=labels[:_FEW]))
-    before, begun = _peak_mb(), time.perf_counter()
+        load_class(name)(bits=bits).fit(drawn.training_set(slice(_FEW)))
+    before, begun = commands.peak_bytes(), time.perf_counter()
     try:
-        method.fit(TrainingSet(features, affinity, labels=labels))
+        method.fit(drawn.training_set())
     except Refusal as refusal:
         return {"refused": str(refusal)}
     fitted = time.perf_counter()
     method.encode(features)
     encoded = time.perf_counter()
-    return {"fit": fitted - begun, "encode": encoded - fitted, "memory": _peak_mb() - before}
-
-
-def _peak_mb():
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / (2**20 if sys.platform == "darwin" else 2**10)
+    memory = (commands.peak_bytes() - before) / 1e6
+    return {"fit": fitted - begun, "encode": encoded - fitted, "memory": memory}
 
 
 if __name__ == "__main__":

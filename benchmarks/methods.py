@@ -4,8 +4,8 @@ import numpy as np
 import torch
 
 from benchmarks import method_peers as peers
-from benchmarks.report import figure, progress
-from benchmarks.timing import Competitor, Disagreement, interleave
+from benchmarks.report import progress
+from benchmarks.timing import Competitor, Disagreement, agree
 from methods.bre import draw_partners
 from methods.learners.boosting import Quantiser, boost
 from methods.learners.bre_kernels import Descent, candidates_between, flip_changes
@@ -20,33 +20,20 @@ OURS = "here"
 
 
 def run(report, quick):
-    """Print all tables. Returns the summary: rows (figure, reach, seen)."""
+    """Print all tables."""
     torch.set_num_threads(1)
-    rounds = 3 if quick else 7
     items = 1000 if quick else ITEMS
     report.write(
         "## Methods: the most expensive step of training",
         f"{items} training items of {CLASSES} classes, {BITS} bits, as in CIFAR-10 setting 1. Results "
         "were checked in this run to agree or, for trees, to fit equally well.",
     )
-    summary = []
     for section in SECTIONS:
-        name = section.__name__.strip("_").replace("_", " ")
-        progress(f"methods: {name}")
+        progress(f"methods: {section.__name__.strip('_').replace('_', ' ')}")
         title, competitors = section(np.random.default_rng(0), items)
-        report.write(f"### {title}")
-        seen = interleave(competitors, rounds)
-        report.times(seen, OURS)
-        base, peer = (seen[key] for key in competitors)
-        summary.append((f"{title}: peer over ours", "above 1", figure(peer.ratio_to(base))))
-    return summary
-
-
-def agree(what, ours, theirs, tolerance=1e-5):
-    """Raises `Disagreement` unless two arrays are equal up to a relative tolerance."""
-    ours, theirs = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
-    if not np.abs(ours - theirs).max() <= tolerance * max(np.abs(theirs).max(), 1e-300):
-        raise Disagreement(f"{what}: results differ")
+        seen = report.compare(title, competitors, 3 if quick else 7, OURS)
+        base, peer = seen.values()
+        report.target(f"{title}: peer over ours", "above 1", peer.ratio_to(base))
 
 
 def _line_search(generator, items):

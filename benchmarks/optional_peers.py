@@ -9,45 +9,33 @@ import importlib.util
 
 import numpy as np
 
-# Module -> names of the packages that bring it.
+# Module -> the package to install for it; another may bring it, too.
 PEERS = {
-    "faiss": ("faiss-cpu", "faiss-gpu", "faiss"),
-    "torchmetrics": ("torchmetrics",),
-    "pytorch_metric_learning": ("pytorch-metric-learning",),
+    "faiss": "faiss-cpu",
+    "torchmetrics": "torchmetrics",
+    "pytorch_metric_learning": "pytorch-metric-learning",
 }
 # The same for runs with scores; not part of the group `benchmarks`: pip install ranx pytrec_eval-terrier.
-RUN_PEERS = {
-    "pytrec_eval": ("pytrec_eval-terrier", "pytrec_eval"),
-    "ranx": ("ranx",),
-}
+RUN_PEERS = {"pytrec_eval": "pytrec_eval-terrier", "ranx": "ranx"}
 
 
 def found(peers=None):
     """Module -> its module object for the peers (of `PEERS`) that are installed here; it is imported."""
-    return {name: importlib.import_module(name) for name in (peers or PEERS) if _is_there(name)}
+    peers = peers or PEERS
+    return {name: importlib.import_module(name) for name in peers if importlib.util.find_spec(name)}
 
 
 def versions(peers=None):
     """(texts "package version" of the peers that are installed, packages of those that are not)."""
+    brought_by = importlib.metadata.packages_distributions()
     present, absent = [], []
-    for name, packages in (peers or PEERS).items():
-        (present if _is_there(name) else absent).append(_described(name, packages))
+    for name, package in (peers or PEERS).items():
+        if name not in brought_by:
+            absent.append(package)
+        else:
+            (package, *_) = brought_by[name]
+            present.append(f"{package} {importlib.metadata.version(package)}")
     return present, absent
-
-
-def _is_there(name):
-    return importlib.util.find_spec(name) is not None
-
-
-def _described(name, packages):
-    if not _is_there(name):
-        return packages[0]
-    for package in packages:
-        try:
-            return f"{package} {importlib.metadata.version(package)}"
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return name
 
 
 def faiss_distances(faiss, query, database):

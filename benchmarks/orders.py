@@ -6,12 +6,10 @@ sorted by class, and shuffled. Scores are those of each program's own ranking of
 
 import numpy as np
 
-from benchmarks.differences import FILE, SPLIT, TALR, find
+from benchmarks.class_items import FILE, find, read
+from benchmarks.differences import TALR
 from benchmarks.optional_peers import faiss_index, found, versions
 from benchmarks.report import progress
-from datasets import splits
-from datasets.loaders import features_file
-from methods.base import TrainingSet
 from methods.base.catalogue import load_class
 from tiebench.affinities import EqualLabels
 from tiebench.codes.packing import as_words, pack
@@ -25,21 +23,21 @@ COLUMNS = ("ap", "ap@100", "ap@1000", "precision@100")
 
 
 def run(report, quick):
-    """Print the tables. Returns no row of the summary: nothing here is a time."""
+    """Print the tables: nothing here is a time."""
     report.write("## Orders of tied items")
     path = find()
     if path is None:
         report.write(f"Skipped: no {FILE} in the folders of TIEBENCH_RESOURCES.")
-        return []
-    description = features_file.describe([path])
-    rows, classes = splits.draw(SPLIT, description, 0), description.labels
+        return
+    items, rows = read(path)
+    classes = items.classes
     query = rows.query[:: max(1, len(rows.query) // QUERIES)]
     given = {"the file": rows.database}
     given["by class"] = rows.database[np.argsort(classes[rows.database], kind="stable")]
     given["shuffled"] = np.random.default_rng(0).permutation(rows.database)
     torch, faiss = found({"torch": ()})["torch"], found({"faiss": ()}).get("faiss")
     absent = "" if faiss else " FAISS is not installed: its rows are left out."
-    known = [f"NumPy {np.__version__}", f"torch {torch.__version__}", *versions({"faiss": ("faiss-cpu",)})[0]]
+    known = [f"NumPy {np.__version__}", f"torch {torch.__version__}", *versions({"faiss": "faiss-cpu"})[0]]
     report.write(
         f"{FILE}, {len(query)} queries of CIFAR-10 setting 1 and {len(rows.database):,} items, one seed. "
         f"{', '.join(known)}, one thread.{absent}"
@@ -47,7 +45,8 @@ def run(report, quick):
     for name in METHODS if not quick else ("itq",):
         for bits in BITS:
             progress(f"orders: {name}, {bits} bits")
-            codes = _codes(path, rows, classes, name, bits)
+            method = load_class(name)(bits=bits, seed=0, **METHODS[name])
+            codes = pack(method.fit(items.training_set(rows.training)).encode(items.vectors))
             table = []
             for words, places in given.items():
                 scored = _scored(codes, query, places, classes, bits, torch, faiss)
@@ -56,27 +55,9 @@ def run(report, quick):
                 table += [[label, words, *cells] for label, cells in scored.items() if label not in _EXACT]
             report.write(f"### {name}, {bits} bits")
             report.rows(["ties broken by", "database", *COLUMNS], table)
-    return []
 
 
 _EXACT = {"exact mean": "", "worst order": "_min", "best order": "_max"}
-
-
-def _codes(path, rows, classes, name, bits):
-    """Packed codes of all items, uint8 (n, ceil(bits / 8))."""
-    with np.load(path, allow_pickle=False) as archive:
-        vectors = archive["X"].astype(np.float32) * (archive["scale"] if "scale" in archive.files else 1.0)
-    vectors -= vectors[rows.training].mean(axis=0, dtype=np.float64)
-    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-30)
-    learned, vectors = classes[rows.training], vectors.astype(np.float32)
-    training = TrainingSet(
-        vectors[rows.training],
-        lambda one, other: (learned[one][:, None] == learned[other]).astype(np.int64),
-        labels=learned,
-    )
-    method = load_class(name)(bits=bits, seed=0, **METHODS[name])
-    method.fit(training)
-    return pack(method.encode(vectors))
 
 
 def _scored(codes, query, places, classes, bits, torch, faiss):

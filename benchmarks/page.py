@@ -22,14 +22,14 @@ _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-sta
 
 
 def run(report, quick):
-    """Print what a page consists of and when it is painted. Returns the summary."""
+    """Print what a page consists of and when it is painted."""
     methods, seeds = (8, 2) if quick else (METHODS, SEEDS)
     with tempfile.TemporaryDirectory(prefix="tiebench-page-") as folder:
         progress(f"page: {methods} methods x {len(BITS)} lengths x {seeds} seeds on the digits")
         page = made(Path(folder), methods, seeds)
         found = first_paints(page, LOADS) if find_browser() else []
         text = page.read_text(encoding="utf-8")
-    return tables(report, text, found, f"{methods} methods, {len(BITS)} code lengths, {seeds} seeds")
+    tables(report, text, found, f"{methods} methods, {len(BITS)} code lengths, {seeds} seeds")
 
 
 def configuration(methods, seeds):
@@ -122,16 +122,15 @@ def tables(report, text, paints, size):
         ("the page, as gzip sends it", f"{packed / 1e6:.2f}", ""),
     ]
     report.rows(["part", "MB", "share"], rows)
-    summary = [(f"page of {size}", "at most 1.5 MB", f"{figure(whole / 1e6)} MB")]
+    report.target(f"page of {size}", "at most 1.5 MB", f"{figure(whole / 1e6)} MB")
     if paints:
         median = statistics.median(paints) / 1e3
         report.write(
             f"First contentful paint in Chromium, from disk, {len(paints)} fresh starts: median "
             f"{duration(median)} ({duration(min(paints) / 1e3)} to {duration(max(paints) / 1e3)})."
         )
-        summary.append(("its first paint in Chromium", "under 1 s", duration(median)))
+        report.target("its first paint in Chromium", "under 1 s", duration(median))
     else:
         report.write(
             "First paint: not measured, there is no Chromium; install one, or set CHROME to its path."
         )
-    return summary

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks import commands
-from benchmarks.report import duration, figure, progress
+from benchmarks.report import duration, progress
 
 # Unsupervised or not, slow or not: nothing is trained.
 METHODS = (
@@ -43,12 +43,12 @@ rule score:
 
 
 def run(report, quick):
-    """Print a table of plans. Returns the summary: rows (figure, reach, seen)."""
+    """Print a table of plans."""
     methods, bits = (METHODS[:6], BITS[:4]) if quick else (METHODS, BITS)
     runs = len(methods) * len(bits) * SEEDS * PROTOCOLS
     progress(f"plans: {runs:,} runs")
     with tempfile.TemporaryDirectory(prefix="tiebench-plans-") as folder:
-        return tables(report, plans(Path(folder), methods, bits), runs)
+        tables(report, plans(Path(folder), methods, bits), runs)
 
 
 def plans(folder, methods, bits):
@@ -141,12 +141,7 @@ def tables(report, found, runs):
     ]
     report.rows(["plan", "jobs", "wall clock", "processor", "memory", "ms a job"], rows)
     single, grouped, done, _, bare = (spent for spent, _ in found.values())
-    return [
-        (f"plan of {runs:,} runs, 10 seeds a job", "under 20 s", duration(grouped.wall)),
-        ("the same, all done", "under 20 s", duration(done.wall)),
-        (
-            f"plan of {runs:,} runs, each a job: processor time over a bare Snakefile's",
-            "at most 2",
-            figure(single.processor / bare.processor),
-        ),
-    ]
+    report.target(f"plan of {runs:,} runs, 10 seeds a job", "under 20 s", duration(grouped.wall))
+    report.target("the same, all done", "under 20 s", duration(done.wall))
+    quantity = f"plan of {runs:,} runs, each a job: processor time over a bare Snakefile's"
+    report.target(quantity, "at most 2", single.processor / bare.processor)

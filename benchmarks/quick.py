@@ -25,7 +25,7 @@ _NOT_COPIED = {
 
 
 def run(report, quick):
-    """Print all tables. Returns the summary: rows (figure, reach, seen)."""
+    """Print all tables."""
     with tempfile.TemporaryDirectory(prefix="tiebench-quick-") as folder:
         checkout = Path(folder, "checkout")
         # With the compiled kernels that lie beside their source, as set-up leaves them.
@@ -34,7 +34,7 @@ def run(report, quick):
         commands.python(checkout, "workflow.compile")
         progress("quick: the quick table, about three minutes")
         spent = commands.python(checkout, "snakemake", "--cores", commands.CORES, TARGET)
-        return tables(report, trainings(checkout / "results"), spent.wall, spent.processor)
+        tables(report, trainings(checkout / "results"), spent.wall, spent.processor)
 
 
 def _not_copied(folder, names):
@@ -85,7 +85,5 @@ def tables(report, training, wall, processor):
     rows = [(name, f"{seconds:.1f}", f"{100 * seconds / whole:.0f} %") for name, seconds in parts.items()]
     report.rows([f"core seconds of {whole:.0f}", "s", "share"], rows)
     share = f"{figure(100 * fitting / whole)} %"
-    return [
-        (f"quick table, {cores} cores, kernels compiled", "under 180 s", duration(wall)),
-        ("quick table: share of core seconds spent fitting and encoding", "as near to 100 %", share),
-    ]
+    report.target(f"quick table, {cores} cores, kernels compiled", "under 180 s", duration(wall))
+    report.target("quick table: share of core seconds spent fitting and encoding", "as near to 100 %", share)

@@ -1,19 +1,16 @@
 """A run of a million lines and its judgements to scores, compared with pytrec_eval, ranx and plain Python."""
 
-import json
 import math
 import os
-import subprocess
-import sys
 import tempfile
 from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks import optional_peers
-from benchmarks.report import duration, figure, progress
-from benchmarks.timing import Disagreement, interleave
+from benchmarks import commands, optional_peers
+from benchmarks.report import duration, progress
+from benchmarks.timing import agree, interleave
 from tiebench import score_run
 
 QUERIES, QUICK_QUERIES, DEPTH, JUDGED = 1000, 100, 1000, 50
@@ -23,7 +20,7 @@ PYTHON = "plain Python (ties as sorted leaves them), files"
 
 
 def run(report, quick=False):
-    """Print all tables. Returns the summary: rows (figure, reach, seen)."""
+    """Print all tables."""
     queries, rounds = (QUICK_QUERIES, 3) if quick else (QUERIES, 5)
     libraries = optional_peers.found(optional_peers.RUN_PEERS)
     present, absent = optional_peers.versions(optional_peers.RUN_PEERS)
@@ -34,21 +31,26 @@ def run(report, quick=False):
         "tied. Only score_run gives means and ranges over the orders of ties. Installed: "
         f"{', '.join(present) or 'none'}; not installed, so not timed: {', '.join(absent) or 'none'}.",
     )
-    summary = []
+    lines = f"{queries * DEPTH:,} lines"
     with tempfile.TemporaryDirectory(prefix="tiebench-rankings-") as folder:
         files = write(Path(folder), queries)
-        progress(f"rankings: {queries * DEPTH:,} lines")
-        competitors = from_files(files, libraries)
-        check(competitors)
-        command = [sys.executable, "-m", "tiebench", "score-run", *map(str, files)]
-        command += ["--measures", ",".join(MEASURES)]
-        competitors["tiebench score-run, the command, its start included"] = lambda: printed(command)
-        measured = interleave(competitors, rounds)
-        report.times(measured, FILES)
-        in_memory = from_dictionaries(files, libraries)
-        check(in_memory)
-        dictionaries = interleave(in_memory, rounds)
-        report.times(dictionaries, DICTIONARIES)
+        progress(f"rankings: {lines}")
+        for base, competitors in (
+            (FILES, from_files(files, libraries)),
+            (DICTIONARIES, from_dictionaries(files, libraries)),
+        ):
+            check(competitors)
+            names = [*competitors][1:]
+            if base == FILES:
+                competitors["tiebench score-run, the command, its start included"] = lambda: commands.python(
+                    folder,
+                    *("tiebench", "score-run", *files, "--measures", ",".join(MEASURES)),
+                    environment=os.environ,
+                )
+            seen = report.compare(f"{base}, {lines}", competitors, rounds, base)
+            report.target(f"{base}, {lines}", "seconds", duration(seen[base].median))
+            for name in names:
+                report.target(f"{name} over {base}, {lines}", "above 1", seen[name].ratio_to(seen[base]))
         tied = write(Path(folder), queries, levels=20)
         found = score_run(*tied, MEASURES).means
         report.write(
@@ -56,14 +58,6 @@ def run(report, quick=False):
             f"{found['ap_min']:.4f} to {found['ap_max']:.4f}, mean {found['ap']:.4f}. Scoring it takes "
             f"{duration(interleave({FILES: lambda: score_run(*tied, MEASURES)}, rounds)[FILES].median)}."
         )
-    lines = f"{queries * DEPTH:,} lines"
-    summary.append((f"score_run, files, {lines}", "seconds", duration(measured[FILES].median)))
-    for base, table in ((FILES, measured), (DICTIONARIES, dictionaries)):
-        for name, measurement in table.items():
-            if name != base and "command" not in name:
-                ratio = figure(measurement.ratio_to(table[base]))
-                summary.append((f"{name} over {base}, {lines}", "above 1", ratio))
-    return summary
 
 
 def write(folder, queries, levels=None):
@@ -191,17 +185,7 @@ def by_hand(run, qrels):
 
 def check(competitors):
     """Raise Disagreement unless all compute the same to 1e-9."""
-    expected = None
-    for name, call in competitors.items():
-        found = call()
-        expected = expected or found
-        for measure in MEASURES:
-            if not abs(found[measure] - expected[measure]) <= 1e-9:
-                raise Disagreement(f"{name}: {measure} is {found[measure]}, not {expected[measure]}")
-
-
-def printed(command):
-    """Run the command; what it printed, as a dictionary."""
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
-    return json.loads(done.stdout)
+    (_, ours), *others = competitors.items()
+    expected = list(ours().values())
+    for name, call in others:
+        agree(name, expected, [call()[measure] for measure in MEASURES], 1e-9)

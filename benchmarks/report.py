@@ -8,15 +8,18 @@ import sys
 from pathlib import Path
 
 from benchmarks import optional_peers
+from benchmarks.timing import interleave
+from tiebench.files import write_text
 
 LIBRARIES = ("numpy", "numba", "llvmlite", "scipy", "scikit-learn", "torch")
 
 
 class Report:
-    """Prints blocks of Markdown and stores them."""
+    """Prints blocks of Markdown and stores them. targets: rows (quantity, target, measured)."""
 
     def __init__(self):
         self._blocks = []
+        self.targets = []
 
     def write(self, *blocks):
         """Headings, paragraphs or whole tables, with an empty line after each."""
@@ -33,41 +36,37 @@ class Report:
         lines.insert(1, "|---|" + "---:|" * (len(head) - 1))
         self.write("\n".join(lines))
 
-    def times(self, measurements, base, names=None, extra=None):
-        """Rows of what, seconds, range and ratio to `base`; extra: title -> (function of a name -> text)."""
-        extra = extra or {}
-        head = ["what", "median", "min..max", f"time over `{base}`", *extra]
-        self.rows(
-            head,
-            [
-                (
-                    name,
-                    duration(measurements[name].median),
-                    f"{duration(measurements[name].low)}..{duration(measurements[name].high)}",
-                    "1 (base)"
-                    if name == base
-                    else f"x{figure(measurements[name].ratio_to(measurements[base]))}",
-                    *(column(name) for column in extra.values()),
-                )
-                for name in (names or measurements)
-            ],
-        )
+    def times(self, measurements, base, names=None, work=(None, 0)):
+        """Rows of what, seconds, range and ratio to `base`; work: title of a rate, amount of a call."""
+        rate, amount = work
+        rows = []
+        for name in names or measurements:
+            one = measurements[name]
+            ratio = "1 (base)" if name == base else f"x{figure(one.ratio_to(measurements[base]))}"
+            row = [name, duration(one.median), f"{duration(one.low)}..{duration(one.high)}", ratio]
+            rows.append([*row, figure(amount / one.median)] if rate else row)
+        self.rows(["what", "median", "min..max", f"time over `{base}`", *[rate] * bool(rate)], rows)
 
-    def __len__(self):
-        """Blocks so far."""
-        return len(self._blocks)
+    def compare(self, title, competitors, rounds, base, **options):
+        """Time competitors in turns and print them under a title; options: of `times`. Returns the times."""
+        self.write(f"### {title}")
+        measurements = interleave(competitors, rounds)
+        self.times(measurements, base, **options)
+        return measurements
 
-    def lead_with(self, begin, place):
-        """Move the blocks from number `begin` on to `place` in the saved file."""
-        rest, moved = self._blocks[:begin], self._blocks[begin:]
-        self._blocks = rest[:place] + moved + rest[place:]
+    def target(self, quantity, target, measured):
+        """A row of the table of targets; measured: text, or a ratio."""
+        self.targets.append((quantity, target, measured if isinstance(measured, str) else figure(measured)))
 
-    def save(self, path):
-        """Write everything to a file, whole or not at all."""
-        path = Path(path)
-        partial = path.with_name(path.name + ".partial")
-        partial.write_text("\n\n".join(self._blocks) + "\n", encoding="utf-8")
-        partial.replace(path)
+    def finish(self, path=None):
+        """Print the targets, and save everything to a file, whole or not at all; there they come first."""
+        head, body = self._blocks[:1], self._blocks[1:]
+        self._blocks = head
+        if self.targets:
+            self.write("## Targets", "Reported, not enforced. They assume an otherwise idle machine.")
+            self.rows(["quantity", "target", "measured"], self.targets)
+        if path is not None:
+            write_text(path, "\n\n".join(self._blocks + body) + "\n")
 
 
 def progress(message):

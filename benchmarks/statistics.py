@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from scipy.special import stdtr
 
 from benchmarks.report import progress
 from reporting.leaderboard import protocols, read
@@ -23,7 +22,6 @@ DRAWS, MORE_DRAWS, DRAWS_OF_POWER = 4000, 200_000, 1000
 # Pairs of a table that are drawn once more, the worst of the first draws: their rates are not chosen by luck.
 WORST = 8
 SHIFTS = (0.01, 0.02)
-POOL_WEIGHT = 4
 
 
 @dataclass(frozen=True)
@@ -49,17 +47,16 @@ class Column:
 
 
 def run(report, quick):
-    """Print three tables. Returns no rows of the summary."""
+    """Print three tables."""
     generator, draws = np.random.default_rng(0), DRAWS // (4 if quick else 1)
     report.write(
         "## Verdicts",
         "Two sets of runs of one method, and two methods shifted to equal means, are drawn from the standard "
         "deviations of the published runs (normal) or from the runs themselves (resampled), and over queries "
         f"from the published scores of each. Below {ENOUGH_RUNS} published runs {ENOUGH_RUNS} are drawn: "
-        f"with fewer there is no verdict. Rates are percentages of p < {LEVEL}, unadjusted. *pooled*: every "
-        "method's variance shrunk to those of the other rows, at the published number of runs; *own*: the "
-        f"rule of `tiebench.paired`. The worst pair is chosen by {draws:,} draws of every pair; its rate is "
-        f"that of {MORE_DRAWS // (4 if quick else 1):,} others.",
+        f"with fewer there is no verdict. Rates are percentages of p < {LEVEL}, unadjusted. The worst pair "
+        f"is chosen by {draws:,} draws of every pair; its rate is that of "
+        f"{MORE_DRAWS // (4 if quick else 1):,} others.",
     )
     errors, resampled, power = [], [], []
     for protocol in protocols(FOLDER):
@@ -68,35 +65,22 @@ def run(report, quick):
         columns = [column for bits in board.bits if (column := _column(board, bits))]
         if not columns:
             continue
-        found = {
-            (rule, same, kind): _worst(columns, rule, same, kind, draws, quick, generator)
-            for rule, same, kind in (
-                *itertools.product(("pooled", "own"), (True, False), ("normal",)),
-                *itertools.product(("own",), (True, False), ("resampled",)),
-            )
-            if kind == "normal" or all((column.published >= ENOUGH_RUNS).any() for column in columns)
-        }
         runs = np.concatenate([column.published for column in columns])
-        counts = [protocol, _range(runs), len(columns), sum(len(_pairs(column, False)) for column in columns)]
-        errors.append(
-            counts
-            + [_rate(found[rule, same, "normal"]) for rule in ("pooled", "own") for same in (True, False)]
-            + [found["own", False, "normal"][1]]
-        )
-        if ("own", True, "resampled") in found:
-            of = [found["own", same, "resampled"] for same in (True, False)]
-            resampled.append([protocol, *map(_rate, of), f"{100 * of[1][2]:.0f}", of[1][1]])
+        worst = [_worst(columns, same, "normal", draws, quick, generator) for same in (True, False)]
+        pairs = sum(len(_pairs(column, False)) for column in columns)
+        errors.append([protocol, _range(runs), len(columns), pairs, *map(_rate, worst), worst[1][1]])
+        if all((column.published >= ENOUGH_RUNS).any() for column in columns):
+            worst = [_worst(columns, same, "resampled", draws, quick, generator) for same in (True, False)]
+            resampled.append([protocol, *map(_rate, worst), f"{100 * worst[1][2]:.0f}", worst[1][1]])
         power.append([protocol, *(f"{100 * one:.0f}" for one in _power(columns, generator))])
     report.write("**Equal methods called different: the worst pair of each table**")
-    head = ["table", "runs", "lengths", "pairs", "pooled, one method twice", "pooled, two methods"]
-    report.rows([*head, "own, one method twice", "own, two methods", "own, the worst two"], errors)
-    report.write("**The same, own variances, runs resampled**")
+    head = ["table", "runs", "lengths", "pairs", "one method twice", "two methods", "the worst two"]
+    report.rows(head, errors)
+    report.write("**The same, runs resampled**")
     head = ["table", "one method twice, worst", "two methods, worst", "pairs above 6 %, %", "the worst two"]
     report.rows(head, resampled)
     report.write("**A difference seen, mean over all pairs**")
-    head = [f"{rule}, {shift}" for shift in SHIFTS for rule in ("pooled", "own")]
-    report.rows(["table", *head], power)
-    return []
+    report.rows(["table", *map(str, SHIFTS)], power)
 
 
 def _column(board, bits):
@@ -139,9 +123,9 @@ def _pairs(column, same, kind="normal"):
 # -- draws ----------------------------------------------------------------------------------------
 
 
-def _drawn(column, rule, kind, draws, generator, places=None):
+def _drawn(column, kind, draws, generator, places=None):
     """Means and variances (M, draws) of runs drawn anew, counts (M,); NaN for other methods than `places`."""
-    counts = column.published if rule == "pooled" else column.drawn
+    counts = column.drawn
     means, variances = np.full((2, len(counts), draws), np.nan)
     for place in range(len(counts)) if places is None else places:
         values, count = column.values[place], counts[place]
@@ -155,7 +139,7 @@ def _drawn(column, rule, kind, draws, generator, places=None):
     return means, variances, counts
 
 
-def _p_values(column, rule, i, j, one, two, generator, shifts=(0.0,)):
+def _p_values(column, i, j, one, two, generator, shifts=(0.0,)):
     """p (draws,) of method i, drawn in `one`, minus j, drawn in `two`, for each shift of the difference."""
     draws = one[0].shape[1]
     difference, error, queries = one[0][i] - two[0][j], column.query_error(i, j), None
@@ -164,80 +148,43 @@ def _p_values(column, rule, i, j, one, two, generator, shifts=(0.0,)):
         freedom = column.size - 1
         queries = error * generator.chisquare(freedom, draws) / freedom, freedom
     sides = [(of[1][place], of[2][place]) for of, place in ((one, i), (two, j))]
-    if rule == "own":
-        parts = [(variance / count, count - 1) for variance, count in sides if _varies(variance)]
-        errors = error_sources(queries, parts)
-        return [p_value(difference + shift, errors) for shift in shifts]
-    return [_pooled(difference + shift, queries, sides, one, i == j) for shift in shifts]
-
-
-def _varies(variance):
-    return bool(np.any(variance > 0))
-
-
-def _pooled(difference, queries, sides, drawn, again):
-    """The rule that own variances replace: every variance shrunk to the mean of all others of the column.
-
-    The mean of the others counts for POOL_WEIGHT degrees of freedom. again: whether the second side is one
-    more set of runs of the first one's method.
-    """
-    _, variances, counts = drawn
-    freedoms = np.where([_varies(of) for of in variances], counts - 1, 0)
-    total, weighted = freedoms.sum(), freedoms @ variances
-    if again:
-        variance, count = sides[1]
-        total, weighted = total + count - 1, weighted + (count - 1) * variance
-    parts = []
-    for variance, count in sides:
-        own = count - 1
-        if _varies(variance):
-            weight = min(POOL_WEIGHT, total - own)
-            others = (weighted - own * variance) / max(total - own, 1)
-            parts.append(((weight * others + own * variance) / (weight + own) / count, weight + own))
-    seeds = sum(part for part, _ in parts)
-    freedom = np.minimum(seeds**2 / sum(part**2 / own for part, own in parts), total)
-    found = [2 * stdtr(freedom, -np.abs(difference) / np.sqrt(seeds))]
-    if queries is not None:
-        error, own = queries
-        both = (error + seeds) ** 2 / (error**2 / own + seeds**2 / freedom)
-        found.append(2 * stdtr(both, -np.abs(difference) / np.sqrt(error + seeds)))
-        found.append(2 * stdtr(own, -np.abs(difference) / np.sqrt(error)))
-    return np.maximum.reduce(found)
+    parts = [(variance / count, count - 1) for variance, count in sides if np.any(variance > 0)]
+    errors = error_sources(queries, parts)
+    return [p_value(difference + shift, errors) for shift in shifts]
 
 
 # -- rates ----------------------------------------------------------------------------------------
 
 
-def _worst(columns, rule, same, kind, draws, quick, generator):
+def _worst(columns, same, kind, draws, quick, generator):
     """Rate of the worst pair, its names, and the share of pairs above 6 %."""
     rates = []
     for column in columns:
-        one, two = (_drawn(column, rule, kind, draws, generator) for _ in range(2))
+        one, two = (_drawn(column, kind, draws, generator) for _ in range(2))
         for i, j in _pairs(column, same, kind):
-            (p,) = _p_values(column, rule, i, j, one, two if same else one, generator)
+            (p,) = _p_values(column, i, j, one, two if same else one, generator)
             rates.append((np.mean(p < LEVEL), column, i, j))
     if not rates:
         return np.nan, "", 0.0
     above = np.mean([rate > 0.06 + 3 * np.sqrt(0.06 * 0.94 / draws) for rate, *_ in rates])
     again, more = [], MORE_DRAWS // (4 if quick else 1)
     for _, column, i, j in sorted(rates, key=lambda one: -one[0])[:WORST]:
-        places = None if rule == "pooled" else {i, j}
-        one = _drawn(column, rule, kind, more, generator, places)
-        two = _drawn(column, rule, kind, more, generator, {i}) if same else one
-        (p,) = _p_values(column, rule, i, j, one, two, generator)
+        one = _drawn(column, kind, more, generator, {i, j})
+        two = _drawn(column, kind, more, generator, {i}) if same else one
+        (p,) = _p_values(column, i, j, one, two, generator)
         names = " and ".join(dict.fromkeys((column.names[i], column.names[j])))
         again.append((float(np.mean(p < LEVEL)), f"{names}, {column.bits} bits"))
     return *max(again), float(above)
 
 
 def _power(columns, generator):
-    """Share of differences seen, for each shift by the pooled and by the own rule."""
-    seen = {(shift, rule): [] for shift in SHIFTS for rule in ("pooled", "own")}
-    for column, rule in itertools.product(columns, ("pooled", "own")):
-        one = _drawn(column, rule, "normal", DRAWS_OF_POWER, generator)
+    """Share of differences seen, for each shift."""
+    seen = {shift: [] for shift in SHIFTS}
+    for column in columns:
+        one = _drawn(column, "normal", DRAWS_OF_POWER, generator)
         for i, j in _pairs(column, False):
-            for shift, p in zip(SHIFTS, _p_values(column, rule, i, j, one, one, generator, SHIFTS)):
-                seen[shift, rule].append(np.mean(p < LEVEL))
+            for shift, p in zip(SHIFTS, _p_values(column, i, j, one, one, generator, SHIFTS)):
+                seen[shift].append(np.mean(p < LEVEL))
     return [float(np.mean(of)) for of in seen.values()]
 
 

@@ -24,7 +24,6 @@ class Shape:
 IMAGENET100 = Shape("ImageNet100", 5000, 128503, 100)
 CIFAR10_S1 = Shape("CIFAR-10 S1", 1000, 59000, 10)
 NUS21 = Shape("NUS-WIDE 21", 2100, 193734, 21, multi_hot=True)
-NUS81 = Shape("NUS-WIDE 81", 2000, 267648, 81, multi_hot=True)
 
 
 @dataclass(frozen=True)
@@ -47,20 +46,12 @@ class Codes:
     def pairs(self):
         return len(self.query) * len(self.database)
 
-    def first(self, queries):
-        """The same with the first queries only."""
-        return Codes(
-            self.shape, self.bits, self.query[:queries], self.database, self.query_labels[:queries],
-            self.database_labels,
-        )  # fmt: skip
-
 
 def codes(shape, bits, seed=0):
     """Draw the codes of a shape."""
     rng = np.random.default_rng(seed)
     prototypes = rng.standard_normal((shape.labels, bits), np.float32)
-    # Of labels: about two an item, as in NUS-WIDE, however many labels there are.
-    popularity = np.geomspace(0.4, 0.02, shape.labels) * min(1, 21 / shape.labels)
+    popularity = np.geomspace(0.4, 0.02, shape.labels)  # about two labels an item, as in NUS-WIDE
 
     def draw(number):
         if shape.multi_hot:

@@ -7,13 +7,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 
 class Disagreement(Exception):
     """Competitors compute different results, so their times cannot be compared."""
-
-
-class Failed(Exception):
-    """A program to be timed failed; the message holds its output."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +71,13 @@ def interleave(competitors, rounds, least_seconds=0.005):
                 entry.call()
             seconds[name].append(entry.scale * _seconds(entry.call, repeats[name]) / repeats[name])
     return {name: Measurement(tuple(values)) for name, values in seconds.items()}
+
+
+def agree(what, ours, theirs, tolerance=1e-5):
+    """Raise `Disagreement` unless two arrays are equal, up to a tolerance relative to the largest entry."""
+    ours, theirs = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
+    if not np.abs(ours - theirs).max() <= tolerance * max(np.abs(theirs).max(), 1e-300):
+        raise Disagreement(f"{what}: results differ")
 
 
 def _seconds(call, repeats):

@@ -8,9 +8,9 @@ import torch
 from torch.nn.functional import softplus
 
 import networks
+from benchmarks.class_items import Items
 from benchmarks.report import figure, progress
-from benchmarks.timing import Disagreement, interleave
-from methods.base import TrainingSet
+from benchmarks.timing import agree, interleave
 from methods.base.catalogue import load_class
 from networks.base.devices import fast_half
 from networks.layers.response_normalisation import response_normalisation
@@ -51,7 +51,7 @@ CASES = (
 
 
 def run(report, quick):
-    """Print all tables. Returns the summary: rows (figure, reach, seen)."""
+    """Print all tables."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     on_cpu = device.type == "cpu"
     report.write(
@@ -63,7 +63,7 @@ def run(report, quick):
         "in 16 bits where a method does: on CUDA; EfficientNet-Lite0 and VGG-F on processors that multiply "
         "bfloat16.",
     )
-    rows, summary = [], []
+    rows = []
     for case in CASES[:1] if quick and on_cpu else CASES:
         progress(f"training: {case.name}")
         seen = interleave(competitors(case, device), 3)
@@ -73,13 +73,12 @@ def run(report, quick):
         reached = 1 / ours.ratio_to(bare)
         single = "–"
         if "float32" in seen:
-            single = f"x{figure(seen['float32'].ratio_to(ours))}"
-            summary.append((f"{case.name}: TALR-AP in float32 over bfloat16", "above 1", single[1:]))
+            ratio = seen["float32"].ratio_to(ours)
+            single = f"x{figure(ratio)}"
+            report.target(f"{case.name}: TALR-AP in float32 over bfloat16", "above 1", ratio)
         speeds = [figure(images / seen[name].median) for name in ("network alone", "bare loop", *METHODS)]
         rows.append([case.name, *speeds, figure(reached), f"{share:.1%}", single])
-        summary.append(
-            (f"{case.name}: images/s of TALR-AP over the bare loop", "at least 0.95", figure(reached))
-        )
+        report.target(f"{case.name}: images/s of TALR-AP over the bare loop", "at least 0.95", reached)
     report.rows(
         [
             "network",
@@ -93,29 +92,18 @@ def run(report, quick):
         rows,
     )
     if on_cpu:
-        summary.append(_report_normalisation(report, quick))
+        _report_normalisation(report, 4 if quick else NORMALISED)
     else:
         report.write(f"Peak memory on the device: {torch.cuda.max_memory_allocated() / 2**30:.1f} GiB.")
-    return summary
 
 
-def _report_normalisation(report, quick):
-    """VGG-F's first response normalisation beside PyTorch's. Returns the row of the summary."""
+def _report_normalisation(report, images):
+    """VGG-F's first response normalisation beside PyTorch's."""
     progress("training: response normalisation")
-    seen = interleave(normalisations(4 if quick else NORMALISED), 5)
-    ours, theirs = seen["here"], seen["PyTorch's"]
-    report.write(
-        f"### Response normalisation of VGG-F's first maps, {4 if quick else NORMALISED} images, forward and "
-        "backward, float32",
-        "Values and gradients were checked to agree.",
-    )
-    report.times(seen, "here")
-    ratio = figure(theirs.ratio_to(ours))
-    return (
-        "response normalisation, forward and backward: torch.nn.LocalResponseNorm over ours",
-        "above 1",
-        ratio,
-    )
+    title = f"Response normalisation of VGG-F's first maps, {images} images, forward and backward, float32"
+    seen = report.compare(title, normalisations(images), 5, "here")
+    quantity = "response normalisation, forward and backward: torch.nn.LocalResponseNorm over ours"
+    report.target(quantity, "above 1", seen["PyTorch's"].ratio_to(seen["here"]))
 
 
 def normalisations(images):
@@ -141,8 +129,7 @@ def normalisations(images):
 
     expected = both_ways(functions["PyTorch's"])
     for one, other in zip(both_ways(functions["here"]), expected, strict=True):
-        if not torch.allclose(one, other, rtol=1e-4, atol=1e-4):
-            raise Disagreement("response normalisation: values or gradients differ from PyTorch's")
+        agree("response normalisation", one, other)
     return {name: lambda function=function: both_ways(function) for name, function in functions.items()}
 
 
@@ -166,13 +153,8 @@ def _images(count, side):
 def _epoch(name, case, device, **more):
     """A fit of one epoch on images that are read and prepared as in a run, without building the network."""
     count, batch = case.sizes(device)
-    images, labels = _images(count, case.side)
-    made = TrainingSet(
-        images,
-        lambda rows, columns: (labels[rows][:, None] == labels[columns]).astype(np.int64),
-        labels=labels,
-        network={"architecture": case.architecture, "options": case.options},
-    )
+    network = {"architecture": case.architecture, "options": case.options}
+    made = Items(*_images(count, case.side)).training_set(network=network)
     settings = {"epochs": 1, "batch_size": batch, "learning_rate": 0.0, "device": device.type}
     method = load_class(name)(bits=BITS, **settings, **more)
     kept = {}

@@ -6,7 +6,8 @@ python -m methods > docs/methods.md
 from collections.abc import Sequence
 
 from methods.base.catalogue import FAMILIES, MethodMetadata, catalogue
-from tiebench.command_line import Parser
+from tiebench.command_line import Parser, word
+from tiebench.messages import did_you_mean
 
 LEARNS_FROM = {  # supervision -> words for it
     "none": "no labels",
@@ -19,7 +20,7 @@ HEAD = """# Methods
 Every file of `methods/`, as `python -m methods > docs/methods.md` lists them. *Family* is what the loss
 compares: an item with its class (classwise), pairs (pointwise), triplets (pairwise) or lists; a bound is what
 hashing has to beat; *learns from*
-is the supervision that it needs; *sees* what its training has access to; *lines* the length of its file.
+is the supervision that it needs; *sees* what its training has access to.
 End to end: it can also train a network on images. `python -m methods --names` prints the names alone.
 
 [differences.md](differences.md) says what differs from the papers, and [add-a-method.md](add-a-method.md)
@@ -32,8 +33,8 @@ def page() -> str:
     """The text of docs/methods.md."""
     found = sorted(catalogue().values(), key=lambda about: (FAMILIES.index(about.family), about.name))
     rows = [
-        "| name | title | description | family | learns from | sees | end to end | lines |",
-        "|:---|:---|:---|:---|:---|:---|:---|---:|",
+        "| name | title | description | family | learns from | sees | end to end |",
+        "|:---|:---|:---|:---|:---|:---|:---|",
         *map(_row, found),
     ]
     return "\n".join([HEAD, *rows]) + "\n"
@@ -41,7 +42,6 @@ def page() -> str:
 
 def _row(about: MethodMetadata) -> str:
     title = f"[{about.title}]({about.paper})" if about.paper else about.title
-    lines = len(about.path.read_text(encoding="utf-8").splitlines())
     cells = [
         f"`{about.name}`",
         title,
@@ -50,17 +50,37 @@ def _row(about: MethodMetadata) -> str:
         LEARNS_FROM[about.supervision],
         about.sees,
         "yes" if about.end_to_end else "no",
-        str(lines),
     ]
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the page, or with --names the names of all methods, one a line."""
+    """Print the page, or what an option asks for."""
     parser = Parser(prog="python -m methods", description="List the methods.")
-    parser.add_argument("--names", action="store_true", help="names alone, one a line")
-    names = parser.parse_args(arguments).names
-    print("\n".join(catalogue()) if names else page(), end="\n" if names else "")
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument("--names", action="store_true", help="names alone, one a line")
+    kind.add_argument(
+        "--bibtex", nargs="*", type=word, metavar="METHOD", help="papers of methods (default: all) as BibTeX"
+    )
+    options = parser.parse_args(arguments)
+    if options.bibtex is not None:
+        print("\n\n".join(_entries(options.bibtex)))
+    elif options.names:
+        print("\n".join(catalogue()))
+    else:
+        print(page(), end="")
+
+
+def _entries(names: Sequence[str]) -> list[str]:
+    """BibTeX entries of methods, of one paper that several are of the first; exits for an unknown name."""
+    found = catalogue()
+    entries: dict[str, str] = {}
+    for name in names or found:
+        if name not in found:
+            raise SystemExit(f"error: there is no method {name!r}{did_you_mean(name, found)}")
+        about = found[name]
+        entries.setdefault(about.reference.partition(". ")[0] + str(about.paper), about.bibtex)
+    return list(entries.values())
 
 
 if __name__ == "__main__":

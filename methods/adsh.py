@@ -43,9 +43,8 @@ class ADSH(DeepHashing):
     sees = "database labels"
     space = {
         "learning_rate": {"log_uniform": [1e-2, 3.0]},
-        "gamma": [2.0, 20.0, 200.0],
-        "epochs": [60, 150],
-        "batch_size": [64, 128],
+        "gamma": {"log_uniform": [0.2, 200.0]},
+        "batch_size": [32, 64, 128, 256],
     }
 
     learning_rate: float = 0.3

@@ -38,7 +38,10 @@ class AnchorGraphHashing(HashingMethod):
     marker = "d"
     supervision = "none"
     family = "unsupervised"
-    space = {"anchors": [100, 300, 500], "neighbours": [2, 3, 5]}
+    space = {
+        "anchors": [100, 200, 300, 500, 700, 1000, 1500],
+        "neighbours": [2, 3, 5, 8, 12],
+    }
 
     anchors: int = 300
     neighbours: int = 3

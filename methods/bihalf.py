@@ -54,7 +54,7 @@ class BiHalf(DeepHashing):
     family = "unsupervised"
     space = {
         "learning_rate": {"log_uniform": [1e-2, 3.0]},
-        "gamma": [0.6, 3.0, 6.0, 30.0],
+        "gamma": {"log_uniform": [0.1, 30.0]},
     }
 
     learning_rate: float = 0.1

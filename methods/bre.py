@@ -55,9 +55,9 @@ class BRE(HashingMethod):
     supervision = "graded"
     family = "pointwise"
     space = {
-        "anchors": [50, 100, 200, 400, 1000],
+        "anchors": [50, 100, 200, 400, 1000, 2000, 3000],
         "kernel": ["linear", "rbf"],
-        "partners": [0.02, 0.05, 0.1],
+        "partners": [0.02, 0.05, 0.1, 0.2, 0.4],
     }
 
     anchors: int = 50

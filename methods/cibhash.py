@@ -48,9 +48,9 @@ class CIBHash(DeepHashing):
     family = "unsupervised"
     space = {
         "learning_rate": {"log_uniform": [1e-4, 1e-2]},
-        "temperature": [0.1, 0.2, 0.3, 0.5],
-        "view_dropout": [0.1, 0.2, 0.4],
-        "view_noise": [0.0, 0.1, 0.3, 0.6],
+        "temperature": {"log_uniform": [0.05, 1.0]},
+        "view_dropout": [0.0, 0.1, 0.2, 0.4, 0.6],
+        "view_noise": [0.0, 0.1, 0.3, 0.6, 1.0],
     }
 
     optimiser: Literal["sgd", "adam", "adamw", "rmsprop"] = "adam"

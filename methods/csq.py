@@ -40,7 +40,7 @@ class CSQ(ClassCodeHashing):
     family = "classwise"
     space = {
         "learning_rate": {"log_uniform": [1e-4, 1e-1]},
-        "quantisation": [0.0, 1e-4, 1e-3, 1e-2, 5e-2],
+        "quantisation": [0.0, 1e-4, 1e-3, 1e-2, 1e-1, 1.0],
         "centres": ["published", "spread_hadamard"],
     }
 

@@ -44,8 +44,8 @@ class DCH(DeepHashing):
     family = "pointwise"
     space = {
         "learning_rate": {"log_uniform": [3e-3, 3.0]},
-        "gamma": [1.0, 3.0, 10.0, 20.0],
-        "quantisation": [0.0, 1e-3, 1e-2, 1e-1],
+        "gamma": {"log_uniform": [1.0, 40.0]},
+        "quantisation": [0.0, 1e-3, 1e-2, 1e-1, 1.0],
     }
 
     learning_rate: float = 0.1

@@ -46,7 +46,7 @@ class DHN(DeepHashing):
     family = "pointwise"
     space = {
         "learning_rate": {"log_uniform": [1e-2, 3.0]},
-        "quantisation": [1e-3, 1e-2, 1e-1, 1.0],
+        "quantisation": {"log_uniform": [1e-3, 10.0]},
     }
 
     learning_rate: float = 1.0

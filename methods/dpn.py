@@ -37,7 +37,7 @@ class DPN(ClassCodeHashing):
     family = "classwise"
     space = {
         "learning_rate": {"log_uniform": [1e-2, 3.0]},
-        "margin": [0.1, 0.3, 1.0, 3.0],
+        "margin": {"log_uniform": [0.03, 3.0]},
         "codes": ["bernoulli", "spread_hadamard", "separated"],
     }
 

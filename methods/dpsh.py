@@ -46,7 +46,7 @@ class DPSH(DeepHashing):
     space = {
         "learning_rate": {"log_uniform": [0.1, 100.0]},
         "momentum": [0.0, 0.9],
-        "eta": [0.01, 0.1, 1.0, 10.0, 100.0],
+        "eta": {"log_uniform": [0.01, 100.0]},
     }
     changing_memory = ("table",)
 

@@ -37,8 +37,8 @@ class DSH(DeepHashing):
     family = "pointwise"
     space = {
         "learning_rate": {"log_uniform": [3e-3, 3.0]},
-        "margin": [0.5, 1.0, 2.0, 4.0],
-        "regularisation": [1e-3, 1e-2, 1e-1],
+        "margin": {"log_uniform": [0.1, 4.0]},
+        "regularisation": {"log_uniform": [1e-4, 1.0]},
     }
 
     learning_rate: float = 0.3

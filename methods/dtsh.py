@@ -56,8 +56,8 @@ class DTSH(DeepHashing):
     space = {
         "learning_rate": {"log_uniform": [0.01, 10.0]},
         "momentum": [0.0, 0.9],
-        "eta": [1.0, 10.0, 100.0, 1000.0],
-        "margin": [2.0, 6.0, 12.0, 24.0],
+        "eta": {"log_uniform": [0.03, 1000.0]},
+        "margin": {"log_uniform": [0.5, 24.0]},
     }
     changing_memory = ("table",)
 

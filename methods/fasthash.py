@@ -43,8 +43,8 @@ class FastHash(TreeHashing):
     family = "pointwise"
     space = {
         "loss": ["hinge", "ksh", "bre"],
-        "depth": [2, 4, 6, 8],
-        "trees": [50, 100, 200, 400],
+        "depth": [2, 4, 6, 8, 10],
+        "trees": [50, 100, 200, 400, 800],
     }
 
     loss: Literal["hinge", "ksh", "bre"] = "hinge"

@@ -41,9 +41,9 @@ class FSDH(KernelHashing):
     several_labels = False
     family = "classwise"
     space = {
-        "anchors": [300, 1000, 2000],
-        "sigma": [0.2, 0.3, 0.4, 0.55, 0.7, 1.0],
-        "ridge": [1e-3, 1e-2, 1e-1, 1.0],
+        "anchors": [300, 1000, 2000, 3000],
+        "sigma": [0.2, 0.3, 0.4, 0.55, 0.7, 1.0, 1.4],
+        "ridge": {"log_uniform": [1e-3, 10.0]},
         "centres": ["spread_hadamard", "random", "bernoulli"],
     }
 

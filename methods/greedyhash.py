@@ -39,8 +39,8 @@ class GreedyHash(DeepHashing):
     family = "classwise"
     space = {
         "learning_rate": {"log_uniform": [3e-3, 1.0]},
-        "penalty": [1e-3, 1e-2, 1e-1, 1.0],
-        "batch_size": [32, 64, 128],
+        "penalty": {"log_uniform": [1e-4, 1.0]},
+        "batch_size": [16, 32, 64, 128, 256],
     }
 
     learning_rate: float = 0.1

@@ -35,7 +35,7 @@ class GreedyHashUnsupervised(DeepHashing):
     family = "unsupervised"
     space = {
         "learning_rate": {"log_uniform": [1e-2, 3.0]},
-        "penalty": [1e-3, 1e-2, 1e-1, 1.0],
+        "penalty": {"log_uniform": [1e-3, 1.0]},
     }
 
     learning_rate: float = 0.1

@@ -53,8 +53,8 @@ class HashNet(DeepHashing):
     family = "pointwise"
     space = {
         "learning_rate": {"log_uniform": [0.01, 10.0]},
-        "tanh_scale": [0.5, 1.0, 2.0, 5.0],
-        "growth": [0.001, 0.005, 0.02, 0.1],
+        "tanh_scale": {"log_uniform": [0.5, 20.0]},
+        "growth": {"log_uniform": [0.001, 0.1]},
     }
 
     learning_rate: float = 1.0

@@ -54,8 +54,8 @@ class HyP2(DeepHashing):
     family = "classwise"
     space = {
         "learning_rate": {"log_uniform": [3e-3, 3.0]},
-        "proxy_lr_multiplier": [0.02, 0.1, 1.0],
-        "pairs": [0.0, 0.5, 1.0],
+        "proxy_lr_multiplier": [0.01, 0.02, 0.1, 1.0, 10.0],
+        "pairs": [0.0, 0.25, 0.5, 1.0, 2.0],
     }
 
     learning_rate: float = 0.3

@@ -43,7 +43,10 @@ class KSH(KernelHashing):
     marker = "X"
     supervision = "binary"
     family = "pointwise"
-    space = {"anchors": [100, 300, 600, 1000], "training_items": [1000, 2000, 5000]}
+    space = {
+        "anchors": [100, 300, 600, 1000, 1500, 2000],
+        "training_items": [1000, 2000, 5000],
+    }
 
     anchors: int = 300
     training_items: int | None = None

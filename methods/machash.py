@@ -44,9 +44,9 @@ class MACHash(HashingMethod):
     supervision = "binary"
     family = "pointwise"
     space = {
-        "C": [0.01, 0.03, 0.1, 0.3, 1.0, 10.0, 100.0],
-        "mu": [0.03, 0.1, 0.3, 1.0],
-        "dissimilar": [100, 200, 500],
+        "C": {"log_uniform": [0.001, 100.0]},
+        "mu": {"log_uniform": [0.003, 3.0]},
+        "dissimilar": [100, 200, 500, 1000, 2000],
     }
 
     similar: int = 100

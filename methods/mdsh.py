@@ -52,8 +52,8 @@ class MDSH(ClassCodeHashing):
     family = "classwise"
     space = {
         "learning_rate": {"log_uniform": [1e-4, 3e-2]},
-        "pairs": [0.0, 0.1, 1.0],
-        "quantisation": [1e-4, 1e-3, 1e-2, 1e-1],
+        "pairs": [0.0, 0.03, 0.1, 0.3, 1.0],
+        "quantisation": {"log_uniform": [1e-4, 1.0]},
     }
     changing_memory = ("table",)
 

@@ -27,8 +27,8 @@ class MIHash(ListwiseHashing):
     supervision = "binary"
     space = {
         "learning_rate": {"log_uniform": [0.01, 10.0]},
-        "tanh_scale": [0.5, 1.0, 2.0, 5.0, 10.0, 20.0],
-        "bins": [8, 16, 32],
+        "tanh_scale": {"log_uniform": [0.5, 80.0]},
+        "bins": [4, 8, 16, 32],
     }
 
     def objective(self, codes, affinity):

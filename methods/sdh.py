@@ -35,11 +35,11 @@ class SDH(KernelHashing):
     supervision = "labels"
     family = "classwise"
     space = {
-        "anchors": [300, 1000, 2000],
-        "sigma": [0.2, 0.3, 0.4, 0.55, 0.7, 1.0],
-        "penalty": [0.1, 1.0, 10.0],
-        "nu": [1e-6, 1e-5, 1e-4, 1e-3, 1e-2],
-        "ridge": [1e-3, 1e-2, 1e-1, 1.0],
+        "anchors": [300, 1000, 2000, 3000],
+        "sigma": [0.2, 0.3, 0.4, 0.55, 0.7, 1.0, 1.4],
+        "penalty": {"log_uniform": [0.01, 10.0]},
+        "nu": {"log_uniform": [1e-6, 1.0]},
+        "ridge": {"log_uniform": [1e-3, 10.0]},
     }
 
     anchors: int = 1000

@@ -39,7 +39,10 @@ class ScalableGraphHashing(HashingMethod):
     marker = "8"
     supervision = "none"
     family = "unsupervised"
-    space = {"anchors": [100, 300, 500], "rho": [1.0, 2.0, 4.0]}
+    space = {
+        "anchors": [100, 200, 300, 500, 800],
+        "rho": {"log_uniform": [0.5, 8.0]},
+    }
 
     anchors: int = 300
     rho: float = 2.0

@@ -31,7 +31,10 @@ class SphericalHashing(HashingMethod):
     marker = "h"
     supervision = "none"
     family = "unsupervised"
-    space = {"start": [5, 10, 50], "max_iterations": [50, 100, 200]}
+    space = {
+        "start": [5, 10, 20, 50],
+        "max_iterations": [50, 100, 200],
+    }
 
     start: int = 5
     max_iterations: int = 100

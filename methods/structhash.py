@@ -51,9 +51,9 @@ class StructHash(TreeHashing):
     supervision = "graded"
     family = "listwise"
     space = {
-        "C": [1.0, 10.0, 100.0, 1000.0],
-        "depth": [2, 4, 6, 8],
-        "trees": [50, 100, 200, 400],
+        "C": {"log_uniform": [0.3, 1000.0]},
+        "depth": [2, 4, 6, 8, 10],
+        "trees": [50, 100, 200, 400, 800],
     }
 
     C: float = 100.0

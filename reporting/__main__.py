@@ -105,6 +105,19 @@ def parser() -> Parser:
     _results(one)
 
     one = commands.add_parser(
+        "codes", help="whether runs that were made again have the codes of the leaderboard's, bit by bit"
+    )
+    one.add_argument("protocol", metavar="PROTOCOL", type=word, help="name of a protocol of the leaderboard")
+    one.add_argument(
+        "--folder",
+        default="leaderboard",
+        metavar="FOLDER",
+        type=Reads("*.csv", "*.json", "*.npz"),
+        help="folder of the leaderboard (default: leaderboard)",
+    )
+    _results(one)
+
+    one = commands.add_parser(
         "docs",
         help="tables and figures of the documentation, between their markers, from the leaderboard",
     )
@@ -257,6 +270,22 @@ def _publish(options: argparse.Namespace) -> None:
         print(path)
 
 
+def _codes(options: argparse.Namespace) -> None:
+    from collections import Counter
+
+    from reporting import leaderboard
+    from reporting.leaderboard import digests
+
+    outcomes = digests.compared(leaderboard.read(options.protocol, options.folder), options.results)
+    for run, outcome in outcomes:
+        if outcome == digests.OTHER:
+            print("{protocol}, {method}, {bits} bits, seed {seed}: other codes".format(**run))
+    counts = Counter(outcome for _, outcome in outcomes)
+    print(", ".join(f"{counts[outcome]} {outcome}" for outcome in digests.OUTCOMES if counts[outcome]))
+    if counts[digests.OTHER]:
+        raise ValueError(f"{counts[digests.OTHER]} runs have other codes than those of the leaderboard")
+
+
 def _docs(options: argparse.Namespace) -> None:
     from reporting.leaderboard import pages
     from reporting.leaderboard.boards import Boards
@@ -282,6 +311,7 @@ COMMANDS = {
     "figure": _figure,
     "page": _page,
     "publish": _publish,
+    "codes": _codes,
     "docs": _docs,
 }
 

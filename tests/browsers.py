@@ -25,6 +25,10 @@ FIREFOXES = (
 )
 
 
+# Of a page's two schemes, the second can break contrast alone.
+AXE_OPTIONS = {"light": {}, "dark": {"runOnly": ["color-contrast"]}}
+
+
 def _first(variable, names, environment):
     named = environment.get(variable)
     return next(filter(None, map(shutil.which, [named] if named else names)), None)

@@ -1,4 +1,4 @@
-"""Files for several tests: archives, damaged bytes, real data, the Python that builds the site."""
+"""Files for several tests: archives, damaged bytes, real data, folders made once, the site's Python."""
 
 import importlib.util
 import io
@@ -8,7 +8,22 @@ import tarfile
 import zipfile
 from pathlib import Path
 
+import filelock
 import pytest
+
+
+def made_once(tmp_path_factory, name, make):
+    """The folder that `make` fills once for all workers of the tests: to look at, no test may write there."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    place, made = folder / name, folder / f"{name}.made"
+    with filelock.FileLock(folder / f"{name}.lock"):
+        if not made.exists():
+            place.mkdir()
+            make(place)
+            made.touch()
+    return place
 
 
 def resource(name):

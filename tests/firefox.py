@@ -85,15 +85,6 @@ PDF_TEXT = """
     return pages;
   })().then(done, error => done(`${error}`));"""
 
-AXE = """
-  const [context, done] = arguments;
-  // Style sheets cannot be fetched from disk.
-  window.axe.run(context, {preload: false}).then(
-    ({violations, passes}) =>
-      done([violations.map(rule => [rule.id, rule.nodes.map(node => node.html)]), passes.length]),
-    error => done(`${error}`),
-  );"""
-
 
 @contextlib.contextmanager
 def firefox(folder):
@@ -243,15 +234,6 @@ class Firefox:
         pages = self.marionette.execute_async_script(PDF_TEXT, sandbox=None)
         assert isinstance(pages, list), pages
         return pages
-
-    def axe(self, selector="body"):
-        """What axe-core finds in the elements: (rule, elements); more than a few rules must have passed."""
-        source = package("axe_playwright_python.base").AXE_SCRIPT
-        found = self.marionette.execute_async_script(f"{source}\n{AXE}", (selector,), sandbox=None)
-        assert isinstance(found, list), found
-        violations, passed = found
-        assert passed > 10
-        return violations
 
     def downloaded(self, name):
         """The bytes of a file, once it is there."""

@@ -29,6 +29,7 @@ import scipy.io
 import torch
 import yaml
 from PIL import Image
+from settings_once import parsed_once
 
 from datasets.files import save_array
 from datasets.loaders import cifar10_binary, features_file, images, labelme_gist
@@ -81,6 +82,12 @@ def contents(folder):
         for path in sorted(folder.rglob("*"))
         if path.is_symlink() or path.is_file()
     }
+
+
+@pytest.fixture(autouse=True, scope="module")
+def settings_parsed_once():
+    with parsed_once():
+        yield
 
 
 @pytest.fixture(autouse=True)

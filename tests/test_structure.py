@@ -420,16 +420,6 @@ def test_every_rule_has_its_adapter_and_every_adapter_its_rule():
         assert f"_job.parser('{script}')" in ast.unparse(tree)
 
 
-def test_snakemake_finds_nothing_to_lint(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-m", "snakemake", "--snakefile", ROOT / "Snakefile", "--lint"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
 @pytest.mark.parametrize(
     "page", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "results/README.md", "docs"]
 )

@@ -33,6 +33,7 @@ from tiebench.runs.scores import score_run as score_run
 from tiebench.scoring import Scores as Scores
 from tiebench.scoring import score as score
 from tiebench.search import export as export
+from tiebench.search import in_order as in_order
 from tiebench.search import lookup as lookup
 from tiebench.search import neighbours as neighbours
 from tiebench.search import rescoring as rescoring
@@ -40,45 +41,3 @@ from tiebench.search.lookup import lookup_cost as lookup_cost
 
 _FUNCTIONS: dict[str, str]
 _MODULES: dict[str, str]
-
-__all__ = [
-    "Health",
-    "RunScores",
-    "Scores",
-    "__version__",
-    "affinities",
-    "codes",
-    "collapse",
-    "comparison",
-    "counting",
-    "diagnostics",
-    "distributed",
-    "exact",
-    "export",
-    "health",
-    "histograms",
-    "inputs",
-    "leaderboards",
-    "lookup",
-    "lookup_cost",
-    "losses",
-    "metrics",
-    "neighbours",
-    "on_device",
-    "packing",
-    "parts",
-    "prefixes",
-    "radius",
-    "rankings",
-    "relaxed",
-    "rescoring",
-    "runs",
-    "score",
-    "score_array",
-    "score_run",
-    "scoring",
-    "search",
-    "splits",
-    "ties",
-    "training",
-]

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -246,14 +246,18 @@ def _difference(board: Leaderboard, row: Row, mine: float, scores: np.ndarray) -
     """The codes minus a method."""
     theirs = board.per_query.get((row.metric, row.method, row.bits))
     if theirs is not None:
-        if len(theirs) != len(scores):
-            raise ValueError(f"{board.protocol} has {len(theirs):,} queries, the codes have {len(scores):,}")
+        if theirs.shape[-1] != len(scores):
+            queries = f"{theirs.shape[-1]:,} queries, the codes have {len(scores):,}"
+            raise ValueError(f"{board.protocol} has {queries}")
         # Rounded as the leaderboard's: the same codes then have no difference on any query.
         scores = scores.astype(theirs.dtype).astype(np.float64)
         theirs = theirs.astype(np.float64)
     # A ranking by the features themselves has no runs, and is the same whenever it is made.
     variance = 0.0 if row.seeds == 0 else row.std**2
     given = scores_of([mine], scores, deterministic=True)
+    if theirs is not None and theirs.ndim == 2 and len(theirs) == row.seeds:
+        of_runs = scores_of(theirs.mean(axis=1), theirs)
+        return difference(given, replace(of_runs, mean=row.mean, variance=variance))
     return difference(given, Scores(row.mean, max(row.seeds, 1), variance, theirs))
 
 

@@ -5,7 +5,7 @@
 
 * <protocol>.tidy.csv: one row per (protocol, metric, method, bits), the mean over seeds and its spread;
 * <protocol>.provenance.json: what made the scores; which queries and which database they are of;
-* <protocol>.per_query.npz: scores of each query, where they are small.
+* <protocol>.per_query.npz, and .per_query.2.npz and so on where one would be large: scores of each query.
 """
 
 import csv
@@ -72,7 +72,8 @@ class Leaderboard:
     identity : mapping
         Of `query_identity.describe`, {} where nothing is known.
     per_query : mapping
-        (metric, method, bits) -> float32 (Q,), the mean over seeds for each query.
+        (metric, method, bits) -> float32 (n, Q), a row a seed in ascending order, or (Q,), the mean over
+        seeds.
     queries : int64 (Q,) or None
         Row numbers of the queries in the dataset, None if unknown.
     folds : tuple of str
@@ -174,30 +175,46 @@ def read_rows(path: Path, about: Mapping) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(verified(path, about).decode())))
 
 
-def read_per_query(path: Path, about: Mapping) -> dict[str, np.ndarray]:
-    """Scores of each query, of <protocol>.per_query.npz.
+def per_query_name(protocol: str, part: int) -> str:
+    """The name of the file with the scores of each query, or of its second, third … part."""
+    return f"{protocol}{PER_QUERY}" if part == 1 else f"{protocol}.per_query.{part}.npz"
+
+
+def per_query_files(about: Mapping) -> list[str]:
+    """Names of the files with scores of each query that a provenance describes."""
+    known: Mapping = about.get("sha256") or {}
+    found: list[str] = []
+    while (name := per_query_name(about["protocol"], len(found) + 1)) in known:
+        found.append(name)
+    return found
+
+
+def read_per_query(folder: str | Path, about: Mapping) -> dict[str, np.ndarray]:
+    """Scores of each query of a protocol, all parts.
 
     Returns
     -------
     dict
-        `cell_key` -> float32 (Q,), the mean over seeds for each query; "query" -> int64 (Q,), row numbers of
-        the queries in the dataset. Empty where the provenance says that there is no such file.
+        `cell_key` -> float32 (n, Q), a row a seed in ascending order, or (Q,) where all seeds have the same,
+        or where their mean is all that is kept; "query" -> int64 (Q,), row numbers of the queries in the
+        dataset. Empty where the provenance says that there is no such file.
 
     Raises
     ------
     ValueError
         For another file than the provenance describes.
     """
-    if path.name not in (about.get("sha256") or {}):
-        return {}
-    verified(path, about)
-    return files.read_npz(path)
+    found: dict[str, np.ndarray] = {}
+    for name in per_query_files(about):
+        verified(Path(folder, name), about)
+        found |= files.read_npz(Path(folder, name))
+    return found
 
 
-def scores_of_queries(path: Path, about: Mapping) -> dict[tuple[str, int], dict[str, np.ndarray]]:
-    """(method, bits) -> metric -> float64 (Q,), of `read_per_query`."""
+def scores_of_queries(folder: str | Path, about: Mapping) -> dict[tuple[str, int], dict[str, np.ndarray]]:
+    """(method, bits) -> metric -> float64 (n, Q) or (Q,), of `read_per_query`."""
     found: dict[tuple[str, int], dict[str, np.ndarray]] = {}
-    for key, scores in read_per_query(path, about).items():
+    for key, scores in read_per_query(folder, about).items():
         if key != "query":
             metric, method, bits = cell_of(key)
             found.setdefault((method, bits), {})[metric] = scores.astype(np.float64)
@@ -223,13 +240,13 @@ def load(protocol: str, folder: str | Path) -> Leaderboard:
     rows = tuple(_rows(tidy, read_rows(tidy, about), protocol, about.get("methods") or {}))
     members = _members(about)
     names = [one["protocol"] for one in members]
-    arrays = read_per_query(Path(folder, f"{stem}{PER_QUERY}"), about)
+    arrays = read_per_query(folder, about)
     title = about.get("title") or stem
     if protocol in names and len(names) > 1:  # arrays hold one fold after the other
         place = names.index(protocol)
         title = f"{title}, fold {place + 1}"
         begin, end = np.cumsum([0, *(one.get("queries", 0) for one in members)])[place : place + 2]
-        arrays = {name: values[begin:end] for name, values in arrays.items()}
+        arrays = {name: values[..., begin:end] for name, values in arrays.items()}
     queries = arrays.pop("query", None)
     return Leaderboard(
         protocol=protocol,

@@ -1,328 +1,21 @@
-"""The table of metrics: what each is called, how it is computed, its bounds, direction, labels and source.
+"""Names of metrics, as in scores and tables, and the values of all metrics of joint histograms.
 
-Scoring, tables, figures, configuration checks, help texts and documentation take their metrics from
-`METRICS`. Adding a metric is one entry here and the function of the joint histograms that it names
-(docs/add-a-metric.md).
+A name is that of an entry of `METRICS` with its parameter, "ap@1000", and may start with the ranking that it
+scores, "rescored@40_ndcg@10". `tiebench.metric_table` has the entries.
 """
 
-import math
 import re
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from tiebench.messages import did_you_mean
-from tiebench.rankings import exact, in_order, radius
+from tiebench.metric_table import METRICS, OF_CODES, SYMBOLS, Metric, entries
 from tiebench.rankings.ties import check_normaliser
-from tiebench.values import cutoffs
 
 if TYPE_CHECKING:  # loading the kernels takes time, and most readers of the table score nothing
     from tiebench.counting.histograms import JointHistograms
-
-_LARGEST_AFFINITY = 255.0  # `affinities.MAX_AFFINITY`, without loading the kernels
-
-_SYMBOLS = {"cutoff": "K", "radius": "R"}  # how a name writes its parameter: "ap@K"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Metric:
-    """One entry of the table.
-
-    Parameters
-    ----------
-    name : str
-        As in scores; a metric with a parameter has its symbol at the end ("ap@K", "precision_radius_R").
-    label, subscript : str
-        Display name, with "{}" for the parameter: "AP@{}".
-    description : str
-        One sentence, likewise.
-    source : str
-        Where the metric is defined.
-    compute : function or None
-        Of `JointHistograms`, then of the parameter if there is one, and, with `takes_normaliser`, of the
-        keyword `normaliser` (one of `exact.AP_AT_NORMALISERS`). It returns `exact.TieRange` if `has_range`,
-        else a float64 (Q,) array. None: see `OF_CODES`.
-    in_order : function or None
-        Of `in_order.Ranked`, then as `compute`, of the ranking in one order: float64 (Q,); for what
-        `has_range`.
-    parameter : str or None
-        "cutoff" (one of the K given to scoring), "radius" (a Hamming distance) or None.
-    low, high : float
-        Bounds of every value.
-    has_range : bool
-        Whether the order of tied items matters, so that "_min" and "_max" are reported too.
-    without_relevant : float or None
-        Value of a query without relevant items, None where it depends on the query.
-    binary : str or None
-        Name of the entry that it equals where all affinities are 0 or 1.
-    radii : tuple of int
-        For a radius, the values that are always computed.
-    """
-
-    name: str
-    label: str
-    description: str
-    source: str
-    compute: Callable[..., Any] | None = None
-    in_order: Callable[..., np.ndarray] | None = None
-    parameter: str | None = None
-    subscript: str = ""
-    low: float = 0.0
-    high: float = 1.0
-    higher_is_better: bool = True
-    has_range: bool = True
-    without_relevant: float | None = 0.0
-    binary: str | None = None
-    takes_normaliser: bool = False
-    radii: tuple[int, ...] = ()
-
-    def __post_init__(self) -> None:
-        if self.parameter is not None and not self.name.endswith(_SYMBOLS[self.parameter]):
-            raise ValueError(f"the name of metric {self.name!r} must end in {_SYMBOLS[self.parameter]}")
-
-    def spell(self, value: int | None = None) -> str:
-        """The name with its parameter: "ap@1000"."""
-        return self.name if self.parameter is None else f"{self.name[:-1]}{value}"
-
-
-METRICS: dict[str, Metric] = {
-    metric.name: metric
-    for metric in (
-        Metric(
-            name="ap",
-            label="AP",
-            subscript="T",
-            description="Tie-aware average precision over the whole ranking.",
-            source="McSherry and Najork, ECIR 2008; He et al., CVPR 2018, Proposition 1",
-            compute=exact.average_precision,
-            in_order=in_order.average_precision,
-        ),
-        Metric(
-            name="ndcg",
-            label="NDCG",
-            subscript="T",
-            description="Tie-aware normalised discounted cumulative gain over the whole ranking, "
-            "gain 2^affinity - 1, discount 1/log2(rank + 1).",
-            source="McSherry and Najork, ECIR 2008; He et al., CVPR 2018, Proposition 1",
-            compute=exact.ndcg,
-            in_order=in_order.ndcg,
-            without_relevant=1.0,
-        ),
-        Metric(
-            name="ndcg_linear",
-            label="NDCG, linear gain",
-            description="Tie-aware normalised discounted cumulative gain over the whole ranking, gain = "
-            "affinity, discount 1/log2(rank + 1).",
-            source="Järvelin and Kekäläinen, TOIS 2002; McSherry and Najork, ECIR 2008",
-            compute=partial(exact.ndcg, gain=exact.linear_gain),
-            in_order=partial(in_order.ndcg, gain=exact.linear_gain),
-            binary="ndcg",
-            without_relevant=1.0,
-        ),
-        Metric(
-            name="wap",
-            label="WAP",
-            description="Weighted average precision: mean, over the relevant items, of the mean affinity up "
-            "to their ranks.",
-            source="Zhao et al., CVPR 2015",
-            compute=exact.weighted_average_precision,
-            in_order=in_order.weighted_average_precision,
-            binary="ap",
-            high=_LARGEST_AFFINITY,
-        ),
-        Metric(
-            name="r_precision",
-            label="R-precision",
-            description="Share of relevant items among the first R, R the number of relevant items.",
-            source="Buckley and Voorhees, SIGIR 2000; McSherry and Najork, ECIR 2008",
-            compute=exact.r_precision,
-            in_order=in_order.r_precision,
-        ),
-        Metric(
-            name="reciprocal_rank",
-            label="RR",
-            description="Reciprocal rank of the first relevant item.",
-            source="Voorhees, TREC-8, 1999; McSherry and Najork, ECIR 2008",
-            compute=exact.reciprocal_rank,
-            in_order=in_order.reciprocal_rank,
-        ),
-        Metric(
-            name="ap@K",
-            parameter="cutoff",
-            label="AP@{}",
-            description="Tie-aware average precision of the first {} items.",
-            source="McSherry and Najork, ECIR 2008; the cut tie conditioned on its number of hits",
-            compute=exact.average_precision,
-            in_order=in_order.average_precision,
-            takes_normaliser=True,
-        ),
-        Metric(
-            name="ndcg@K",
-            parameter="cutoff",
-            label="NDCG@{}",
-            description="Tie-aware normalised discounted cumulative gain of the first {} items.",
-            source="McSherry and Najork, ECIR 2008",
-            compute=exact.ndcg,
-            in_order=in_order.ndcg,
-            without_relevant=1.0,
-        ),
-        Metric(
-            name="precision@K",
-            parameter="cutoff",
-            label="Precision@{}",
-            description="Share of relevant items among the first {} items.",
-            source="McSherry and Najork, ECIR 2008",
-            compute=exact.precision,
-            in_order=in_order.precision,
-        ),
-        Metric(
-            name="recall@K",
-            parameter="cutoff",
-            label="Recall@{}",
-            description="Share of all relevant items that is among the first {} items.",
-            source="McSherry and Najork, ECIR 2008",
-            compute=exact.recall,
-            in_order=in_order.recall,
-        ),
-        Metric(
-            name="success@K",
-            parameter="cutoff",
-            label="Success@{}",
-            description="Whether a relevant item is among the first {} items (hit rate).",
-            source="Craswell and Hawking, TREC 2004",
-            compute=exact.success,
-            in_order=in_order.success,
-        ),
-        Metric(
-            name="reciprocal_rank@K",
-            parameter="cutoff",
-            label="RR@{}",
-            description="Reciprocal rank of the first relevant item, 0 if none is among the first {} items.",
-            source="Voorhees, TREC-8, 1999; McSherry and Najork, ECIR 2008",
-            compute=exact.reciprocal_rank,
-            in_order=in_order.reciprocal_rank,
-        ),
-        Metric(
-            name="ndcg_linear@K",
-            parameter="cutoff",
-            label="NDCG@{}, linear gain",
-            description="Tie-aware normalised discounted cumulative gain of the first {} items, "
-            "gain = affinity.",
-            source="Järvelin and Kekäläinen, TOIS 2002; McSherry and Najork, ECIR 2008",
-            compute=partial(exact.ndcg, gain=exact.linear_gain),
-            in_order=partial(in_order.ndcg, gain=exact.linear_gain),
-            binary="ndcg@K",
-            without_relevant=1.0,
-        ),
-        Metric(
-            name="acg@K",
-            parameter="cutoff",
-            label="ACG@{}",
-            description="Average cumulative gain: mean affinity of the first {} items.",
-            source="Järvelin and Kekäläinen, SIGIR 2000; Zhao et al., CVPR 2015",
-            compute=exact.average_cumulative_gain,
-            in_order=in_order.average_cumulative_gain,
-            binary="precision@K",
-            high=_LARGEST_AFFINITY,
-        ),
-        Metric(
-            name="precision_radius_R",
-            parameter="radius",
-            radii=(0, 1, 2),
-            label="Precision within radius {}",
-            description="Share of relevant items among the items within Hamming distance {}, 0 without any.",
-            source="Liu et al., CVPR 2012 (precision of hash lookup)",
-            compute=radius.precision_within_radius,
-            has_range=False,
-        ),
-        Metric(
-            name="recall_radius_R",
-            parameter="radius",
-            radii=(0, 1, 2),
-            label="Recall within radius {}",
-            description="Share of all relevant items that is within Hamming distance {}.",
-            source="Salakhutdinov and Hinton, IJAR 2009 (semantic hashing)",
-            compute=radius.recall_within_radius,
-            has_range=False,
-        ),
-        Metric(
-            name="f1_radius_R",
-            parameter="radius",
-            radii=(0, 1, 2),
-            label="F1 within radius {}",
-            description="Harmonic mean of precision and recall within Hamming distance {}.",
-            source="van Rijsbergen, Information Retrieval, 1979",
-            compute=radius.f1_within_radius,
-            has_range=False,
-        ),
-        Metric(
-            name="ap_radius_R",
-            parameter="radius",
-            radii=(0, 1, 2),
-            label="AP within radius {}",
-            description="Tie-aware average precision of the items within Hamming distance {}, divided by the "
-            "relevant ones among them.",
-            source="Cao et al., CVPR 2018 (DCH), without its ranking by real-valued outputs",
-            compute=radius.average_precision_within_radius,
-            in_order=in_order.average_precision_within_radius,
-        ),
-        Metric(
-            name="raap_radius_R",
-            parameter="radius",
-            radii=(2,),
-            label="RAAP to radius {}",
-            description="Radius-aware average precision: mean of the precision within Hamming distances 0 to "
-            "{}, 0 where no item is.",
-            source="Jiang et al., arXiv 1905.10951, after a third-party implementation",
-            compute=radius.radius_aware_average_precision,
-            has_range=False,
-        ),
-        Metric(
-            name="candidates_radius_R",
-            parameter="radius",
-            radii=(0, 1, 2),
-            label="Candidates within radius {}",
-            description="Number of items within Hamming distance {}.",
-            source="Norouzi et al., CVPR 2012 (cost of hash lookup)",
-            compute=radius.candidates_within_radius,
-            high=math.inf,
-            higher_is_better=False,
-            has_range=False,
-            without_relevant=None,
-        ),
-        Metric(
-            name="empty_radius_R",
-            parameter="radius",
-            radii=(0, 1, 2),
-            label="Empty within radius {}",
-            description="Whether no item is within Hamming distance {}; its mean is a share of queries.",
-            source="Norouzi et al., CVPR 2012 (cost of hash lookup)",
-            compute=radius.empty_within_radius,
-            higher_is_better=False,
-            has_range=False,
-            without_relevant=None,
-        ),
-    )
-}
-
-
-# Scores that joint histograms do not determine: the suite computes them from codes and labels, for protocols
-# that ask for them, and stores them with the others. `evaluate` and `tiebench.score` know nothing of them.
-OF_CODES: dict[str, Metric] = {
-    metric.name: metric
-    for metric in (
-        Metric(
-            name="transfer_accuracy",
-            label="Transfer accuracy",
-            description="Accuracy on the queries of a linear classifier of codes, fitted on the database.",
-            source="Sablayrolles et al., ICASSP 2017 (transfer to new classes)",
-            has_range=False,
-        ),
-    )
-}
 
 
 class Ranking(NamedTuple):
@@ -410,7 +103,7 @@ def resolve(name: str) -> tuple[Metric, int | None]:
     for metric in METRICS.values():
         if metric.parameter is None or not name.startswith(metric.name[:-1]):
             continue
-        text, symbol = name[len(metric.name) - 1 :], _SYMBOLS[metric.parameter]
+        text, symbol = name[len(metric.name) - 1 :], SYMBOLS[metric.parameter]
         if re.fullmatch("[1-9][0-9]{0,17}" if metric.parameter == "cutoff" else "0|[1-9][0-9]{0,3}", text):
             if metric.parameter == "radius" and int(text) not in metric.radii:
                 known = [metric.spell(radius) for radius in metric.radii]
@@ -484,7 +177,7 @@ def evaluate(
     check_normaliser(ap_at_normaliser)
     binary = histograms.levels[-1] <= 1
     values: dict[str, np.ndarray] = {}
-    for metric, value in _entries(at):
+    for metric, value in entries(at):
         name, endings = metric.spell(value), ("", "_min", "_max") if metric.has_range else ("",)
         if binary and metric.binary is not None:
             same = METRICS[metric.binary].spell(value)
@@ -496,32 +189,4 @@ def evaluate(
         found = metric.compute(*arguments, **options)
         parts = found if metric.has_range else (found,)
         values |= {name + ending: part for ending, part in zip(endings, parts)}
-    return values
-
-
-def _entries(at):
-    """Every metric with each value of its parameter, None where it has none."""
-    plain = [(metric, None) for metric in METRICS.values() if metric.parameter is None]
-    cut = [(metric, k) for k in cutoffs(at) for metric in METRICS.values() if metric.parameter == "cutoff"]
-    return (*plain, *cut, *((metric, r) for metric in METRICS.values() for r in metric.radii))
-
-
-def evaluate_in_order(
-    ranked: in_order.Ranked,
-    at: int | Sequence[int] = (),
-    ap_at_normaliser: str = "hits",
-    only: Collection[str] | None = None,
-) -> dict[str, np.ndarray]:
-    """Every metric that has a range, of rankings in one order: name -> float64 (Q,).
-
-    at, ap_at_normaliser: as of `evaluate`; only: the names to compute, None for all. Raises ValueError for
-    K < 1 or an unknown normaliser.
-    """
-    check_normaliser(ap_at_normaliser)
-    values = {}
-    for metric, value in _entries(at):
-        name = metric.spell(value)
-        if metric.in_order is not None and (only is None or name in only):
-            options = {"normaliser": ap_at_normaliser} if metric.takes_normaliser else {}
-            values[name] = metric.in_order(ranked, *([] if value is None else [value]), **options)
     return values

@@ -19,7 +19,7 @@ McCulloch, "Variance components", 1992, chapter 4):
 
     V = V_queries + V_runs(1) + V_runs(2) - MS_e(1) / (n1 Q) - MS_e(2) / (n2 Q).
 
-Otherwise, as with the files of a leaderboard, which keep the mean over runs for each query, V is the sum of
+Otherwise, as with files of a leaderboard that keep the mean over runs for each query, V is the sum of
 the first three: too large by the last two, so the test is conservative.
 
 **The test.** d / sqrt(V) has Student's distribution with the degrees of freedom of Satterthwaite (1946) and

@@ -15,8 +15,15 @@ from tiebench.affinities import Affinity
 from tiebench.codes.inputs import check_shapes, label_affinity, packed_codes
 from tiebench.counting.histograms import JointHistograms, joint_histograms
 from tiebench.rankings import exact, radius
+from tiebench.search import in_order
 from tiebench.values import as_array, cutoffs, is_tensor
 
+# Random orders that that of a file is compared with.
+RANDOM_ORDERS = 5
+# Standard deviations of random orders. Of one estimated from 5 of them, about a known mean, one shuffled file
+# in 500 is farther off (Student's t of 5 degrees of freedom), in each metric.
+FAR = 6.0
+_LEAST = 0.001  # what tables do not print is not worth a warning
 _CELLS_AT_ONCE = 1 << 16  # of a query and a distance: half a megabyte an array, which caches hold
 
 
@@ -159,13 +166,66 @@ def _with_order(scores, query, database, bits, affinity, order, at, ap_at_normal
     """`Scores` with the metrics of one order of tied items; as they are without one."""
     if order is None:
         return scores
-    from tiebench.search import in_order  # seldom asked for
-
     found = in_order.score_in_order(query, database, bits, affinity, order, at, ap_at_normaliser, threads)
     ending = in_order.IN_FILE_ORDER if isinstance(order, str) else in_order.IN_ORDER
     per_query = {name + ending: values for name, values in found.items()}
     means = {name: float(values.mean()) for name, values in per_query.items()}
     return scores._replace(means=scores.means | means, per_query=scores.per_query | per_query)
+
+
+def fault_of_order(
+    scores: Scores,
+    query: np.ndarray,
+    database: np.ndarray,
+    bits: int,
+    affinity: Affinity,
+    at: int | Sequence[int] = (),
+    ap_at_normaliser: str = "hits",
+    threads: int = 1,
+) -> str:
+    """One line on the metric that the order of the file moves farthest from its mean; "" if none is far.
+
+    Far is more than `FAR` standard deviations of random orders, and 0.001. The expectation of a random order
+    is the exact mean, so the deviation is that of `RANDOM_ORDERS` shuffles of the database from it. Small
+    databases, where any order is far from the mean, are not warned of.
+
+    Parameters
+    ----------
+    scores : `Scores`
+        What `score_codes` returns of the same codes with order="file".
+    query, database, bits, affinity, at, ap_at_normaliser, threads
+        As of `score_codes`.
+
+    Returns
+    -------
+    str
+        One line, or "".
+    """
+    names = [
+        name.removesuffix(in_order.IN_FILE_ORDER)
+        for name in scores.means
+        if name.endswith(in_order.IN_FILE_ORDER)
+    ]
+    rng, squares = np.random.default_rng(0), dict.fromkeys(names, 0.0)
+    for _ in range(RANDOM_ORDERS):
+        order = rng.permutation(len(database))
+        found = in_order.score_in_order(
+            query, database, bits, affinity, order, at, ap_at_normaliser, threads, names
+        )
+        for name, values in found.items():
+            squares[name] += (float(values.mean()) - scores.means[name]) ** 2 / RANDOM_ORDERS
+    spread = {name: square**0.5 for name, square in squares.items()}
+    off = {name: abs(scores.means[name + in_order.IN_FILE_ORDER] - scores.means[name]) for name in names}
+    far = [name for name in names if off[name] > max(FAR * spread[name], _LEAST)]
+    if not far:
+        return ""
+    name = max(far, key=lambda name: off[name] / max(metrics.resolve(name)[0].high, 1.0))
+    seen, mean = scores.means[name + in_order.IN_FILE_ORDER], scores.means[name]
+    return (
+        f"the order of the file moves {len(far)} of {len(names)} metrics beyond random orders, {name} most: "
+        f"{seen:.3f} in it, {mean:.3f} ± {spread[name]:.4f} in random orders; is the database sorted by "
+        "class? Report the mean, or shuffle it"
+    )
 
 
 def score_histograms(

@@ -1,6 +1,7 @@
 """Compile every kernel once, so that later processes load them: python -m workflow.compile."""
 
 import importlib
+import multiprocessing
 import sys
 import time
 
@@ -10,7 +11,9 @@ from tiebench.compile import compile_kernels
 
 def main():
     started = time.perf_counter()
-    compile_kernels()
+    # The library's take as long as all others: each half has a process of its own.
+    library = multiprocessing.get_context("spawn").Process(target=compile_kernels)
+    library.start()
     # Kernels of networks and methods declare their types, and are compiled on import.
     importlib.import_module("networks.layers.response_normalisation")
     try:
@@ -18,6 +21,9 @@ def main():
             load_class(name)
     except ValueError as error:  # a file of a method that is wrong, or that cannot be imported
         sys.exit(f"error: {error}")
+    library.join()
+    if library.exitcode:
+        sys.exit("error: the kernels of the library cannot be compiled (see above)")
     print(f"kernels ready ({time.perf_counter() - started:.1f} s)", file=sys.stderr)
 
 

@@ -31,6 +31,11 @@ METADATA = (
 KIND = Kind("method", "methods", FOLDER, dict.fromkeys(METADATA), base="HashingMethod")
 MARKERS = tuple("osD^v<>Pp*XhHd8")  # of matplotlib: the filled ones
 _COLOUR = re.compile(r"#[0-9A-Fa-f]{6}")
+# The first paper of a reference: "Author, Author. Title. Venue 2018." A title may end in a question mark.
+_PAPER = re.compile(
+    r"(?P<authors>[^.]+)\. (?P<title>.+?[.?]) (?P<venue>[^.;,()?]+) (?P<year>(?:19|20)\d\d)\b"
+)
+_JOURNALS = ("TIP", "TPAMI", "IJCV", "TMM", "TOIS", "arXiv")
 
 
 @dataclass(frozen=True)
@@ -67,6 +72,30 @@ class MethodMetadata:
     def description(self) -> str:
         """The docstring of the method's class, "" if it has none."""
         return next(iter(self.classes.values()))[0]
+
+    @property
+    def bibtex(self) -> str:
+        """The first paper of `reference` as a BibTeX entry, with the family names of its authors.
+
+        Raises ValueError, one line, for a reference of another form.
+        """
+        found = _PAPER.match(" ".join(self.reference.split()))
+        if found is None:
+            raise ValueError(
+                f"{self.path}: the docstring's second paragraph must begin with a reference: Author, Author. "
+                "Title. Venue 2018."
+            )
+        journal = found["venue"] in _JOURNALS
+        fields = {
+            "author": found["authors"].replace(", ", " and "),
+            "title": f"{{{found['title'].removesuffix('.')}}}",
+            "journal" if journal else "booktitle": found["venue"],
+            "year": found["year"],
+        }
+        if self.paper:
+            fields["url"] = self.paper
+        lines = [f"  {name:<9} = {{{value}}}" for name, value in fields.items()]
+        return ",\n".join([f"@{'article' if journal else 'inproceedings'}{{{self.name}", *lines]) + "\n}"
 
     @property
     def spaces(self) -> list[dict[str, Any]]:

@@ -101,27 +101,36 @@ class DeepHashing(HashingMethod):
     end_to_end = True
     common_space = {
         "schedule": ["step", "cosine"],
-        "epochs": [60, 120],
-        "batch_size": [64, 128, 256],
-        "weight_decay": {"log_uniform": [1e-6, 1e-3]},
+        "warmup_epochs": [0.0, 2.0, 5.0],
+        "epochs": {"log_uniform": [30, 240]},
+        "batch_size": [32, 64, 128, 256, 512],
+        "weight_decay": {"log_uniform": [1e-6, 1e-2]},
     }
-    # Both heads and two optimisers in turn, so that few trials try them all. Adam's steps do not depend on
-    # the scale of the loss: one range of rates serves every method.
+    # Adam and SGD in turn, and Adam with a linear head. Adam's steps do not depend on the scale of the loss:
+    # one range of rates serves every method.
     trainers = [
         {
             "head": ["mlp"],
-            "head_width": [256],
+            "head_width": [256, 512, 1024],
+            "head_layers": [1, 2],
+            "head_dropout": [0.0, 0.25, 0.5],
+            "head_batch_norm": [False, True],
             "optimiser": ["adam"],
             "momentum": [0.9],
-            "learning_rate": {"log_uniform": [3e-4, 1e-2]},
+            "learning_rate": {"log_uniform": [1e-4, 1e-2]},
         },
-        {"head": ["linear"]},
-        {"head": ["mlp"], "head_width": [256]},
+        {
+            "head": ["mlp"],
+            "head_width": [256, 512, 1024],
+            "head_layers": [1, 2],
+            "head_dropout": [0.0, 0.25, 0.5],
+            "head_batch_norm": [False, True],
+        },
         {
             "head": ["linear"],
             "optimiser": ["adam"],
             "momentum": [0.9],
-            "learning_rate": {"log_uniform": [3e-4, 1e-2]},
+            "learning_rate": {"log_uniform": [1e-4, 1e-2]},
         },
     ]
 

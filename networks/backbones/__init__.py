@@ -143,6 +143,25 @@ def seeded(seed: int | None) -> Iterator[None]:
         yield
 
 
+def hub_name(name: str, model: str) -> str:
+    """What a library of Hugging Face takes for `model`: a name on the hub, or the path of a local folder.
+
+    Raises BackboneError, which names the model as `name`, for a folder that is not there.
+    """
+    folder = Path(model).expanduser()
+    if model.startswith((".", "/", "~")) and not folder.is_dir():
+        raise BackboneError(f"model '{name}': there is no such folder")
+    return str(folder) if model.startswith("~") else model
+
+
+def fill_without(module: Any, layers: Sequence[str], path: str | os.PathLike) -> None:
+    """Put the weights of a file into a module that lacks these layers of it. Raises ValueError as `fill`."""
+    from networks.weights.by_name import fill, read_weights
+
+    read = read_weights(path)
+    fill(module, {name: read[name] for name in read if name.rpartition(".")[0] not in layers}, path)
+
+
 def stacked(items: list, device: Any) -> Any:
     """Prepared images, float32 (c, h, w) each, as one batch on the device."""
     import torch

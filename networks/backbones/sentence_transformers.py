@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from networks.backbones import Backbone, BackboneError
+from networks.backbones import Backbone, BackboneError, hub_name
 
 ITEMS = ("texts",)
 PACKAGES = ("sentence-transformers",)
@@ -33,9 +33,7 @@ def load(model, items, weights, seed, prefix=None, max_length=None):
     name = f"sentence-transformers/{model}"
     if weights is not None or seed is not None:
         raise BackboneError(f"model '{name}': name the folder of a model; other weights have no place in it")
-    if model.startswith((".", "/", "~")) and not Path(model).expanduser().is_dir():
-        raise BackboneError(f"model '{name}': there is no such folder")
-    folder = str(Path(model).expanduser()) if model.startswith("~") else model
+    folder = hub_name(name, model)
     process = _Process(name)
     about = process.ask({"load": folder, "max_length": max_length})
 

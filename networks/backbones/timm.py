@@ -2,7 +2,7 @@
 
 import re
 
-from networks.backbones import Backbone, BackboneError, seeded, stacked, unknown
+from networks.backbones import Backbone, BackboneError, fill_without, seeded, stacked, unknown
 from networks.torchvision import imported
 
 ITEMS = ("images",)
@@ -33,16 +33,8 @@ def load(model, items, weights, seed, pool=None):
         module = timm.create_model(model, pretrained=pretrained, num_classes=0).eval().float()
     config = timm.data.resolve_model_data_config(module)
     if weights is not None:
-        from networks.weights.by_name import fill, read_weights
-
         heads = module.pretrained_cfg.get("classifier") or ()
-        heads = (heads,) if isinstance(heads, str) else tuple(heads)
-        read = {
-            name: value
-            for name, value in read_weights(weights).items()
-            if name.rpartition(".")[0] not in heads
-        }
-        fill(module, read, weights)
+        fill_without(module, (heads,) if isinstance(heads, str) else tuple(heads), weights)
     if pool is not None:
         try:
             module.reset_classifier(0, pool)

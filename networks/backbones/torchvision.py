@@ -1,6 +1,6 @@
 """torchvision: what enters the last linear layer of its classifiers."""
 
-from networks.backbones import Backbone, BackboneError, seeded, stacked, unknown
+from networks.backbones import Backbone, BackboneError, fill_without, seeded, stacked, unknown
 from networks.torchvision import build, imported, leave_out_classifier, main_output
 
 ITEMS = ("images",)
@@ -27,10 +27,7 @@ def load(model, items, weights, seed):
         module = build(name, entry if weights is None and seed is None else None)
     classifier = leave_out_classifier(module, name)
     if weights is not None:
-        from networks.weights.by_name import fill, read_weights
-
-        read = read_weights(weights)
-        fill(module, {key: read[key] for key in read if key.rpartition(".")[0] != classifier}, weights)
+        fill_without(module, (classifier,), weights)
     module.eval()
 
     def encode(images, batch_size, device):

@@ -1,9 +1,8 @@
 """Hugging Face transformers: encoders of images and of texts."""
 
 from collections.abc import Callable
-from pathlib import Path
 
-from networks.backbones import Backbone, BackboneError, installed, seeded, stacked
+from networks.backbones import Backbone, BackboneError, hub_name, installed, seeded, stacked
 from networks.torchvision import imported
 
 ITEMS = ("images", "texts")
@@ -30,9 +29,7 @@ def load(model, items, weights, seed, pool=None, prefix="", max_length=None):
         imported("transformers, for images,")
     if weights is not None:
         raise BackboneError(f"model '{name}': name the folder of its files instead of a file of weights")
-    if model.startswith((".", "/", "~")) and not Path(model).expanduser().is_dir():
-        raise BackboneError(f"model '{name}': there is no such folder")
-    folder = str(Path(model).expanduser()) if model.startswith("~") else model
+    folder = hub_name(name, model)
     if seed is None:
         module, found = transformers.AutoModel.from_pretrained(folder, output_loading_info=True)
         absent = sorted(found["missing_keys"])

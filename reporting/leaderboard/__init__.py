@@ -43,7 +43,7 @@ OF_RUN, OF_HEALTH = "run.", "health."
 SETTINGS = ("affinity", "input", "end_to_end", "ap_at_normaliser", "seed")
 # What it keeps of a method's style.
 STYLE = ("title", "family", "colour", "marker", "paper", "sees")
-TEXTS = ("protocol", "method", "run.device", "run.git_commit", "health.collapsed")
+TEXTS = ("protocol", "method", "run.device", "run.git_commit", "run.codes_sha256", "health.collapsed")
 
 
 @dataclass(frozen=True)

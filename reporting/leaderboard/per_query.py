@@ -3,6 +3,7 @@
 import hashlib
 import io
 import zipfile
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,25 +11,27 @@ from pathlib import Path
 import numpy as np
 
 from reporting.leaderboard import Board
+from reporting.records.filled import with_scores_of_queries
 from reporting.records.items import identity, split_of
 from reporting.tables.runs import Run
-from tiebench.leaderboards import PER_QUERY, cell_key, cell_of, read_per_query, scores_of_queries
+from tiebench.leaderboards import cell_key, cell_of, per_query_name, read_per_query, scores_of_queries
 
-# A file that git keeps for each protocol, in every version: larger ones are left out.
-MOST_BYTES = 4 << 20
+# Git keeps every version of a file: a part has no more than this. Of what needs more parts, means are kept.
+MOST_BYTES = 512 << 10
+MOST_PARTS = 32
 SIZES = ("queries", "database")
 
 
 def record(
     about: dict, runs: Sequence[Run], old: Board | None, folder: str | Path, resources: str | Path
-) -> tuple[bytes | None, list[str]]:
-    """The content of <protocol>.per_query.npz, None if it is left out; and, in words, what is not recorded.
+) -> tuple[dict[str, bytes], list[str]]:
+    """Name -> content of the files with scores of each query; and, in words, what is not recorded.
 
-    about: the provenance, which gets "members" and the file's sha256; runs: all of them, of folds one per
+    about: the provenance, which gets "members" and the files' sha256; runs: all of them, of folds one per
     fold, with "per_query"; old: what the folder has of the protocol, whose other cells are kept. Raises
     ValueError for runs of several splits or sizes, and for a split in `resources` that is not theirs.
     """
-    protocol, name = about["protocol"], f"{about['protocol']}{PER_QUERY}"
+    protocol = about["protocol"]
     of_folds = _by_fold(runs)
     before = {} if old is None else {one["protocol"]: one for one in old.about.get("members") or []}
     about["members"] = [before.get(one["protocol"], {}) | one for one in _members(of_folds, resources)]
@@ -37,53 +40,61 @@ def record(
         for one in about["members"]
         if "query_items" not in one
     ]
-    arrays = {} if old is None else read_per_query(Path(folder, name), old.about)
     new = scores(of_folds)
+    if not new:
+        return {}, [*missing, f"no run of {protocol} has scores of each query: they are left out"]
+    arrays = {} if old is None else read_per_query(folder, old.about)
     cells = {(run.method, run.bits) for run in runs}
     arrays = {key: of for key, of in arrays.items() if key == "query" or cell_of(key)[1:] not in cells} | new
     splits = [split_of(fold, None, resources) for fold in of_folds]
     if None not in splits:
         arrays["query"] = np.concatenate([split["query"] for split in splits if split is not None])
-    content = _archive(arrays)
-    if len(content) > MOST_BYTES:
-        size = f"{len(content) / 2**20:.1f} MB compressed, more than {MOST_BYTES / 2**20:g} MB"
-        return None, [*missing, f"{name} is left out: {size}"]
-    if not new:
-        return None, [*missing, f"{name} is left out: no run of {protocol} has scores of each query"]
-    about["sha256"][name] = hashlib.sha256(content).hexdigest()
-    return content, missing
+    parts = _parts(arrays)
+    if len(parts) > MOST_PARTS:
+        words = f"scores of each query and run would be {len(parts)} files, more than {MOST_PARTS}"
+        missing.append(f"{protocol}: {words}: the means over runs are kept")
+        parts = _parts({key: of.mean(axis=0) if of.ndim == 2 else of for key, of in arrays.items()})
+    contents = {per_query_name(protocol, place): _archive(part) for place, part in enumerate(parts, start=1)}
+    about["sha256"] |= {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
+    return contents, missing
 
 
 def scores(runs: Mapping[str, Sequence[Run]]) -> dict[str, np.ndarray]:
-    """Name of a cell, `leaderboards.cell_key` -> scores of each query, float32 (Q,): the mean over seeds.
+    """Name of a cell, `leaderboards.cell_key` -> scores of each query, float32 (n, Q), a row a seed in
+    ascending order; (Q,) where all seeds have the same.
 
     runs: fold, or the protocol itself -> its runs, with "per_query". Folds stand one after the other. Left
-    out are metrics that some run of a cell has no scores per query of.
+    out are metrics that some run of a cell has no scores per query of. Where folds have other seeds than one
+    another there is no run of all queries: the mean over seeds, (Q,).
     """
-    cells: dict[tuple, dict[str, list[Mapping]]] = {}
+    cells: dict[tuple, dict[str, dict[int, Mapping]]] = {}
     for fold, of in runs.items():
         for run in of:
             parts = cells.setdefault((run.method, run.bits), {})
-            parts.setdefault(fold, []).append(run.per_query)
+            parts.setdefault(fold, {})[run.seed or 0] = run.per_query
     found = {}
     for (method, bits), parts in cells.items():
         if set(parts) != set(runs):
             continue  # refused in a fold
-        known = [scores for of in parts.values() for scores in of]
+        known = [scores for of in parts.values() for scores in of.values()]
         for metric in sorted(set(known[0]).intersection(*known)):
-            means = [np.mean([scores[metric] for scores in parts[fold]], axis=0) for fold in runs]
-            found[cell_key(metric, method, bits)] = np.concatenate(means).astype(np.float32)
+            rows = [np.array([of[seed][metric] for seed in sorted(of)]) for of in map(parts.get, runs) if of]
+            if len({tuple(sorted(of)) for of in parts.values()}) > 1:
+                rows = [of.mean(axis=0, keepdims=True) for of in rows]
+            whole = np.concatenate(rows, axis=1).astype(np.float32)
+            found[cell_key(metric, method, bits)] = whole[0] if (whole == whole[0]).all() else whole
     return found
 
 
 def with_scores(board: Board, folder: str | Path) -> list[Run]:
     """The runs of a board with "per_query", {} where there are no scores of each query.
 
-    folder: of the leaderboard. It keeps for each query the mean over seeds: each seed of a cell has it.
+    folder: of the leaderboard.
     """
-    known = scores_of_queries(Path(folder, f"{board.protocol}{PER_QUERY}"), board.about)
-    cells = {(board.protocol, *cell): scores for cell, scores in known.items()}
-    return [replace(run, per_query=cells.get(run.cell, {})) for run in board.measured]
+    known = scores_of_queries(folder, board.about)
+    return with_scores_of_queries(
+        board.measured, {(board.protocol, *cell): scores for cell, scores in known.items()}
+    )
 
 
 def _by_fold(runs: Iterable[Run]) -> dict[str, list[Run]]:
@@ -123,6 +134,20 @@ def _agreed(fold: str, name: str, values: Iterable) -> dict:
     if any(value != known[0] for value in known):
         raise ValueError(f"{fold}: runs have different {name}; run them all again")
     return {name: known[0]} if known else {}
+
+
+def _parts(arrays: Mapping[str, np.ndarray]) -> list[dict[str, np.ndarray]]:
+    """Arrays by file, in the order of their names, so that none is larger than MOST_BYTES by much."""
+    parts: list[dict[str, np.ndarray]] = [{}]
+    size = 0
+    for name in sorted(arrays):
+        more = len(zlib.compress(arrays[name].tobytes())) + 400  # of the archive's two entries and the header
+        if size and size + more > MOST_BYTES:
+            parts.append({})
+            size = 0
+        parts[-1][name] = arrays[name]
+        size += more
+    return parts
 
 
 def _archive(arrays: Mapping[str, np.ndarray]) -> bytes:

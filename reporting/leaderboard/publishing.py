@@ -14,6 +14,7 @@ from reporting import frames, leaderboard, published
 from reporting.leaderboard import (
     RUNS,
     Board,
+    digests,
     per_query,
     run_row,
     runs_to_csv,
@@ -29,7 +30,7 @@ from reporting.tables.runs import Results, Run
 from reporting.tables.titles import UNCODED
 from tiebench import metrics
 from tiebench.files import replaced, write_json
-from tiebench.leaderboards import PER_QUERY, PROVENANCE, TIDY
+from tiebench.leaderboards import PROVENANCE, TIDY
 
 # Rows of the tidy file besides the metrics of the tables; all others are in the file of runs.
 ALSO = ("ap", "ap@K", "ndcg", "ndcg@K", "precision@K", "recall@K")
@@ -42,12 +43,13 @@ EACH_RUN = ("bits", "seed")
 
 @dataclass(frozen=True)
 class _Part:
-    """What a table has of a protocol: the table's rows, further rows, and all runs."""
+    """What a table has of a protocol: the table's rows, further rows, all runs, and where they are."""
 
     table: Table
     own: pd.DataFrame
     more: pd.DataFrame
     runs: list[Run]
+    results: Path
 
 
 def publish(
@@ -95,14 +97,15 @@ def publish(
         if text := training_curves.record(about, runs, old, folder):
             texts[f"{protocol}{TRAINING}"] = text
         contents = {name: text.encode() for name, text in texts.items()}
-        made[protocol] = contents | ({} if kept is None else {f"{protocol}{PER_QUERY}": kept}), about
+        made[protocol] = contents | kept, about
         for line in missing:
             say(line)
     Path(folder).mkdir(parents=True, exist_ok=True)
     paths = []
     for contents, about in made.values():
-        for ending in (PER_QUERY, TRIALS, TRAINING):  # they may be left out now
-            Path(folder, f"{about['protocol']}{ending}").unlink(missing_ok=True)
+        for ending in (".per_query*.npz", TRIALS, TRAINING):  # they may be left out now
+            for path in Path(folder).glob(f"{about['protocol']}{ending}"):
+                path.unlink()
         for name, content in contents.items():
             with replaced(Path(folder, name)) as temporary:
                 temporary.write_bytes(content)
@@ -127,7 +130,8 @@ def _part(found: published.Published, protocol: str, results: Path) -> _Part:
         further = frames.tidy(replace(part, groups=_more_groups(part.groups, of_part)), of_part)
         more.append(further[further["status"].isin(["done", UNCODED])])
         runs += [run for run in of_part if run.status == "done" and name in folds]
-    return _Part(table, pd.concat(rows, ignore_index=True), pd.concat(more, ignore_index=True), runs)
+    own, more = (pd.concat(frames, ignore_index=True) for frames in (rows, more))
+    return _Part(table, own, more, runs, results)
 
 
 def _narrowed(table: Table, protocol: str, name: str) -> Table:
@@ -191,7 +195,8 @@ def _files(
     about = _provenance(protocol, parts, tables)
     rows = pd.concat([part.own for part in parts] + [part.more for part in parts], ignore_index=True)
     rows = rows.drop_duplicates(CELL, ignore_index=True)
-    runs = list({(*run.cell, run.seed): run_row(run) for part in parts for run in part.runs}.values())
+    made = {(*run.cell, run.seed): (run_row(run), part.results) for part in parts for run in part.runs}
+    runs = [row | {digests.COLUMN: digests.digest(results, row)} for row, results in made.values()]
     if old is not None:
         _check_alike(old, about)
         rows, runs, about = _added(old, rows, runs, about)

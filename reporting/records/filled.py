@@ -1,6 +1,6 @@
 """Cells that a table takes from the leaderboard: their runs, and how they are marked."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ import numpy as np
 from reporting.tables.model import Filled, Table
 from reporting.tables.runs import Results, Run, RunCell
 from reporting.tables.titles import LEADERBOARD, UNCODED
-from tiebench.leaderboards import PER_QUERY, scores_of_queries
+from tiebench.leaderboards import scores_of_queries
 
 if TYPE_CHECKING:  # plans of figures load no pandas
     import pandas as pd
@@ -23,31 +23,49 @@ SHIPPED = Path(__file__).parents[2] / "leaderboard"
 def filled_runs(table: Table, also: Iterable[str] = ()) -> dict[RunCell, list[Run]]:
     """Cell -> runs of the cells that a table takes from the leaderboard.
 
-    also: as of `records.table_runs`. There is no "training"; "per_query" is that of `per_query`: the mean
-    over seeds is all that the leaderboard keeps. Raises ValueError as `per_query` does.
+    also: as of `records.table_runs`. There is no "training"; "per_query" is that of `per_query`. Raises
+    ValueError as `per_query` does.
     """
     scores = per_query(table.filled) if "per_query" in also else {}
     found: dict[RunCell, list[Run]] = {}
-    for run in table.filled.runs:
-        of_queries = scores.get(run.cell)
-        found.setdefault(run.cell, []).append(replace(run, per_query=of_queries) if of_queries else run)
+    for run in with_scores_of_queries(table.filled.runs, scores):
+        found.setdefault(run.cell, []).append(run)
+    return found
+
+
+def with_scores_of_queries(
+    runs: Sequence[Run], scores: Mapping[RunCell, Mapping[str, np.ndarray]]
+) -> list[Run]:
+    """Runs with "per_query", of what a leaderboard keeps of their cells: each its own, or all the mean over
+    seeds where that is all that is kept. scores: cell -> metric -> (n, Q), a row a seed, or (Q,)."""
+    seeds: dict[RunCell, list[int]] = {}
+    for run in runs:
+        if run.seed is not None:
+            seeds.setdefault(run.cell, []).append(run.seed)
+    found = []
+    for run in runs:
+        own = {}
+        for metric, values in scores.get(run.cell, {}).items():
+            if values.ndim == 2 and len(values) == len(seeds[run.cell]):
+                own[metric] = values[sorted(seeds[run.cell]).index(run.seed)]
+            else:
+                own[metric] = values if values.ndim == 1 else values.mean(axis=0)
+        found.append(replace(run, per_query=own) if own else run)
     return found
 
 
 def per_query(filled: Filled) -> dict[RunCell, dict[str, np.ndarray]]:
-    """Cell -> metric -> float64 (Q,), the mean over seeds, of cells from the leaderboard.
+    """Cell -> metric -> float64 (n, Q) or (Q,), as of `leaderboards.read_per_query`, of cells from there.
 
     Raises ValueError, one line, where a file of the checkout's leaderboard is not the one that the table was
     made with.
     """
-    known = dict(filled.per_query)
     found: dict[RunCell, dict[str, np.ndarray]] = {}
-    for name in known:
-        protocol = name.removesuffix(PER_QUERY)
+    for protocol in dict.fromkeys(name.partition(".")[0] for name in filled.per_query):
         try:
-            of = scores_of_queries(SHIPPED / name, {"protocol": protocol, "sha256": known})
+            of = scores_of_queries(SHIPPED, {"protocol": protocol, "sha256": filled.per_query})
         except ValueError as error:
-            words = f"{name} of the leaderboard is not the one that this table was made with"
+            words = f"what the leaderboard has of {protocol} is not what this table was made with"
             raise ValueError(f"{words}; make the table again, or restore the file ({error})") from error
         found |= {(protocol, *cell): scores for cell, scores in of.items()}
     return found

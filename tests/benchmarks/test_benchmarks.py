@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import forked
 import numpy as np
 import pytest
 import torch
@@ -15,15 +16,16 @@ import torch
 import networks
 import tiebench
 from benchmarks import (
+    billion,
     commands,
     encoding,
+    evaluation,
     evaluation_peers,
     fits,
     loss_peers,
     losses,
     methods,
     optional_peers,
-    parts,
     plans,
     quick,
     rankings,
@@ -31,7 +33,7 @@ from benchmarks import (
     training,
 )
 from benchmarks.report import Report, header
-from benchmarks.timing import Competitor, Disagreement, Failed, Measurement, interleave
+from benchmarks.timing import Competitor, Disagreement, Measurement, agree, interleave
 from methods.base import HashingMethod, Refusal
 from networks.base.devices import fast_half
 from tiebench.counting.histograms import JointHistograms, joint_histograms
@@ -54,13 +56,6 @@ def test_peers_count_the_same_histograms(shape, bits):
     columns = [evaluation_peers.columns(part) for part in words]
     by_numpy = evaluation_peers.numpy_histograms(*columns, bits, levels, expected.shape[1])
     assert np.array_equal(by_numpy, expected)
-    scalar = np.zeros_like(expected)
-    evaluation_peers.scalar_histograms_of_words(*words, bits, levels, scalar)
-    assert np.array_equal(scalar, expected)
-    if bits <= 64:
-        scalar[:] = 0
-        evaluation_peers.scalar_histograms(columns[0][0], columns[1][0], bits, levels, scalar)
-        assert np.array_equal(scalar, expected)
     distances = (expected.sum(axis=1) * np.arange(bits + 1)).sum()
     assert sum(evaluation_peers.sum_of_distances(*pair) for pair in zip(*columns)) == distances
     assert evaluation_peers.distances(*words).sum() == distances
@@ -128,10 +123,22 @@ def test_metric_learning_library_agrees_without_ties():
     assert found == pytest.approx(expected, abs=1e-6)
 
 
+@pytest.mark.parametrize("shape", [SMALL, MULTI_HOT], ids=lambda shape: shape.name)
+def test_peers_of_a_score_are_compared_with_it(shape):
+    codes = synthetic.codes(shape, 48)
+    found = joint_histograms(codes.query, codes.database, 48, codes.affinity)
+    libraries = optional_peers.found()
+    compared = [*evaluation._peers(codes, found, 8, None), *evaluation._libraries(libraries, codes, found, 2)]
+    assert [peer.name for peer in compared if not peer.agrees(peer.call())] == []
+    assert {peer.base for peer in compared} == {evaluation.JOINT, evaluation.WHOLE}
+    # Of other codes the same results are wrong.
+    other = synthetic.codes(shape, 48, seed=1)
+    wrong = joint_histograms(other.query, other.database, 48, other.affinity)
+    assert not any(peer.agrees(peer.call()) for peer in evaluation._peers(codes, wrong, 8, None))
+
+
 def test_header_says_which_peers_are_absent(monkeypatch):
-    monkeypatch.setattr(
-        optional_peers, "PEERS", {"numpy": ("numpy",), "no_such_module": ("no-such-package",)}
-    )
+    monkeypatch.setattr(optional_peers, "PEERS", {"numpy": "numpy", "no_such_module": "no-such-package"})
     present, absent = optional_peers.versions()
     assert present == [f"numpy {np.__version__}"]
     assert absent == ["no-such-package"]
@@ -262,20 +269,23 @@ def tables(text):
 def test_report_escapes_what_would_break_a_table(tmp_path, capsys):
     report = Report()
     report.rows(["what", "a|b"], [("x|y", "1")])
-    report.save(tmp_path / "report.md")
+    report.finish(tmp_path / "report.md")
     ((head, row),) = tables((tmp_path / "report.md").read_text())
     assert head[1].strip() == r"a\|b"
     assert row[0].strip() == r"x\|y"
     assert [file.name for file in tmp_path.iterdir()] == ["report.md"]
 
 
-def test_what_came_last_leads_the_saved_report(tmp_path, capsys):
+def test_targets_come_last_in_print_and_lead_the_saved_report(tmp_path, capsys):
     report = Report()
     report.write("head", "one", "two")
-    report.write("summary", "of it")
-    report.lead_with(3, 1)
-    report.save(tmp_path / "report.md")
-    assert (tmp_path / "report.md").read_text().split() == ["head", "summary", "of", "it", "one", "two"]
+    report.target("what", "at least 1", 1.23456)
+    report.finish(tmp_path / "report.md")
+    words = (tmp_path / "report.md").read_text().split()
+    assert words[:3] == ["head", "##", "Targets"] and words[-2:] == ["one", "two"]
+    printed = capsys.readouterr().out
+    assert printed.split()[:3] == ["head", "one", "two"]
+    assert tables(printed)[0][1] == [" what ", " at least 1 ", " 1.23 "]
 
 
 @pytest.mark.parametrize("section", methods.SECTIONS, ids=lambda section: section.__name__.strip("_"))
@@ -289,9 +299,9 @@ def test_steps_of_methods_agree_with_their_usual_form(section, seed):
 
 
 def test_steps_that_differ_are_refused():
-    methods.agree("something", [1.0, 2.0], [1.0, 2.0 + 1e-6])
+    agree("something", [1.0, 2.0], [1.0, 2.0 + 1e-6])
     with pytest.raises(Disagreement, match="something"):
-        methods.agree("something", [1.0, 2.0], [1.0, 2.1])
+        agree("something", [1.0, 2.0], [1.0, 2.1])
 
 
 @pytest.mark.parametrize("architecture", ["small", "mobilenet_v2_keras"])
@@ -372,12 +382,13 @@ def test_seconds_of_a_run_go_where_its_files_say(tmp_path, capsys):
         "slow": {"jobs": 2, "wall": 15, "fit": 8, "encode": 1.5},
         "quick": {"jobs": 1, "wall": 0.5, "fit": 0.1, "encode": 0.1},
     }
-    summary = quick.tables(Report(), found, wall=20, processor=18)
+    report = Report()
+    quick.tables(report, found, wall=20, processor=18)
     methods_table, parts_table = tables(capsys.readouterr().out)
     assert [row[0].strip() for row in methods_table[1:]] == ["slow", "quick"]
     # 15.5 s of jobs, 9.7 of them work; what is left of 2 cores for 20 s is the rest.
     assert [float(row[1]) for row in parts_table[1:]] == pytest.approx([9.7, 5.8, 24.5], abs=0.051)
-    assert [row[2] for row in summary] == ["20 s", "24.2 %"]
+    assert [row[2] for row in report.targets] == ["20 s", "24.2 %"]
 
 
 def test_a_command_is_run_in_its_folder_and_a_failure_has_its_last_lines(tmp_path):
@@ -386,12 +397,22 @@ def test_a_command_is_run_in_its_folder_and_a_failure_has_its_last_lines(tmp_pat
     assert spent.text == "two 3"
     assert spent.megabytes > 200 and spent.wall > 0 and spent.processor > 0
     (tmp_path / "fail.py").write_text("raise SystemExit('no such table')")
-    with pytest.raises(Failed, match="fail --loud: no such table"):
+    with pytest.raises(commands.Failed, match="fail --loud: no such table"):
         commands.python(tmp_path, "fail", "--loud")
 
 
-def test_plans_have_as_many_jobs_as_runs_and_groups(tmp_path):
+def test_plans_have_as_many_jobs_as_runs_and_groups(tmp_path, monkeypatch):
     """Trainings and scores, besides the table, the dataset, and splits and features of the protocols."""
+
+    def snakemake(folder, *options):
+        words = ["--cores", commands.CORES, "--directory", folder, *options]
+        made = forked.run(["-m", "snakemake", *words], cwd=folder, env=os.environ, timeout=600)
+        assert made.returncode == 0, made.stderr
+        return commands.Spent(1.0, 1.0, 100.0, made.stdout)
+
+    monkeypatch.setattr(plans, "snakemake", snakemake)
+    monkeypatch.setattr(plans, "SEEDS", 3)
+    monkeypatch.setattr(plans, "PROTOCOLS", 2)
     methods, bits = plans.METHODS[:2], plans.BITS[:2]
     found = plans.plans(tmp_path, methods, bits)
     runs = 2 * 2 * plans.SEEDS * plans.PROTOCOLS
@@ -399,16 +420,20 @@ def test_plans_have_as_many_jobs_as_runs_and_groups(tmp_path):
     grouped, together = runs // plans.SEEDS, 2 * plans.PROTOCOLS
     expected = [2 * runs + others, 2 * grouped + others, 0, 2 * together + others, 2 * runs + 1]
     assert [jobs for _, jobs in found.values()] == expected
-    assert all(spent.megabytes > 50 for spent, _ in found.values())  # Snakemake alone has more
     spent = [commands.Spent(wall, 2.0 * wall, 300, "") for wall in (4.0, 3.0, 2.0, 1.0, 2.0)]
-    rows = plans.tables(Report(), {name: (one, 9) for name, one in zip(found, spent)}, runs)
-    assert [row[2] for row in rows] == ["3 s", "2 s", "2"]
+    report = Report()
+    plans.tables(report, {name: (one, 9) for name, one in zip(found, spent)}, runs)
+    assert [row[2] for row in report.targets] == ["3 s", "2 s", "2"]
 
 
 def test_parts_of_a_database_have_its_scores(capsys):
-    """Compared before they are timed; a billion codes are counted by the same function."""
-    seconds = parts.measure(Report(), "Few codes", 20_000, 3, (parts.QUERIES, 10))
-    assert len(seconds) == 2
+    """Compared before they are timed."""
+    report = Report()
+    billion.measure(report, 20_000, 3)
+    assert [row[0] for row in report.targets] == [
+        "20,000 items in parts, 1,000 queries",
+        "20,000 items in parts, 10 queries",
+    ]
     (table,) = tables(capsys.readouterr().out)
     assert [row[0].strip() for row in table[1:]] == ["1,000", "10"]
 
@@ -425,18 +450,18 @@ def command(*arguments):
 
 
 def test_command_prints_and_writes_markdown(tmp_path):
-    file = tmp_path / "losses.md"
-    made = command("--quick", "losses", "--output", str(file))
+    file = tmp_path / "rankings.md"
+    made = command("--quick", "rankings", "--output", str(file))
     assert made.returncode == 0, made.stderr
     written = file.read_text()
-    head, rest = made.stdout.strip().split("\n## Losses")
+    head, rest = made.stdout.strip().split("\n## Rankings")
     body, figures = rest.split("\n## Targets")
-    assert written.split() == f"{head} ## Targets{figures} ## Losses{body}".split()
+    assert written.split() == f"{head} ## Targets{figures} ## Rankings{body}".split()
     assert made.stdout.startswith("# Benchmarks\n") and written.startswith("# Benchmarks\n")
     found = tables(made.stdout)
-    assert len(found) > 8
+    assert len(found) == 3
     summary = {row[0].strip(): row[2].strip() for row in found[-1][1:]}
-    assert any("appendix over compiled" in name for name in summary)
+    assert any("plain Python" in name for name in summary)
     assert "- optional peers " in made.stdout
     assert all(summary.values())
 
@@ -460,7 +485,7 @@ def test_peers_of_runs_compute_the_same(tmp_path):
     assert tied["ap_min"] < tied["ap"] < tied["ap_max"]
     wrong = {"one": lambda: dict.fromkeys(rankings.MEASURES, 0.5)}
     wrong["other"] = lambda: dict.fromkeys(rankings.MEASURES, 0.5 + 1e-6)
-    with pytest.raises(Disagreement, match="other: ap is"):
+    with pytest.raises(Disagreement, match="other"):
         rankings.check(wrong)
 
 
@@ -478,7 +503,7 @@ def test_a_whole_training_is_measured_without_its_warm_up(monkeypatch):
             return np.zeros((len(items), self.bits), bool)
 
     monkeypatch.setattr(fits, "load_class", lambda name: Slow)
-    monkeypatch.setattr(fits, "_peak_mb", iter([100.0, 164.0, 0.0]).__next__)
+    monkeypatch.setattr(fits.commands, "peak_bytes", iter([100e6, 164e6, 0]).__next__)
     monkeypatch.setattr(fits.time, "perf_counter", iter([1.0, 3.0, 3.5, 0.0]).__next__)
     assert fits.measure("slow", 8, 300) == {"fit": 2.0, "encode": 0.5, "memory": 64.0}
     assert fits.measure("slow", 8, 301) == {"refused": "an odd number of items"}

@@ -97,7 +97,7 @@ def test_separation_counts_differing_bits():
 
 
 # As many classes as there are codes, or nearly: drawn once, most of them have the code of another class.
-CROWDED = [("bernoulli", 8, 3), ("random", 20, 6), ("published", 200, 12), ("separated", 16, 4)]
+CROWDED = [("bernoulli", 8, 3), ("random", 20, 6), ("published", 200, 12)]
 
 
 @pytest.mark.parametrize(("kind", "classes", "bits"), [*CROWDED, ("spread_hadamard", 32, 12)])

@@ -200,8 +200,8 @@ def test_guaranteed_distances(classes):
 
 @pytest.mark.parametrize(
     ("classes", "bits", "seeds"),
-    [(10, 12, 5), (10, 16, 1), (10, 24, 5), (21, 12, 5), (21, 24, 5), (4, 6, 5), (10, 48, 5), (100, 12, 1)]
-    + [(100, 16, 3), (100, 32, 1), pytest.param(200, 16, 2, marks=pytest.mark.thorough)],
+    [(10, 12, 5), (10, 16, 1), (10, 24, 5), (21, 12, 5), (21, 24, 5), (4, 6, 5), (10, 48, 5)]
+    + [(100, 16, 1), (100, 32, 1)],
 )
 def test_mds_centres_reach_the_guaranteed_distance(classes, bits, seeds):
     for seed in range(seeds):

@@ -59,7 +59,7 @@ def full_value(lists, mismatches, C, equal=False):
     return linprog(costs, A_ub=-np.array(rows), b_ub=-np.array(bounds), method="highs").fun
 
 
-CASES = [(seed, C, graded) for seed in range(4) for C in (0.5, 10.0, 300.0) for graded in (False, True)]
+CASES = [(seed, C, graded) for seed in range(2) for C in (0.5, 10.0, 300.0) for graded in (False, True)]
 
 
 @pytest.mark.parametrize("equal", [False, True])

@@ -254,7 +254,7 @@ def test_only_a_processor_that_multiplies_bfloat16_uses_it(monkeypatch):
 
 @pytest.mark.thorough
 def test_published_weights_tell_real_images_apart():
-    """A linear classifier on 60 images of each class of CIFAR-10: random weights reach less than a third."""
+    """A linear classifier on 30 images of each class of CIFAR-10: random weights reach less than a third."""
     weights, archive = resource("efficientnet-lite0-imagenet.npz"), resource("cifar10-jpeg.tar.xz")
     images, labels = [], []
     with tarfile.open(archive) as members:
@@ -262,18 +262,18 @@ def test_published_weights_tell_real_images_apart():
             parts = Path(member.name).parts
             if len(parts) > 1 and parts[1] == "train":
                 break  # the test images come first
-            if member.isfile() and labels.count(parts[2]) < 100:
+            if member.isfile() and labels.count(parts[2]) < 50:
                 contained = io.BytesIO(members.extractfile(member).read())
                 images.append(np.asarray(Image.open(contained).convert("RGB")))
                 labels.append(parts[2])
     images = torch.from_numpy(np.stack(images)).permute(0, 3, 1, 2)
-    labels, learned = np.array(labels), np.arange(1000) % 100 < 60
+    labels, learned = np.array(labels), np.arange(500) % 50 < 30
     accuracy = {}
     for given in (weights, None):
         network = networks.make(NAME, given, image_size=96)
         with torch.inference_mode():
             features = torch.cat(
-                [network(network.preprocess(images[i : i + 100])) for i in range(0, 1000, 100)]
+                [network(network.preprocess(images[i : i + 100])) for i in range(0, 500, 100)]
             )
         features = StandardScaler().fit(features[learned]).transform(features)
         classifier = LogisticRegression(C=0.001).fit(features[learned], labels[learned])

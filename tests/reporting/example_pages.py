@@ -144,11 +144,17 @@ def view_of(table, these, kinds=("tie_ranges",)):
 
 
 FIGURES = figures.applicable(table_of(TABLE))
-VIEW = view_of(TABLE, records(), FIGURES)
 
 
 def write_pages(folder):
-    """<name>.html in `folder`, for the names one, several, holes and bare."""
+    """<name>.html in `folder`, of the names one, several, holes and bare; files/ and figures/ of "one"."""
+    view = view_of(TABLE, records(), FIGURES)
+    (folder / "files").mkdir()
+    for name, text in view.files.items():
+        (folder / "files" / name).write_text(text, encoding="utf-8")
+    (folder / "figures").mkdir()
+    for kind, drawing in view.figures.items():
+        (folder / "figures" / f"{kind}.svg").write_text(drawing.svg, encoding="utf-8")
     strange = TABLE | {
         "name": "strange",
         "title": "Strange",
@@ -159,8 +165,8 @@ def write_pages(folder):
     strange |= {"published": [], "blocks": [TABLE["blocks"][0] | {"bits": [8]}]}
     few = [record | {"method": "one"} for record in records() if record["method"] == "itq"]
     texts = {
-        "one": document.page("A quick table", [VIEW], {"command": "snakemake"}),
-        "several": document.page("Both", [VIEW, view_of(strange, few)], {}),
+        "one": document.page("A quick table", [view], {"command": "snakemake"}),
+        "several": document.page("Both", [view, view_of(strange, few)], {}),
         "holes": document.page("Holes", [view_of(TABLE | {"name": "holes"}, [])], {}),
         "bare": document.page(
             "Bare",

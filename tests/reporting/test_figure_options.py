@@ -74,7 +74,7 @@ def test_figures_apply_by_metrics_columns_and_methods():
 
 
 @pytest.mark.parametrize("name", figures.names())
-@pytest.mark.parametrize("font_size", [6, 8, 11])
+@pytest.mark.parametrize("font_size", [6, 11])
 def test_a_figure_has_the_width_and_the_font_size_asked_for(name, font_size):
     one = TABLES.get(name, TWO)
     width = 3.3 if font_size == 6 else 6.0

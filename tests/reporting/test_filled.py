@@ -13,6 +13,7 @@ from reporting.printed import latex, markdown, marks
 from reporting.records import filled
 from reporting.records.read import table_runs
 from reporting.statistics import columns
+from reporting.tables.runs import Run
 
 # LSH was run at 8 bits and is filled at 16, ITQ is filled, TALR was run; TALR at 16 bits is missing there.
 TABLE = {
@@ -133,8 +134,18 @@ def test_scores_per_query_are_read_from_the_files_that_the_table_was_made_with(t
         assert not run.training and run.per_query["ap"].tolist() == [0.25, 0.5]
     assert filled.filled_runs(table, ["per_query"])["p", "itq", 16][0].per_query == {}
     np.savez(path, query=np.arange(2))
-    with pytest.raises(ValueError, match="not the one that this table was made with"):
+    with pytest.raises(ValueError, match="not what this table was made with"):
         filled.filled_runs(table, ["per_query"])
+
+
+def test_each_run_has_its_own_scores_of_queries_where_they_are_kept():
+    runs = [Run("p", "itq", 8, seed) for seed in (7, 3, 5)]
+    scores = {"ap": np.array([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]]), "ndcg": np.array([0.25, 0.5])}
+    found = filled.with_scores_of_queries(runs, {("p", "itq", 8): scores})
+    assert [run.per_query["ap"].tolist() for run in found] == [[0.5, 0.6], [0.1, 0.2], [0.3, 0.4]]
+    assert all(run.per_query["ndcg"].tolist() == [0.25, 0.5] for run in found)
+    (one,) = filled.with_scores_of_queries(runs[:1], {("p", "itq", 8): scores})  # not all seeds are here
+    np.testing.assert_allclose(one.per_query["ap"], [0.3, 0.4])
 
 
 def test_cells_without_scores_per_query_are_not_part_of_the_statistics(tidy):

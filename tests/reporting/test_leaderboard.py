@@ -224,11 +224,11 @@ def test_trials_are_not_published_of_a_search_that_chose_other_settings(results,
     assert not folder.exists()
 
 
-def mean_per_query(results, method, metric):
-    """Scores of each query of both folds, averaged over the files of the two seeds."""
-    runs = {fold: results.glob(f"runs/{fold}/{method}/8/*/per_query.npz") for fold in SIZES}
-    means = [np.mean([np.load(path)[metric] for path in runs[fold]], axis=0) for fold in SIZES]
-    return np.concatenate(means).astype(np.float32)
+def of_queries(results, method, metric):
+    """Scores of each query of both folds, a row a seed."""
+    runs = {fold: sorted(results.glob(f"runs/{fold}/{method}/8/*/per_query.npz")) for fold in SIZES}
+    rows = [np.array([np.load(path)[metric] for path in runs[fold]]) for fold in SIZES]
+    return np.concatenate(rows, axis=1).astype(np.float32)
 
 
 def log(length, counter="epoch"):
@@ -291,7 +291,7 @@ def test_scores_of_each_query_are_kept_with_what_tells_the_queries_apart(results
         np.testing.assert_array_equal(kept["query"], np.arange(9))
         for method in ("one", "two"):
             assert kept[f"ap/{method}/8"].dtype == np.float32
-            np.testing.assert_array_equal(kept[f"ap/{method}/8"], mean_per_query(results, method, "ap"))
+            np.testing.assert_array_equal(kept[f"ap/{method}/8"], of_queries(results, method, "ap"))
     members = {one.pop("protocol"): one for one in json.loads(paths[3].read_text())["members"]}
     for fold, split in SPLITS.items():
         assert members[fold] == describe({part: LABELS[rows] for part, rows in split.items()}, split)
@@ -310,7 +310,7 @@ def test_a_fold_is_read_with_its_own_queries(results):
         assert board.title == f"The protocol, fold {fold[-1]}"
         np.testing.assert_array_equal(board.queries, SPLITS[fold]["query"])
         for method in ("one", "two"):
-            expected = mean_per_query(results, method, "ap")[piece]
+            expected = of_queries(results, method, "ap")[:, piece]
             np.testing.assert_array_equal(board.per_query["ap", method, 8], expected)
         own = rows[rows["protocol"] == fold]
         assert [row.mean for row in board.rows] == list(own["mean"])
@@ -326,14 +326,53 @@ def test_what_cannot_be_recorded_of_queries_is_said(results, monkeypatch):
     folder, said = results / "leaderboard", []
     publish(["t"], results, folder, say=said.append)
     monkeypatch.setattr(per_query, "MOST_BYTES", 100)
+    monkeypatch.setattr(per_query, "MOST_PARTS", 1)
     (results / "resources" / "protocols" / "p_fold2" / "split.npz").unlink()
     paths = publish(["t"], results, folder, replace=True, say=said.append)
-    assert [path.name for path in paths] == [f"p{e}" for e in ENDINGS if e != ".per_query.npz"]
-    assert not (folder / "p.per_query.npz").exists()  # that of the first time
-    assert len(said) == 2 and said[0].startswith("p_fold2: ") and "p.per_query.npz is left out: " in said[1]
+    assert len(said) == 2 and said[0].startswith("p_fold2: ") and "the means over runs are kept" in said[1]
     one, two = json.loads(paths[-1].read_text())["members"]
     assert "query_labels" in one and two == {"protocol": "p_fold2", "queries": 3, "database": 20}
-    assert leaderboards.load("p_fold1", folder).per_query == {}
+    kept = leaderboards.load("p_fold1", folder).per_query["ap", "one", 8]
+    np.testing.assert_allclose(kept, of_queries(results, "one", "ap")[:, :6].mean(axis=0), rtol=1e-6)
+
+
+def test_scores_of_many_queries_are_kept_in_parts_of_a_size(results, monkeypatch):
+    publish(["t"], results, results / "whole")
+    whole = leaderboards.load("p", results / "whole").per_query
+    monkeypatch.setattr(per_query, "MOST_BYTES", 500)
+    folder = results / "leaderboard"
+    publish(["t"], results, folder)
+    assert len(sorted(folder.glob("p.per_query*.npz"))) == 3
+    found = leaderboards.load("p", folder).per_query
+    assert found.keys() == whole.keys() and all((found[cell] == whole[cell]).all() for cell in whole)
+    monkeypatch.undo()
+    publish(["t"], results, folder)
+    assert [path.name for path in folder.glob("p.per_query*.npz")] == ["p.per_query.npz"]  # no part stays
+
+
+def test_runs_that_are_made_again_are_compared_with_the_published_codes(results, capsys):
+    def place(method, fold, change=0):
+        path = results / "runs" / fold / method / "8" / "1" / "codes.npz"
+        np.savez(
+            path, query=np.full((6, 1), 3 + change, np.uint8), database=np.ones((20, 1), np.uint8), bits=8
+        )
+
+    place("one", "p_fold1")
+    place("two", "p_fold2")
+    publish(["t"], results, results / "leaderboard")
+    place("one", "p_fold1")  # other bytes of the file, the same codes
+    place("two", "p_fold2", change=1)
+    given = ["codes", "p", "--folder", str(results / "leaderboard"), "--results", str(results)]
+    assert main(given) == 1
+    said = capsys.readouterr()
+    assert said.out.splitlines() == [
+        "p_fold2, two, 8 bits, seed 1: other codes",
+        "1 with the same codes, 1 with other codes, 6 without a digest",
+    ]
+    assert "1 runs have other codes" in said.err
+    (results / "runs/p_fold2/two/8/1/codes.npz").unlink()
+    assert main(given) == 0
+    assert capsys.readouterr().out == "1 with the same codes, 1 not in the results, 6 without a digest\n"
 
 
 def test_scores_of_queries_are_added_as_rows_are(results):
@@ -342,7 +381,7 @@ def test_scores_of_queries_are_added_as_rows_are(results):
     publish(["t"], results, folder)
     before = json.loads((folder / "p.provenance.json").read_text())["members"]
     table = json.loads((results / "t.json").read_text())["table"]
-    old = mean_per_query(results, "one", "ap")
+    old = of_queries(results, "one", "ap")
     for path in results.glob("runs/*/*/8/*/per_query.npz"):
         np.savez(path, **{name: 1 - values for name, values in np.load(path).items()})
     blocks = [{**table["blocks"][0], "metric": metric} for metric in ("ap", "ap@2")]
@@ -355,7 +394,7 @@ def test_scores_of_queries_are_added_as_rows_are(results):
         assert set(kept) == {"query", "ap/one/8", *cells}
         np.testing.assert_array_equal(kept["query"], np.arange(9))
         np.testing.assert_array_equal(kept["ap/one/8"], old)
-        np.testing.assert_array_equal(kept["ap@2/two/8"], mean_per_query(results, "two", "ap@2"))
+        np.testing.assert_array_equal(kept["ap@2/two/8"], of_queries(results, "two", "ap@2"))
 
 
 def test_runs_of_several_splits_are_not_published(results):

@@ -12,7 +12,7 @@ from sklearn.metrics import ndcg_score
 from tiebench.__main__ import main
 from tiebench.affinities import EqualLabels
 from tiebench.codes.packing import pack
-from tiebench.metrics import METRICS
+from tiebench.metric_table import METRICS
 from tiebench.scoring import score_codes
 
 

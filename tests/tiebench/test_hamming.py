@@ -116,6 +116,7 @@ def test_histograms_of_fewer_queries_than_levels_equal_a_plain_count(queries):
     assert np.array_equal(found.counts, counted(query, database, levels, 12))
 
 
+@pytest.mark.thorough
 def test_popcounts_read_and_write_nothing_outside_of_their_arrays(tmp_path):
     """Compiled code does not check its indices, except where Numba's environment asks for it."""
     script = """if True:

@@ -13,7 +13,7 @@ import forked
 import pytest
 
 from tiebench.__main__ import main
-from tiebench.metrics import METRICS
+from tiebench.metric_table import METRICS
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)

@@ -12,7 +12,7 @@ from tiebench.__main__ import main
 from tiebench.affinities import MAX_AFFINITY, AffinityBlocks, EqualLabels
 from tiebench.codes.packing import pack
 from tiebench.counting.histograms import joint_histograms
-from tiebench.metrics import METRICS, Metric
+from tiebench.metric_table import METRICS, Metric
 from tiebench.rankings import exact
 from tiebench.scoring import score_codes
 

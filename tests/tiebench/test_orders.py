@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tiebench.counting.histograms import JointHistograms
-from tiebench.metrics import METRICS
+from tiebench.metric_table import METRICS
 from tiebench.rankings import exact, radius, ties
 
 TOLERANCE = 1e-12

@@ -1,6 +1,8 @@
 """The wheel of the library: the package tiebench/ and nothing of the suite around it."""
 
+import ast
 import configparser
+import importlib
 import shutil
 import subprocess
 import sys
@@ -35,6 +37,21 @@ def wheel(tmp_path_factory):
     assert done.returncode == 0, done.stdout + done.stderr
     (built,) = folder.glob("*.whl")
     return built
+
+
+def test_type_checkers_know_what_is_loaded_at_its_first_use():
+    stub = ast.parse((ROOT / "tiebench" / "__init__.pyi").read_text(encoding="utf-8"))
+    given = [
+        (node.module, alias.name, alias.asname)
+        for node in stub.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    ]
+    assert sorted(name for *_, name in given) == sorted(tiebench.__all__)
+    for module, name, called in given:
+        home = importlib.import_module(module)
+        found = getattr(home, name, None) or importlib.import_module(f"{module}.{name}")
+        assert name == called and getattr(tiebench, called) is found
 
 
 def test_the_wheel_holds_the_package_and_nothing_else(wheel):

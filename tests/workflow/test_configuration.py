@@ -465,7 +465,7 @@ def test_what_a_method_cannot_serve_is_in_no_group(checkout):
 
 @pytest.mark.parametrize(
     "module",
-    ["methods.lsh", "methods.talr_ap", "methods.mihash", "datasets.splits", "datasets.loaders.features_file"],
+    ["methods.talr_ap", "datasets.splits", "datasets.loaders.features_file"],
 )
 def test_code_files_hold_every_module_that_importing_loads(module):
     program = (

@@ -1,11 +1,14 @@
 """The built site: every link and anchor resolves, nothing comes from the network, formulas are rendered.
 
 Built once, strictly, with the environment that `make docs` creates; without it these tests are skipped.
+TIEBENCH_SITE names the site that `make docs SOURCE_URL=https://example.org/owner/name/blob/main` has built of
+this checkout, if it has: .ci/run builds it once.
 """
 
 import importlib
 import inspect
 import json
+import os
 import re
 import subprocess
 from html.parser import HTMLParser
@@ -48,6 +51,8 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     python = documentation_python()
+    if built := os.environ.get("TIEBENCH_SITE"):
+        return Path(built)
     folder = tmp_path_factory.mktemp("site")
     words = [python, "-m", "workflow.documentation", str(folder), "--source-url", SOURCES]
     made = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)

@@ -13,7 +13,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workflow.configuration import checks, merged
+from workflow.configuration import merged
 from workflow.configuration.merged import Configuration, load
 from workflow.errors import ConfigurationError
 from workflow.plan.groups import groups
@@ -173,15 +173,11 @@ def changed(values, changes):
 
 
 @pytest.fixture(autouse=True, scope="module")
-def read_once():
-    """The files of this checkout are the same for every example: they are read once."""
-    patch = pytest.MonkeyPatch()
-    kept = functools.cache(merged.read_settings)
-    for module in (merged, checks):
-        patch.setattr(module, "read_settings", lambda path: copy.deepcopy(kept(path)))
-    patch.setattr(merged, "catalogue", functools.cache(merged.catalogue))
-    yield
-    patch.undo()
+def methods_found_once():
+    """The files of this checkout are the same for every example."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(merged, "catalogue", functools.cache(merged.catalogue))
+        yield
 
 
 def serves(found):

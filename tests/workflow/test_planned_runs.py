@@ -83,7 +83,8 @@ def test_every_shipped_table_and_example_can_be_planned(tmp_path, files, profile
         assert f": Page results/{name}.html\n" in listed
     members = plan.configuration.members
     for protocol, method in {(fold, cell.method) for cell in cells for fold in members(cell.protocol)}:
-        assert f": {protocol}: train {method}, " in listed
+        taken = plan["protocols"][protocol]["codes_of"] is not None
+        assert f": {protocol}: {'codes of' if taken else 'train'} {method}, " in listed
     of_images = [cell for cell in cells if plan.protocol_network(cell.protocol)]
     if any(plan.end_to_end(cell.protocol, cell.method) is None for cell in of_images):
         assert "extract_features" in listed and "normalise_features" in listed

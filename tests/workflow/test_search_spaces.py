@@ -1,5 +1,7 @@
 """Spaces: distinct trials from the same streams for every method, and numbers beyond the ends of axes."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from scipy.stats import kstest
@@ -65,18 +67,23 @@ def test_trials_take_the_spaces_in_turn():
     assert len(everything) == 1 + 3 + 2
 
 
-def test_more_trials_begin_with_the_same_ones_and_a_continuous_axis_leaves_the_lists_as_they_are():
-    whole = drawn([SPACE], {"learning_rate", "bins"}, 7)
-    assert drawn([SPACE], {"learning_rate", "bins"}, 4) == whole[:4]
+def test_more_trials_begin_with_the_same_ones():
     mixed = [{"bins": [4, 8], "iterations": [5, 10, 20], "learning_rate": {"log_uniform": [1e-3, 1.0]}}]
-    many = drawn(mixed, {"bins", "iterations", "learning_rate"}, 40, 3)
-    assert drawn(mixed, {"bins", "iterations", "learning_rate"}, 9, 3) == many[:9]
-    lists = [{"bins": [4, 8], "iterations": [5, 10, 20]}]
-    of_lists = drawn(lists, {"bins", "iterations"}, 40, 3)
-    assert len(of_lists) == 7 and len(many) == 40
-    bare = [{name: trial[name] for name in ("bins", "iterations")} for trial in many[1:]]
-    assert bare[:6] == of_lists[1:]
-    assert all(sorted(map(str, bare[six : six + 6])) == sorted(map(str, bare[:6])) for six in (6, 12, 18))
+    for spaces in ([SPACE], mixed):
+        whole = drawn(spaces, {"learning_rate", "bins", "iterations"}, 40, 3)
+        assert drawn(spaces, {"learning_rate", "bins", "iterations"}, 9, 3) == whole[:9]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_few_draws_cover_every_axis_evenly(seed):
+    """A net in base 2: of 16 draws, one falls into each sixteenth of an axis, and one into each quarter of an
+    axis at each of the four values of another. Independent draws leave a third of them out."""
+    space = [{"bins": [4, 8, 16, 32], "learning_rate": {"log_uniform": [1e-4, 1.0]}}]
+    found = drawn(space, {"bins", "learning_rate"}, 17, seed)[1:]
+    sixteenths = [int(4 * np.log10(trial["learning_rate"] / 1e-4)) for trial in found]
+    assert sorted(sixteenths) == list(range(16))
+    quarters = Counter((trial["bins"], place // 4) for trial, place in zip(found, sixteenths))
+    assert len(quarters) == 16 and set(quarters.values()) == {1}
 
 
 def test_logarithms_of_a_continuous_axis_are_uniform_and_rounded_to_three_digits():

@@ -99,6 +99,6 @@ def test_a_protocol_without_training_items_differs_in_its_database_alone(configu
     np.testing.assert_array_equal(np.setdiff1d(whole.database, whole.training), without.database)
     other = configuration["protocols"][f"{name}_without_training"]
     whole = configuration["protocols"][name]
-    assert other["hyperparameters_of"] == (whole["hyperparameters_of"] or name)
+    assert other["codes_of"] == name
     same = ("dataset", "affinity", "input", "end_to_end", "at", "seed")
     assert all(other[key] == whole[key] for key in same)

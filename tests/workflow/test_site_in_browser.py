@@ -8,7 +8,7 @@ import re
 
 import browsers
 import pytest
-from leaderboard_site import PAGES, PROTOCOLS, write_site
+from leaderboard_site import PAGES, read, write_site
 
 from reporting.leaderboard import pairs
 
@@ -18,6 +18,11 @@ pytestmark = [pytest.mark.thorough, browsers.needs_chromium]
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return write_site(tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def protocols(folder):
+    return read(folder)
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +127,7 @@ def test_a_method_is_marked_in_all_charts_with_mouse_and_keyboard(opened):
     assert "38 of 39 methods" in shown.locator("#filtered").inner_text()
 
 
-def test_the_filter_hides_code_lengths_and_a_score_tells_its_seeds(opened):
+def test_the_filter_hides_code_lengths_and_a_score_tells_its_seeds(opened, protocols):
     shown = opened("digits.html")
     shown.locator("#filter summary").click()
     shown.locator("#filter [name=bits][value='12']").uncheck()
@@ -131,7 +136,7 @@ def test_the_filter_hides_code_lengths_and_a_score_tells_its_seeds(opened):
         *("Method", "48 bits", "Seconds, 48 bits", "APT", "rank", "training", "encoding", "Loss")
     ]  # fmt: skip
     shown.locator("#mihash .value:visible").hover()
-    cell = PROTOCOLS["digits"].cell("mihash", 48)
+    cell = protocols["digits"].cell("mihash", 48)
     said = shown.locator("#details").inner_text()
     assert f"Mean {cell.mean:.5f} over 5 seeds" in said and f"{cell.ci_low:.4f} to {cell.ci_high:.4f}" in said
 
@@ -141,8 +146,8 @@ def choose(shown, **choices):
         shown.locator(f"select[name={name}]").select_option(value)
 
 
-def test_two_methods_are_compared_with_the_numbers_of_the_statistics(opened):
-    protocol = PROTOCOLS["digits"]
+def test_two_methods_are_compared_with_the_numbers_of_the_statistics(opened, protocols):
+    protocol = protocols["digits"]
     every = pairs.pairs(protocol.board, protocol.table, "ap", 12, protocol.folder)
     shown = opened("digits-compare.html")
     for one, other in (("talr_ap", "mihash"), ("mihash", "talr_ap"), ("itq", "onehot"), ("lsh", "sign")):
@@ -203,7 +208,7 @@ def test_a_page_is_as_wide_as_its_window(opened, name, width):
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_without_a_script_everything_is_there_to_read(browser, folder, name):
+def test_without_a_script_everything_is_there_to_read(browser, folder, protocols, name):
     context = browser.new_context(java_script_enabled=False)
     shown = context.new_page()
     shown.goto((folder / name).as_uri())
@@ -216,7 +221,7 @@ def test_without_a_script_everything_is_there_to_read(browser, folder, name):
     if "compare" in name:
         assert not shown.locator("form.compare").is_visible()
         assert "needs JavaScript" in shown.locator("article noscript").inner_text()
-        assert shown.locator("table:visible").count() == len(PROTOCOLS["digits"].board.bits)
+        assert shown.locator("table:visible").count() == len(protocols["digits"].board.bits)
     context.close()
 
 
@@ -226,7 +231,8 @@ def test_axe_finds_nothing_on_these_pages(opened, name, scheme):
     axe = browsers.package("axe_playwright_python.sync_playwright")
     shown = opened(name, color_scheme=scheme)
     # What the theme makes around the article is its own; style sheets cannot be fetched from disk.
-    found = axe.Axe().run(shown, context="article", options={"preload": False}).response["violations"]
+    options = {"preload": False} | browsers.AXE_OPTIONS[scheme]
+    found = axe.Axe().run(shown, context="article", options=options).response["violations"]
     assert [(rule["id"], [node["html"][:200] for node in rule["nodes"]]) for rule in found] == []
 
 

@@ -1,17 +1,31 @@
 """Tuning: sees the training set alone, gives every method the same trials, and keeps the best."""
 
 from collections import Counter
+from dataclasses import asdict
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import yaml
 
 from datasets import affinity
 from methods.base import Diverged, Refusal
 from methods.base.catalogue import load_class
 from workflow.scripts import tune_method
 from workflow.stages.protocol_data import ProtocolData
-from workflow.tuning.search import KEEP, Evaluated, TooLong, partition, search, validation_score, widen
+from workflow.tuning.files import choices
+from workflow.tuning.search import (
+    KEEP,
+    Evaluated,
+    TooLong,
+    TooMuchWork,
+    check_work,
+    partition,
+    search,
+    validation_score,
+    widen,
+    with_training_items,
+)
 from workflow.tuning.spaces import Trial
 
 
@@ -25,6 +39,16 @@ def test_partitions_are_disjoint_and_cover_the_training_set():
     assert [len(part) for part in parts] == [60, 10, 30]
     assert sorted(np.concatenate(parts)) == list(range(100))
     assert not np.array_equal(parts[0], partition(100, {"fit": 0.6, "query": 0.1}, 4)[0])
+
+
+@pytest.mark.parametrize(("share", "joined"), [(0.0, 0), (0.25, 10), (0.5, 30), (0.9, 60), (1.0, 60)])
+def test_the_validation_database_has_the_form_of_the_protocols(share, joined):
+    """As large a share of it is fitted on as of the test's database, as far as there are such items."""
+    fit, _, rest = partition(100, {"fit": 0.6, "query": 0.1}, 3)
+    database = with_training_items(fit, rest, share)
+    assert len(set(database)) == len(database)
+    assert np.isin(database, fit).sum() == joined and np.isin(rest, database).all() == (share < 1)
+    assert share > 0.5 or np.isclose(np.isin(database, fit).mean(), share)
 
 
 def test_the_best_trial_wins_against_noise_that_repeats_average_out():
@@ -177,6 +201,7 @@ def test_an_evaluation_under_another_limit_is_kept_where_it_would_be_the_same(
     ("error", "status"),
     [
         (TooLong("the fit took more than 5 seconds"), "too long"),
+        (TooMuchWork("epochs is 9, more than 5"), "too much work"),
         (Refusal("no centres for so many classes"), "refused"),
         (Diverged("the loss is not finite in epoch 2"), "diverged"),
     ],
@@ -190,30 +215,46 @@ def test_why_a_trial_has_no_score_is_recorded(tmp_path, error, status):
 
 
 @pytest.mark.parametrize("rungs", [(1,), (1, 2), (2, 3)])
-def test_settings_that_are_refused_are_replaced_and_others_that_failed_are_not(tmp_path, rungs):
-    """1 and 4 are refused, 2 diverges, 3 takes too long; one of the spares is refused, too."""
+def test_a_trial_without_a_score_is_replaced_whatever_the_reason(tmp_path, rungs):
+    """1 and 4 are refused, 2 diverges, 3 takes too long, 5 has too much work; a spare is refused, too."""
     asked = []
+    reasons = {1: Refusal, 2: Diverged, 3: TooLong, 4: Refusal, 5: TooMuchWork, 10: Refusal}
 
     def evaluate(trial, repeat):
         asked.append(trial["x"])
-        if trial["x"] in (1, 4, 10):
-            raise Refusal("not for this training set")
-        if trial["x"] == 2:
-            raise Diverged("the loss is not finite")
-        if trial["x"] == 3:
-            raise TooLong("the fit took more than 5 seconds")
+        if trial["x"] in reasons:
+            raise reasons[trial["x"]]("why")
         return trial["x"]
 
     trials = [Trial({"x": x}) for x in (1, 2, 3, 4, 5, 6)]
-    spares = [Trial({"x": x}) for x in (10, 11, 12, 13)]
+    spares = [Trial({"x": x}) for x in range(10, 18)]
     evaluated = Evaluated(tmp_path / "x.jsonl", evaluate)
     best = search(trials, evaluated, lambda record: None, rungs, spares=spares)
-    # 10 came for 1, 11 for 4 and 12 for 10: six trials were made that are not refused, as without refusals.
-    assert [trial.settings["x"] for trial in trials] == [1, 2, 3, 4, 5, 6, 10, 11, 12]
-    assert trials[best].settings == {"x": 12} and asked.count(13) == 0
-    assert [trial.settings["x"] for trial in trials if trial.refused] == [1, 4, 10]
-    # The best quarter is of these six, not of nine.
-    assert [trial.settings["x"] for trial in trials if trial.rung > 1] == ([12] if len(rungs) > 1 else [])
+    # Five spares and one for the refused spare: six trials have scores, as without losses.
+    assert [trial.settings["x"] for trial in trials] == [1, 2, 3, 4, 5, 6, 10, 11, 12, 13, 14, 15]
+    assert trials[best].settings == {"x": 15} and asked.count(16) == 0
+    assert [trial.settings["x"] for trial in trials if trial.mean is None] == [1, 2, 3, 4, 5, 10]
+    # The best quarter is of these six, not of twelve.
+    assert [trial.settings["x"] for trial in trials if trial.rung > 1] == ([15] if len(rungs) > 1 else [])
+    found = {
+        "search": {"rungs": rungs, "trials": 6},
+        "protocol": "p",
+        "method": "m",
+        "bits": 8,
+        "chosen": best,
+    }
+    found["trials"] = [asdict(trial) for trial in trials]
+    assert yaml.safe_load(choices("mine", [found]))["tuned"]["p"]["m"]["search"]["tried"] == {8: 6}
+
+
+def test_work_is_the_product_of_what_a_trial_changes():
+    limits = [{"of": ["epochs", "width"], "most": 1000}, {"of": ["trees"], "most": 50}]
+    for settings in ({"epochs": 100, "width": 10}, {"epochs": 1000}, {"trees": 50}, {"rate": 1e9}):
+        check_work(settings, limits)
+    with pytest.raises(TooMuchWork, match="epochs x width is 1010, more than 1000"):
+        check_work({"width": 10, "epochs": 101}, limits)
+    with pytest.raises(TooMuchWork, match="trees is 51, more than 50"):
+        check_work({"trees": 51, "epochs": 1}, limits)
 
 
 def test_a_search_whose_settings_are_all_refused_ends_with_the_reason(tmp_path):
@@ -337,7 +378,7 @@ def protocol():
     made = object.__new__(ProtocolData)
     made.items, made.labels = _Guarded(features, training), labels
     made.affinity = affinity.make({"kind": "class"}, labels)
-    made.split = SimpleNamespace(training=training)
+    made.split = SimpleNamespace(training=training, database=np.arange(200))
     made.network = made.weights = made._kept = None
     return made
 
@@ -350,6 +391,29 @@ def test_queries_and_database_are_never_read(protocol):
         assert 0 < found <= 1
     at = validation_score(load_class("lsh"), protocol, 4, {}, "ap@5", shares, 0)
     assert 0 < at <= 1
+
+
+def test_another_search_has_other_parts_and_other_seeds(protocol):
+    seeds = []
+
+    class Recorded(load_class("lsh")):
+        def fit(self, training_set):
+            seeds.append(self.seed)
+            return super().fit(training_set)
+
+    shares = {"fit": 0.5, "query": 0.2}
+    scores = [
+        validation_score(Recorded, protocol, 8, {}, "ap", shares, repeat, seed=seed)
+        for seed in (0, 1, 0)
+        for repeat in (0, 1)
+    ]
+    assert len(set(scores[:4])) == len(set(seeds[:4])) == 4
+    assert scores[4:] == scores[:2] and seeds[4:] == seeds[:2]
+
+
+def test_settings_without_a_limit_have_none(tmp_path):
+    evaluated = Evaluated(tmp_path / "x.jsonl", None, 30, unlimited=[{}, {"x": 1}])
+    assert [evaluated.limit(settings) for settings in ({}, {"x": 1}, {"x": 2})] == [None, None, 30]
 
 
 def test_a_trial_that_the_method_refuses_has_no_score(protocol):

@@ -5,12 +5,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tiebench._compiled import NUMBA
 from tiebench.values import as_array, form, hint_of_packed, integer
-
-if NUMBA:
-    pass
-
 
 MAX_CODE_BITS = 1024
 

@@ -19,7 +19,7 @@ import os
 import sys
 from pathlib import Path
 
-from tiebench.command_line import Reads
+from tiebench.command_line import Parser, Reads
 from tiebench.discovery import Kind
 from tiebench.values import LARGEST_CUTOFF
 
@@ -43,6 +43,18 @@ def positive(text: str) -> int:
             f"must be a positive integer of at most {LARGEST_CUTOFF}, not {text!r}"
         )
     return int(text)
+
+
+def radius(text: str) -> int:
+    """A Hamming radius from the command line. Raises argparse.ArgumentTypeError."""
+    return 0 if text == "0" else positive(text)
+
+
+def add_threads(parser: Parser) -> None:
+    """Add the option of commands that count."""
+    parser.add_argument(
+        "--threads", type=positive, default=1, help="threads that share the queries (default 1)"
+    )
 
 
 def print_text(text: str, status: int = 0) -> int:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tiebench.command_line import Parser, Reads
 from tiebench.commands import print_text
+from tiebench.files import naming_values
 
 HELP = "check a split: queries in the database, duplicates, labels"
 DESCRIPTION = """\
@@ -76,12 +77,10 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
             parser.error("--labels and --items belong to an .npz file")
         parts = lists.read_sources(options.sources, named, options.by_file_name)
     where = ", ".join(options.sources) or "the lists"
-    try:
+    with naming_values(where):
         if options.images:
             parts = lists.with_images(parts, options.images)
         report = check.check(parts)
-    except ValueError as error:
-        raise ValueError(f"{where}: {error}") from error
     if not (arrays or options.by_file_name):
         for note in lists.other_folders(parts):
             print(f"note: {note}", file=sys.stderr)

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tiebench.command_line import Parser, Reads, Writes, word
-from tiebench.commands import CODES, positive, print_text
+from tiebench.commands import CODES, add_threads, print_text
+from tiebench.files import naming_values, read_npz
 
 if TYPE_CHECKING:  # loading the kernels takes time, and `tiebench --help` counts nothing
     import numpy as np
@@ -69,9 +70,7 @@ def add_arguments(parser: Parser) -> None:
         type=Writes(),
         help="also draw the differences: a .png, .pdf or .svg file",
     )
-    parser.add_argument(
-        "--threads", type=positive, default=1, help="threads that share the queries (default 1)"
-    )
+    add_threads(parser)
 
 
 def _names(text):
@@ -151,10 +150,8 @@ def _check_identity(options, board, arrays):
     whose = f"protocol {board.protocol}"
     labels = {part: arrays[f"{part}_labels"] for part in ITEMS}
     items = {part: arrays[name] for part, name in ITEMS.items() if name in arrays}
-    try:
+    with naming_values(options.file):
         compared = check(describe(labels, items), board.identity, whose)
-    except ValueError as error:
-        raise ValueError(f"{options.file}: {error}") from error
     if options.split:
         compared += _check_split(options, board, labels, items)
     if board.queries is not None and "query" in items and not _equal(items["query"], board.queries):
@@ -171,10 +168,9 @@ def _check_identity(options, board, arrays):
 
 def _check_split(options, board, labels, items):
     """What a split file shows to be the protocol's. Raises ValueError for another split."""
-    from tiebench import files
     from tiebench.query_identity import check, describe
 
-    split = files.read_npz(options.split, tuple(ITEMS))
+    split = read_npz(options.split, tuple(ITEMS))
     missing = [part for part in ITEMS if part not in split]
     if missing:
         raise ValueError(f"{options.split} lacks {' and '.join(missing)}: row numbers, as in split.npz")
@@ -186,10 +182,8 @@ def _check_split(options, board, labels, items):
             raise ValueError(f"{options.file} has {sizes}")
         if part in items and not _equal(items[part], split[part]):
             raise ValueError(f"{options.file}: {name} are not `{part}` of {options.split}, in its order")
-    try:
+    with naming_values(options.split):
         return check(describe(items=split), board.identity, f"protocol {board.protocol}")
-    except ValueError as error:
-        raise ValueError(f"{options.split}: {error}") from error
 
 
 def _equal(one: "np.ndarray", two: "np.ndarray") -> bool:

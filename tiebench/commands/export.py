@@ -8,7 +8,7 @@ import numpy as np
 
 from tiebench import files
 from tiebench.command_line import Parser, Reads, Writes, word
-from tiebench.commands import CODES, positive, print_text
+from tiebench.commands import CODES, positive, print_text, radius
 from tiebench.commands.score import NEEDED, read_arrays, read_bits
 
 HELP = "write the codes of a file for FAISS, PostgreSQL, TREC tools or ranx"
@@ -64,9 +64,9 @@ def read_named(file: str, split: str | None = None, labels: str | None = None) -
     if split is not None:
         arrays |= _rows_of(split, labels, {part: len(arrays[part]) for part in PARTS})
     query, database = (arrays[part] for part in PARTS)
-    try:
+    with files.naming_values(file):
         check_shapes(query, database, *(arrays.get(f"{part}_labels") for part in PARTS))
-        codes = packed_codes(query, database, read_bits(arrays["bits"]) if "bits" in arrays else None)
+        codes = packed_codes(query, database, read_bits(arrays))
         given = {
             kind: [arrays.get(f"{part}_{kind}") for part in PARTS] for kind in ("labels", "ids", "items")
         }
@@ -82,8 +82,6 @@ def read_named(file: str, split: str | None = None, labels: str | None = None) -
         found = None
         if given["labels"][0] is not None:
             found = {part: labels_of(arrays[f"{part}_labels"], f"{part}_labels") for part in PARTS}
-    except ValueError as error:
-        raise ValueError(f"{file}: {error}") from error
     return NamedCodes(*codes, ids, found, named_by)
 
 
@@ -97,19 +95,15 @@ def _rows_of(split, labels, sizes):
     for part, size in sizes.items():
         if part not in given:
             raise ValueError(f"{split} lacks `{part}`, row numbers (n,)")
-        try:
+        with files.naming_values(split):
             rows[part] = row_numbers(given[part], part)
-        except ValueError as error:
-            raise ValueError(f"{split}: {error}") from error
         if len(rows[part]) != size:
             raise ValueError(f"{split} has {len(rows[part])} rows of `{part}`, the codes are of {size}")
     found = {f"{part}_items": rows[part] for part in sizes}
     if labels is not None:
         of_all = files.read_array(labels)
-        try:
+        with files.naming_values(labels):
             check_form(of_all, "the array")
-        except ValueError as error:
-            raise ValueError(f"{labels}: {error}") from error
         for part in sizes:
             if not 0 <= rows[part].min() <= rows[part].max() < len(of_all):
                 raise ValueError(f"{labels} of shape {of_all.shape} does not have all rows of {split}")
@@ -168,11 +162,6 @@ def add_arguments(parser: Parser) -> None:
     )
 
 
-def radius(text: str) -> int:
-    """A radius from the command line."""
-    return 0 if text == "0" else positive(text)
-
-
 def check_reach(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     """Refuse options of neighbours that exclude each other, and --labels without --split."""
     if options.neighbours is not None and options.radius is not None:
@@ -208,10 +197,8 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         "database": len(codes.database),
         "ids": codes.named_by,
     }
-    try:
+    with files.naming_values(options.file):
         found |= _written(options, codes)
-    except ValueError as error:
-        raise ValueError(f"{options.file}: {error}") from error
     return print_text(json.dumps(found, indent=2))
 
 

@@ -6,8 +6,9 @@ import json
 import numpy as np
 
 from tiebench.command_line import Parser
-from tiebench.commands import CODES, positive, print_text
+from tiebench.commands import CODES, add_threads, positive, print_text
 from tiebench.commands.score import NEEDED, read_arrays, read_bits
+from tiebench.files import naming_values
 
 HELP = "diagnose the codes of a file: constant bits, distinct codes, ties"
 DESCRIPTION = """\
@@ -31,9 +32,7 @@ def add_arguments(parser: Parser) -> None:
         default=0,
         help="bits that the method leaves constant by design, as one-hot codes do beyond the classes",
     )
-    parser.add_argument(
-        "--threads", type=positive, default=1, help="threads that share the queries (default 1)"
-    )
+    add_threads(parser)
 
 
 def class_counts(labels: np.ndarray) -> np.ndarray:
@@ -52,13 +51,9 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
     arrays = read_arrays(options.file, NEEDED[:2], optional=NEEDED[2:])
     labels, of_queries = arrays.get("database_labels"), arrays.get("query_labels")
-    try:
-        bits = read_bits(arrays["bits"]) if "bits" in arrays else None
-        found = diagnostics.health(
-            arrays["query"], arrays["database"], of_queries, labels, bits, options.threads
-        )
-    except ValueError as error:
-        raise ValueError(f"{options.file}: {error}") from error
+    with naming_values(options.file):
+        given = arrays["query"], arrays["database"], of_queries, labels, read_bits(arrays)
+        found = diagnostics.health(*given, options.threads)
     plain, counts = found.as_dict(), None
     if labels is not None:
         counts = class_counts(labels)

@@ -6,7 +6,8 @@ import json
 import numpy as np
 
 from tiebench.command_line import Parser
-from tiebench.commands import CODES, positive, print_text
+from tiebench.commands import CODES, positive, print_text, radius
+from tiebench.files import naming_values
 
 HELP = "count what a lookup in hash tables of the codes of a file costs"
 DESCRIPTION = """\
@@ -30,7 +31,7 @@ queries, with the largest value as <name>_max. empty: share of queries with no i
 def add_arguments(parser: Parser) -> None:
     """Add the options."""
     parser.add_argument("file", metavar="FILE.npz", type=CODES, help="codes")
-    parser.add_argument("--radius", metavar="R", type=_radius, help="Hamming radius (default 2)")
+    parser.add_argument("--radius", metavar="R", type=radius, help="Hamming radius (default 2)")
     parser.add_argument(
         "--neighbours",
         metavar="K",
@@ -42,10 +43,6 @@ def add_arguments(parser: Parser) -> None:
     )
 
 
-def _radius(text):
-    return 0 if text == "0" else positive(text)
-
-
 def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     """Count and print."""
     from tiebench.commands.score import read_codes_alone
@@ -54,11 +51,9 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     if options.radius is not None and options.neighbours is not None:
         parser.error("--radius and --neighbours exclude each other")
     query, database, bits = read_codes_alone(options.file)
-    radius = 2 if options.radius is None else options.radius
-    try:
-        cost = lookup_cost(query, database, bits, radius, options.tables, options.neighbours)
-    except ValueError as error:
-        raise ValueError(f"{options.file}: {error}") from error
+    reach = 2 if options.radius is None else options.radius
+    with naming_values(options.file):
+        cost = lookup_cost(query, database, bits, reach, options.tables, options.neighbours)
     found = {"queries": len(query), "database": len(database), "bits": bits, "tables": options.tables}
     for name, values in cost._asdict().items():
         found |= {name: _mean(values), f"{name}_max": int(max(values))}

@@ -5,7 +5,7 @@ import textwrap
 
 from tiebench.command_line import Parser
 from tiebench.commands import print_text
-from tiebench.metrics import METRICS
+from tiebench.metric_table import METRICS
 
 HELP = "list the metrics"
 DESCRIPTION = "List every metric, its bounds and its source."

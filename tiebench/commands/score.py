@@ -12,8 +12,8 @@ import numpy as np
 
 from tiebench import files
 from tiebench.command_line import Parser, Writes, word
-from tiebench.commands import CODES, positive, print_text
-from tiebench.metrics import METRICS
+from tiebench.commands import CODES, add_threads, positive, print_text
+from tiebench.metric_table import METRICS
 from tiebench.rankings.exact import AP_AT_NORMALISERS
 
 if TYPE_CHECKING:  # loading the kernels takes time, and `tiebench --help` counts nothing
@@ -111,16 +111,13 @@ def to_codes(file: str, arrays: Mapping[str, np.ndarray], part: int = 1, of: int
 
     query, database, labels = arrays["query"], arrays["database"], arrays["database_labels"]
     items = len(database)
-    try:
+    with files.naming_values(file):
         check_shapes(query, database, arrays["query_labels"], labels)
         if of > 1 and items:
             piece = parts.span(part, of, items)
             database, labels = database[piece], labels[piece]
-        bits = read_bits(arrays["bits"]) if "bits" in arrays else None
-        packed = packed_codes(query, database, bits)
+        packed = packed_codes(query, database, read_bits(arrays))
         return Codes(*packed, label_affinity(arrays["query_labels"], labels), items)
-    except ValueError as error:
-        raise ValueError(f"{file}: {error}") from error
 
 
 def read_codes_alone(file: str) -> tuple[np.ndarray, np.ndarray, int]:
@@ -132,17 +129,21 @@ def read_codes_alone(file: str) -> tuple[np.ndarray, np.ndarray, int]:
 
     arrays = read_arrays(file, NEEDED[:2])
     query, database = arrays["query"], arrays["database"]
-    try:
+    with files.naming_values(file):
         check_shapes(query, database)
-        return packed_codes(query, database, read_bits(arrays["bits"]) if "bits" in arrays else None)
-    except ValueError as error:
-        raise ValueError(f"{file}: {error}") from error
+        return packed_codes(query, database, read_bits(arrays))
 
 
-def read_bits(value: np.ndarray) -> int:
-    """The number of bits that a file gives. Raises ValueError unless it is one integer, 1 to 1024."""
+def read_bits(arrays: Mapping[str, np.ndarray]) -> int | None:
+    """The number of bits that the arrays of a file give, None where they do not.
+
+    Raises ValueError unless it is one integer, 1 to 1024.
+    """
+    if "bits" not in arrays:
+        return None
     from tiebench.codes.packing import check_bits
 
+    value = arrays["bits"]
     # MATLAB saves a number as a matrix of one row and one column.
     return check_bits(value.reshape(-1)[0] if value.size == 1 else value)
 
@@ -167,9 +168,7 @@ def add_arguments(parser: Parser) -> None:
         "files", metavar="FILE.npz", nargs="+", type=CODES, help="codes and labels; with --merge, parts"
     )
     add_scoring_options(parser)
-    parser.add_argument(
-        "--threads", type=positive, default=1, help="threads that share the queries (default 1)"
-    )
+    add_threads(parser)
     parser.add_argument(
         "--order",
         choices=("file",),
@@ -262,9 +261,6 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         codes = read_codes(options.files[0])
         settings["threads"] = options.threads
         scores = scoring.score_codes(*codes[:4], order=options.order, **settings)
-        if options.order:
-            from tiebench.search.in_order import fault_of_order
-
-            if fault := fault_of_order(scores, *codes[:4], **settings):
-                print(f"warning: {options.files[0]}: {fault}", file=sys.stderr)
+        if options.order and (fault := scoring.fault_of_order(scores, *codes[:4], **settings)):
+            print(f"warning: {options.files[0]}: {fault}", file=sys.stderr)
     return print_scores(scores, options)

@@ -115,13 +115,12 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from tiebench.scoring import score_histograms
 
     arrays = read_arrays(options.queries, ("query", "query_labels"))
-    bits = read_bits(arrays["bits"]) if "bits" in arrays else None
     with _client(options) as client:
         histograms = count_parts(
             arrays["query"],
             arrays["query_labels"],
             options.files,
-            bits,
+            read_bits(arrays),
             database_labels=options.labels,
             names=options.names,
             client=client,

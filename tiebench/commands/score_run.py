@@ -101,7 +101,7 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         if options.qrels is not None:
             parser.error("an .npz file holds the judgements too: give one file")
         arrays = files.read_npz(options.run, {*_DENSE, *runs.LISTS})
-        try:
+        with files.naming_values(options.run):
             if all(name in arrays for name in runs.LISTS):
                 scores = runs.score_lists(arrays, measures, missing=options.missing, **settings)
             elif all(name in arrays for name in _DENSE):
@@ -111,8 +111,6 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
                     f"it must hold {' and '.join(_DENSE)}, or {', '.join(runs.LISTS)}; it holds "
                     f"{', '.join(arrays) or 'none of them'}"
                 )
-        except ValueError as error:
-            raise ValueError(f"{options.run}: {error}") from error
     elif options.qrels is None:
         parser.error("the following arguments are required: QRELS")
     else:

@@ -6,9 +6,10 @@ import json
 import numpy as np
 
 from tiebench.command_line import Parser
-from tiebench.commands import CODES, positive, print_text
-from tiebench.commands.export import PARTS, add_naming, check_reach, radius, read_named
+from tiebench.commands import CODES, positive, print_text, radius
+from tiebench.commands.export import PARTS, add_naming, check_reach, read_named
 from tiebench.commands.score import read_arrays, read_bits
+from tiebench.files import naming_values
 from tiebench.messages import printable
 
 HELP = "print the nearest items of queries by Hamming distance"
@@ -77,14 +78,12 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     query, names, labels = _queries(options, codes)
     chosen = _chosen(options, len(query))
     given = query[chosen], codes.database, codes.bits
-    try:
+    with naming_values(options.file):
         if options.radius is not None:
             found = within(*given, options.radius)
         else:
             most = min(options.neighbours or DEFAULT, len(codes.database))
             found = nearest(*given, most, whole_ties=options.ties == "whole")
-    except ValueError as error:
-        raise ValueError(f"{options.file}: {error}") from error
     shown = _text if options.text else json.dumps
     for row, one in zip(chosen.tolist(), found):
         answer = _answer(names[row].item(), None if labels is None else labels[row], one, codes)
@@ -104,19 +103,16 @@ def _queries(options, codes):
     file = options.queries
     arrays = read_arrays(file, PARTS[:1], optional=("query_labels", "query_ids", "query_items"))
     query = arrays["query"]
-    try:
-        bits = read_bits(arrays["bits"]) if "bits" in arrays else None
+    with naming_values(file):
         labels = arrays.get("query_labels")
         check_shapes(query, query, labels)
         if labels is not None:
             labels = labels_of(labels, "query_labels")
-        packed, _, bits = packed_codes(query, query[:1], bits)
+        packed, _, bits = packed_codes(query, query[:1], read_bits(arrays))
         if bits != codes.bits:
             raise ValueError(f"codes of {bits} bits, those of {options.file} have {codes.bits}")
         kind = next((kind for kind in ("ids", "items") if f"query_{kind}" in arrays), "ids")
         return packed, check_ids(arrays.get(f"query_{kind}"), len(packed), f"query_{kind}"), labels
-    except ValueError as error:
-        raise ValueError(f"{file}: {error}") from error
 
 
 def _chosen(options, queries):

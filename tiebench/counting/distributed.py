@@ -87,21 +87,44 @@ def count_parts(
 ) -> JointHistograms:
     """Joint histograms of queries and a database in many files; `score_histograms` turns them into scores.
 
-    query (Q, b), query_labels: codes and labels in any form that `tiebench.score` takes, `bits` with packed
-    codes only.
-    database: paths or URLs of files, or patterns with `*`: .npz, .parquet, .zarr, or .npy with
-    `database_labels`, which names as many .npy files, alike or in the same order. `names` are those of the
-    arrays or columns inside. Codes are packed: uint8 (n, ceil(b / 8)); in Parquet, a column of bytes or of
-    lists of uint8. Labels are of the kind of query_labels; in Parquet, several labels are lists of 0 and 1.
-    client: a Dask client, whose workers count; None counts in this process.
-    keep: a folder of this machine for the counts of each part. Called again, the function reads only files
-    whose counts are not there, or that have changed.
-    part_items: a file is cut into parts of at most so many items where its format allows: .npy anywhere,
-    .zarr between chunks, .parquet between row groups, .npz nowhere. A part is read in blocks of about 16 MB.
-    progress: called with `Progress` as parts are finished.
+    A part is read in blocks of about 16 MB.
 
-    Returns `JointHistograms`. Raises ValueError, one line that names the file, for files that cannot be read
-    or do not fit the queries, and for parts that no worker survives; what `keep` holds then stays.
+    Parameters
+    ----------
+    query : arrays, torch tensors or nested lists (Q, b)
+        Codes in any form that `tiebench.score` takes.
+    query_labels : integers or strings (Q,), or 0/1 (Q, L)
+        Labels, likewise.
+    database : path or URL, or sequence of them
+        Files, or patterns with `*`: .npz, .parquet, .zarr, or .npy with `database_labels`. Codes are packed,
+        uint8 (n, ceil(b/8)); in Parquet, a column of bytes or of lists of uint8. Labels are of the kind of
+        query_labels; in Parquet, several labels are lists of 0 and 1.
+    bits : int, optional
+        b, of packed queries only.
+    database_labels : path or URL, or sequence of them, optional
+        As many .npy files of labels as there are .npy files of codes, named alike or in the same order.
+    names : (str, str)
+        Of the arrays or columns of codes and of labels inside the files.
+    client : `distributed.Client`, optional
+        Its workers count; None counts in this process.
+    keep : path, optional
+        A folder of this machine for the counts of each part. Called again, the function reads only files
+        whose counts are not there, or that have changed.
+    part_items : int
+        A file is cut into parts of at most so many items where its format allows: .npy anywhere, .zarr
+        between chunks, .parquet between row groups, .npz nowhere.
+    progress : function, optional
+        Called with `Progress` as parts are finished.
+
+    Returns
+    -------
+    `JointHistograms`
+
+    Raises
+    ------
+    ValueError
+        One line that names the file, for files that cannot be read or do not fit the queries, and for parts
+        that no worker survives; what `keep` holds then stays.
     """
     part_items = integer(part_items, "part_items", 1)
     queries = _checked_queries(query, query_labels, bits)

@@ -66,12 +66,27 @@ def find(
     labels: str | Sequence[str] | None = None,
     names: tuple[str, str] = NAMES,
 ) -> list[PartFile]:
-    """The files that paths or patterns (`*`, `?`) match, those of one pattern sorted.
+    """The files that paths or patterns match, those of one pattern sorted.
 
-    labels: files of labels, one for each .npy file of codes: that whose name differs from the others' in the
-    same way, part3.labels.npy for part3.codes.npy; where names do not say it, in the same order. Raises
-    ValueError that names the file or pattern if nothing matches, a file is given twice, is of another format
-    or has no labels, and where neither names nor an order say which labels are a file's.
+    Parameters
+    ----------
+    paths : str or sequence of str
+        Paths or URLs, or patterns with `*` and `?`.
+    labels : str or sequence of str, optional
+        Files of labels, one for each .npy file of codes: that whose name differs from the others' in the same
+        way, part3.labels.npy for part3.codes.npy; where names do not say it, in the same order.
+    names : (str, str)
+        Of the arrays or columns of codes and of labels inside the files.
+
+    Returns
+    -------
+    list of `PartFile`
+
+    Raises
+    ------
+    ValueError
+        One line that names the file or pattern, if nothing matches, a file is given twice, is of another
+        format or has no labels, and where neither names nor an order say which labels are a file's.
     """
     found = _expanded(paths)
     beside = _expanded(labels or ())
@@ -162,7 +177,23 @@ def _matches(pattern):
 
 @contextmanager
 def opened(part: PartFile, columns: Columns) -> Iterator[Reader]:
-    """The file, open. Any error while it is open becomes a PartFileError of one line that names it."""
+    """The file, open, as a context.
+
+    Parameters
+    ----------
+    part : `PartFile`
+    columns : `Columns`
+        What the queries ask of it.
+
+    Yields
+    ------
+    `Reader`
+
+    Raises
+    ------
+    PartFileError
+        One line that names the file, for any error while it is open.
+    """
     with _naming(part.codes), ExitStack() as stack:
         yield _FORMATS[Path(part.codes).suffix](part, columns, stack)
 
@@ -189,7 +220,22 @@ def _naming(path):
 
 
 def identity(part: PartFile) -> str:
-    """A digest of sizes and times, or of the tags that object storage gives: it changes with the file."""
+    """A digest that changes with the file.
+
+    Parameters
+    ----------
+    part : `PartFile`
+
+    Returns
+    -------
+    str
+        Of sizes and times, or of the tags that object storage gives.
+
+    Raises
+    ------
+    PartFileError
+        One line, for a file that is not there.
+    """
     digest = hashlib.sha256()
     for path in part.paths:
         with _naming(path):

@@ -31,9 +31,25 @@ _LONGEST_NAME = 63  # bytes of an identifier of PostgreSQL, which cuts longer on
 
 
 def check_ids(ids: ArrayLike | None, items: int, name: str) -> NDArray:
-    """Names of items: integers or strings (n,), all different; `range(items)` where there are none.
+    """Names of items, checked.
 
-    Raises ValueError that says `name` for anything else.
+    Parameters
+    ----------
+    ids : integers or strings (n,), or None
+        All different; None stands for the rows, 0 .. n - 1.
+    items : int
+        n.
+    name : str
+        What messages call them.
+
+    Returns
+    -------
+    integers, of their own type, or str (n,)
+
+    Raises
+    ------
+    ValueError
+        One line, for names of another number, form or type, and for one that is there twice.
     """
     if ids is None:
         return np.arange(items)
@@ -50,11 +66,26 @@ def check_ids(ids: ArrayLike | None, items: int, name: str) -> NDArray:
 def write_faiss(path: AnyPath, database: ArrayLike, bits: int, ids: ArrayLike | None = None) -> None:
     """Write database codes as a FAISS index, `faiss.IndexBinaryFlat`, which searches all of them.
 
-    database: packed codes uint8 (N, ceil(b/8)); bits: b. FAISS counts bits in whole bytes: the index has
-    8 ceil(b/8) of them, and the padding bits, which are zero, change no distance. Search it with packed
-    queries uint8 (Q, ceil(b/8)). ids: 64-bit integers (N,), which a search then returns
-    (`faiss.IndexBinaryIDMap2`), instead of rows.
-    Raises ValueError for codes that do not fit, ids that are strings, and where FAISS is missing.
+    FAISS counts bits in whole bytes: the index has 8 ceil(b/8) of them, and the padding bits, which are zero,
+    change no distance. Search it with packed queries, uint8 (Q, ceil(b/8)).
+
+    Parameters
+    ----------
+    path : path
+        Of the file to write.
+    database : uint8 (N, ceil(b/8))
+        Packed codes.
+    bits : int
+        b.
+    ids : int64 (N,), optional
+        What a search returns (`faiss.IndexBinaryIDMap2`), instead of rows.
+
+    Raises
+    ------
+    ValueError
+        For codes that do not fit, for ids that are strings, and where FAISS is missing.
+    OSError
+        Where the file cannot be written.
     """
     bits = check_bits(bits)
     codes = check_packed(database, bits, "database codes")
@@ -121,13 +152,34 @@ def write_sql(
 ) -> None:
     """Write codes as an SQL script for PostgreSQL: two tables in one transaction.
 
-    query, database: packed codes uint8 (Q, ceil(b/8)) and (N, ceil(b/8)); bits: b. The table `table` has the
-    columns item (bigint, or text for ids that are strings), code bit(b) and, with labels, `label` (classes
-    (n,): bigint or text) or `labels` (of 0/1 (n, L): integer[], the columns that are 1). The table
-    `<table>_query` has the same of the queries, with query instead of item. Both names are quoted: they may
-    be words of SQL, and capitals count.
-    inserts: INSERT statements, for any client, instead of COPY, which psql reads, and faster.
-    A path that ends in .gz is compressed. Raises ValueError, one line, for what does not fit.
+    The table `table` has the columns item (bigint, or text for ids that are strings), code bit(b) and, with
+    labels, `label` (of classes: bigint or text) or `labels` (of 0/1 (n, L): integer[], the columns that are
+    1). The table `<table>_query` has the same of the queries, with query instead of item. Both names are
+    quoted: they may be words of SQL, and capitals count.
+
+    Parameters
+    ----------
+    path : path
+        Of the file to write; one that ends in .gz is compressed.
+    query, database : uint8 (Q, ceil(b/8)) and (N, ceil(b/8))
+        Packed codes.
+    bits : int
+        b.
+    query_ids, database_ids : integers or strings (Q,) and (N,), optional
+        Names; rows by default.
+    query_labels, database_labels : integers or strings (n,), or 0/1 (n, L), optional
+        Labels; without them there is no column.
+    table : str
+        Name of the table of the database.
+    inserts : bool
+        INSERT statements, for any client, instead of COPY, which psql reads, and faster.
+
+    Raises
+    ------
+    ValueError
+        One line, for what does not fit, and for what PostgreSQL cannot hold.
+    OSError
+        Where the file cannot be written.
     """
     of_database, of_queries = _sql_table(table), _sql_table(f"{table}_query")
     parts = (
@@ -252,10 +304,25 @@ def write_trec(
 ) -> None:
     """Write a TREC run: lines of `query Q0 item rank score tag`, the score being minus the Hamming distance.
 
-    found: `Neighbours` of each query, as `nearest` and `within` of `tiebench.search.neighbours` give them;
-    query_ids (Q,), database_ids (N,): names without white space. Ranks number the lines of a query: inside a
-    tie they say nothing. A path that ends in .gz is compressed.
-    Raises ValueError for names with white space, and if there are fewer names than queries.
+    Ranks number the lines of a query: inside a tie they say nothing.
+
+    Parameters
+    ----------
+    path : path
+        Of the file to write; one that ends in .gz is compressed.
+    found : iterable of `Neighbours`
+        Of each query, as `nearest` and `within` of `tiebench.search.neighbours` give them.
+    query_ids, database_ids : integers or strings (Q,) and (N,)
+        Names without white space.
+    tag : str
+        The last column, without white space.
+
+    Raises
+    ------
+    ValueError
+        For names with white space, and if there are fewer or more names than queries.
+    OSError
+        Where the file cannot be written.
     """
     queries, items = _words(query_ids, "query_ids"), _words(database_ids, "database_ids")
     _check_words([tag], "tag")
@@ -271,9 +338,23 @@ def write_trec(
 def write_ranx(
     path: AnyPath, found: Iterable[Neighbours], query_ids: ArrayLike, database_ids: ArrayLike
 ) -> None:
-    """Write a run as `ranx.Run.from_file` reads it: JSON, {query: {item: score}}; arguments as `write_trec`.
+    """Write a run as `ranx.Run.from_file` reads it: JSON, {query: {item: score}}.
 
-    The score is minus the Hamming distance. ranx orders equal scores as it likes. The path must end in .json.
+    The score is minus the Hamming distance. ranx orders equal scores as it likes.
+
+    Parameters
+    ----------
+    path : path
+        Of the file to write; it must end in .json.
+    found, query_ids, database_ids
+        As of `write_trec`, but names may hold white space.
+
+    Raises
+    ------
+    ValueError
+        For another ending, for a name that is there twice, and if there are fewer or more names than queries.
+    OSError
+        Where the file cannot be written.
     """
     _check_json(path)
     queries, items = _texts(query_ids, "query_ids"), _texts(database_ids, "database_ids")
@@ -293,10 +374,26 @@ def write_qrels(
 ) -> None:
     """Write relevance judgements: each item of affinity above 0 to a query, with the affinity.
 
-    affinity: as for `tiebench.scoring`; query_ids (Q,), database_ids (N,). TREC lines of
-    `query 0 item relevance`, or, as_json, what `ranx.Qrels.from_file` reads. A query without relevant items
-    has its first item with relevance 0, so that it is counted. A path that ends in .gz is compressed.
-    Raises ValueError for names with white space (TREC) and affinities that do not fit.
+    A query without relevant items has its first item with relevance 0, so that it is counted.
+
+    Parameters
+    ----------
+    path : path
+        Of the file to write; one that ends in .gz is compressed.
+    affinity : `Affinity`
+        Of these queries and items, one of `tiebench.affinities`.
+    query_ids, database_ids : integers or strings (Q,) and (N,)
+        Names.
+    as_json : bool
+        Write what `ranx.Qrels.from_file` reads, instead of TREC lines of `query 0 item relevance`; the path
+        must then end in .json.
+
+    Raises
+    ------
+    ValueError
+        For names with white space (TREC), and for affinities that do not fit.
+    OSError
+        Where the file cannot be written.
     """
     if as_json:
         _check_json(path)

@@ -5,30 +5,22 @@ ranks of the relevant items; nothing of size Q x N is held.
 """
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tiebench import metrics
 from tiebench._compiled import NUMBA
 from tiebench.affinities import Affinity, check_affinity, checked_blocks
 from tiebench.codes.packing import as_words, check_bits, check_packed
 from tiebench.counting.histograms import share_queries
+from tiebench.metric_table import entries
 from tiebench.rankings.in_order import Ranked
+from tiebench.rankings.ties import check_normaliser
 from tiebench.search.neighbours import distances_to
 from tiebench.values import integers
 
-if TYPE_CHECKING:
-    from tiebench.scoring import Scores
-
 FILE = "file"
 IN_FILE_ORDER, IN_ORDER = "_in_file_order", "_in_order"
-RANDOM_ORDERS = 5
-# Standard deviations of random orders. Of one estimated from 5 of them, about a known mean, one shuffled file
-# in 500 is farther off (Student's t of 5 degrees of freedom), in each metric.
-FAR = 6.0
-_LEAST = 0.001  # what tables do not print is not worth a warning
 _PAIRS_AT_ONCE = 1 << 20  # of a query and an item, whose affinities are held
 
 
@@ -100,11 +92,23 @@ def score_in_order(
         for begin in range(low, high, step):
             end = min(begin + step, high)
             ranked = _ranked(codes[begin:end], words, bits, block(begin, end), levels, order)
-            found[begin] = metrics.evaluate_in_order(ranked, at, ap_at_normaliser, only)
+            found[begin] = _evaluate(ranked, at, ap_at_normaliser, only)
 
     share_queries(score, len(query), threads)
     parts = [found[begin] for begin in sorted(found)]
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def _evaluate(ranked, at, ap_at_normaliser, only):
+    """Metrics of some queries: name -> float64 (q,)."""
+    check_normaliser(ap_at_normaliser)
+    values = {}
+    for metric, value in entries(at):
+        name = metric.spell(value)
+        if metric.in_order is not None and (only is None or name in only):
+            options = {"normaliser": ap_at_normaliser} if metric.takes_normaliser else {}
+            values[name] = metric.in_order(ranked, *([] if value is None else [value]), **options)
+    return values
 
 
 def _ranked(codes, words, bits, level, levels, order):
@@ -126,51 +130,3 @@ def _ranked(codes, words, bits, level, levels, order):
         places = np.flatnonzero(found)
         ranks[q, : len(places)], indices[q, : len(places)] = places + 1, found[places]
     return Ranked(ranks, levels[indices], levels, items, through)
-
-
-def fault_of_order(
-    scores: "Scores",
-    query: np.ndarray,
-    database: np.ndarray,
-    bits: int,
-    affinity: Affinity,
-    at: int | Sequence[int] = (),
-    ap_at_normaliser: str = "hits",
-    threads: int = 1,
-) -> str:
-    """One line on the metric that the order of the file moves farthest from its mean; "" if none is far.
-
-    Far is more than `FAR` standard deviations of random orders, and 0.001. The expectation of a random order
-    is the exact mean, so the deviation is that of `RANDOM_ORDERS` shuffles of the database from it. Small
-    databases, where any order is far from the mean, are not warned of.
-
-    Parameters
-    ----------
-    scores
-        What `score_codes` returns of the same codes with order="file".
-    query, database, bits, affinity, at, ap_at_normaliser, threads
-        As of `score_in_order`.
-
-    Returns
-    -------
-    str
-        One line, or "".
-    """
-    names = [name.removesuffix(IN_FILE_ORDER) for name in scores.means if name.endswith(IN_FILE_ORDER)]
-    rng, squares = np.random.default_rng(0), dict.fromkeys(names, 0.0)
-    for _ in range(RANDOM_ORDERS):
-        order = rng.permutation(len(database))
-        found = score_in_order(query, database, bits, affinity, order, at, ap_at_normaliser, threads, names)
-        for name, values in found.items():
-            squares[name] += (float(values.mean()) - scores.means[name]) ** 2 / RANDOM_ORDERS
-    spread = {name: square**0.5 for name, square in squares.items()}
-    off = {name: abs(scores.means[name + IN_FILE_ORDER] - scores.means[name]) for name in names}
-    far = [name for name in names if off[name] > max(FAR * spread[name], _LEAST)]
-    if not far:
-        return ""
-    name = max(far, key=lambda name: off[name] / max(metrics.resolve(name)[0].high, 1.0))
-    return (
-        f"the order of the file moves {len(far)} of {len(names)} metrics beyond random orders, {name} most: "
-        f"{scores.means[name + IN_FILE_ORDER]:.3f} in it, {scores.means[name]:.3f} ± {spread[name]:.4f} in "
-        "random orders; is the database sorted by class? Report the mean, or shuffle it"
-    )

@@ -6,10 +6,8 @@ import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
-
 from tiebench import texts
-from tiebench.files import read_npz
+from tiebench.files import naming_values, read_array, read_npz
 from tiebench.messages import printable
 from tiebench.splits.check import PARTS, Part, rows_of_labels
 from tiebench.values import check_form
@@ -161,15 +159,13 @@ def read_arrays(file: str, labels: str | None = None, items: str | None = None) 
     arrays = read_npz(file, {*PARTS, "labels", "items"})
     for name, path in (("labels", labels), ("items", items)):
         if path is not None:
-            arrays[name] = np.load(path, mmap_mode="r", allow_pickle=False)
+            arrays[name] = read_array(path, memory_map=True)
     found = {}
     for part in [part for part in PARTS if part in arrays]:
         held = [len(arrays[name]) for name in ("labels", "items") if name in arrays]
-        try:
+        with naming_values(file):
             rows = row_numbers(arrays[part], part, min(held, default=None))
             classes = None if "labels" not in arrays else _labels(arrays["labels"], rows)
-        except ValueError as error:
-            raise ValueError(f"{file}: {error}") from error
         found[part] = Part(
             [str(row) for row in rows.tolist()],
             classes,

@@ -136,8 +136,14 @@ def _check_protocol(configuration, name, entry):
         if not found.said.trainable:
             message = f"network {entry['end_to_end']} cannot be trained: {found.name} has no weights"
             configuration.fail((*where, "end_to_end"), message)
-    for key, what in (("hyperparameters_of", "hyper-parameters"), ("published_of", "published scores")):
+    for key, what in (
+        ("hyperparameters_of", "hyper-parameters"),
+        ("codes_of", "codes"),
+        ("published_of", "published scores"),
+    ):
         _check_other(configuration, name, key, what)
+    if entry["codes_of"] is not None:
+        _check_codes_of(configuration, name, entry)
     if entry["transfer"] and entry["database_parts"] > 1:
         message = "needs all codes in one process: set database_parts to 1"
         configuration.fail((*where, "transfer"), message)
@@ -165,6 +171,23 @@ def _check_other(configuration, name, key, what):
         configuration.fail(where, f"{other} takes its {what} from {further}; name that protocol")
 
 
+def _check_codes_of(configuration, name, entry):
+    """Whether another protocol's runs have what a protocol would train on. The job compares the splits."""
+    where, other = ("protocols", name, "codes_of"), configuration["protocols"][entry["codes_of"]]
+    if entry["hyperparameters_of"] is not None:
+        configuration.fail(where, "has the hyper-parameters of these codes: leave hyperparameters_of out")
+    for key in ("dataset", "input", "end_to_end", "seed"):
+        if entry[key] != other[key]:
+            message = f"{entry['codes_of']} has another {key}: its codes are not those of this protocol"
+            configuration.fail(where, message)
+    if entry["asymmetric"] and not other["asymmetric"]:
+        configuration.fail(
+            where, f"{entry['codes_of']} keeps no real-valued queries: make it asymmetric, too"
+        )
+    if splits.folds(entry["split"]) or splits.folds(other["split"]):
+        configuration.fail(where, "is not for splits of several folds")
+
+
 # -- methods -----------------------------------------------------------------------------------------------
 
 
@@ -181,6 +204,7 @@ def _check_method(configuration, name, entry):
     for protocol, change in entry["protocols"].items():
         where: tuple[str, ...] = ("methods", name, "protocols", protocol)
         configuration.check_known(where, protocol, configuration["protocols"], "protocol")
+        hyperparameter_checks.check_trains(configuration, where, protocol)
         places.append((where, change))
     for where, settings in places:
         hyperparameter_checks.check_settings(configuration, where, name, settings)

@@ -67,6 +67,13 @@ def check_tuned(configuration, protocol, methods):
         check_settings(configuration, where, method, settings)
 
 
+def check_trains(configuration, where, protocol):
+    """That runs of a protocol are trained, and have hyper-parameters."""
+    if other := configuration["protocols"][protocol]["codes_of"]:
+        message = f"{protocol} takes its codes from {other}: hyper-parameters are that protocol's"
+        configuration.fail(where, message)
+
+
 def _check_trained_here(configuration, where, method):
     if configuration.external_folder(method) is not None:
         configuration.fail(where, f"{method} is external: there are no hyper-parameters to choose")
@@ -77,6 +84,7 @@ def check_tuning(configuration, name, tuning):
     where = ("tuning", name)
     protocols, known = configuration["protocols"], configuration.methods_known()
     configuration.check_known((*where, "protocol"), tuning["protocol"], protocols, "protocol")
+    check_trains(configuration, (*where, "protocol"), tuning["protocol"])
     try:
         metrics.resolve(tuning["metric"])
     except ValueError as error:

@@ -14,7 +14,8 @@ def hyperparameters(configuration, protocol, method, bits, tuned=True):
 
     A protocol's own go over those of the one that `hyperparameters_of` names, a fold's over its protocol's
     (of both protocols, if the other has as many folds), and all of a variant's own over all of its class's.
-    tuned: False leaves out what searches chose.
+    A protocol that takes its codes from another has what made them. tuned: False leaves out what searches
+    chose.
     """
     chosen: dict[str, object] = {}
     for _, settings in _entries(configuration, protocol, method, tuned):
@@ -59,11 +60,14 @@ def budget_words(search):
         words += f", on {'/'.join(map(str, rungs))} part{'s' if rungs[-1] > 1 else ''}"
     if more := search.get("trial_settings"):
         words += f", with {', '.join(f'{name} {value}' for name, value in more.items())}"
+    for limit in search.get("work") or ():
+        words += f", {' x '.join(limit['of'])} up to {limit['most']:g}"
     return words + (f", {search['seconds']:g} s" if search.get("seconds") else "")
 
 
 def _entries(configuration, protocol, method, tuned=True):
     """(whether a search chose them, settings) of the entries that apply, the later over the earlier."""
+    protocol = configuration["protocols"][protocol]["codes_of"] or protocol
     other, family = configuration["protocols"][protocol]["hyperparameters_of"], configuration.family(protocol)
     others, own = (configuration.members(name) for name in (other, family))
     same_fold = others[own.index(protocol)] if protocol in own and len(own) == len(others) else other

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from reporting import leaderboard
 from reporting.tables.runs import Run
-from tiebench.leaderboards import PER_QUERY
+from tiebench.leaderboards import per_query_files
 from tiebench.messages import did_you_mean, shorten
 from workflow.configuration.bounds import FAMILY
 
@@ -120,8 +120,7 @@ def filled(configuration, table):
     for protocol in dict.fromkeys(protocol for protocol, _, _ in cells):
         board = configuration.boards[protocol]
         fingerprints |= board.fingerprints()
-        name = f"{protocol}{PER_QUERY}"
-        per_query |= {key: value for key, value in board.about["sha256"].items() if key == name}
+        per_query |= {name: board.about["sha256"][name] for name in per_query_files(board.about)}
         of: dict[tuple[str, str, int], list[dict]] = {}
         for run in board.measured:
             if run.protocol == protocol:

@@ -12,6 +12,8 @@ from tiebench import commands
 # Module or function that `tiebench` itself has -> its module.
 MODULES: dict[str, str] = vars(tiebench)["_MODULES"]
 FUNCTIONS: dict[str, str] = vars(tiebench)["_FUNCTIONS"]
+# Where an addition to the library is made.
+ENTRIES = "metric_table"
 INDEX = "api/index.md"
 # What files of methods import, besides the library.
 BASES = ("methods.base", "methods.base.deep")
@@ -24,7 +26,7 @@ Files of methods import the base classes too. Programs in a shell use the [comma
 
 def modules(root: Path) -> list[str]:
     """Full names of the public modules of the library, sorted, then `BASES`."""
-    names = [f"tiebench.{place}" for place in {*MODULES.values(), *FUNCTIONS.values()}]
+    names = [f"tiebench.{place}" for place in {*MODULES.values(), *FUNCTIONS.values(), ENTRIES}]
     return [*sorted(one for one in names if not root.joinpath(*one.split(".")).is_dir()), *BASES]
 
 

@@ -81,9 +81,9 @@ def run_jobs(plan, scored=False):
     """Each group of runs that one process serves, and the job of any run outside of all groups.
 
     scored: the jobs that score runs, instead of those that train methods. Protocols whose database is scored
-    in parts have none, and codes of other programs have these alone.
+    in parts have none; codes of other programs, and of other protocols, have these alone.
     """
-    left_out = plan.protocols_in_parts() if scored else ()
+    left_out = plan.protocols_in_parts() if scored else plan.protocols_of_codes()
     protocols = [name for name in plan["protocols"] if name not in left_out]
     jobs, grouped = [], []
     counts: Counter[str] = Counter()

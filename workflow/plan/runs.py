@@ -239,6 +239,18 @@ class Plan(DataPlan):
         """Protocols whose databases are scored in parts."""
         return [name for name, settings in self["protocols"].items() if settings["database_parts"] > 1]
 
+    def protocols_of_codes(self):
+        """Protocols whose runs have the codes of another protocol's."""
+        return [name for name, settings in self["protocols"].items() if settings["codes_of"] is not None]
+
+    def taken_run(self, protocol, method, bits, seed):
+        """The files of the run whose codes a run has, of a protocol with `codes_of`."""
+        other = self.entry("protocols", protocol)["codes_of"]
+        return [f"results/runs/{other}/{method}/{bits}/{seed}/{name}" for name in ("codes.npz", "run.json")]
+
+    def taken_split(self, protocol):
+        return f"resources/protocols/{self.entry('protocols', protocol)['codes_of']}/split.npz"
+
     def hyperparameters(self, cell, tuned=True):
         """The method's hyper-parameters for a cell; tuned: False leaves out what searches chose."""
         chosen = hyperparameters(self.configuration, cell.protocol, cell.method, cell.bits, tuned)

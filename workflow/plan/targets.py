@@ -170,6 +170,8 @@ def missing_sources(plan, targets):
         trained, scored = _exist(folder, TRAINED), _exist(folder, SCORED)
         if trained and scored:
             continue
+        if not trained and (other := plan["protocols"][protocol]["codes_of"]):
+            protocol, trained = other, _exist(f"results/runs/{other}/{method}/{bits}/{seed}", TRAINED)
         datasets.add(dataset := plan["protocols"][protocol]["dataset"])
         if method in plan.configuration.external_methods() and not plan.score_files(protocol):
             continue  # neither features nor weights

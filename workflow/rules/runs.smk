@@ -1,5 +1,5 @@
 # Training sets -> codes: one run per protocol, method, code length and seed. A job makes one run, or a group.
-# Codes that other programs made are imported instead.
+# Codes that other programs made are imported instead, and those of another protocol's runs are taken from these.
 
 
 for job in run_jobs(PLAN):
@@ -64,6 +64,7 @@ rule import_codes:
     log:
         "results/logs/import_codes/{protocol}/{method}/{bits}/{seed}.log",
     wildcard_constraints:
+        protocol=f"(?!(?:{one_of(PLAN.protocols_of_codes())})/){NAME}",
         method=one_of(CONFIGURATION.external_methods()),
     conda:
         "../../environment.yml"
@@ -80,3 +81,31 @@ rule import_codes:
         " --protocol {wildcards.protocol} --method {wildcards.method} --dataset {params.dataset:q}"
         " --protocol-folder {params.protocol:q} --folder {params.folder:q}"
         " --runs {wildcards.bits}/{wildcards.seed}"
+
+
+rule take_codes:
+    input:
+        run=of(PLAN.taken_run),
+        theirs=of(PLAN.taken_split),
+        split="resources/protocols/{protocol}/split.npz",
+    output:
+        expand("results/runs/{{protocol}}/{{method}}/{{bits}}/{{seed}}/{file}", file=TRAINED),
+    log:
+        "results/logs/take_codes/{protocol}/{method}/{bits}/{seed}.log",
+    wildcard_constraints:
+        protocol=one_of(PLAN.protocols_of_codes()),
+    group:
+        "score"
+    conda:
+        "../../environment.yml"
+    params:
+        code=code(PLAN.code, "workflow.stages.taken_codes"),
+        ours=subpath(input.split, parent=True),
+        theirs=lambda wildcards, input: Path(input.theirs).parent,
+        run=lambda wildcards, input: Path(input.run[0]).parent,
+        folder=subpath(output[0], parent=True),
+    message:
+        "{wildcards.protocol}: codes of {wildcards.method}, {wildcards.bits} bits, seed {wildcards.seed}"
+    shell:
+        "exec python -m workflow.scripts.take_codes --log {log:q} --run {params.run:q} --theirs {params.theirs:q}"
+        " --protocol {wildcards.protocol} --ours {params.ours:q} --output {params.folder:q}"

@@ -2,7 +2,7 @@
 
 from workflow.scripts import _job
 
-SPARE = 4  # times as many settings are drawn as there are trials: some may be refused
+SPARE = 4  # times as many settings are drawn as there are trials: some may have no score
 
 
 def work(options):
@@ -15,7 +15,7 @@ def work(options):
     from tiebench.metrics import resolve
     from workflow.stages.checkpoints import checkpoint_path, decided_by
     from workflow.stages.protocol_data import ProtocolData
-    from workflow.tuning.search import Evaluated, search, validation_score, widen
+    from workflow.tuning.search import Evaluated, check_work, search, validation_score, widen
     from workflow.tuning.spaces import draw_trials, restricted, with_candidates
 
     rule, given = settings["search"], settings["hyperparameters"]
@@ -39,23 +39,26 @@ def work(options):
     drawn = draw_trials(spaces, whole, SPARE * rule["trials"], rule["seed"])
     trials, spares = drawn[: rule["trials"]], drawn[rule["trials"] :]
     trials = with_candidates(trials, settings.get("candidates", []), spaces, whole)
+    unlimited = [trial.settings for trial in trials if trial.origin in ("as given", "candidate")]
     title = f"{options.name}/{options.protocol}/{options.method}/{options.bits} bits"
 
     def score(trial, repeat):
-        chosen, parts, most = given | trial | in_trials, rule["shares"], rule["seconds"]
+        if trial not in unlimited:
+            check_work(trial, rule.get("work") or ())
+        chosen, parts, most = given | trial | in_trials, rule["shares"], evaluate.limit(trial)
         return validation_score(
-            method_class, protocol, options.bits, chosen, rule["metric"], parts, repeat, most
+            method_class, protocol, options.bits, chosen, rule["metric"], parts, repeat, most, rule["seed"]
         )
 
     # Which trials are made does not decide their scores: a longer search continues a shorter one.
     of_scores = {
         key: value for key, value in settings.items() if key not in ("spaces", "candidates", "search")
     }
-    of_scores |= {key: rule.get(key) for key in ("metric", "shares", "trial_settings")}
+    of_scores |= {key: rule.get(key) for key in ("metric", "shares", "seed", "trial_settings")}
     code = decided_by(settings["class"], settings["network"], weights)
     place = f"tuning/{options.name}/{options.protocol}/{options.method}/{options.bits}"
     path = checkpoint_path(place, [code, protocol.fingerprints, of_scores], "jsonl")
-    evaluate = Evaluated(path, score, rule["seconds"])
+    evaluate = Evaluated(path, score, rule["seconds"], unlimited)
     higher_is_better = resolve(rule["metric"])[0].higher_is_better
     report, rungs = _job.Progress(title), rule["rungs"]
     best = search(trials, evaluate, report, rungs, higher_is_better, spares)

@@ -12,7 +12,7 @@ import json
 import yaml
 
 # Keys of a tuning. (Of its candidates, the rule keeps whether there were any.)
-RULE = ("trials", "widen", "rungs", "seconds", "metric", "shares", "seed", "trial_settings")
+RULE = ("trials", "widen", "rungs", "work", "seconds", "metric", "shares", "seed", "trial_settings")
 COLUMNS = (
     "protocol",
     "method",
@@ -56,7 +56,7 @@ def choices(name, searches):
             rule = {key: search["search"].get(key) for key in ("name", *RULE, "candidates")}
             rule = {key: value for key, value in rule.items() if value is not None}
             of_method["search"] = _Flow(rule, tried=_Flow())
-        of_method["search"]["tried"][search["bits"]] = _counted(search["trials"])
+        of_method["search"]["tried"][search["bits"]] = _scored(search)
         of_method.setdefault("by_bits", {})[search["bits"]] = search["trials"][search["chosen"]]["settings"]
     for of_method in (one for methods in tuned.values() for one in methods.values()):
         by_bits = of_method.pop("by_bits")
@@ -68,9 +68,12 @@ def choices(name, searches):
     return f"# Chosen by the tuning {name} on parts of the training sets: docs/tuning.md.\n{text}"
 
 
-def _counted(made):
-    """How many trials a search made: settings that the method refused were replaced, and are none."""
-    return sum(all(one.get("status") != "refused" for one in trial["evaluations"]) for trial in made)
+def _scored(search):
+    """How many trials of a search have a score: the others were replaced, and are none."""
+    least = search["search"]["rungs"][0]
+    return sum(
+        sum(one["score"] is not None for one in trial["evaluations"]) >= least for trial in search["trials"]
+    )
 
 
 def trials(searches):

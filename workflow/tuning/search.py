@@ -1,11 +1,11 @@
 """Choice of hyper-parameters on a validation part of the training set: queries and database are never seen.
 
-Random search by successive halving, the same number of trials for every method: each trial is fitted on a
-part of the training set and scored with validation queries against a validation database, both held out from
-it; the best quarter of the trials continues with more partitions and seeds, until the last rung. The first
-trial is the settings as they are, so that a search does not end below them on the validation parts. Settings
-that a method refuses for a training set, whatever they would be worth, are replaced by further draws. A best
-trial at an end of an axis is then followed beyond it, by a bounded number of further trials.
+Quasi-random search by successive halving, the same number of scored trials for every method: each trial is
+fitted on a part of the training set and scored with held-out queries against a validation database of the
+form that the protocol's has; the best quarter of the trials continues with more partitions and seeds, until
+the last rung. The first trial is the settings as they are, so that a search does not end below them on the
+validation parts. A trial without a score is replaced by a further draw. A best trial at an end of an axis is
+then followed beyond it, by a bounded number of further trials.
 """
 
 import json
@@ -25,21 +25,39 @@ from workflow.stages.protocol_data import Rows
 from workflow.tuning.spaces import Trial, beyond
 
 KEEP = 4  # one in four trials survives a rung
+PARTITIONS = 1000  # more than a search has: seeds of the fits of two searches differ
 
 
 class TooLong(Exception):
     """A fit has used more processor seconds than a trial may."""
 
 
-def partition(items, shares, seed, labels=None):
+class TooMuchWork(Exception):
+    """Settings whose work, as a tuning defines it, is more than a trial may have."""
+
+
+def check_work(settings, limits):
+    """Raise `TooMuchWork` for settings beyond a limit of work, before anything is computed.
+
+    limits: [{"of": names of hyper-parameters, "most": number}, …]; the work is the product of those of them
+    that `settings` has.
+    """
+    for limit in limits:
+        names = [name for name in limit["of"] if name in settings]
+        if names and (work := math.prod(settings[name] for name in names)) > limit["most"]:
+            raise TooMuchWork(f"{' x '.join(names)} is {work:g}, more than {limit['most']:g}")
+
+
+def partition(items, shares, key, labels=None):
     """Disjoint positions of a training set: fit, validation queries, validation database.
 
+    key: of the random generator, an integer or several.
     shares: {"fit": …, "query": …}, the rest is the database; fractions of the items. With "hold_out":
     "classes", `fit` is a fraction of the classes of `labels`, int64 (items,): queries and database are items
     of the others, which the fit does not see, in the same proportion. Raises ValueError for fewer than four
     classes: two are learnt from, and two told apart.
     """
-    generator = np.random.default_rng((seed, 1))
+    generator = np.random.default_rng(key)
     order = generator.permutation(items)
     if shares.get("hold_out") == "classes":
         if labels is None or np.ndim(labels) != 1 or len(classes := np.unique(labels)) < 4:
@@ -54,22 +72,35 @@ def partition(items, shares, seed, labels=None):
     return np.split(order, edges)
 
 
-def validation_score(method_class, protocol, bits, hyperparameters, metric, shares, repeat, seconds=None):
+def with_training_items(fit, database, share):
+    """A validation database in which a `share` of the items is what the method is fitted on, as it is in the
+    protocol's database: items of `fit` join those of `database`. It is `fit` alone where the share is 1.
+    """
+    if share == 1:
+        return fit
+    return np.concatenate([database, fit[: round(len(database) * share / (1 - share))]])
+
+
+def validation_score(
+    method_class, protocol, bits, hyperparameters, metric, shares, repeat, seconds=None, seed=0
+):
     """Score of one trial on one partition.
 
-    seconds: most processor seconds that the fit may take (None: any). Raises `TooLong` if it takes more, at
-    the next line that the method logs or at its end, and `Refusal` if the method refuses the trial.
+    seed: of the search; with `repeat` it decides the partition and the seed of the fit. seconds: most
+    processor seconds that the fit may take (None: any). Raises `TooLong` if it takes more, at the next line
+    that the method logs or at its end, and `Refusal` if the method refuses the trial.
     """
     rows = protocol.split.training
     labels = None if protocol.labels is None else protocol.labels[rows]
-    fit, query, database = (rows[part] for part in partition(len(rows), shares, repeat, labels))
+    fit, query, rest = (rows[part] for part in partition(len(rows), shares, (seed, repeat, 1), labels))
+    database = with_training_items(fit, rest, float(np.isin(protocol.split.database, rows).mean()))
     affinity = protocol.affinity
     # A method that is given the whole database in runs is given the part `fit` here, as every other: what it
-    # would see of the validation database are its scores' labels. `learned_codes` are of the items of `fit`,
-    # so that the validation database is encoded by `encode`, as the queries.
+    # would see of the held-out part are its scores' labels. The validation database is encoded by `encode`,
+    # as the queries.
     stop = _stop_after(seconds)
     training_set = protocol.training_set(fit, log=stop)
-    method = method_class(bits=bits, seed=repeat, **hyperparameters)
+    method = method_class(bits=bits, seed=PARTITIONS * seed + repeat, **hyperparameters)
     name = method_class.__module__.rpartition(".")[2]
     with no_exit(name):
         method.fit(training_set)
@@ -104,7 +135,8 @@ def search(trials, evaluate, report, rungs, higher_is_better=True, spares=()):
     a trial has been scored, rung by rung; higher_is_better: the metric's direction. A trial without a score
     is below all others.
 
-    spares: further `Trial`s. Each takes the place of one that is refused, and is added to `trials`.
+    spares: further `Trial`s. Each takes the place of one without a score in the first rung, and is added to
+    `trials`.
 
     Where every trial of a later rung loses its score there (a fit of another partition took too long), the
     next best of the rung before takes part.
@@ -116,12 +148,12 @@ def search(trials, evaluate, report, rungs, higher_is_better=True, spares=()):
             trials[index].evaluate(evaluate, repeats)
             trials[index].rung = rung
             report({"rung": rung, "trial": f"{place}/{len(alive)}", "score": trials[index].mean})
-            if rung == 1 and trials[index].refused and (spare := next(spares, None)):
+            if rung == 1 and trials[index].mean is None and (spare := next(spares, None)):
                 trials.append(spare)
                 alive.append(len(trials) - 1)
             if place == len(alive) and left and all(trials[one].mean is None for one in alive):
                 alive.append(left.pop(0))
-        alive = [index for index in alive if not trials[index].refused] or alive
+        alive = [index for index in alive if trials[index].mean is not None] or alive
         alive.sort(key=lambda index: (-_worth(trials[index], higher_is_better), index))
         if rung < len(rungs):
             most = max(1, len(alive) // KEEP)
@@ -174,17 +206,18 @@ class Evaluated:
     """evaluate(trial, repeat) -> the evaluation, kept in a file from which a search continues: one that was
     interrupted, and one with more trials, candidates, partitions or seconds than an earlier one.
 
-    evaluate: a function that returns a score, or raises `Refusal` or `TooLong`. path: a .jsonl file, whose
-    name identifies what decides the scores. seconds: most processor seconds of a fit, None without a limit;
-    an evaluation under another limit is kept if this one would not have changed it. limits: whether any other
-    ValueError is a refusal, too.
+    evaluate: a function of settings and partition that returns a score, or raises `Refusal`, `TooLong` or
+    `TooMuchWork`. path: a .jsonl file, whose name identifies what decides the scores. seconds: most
+    processor seconds of a fit, None without a limit; an evaluation under another limit is kept if this one
+    would not have changed it. unlimited: settings that have no limit. limits: whether any other ValueError is
+    a refusal, too.
 
     An evaluation has `score` (None without one), `seconds` of processor time, `status` ("scored", "refused",
-    "diverged" or "too long") and `reason`, why there is no score.
+    "diverged", "too long" or "too much work") and `reason`, why there is no score.
     """
 
-    def __init__(self, path, evaluate, seconds=None):
-        self.path, self.evaluate, self.limit = Path(path), evaluate, seconds
+    def __init__(self, path, evaluate, seconds=None, unlimited=()):
+        self.path, self.evaluate, self.seconds, self.unlimited = Path(path), evaluate, seconds, unlimited
         self.known = {}  # trial and partition -> (limit of seconds, evaluation)
         with suppress(OSError, ValueError):  # there was no search, or its last line was cut
             for line in self.path.read_text(encoding="utf-8").splitlines():
@@ -192,9 +225,9 @@ class Evaluated:
                 self.known[record.pop("trial")] = record.pop("limit"), record
 
     def __call__(self, settings, repeat, limits=False):
-        key = json.dumps([settings, repeat], sort_keys=True)
-        if key not in self.known or not self._same_under_limit(*self.known[key]):
-            self.known[key] = self.limit, self._evaluation(settings, repeat, limits)
+        key, most = json.dumps([settings, repeat], sort_keys=True), self.limit(settings)
+        if key not in self.known or not _same_under_limit(most, *self.known[key]):
+            self.known[key] = most, self._evaluation(settings, repeat, limits)
             lines = (
                 json.dumps({"trial": key, "limit": limit} | known) + "\n"
                 for key, (limit, known) in self.known.items()
@@ -202,12 +235,9 @@ class Evaluated:
             write_text(self.path, "".join(lines))
         return self.known[key][1]
 
-    def _same_under_limit(self, limit, known):
-        """Whether an evaluation under a limit would be the same under this one."""
-        allowed, before = (math.inf if most is None else most for most in (self.limit, limit))
-        if known["status"] == "too long":
-            return allowed <= before
-        return allowed >= min(before, known["seconds"])
+    def limit(self, settings):
+        """Most processor seconds of a fit with these settings, None without a limit."""
+        return None if settings in self.unlimited else self.seconds
 
     def _evaluation(self, settings, repeat, limits):
         begun, score, status, reason = time.process_time(), None, "scored", None
@@ -215,6 +245,8 @@ class Evaluated:
             score = float(self.evaluate(settings, repeat))
         except TooLong as error:
             status, reason = "too long", one_line(error)
+        except TooMuchWork as error:
+            status, reason = "too much work", one_line(error)
         except Diverged as error:
             status, reason = "diverged", one_line(error)
         except ValueError as error:
@@ -223,3 +255,11 @@ class Evaluated:
             status, reason = "refused", one_line(error)
         seconds = round(time.process_time() - begun, 2)
         return {"score": score, "seconds": seconds, "status": status, "reason": reason}
+
+
+def _same_under_limit(limit, before, known):
+    """Whether an evaluation under a limit of seconds would be the same under this one."""
+    allowed, before = (math.inf if most is None else most for most in (limit, before))
+    if known["status"] == "too long":
+        return allowed <= before
+    return allowed >= min(before, known["seconds"])

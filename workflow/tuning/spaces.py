@@ -4,12 +4,16 @@ A space maps hyper-parameters to axes. An axis is a list of values, or {"log_uni
 number between two positive ones, whose logarithm is uniform; an integer if both are.
 """
 
+import itertools
+import json
 import math
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy.stats import qmc
 
+POINTS = 2**12  # of a sequence, most of which are met only where a space holds few settings
 NEAR = 0.1  # share of the logarithm of a continuous axis that counts as its end
 STEP = math.sqrt(10)  # ratio by which a continuous axis is continued
 
@@ -36,13 +40,8 @@ class Trial:
             self.evaluations.append(evaluate(self.settings, len(self.evaluations)))
 
     @property
-    def refused(self):
-        """Whether the method does not take the settings for this training set."""
-        return any(one.get("status") == "refused" for one in self.evaluations)
-
-    @property
     def mean(self):
-        """Mean score; None if the trial was refused or too long, NaN before its first evaluation."""
+        """Mean score; None if an evaluation has none, NaN before the first one."""
         scores = [one["score"] for one in self.evaluations]
         return None if None in scores else float(np.mean(scores)) if scores else math.nan
 
@@ -53,11 +52,11 @@ def restricted(spaces, parameters):
 
 
 def draw_trials(spaces, values, trials, seed):
-    """Different settings, drawn at random: a list of `Trial`, the first of which changes nothing.
+    """Different settings, spread over the spaces: a list of `Trial`, the first of which changes nothing.
 
     spaces: as `restricted` returns them; trials take them in turn. values: the hyper-parameters as they are.
-    All methods draw from the same streams, so that methods with the same spaces get the same trials, and more
-    trials begin with the same ones. Fewer than `trials` where the spaces hold fewer.
+    All methods draw from the same sequences, so that methods with the same spaces get the same trials, and
+    more trials begin with the same ones. Fewer than `trials` where the spaces hold fewer.
     """
     enough = 2 * trials  # some may be drawn twice, or be the settings as they are
     drawn = [_settings(space, enough, (seed, place)) for place, space in enumerate(spaces)]
@@ -82,24 +81,36 @@ def with_candidates(trials, candidates, spaces, values):
 
 
 def _settings(space, number, key):
-    """Up to `number` distinct settings of one space, in random order."""
-    listed = {name: axis for name, axis in space.items() if isinstance(axis, list)}
-    ranges = {name: axis["log_uniform"] for name, axis in space.items() if name not in listed}
-    shape = tuple(len(axis) for axis in listed.values())
-    size = math.prod(shape)
-    number = number if ranges else min(number, size)
-    generator = np.random.default_rng(key)
-    order = np.concatenate([generator.permutation(size) for _ in range(math.ceil(number / size))])[:number]
-    shares = np.random.default_rng((*key, 1)).random((number, len(ranges)))
-    found = []
-    for index, row in zip(order, shares):
-        places = np.unravel_index(index, shape) if shape else ()
-        settings = {name: axis[place] for (name, axis), place in zip(listed.items(), places)}
-        for (name, (low, high)), share in zip(ranges.items(), row):
-            whole = isinstance(low, int) and isinstance(high, int)
-            settings[name] = min(max(_rounded(low * (high / low) ** float(share), whole), low), high)
-        found.append(settings)
-    return found
+    """Up to `number` distinct settings of one space, by a scrambled Sobol' sequence: one dimension an axis.
+
+    Where a space holds few settings, those that the sequence has not met come last, in the order of the axes.
+    """
+    axes = list(space.items())
+    size = math.prod(len(axis) if isinstance(axis, list) else math.inf for _, axis in axes)
+    if not axes:
+        return [{}]
+    found: dict[str, dict[str, Any]] = {}
+    sequence = qmc.Sobol(len(axes), rng=np.random.default_rng(key))
+    for point in sequence.random(POINTS):
+        settings = {name: _value(axis, float(share)) for (name, axis), share in zip(axes, point)}
+        found.setdefault(json.dumps(settings), settings)
+        if len(found) >= min(number, size):
+            break
+    if len(found) < min(number, size) < math.inf:
+        names, lists = zip(*axes)
+        for values in itertools.product(*lists):
+            settings = dict(zip(names, values))
+            found.setdefault(json.dumps(settings), settings)
+    return list(found.values())[:number]
+
+
+def _value(axis, share):
+    """The value of an axis at a share of it in [0, 1)."""
+    if isinstance(axis, list):
+        return axis[int(share * len(axis))]
+    low, high = axis["log_uniform"]
+    whole = isinstance(low, int) and isinstance(high, int)
+    return min(max(_rounded(low * (high / low) ** share, whole), low), high)
 
 
 def _space_of(values, spaces):

@@ -1,0 +1,51 @@
+"""Items of single classes, which methods are trained on: any, and those of a file of CIFAR-10's features."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from datasets import splits
+from datasets.loaders import features_file
+from methods.base import TrainingSet
+
+FILE = "cifar10-mobilenetv2.npz"
+SPLIT = {"kind": "per_class", "query": 100, "training": 500}
+
+
+@dataclass(frozen=True)
+class Items:
+    """Items as methods get them, (n, ...), and their classes, int64 (n,)."""
+
+    vectors: np.ndarray
+    classes: np.ndarray
+
+    def training_set(self, rows=slice(None), **more):
+        """A `TrainingSet` of some of them; more: of its arguments."""
+        classes = self.classes[rows]
+
+        def affinity(one, other):
+            return (classes[one][:, None] == classes[other]).astype(np.int64)
+
+        return TrainingSet(self.vectors[rows], affinity, labels=classes, **more)
+
+
+def find():
+    """The path of `FILE` in the folders of TIEBENCH_RESOURCES, or None."""
+    folders = filter(None, os.environ.get("TIEBENCH_RESOURCES", "").split(os.pathsep))
+    found = (Path(folder).expanduser() / FILE for folder in folders)
+    return next((path for path in found if path.is_file()), None)
+
+
+def read(path):
+    """All items of the file, centred by the training items and of unit length as in a run, and the rows that
+    `SPLIT` draws with seed 0."""
+    description = features_file.describe([path])
+    rows = splits.draw(SPLIT, description, 0)
+    with np.load(path, allow_pickle=False) as archive:
+        scale = archive["scale"] if "scale" in archive.files else 1.0
+        vectors = archive["X"].astype(np.float32) * scale
+    vectors -= vectors[rows.training].mean(axis=0, dtype=np.float64)
+    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-30)
+    return Items(vectors.astype(np.float32), description.labels), rows

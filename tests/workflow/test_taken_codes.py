@@ -1,0 +1,89 @@
+"""Codes of another protocol's runs: joined by item, and scored as if they had been trained here."""
+
+import json
+
+import numpy as np
+import pytest
+
+from datasets.splits import Split
+from tiebench.affinities import EqualLabels
+from tiebench.scoring import score_codes
+from workflow.stages.taken_codes import taken
+
+from conftest import class_vectors  # isort: skip
+
+
+@pytest.fixture
+def theirs():
+    """A split of a hundred items, and codes that name the item."""
+    order = np.random.default_rng(0).permutation(100)
+    split = Split(query=order[:10], database=order[10:], training=order[10:40])
+    codes = {part: getattr(split, part)[:, None].astype(np.uint8) for part in ("query", "database")}
+    codes["raw_query"] = split.query[:, None] + np.array([0.0, 0.5])
+    return split, codes | {"bits": np.array(8)}
+
+
+def test_codes_are_those_of_the_items(theirs):
+    split, codes = theirs
+    database = np.setdiff1d(split.database, split.training)
+    ours = Split(query=split.query[::2], database=database, training=split.training)
+    found = taken(codes, split, ours, "theirs")
+    for part in ("query", "database"):
+        assert found[part][:, 0].tolist() == getattr(ours, part).tolist()
+    assert found["raw_query"].tolist() == (ours.query[:, None] + [0.0, 0.5]).tolist()
+    assert found["bits"] == 8 and found.keys() == codes.keys()
+
+
+def test_codes_of_a_refused_run_stay_empty(theirs):
+    split, _ = theirs
+    empty = np.zeros((0, 1), np.uint8)
+    found = taken({"query": empty, "database": empty, "bits": np.array(8)}, split, split, "theirs")
+    assert len(found["query"]) == len(found["database"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"training": slice(5, None)}, "theirs learns from other items"),
+        ({"query": [100]}, "theirs has no codes of 1 items of `query` of this split, as row 100"),
+        ({"database": [3, 4, 200, 300]}, "no codes of 2 items of `database` of this split, as row 200"),
+    ],
+)
+def test_codes_of_other_items_are_refused(theirs, change, words):
+    split, codes = theirs
+    parts = {name: getattr(split, name) for name in ("query", "database", "training")}
+    for name, value in change.items():
+        more = np.setdiff1d(value, np.concatenate(list(parts.values()))) if name != "training" else []
+        parts[name] = parts[name][value] if name == "training" else np.concatenate([parts[name], more])
+    with pytest.raises(ValueError, match=words):
+        taken(codes, split, Split(**parts), "theirs")
+
+
+@pytest.mark.thorough
+def test_runs_of_a_protocol_without_training_items_have_the_codes_of_the_other(laboratory, tiny):
+    """Nothing is trained, the scores are those of the library, and the costs are those of the codes."""
+    tiny["protocols"]["tiny_without"] = tiny["protocols"]["tiny"] | {
+        "split": tiny["protocols"]["tiny"]["split"] | {"training_in_database": False},
+        "codes_of": "tiny",
+    }
+    without = {"protocol": "tiny_without", "metric": "ap", "bits": [8, 11]}
+    tiny["tables"]["tiny"]["blocks"].append(without)
+    before = laboratory.stamps("results/runs/tiny/**/codes.npz")
+    laboratory.made("results/tiny.csv", config=tiny)
+    assert laboratory.stamps("results/runs/tiny/**/codes.npz") == before
+    runs = laboratory.directory / "results/runs"
+    split = np.load(laboratory.directory / "resources/protocols/tiny/split.npz")
+    kept = ~np.isin(split["database"], split["training"])
+    labels = class_vectors()[1]
+    affinity = EqualLabels(labels[split["query"]], labels[split["database"][kept]])
+    for method in ("lsh", "talr_ap"):
+        whole, part = (runs / protocol / method / "11/1" for protocol in ("tiny", "tiny_without"))
+        codes = np.load(whole / "codes.npz")
+        expected = score_codes(codes["query"], codes["database"][kept], 11, affinity, at=[10])
+        assert json.loads((part / "scores.json").read_text())["metrics"]["ap"] == expected.means["ap"]
+        record, other = (json.loads((folder / "run.json").read_text()) for folder in (part, whole))
+        assert record["codes_of"] == "tiny" and record["seconds"] == other["seconds"]
+        assert record["hyperparameters"] == other["hyperparameters"]
+        assert record["fingerprints"]["split"] != other["fingerprints"]["split"]
+    again = laboratory.run("results/tiny.csv", config=tiny, options=("--dry-run",))
+    assert "Nothing to be done" in again.stdout + again.stderr

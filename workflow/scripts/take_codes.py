@@ -1,0 +1,43 @@
+"""The codes of another protocol's run, written as those of a run."""
+
+from workflow.scripts import _job
+
+
+def work(options):
+    from pathlib import Path
+
+    import numpy as np
+
+    from datasets.splits import Split
+    from tiebench.files import filled, read_json, write_json
+    from workflow.stages.taken_codes import taken
+
+    run = read_json(Path(options.run, "run.json"))
+    title = f"{options.protocol}/{run['method']}/{run['bits']} bits/seed {run['seed']}"
+    ours, theirs = (Split.load(Path(folder, "split.npz")) for folder in (options.ours, options.theirs))
+    with _job.named(title), np.load(Path(options.run, "codes.npz")) as file:
+        codes = taken(file, theirs, ours, run["protocol"])
+    # What the codes cost, and what they were learnt with, is that run's.
+    record = run | {
+        "protocol": options.protocol,
+        "codes_of": run["protocol"],
+        "fingerprints": run["fingerprints"]
+        | {"split": read_json(Path(options.ours, "split.json"))["fingerprint"]},
+    }
+    with filled(options.output) as writing:
+        with (writing / "codes.npz").open("wb") as out:
+            np.savez(out, **codes)
+        for without in ("model.npz", "training.jsonl"):  # they stand beside these codes
+            (writing / without).write_bytes(b"")
+        write_json(writing / "run.json", record)
+    _job.log.info("%s: %s", title, run["reason"] or f"the codes of {run['protocol']}")
+
+
+if __name__ == "__main__":
+    arguments = _job.parser("take_codes")
+    arguments.add_argument("--run", required=True, help="folder of the run whose codes are taken")
+    arguments.add_argument("--theirs", required=True, help="folder of its protocol")
+    arguments.add_argument("--protocol", required=True)
+    arguments.add_argument("--ours", required=True, help="folder of the protocol")
+    arguments.add_argument("--output", required=True, help="folder of the run")
+    _job.run(work, arguments)
