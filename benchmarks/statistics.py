@@ -11,9 +11,8 @@ import numpy as np
 
 from benchmarks.report import progress
 from reporting.leaderboard import protocols, read
-from reporting.leaderboard.boards import as_table
+from reporting.leaderboard.boards import as_table, main_metric
 from reporting.leaderboard.per_query import with_scores
-from reporting.leaderboard.standings import main_metric
 from reporting.statistics.samples import sample
 from reporting.tables.runs import Results
 from tiebench.paired import ENOUGH_RUNS, LEVEL, error_sources, p_value

@@ -26,9 +26,6 @@ const figures = (() => {
 
   function keep(method) {
     kept = kept === method ? null : method;
-    for (const button of all(".legend button[aria-pressed]")) {
-      button.setAttribute("aria-pressed", String(button.closest("[data-method]").dataset.method === kept));
-    }
     mark(kept);
   }
 
@@ -39,14 +36,6 @@ const figures = (() => {
     const row = event.target.closest("tr[data-method] > th");
     if (row && !event.target.closest("a, button")) keep(row.parentElement.dataset.method);
   });
-  for (const entry of all("ul.legend [data-method]")) {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.setAttribute("aria-pressed", "false");
-    button.append(...entry.childNodes);
-    entry.append(button);
-    button.addEventListener("click", () => keep(entry.dataset.method));
-  }
 
   // -- some methods and code lengths --------------------------------------------------------------
 

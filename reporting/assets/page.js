@@ -1,4 +1,4 @@
-// A page of results: sorting, filters, details of cells. Without it the page is still whole.
+// A page of results or of a leaderboard: filters, details of cells. Without it the page is still whole.
 "use strict";
 
 (() => {
@@ -27,7 +27,9 @@
 
   // -- tables: details of a cell ------------------------------------------------------------------
 
-  const details = document.getElementById("details");
+  const details = document.createElement("div");
+  Object.assign(details, {id: "details", className: "details screen", role: "tooltip", popover: "manual"});
+  document.querySelector("main").append(details);
   let described = null;
 
   function showDetails(value) {
@@ -128,21 +130,19 @@
         Boolean(row.unfound);
     }
     for (const table of scores) {
-      const columns = [...table.tHead.rows[1].cells];
-      const hidden = columns.map(heading => !chosen.bits.has(heading.dataset.bits));
-      for (const row of all("tr[data-method], tr.uncoded", table)) {
-        hidden.forEach((is, column) => (row.cells[column + 1].hidden = is));
-      }
-      columns.forEach((heading, column) => (heading.hidden = hidden[column]));
-      let start = 0;
-      for (const group of all("th.group", table)) {
+      const headings = all("th:has([data-column])", table);
+      const hidden = headings.map(({dataset}) => Boolean(dataset.bits) && !chosen.bits.has(dataset.bits));
+      const rows = all("tr[data-method], tr.uncoded", table).map(row => [...row.cells]);
+      for (const cells of [headings, ...rows]) hidden.forEach((is, column) => (cells[column].hidden = is));
+      let start = 1;
+      for (const group of all("thead [colspan]", table)) {
         group.columns ??= group.colSpan;
         const shown = hidden.slice(start, start + group.columns).filter(is => !is).length;
         group.hidden = shown === 0;
         if (shown) group.colSpan = shown;
         start += group.columns;
       }
-      for (const heading of all("tr.family th", table)) heading.colSpan = 1 + hidden.filter(is => !is).length;
+      for (const heading of all("tr.family th", table)) heading.colSpan = hidden.filter(is => !is).length;
       showFamilies(table);
       keepOneStop(table);
     }
@@ -166,8 +166,8 @@
       applyFilter();
     });
   }
-  // On a phone the list of methods would take the place of what it filters.
-  if (innerWidth < 640) filter.querySelector("details").open = false;
+  // A long list of methods would take the place of what it filters, as does any on a phone.
+  if (innerWidth < 640 || filter.offsetHeight > innerHeight / 4) filter.querySelector("details").open = false;
   new ResizeObserver(() => root.style.setProperty("--bar", `${filter.offsetHeight + 8}px`)).observe(filter);
 
   for (const box of all("[data-shows=published]")) {

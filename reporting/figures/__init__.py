@@ -24,7 +24,7 @@ from reporting.tables.model import Table
 from reporting.tables.runs import Results
 from tiebench.discovery import Kind
 from tiebench.messages import did_you_mean
-from tiebench.metrics import ORDERS, ranking_of
+from tiebench.metrics import ORDERS, ranking_of, resolve
 
 KIND = Kind(
     "figure",
@@ -34,7 +34,7 @@ KIND = Kind(
     ("draw",),
 )
 RECORD_PARTS = ("training", "per_query")
-REQUIREMENTS = ("metrics", "methods", "columns", "unseen", "training_sizes", "orders")
+REQUIREMENTS = ("metrics", "ranges", "methods", "columns", "unseen", "training_sizes", "orders")
 
 
 def names() -> list[str]:
@@ -59,7 +59,8 @@ def describe(name: str) -> SimpleNamespace:
 def applicable(table: Table) -> list[str]:
     """Names of the figures that a table has something to draw for, sorted. Imports no figure.
 
-    A figure's REQUIRES may ask for: "metrics", a block with one of these metrics; "columns", at least so many
+    A figure's REQUIRES may ask for: "metrics", a block with one of these metrics; "ranges", a block with a
+    metric that has a range over the orders of ties; "columns", at least so many
     columns (protocol, metric and bits) in the table; "methods", at least so many methods that stand in all of
     its columns; "unseen", a block of seen and one of unseen classes; "training_sizes", at least so many sizes
     of training sets, see `Table.training_sizes`; "orders", a block of a metric in an order of tied items. A
@@ -76,11 +77,13 @@ def applicable(table: Table) -> list[str]:
 
     unseen = {table.is_unseen(protocol) for protocol, _, _ in columns}
     sizes = len(set(table.training_sizes().values()))
+    ranges = any(map(has_range, metrics))
     ordered = any((found := ranking_of(metric)[0]) and found.kind in ORDERS for metric in metrics)
 
     def suits(requires: Mapping) -> bool:
         return (
             bool(metrics & set(requires.get("metrics", metrics)))
+            and (ranges or not requires.get("ranges"))
             and len(columns) >= requires.get("columns", 1)
             and everywhere >= requires.get("methods", 0)
             and (len(unseen) == 2 or not requires.get("unseen"))
@@ -89,6 +92,11 @@ def applicable(table: Table) -> list[str]:
         )
 
     return [name for name in names() if suits(describe(name).requires)]
+
+
+def has_range(metric: str) -> bool:
+    """Whether runs have scores of a metric in the worst and in the best order of ties: `Results.ranges`."""
+    return ranking_of(metric)[0] is None and resolve(metric)[0].has_range
 
 
 def draw(

@@ -1,4 +1,4 @@
-"""How far the order of tied items moves mAP: Figure 4 of He et al., CVPR 2018."""
+"""How far the order of tied items moves a score, as mAP in Figure 4 of He et al., CVPR 2018."""
 
 import statistics
 from collections.abc import Iterable, Mapping
@@ -10,6 +10,7 @@ from matplotlib.ticker import MaxNLocator
 from reporting.drawing.axes import BEHIND, NothingToDraw, heading
 from reporting.drawing.method_styles import colour
 from reporting.drawing.options import DEFAULT, Options
+from reporting.figures import has_range
 from reporting.tables.model import Group, Table
 from reporting.tables.runs import Results
 from reporting.tables.titles import EN_DASH
@@ -19,21 +20,24 @@ from tiebench.figure_style import (
     MUTED,
     SURFACE,
     Mark,
+    metric_name,
     point_values,
     styled,
     text_width,
     wrapped,
 )
+from tiebench.metrics import label
 
-TITLE = "What ties can do to mAP"
+TITLE = "What ties can do to a score"
 CAPTION = (
     "How to read it. Items at one Hamming distance from a query are tied, and a ranking may "
-    "list them in any order. A bar runs from the mean AP (mAP) of the worst of these orders to that of the "
-    "best: bounds of what a program reports that breaks ties its own way. The dot, with its value beside it, "
-    "is AP_T: the exact mean over all orders, near which random orders of a large database stay."
+    "list them in any order. A bar runs from the mean score, as of AP (mAP), of the worst of these orders to "
+    "that of the best: bounds of what a program reports that breaks ties its own way. The dot, with its "
+    "value beside it, is the tie-aware score, as AP_T: the exact mean over all orders, near which random "
+    "orders of a large database stay."
 )
 NEEDS = ()
-REQUIRES = {"metrics": ("ap",)}
+REQUIRES = {"ranges": True}
 
 # All in inches.
 WIDTH = 7.0
@@ -46,29 +50,37 @@ MAX_PANELS = 4
 
 
 def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
-    """How far the order of tied items moves mAP: Figure 4 of He et al., CVPR 2018.
+    """How far the order of tied items moves a score, as mAP in Figure 4 of He et al., CVPR 2018.
 
-    For each block of the table whose metric is "ap" a row of panels, one per bits (at most four side by
-    side), with one x axis: mAP. In a panel one bar per method, from the mean over seeds of ap_min (every tie
-    broken in the worst order) to that of ap_max (in the best), and a dot at the mean of ap (AP_T), its value
-    beside it. Seeds without all three scores are left out; a method without any says "no scores".
+    For each block of the table whose metric has a range a row of panels, one per bits (at most four side by
+    side), with one x axis. In a panel one bar per method, from the mean over seeds of <metric>_min (every tie
+    broken in the worst order) to that of <metric>_max (in the best), and a dot at the mean of the metric
+    itself, its value beside it. Seeds without all three scores are left out; a method without any says "no
+    scores".
 
-    Artists can be found by their gid: "bar-<protocol>-<bits>-<method>" and likewise "dot-...".
+    Artists can be found by their gid: "bar-<protocol>-<bits>-<method>" and likewise "dot-..." for "ap", with
+    "<protocol>-<metric>" for other metrics.
 
-    Raises NothingToDraw when no block has the metric "ap".
+    Raises NothingToDraw when no block has a metric with a range.
     """
-    wanted = [group for group in table.groups if group.metric == "ap"]
+    wanted = [group for group in table.groups if has_range(group.metric)]
     if not wanted:
         raise NothingToDraw(
-            f"table {table.name}: no block has the metric 'ap', so there are no tie ranges to draw"
+            f"table {table.name}: no block has a metric with a range, so there are no tie ranges to draw"
         )
     with styled():
         return _draw(table, wanted, results, options)
 
 
-def _range(results: Results, protocol: str, method: str, bits: int) -> tuple[float, float, float] | None:
-    """Means over seeds of (ap_min, ap, ap_max), or None where no seed has all three."""
-    triples = results.ranges(protocol, "ap", method, bits)
+def _mean_name(metric: str) -> str:
+    """What the mean over queries in one order of ties is called: "mAP", "mAP@1000", "NDCG"."""
+    name = label(metric)[0]
+    return f"m{name}" if name.startswith("AP") else name
+
+
+def _range(results: Results, group: Group, method: str, bits: int) -> tuple[float, float, float] | None:
+    """Means over seeds of (worst, exact mean, best), or None where no seed has all three."""
+    triples = results.ranges(*group.cell(method, bits))
     if not triples:
         return None
     low, middle, high = (statistics.mean(column) for column in zip(*triples, strict=True))
@@ -86,12 +98,14 @@ def _draw(table: Table, wanted: list[Group], results: Results, options: Options)
         for start in range(0, len(group.bits), most)
     ]
     # Titles of the blocks get lines of their own where there are several, or one too long for the first line.
-    many = len({group.protocol for group in wanted}) > 1 or len(wanted[0].title) > 24
+    many = len({(group.protocol, group.metric) for group in wanted}) > 1 or len(wanted[0].title) > 24
+    of = dict.fromkeys(group.metric for group in wanted)
+    means, exact = ("scores", "scores") if len(of) > 1 else (_mean_name(*of), metric_name(*of))
     title, lead = heading(
         options,
-        "How far the order of tied items alone can move mAP"
+        f"How far the order of tied items alone can move {means}"
         + ("" if many else f" {EN_DASH} {wanted[0].title}"),
-        "Bar: from the worst order to the best.  Dot and number: their exact mean, tie-aware AP_T.",
+        f"Bar: from the worst order to the best.  Dot and number: their exact mean, tie-aware {exact}.",
     )
     texts = [(line, 10.5, "bold", 0.21) for line in wrapped(title, page - 2 * EDGE, 10.5, "bold")]
     texts += [(line, 8.0, "normal", 0.16) for line in wrapped(lead, page - 2 * EDGE, 8)]
@@ -110,7 +124,7 @@ def _draw(table: Table, wanted: list[Group], results: Results, options: Options)
             figure.text(
                 EDGE / page,
                 1 - (top + 0.07) / height,
-                group.title,
+                f"{group.title}, {metric_name(group.metric)}" if len(of) > 1 else group.title,
                 size=9,
                 weight="bold",
                 va="top",
@@ -118,7 +132,7 @@ def _draw(table: Table, wanted: list[Group], results: Results, options: Options)
             )
         columns = min(most, len(group.bits))
         width = (page - left - EDGE - GAP * (columns - 1)) / columns
-        ranges = {(m, b): _range(results, group.protocol, m, b) for m in group.methods for b in group.bits}
+        ranges = {(m, b): _range(results, group, m, b) for m in group.methods for b in group.bits}
         limits, tick_values = _axis(ranges.values(), width)
         body = ROW * len(group.methods)
         for index, bits in enumerate(shown):
@@ -132,16 +146,16 @@ def _draw(table: Table, wanted: list[Group], results: Results, options: Options)
             )
             _panel(axes, table, group, bits, ranges, limits, tick_values, index == 0)
         top += title_height + body + ticks
-    label = "mAP over all orders of tied items (● tie-aware AP_T)"
+    words = f"{means} over all orders of tied items (● tie-aware {exact})"
     # Below the panels, but within the page where they are narrower than the label.
-    half = text_width(label, 8) / 2
+    half = text_width(words, 8) / 2
     middle = min(left + (page - EDGE - left) / 2, page - EDGE - half)
-    figure.text(max(middle, half + EDGE) / page, 0.06 / height, label, ha="center", va="bottom", color=INK)
+    figure.text(max(middle, half + EDGE) / page, 0.06 / height, words, ha="center", va="bottom", color=INK)
     return figure
 
 
 def _axis(ranges: Iterable[tuple | None], width: float) -> tuple[tuple[float, float], list[float]]:
-    """Limits and ticks of mAP for panels `width` inches wide, with space at the right for a value."""
+    """Limits and ticks of scores for panels `width` inches wide, with space at the right for a value."""
     known = [entry for entry in ranges if entry is not None]
     low = min((entry[0] for entry in known), default=0.0)
     high = max((entry[2] for entry in known), default=1.0)
@@ -175,8 +189,9 @@ def _panel(
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.spines["bottom"].set_color(INK)
     axes.set_title(f"{bits} bits", size=8.5, pad=3, loc="left", color=INK)
-    panel = f"{group.protocol}-{bits}"
-    names = "AP_T;mAP in the worst order;in the best order"
+    block = group.protocol if group.metric == "ap" else f"{group.protocol}-{group.metric}"
+    panel = f"{block}-{bits}"
+    names = f"{metric_name(group.metric)};{_mean_name(group.metric)} in the worst order;in the best order"
     axes.set_gid(Mark(f"panel-{panel}", bits=bits, panel=f"{group.title}, {bits} bits", names=names))
     for row, (method, tick) in enumerate(zip(group.methods, axes.get_yticklabels())):
         tick.set_gid(Mark(f"name-{panel}-{method}", method=method))

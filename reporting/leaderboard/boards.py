@@ -8,6 +8,7 @@ from reporting import leaderboard
 from reporting.leaderboard import RUNS, TIDY, Board, training_curves
 from reporting.leaderboard.training_curves import TRAINING
 from reporting.leaderboard.trials import Trial, published
+from reporting.printed.marks import RANGE
 from reporting.tables.model import Table, in_order
 from reporting.tables.runs import Results, Run
 from tiebench import metrics
@@ -81,6 +82,18 @@ def scored(board: Board) -> list[str]:
             continue
         found.append(name)
     return found
+
+
+def main_metric(board: Board) -> str:
+    """The metric that a board's tables begin with: of its first scored cell."""
+    return next(cell["metric"] for cell in board.cells if cell["mean"])
+
+
+def other_metrics(board: Board) -> list[str]:
+    """Metrics of the board's cells besides the main one, without ends of ranges."""
+    known = {*scored(board)} - {main_metric(board)}
+    names = dict.fromkeys(cell["metric"] for cell in board.cells if cell["mean"])
+    return [name for name in names if name in known and not name.endswith(RANGE)]
 
 
 def as_table(

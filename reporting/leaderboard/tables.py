@@ -1,7 +1,6 @@
 """A table of the leaderboard as GitHub Markdown, from the settings of a marker."""
 
 import math
-import statistics
 import textwrap
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ from reporting.printed.marks import (
 from reporting.records.collapsed import COLLAPSED, collapse_sentence
 from reporting.tables.budgets import budget_sentence
 from reporting.tables.model import Table
-from reporting.tables.runs import Results, Run, RunCell, ScoreCell
+from reporting.tables.runs import Results, Run, RunCell, ScoreCell, whole_mean
 from reporting.tables.titles import EN_DASH, TRAINING_SET, UNCODED, UNCODED_TITLE, family_title
 from tiebench.messages import did_you_mean
 from tiebench.metrics import resolve
@@ -258,7 +257,7 @@ def _number(data: _Data, column: Column, method: str, bits: int) -> float | None
         return None if mean is None else mean - printed
     if column.show == "mean_of_folds":
         means = [_mean(data, fold, column.metric, method, bits) for fold in column.folds]
-        return _whole_mean(means)
+        return whole_mean(means)
     if column.show == "best_trial":
         return best_score(data.tried.get((column.protocol, method, bits), ()), dict(column.where))
     done = [run for run in data.runs(column.protocol, method, bits) if run.status == "done"]
@@ -272,13 +271,7 @@ def _number(data: _Data, column: Column, method: str, bits: int) -> float | None
         values = [run.health.get(column.of) for run in done]
     else:
         values = [run.seconds_of(COSTS[column.show]) for run in done]
-    return _whole_mean(values)
-
-
-def _whole_mean(values: Sequence[float | None]) -> float | None:
-    """The mean of values that are all known."""
-    known = [value for value in values if value is not None]
-    return statistics.fmean(known) if known and len(known) == len(values) else None
+    return whole_mean(values)
 
 
 def _mean(data: _Data, protocol: str, metric: str, method: str, bits: int) -> float | None:

@@ -5,8 +5,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-import jinja2
-import pandas as pd
 from markupsafe import Markup
 
 from reporting.page.colours import lighter
@@ -15,25 +13,17 @@ from reporting.page.legend import legend
 from reporting.page.runs import fingerprints, logs_of, made_with, run_rows, settings_of
 from reporting.page.scores import remarks, score_panels, sources, statistics_of
 from reporting.page.table_view import Drawing, TableView
+from reporting.page.templates import environment, subscripts
 from reporting.page.words import known, probability, signed
 from reporting.printed import health
 from reporting.printed.cells import cells
-from reporting.printed.marks import (
-    NOT_RANKED,
-    bounds_sentence,
-    dagger_sentence,
-    earlier_sentence,
-    external_sentence,
-    seed_counts,
-    uncoded_sentence,
-)
-from reporting.records.collapsed import COLLAPSED, collapse_sentence, collapsed_methods
-from reporting.records.filled import FILLED, filled_methods, filled_sentence
+from reporting.printed.marks import seed_counts, signs_legend
+from reporting.records.collapsed import COLLAPSED, collapsed_methods
+from reporting.records.filled import FILLED, filled_methods
 from reporting.statistics import columns
-from reporting.tables.budgets import budget_sentence
 from reporting.tables.model import Table
 from reporting.tables.titles import EN_DASH, FAMILIES
-from tiebench.metrics import label, resolve
+from tiebench.metrics import resolve
 
 ASSETS = Path(__file__).parents[1] / "assets"
 CONTEXT = ("command",)
@@ -72,15 +62,6 @@ def page(title: str, views: Sequence[TableView], context: Mapping) -> str:
         raise ValueError(f"page {title!r}: there is no table")
     if twice := sorted({name for name in tables if tables.count(name) > 1}):
         raise ValueError(f"page {title!r}: two tables are named {twice[0]!r}")
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters |= {"metric": _metric, "subscripts": subscripts}
     metrics = list(dict.fromkeys(group.metric for view in views for group in view.table.groups))
     methods = _methods(views)
     known = legend(view.table for view in views)
@@ -94,23 +75,24 @@ def page(title: str, views: Sequence[TableView], context: Mapping) -> str:
     number = itertools.count()
     shown = [_view(view, number) for view in views]
     drawn = [drawing["svg"] for view in shown for drawing in view["figures"]]
-    return environment.get_template("page.html.j2").render(
-        title=title,
-        context={name: context.get(name) for name in CONTEXT},
-        views=shown,
-        methods=[{"id": method, "name": names[method], "swatch": known[method][1]} for method in methods],
-        bits=sorted({bits for view in views for group in view.table.groups for bits in group.bits}),
-        metrics=metrics,
-        definitions=[_definition(metric) for metric in metrics],
-        health_columns=health.PRINTED,
-        collapsed=COLLAPSED,
-        filled=FILLED,
-        symbols=SYMBOLS,
-        run_files=RUN_FILES,
-        lighter=lighter([*drawn, *(swatch for _, swatch in known.values())]),
-        style=_asset("tables.css") + _asset("figures.css") + _asset("page.css"),
-        script=_asset("sorting.js") + _asset("figures.js") + _asset("page.js"),
-        dash=EN_DASH,
+    return (
+        environment()
+        .get_template("page.html.j2")
+        .render(
+            title=title,
+            context={name: context.get(name) for name in CONTEXT},
+            views=shown,
+            methods=[{"id": method, "name": names[method], "swatch": known[method][1]} for method in methods],
+            bits=sorted({bits for view in views for group in view.table.groups for bits in group.bits}),
+            metrics=metrics,
+            definitions=[_definition(metric) for metric in metrics],
+            health_columns=health.PRINTED,
+            symbols=SYMBOLS,
+            run_files=RUN_FILES,
+            lighter=lighter([*drawn, *(swatch for _, swatch in known.values())]),
+            style=_asset("tables.css") + _asset("figures.css") + _asset("page.css"),
+            script=_asset("sorting.js") + _asset("figures.js") + _asset("page.js"),
+        )
     )
 
 
@@ -134,8 +116,9 @@ def _view(view: TableView, number: Iterator[int]) -> dict:
     settings = settings_of(runs)
     codes = health.rows(table, view.health)
     methods = list(dict.fromkeys(method for group in table.groups for method in group.methods))
+    id_ = re.sub(r"[^A-Za-z0-9]+", "-", table.name)
     return {
-        "id": re.sub(r"[^A-Za-z0-9]+", "-", table.name),
+        "id": id_,
         "name": table.name,
         "title": table.heading,
         "description": table.description.strip(),
@@ -148,9 +131,10 @@ def _view(view: TableView, number: Iterator[int]) -> dict:
         ],
         "methods": methods,
         "groups": table.groups,
-        "panels": score_panels(view, printed),
+        "panels": score_panels(view, printed, id_),
         "several": bool((tidy_frame["seeds"] > 1).any()),
-        "legend": _legend(table, tidy_frame, comparisons),
+        "legend": signs_legend(tidy_frame, table),
+        "decided": columns.marks_legend(comparisons) if len(comparisons) else "",
         "notes": printed.notes,
         "sources": sources(table, printed.of),
         "remarks": remarks(table, printed.of),
@@ -172,26 +156,7 @@ def _view(view: TableView, number: Iterator[int]) -> dict:
     }
 
 
-def _legend(table: Table, tidy_frame: pd.DataFrame, comparisons: pd.DataFrame) -> str:
-    methods = [method for group in table.groups for method in group.methods]
-    words = [dagger_sentence(table, methods, NOT_RANKED), external_sentence(table, methods)]
-    words += [
-        earlier_sentence(table, methods),
-        uncoded_sentence(tidy_frame),
-        bounds_sentence(tidy_frame, table),
-        collapse_sentence(tidy_frame, table),
-    ]
-    words += [filled_sentence(tidy_frame), budget_sentence(tidy_frame, table)]
-    words.append(columns.marks_legend(comparisons) if len(comparisons) else "")
-    return " ".join(filter(None, words))
-
-
 # -- text -----------------------------------------------------------------------------------------
-
-
-def _metric(metric: str) -> Markup:
-    text, subscript = label(metric)
-    return Markup("{}<sub>{}</sub>").format(text, subscript) if subscript else Markup("{}").format(text)
 
 
 def _definition(metric: str) -> dict:
@@ -204,12 +169,6 @@ def _definition(metric: str) -> dict:
         "has_range": entry.has_range,
         "without_relevant": None if entry.without_relevant is None else f"{entry.without_relevant:g}",
     }
-
-
-def subscripts(text: str) -> Markup:
-    """Plain text with AP_T and NDCG_T set as they are in the paper."""
-    escaped = str(Markup.escape(text))
-    return Markup(re.sub(r"\b(AP|NDCG)_T\b", r"\1<sub>T</sub>", escaped))
 
 
 def _asset(name: str) -> Markup:

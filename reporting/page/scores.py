@@ -5,15 +5,17 @@ from collections.abc import Iterable
 from typing import Any
 
 import pandas as pd
+from markupsafe import Markup
 
 from reporting.page.table_view import TableView
+from reporting.page.templates import metric_words
 from reporting.page.words import equals, known, signed
 from reporting.printed.cells import Cell, Cells, Row
 from reporting.printed.marks import as_published
 from reporting.statistics import columns as statistics
 from reporting.tables.budgets import AS_GIVEN
 from reporting.tables.model import Group, Source, Table
-from reporting.tables.runs import ScoreCell
+from reporting.tables.runs import Results, ScoreCell
 from reporting.tables.titles import EN_DASH, LEADERBOARD, UNCODED, family_title
 
 # What a mark of an open comparison says to a screen reader, by verdict.
@@ -23,15 +25,21 @@ OPEN_WORDS = {
 }
 
 
-def score_panels(view: TableView, printed: Cells) -> list[dict]:
-    """Panels as {"groups", "columns": [{bits, edge}], "families": [{"title", "rows"}]}."""
+# What the template shows of a score.
+OF_SCORES = ("std", "collapsed", "filled", "open", "open_words", "note", "published", "about")
+
+
+def score_panels(view: TableView, printed: Cells, id_: str) -> list[dict]:
+    """The tables of the template, one for each panel. id_: of the view, for its notes."""
     table, result = view.table, []
-    for panel in table.panels():
+    panels = table.panels()
+    for number, panel in enumerate(panels, 1):
         columns = [(group, bits) for group in panel.groups for bits in group.bits]
 
-        def row(index: int, of: Row, columns: list[tuple[Group, int]] = columns) -> dict:
-            cells = [_cell(view, of, *column, cell) for column, cell in zip(columns, of.cells)]
-            return {"index": index, "name": of.heading, "id": of.method, "cells": cells}
+        def row(place: int, of: Row, columns: list[tuple[Group, int]] = columns) -> dict:
+            places = [group.cell(of.method or UNCODED, bits) for group, bits in columns]
+            cells = [score_cell(table, view.results, *both) for both in zip(places, of.cells)]
+            return {"anchor": "", "id": of.method, "value": place, "name": of.heading, "cells": cells}
 
         pieces = printed.rows(panel.groups, panel.methods)
         families = [
@@ -43,12 +51,23 @@ def score_panels(view: TableView, printed: Cells) -> list[dict]:
         ]
         if uncoded := printed.uncoded(panel.groups):
             families.append({"title": "", "rows": [row(len(panel.methods), uncoded)]})
+        titles = [(group.title, metric_words(group.metric)) for group in panel.groups]
         result.append(
             {
-                "groups": panel.groups,
+                "id": "",
+                "notes": id_,
+                "region": f"Scores of {table.heading}, part {number} of {len(panels)}",
+                "caption": Markup("; ").join(Markup("{1} on {0}").format(*words) for words in titles),
+                "groups": [
+                    (Markup("{}, {}").format(*words), len(group.bits))
+                    for words, group in zip(titles, panel.groups)
+                ],
                 "columns": [
-                    {"bits": bits, "edge": index == 0 or group is not columns[index - 1][0]}
-                    for index, (group, bits) in enumerate(columns)
+                    column("Method", "other", left=True),
+                    *(
+                        column(f"{bits} bits", bits=bits, edge=bits == group.bits[0])
+                        for group, bits in columns
+                    ),
                 ],
                 "families": families,
             }
@@ -56,10 +75,33 @@ def score_panels(view: TableView, printed: Cells) -> list[dict]:
     return result
 
 
-def _cell(view: TableView, of: Row, group: Group, bits: int, cell: Cell | None) -> dict | None:
-    """A cell of scores for the template; `about` has what is known of it, a line for each thing."""
+def column(
+    title: str,
+    sort: str = "none",
+    *,
+    bits: int = 0,
+    edge: bool = False,
+    left: bool = False,
+    smallest: bool = False,
+) -> dict:
+    """A column of the template's tables.
+
+    sort: its aria-sort, "other" where its button restores the order of the rows; bits: what it is filtered
+    by, 0 for nothing; edge: whether it is the first of a group; left: whether it has words; smallest: whether
+    sorting begins with the smallest.
+    """
+    return {"title": title, "sort": sort, "bits": bits, "edge": edge, "left": left, "smallest": smallest}
+
+
+def plain(text: str, value: str | None = None, mark: str = "") -> dict:
+    """A cell of the template's tables without a score. value: what rows are sorted by, None: the text."""
+    return dict.fromkeys(OF_SCORES, "") | {"mean": text, "value": value, "mark": mark}
+
+
+def score_cell(table: Table, results: Results, place: ScoreCell, cell: Cell | None) -> dict:
+    """A cell of the template's tables; `about` has what is known of it, a line for each thing."""
     if cell is None:
-        return None
+        return plain("", "")
     about = []
     if cell.status == UNCODED:
         about.append(f"{cell.mean:.5f}, ranked by the features themselves: no code")
@@ -72,11 +114,10 @@ def _cell(view: TableView, of: Row, group: Group, bits: int, cell: Cell | None) 
     if cell.collapsed:
         about.append(f"Collapsed codes: {cell.collapsed} of {cell.seeds} runs")
     if not math.isnan(cell.std):
-        scores = view.results.scores(group.protocol, group.metric, of.method or UNCODED, bits)
-        each = ", ".join(f"{score:.4f}" for score in scores.values())
+        each = ", ".join(f"{score:.4f}" for score in results.scores(*place).values())
         about.append(f"Seeds {each}; standard deviation {cell.std:.4f}")
         about.append(f"95% Student interval over seeds {cell.ci_low:.4f} to {cell.ci_high:.4f}")
-    about += _comparison_words(view.table, cell.comparison)
+    about += _comparison_words(table, cell.comparison)
     if not math.isnan(cell.difference):
         about.append(f"{signed(cell.difference)} from the published value")
     if cell.known and cell.trials > 1:

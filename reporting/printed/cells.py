@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from reporting.frames import uncoded_in
-from reporting.printed.marks import Note, legend, marks, notes
+from reporting.printed.marks import Note, legend, marks, notes, places
 from reporting.records.collapsed import COLLAPSED
 from reporting.records.filled import FILLED, filled_marks
 from reporting.statistics.columns import cell_marks, marks_legend
@@ -22,9 +22,10 @@ from reporting.tables.titles import UNCODED, UNCODED_TITLE
 class Cell:
     """A cell of a table: its row of `frames.tidy`, NaN for what is not known, and how it is marked.
 
-    rank: "best", "second" or "" within its column; open: the mark of what is open in the comparison with the
-    best; note: the letter of its note; filled: whether it is marked as one of the leaderboard; printed: the
-    published score where the table prints it; comparison: its row of `statistics.comparisons`, or None.
+    rank: "best", "second" or "" within its column; place: there, from 1, None for what takes no part; open:
+    the mark of what is open in the comparison with the best; note: the letter of its note; filled: whether it
+    is marked as one of the leaderboard; printed: the published score where the table prints it; comparison:
+    its row of `statistics.comparisons`, or None.
     """
 
     mean: float
@@ -40,6 +41,7 @@ class Cell:
     reason: str
     budget: str
     rank: str
+    place: int | None
     open: str
     note: str
     filled: bool
@@ -118,7 +120,8 @@ def cells(tidy: pd.DataFrame, table: Table, compared: pd.DataFrame | None = None
         comparisons = {
             (row.protocol, row.metric, row.method, row.bits): row for row in compared.itertuples(index=False)
         }
-    ranks = marks(tidy, table)
+    of_columns = places(tidy, table)
+    ranks = marks(of_columns)
     reasons, note_of = notes(tidy, table)
     whole, filled = filled_marks(tidy)
     found = {}
@@ -127,6 +130,7 @@ def cells(tidy: pd.DataFrame, table: Table, compared: pd.DataFrame | None = None
         found[cell] = Cell(
             **{name: getattr(row, name) for name in OF_ROW},
             rank=ranks.get(cell, ""),
+            place=of_columns.get(cell),
             open=open_of.get(cell, ""),
             note=note_of.get(cell, ""),
             filled=cell in filled,

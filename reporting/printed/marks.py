@@ -1,7 +1,7 @@
 """What the printed forms of a table share: marks, notes, rounded values, and sentences that explain them."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import pandas as pd
@@ -11,6 +11,7 @@ from reporting.records.collapsed import collapse_sentence
 from reporting.records.filled import filled_sentence
 from reporting.tables.budgets import budget_sentence
 from reporting.tables.model import Table
+from reporting.tables.runs import ScoreCell
 from reporting.tables.titles import (
     BOUND,
     DAGGER,
@@ -39,26 +40,39 @@ class Note:
     reason: str
 
 
-def marks(tidy_frame: pd.DataFrame, table: Table) -> dict[tuple[str, str, str, int], str]:
-    """Cell -> "best" or "second" within its column (protocol, metric, bits), from unrounded means.
+def places(tidy_frame: pd.DataFrame, table: Table) -> dict[ScoreCell, int]:
+    """Cell -> its place within its column (protocol, metric, bits), from 1, by unrounded means.
 
-    Higher is better unless the metric says otherwise. Equal means share a mark; the second is the next worse
-    value. A column with fewer than two scores has no marks. Uncoded features, bounds and methods that see
-    more than the training set take no part, and ends of ranges have no marks.
+    Higher is better unless the metric says otherwise. Equal means share a place. Uncoded features, bounds and
+    methods that see more than the training set take no part, and ends of ranges have no places.
     """
-    result = {}
-    methods = tidy_frame["method"].unique()
+    result: dict[ScoreCell, int] = {}
     for (protocol, metric, bits), column in tidy_frame.groupby(["protocol", "metric", "bits"], sort=False):
-        if metric.endswith(RANGE):
-            continue
-        apart = [UNCODED, *(method for method in methods if not table.competes(method, protocol))]
-        scored = column[column["mean"].notna() & ~column["method"].isin(apart)]
-        if len(scored) < 2:
-            continue
-        values = sorted(set(scored["mean"]), reverse=resolve(metric)[0].higher_is_better)[:2]
-        for method, mean in zip(scored["method"], scored["mean"], strict=True):
-            if mean in values:
-                result[protocol, metric, method, bits] = ("best", "second")[values.index(mean)]
+        if not metric.endswith(RANGE):
+            apart = [
+                name for name in column["method"] if name == UNCODED or not table.competes(name, protocol)
+            ]
+            scored = column[column["mean"].notna() & ~column["method"].isin(apart)]
+            order = scored["mean"].rank(method="min", ascending=not resolve(metric)[0].higher_is_better)
+            for method, place in zip(scored["method"], order, strict=True):
+                result[protocol, metric, method, bits] = int(place)
+    return result
+
+
+def marks(found: Mapping[ScoreCell, int]) -> dict[ScoreCell, str]:
+    """Cell -> "best" or "second" within its column. found: of `places`.
+
+    Equal means share a mark; the second is the next worse value. A column with fewer than two places has no
+    marks.
+    """
+    columns: dict[tuple, dict[ScoreCell, int]] = {}
+    for cell, place in found.items():
+        columns.setdefault((cell[0], cell[1], cell[3]), {})[cell] = place
+    result: dict[ScoreCell, str] = {}
+    for column in columns.values():
+        if len(column) > 1:
+            words = dict(zip(sorted(set(column.values())), ("best", "second")))
+            result |= {cell: words[place] for cell, place in column.items() if place in words}
     return result
 
 
@@ -102,19 +116,20 @@ def legend(tidy_frame: pd.DataFrame, table: Table, statistics: str = "") -> str:
 
     statistics: what the marks of `statistics.cell_marks` mean, from `statistics.marks_legend`.
     """
-    words = ["Best in bold, second underlined.", seeds_sentence(tidy_frame)]
-    methods = tidy_frame.loc[tidy_frame["status"] != UNCODED, "method"]
-    words += [dagger_sentence(table, methods, NOT_RANKED), external_sentence(table, methods)]
-    words += [
-        earlier_sentence(table, methods),
-        uncoded_sentence(tidy_frame),
-        bounds_sentence(tidy_frame, table),
-    ]
-    words += [collapse_sentence(tidy_frame, table), filled_sentence(tidy_frame)]
-    words.append(budget_sentence(tidy_frame, table))
+    words = ["Best in bold, second underlined.", seeds_sentence(tidy_frame), signs_legend(tidy_frame, table)]
     if table.print_published and tidy_frame["published"].notna().any():
         words.append("In parentheses: as published.")
     return " ".join(filter(None, [*words, statistics]))
+
+
+def signs_legend(tidy_frame: pd.DataFrame, table: Table) -> str:
+    """What the marks of rows and of cells mean, in sentences."""
+    methods = tidy_frame.loc[tidy_frame["status"] != UNCODED, "method"]
+    words = [dagger_sentence(table, methods, NOT_RANKED), external_sentence(table, methods)]
+    words += [earlier_sentence(table, methods), uncoded_sentence(tidy_frame)]
+    words += [bounds_sentence(tidy_frame, table), collapse_sentence(tidy_frame, table)]
+    words += [filled_sentence(tidy_frame), budget_sentence(tidy_frame, table)]
+    return " ".join(filter(None, words))
 
 
 def external_sentence(table: Table, methods: Iterable[str]) -> str:
@@ -141,7 +156,7 @@ def dagger_sentence(table: Table, methods: Iterable[str], ranked: str = "") -> s
 def earlier_sentence(table: Table, methods: Iterable[str]) -> str:
     """What the two bars mean, for the methods that have them; "" where none has."""
     titles: dict[str, list[str]] = {}
-    for method in methods:
+    for method in dict.fromkeys(methods):
         if differs := table.style(method).earlier:
             titles.setdefault(differs, []).append(table.method_title(method))
     named = "; ".join(f"{', '.join(of)}: {differs}" for differs, of in titles.items())

@@ -5,6 +5,7 @@ too.
 """
 
 import math
+import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -217,6 +218,10 @@ class Results:
         scores = {seed: run.score(metric) for seed, run in self.cell(protocol, method, bits).items()}
         return {seed: score for seed, score in scores.items() if score is not None}
 
+    def mean_seconds(self, protocol: str, method: str, bits: int, part: str) -> float | None:
+        """Mean of the seconds of a part, one of PARTS, over the runs of a cell, as `whole_mean` does."""
+        return whole_mean([run.seconds_of(part) for run in self.cell(protocol, method, bits).values()])
+
     def ranges(self, protocol: str, metric: str, method: str, bits: int) -> list[tuple[float, float, float]]:
         """(worst order, exact mean, best order) of ties, of the runs of a cell that have all three."""
         names = (f"{metric}_min", metric, f"{metric}_max")
@@ -239,3 +244,9 @@ class Results:
 
     def __iter__(self) -> Iterator[Run]:
         return (run for of in self.runs.values() for run in of.values())
+
+
+def whole_mean(values: Sequence[float | None]) -> float | None:
+    """The mean of values that are all known; None for others, and of nothing."""
+    known = [value for value in values if value is not None]
+    return statistics.fmean(known) if known and len(known) == len(values) else None

@@ -67,7 +67,9 @@ def test_figures_apply_by_metrics_columns_and_methods():
         assert name in figures.applicable(table_of(fitting))
         assert not set(TABLES) & set(figures.applicable(table_of(fitting))) - {name}
     ndcg = table(blocks=[BLOCKS[1]])
-    assert set(figures.names()) - set(figures.applicable(table_of(ndcg))) == {"tie_ranges", *TABLES}
+    assert set(figures.names()) - set(figures.applicable(table_of(ndcg))) == set(TABLES)
+    without_ranges = table(blocks=[BLOCKS[1] | {"metric": "precision_radius_2"}])
+    assert "tie_ranges" not in figures.applicable(table_of(without_ranges))
     assert figures.applicable(table_of(table(blocks=[]))) == []
 
 

@@ -153,7 +153,7 @@ def test_cells_without_scores_per_query_are_not_part_of_the_statistics(tidy):
     alone = [one for one in RECORDS if "source" not in one]
     expected = columns.comparisons(*model_of(TABLE, alone)).set_index(["method", "bits"])
     assert compared.equals(expected) and compared.loc[("talr", 8), "verdict"] == "best"
-    assert dict(marks.marks(tidy, table_of(TABLE)))["p", "ap", "itq", 8] == "best"
+    assert dict(marks.marks(marks.places(tidy, table_of(TABLE))))["p", "ap", "itq", 8] == "best"
     (judged,) = verdicts.judge([{"source": "s", "claims": [CLAIM]}], *model_of(TABLE, RECORDS))
     assert judged["verdict"] == "too few runs"
 

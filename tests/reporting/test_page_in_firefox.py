@@ -200,11 +200,11 @@ def test_what_screen_readers_are_told(opened):
         ("table.scores thead tr:last-child th", "columnheader", "8 bits"),
         ("table.scores tr[data-method] th", "rowheader", "LSH"),
         ("[type=search]", "searchbox", "Runs with"),
-        ("[data-file^=tie]", "button", "Download What ties can do to mAP as SVG"),
+        ("[data-file^=tie]", "button", "Download What ties can do to a score as SVG"),
         (".scroll:has(table.runs)", "region", "Runs of A quick table"),
     ):
         assert (selector, *shown.told(selector)) == (selector, role, name)
-    assert shown.told("#figure-quick-tie-ranges")[1] == "What ties can do to mAP"
+    assert shown.told("#figure-quick-tie-ranges")[1] == "What ties can do to a score"
     shown.tab_to("table.scores thead tr:nth-child(2) button")
     shown.press("Enter")
     # aria-sort says it; the name stays
@@ -245,7 +245,7 @@ def test_the_printed_page_has_the_results_and_no_controls(opened, tmp_path):
     for words in (
         "A quick table",
         f"{mean:.3f} ± 0.003",
-        "mAP over all orders of tied items",
+        "scores over all orders of tied items",
         "Seeds: 0, 1.",
     ):
         assert words in text, words

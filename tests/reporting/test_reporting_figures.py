@@ -39,6 +39,9 @@ def table(**changes):
     return plain | changes
 
 
+AP = {"blocks": [{"protocol": "digits", "metric": "ap", "bits": list(BITS), "title": "Digits"}]}
+
+
 def records(protocol="digits", seeds=(0, 1, 2)):
     result = []
     for row, method in enumerate(METHODS):
@@ -50,23 +53,28 @@ def records(protocol="digits", seeds=(0, 1, 2)):
                     "ap_min": middle - 1.1 / bits,
                     "ap_max": middle + 0.9 / bits,
                     "ndcg": middle,
+                    "ndcg_min": middle - 0.7 / bits,
+                    "ndcg_max": middle + 1.3 / bits,
                 }
                 plain = {"protocol": protocol, "method": method, "bits": bits, "seed": seed, "reason": None}
                 result.append(plain | {"status": "done", "metrics": scores, "run": {}})
     return result
 
 
-def test_bars_end_at_the_means_of_ap_min_and_ap_max_and_dots_stand_at_ap():
+@pytest.mark.parametrize("metric", ["ap", "ndcg"])
+def test_bars_end_at_the_means_of_both_ends_and_dots_stand_at_the_metric(metric):
     figure = tie_ranges.draw(*model_of(table(), records()))
+    block = {"ap": "digits", "ndcg": "digits-ndcg"}[metric]
     found = artists(figure)
-    assert len(found) == 2 * len(METHODS) * len(BITS)
+    assert len(found) == 2 * 2 * len(METHODS) * len(BITS)
     for method in METHODS:
         for bits in BITS:
             runs = [r["metrics"] for r in records() if (r["method"], r["bits"]) == (method, bits)]
             low, middle, high = (
-                statistics.mean(run[name] for run in runs) for name in ("ap_min", "ap", "ap_max")
+                statistics.mean(run[name] for run in runs)
+                for name in (f"{metric}_min", metric, f"{metric}_max")
             )
-            bar, dot = (found[f"{kind}-digits-{bits}-{method}"] for kind in ("bar", "dot"))
+            bar, dot = (found[f"{kind}-{block}-{bits}-{method}"] for kind in ("bar", "dot"))
             assert bar.get_x() == low
             assert bar.get_x() + bar.get_width() == pytest.approx(high, abs=1e-15)
             assert list(dot.get_xdata()) == [middle]
@@ -79,7 +87,7 @@ def test_bars_end_at_the_means_of_ap_min_and_ap_max_and_dots_stand_at_ap():
 
 
 def test_panels_share_an_axis_that_holds_everything():
-    figure = tie_ranges.draw(*model_of(table(), records()))
+    figure = tie_ranges.draw(*model_of(table(**AP), records()))
     assert [axes.get_title(loc="left") for axes in figure.axes] == [f"{bits} bits" for bits in BITS]
     assert len({axes.get_xlim() for axes in figure.axes}) == 1
     low, high = figure.axes[0].get_xlim()
@@ -120,7 +128,7 @@ def test_no_text_is_cut_or_overlaps_another(methods):
 def test_a_hole_is_said_and_partial_seeds_are_used():
     some = [r for r in records() if not (r["method"] == "lsh" and r["bits"] == 48)]
     some = [r for r in some if not (r["method"] == "mihash" and r["bits"] == 12 and r["seed"] > 0)]
-    figure = tie_ranges.draw(*model_of(table(), some))
+    figure = tie_ranges.draw(*model_of(table(**AP), some))
     found = artists(figure)
     assert "bar-digits-48-lsh" not in found
     assert [text.get_text() for axes in figure.axes for text in axes.texts].count("– no scores") == 1
@@ -129,16 +137,15 @@ def test_a_hole_is_said_and_partial_seeds_are_used():
 
 
 def test_nothing_scored_at_all_still_draws():
-    figure = tie_ranges.draw(*model_of(table(), []))
+    figure = tie_ranges.draw(*model_of(table(**AP), []))
     assert [text.get_text() for text in figure.axes[0].texts] == ["– no scores"] * 3
     assert figure_style.render(figure, "png").startswith(b"\x89PNG")
 
 
-def test_a_table_without_ap_is_refused():
-    with pytest.raises(ValueError, match="table small: no block has the metric 'ap'"):
-        tie_ranges.draw(
-            *model_of(table(blocks=[{"protocol": "digits", "metric": "ndcg", "bits": [12]}]), records())
-        )
+def test_a_table_without_a_range_is_refused():
+    blocks = [{"protocol": "digits", "metric": "precision_radius_2", "bits": [12]}]
+    with pytest.raises(ValueError, match="table small: no block has a metric with a range"):
+        tie_ranges.draw(*model_of(table(blocks=blocks), records()))
 
 
 def test_styles_are_those_of_the_table():
@@ -348,7 +355,7 @@ def test_bytes_repeat_and_carry_no_date(kind, tmp_path):
 
 
 def test_text_stays_text():
-    figure = tie_ranges.draw(*model_of(table(), records()))
+    figure = tie_ranges.draw(*model_of(table(**AP), records()))
     root = ElementTree.fromstring(figure_style.render(figure, "svg"))
     words = ["".join(node.itertext()) for node in root.iter("{http://www.w3.org/2000/svg}text")]
     assert {"TALR-AP", "12 bits", "mAP over all orders of tied items (● tie-aware AP_T)"} <= set(words)

@@ -252,7 +252,7 @@ def test_every_number_is_on_the_page():
 
 def test_best_second_and_holes_in_the_cells():
     text, frame = made()
-    marks = printing.marks(frame, table_of(TABLE))
+    marks = printing.marks(printing.places(frame, table_of(TABLE)))
     for mark in ("best", "second"):
         values = re.findall(rf'<span class="{mark}">([\d.]+)</span>', text)
         cells = {cell for cell, found in marks.items() if found == mark}
@@ -487,9 +487,9 @@ def test_the_points_of_a_figure_have_the_values_of_the_records():
     for _, attributes in Parsed(figure).tags:
         if "data-names" in attributes:
             bits, names = attributes["data-bits"], attributes["data-names"]
-        if "data-values" in attributes:
+        if "data-values" in attributes and names.startswith("AP_T"):
+            assert names == "AP_T;mAP in the worst order;in the best order"
             found[attributes["data-method"], int(bits)] = attributes["data-values"]
-    assert names == "AP_T;mAP in the worst order;in the best order"
     for (method, bits), values in found.items():
         scores = [
             [record["metrics"][name] for name in ("ap", "ap_min", "ap_max")]

@@ -276,7 +276,7 @@ def scored(**scores):
 )
 def test_best_and_second(scores, expected):
     asked = table(seeds=[0], blocks=[{"protocol": "digits", "metric": "ap", "bits": [12]}])
-    found = marks.marks(frames.tidy(*model_of(asked, scored(**scores))), table_of(asked))
+    found = marks.marks(marks.places(frames.tidy(*model_of(asked, scored(**scores))), table_of(asked)))
     assert found == {("digits", "ap", method, 12): mark for method, mark in expected.items()}
 
 
@@ -568,8 +568,9 @@ def test_uncoded_features_are_a_row_without_marks_notes_or_seeds():
     assert frames.from_csv(frames.to_csv(frame)).equals(frame)
     # It is higher than all, and yet the best is a method.
     methods_alone = frames.tidy(*model_of(of, records))
-    assert marks.marks(frame, table_of(of)) == marks.marks(methods_alone, table_of(of))
-    assert marks.marks(frame, table_of(of))["digits", "ap", "talr_ap", 12] == "best"
+    ranked = marks.places(frame, table_of(of))
+    assert ranked == marks.places(methods_alone, table_of(of))
+    assert marks.marks(ranked)["digits", "ap", "talr_ap", 12] == "best"
     assert marks.notes(frame, table_of(of)) == marks.notes(methods_alone, table_of(of))
     wide = frames.wide(frame, table_of(of))
     assert wide["method"].tolist() == ["talr_ap", "mihash", "lsh", "uncoded"]
@@ -601,7 +602,7 @@ def test_bounds_are_a_group_of_their_own_outside_of_all_comparisons():
         frames.tidy(*model_of(plain, records)),
     )
     assert frames.wide(frame, table_of(with_bound))["method"].tolist()[-1] == "onehot"
-    assert marks.marks(frame, table_of(with_bound)) == marks.marks(
+    assert marks.places(frame, table_of(with_bound)) == marks.places(
         without, table_of(plain)
     )  # though it is higher than all
     compared = columns.comparisons(*model_of(with_bound, records + bound), 50)

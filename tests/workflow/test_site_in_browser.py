@@ -60,13 +60,13 @@ def column(shown, table, place):
 
 
 def methods(shown, table):
-    return shown.eval_on_selector_all(f"#{table} tbody tr", "rows => rows.map(row => row.dataset.method)")
+    return shown.eval_on_selector_all(f"#{table} tbody tr", "rows => rows.map(row => row.id)")
 
 
 def test_headings_sort_with_mouse_and_keyboard(opened):
     shown = opened("digits.html")
     before = methods(shown, "scores-table")
-    heading = shown.locator("#scores-table thead tr:last-child th")
+    heading = shown.locator("#scores-table th:has(button)")
     # The AP of 12 bits: the largest first, then the smallest; what has no value stays last.
     heading.nth(1).get_by_role("button").click()
     values = [float(value) for value in column(shown, "scores-table", 1)]
@@ -101,7 +101,8 @@ def test_a_permalink_leads_to_the_row_and_the_figure(opened):
 
 def test_a_method_is_marked_in_all_charts_with_mouse_and_keyboard(opened):
     shown = opened("digits.html")
-    entry = shown.locator(".legend [data-method=itq]")
+    shown.locator("#filter summary").click()
+    entry = shown.locator("#filter [data-method=itq]")
     opacity = "all => all.map(one => Number(getComputedStyle(one).opacity))"
     itq, others = ".chart g[data-method=itq]", ".chart g[data-method]:not([data-method=itq])"
     assert set(shown.locator(others).evaluate_all(opacity)) == {1}
@@ -110,11 +111,34 @@ def test_a_method_is_marked_in_all_charts_with_mouse_and_keyboard(opened):
     assert max(shown.locator(others).evaluate_all(opacity)) < 0.3
     shown.mouse.move(0, 0)
     assert set(shown.locator(others).evaluate_all(opacity)) == {1}
-    entry.get_by_role("button").press("Enter")
-    assert entry.get_by_role("button").get_attribute("aria-pressed") == "true"
+    shown.locator("#itq th").click()
+    shown.mouse.move(0, 0)
+    assert shown.locator("#scores-table tr.marked").get_attribute("id") == "itq"
     assert max(shown.locator(others).evaluate_all(opacity)) < 0.3
-    entry.get_by_role("button").press("Enter")
+    shown.locator("#itq th").click()
+    shown.mouse.move(0, 0)
     assert set(shown.locator(others).evaluate_all(opacity)) == {1}
+    shown.keyboard.press("Tab")
+    while not entry.evaluate("one => one.contains(document.activeElement)"):
+        shown.keyboard.press("Tab")
+    assert max(shown.locator(others).evaluate_all(opacity)) < 0.3
+    shown.keyboard.press("Space")
+    assert not shown.locator(f"#itq:visible, #metrics-table [data-method=itq]:visible, {itq}:visible").count()
+    assert "38 of 39 methods" in shown.locator("#filtered").inner_text()
+
+
+def test_the_filter_hides_code_lengths_and_a_score_tells_its_seeds(opened, protocols):
+    shown = opened("digits.html")
+    shown.locator("#filter summary").click()
+    shown.locator("#filter [name=bits][value='12']").uncheck()
+    heads = shown.locator("#scores-table thead th:visible").all_inner_texts()
+    assert heads == [
+        *("Method", "48 bits", "Seconds, 48 bits", "APT", "rank", "training", "encoding", "Loss")
+    ]  # fmt: skip
+    shown.locator("#mihash .value:visible").hover()
+    cell = protocols["digits"].cell("mihash", 48)
+    said = shown.locator("#details").inner_text()
+    assert f"Mean {cell.mean:.5f} over 5 seeds" in said and f"{cell.ci_low:.4f} to {cell.ci_high:.4f}" in said
 
 
 def choose(shown, **choices):
@@ -133,9 +157,10 @@ def test_two_methods_are_compared_with_the_numbers_of_the_statistics(opened, pro
         assert f"{pair.found.mean:+.3f}, 95% interval {pair.found.low:+.3f} to {pair.found.high:+.3f}" in text
         p = f"p = {pair.found.p:.3f}" if pair.found.p >= 0.001 else "p < 0.001"
         assert f"{p} over {pair.over}" in text
-        cells = {row.method: row.cells[12] for row in protocol.standings.rows}
         shown_means = shown.locator(".pair tbody tr:first-child td").all_inner_texts()
-        assert [mean.split()[0] for mean in shown_means] == [f"{cells[m].mean:.3f}" for m in (one, other)]
+        assert [mean.split()[0] for mean in shown_means] == [
+            f"{protocol.cell(m, 12).mean:.3f}" for m in (one, other)
+        ]
         ranks = shown.locator(".pair tbody tr:nth-child(2) td").all_inner_texts()
         assert ranks == [protocol.rank(method, 12) for method in (one, other)]
         assert ("has no rank" in text) == (other == "onehot")
@@ -189,7 +214,7 @@ def test_without_a_script_everything_is_there_to_read(browser, folder, protocols
     shown.goto((folder / name).as_uri())
     for table in shown.locator("table.scores").all():
         assert table.is_visible() and table.locator("tbody tr:visible").count() > 5
-    assert shown.locator(".legend button").count() == 0
+    assert shown.locator("#filter:visible, .value").count() == 0
     assert not shown.locator("form.compare").is_visible() if "compare" in name else True
     if name == "digits.html":
         assert shown.locator("figure.chart svg:visible").count() == 4

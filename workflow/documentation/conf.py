@@ -57,10 +57,7 @@ toc_object_entries_show_parents = "hide"
 html_theme = "pydata_sphinx_theme"
 html_title = "TieBench"
 html_context = {"default_mode": "auto"}
-html_static_path = [
-    "static",
-    *(f"../../reporting/assets/{name}" for name in ("sorting.js", "figures.js", "figures.css", "tables.css")),
-]
+html_static_path = ["static", "../../reporting/assets"]
 html_css_files = ["site.css"]
 html_favicon = "static/favicon.svg"
 html_copy_source = False
@@ -137,7 +134,8 @@ def _add_leaderboard_files(app, page, template, context, tree):
     if page.startswith("leaderboards/"):
         for name in ("tables.css", "figures.css", "leaderboards.css"):
             app.add_css_file(name)
-        for name in ("sorting.js", "figures.js", *["comparison.js"] * page.endswith("-compare")):
+        own = "comparison.js" if page.endswith("-compare") else "page.js"
+        for name in ("sorting.js", "figures.js", own) * (not page.endswith("/index")):
             app.add_js_file(name, loading_method="defer")
 
 

@@ -1,11 +1,10 @@
 """Pages of the leaderboards: an index, one page a protocol, and one to compare two methods of a protocol.
 
-Everything is made from leaderboard/. The pages are Markdown with parts in HTML, of templates/. Tables and
-figures can be read without a script; `static/leaderboards.js` sorts rows and compares two methods, and
-`reporting/assets/figures.js` is that of all pages.
+Everything is made from leaderboard/. The pages are Markdown with parts in HTML: the filter, the tables and
+the figures of a page of results, reporting/page/, and those of templates/. Everything can be read without a
+script.
 """
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -13,39 +12,19 @@ from pathlib import Path
 
 from reporting import figures, leaderboard
 from reporting.drawing.axes import NothingToDraw
-from reporting.leaderboard import RUNS, standings
-from reporting.leaderboard.boards import Boards, as_table, fold_title, results_of
+from reporting.leaderboard import RUNS
+from reporting.leaderboard.boards import Boards, as_table, main_metric, other_metrics
 from reporting.page.colours import lighter
 from reporting.page.embedding import inline_svg
-from reporting.printed.marks import (
-    bounds_sentence,
-    dagger_sentence,
-    earlier_sentence,
-    seeds_sentence,
-    uncoded_sentence,
-)
-from reporting.records.collapsed import collapse_sentence
-from reporting.tables.budgets import budget_sentence
-from reporting.tables.model import Table
-from reporting.tables.titles import BOUND, EN_DASH, UNCODED, family_title
+from reporting.page.scores import column, plain
+from reporting.printed.marks import legend
+from reporting.tables.titles import BOUND, EN_DASH, family_title
 from tiebench.figure_style import render
 from tiebench.leaderboards import PROVENANCE, TIDY
 from tiebench.metrics import label
 from workflow.documentation.api_pages import toctree
 from workflow.documentation.comparison_pages import comparison_page
-from workflow.documentation.leaderboard_parts import (
-    FOLDER,
-    Protocol,
-    Rows,
-    cell,
-    column,
-    count,
-    document,
-    html,
-    number,
-    score,
-    seconds,
-)
+from workflow.documentation.leaderboard_parts import FOLDER, Column, Protocol, document, html
 
 INDEX = f"{FOLDER}/index.md"
 TITLE = "Leaderboards"
@@ -55,6 +34,31 @@ DESCRIPTION = "all methods of each protocol: tables to sort, charts, two methods
 CANDIDATES, RECALL = "candidates_radius_2", "recall_radius_2"
 WIDTH = 3.7  # inches: what a telephone shows without making text smaller
 TOP = 3  # methods that the index names
+POINT = "a point for each method and code length"
+OF_COSTS = (
+    "A point is a method at one code length; the large marker is its longest, with the name where it "
+    "fits. Up is better, left is cheaper. Grey steps: the best score within a number of seconds, of the "
+    "methods with a rank."
+)
+OF_LOOKUPS = (
+    "What a search in hash tables costs, whatever the machine: a query is compared with all items "
+    "within Hamming radius 2 (means over queries and seeds), and recall is the share of the relevant "
+    "items among them. Up is better, left is cheaper; names, large markers and grey steps as above. "
+    "A method whose queries find nothing is not drawn."
+)
+OF_BITS = "Means over seeds; thin upright lines run from the lowest seed to the highest."
+# Figures: what tells their ids apart, heading, what the scores are against, caption.
+CHARTS = (
+    ("bits", "Score against bits", "the number of bits, a line for each method", OF_BITS),
+    ("fit", "Score against seconds of training", f"seconds of training, {POINT}", OF_COSTS),
+    (
+        "encode",
+        "Score against seconds of encoding",
+        f"seconds to encode queries and database, {POINT}",
+        OF_COSTS,
+    ),
+    ("lookup", "Recall of a lookup against its candidates", f"the items there, {POINT}", OF_LOOKUPS),
+)
 
 
 def read(folder: Path) -> list[Protocol]:
@@ -63,13 +67,15 @@ def read(folder: Path) -> list[Protocol]:
     boards = [every[name] for name in leaderboard.protocols(folder)]
     found = []
     for board in boards:
-        metric = standings.main_metric(board)
-        block = {"protocol": board.protocol, "metric": metric, "bits": board.bits, "methods": board.methods}
-        table = as_table(boards, [block])
+        metrics = [main_metric(board), *other_metrics(board)]
+        blocks = [
+            {"protocol": member, "metric": metric, "bits": board.bits, "methods": board.methods}
+            for member in board.members
+            for metric in metrics
+        ]
+        table = as_table(boards, blocks)
         table = replace(table, settings={member: table.settings[member] for member in board.members})
-        found.append(
-            Protocol(folder, board, table, standings.standings(board, table, board.protocol, metric))
-        )
+        found.append(Protocol(folder, board, table))
     return found
 
 
@@ -91,16 +97,20 @@ def pages(protocols: Sequence[Protocol], method_pages: Mapping[str, str]) -> dic
 def _index(protocols: Sequence[Protocol]) -> str:
     cards = []
     for protocol in protocols:
-        longest = protocol.standings.bits[-1]
-        best = protocol.standings.best(longest, TOP)
+        longest = protocol.main.bits[-1]
+        best = {method: protocol.cell(method, longest) for method in protocol.methods(longest)}
         cards.append(
             {
                 "name": protocol.name,
                 "title": protocol.title,
                 "facts": _facts(protocol),
                 "best": f"Best at {longest} bits",
-                "methods": [(cell.rank, row.title, number(cell.mean), row.method) for row, cell in best],
-                "metric": label(protocol.standings.metric),
+                "methods": [
+                    (cell.place, protocol.table.method_title(method), f"{cell.mean:.3f}", method)
+                    for method, cell in best.items()
+                    if cell and cell.place and cell.place <= TOP
+                ],
+                "metric": protocol.main.metric,
             }
         )
     places = [place for one in protocols for place in (one.place, one.comparison)]
@@ -138,184 +148,142 @@ def _facts(protocol: Protocol) -> list[tuple[str, str]]:
     return [(name, words) for name, words in facts if words]
 
 
+def count(number: int, thing: str) -> str:
+    """ "1 seed", "2 seeds"."""
+    return f"{number} {thing}" + "s" * (number != 1)
+
+
 # -- the page of a protocol -----------------------------------------------------------------------------
 
 
 def _page(protocol: Protocol, method_pages: Mapping[str, str]) -> str:
-    board, name = protocol.board, protocol.name
-    charts, rows = _charts(protocol), Rows(method_pages, protocol.table)
+    board, table, name = protocol.board, protocol.table, protocol.name
+    longest = protocol.main.bits[-1]
+    others = [protocol.score(g, longest, spread=False) for g in table.groups[1:] if g.protocol == name]
+    folds = [
+        protocol.score(group, longest, group.title, spread=False)
+        for group in table.groups[1:]
+        if group.metric == protocol.main.metric
+    ]
+    methods = [
+        {"id": method, "name": table.row_title(method), "swatch": protocol.swatches[method]}
+        for method in board.methods
+    ]
     parts = [
         f"# {protocol.title}",
         html("facts", _facts(protocol)),
         f"[Compare two methods]({name}-compare.md) of this protocol: their difference with its interval and "
         f"p value. [All leaderboards](index.md).",
+        html("filter", methods, board.bits),
         "## Scores",
-        html("table", _scores(protocol, rows)),
-        html("sentences", _sentences(protocol)),
+        _scores(protocol, method_pages),
+        html("remarks", _remarks(protocol), protocol.printed.notes),
     ]
-    if charts:
-        shown = [(m, protocol.table.method_title(m), rows.swatches[m]) for m in board.methods]
-        colours = lighter([*rows.swatches.values(), *(chart["svg"] for _, chart in charts)])
-        parts += ["## Charts", html("colours", colours), html("legend", shown)]
-        for heading, chart in charts:
-            parts += [f"### {heading}", html("chart", chart)]
-    if others := standings.other_metrics(board):
-        parts += ["## Other metrics", html("table", _others(protocol, others, rows))]
-    if board.folds:
-        parts += ["## Folds", html("table", _folds(protocol, rows))]
+    if charts := _charts(protocol):
+        colours = lighter([*protocol.swatches.values(), *(chart["svg"] for chart in charts)])
+        parts += ["## Charts", html("colours", colours)]
+        for chart in charts:
+            parts += [
+                f"### {chart['title']}",
+                html("figure", chart, chart["id"], protocol.title, "", "chart"),
+            ]
+    if others:
+        caption = f"Means over seeds at {longest} bits"
+        parts += ["## Other metrics", protocol.html_table("metrics-table", caption, others, method_pages)]
+    if folds:
+        unseen = (board.about["settings"] or {}).get("unseen")
+        words = ", by the classes that are not learnt from" if unseen else ""
+        caption = f"{' '.join(label(protocol.main.metric)).strip()} of each fold at {longest} bits{words}"
+        parts += ["## Folds", protocol.html_table("folds-table", caption, folds, method_pages)]
     files = [f"[{name}{ending}](../../leaderboard/{name}{ending})" for ending in (TIDY, RUNS, PROVENANCE)]
     about = "[the page on these files](../../leaderboard/README.md)"
     parts += ["## Data", f"This page is made from {', '.join(files)}; {about} describes them."]
     return document(*parts)
 
 
-def _scores(protocol: Protocol, rows: Rows) -> dict:
+def _scores(protocol: Protocol, method_pages: Mapping[str, str]) -> str:
     """The main table: a mean with its spread and a rank for each length, seconds of the longest codes."""
-    found = protocol.standings
-    longest, metric = found.bits[-1], label(found.metric)
-    every = [row.cells[longest] for row in found.rows if longest in row.cells]
-    costs = any(not math.isnan(cell.fit) for cell in every)
-    groups = [
-        ("", 1),
-        *((f"{bits} bits", 2) for bits in found.bits),
-        *[(f"Seconds, {longest} bits", 2)] * costs,
-        ("", 1),
-    ]
-    columns = [column("Method")]
-    for bits in found.bits:
-        columns += [column(metric, sorted_=bits == longest), column("rank", smallest=True)]
-    columns += [column("training", smallest=True), column("encoding", smallest=True)] * costs
-    columns.append(column("Loss", words=True))
-    body = []
-    for row in found.rows:
-        cells = []
-        for bits in found.bits:
-            of = row.cells.get(bits)
-            best = of is not None and of.rank == 1
-            cells.append(score(of, best))
-            cells.append(cell(str(of.rank), str(of.rank), best=best) if of and of.rank else cell(EN_DASH))
-        if costs:
-            of = row.cells.get(longest)
-            fit, encode = (None, None) if of is None else (of.fit, of.encode)
-            cells += [seconds(fit), seconds(encode)]
-        cells.append(cell(family_title(row.family), words=True))
-        body.append(rows.row(row, cells))
+    *_, longest = lengths = protocol.main.bits
+    groups, columns = [], []
+    for bits in lengths:
+        groups.append((f"{bits} bits", 2))
+        sort = "descending" if bits == longest else "none"
+        columns += [protocol.score(protocol.main, bits, sort=sort), _rank(protocol, bits)]
+    if _timed(protocol):
+        groups.append((f"Seconds, {longest} bits", 2))
+        columns += [_seconds(protocol, "training", "fit"), _seconds(protocol, "encoding", "encode")]
+    groups.append(("", 1))
+    family = protocol.table.family
+    columns.append((column("Loss", left=True), lambda method: plain(family_title(family(method)))))
     caption = f"Every method of {protocol.title}, the best at {longest} bits first"
-    return {"id": "scores-table", "caption": caption, "groups": groups, "columns": columns, "rows": body,
-            "anchors": True}  # fmt: skip
+    return protocol.html_table("scores-table", caption, columns, method_pages, groups=groups, anchors=True)
 
 
-def _others(protocol: Protocol, metrics: Sequence[str], rows: Rows) -> dict:
-    """Means of the other metrics at the longest codes."""
-    bits, board = protocol.standings.bits[-1], protocol.board
-    found = {metric: standings.standings(board, protocol.table, board.protocol, metric) for metric in metrics}
-    cells = {metric: {row.method: row.cells.get(bits) for row in of.rows} for metric, of in found.items()}
-    ranks = {metric: {method for method, cell in of.items() if cell and cell.rank == 1}
-             for metric, of in cells.items()}  # fmt: skip
-    body = [
-        rows.row(row, (_plain(cells[m].get(row.method), row.method in ranks[m]) for m in metrics))
-        for row in protocol.standings.rows
-    ]
-    columns = [column("Method"), *(column(label(metric)) for metric in metrics)]
-    return {"id": "metrics-table", "caption": f"Means over seeds at {bits} bits", "columns": columns,
-            "rows": body}  # fmt: skip
+def _rank(protocol: Protocol, bits: int) -> Column:
+    def of(method: str) -> dict:
+        cell = protocol.cell(method, bits)
+        if cell is None or cell.place is None:
+            return plain(EN_DASH, "")
+        return plain(str(cell.place), str(cell.place), "best" if cell.place == 1 else "")
+
+    return column("rank", bits=bits, smallest=True), of
 
 
-def _plain(cell: standings.Cell | None, best: bool) -> dict:
-    return score(cell, best) | {"spread": ""}
+def _seconds(protocol: Protocol, title: str, of_run: str) -> Column:
+    """Seconds at the longest codes with three digits, at most three decimals."""
+    bits = protocol.main.bits[-1]
+
+    def of(method: str) -> dict:
+        mean = protocol.results.mean_seconds(protocol.name, method, bits, of_run)
+        if mean is None:
+            return plain(EN_DASH, "")
+        decimals = 0 if mean >= 100 else 1 if mean >= 10 else 2 if mean >= 1 else 3
+        return plain(f"{mean:.{decimals}f}", f"{mean:.4g}")
+
+    return column(title, bits=bits, smallest=True), of
 
 
-def _folds(protocol: Protocol, rows: Rows) -> dict:
-    """Means of each fold at the longest codes."""
-    board, bits, metric = protocol.board, protocol.standings.bits[-1], protocol.standings.metric
-    found = [standings.standings(board, protocol.table, fold, metric) for fold in board.folds]
-    cells = [{row.method: row.cells.get(bits) for row in of.rows} for of in found]
-    body = []
-    for row in protocol.standings.rows:
-        of = [fold.get(row.method) for fold in cells]
-        body.append(rows.row(row, (_plain(cell, bool(cell and cell.rank == 1)) for cell in of)))
-    unseen = (board.about["settings"] or {}).get("unseen")
-    words = ", by the classes that are not learnt from" if unseen else ""
-    caption = f"{' '.join(label(metric)).strip()} of each fold at {bits} bits{words}"
-    columns = [column("Method"), *(column(fold_title(board, fold)) for fold in board.folds)]
-    return {"id": "folds-table", "caption": caption, "columns": columns, "rows": body}
+def _timed(protocol: Protocol) -> bool:
+    """Whether seconds of training are known."""
+    return any(run.fit_seconds is not None for run in protocol.board.measured)
 
 
-def _sentences(protocol: Protocol) -> list[str]:
+def _remarks(protocol: Protocol) -> list[str]:
     """What marks and small figures of the main table mean."""
-    board, table, found = protocol.board, protocol.table, protocol.standings
-    frame = board.tidy
-    frame = frame[(frame["protocol"] == protocol.name) & (frame["metric"] == found.metric)]
-    methods = [method for method in frame["method"].unique() if method != UNCODED]
+    board, printed = protocol.board, protocol.printed
+    frame = printed.tidy
+    frame = frame[(frame["protocol"] == protocol.name) & (frame["metric"] == protocol.main.metric)]
     threads, devices = board.about.get("threads") or [], board.about.get("devices") or []
-    costs = any(not math.isnan(cell.fit) for row in found.rows for cell in row.cells.values())
     on = f"{' or '.join(map(str, threads))} thread{'s' * (threads != [1])} of {' or '.join(devices)}"
     words = [
-        seeds_sentence(frame) or "One seed.",
+        legend(frame, protocol.table),
         "Ranks count the methods that learn from the training set alone; "
         "a few thousandths do not rank methods.",
-        dagger_sentence(table, methods, ", without a rank"),
-        earlier_sentence(table, methods),
-        uncoded_sentence(frame, ""),
-        bounds_sentence(frame, table, ""),
-        collapse_sentence(frame, table),
-        f"Seconds of training, and of encoding queries and database, on {on}; means over seeds." * costs,
-        budget_sentence(frame, table),
+        f"Seconds of training, and of encoding queries and database, on {on}; means over seeds."
+        * _timed(protocol),
     ]
     return [sentence for sentence in words if sentence]
 
 
-def _charts(protocol: Protocol) -> list[tuple[str, dict]]:
-    """Heading -> figure, of the figures for which there is anything to draw."""
-    board, table, metric = protocol.board, protocol.table, protocol.standings.metric
-    (of_metric,) = table.groups
-    results, name = results_of(table, [board]), " ".join(label(metric)).strip()
-    of_costs = (
-        "A point is a method at one code length; the large marker is its longest, with the name where it "
-        "fits. Up is better, left is cheaper. Grey steps: the best score within a number of seconds, of the "
-        "methods with a rank."
-    )
-    wanted: list[tuple[str, str, tuple[str, Table, dict], str, str]] = [
-        (
-            "Score against bits",
-            "figure-bits",
-            ("metric_by_bits", table, {}),
-            f"{name} against the number of bits, a line for each method",
-            "Means over seeds; thin upright lines run from the lowest seed to the highest.",
-        )
-    ] * (len(board.bits) > 1)
-    wanted += [
-        (
-            heading,
-            f"figure-{part}",
-            ("cost", table, {"costs": (part,)}),
-            f"{name} against {words}, a point for each method and code length",
-            of_costs,
-        )
-        for heading, part, words in (
-            ("Score against seconds of training", "fit", "seconds of training"),
-            ("Score against seconds of encoding", "encode", "seconds to encode queries and database"),
-        )
-    ]
-    wanted.append(
-        (
-            "Recall of a lookup against its candidates",
-            "figure-lookup",
-            ("cost", replace(table, groups=(replace(of_metric, metric=RECALL),)), {"costs": (CANDIDATES,)}),
-            "Recall within Hamming radius 2 against the items there, a point for each method and code length",
-            "What a search in hash tables costs, whatever the machine: a query is compared with all items "
-            "within Hamming radius 2 (means over queries and seeds), and recall is the share of the relevant "
-            "items among them. Up is better, left is cheaper; names, large markers and grey steps as above. "
-            "A method whose queries find nothing is not drawn.",
-        )
-    )
+def _charts(protocol: Protocol) -> list[dict]:
+    """Figures of the template, those for which there is anything to draw."""
     charts = []
-    for heading, id_, (kind, of, options), alternative, caption in wanted:
+    for part, heading, against, caption in CHARTS[len(protocol.main.bits) == 1 :]:
+        main, name = protocol.main, " ".join(label(protocol.main.metric)).strip()
+        kind, options = "cost", {"costs": (part,)}
+        if part == "bits":
+            kind, options = "metric_by_bits", {}
+        elif part == "lookup":
+            main, name = replace(main, metric=RECALL), "Recall within Hamming radius 2"
+            options = {"costs": (CANDIDATES,)}
+        table, id_ = replace(protocol.table, groups=(main,)), f"figure-{part}"
         try:
-            figure = figures.draw(kind, of, results, width=WIDTH, title=False, **options)
+            figure = figures.draw(kind, table, protocol.results, width=WIDTH, title=False, **options)
         except NothingToDraw:
             continue
-        svg = inline_svg(render(figure, "svg").decode(), f"{protocol.name}-{id_}", alternative)
-        made = {"id": id_, "svg": svg, "title": heading, "caption": caption, "protocol": protocol.title}
-        charts.append((heading, made | {"file": f"{protocol.name}-{id_}.svg", "points": True}))
+        svg = inline_svg(
+            render(figure, "svg").decode(), f"{protocol.name}-{id_}", f"{name} against {against}"
+        )
+        made = {"id": id_, "svg": svg, "title": heading, "caption": caption, "points": True}
+        charts.append(made | {"file": f"{protocol.name}-{id_}.svg"})
     return charts

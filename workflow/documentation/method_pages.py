@@ -183,11 +183,12 @@ def _rows(about, variants, protocols):
     names = {about.name: about.title} | {name: entry.get("title", name) for name, entry in variants.items()}
     rows = []
     for protocol in protocols:
-        scores = {(row.metric, row.method, row.bits): row for row in protocol.rows}
+        frame = protocol.board.tidy
+        frame = frame[(frame["protocol"] == protocol.name) & frame["mean"].notna()]
+        known = list(frame[frame["method"].isin(names)].itertuples())
+        scores = {(row.metric, row.method, row.bits): row for row in known}
         for name, title in names.items():
-            for bits in sorted(
-                {row.bits for row in protocol.rows if row.method == name and row.metric == "ap"}
-            ):
+            for bits in sorted({row.bits for row in known if row.method == name and row.metric == "ap"}):
                 cells = [
                     f"[{protocol.title}](../{protocol.place})",
                     f'<a href="../{protocol.place.removesuffix(".md")}.html#{name}">{title}</a>',

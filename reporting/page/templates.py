@@ -1,0 +1,40 @@
+"""The templates of pages of results and of the site, with what all of them know."""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+import jinja2
+from markupsafe import Markup
+
+from reporting.records.collapsed import COLLAPSED
+from reporting.records.filled import FILLED
+from reporting.tables.titles import EN_DASH
+from tiebench.metrics import label
+
+
+def environment(folders: Iterable[Path] = ()) -> jinja2.Environment:
+    """The templates of this folder, and of others, which are searched first."""
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader([*folders, Path(__file__).parent]),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made.filters |= {"metric": metric_words, "subscripts": subscripts}
+    made.globals |= {"collapsed": COLLAPSED, "filled": FILLED, "dash": EN_DASH}
+    return made
+
+
+def metric_words(metric: str) -> Markup:
+    """The display name of a metric."""
+    text, subscript = label(metric)
+    return Markup("{}<sub>{}</sub>").format(text, subscript) if subscript else Markup("{}").format(text)
+
+
+def subscripts(text: str) -> Markup:
+    """Plain text with AP_T and NDCG_T set as they are in the paper."""
+    escaped = str(Markup.escape(text))
+    return Markup(re.sub(r"\b(AP|NDCG)_T\b", r"\1<sub>T</sub>", escaped))

@@ -1,0 +1,95 @@
+"""Places and costs of leaderboards, against sorting the rows of the files by hand."""
+
+import csv
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from reporting.leaderboard import protocols
+from reporting.leaderboard.boards import Boards, as_table, main_metric, other_metrics, results_of
+from reporting.printed.cells import cells
+from reporting.tables.titles import UNCODED
+
+FOLDER = Path(__file__).parents[2] / "leaderboard"
+BOARDS = Boards(FOLDER)
+
+
+def rows_of(protocol, metric, stem):
+    with (FOLDER / f"{stem}.tidy.csv").open(encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["protocol"] == protocol]
+    return [row for row in rows if row["metric"] == metric and row["mean"]]
+
+
+def found_of(protocol, metric="ap", stem=None):
+    """(method, bits) -> cell, of those that have a score."""
+    board = BOARDS[stem or protocol]
+    block = {"protocol": protocol, "metric": metric, "bits": board.bits, "methods": board.methods}
+    frame = board.tidy
+    frame = frame[(frame["protocol"] == protocol) & (frame["metric"] == metric)]
+    found = cells(frame, as_table([board], [block])).of
+    return {place[2:]: cell for place, cell in found.items() if cell.known}
+
+
+@pytest.mark.parametrize("protocol", protocols(FOLDER))
+@pytest.mark.parametrize("metric", ["ap", "ndcg"])
+def test_places_are_those_in_the_sorted_means_of_what_competes(protocol, metric):
+    rows = rows_of(protocol, metric, protocol)
+    if not rows:
+        assert metric == "ndcg"
+        return
+    found = found_of(protocol, metric)
+    about = BOARDS[protocol].about["methods"]
+    unseen = BOARDS[protocol].about["settings"].get("unseen")
+    for bits in {int(row["bits"]) for row in rows}:
+        column = {row["method"]: float(row["mean"]) for row in rows if int(row["bits"]) == bits}
+        ranked = {
+            method
+            for method in column
+            if method != UNCODED
+            and about[method]["family"] != "bound"
+            and (unseen or about[method]["sees"] == "training set")
+        }
+        order = sorted((column[method] for method in ranked), reverse=True)
+        of_bits = {method: cell for (method, length), cell in found.items() if length == bits}
+        assert {method: cell.mean for method, cell in of_bits.items()} == column
+        for method, cell in of_bits.items():
+            assert cell.place == (order.index(cell.mean) + 1 if method in ranked else None)
+            assert (cell.rank == "best") == (cell.place == 1)
+
+
+def test_folds_have_places_of_their_own():
+    board = BOARDS["cifar10_unseen"]
+    for fold in board.folds:
+        found = found_of(fold, stem="cifar10_unseen")
+        rows = [row for row in rows_of(fold, "ap", "cifar10_unseen") if row["bits"] == "32"]
+        assert {method: cell.mean for (method, bits), cell in found.items() if bits == 32} == {
+            row["method"]: float(row["mean"]) for row in rows
+        }
+        first = max(
+            (row for row in rows if found[row["method"], 32].place), key=lambda row: float(row["mean"])
+        )
+        assert found[first["method"], 32].place == 1
+
+
+def test_seconds_are_means_over_the_runs():
+    seconds = defaultdict(list)
+    with (FOLDER / "digits.runs.csv").open(encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            key = row["method"], int(row["bits"])
+            seconds[key].append((float(row["run.seconds_fit"]), float(row["run.seconds_encode"])))
+    board = BOARDS["digits"]
+    block = {"protocol": "digits", "metric": "ap", "bits": board.bits}
+    results = results_of(as_table([board], [block]), [board])
+    assert len(seconds) > 70
+    for key, of in seconds.items():
+        means = [sum(column) / len(of) for column in zip(*of)]
+        found = [results.mean_seconds("digits", *key, part) for part in ("fit", "encode")]
+        assert found == pytest.approx(means, rel=1e-12)
+    assert results.mean_seconds("digits", "no such method", 12, "fit") is None
+
+
+def test_other_metrics_have_no_ends_of_ranges():
+    board = BOARDS["digits"]
+    assert main_metric(board) == "ap"
+    assert set(other_metrics(board)) == {"ap@100", "ndcg", "ndcg@100", "precision@100", "recall@100"}
