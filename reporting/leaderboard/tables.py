@@ -87,9 +87,6 @@ def render(settings: Mapping, boards: Boards, link: str = "") -> str:
     columns = parse(given.get("columns", ["score"]), defaults, boards)
     used = [boards[name] for name in dict.fromkeys(column.board for column in columns)]
     table = as_table(used, _blocks(columns), given.get("methods"), given.get("without", ()))
-    for name in (name for column in columns for name in column.methods):
-        if name not in table.methods:
-            raise ValueError(f"unknown method {name!r} of a column{did_you_mean(name, table.methods)}")
     data = _data(table, used, given, boards)
     methods = _rows(given, data, boards)
     lines = ["| Method | " + " | ".join(escape_heading(column.heading) for column in columns) + " |"]
