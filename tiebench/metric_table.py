@@ -315,6 +315,16 @@ OF_CODES: dict[str, Metric] = {
             source="Sablayrolles et al., ICASSP 2017 (transfer to new classes)",
             has_range=False,
         ),
+        Metric(
+            name="estimated_bytes",
+            label="Bytes, with what estimates need",
+            description="Bytes that an item of the database takes: its code, and the numbers kept beside it.",
+            source="Gao and Long, SIGMOD 2024 (RaBitQ)",
+            high=math.inf,
+            higher_is_better=False,
+            has_range=False,
+            without_relevant=None,
+        ),
     )
 }
 

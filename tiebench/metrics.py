@@ -24,9 +24,10 @@ class Ranking(NamedTuple):
     Parameters
     ----------
     kind : str
-        "asymmetric", "rescored", or one of ORDERS, in which ties are then listed.
+        "asymmetric", "estimated", "rescored", "estimated_rescored", or one of ORDERS, in which ties are then
+        listed.
     candidates : int, optional
-        Of "rescored", their number.
+        Of what is rescored, their number.
     """
 
     kind: str
@@ -40,13 +41,13 @@ class Ranking(NamedTuple):
     @property
     def words(self) -> str:
         """For display: "asymmetric", "40 rescored"."""
-        words = self.kind.replace("_", " ")
+        words = self.kind.replace("estimated_", "estimated, ").replace("_", " ")
         return words if self.candidates is None else f"{self.candidates} {words}"
 
     @property
     def metrics(self) -> tuple[str, ...] | None:
         """The entries of METRICS that are scored of it; None for all but those within a radius."""
-        return RESCORED if self.kind == "rescored" else ORDERED if self.kind in ORDERS else None
+        return RESCORED if self.candidates is not None else ORDERED if self.kind in ORDERS else None
 
 
 # Orders of a database in which runs are scored -> where ties stand. A name comes before its beginnings.
@@ -57,7 +58,8 @@ ORDERS = {
     "shuffled_sd": "in random orders of the database, the standard deviation of ten",
     "shuffled": "in random orders of the database, the mean of ten",
 }
-_RANKING = re.compile(rf"(asymmetric|rescored@(?=[1-9])([0-9]{{1,18}})|{'|'.join(ORDERS)})_(.+)", re.DOTALL)
+_RESCORED = "(?:estimated_)?rescored@(?=[1-9])([0-9]{1,18})"  # before `estimated`, which is its beginning
+_RANKING = re.compile(f"({'|'.join([_RESCORED, 'asymmetric', 'estimated', *ORDERS])})_(.+)", re.DOTALL)
 RESCORED = ("ndcg@K", "recall@K", "reciprocal_rank")  # what `rescoring.rescored` returns
 ORDERED = ("ap", "ap@K", "ndcg", "ndcg@K", "precision@K")
 
@@ -68,7 +70,7 @@ def ranking_of(name: str) -> tuple[Ranking | None, str]:
     >>> ranking_of("rescored@40_ndcg@10")
     (Ranking(kind='rescored', candidates=40), 'ndcg@10')
     """
-    if name in METRICS or (match := _RANKING.fullmatch(name)) is None:
+    if name in METRICS or name in OF_CODES or (match := _RANKING.fullmatch(name)) is None:
         return None, name
     kind, candidates = match[1].partition("@")[0], match[2]
     return Ranking(kind, None if candidates is None else int(candidates)), match[3]
@@ -144,7 +146,10 @@ def description(name: str) -> str:
     ranking, _ = ranking_of(name)
     how = {
         "asymmetric": " Ranked by the inner product of the real-valued query and binary items.",
+        "estimated": " Ranked by what the method estimates from the query and what it keeps of an item.",
         "rescored": " The nearest {} codes, ranked again by the features; nothing else is retrieved.",
+        "estimated_rescored": " The nearest {} items by the method's estimate, ranked again by the features; "
+        "nothing else is retrieved.",
         **{kind: f" Tied items stand {where}." for kind, where in ORDERS.items()},
     }
     return metric.description.format(value) + (

@@ -3,6 +3,7 @@
 import math
 import statistics
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -32,9 +33,10 @@ from tiebench.metrics import ranking_of
 TITLE = "Quality by bytes"
 CAPTION = (
     "How to read it. A line is the exact mean over all orders of tied items, averaged over queries and "
-    "seeds, against the bytes that the code of an item takes. The band around it runs from the worst to the "
-    "best order of ties: a measurement that breaks ties arbitrarily may fall anywhere in it. The dashed line "
-    "is the ranking by the features themselves, as float32. Higher is better."
+    "seeds, against the bytes that an item takes: its code, and what an estimate needs beside it. The band "
+    "around it runs from the worst to the best order of ties: a measurement that breaks ties arbitrarily may "
+    "fall anywhere in it. The dashed line is the ranking by the features themselves, as float32. Higher is "
+    "better."
 )
 NEEDS = ()
 REQUIRES = {"metrics": ["ndcg@10", "recall@100"]}
@@ -81,9 +83,20 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     return figure
 
 
-def _curves(group: Group, results: Results) -> dict[str, dict[int, tuple[float, float, float]]]:
-    """Method -> bits, ascending -> (mean, worst, best) over the seeds with a score; without what has none."""
-    result: dict[str, dict[int, tuple[float, float, float]]] = {}
+class _Point(NamedTuple):
+    """Of a method at a code length: bytes of an item, and means over the seeds with a score."""
+
+    size: float
+    mean: float
+    worst: float
+    best: float
+
+
+def _curves(group: Group, results: Results) -> dict[str, dict[int, _Point]]:
+    """Method -> bits, ascending -> point; without what has no score."""
+    ranking, _ = ranking_of(group.metric)
+    estimated = ranking is not None and ranking.kind.startswith("estimated")
+    result: dict[str, dict[int, _Point]] = {}
     for method in group.methods:
         for bits in sorted(group.bits):
             values = []
@@ -91,10 +104,10 @@ def _curves(group: Group, results: Results) -> dict[str, dict[int, tuple[float, 
                 score = run.score(group.metric)
                 if score is not None:
                     ends = [number(run.metrics.get(f"{group.metric}_{end}")) for end in ("min", "max")]
-                    values.append([score] + [score if end is None else end for end in ends])
+                    size = run.metrics["estimated_bytes"] if estimated else bits / 8
+                    values.append([size, score] + [score if end is None else end for end in ends])
             if values:
-                mean, worst, best = map(statistics.fmean, zip(*values))
-                result.setdefault(method, {})[bits] = mean, worst, best
+                result.setdefault(method, {})[bits] = _Point(*map(statistics.fmean, zip(*values)))
     return result
 
 
@@ -102,18 +115,19 @@ def _panel(axes: Axes, table: Table, results: Results, group: Group, curves: Map
     # The floats have one ranking: other rankings of codes are compared with it too.
     _, metric = ranking_of(group.metric)
     level = results.uncoded.get(group.protocol, {}).get(metric)
-    values = [value for of in curves.values() for point in of.values() for value in point]
+    points = [point for of in curves.values() for point in of.values()]
+    values = [value for point in points for value in point[1:]]
     (low, high), ticks = score_axis([*values, *([] if level is None else [level])])
-    lengths = sorted(group.bits)
+    sizes = sorted({point.size for point in points})
     axes.set_xscale("log")
-    first, last = lengths[0] / 8, lengths[-1] / 8
+    first, last = sizes[0], sizes[-1]
     space = math.sqrt(max(last / first, 2)) ** 0.15
     axes.set_xlim(first / space, last * space)
     axes.set_ylim(low, high)
-    style_axes(axes, [bits / 8 for bits in lengths], ticks)
-    axes.set_xticklabels([tick_text(bits / 8) for bits in lengths])
+    style_axes(axes, sizes, ticks)
+    axes.set_xticklabels([tick_text(size) for size in sizes])
     axes.grid(visible=False, axis="x")
-    label_axes([axes], 1, "bytes of a code", metric_text(group.metric))
+    label_axes([axes], 1, "bytes of an item", metric_text(group.metric))
     said = f"bits;{metric_name(group.metric)};worst order;best order"
     axes.set_gid(Mark(f"panel-{group.protocol}-{group.metric}", panel=group.title, names=said))
     if level is not None:
@@ -131,11 +145,10 @@ def _panel(axes: Axes, table: Table, results: Results, group: Group, curves: Map
         )
     for method, of in curves.items():
         name = f"{group.protocol}-{group.metric}-{method}"
-        x = [bits / 8 for bits in of]
-        mean, worst, best = zip(*of.values())
+        x, mean, worst, best = zip(*of.values())
         shade = colour(table, method)
         band = Mark(f"band-{name}", method=method)
         axes.fill_between(x, worst, best, color=shade, alpha=0.16, linewidth=0, gid=band)
-        said = point_values((bits, *three) for bits, three in of.items())
+        said = point_values((bits, *point[1:]) for bits, point in of.items())
         line = Mark(f"line-{name}", method=method, values=said)
         axes.plot(x, mean, **LINE | method_style(table, method, 3.8), gid=line)

@@ -104,14 +104,15 @@ def as_table(
 ) -> Table:
     """A table of boards, with their titles and styles.
 
-    blocks: protocol or fold, metric and bits of each. methods: the rows; None: all but those of `without`,
-    family after family, otherwise in the order of the boards. Raises ValueError for a method that no board
-    has.
+    blocks: protocol or fold, metric and bits of each, and methods where not all rows. methods: the rows;
+    None: all but those of `without`, family after family, otherwise in the order of the boards. Raises
+    ValueError for a method that no board has.
     """
     styles = {name: style for board in reversed(boards) for name, style in board.styles().items()}
     families = {name: style["family"] for name, style in styles.items()}
     known = list(dict.fromkeys(name for board in boards for name in board.methods))
-    for method in (*(methods or ()), *without):
+    of_blocks = [name for block in blocks for name in block.get("methods", ())]
+    for method in (*(methods or ()), *without, *of_blocks):
         if method not in known:
             raise ValueError(f"the leaderboard has no method {method!r} there{did_you_mean(method, known)}")
     if methods is None:

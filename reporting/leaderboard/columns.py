@@ -46,6 +46,7 @@ KEYS = {
     "spread": bool,
     "of": str,
     "where": dict,
+    "methods": list,
 }
 HEADINGS = {
     "range": "range {bits}",
@@ -67,7 +68,7 @@ class Column:
     bits: one, or several that stand in one cell; highest: whether one value stands for all of them, the
     largest, or of differences the one that is farthest from 0;
     of: which value of the codes' health; folds: those whose mean is shown; where: settings that trials of a
-    search must have.
+    search must have; methods: the only rows that have the column, () for all.
     """
 
     show: str
@@ -82,6 +83,10 @@ class Column:
     of: str = ""
     folds: tuple[str, ...] = ()
     where: tuple[tuple[str, Any], ...] = ()
+    methods: tuple[str, ...] = ()
+
+    def concerns(self, method: str) -> bool:
+        return not self.methods or method in self.methods
 
 
 def parse(given: Any, defaults: Mapping, boards: Boards) -> list[Column]:
@@ -148,7 +153,7 @@ def _check_trials(entry: Mapping, boards: Boards) -> None:
 def _expanded(entry: Mapping, board: Board, kinds: Iterable[tuple[str, str]]) -> list[Column]:
     """The printed columns of an entry: one for each code length and fold, unless they are joined."""
     plain = {key: entry[key] for key in ("metric", "decimals", "spread", "of")} | {"board": board.protocol}
-    plain |= {"where": tuple(entry.get("where", {}).items())}
+    plain |= {"where": tuple(entry.get("where", {}).items()), "methods": tuple(entry.get("methods", ()))}
     if entry["show"] in OF_METHODS:
         heading = entry.get("heading") or entry["show"]
         return [Column(entry["show"], protocol=board.protocol, bits=(), heading=heading, **plain)]

@@ -129,17 +129,19 @@ def escape_heading(text: str) -> str:
 
 def _blocks(columns: Iterable[Column]) -> list[dict]:
     """Blocks of all scores that columns are made of, ranges among them."""
-    bits_of: dict[tuple[str, str], dict[int, None]] = {}
+    bits_of: dict[tuple[str, str, tuple[str, ...]], dict[int, None]] = {}
     for column in columns:
         if column.show not in SCORES:
             continue
         names = {"range": [f"{column.metric}_min", f"{column.metric}_max"]}.get(column.show, [column.metric])
         for protocol in column.folds or [column.protocol]:
             for name in names:
-                bits_of.setdefault((protocol, name), {}).update(dict.fromkeys(column.bits))
+                key = protocol, name, column.methods
+                bits_of.setdefault(key, {}).update(dict.fromkeys(column.bits))
     return [
         {"protocol": protocol, "metric": metric, "bits": list(bits)}
-        for (protocol, metric), bits in bits_of.items()
+        | ({"methods": list(methods)} if methods else {})
+        for (protocol, metric, methods), bits in bits_of.items()
     ]
 
 
@@ -187,7 +189,9 @@ def _rows(given: Mapping, data: _Data, boards: Boards) -> list[str]:
 
 
 def _cell(data: _Data, column: Column, method: str) -> str:
-    """The text of a cell; "" for what uncoded features do not have."""
+    """The text of a cell; "" for what uncoded features do not have, and in a column that is of other rows."""
+    if not column.concerns(method):
+        return ""
     if column.show in ("family", "sees"):
         return _about(data, column, method)
     if method == UNCODED and column.show not in ("score", "mean_of_folds"):

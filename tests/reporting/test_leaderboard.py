@@ -20,7 +20,8 @@ from reporting.leaderboard.tables import render
 from reporting.records.read import table_runs
 from reporting.tables.model import Table
 from reporting.tables.runs import Run
-from tiebench import leaderboards
+from tiebench import leaderboards, metrics
+from tiebench.comparison import base_metric
 from tiebench.query_identity import describe
 
 ROOT = Path(__file__).parents[2]
@@ -463,7 +464,9 @@ def test_the_files_of_this_checkout_belong_together(protocol):
     assert about["protocol"] == protocol and len(rows)
     assert set(rows["status"]) <= {"done", "refused", "uncoded"}
     scored = rows[rows["status"] == "done"]
-    assert scored["mean"].between(0, 1).all()
+    for name, some in scored.groupby("metric"):
+        metric, _ = metrics.resolve(base_metric(name))
+        assert some["mean"].between(metric.low, metric.high).all()
     assert set(about["methods"]) == set(rows["method"]) - {"uncoded"}
     assert about["runs"] == len(board.runs)
     assert {run["protocol"] for run in board.runs} == set(board.fingerprints())

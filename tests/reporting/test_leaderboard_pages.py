@@ -239,6 +239,24 @@ def test_columns_of_what_papers_print(folder):
     assert rendered(folder, settings).splitlines()[-1] == "| LSH | −0.048 | – |"
 
 
+def test_a_column_of_some_rows_is_blank_in_the_others_and_has_no_holes_there(folder):
+    settings = """
+        protocol: p
+        bits: 8
+        methods: [lsh, talr]
+        columns:
+          - score
+          - {protocol: q, metric: transfer_accuracy, methods: [talr]}
+    """
+    _, _, *rows = rendered(folder, settings).splitlines()
+    assert rows[:3] == [
+        "| LSH | 0.312 ± 0.088 |  |",
+        r"| TALR\_AP | **0.625** ± 0.177‡ | 0.500 |",
+        "| *Uncoded features (cosine)* | 0.312 |  |",
+    ]
+    assert not [row for row in rows if row.startswith("<sup>")]
+
+
 def test_a_table_without_scores_counts_the_seeds_of_its_runs(folder):
     settings = "{protocol: p, best: false, columns: [{show: health, of: constant_bits, bits: 8}]}"
     assert "Mean over 2 seeds." in " ".join(rendered(folder, settings).splitlines())
@@ -298,6 +316,7 @@ def test_folds_other_protocols_and_holes(folder):
         ("{protocol: p, columns: [{layout: join}]}", "unknown layout 'join' of a column; did you mean 'j"),
         ("{protocol: p, columns: [folds]}", "p has no folds"),
         ("{protocol: p, columns: [{show: health, of: entropi}]}", "did you mean 'entropy'?"),
+        ("{protocol: p, columns: [{methods: [lhs]}]}", "no method 'lhs' there; did you mean 'lsh'?"),
         ("{protocol: p, bits: eight}", "bits of a table must be of type int or list, not 'eight'"),
         ("{protocol: p, best: 1}", "best of a table must be of type bool, not 1"),
         ("{protocol: p, uncoded: middle}", "uncoded must be first, last or false, not 'middle'"),

@@ -44,6 +44,18 @@ def test_lines_bands_and_floats_are_those_of_the_records():
     assert "floats: 0.900" in said
 
 
+def test_estimates_stand_at_the_bytes_that_they_need():
+    blocks = [BLOCKS[0] | {"metric": "estimated_ndcg@10"}]
+    layout = table(blocks=blocks)
+    made = scored(layout)
+    for record in made:
+        of = {f"estimated_{name}": value for name, value in record["metrics"].items()}
+        record["metrics"] = of | {"estimated_bytes": record["bits"] / 8 + 8}
+    found = artists(figures.draw("quality_by_bytes", *model_of(layout, made)))
+    for method in layout["methods"]:
+        assert list(found[f"line-digits-estimated_ndcg@10-{method}"].get_xdata()) == [9.5, 11.0]
+
+
 def test_without_floats_or_scores():
     layout = table(blocks=BLOCKS)
     drawn = artists(figures.draw("quality_by_bytes", *model_of(layout, scored(layout))))

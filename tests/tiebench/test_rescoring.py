@@ -9,7 +9,13 @@ from tiebench.affinities import SparseJudgements
 from tiebench.codes.packing import pack
 from tiebench.counting.histograms import joint_histograms
 from tiebench.rankings import exact
-from tiebench.search.rescoring import asymmetric_similarity, ranked_histograms, rescored
+from tiebench.search.rescoring import (
+    asymmetric_similarity,
+    estimated_similarity,
+    ranked_histograms,
+    rescored,
+    rescored_by,
+)
 
 AT = (1, 3, 20)
 
@@ -44,9 +50,21 @@ def test_rescoring_equals_brute_force_over_all_choices(seed, candidates):
     found = rescored(
         pack(query), pack(database), 4, judged, lambda q, items: scores[q, items], candidates, AT
     )
-    for q, code in enumerate(query):
-        distance = (database != code).sum(axis=1)
-        taken = min(candidates, len(database))
+    distances = (query[:, None] != database).sum(axis=2)
+    check_all_choices(found, distances, affinity, scores, candidates)
+
+
+@pytest.mark.parametrize("candidates", [1, 5, 11])
+def test_rescoring_by_any_distance_equals_brute_force_over_all_choices(candidates):
+    _, _, affinity, scores, judged = case(8)
+    distances = np.random.default_rng(8).integers(-3, 3, affinity.shape) / 7
+    found = rescored_by(lambda q: distances[q], judged, lambda q, items: scores[q, items], candidates, AT)
+    check_all_choices(found, distances, affinity, scores, candidates)
+
+
+def check_all_choices(found, distances, affinity, scores, candidates):
+    for q, distance in enumerate(distances):
+        taken = min(candidates, len(distance))
         cut = np.sort(distance)[taken - 1]
         certain = np.flatnonzero(distance < cut)
         every = []
@@ -93,6 +111,27 @@ def test_asymmetric_similarity_is_a_plain_sum_and_equal_codes_tie():
             assert np.array_equal(found[:, one], found[:, other])
 
 
+def test_estimated_similarity_is_a_plain_sum_and_equal_items_tie():
+    rng = np.random.default_rng(4)
+    query, database = rng.normal(size=(7, 37)), rng.integers(0, 2, (90, 37))
+    factors = rng.normal(size=(90, 2)).astype(np.float32)
+    same = np.concatenate([np.arange(50), rng.integers(0, 50, 40)])
+    database, factors = database[same], factors[same]
+    found = estimated_similarity(query, pack(database), factors, 37)
+    plain = [
+        [
+            float(scale) * sum(q * (1 if bit else -1) for q, bit in zip(row, code)) + float(shift)
+            for code, (scale, shift) in zip(database, factors)
+        ]
+        for row in query
+    ]
+    assert np.allclose(found, plain)
+    assert np.array_equal(found, found[:, same])
+    for wrong in (factors[:5], np.full((90, 2), np.nan)):
+        with pytest.raises(ValueError, match=r"factors must be finite, of shape \(90, 2\)"):
+            estimated_similarity(query, pack(database), wrong, 37)
+
+
 def test_rankings_by_minus_the_distance_have_the_metrics_of_the_codes():
     rng = np.random.default_rng(2)
     query, database = rng.integers(0, 2, (9, 10)), rng.integers(0, 2, (60, 10))
@@ -134,5 +173,8 @@ def test_what_does_not_fit_is_refused(change, message):
     for floats, message in ((np.ones((2, 3)), "must be .n, 4., not"), (np.full((2, 4), np.nan), "finite")):
         with pytest.raises(ValueError, match=message):
             asymmetric_similarity(floats, pack(database), 4)
+    for distances in (np.full(11, np.nan), np.zeros(10)):
+        with pytest.raises(ValueError, match="distances of query 0 must be finite, of shape"):
+            rescored_by(lambda q, of=distances: of, **given)
     with pytest.raises(ValueError, match="finite"):
         ranked_histograms(np.array([[np.nan]]), np.zeros((1, 1), int), np.arange(2))

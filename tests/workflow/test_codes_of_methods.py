@@ -12,11 +12,13 @@ import pytest
 
 from datasets import affinity
 from methods.base import HashingMethod, catalogue, check_codes
+from methods.rabitq import RaBitQ
 from tiebench.affinities import EqualLabels
 from tiebench.scoring import score_codes
 from workflow.scripts import train_and_encode
 from workflow.stages import protocol_data
 from workflow.stages.protocol_data import ProtocolData
+from workflow.stages.run_records import read_estimates
 from workflow.tuning.search import validation_score
 
 pytestmark = pytest.mark.thorough
@@ -67,10 +69,10 @@ def protocol():
 def train(protocol, tmp_path, monkeypatch):
     """train(form): run the adapter on a method that returns its codes in this form; the folder of the run."""
 
-    def trained(form):
-        monkeypatch.setattr(catalogue, "load_class", lambda name: method_of(form))
+    def trained(form, method_class=None, **more):
+        monkeypatch.setattr(catalogue, "load_class", lambda name: method_class or method_of(form))
         monkeypatch.setattr(protocol_data, "ProtocolData", lambda *arguments: protocol)
-        settings = {"class": "lsh", "hyperparameters": {str(BITS): {}}, "affinity": {"kind": "class"}}
+        settings = {"class": "lsh", "hyperparameters": {str(BITS): {}}, "affinity": {"kind": "class"}} | more
         train_and_encode.work(
             SimpleNamespace(
                 settings=settings,
@@ -89,6 +91,17 @@ def train(protocol, tmp_path, monkeypatch):
         return tmp_path / str(BITS) / "0"
 
     return trained
+
+
+def test_what_distances_are_estimated_from_is_kept_where_it_is_asked_for(train, protocol):
+    record = {"bits": BITS}
+    folder = train(None, RaBitQ, estimates=True)
+    queries, factors = read_estimates(folder, record, 20, 30)
+    method = RaBitQ.load(folder)
+    assert np.array_equal(queries, method.query_vectors(protocol.items[protocol.split.query]))
+    assert np.array_equal(factors, method.item_factors(protocol.items[protocol.split.database]))
+    for asked in (train(None, RaBitQ), train(lambda codes: codes, estimates=True)):
+        assert read_estimates(asked, record, 20, 30) is None
 
 
 ACCEPTED = {

@@ -17,6 +17,7 @@ from workflow.errors import ConfigurationError
 from workflow.plan.runs import Cell, Plan
 from workflow.stages import other_rankings
 from workflow.stages.protocol_data import ProtocolData
+from workflow.stages.run_records import read_estimates
 
 from conftest import ROOT  # isort: skip
 
@@ -48,7 +49,7 @@ def test_scores_of_other_rankings_are_those_of_plain_sums(kind, problem, monkeyp
     protocol, codes, raw, affinities = problem
     affinity = affinities[kind]
     plain = score_codes(*codes, 8, affinity, at=ASKED["at"])
-    found = other_rankings.add_rankings(plain, codes, raw, 8, affinity, protocol, ASKED)
+    found = other_rankings.add_rankings(plain, codes, raw, None, 8, affinity, protocol, ASKED)
     assert {name: found.means[name] for name in plain.means} == plain.means
     relevant = affinity.block(0, 15) > 0
     signs = np.where(protocol.items[15:] > 0, 1.0, -1.0)
@@ -75,8 +76,35 @@ def test_scores_of_other_rankings_are_those_of_plain_sums(kind, problem, monkeyp
 def test_a_method_without_real_values_has_no_asymmetric_scores(problem):
     protocol, codes, _, affinities = problem
     plain = score_codes(*codes, 8, affinities["classes"], at=[3])
-    found = other_rankings.add_rankings(plain, codes, None, 8, affinities["classes"], protocol, ASKED)
+    found = other_rankings.add_rankings(plain, codes, None, None, 8, affinities["classes"], protocol, ASKED)
     assert not [name for name in found.means if name.startswith("asymmetric")]
+
+
+@pytest.mark.parametrize("kind", ["classes", "judgements"])
+def test_estimated_scores_are_those_of_plain_sums(kind, problem, monkeypatch):
+    monkeypatch.setattr(other_rankings, "_SIMILARITIES_AT_ONCE", 400)
+    protocol, codes, raw, affinities = problem
+    affinity, factors = affinities[kind], np.random.default_rng(2).random((105, 2)).astype(np.float32)
+    asked = {"estimated": True, "rescore": [20], "at": [3], "ap_at_normaliser": "hits"}
+    plain = score_codes(*codes, 8, affinity, at=[3])
+    found = other_rankings.add_rankings(plain, codes, None, (raw, factors), 8, affinity, protocol, asked)
+    relevant = affinity.block(0, 15) > 0
+    similarity = raw.astype(float) @ np.where(protocol.items[15:] > 0, 1.0, -1.0).T * factors[:, 0]
+    similarity += factors[:, 1]
+    expected = [precision_of_ranking(*rows) for rows in zip(similarity, relevant)]
+    assert found.per_query["estimated_ap"] == pytest.approx(
+        expected
+    )  # no ties: no two items have the factors
+    unit = protocol.items.astype(float)
+    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+    for q in range(15):
+        nearest = np.argsort(-similarity[q])[:20]
+        first = nearest[np.argsort(-(unit[15:][nearest] @ unit[q]))][:3]
+        recall = relevant[q, first].sum() / max(1, relevant[q].sum())
+        assert found.per_query["estimated_rescored@20_recall@3"][q] == pytest.approx(recall)
+    assert found.means["estimated_bytes"] == 1 + 2 * 4
+    without = other_rankings.add_rankings(plain, codes, raw, None, 8, affinity, protocol, asked)
+    assert not [name for name in without.means if name.startswith("estimated")]
 
 
 @pytest.mark.parametrize("several", [False, True])
@@ -86,7 +114,7 @@ def test_scores_in_orders_are_those_of_a_database_that_stands_so(several, proble
     given = SimpleNamespace(items=protocol.items, split=protocol.split, labels=labels)
     affinity, settings = affinities["classes"], {"orders": True, "at": [10], "ap_at_normaliser": "min"}
     plain = score_codes(*codes, 8, affinity, 10, "min")
-    found = other_rankings.add_rankings(plain, codes, None, 8, affinity, given, settings)
+    found = other_rankings.add_rankings(plain, codes, None, None, 8, affinity, given, settings)
     of_database = labels[protocol.split.database]
     by_class = np.array(sorted(range(105), key=lambda item: np.atleast_1d(of_database[item]).tolist()))
     orders = {"file_order": np.arange(105), "class_order": by_class, "reversed_class_order": by_class[::-1]}
@@ -108,12 +136,36 @@ def test_every_order_is_told_from_the_metric(kind):
     assert metrics.label(f"{kind}_ap@10") == (f"AP@10, {kind.replace('_', ' ')}", "")
 
 
+def test_estimates_are_told_from_the_metric():
+    assert metrics.ranking_of("estimated_ap") == (metrics.Ranking("estimated"), "ap")
+    kind = metrics.Ranking("estimated_rescored", 40)
+    assert metrics.ranking_of("estimated_rescored@40_ndcg@10") == (kind, "ndcg@10")
+    assert kind.prefix == "estimated_rescored@40_"
+    assert metrics.label("estimated_rescored@40_ndcg@10") == ("NDCG@10, 40 estimated, rescored", "")
+    assert metrics.ranking_of("estimated_bytes") == (None, "estimated_bytes")
+    assert not metrics.resolve("estimated_bytes")[0].higher_is_better
+
+
+def test_what_a_run_keeps_for_estimates_is_read_if_it_fits(tmp_path):
+    record, query, factors = {"bits": 3}, np.ones((4, 3), np.float32), np.ones((5, 2), np.float32)
+    np.savez(tmp_path / "codes.npz", query=np.zeros((4, 1), np.uint8))
+    assert read_estimates(tmp_path, record, 4, 5) is None
+    np.savez(tmp_path / "codes.npz", estimate_query=query, estimate_factors=factors)
+    assert [part.shape for part in read_estimates(tmp_path, record, 4, 5)] == [(4, 3), (5, 2)]
+    for wrong in ({"estimate_query": query}, {"estimate_query": query, "estimate_factors": factors[1:]}):
+        np.savez(tmp_path / "codes.npz", **wrong)
+        with pytest.raises(ValueError, match=r"has no estimate_factors float32 \(5, 2\)"):
+            read_estimates(tmp_path, record, 4, 5)
+
+
 def test_without_labels_there_is_no_order_by_class(problem):
     protocol, codes, _, affinities = problem
     given = SimpleNamespace(split=protocol.split, labels=None)
     settings = {"orders": True, "at": [], "ap_at_normaliser": "hits"}
     plain = score_codes(*codes, 8, affinities["judgements"])
-    found = other_rankings.add_rankings(plain, codes, None, 8, affinities["judgements"], given, settings)
+    found = other_rankings.add_rankings(
+        plain, codes, None, None, 8, affinities["judgements"], given, settings
+    )
     names = set(found.means) - set(plain.means)
     kinds = ("file_order", "shuffled", "shuffled_sd")
     assert names == {f"{kind}_{metric}" for kind in kinds for metric in ("ap", "ndcg")}
@@ -127,6 +179,7 @@ PROTOCOL = {
     "affinity": {"kind": "neighbours", "k": 5},
     "at": [10],
     "asymmetric": True,
+    "estimated": True,
     "rescore": [40],
 }
 
@@ -138,27 +191,42 @@ def configured(metric="ap", **changes):
     return load(ROOT, {"protocols": {"mine": protocol}, "tables": {"mine": table}})
 
 
-@pytest.mark.parametrize("metric", ["asymmetric_ap", "asymmetric_ndcg@10", "rescored@40_ndcg@10"])
+@pytest.mark.parametrize(
+    "metric",
+    [
+        "asymmetric_ap",
+        "asymmetric_ndcg@10",
+        "estimated_ap",
+        "estimated_bytes",
+        "estimated_rescored@40_ndcg@10",
+        "rescored@40_ndcg@10",
+    ],
+)
 def test_metrics_of_rankings_that_a_protocol_asks_for(metric):
     plan = Plan(configured(metric))
     assert plan.score_settings("mine")["rescore"] == [40]
-    assert plan.run_settings("mine", "lsh", bits="8")["raw_scores"] is True
+    settings = plan.run_settings("mine", "lsh", bits="8")
+    assert settings["raw_scores"] is settings["estimates"] is True
     assert "resources/protocols/mine/features.npy" in plan.score_files("mine")
     assert "workflow/stages/other_rankings.py" in plan.score_code("mine")
 
 
 def test_orders_are_scored_without_features():
     metric = "reversed_class_order_ap@10"
-    plan = Plan(configured(metric, asymmetric=False, rescore=[], orders=True, affinity={"kind": "class"}))
+    plan = Plan(
+        configured(
+            metric, asymmetric=False, estimated=False, rescore=[], orders=True, affinity={"kind": "class"}
+        )
+    )
     assert plan.score_settings("mine")["orders"] is True
     assert plan.score_files("mine") == []
     assert "tiebench/search/in_order.py" in plan.score_code("mine")
 
 
 def test_other_protocols_keep_their_settings():
-    plan = Plan(configured(asymmetric=False, rescore=[], affinity={"kind": "class"}))
+    plan = Plan(configured(asymmetric=False, estimated=False, rescore=[], affinity={"kind": "class"}))
     assert set(plan.score_settings("mine")) == {"affinity", "at", "ap_at_normaliser"}
-    assert "raw_scores" not in plan.run_settings("mine", "lsh", bits="8")
+    assert not {"raw_scores", "estimates"} & set(plan.run_settings("mine", "lsh", bits="8"))
     assert plan.score_files("mine") == []
     assert "workflow/stages/other_rankings.py" not in plan.score_code("mine")
 
@@ -168,13 +236,21 @@ def test_other_protocols_keep_their_settings():
     [
         ("rescored@30_ndcg@10", {}, "is not scored: protocol mine needs rescore: [30]"),
         ("asymmetric_ap", {"asymmetric": False}, "is not scored: protocol mine needs asymmetric: true"),
+        ("estimated_ap", {"estimated": False}, "is not scored: protocol mine needs estimated: true"),
+        ("estimated_bytes", {"estimated": False}, "is not scored: add `estimated: true` to protocol mine"),
+        ("estimated_rescored@30_ndcg@10", {}, "is not scored: protocol mine needs rescore: [30]"),
+        ("estimated_rescored@40_ndcg@10", {"estimated": False}, "protocol mine needs estimated: true"),
         ("rescored@40_ndcg@20", {}, "add 20 to `at` of protocol mine"),
         ("rescored@40_ap", {}, "does not apply to a ranking that is rescored; metrics that do: ndcg@K"),
         ("asymmetric_precision_radius_2", {}, "does not apply to a ranking that is asymmetric"),
         ("class_order_ap", {}, "is not scored: protocol mine needs orders: true"),
         ("shuffled_recall@10", {"orders": True}, "ranking that is shuffled; metrics that do: ap, ap@K, ndcg"),
         ("file_order_ap@20", {"orders": True}, "add 20 to `at` of protocol mine"),
-        ("ap", {"database_parts": 2, "asymmetric": False, "rescore": [], "orders": True}, "database_parts"),
+        (
+            "ap",
+            {"database_parts": 2, "asymmetric": False, "estimated": False, "rescore": [], "orders": True},
+            "database_parts",
+        ),
         ("asymmetric_app", {}, "there is no metric 'app'"),
         ("ap", {"database_parts": 2}, "cannot be scored from database_parts"),
     ],

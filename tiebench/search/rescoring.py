@@ -1,9 +1,9 @@
-"""Codes as a first stage: rankings by asymmetric similarity, and rescoring of the nearest codes, exactly.
+"""Codes as a first stage: rankings by asymmetric similarity and by estimates, and rescoring, exactly.
 
-A vector database ranks documents by the Hamming distance of their codes, takes the first c of them, and ranks
-these again by a better score, as that of the original embeddings. The c-th place usually cuts a tie: which
-documents of the cut tie are rescored is arbitrary. `rescored` gives the exact mean of each metric over all
-choices, and the smallest and the largest value that a choice reaches.
+A vector database ranks documents by the Hamming distance of their codes, or by an estimate of the distance,
+takes the first c of them, and ranks these again by a better score, as that of the original embeddings. The
+c-th place usually cuts a tie: which documents of the cut tie are rescored is arbitrary. `rescored` gives the
+exact mean of each metric over all choices, and the smallest and the largest value that a choice reaches.
 
 With c' documents before the cut tie, which has n of them, m = c - c' are taken from it. A document x of the
 tie is taken with probability m / n, and the number of documents of the tie that stand before x is then
@@ -56,6 +56,23 @@ def asymmetric_similarity(query: np.ndarray, database: np.ndarray, bits: int) ->
     codes, place = np.unique(database, axis=0, return_inverse=True)
     signs = np.unpackbits(codes, axis=1, count=bits).astype(np.float64) * 2 - 1
     return (query @ signs.T)[:, place.reshape(-1)]
+
+
+def estimated_similarity(
+    query: np.ndarray, database: np.ndarray, factors: np.ndarray, bits: int
+) -> NDArray[np.float64]:
+    """What a quantiser estimates from codes and two numbers of each document: float64 (Q, N).
+
+    The estimate is factors[:, 0] times `asymmetric_similarity`, plus factors[:, 1]: minus the squared
+    distance of query and document, but for the query's own part (`methods.base.estimates`). query, database,
+    bits: as there; factors: real (N, 2). Documents of equal codes and factors tie, to the last bit. Raises
+    ValueError for arrays that do not fit.
+    """
+    factors = numbers(factors, "factors")
+    if factors.shape != (len(database), 2) or not np.isfinite(factors).all():
+        raise ValueError(f"factors must be finite, of shape {(len(database), 2)}, not {form(factors)}")
+    scale, shift = factors.astype(np.float64).T
+    return asymmetric_similarity(query, database, bits) * scale + shift
 
 
 def _real(query, bits):
@@ -161,38 +178,60 @@ def rescored(
     ValueError
         One line, for what does not fit.
     """
-    bits, at = check_bits(bits), cutoffs(at)
+    bits = check_bits(bits)
     query, database = check_packed(query, bits, "query codes"), check_packed(database, bits, "database codes")
     if judgements.shape != (len(query), len(database)):
         raise ValueError(
             f"judgements of {judgements.shape[0]} queries and {judgements.shape[1]} items do not fit "
             f"{len(query)} query codes and {len(database)} database codes"
         )
-    candidates = min(integer(candidates, "candidates", 1), len(database))
+
+    def distance(q: int) -> NDArray[np.int64]:
+        return np.bitwise_count(database ^ query[q]).sum(axis=1, dtype=np.int64)
+
+    return rescored_by(distance, judgements, similarity, candidates, at)
+
+
+def rescored_by(
+    distance: Callable[[int], np.ndarray],
+    judgements: SparseJudgements,
+    similarity: Callable[[int, NDArray[np.int64]], np.ndarray],
+    candidates: int,
+    at: int | Sequence[int] = (10,),
+) -> dict[str, exact.TieRange]:
+    """As `rescored`, of a first stage by any distance: the candidates are the documents of the smallest.
+
+    distance(q): distances of all documents to query q, finite numbers (N,), where equal ones tie; it is
+    called once for each query, in their order.
+    """
+    at, (queries, documents) = cutoffs(at), judgements.shape
+    candidates = min(integer(candidates, "candidates", 1), documents)
     names = [*(f"{metric}@{k}" for k in at for metric in ("ndcg", "recall")), "reciprocal_rank"]
-    found = {name: np.zeros((3, len(query))) for name in names}
-    log_factorials = _log_factorials(len(database))
-    edges = np.searchsorted(np.sort(judgements.rows), np.arange(len(query) + 1))
+    found = {name: np.zeros((3, queries)) for name in names}
+    log_factorials = _log_factorials(documents)
+    edges = np.searchsorted(np.sort(judgements.rows), np.arange(queries + 1))
     by_query = np.argsort(judgements.rows, kind="stable")
-    affinity = np.zeros(len(database))
-    for q, code in enumerate(query):
+    affinity = np.zeros(documents)
+    for q in range(queries):
         mine = by_query[edges[q] : edges[q + 1]]
         values = judgements.values[mine].astype(np.float64)
         affinity[judgements.columns[mine]] = values
-        distance = np.bitwise_count(database ^ code).sum(axis=1, dtype=np.int64)
-        cut = np.partition(distance, candidates - 1)[candidates - 1]
-        items = np.flatnonzero(distance <= cut)
+        distances = numbers(distance(q), "distance")
+        if distances.shape != (documents,) or not np.isfinite(distances).all():
+            raise ValueError(f"distances of query {q} must be finite, of shape {(documents,)}")
+        cut = np.partition(distances, candidates - 1)[candidates - 1]
+        items = np.flatnonzero(distances <= cut)
         scores = numbers(similarity(q, items), "similarity")
         if scores.shape != items.shape or not np.isfinite(scores).all():
             raise ValueError(f"similarity of query {q} must be finite, of shape {items.shape}")
         order = np.argsort(-scores, kind="stable")
-        tied = distance[items[order]] == cut
+        tied = distances[items[order]] == cut
         taken = candidates - int(np.count_nonzero(~tied))
         relevance = affinity[items[order]]
         affinity[judgements.columns[mine]] = 0.0
         positive = np.sort(values[values > 0])[::-1]
         for k in at:
-            discounts = 1 / np.log2(np.arange(2, min(k, len(database)) + 2))
+            discounts = 1 / np.log2(np.arange(2, min(k, documents) + 2))
             ideal = float(np.sum((np.exp2(positive[:k]) - 1) * discounts[: len(positive)]))
             gains = np.exp2(relevance) - 1
             for name, gain, discount, whole in (

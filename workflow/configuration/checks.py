@@ -21,6 +21,9 @@ from workflow.configuration.bounds import add_bounds
 from workflow.configuration.sources import skipped
 from workflow.configuration.yaml_reader import read_settings
 
+# What a protocol has to ask for so that these are scored.
+_OPTION_OF = {"transfer_accuracy": "transfer", "estimated_bytes": "estimated"}
+
 SECTIONS = (
     *("datasets", "networks", "protocols", "methods", "tuned", "tables", "published", "claims", "tuning"),
 )
@@ -147,7 +150,7 @@ def _check_protocol(configuration, name, entry):
     if entry["transfer"] and entry["database_parts"] > 1:
         message = "needs all codes in one process: set database_parts to 1"
         configuration.fail((*where, "transfer"), message)
-    for key in ("asymmetric", "rescore", "orders"):
+    for key in ("asymmetric", "estimated", "rescore", "orders"):
         if entry[key] and entry["database_parts"] > 1:
             configuration.fail((*where, key), "cannot be scored from database_parts: leave one of them out")
     for key, check_spec in (("split", splits.folds), ("affinity", affinity.check_spec)):
@@ -367,21 +370,28 @@ def _check_block(configuration, where, table, block):
     for method in block.get("methods", ()):
         configuration.check_known((*where, "methods"), method, table["methods"], "method of the table")
     metric, value = _check_metric(configuration, (*where, "metric"), block["metric"])
-    at = configuration["protocols"][protocol]["at"]
+    entry = configuration["protocols"][protocol]
+    at = entry["at"]
     ranking, _ = metrics.ranking_of(block["metric"])
     if ranking is not None:
-        asked, name = configuration["protocols"][protocol], "asymmetric"
-        if ranking.kind in metrics.ORDERS:
-            name = "orders"
-        scored, key = asked[name], f"{name}: true"
-        if ranking.kind == "rescored":
-            scored, key = ranking.candidates in asked["rescore"], f"rescore: [{ranking.candidates}]"
-        if not scored:
-            message = f"{block['metric']} is not scored: protocol {protocol} needs {key}"
-            configuration.fail((*where, "metric"), message)
+        needs = {f"{name}: true": entry[name] for name in _options_of(ranking)}
+        if ranking.candidates is not None:
+            needs[f"rescore: [{ranking.candidates}]"] = ranking.candidates in entry["rescore"]
+        for key, scored in needs.items():
+            if not scored:
+                message = f"{block['metric']} is not scored: protocol {protocol} needs {key}"
+                configuration.fail((*where, "metric"), message)
     if metric.parameter == "cutoff" and value not in at:
         message = f"{block['metric']} is not scored: add {value} to `at` of protocol {protocol}, now {at}"
         configuration.fail((*where, "metric"), message)
-    if metric.name == "transfer_accuracy" and not configuration["protocols"][protocol]["transfer"]:
-        message = f"{metric.name} is not scored: add `transfer: true` to protocol {protocol}"
+    option = _OPTION_OF.get(metric.name)
+    if option is not None and not entry[option]:
+        message = f"{metric.name} is not scored: add `{option}: true` to protocol {protocol}"
         configuration.fail((*where, "metric"), message)
+
+
+def _options_of(ranking):
+    """Options of a protocol, true or false, without which a ranking is not scored."""
+    if ranking.kind in metrics.ORDERS:
+        return ["orders"]
+    return [] if ranking.kind == "rescored" else [ranking.kind.partition("_")[0]]

@@ -334,7 +334,11 @@ class Plan(DataPlan):
         Also of lengths that no table asks for: a job whose group shrinks keeps its settings.
         """
         lengths = together or self.together(protocol, int(bits))
-        more = {"raw_scores": True} if self.entry("protocols", protocol)["asymmetric"] else {}
+        entry, asked = (
+            self.entry("protocols", protocol),
+            {"raw_scores": "asymmetric", "estimates": "estimated"},
+        )
+        more = {key: True for key, option in asked.items() if entry[option]}
         chosen = {length: self.hyperparameters(Cell(protocol, method, length)) for length in lengths}
         hidden = {"database_labels": False} if self.split_kind(protocol).said.unseen else {}
         return self.learning(protocol, method) | hidden | more | {"hyperparameters": chosen}
@@ -364,7 +368,7 @@ class Plan(DataPlan):
     def _other_rankings(self, protocol):
         """What a protocol asks for besides rankings by Hamming distance."""
         entry = self.entry("protocols", protocol)
-        return {key: entry[key] for key in ("asymmetric", "rescore", "orders") if entry[key]}
+        return {key: entry[key] for key in ("asymmetric", "estimated", "rescore", "orders") if entry[key]}
 
     def score_files(self, protocol):
         """What scoring reads besides codes and labels: the affinity, and features if codes are rescored."""

@@ -8,7 +8,14 @@ def work(options):
     from tiebench.scoring import score_histograms
     from workflow.stages import transfer
     from workflow.stages.protocol_data import ProtocolData
-    from workflow.stages.run_records import read_codes, read_raw_scores, read_record, run_health, write_scores
+    from workflow.stages.run_records import (
+        read_codes,
+        read_estimates,
+        read_raw_scores,
+        read_record,
+        run_health,
+        write_scores,
+    )
 
     settings = options.settings
     protocol = ProtocolData(options.protocol_folder, options.dataset, settings)
@@ -30,11 +37,14 @@ def work(options):
                     right = transfer.of_codes(*codes, record["bits"], *labels)
                     scores.means[transfer.METRIC] = float(right.mean())
                     scores.per_query[transfer.METRIC] = right
-                if any(settings.get(key) for key in ("asymmetric", "rescore", "orders")):
+                if any(settings.get(key) for key in ("asymmetric", "estimated", "rescore", "orders")):
                     from workflow.stages.other_rankings import add_rankings
 
                     raw = read_raw_scores(run, record, len(split.query))
-                    scores = add_rankings(scores, codes, raw, record["bits"], affinity, protocol, settings)
+                    kept = read_estimates(run, record, len(split.query), len(split.database))
+                    scores = add_rankings(
+                        scores, codes, raw, kept, record["bits"], affinity, protocol, settings
+                    )
             _job.log.info("%s", write_scores(run, record, scores, health))
 
 

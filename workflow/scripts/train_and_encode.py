@@ -42,23 +42,25 @@ def work(options):
             checkpoint = checkpoint_path(f"{options.protocol}/{options.method}/{name}", decisive, "npz")
             progress = _job.Progress(title)
             whole = method.sees == DATABASE_LABELS and settings.get("database_labels", True)
-            folder, raw = f"{options.folder}/{name}", settings.get("raw_scores", False)
-            record = _run(method, protocol, whole, folder, record, progress, checkpoint, raw)
+            folder = f"{options.folder}/{name}"
+            more = {key: settings.get(key, False) for key in ("raw_scores", "estimates")}
+            record = _run(method, protocol, whole, folder, record, progress, checkpoint, more)
         outcome = record["reason"] or f"{record['seconds']:.1f} s, {record['peak_memory_mb']:.0f} MB"
         _job.log.info("%s: %s", title, outcome)
 
 
-def _run(method, protocol, whole, folder, record, progress, checkpoint, raw=False):
+def _run(method, protocol, whole, folder, record, progress, checkpoint, more):
     """Fit, encode, and write the files of one run; its run.json's content.
 
-    whole: learn from the database; raw: whether codes.npz also has what the bits of the queries are signs of,
-    for methods that know it.
+    whole: learn from the database; more: whether codes.npz also has what the bits of the queries are signs of
+    ("raw_scores") and what distances are estimated from ("estimates"), for methods that know them.
     """
     from typing import Any
 
     import numpy as np
 
     from methods.base import Refusal, check_codes, check_raw_scores, no_exit
+    from methods.base.estimates import EstimatedHashing
     from tiebench.files import filled, write_json
     from workflow.stages.checkpoints import remove_checkpoint, versions
     from workflow.stages.protocol_data import Rows, append_json_line
@@ -95,12 +97,14 @@ def _run(method, protocol, whole, folder, record, progress, checkpoint, raw=Fals
                                 made, function = method.encode(Rows(protocol.items, rows)), "encode"
                             made = check_codes(made, len(rows), method.bits, record["method"], function)
                             codes[part] = np.packbits(made, axis=1)
-                        if raw:
-                            rows = protocol.split.query
-                            made = method.raw_scores(Rows(protocol.items, rows))
-                            if made is not None:
-                                made = check_raw_scores(made, len(rows), method.bits, record["method"])
-                                codes["raw_query"] = made
+                        queries = Rows(protocol.items, protocol.split.query)
+                        if more["raw_scores"] and (made := method.raw_scores(queries)) is not None:
+                            made = check_raw_scores(made, len(queries), method.bits, record["method"])
+                            codes["raw_query"] = made
+                        if more["estimates"] and isinstance(method, EstimatedHashing):
+                            codes["estimate_query"] = method.query_vectors(queries)
+                            items = Rows(protocol.items, protocol.split.database)
+                            codes["estimate_factors"] = method.item_factors(items)
                     method.save(writing)
                     record["unused_bits"] = method.unused_bits()
             except Refusal as refusal:

@@ -1,31 +1,53 @@
-"""Scores of the same codes in other rankings: asymmetric, rescored, and with ties in orders that happen."""
+"""Scores of the same codes in other rankings: asymmetric, estimated, rescored, and in orders that happen."""
+
+from functools import partial
 
 import numpy as np
 
 from tiebench import metrics
 from tiebench.affinities import SparseJudgements
 from tiebench.search.in_order import score_in_order
-from tiebench.search.rescoring import asymmetric_similarity, ranked_histograms, rescored
+from tiebench.search.rescoring import (
+    asymmetric_similarity,
+    estimated_similarity,
+    ranked_histograms,
+    rescored,
+    rescored_by,
+)
 
 _SIMILARITIES_AT_ONCE = 1 << 21  # of a block of queries with the database: bounds the memory
 SHUFFLES = 10
 _VALUES_KEPT = 1 << 25  # of a database whose rows of unit length are kept: 256 MB
 
 
-def add_rankings(scores, codes, raw, bits, affinity, protocol, settings):
+def add_rankings(scores, codes, raw, kept, bits, affinity, protocol, settings):
     """`tiebench.Scores` with the metrics of the rankings that a protocol asks for besides.
 
     scores: of the ranking by Hamming distance; codes: packed codes of queries and database; raw: real-valued
-    queries (Q, bits), or None, without which nothing is asymmetric; affinity: of
-    `tiebench.counting.histograms`; protocol: a `ProtocolData`; settings: "asymmetric", "rescore", "orders",
-    "at" and "ap_at_normaliser".
+    queries (Q, bits), or None, without which nothing is asymmetric; kept: (queries (Q, bits), factors (N, 2))
+    as `estimated_similarity` takes them, or None, without which nothing is estimated; affinity: of
+    `tiebench.counting.histograms`; protocol: a `ProtocolData`; settings: "asymmetric", "estimated",
+    "rescore", "orders", "at" and "ap_at_normaliser".
     """
     found: dict[str, np.ndarray] = {}
     spreads: dict[str, float] = {}
+    database = codes[1]
     if settings.get("asymmetric") and raw is not None:
-        found |= _asymmetric(raw, codes[1], bits, affinity, settings)
+        blocks = _in_blocks(raw, len(database), lambda some: asymmetric_similarity(some, database, bits))
+        found |= _ranked("asymmetric", blocks, affinity, settings)
+    estimates = None
+    if settings.get("estimated") and kept is not None:
+        queries, factors = kept
+        estimates = partial(
+            _in_blocks,
+            queries,
+            len(database),
+            lambda some: estimated_similarity(some, database, factors, bits),
+        )
+        found |= _ranked("estimated", estimates(), affinity, settings)
+        spreads["estimated_bytes"] = float(database.shape[1] + factors[0].nbytes)
     if settings.get("rescore"):
-        found |= _rescored(codes, bits, affinity, protocol, settings)
+        found |= _rescored(codes, estimates, bits, affinity, protocol, settings)
     if settings.get("orders"):
         for name, values in _in_orders(codes, bits, affinity, protocol, settings):
             found[name] = values.mean(axis=0)
@@ -35,20 +57,31 @@ def add_rankings(scores, codes, raw, bits, affinity, protocol, settings):
     return scores._replace(means=scores.means | means, per_query=scores.per_query | found)
 
 
-def _asymmetric(raw, database, bits, affinity, settings):
-    step = max(1, _SIMILARITIES_AT_ONCE // len(database))
+def _in_blocks(queries, items, similarity_of):
+    """(place of the first, similarities (q, items)) of some queries after the others."""
+    step = max(1, _SIMILARITIES_AT_ONCE // items)
+    for begin in range(0, len(queries), step):
+        yield begin, similarity_of(queries[begin : begin + step])
+
+
+def _rows_after_another(blocks):
+    """distance(q) of `rescored_by`, which asks for the queries in their order, from `_in_blocks`."""
+    rows = (-row for _, block in blocks for row in block)
+    return lambda _: next(rows)
+
+
+def _ranked(kind, similarities, affinity, settings):
+    """Metrics of a ranking by similarities, as `_in_blocks` gives them."""
     blocks: dict[str, list[np.ndarray]] = {}
-    for begin in range(0, len(raw), step):
-        some = raw[begin : begin + step]
-        similarity = asymmetric_similarity(some, database, bits)
-        level = affinity.block(begin, begin + len(some))
+    for begin, similarity in similarities:
+        level = affinity.block(begin, begin + len(similarity))
         histograms = ranked_histograms(similarity, level, affinity.levels)
         for name, values in metrics.evaluate(
             histograms, settings["at"], settings["ap_at_normaliser"]
         ).items():
             blocks.setdefault(name, []).append(values)
     radius = tuple(entry.name[:-1] for entry in metrics.METRICS.values() if entry.parameter == "radius")
-    prefix = metrics.Ranking("asymmetric").prefix
+    prefix = metrics.Ranking(kind).prefix
     return {
         prefix + name: np.concatenate(values)
         for name, values in blocks.items()
@@ -56,7 +89,8 @@ def _asymmetric(raw, database, bits, affinity, settings):
     }
 
 
-def _rescored(codes, bits, affinity, protocol, settings):
+def _rescored(codes, estimates, bits, affinity, protocol, settings):
+    """estimates: None, or what gives estimated similarities, whose candidates are then rescored too."""
     split, width = protocol.split, protocol.items.shape[1]
     queries = _unit_rows(protocol.items[split.query])
     judgements = as_judgements(affinity, len(split.query), len(split.database))
@@ -67,13 +101,20 @@ def _rescored(codes, bits, affinity, protocol, settings):
         rows = _unit_rows(protocol.items[split.database[items]]) if kept is None else kept[items]
         return rows @ queries[query]
 
-    (query_codes, database_codes), found = codes, {}
+    (query_codes, database_codes), at = codes, settings["at"]
+    found: dict[str, np.ndarray] = {}
     for candidates in settings["rescore"]:
-        made = rescored(query_codes, database_codes, bits, judgements, similarity, candidates, settings["at"])
-        prefix = metrics.Ranking("rescored", candidates).prefix
-        for name, values in made.items():
-            found[prefix + name] = values.expected
-            found |= {f"{prefix}{name}_min": values.minimum, f"{prefix}{name}_max": values.maximum}
+        made = {
+            "rescored": rescored(query_codes, database_codes, bits, judgements, similarity, candidates, at)
+        }
+        if estimates is not None:
+            rows = _rows_after_another(estimates())
+            made["estimated_rescored"] = rescored_by(rows, judgements, similarity, candidates, at)
+        for kind, values_of in made.items():
+            prefix = metrics.Ranking(kind, candidates).prefix
+            for name, values in values_of.items():
+                found[prefix + name] = values.expected
+                found |= {f"{prefix}{name}_min": values.minimum, f"{prefix}{name}_max": values.maximum}
     return found
 
 

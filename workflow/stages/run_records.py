@@ -56,6 +56,23 @@ def read_raw_scores(folder, record, queries):
         return found
 
 
+def read_estimates(folder, record, queries, items):
+    """What a method estimates distances from, (queries float32 (Q, bits), factors float32 (N, 2)), or None.
+
+    Raises ValueError if they are not of this run.
+    """
+    path, names = f"{folder}/codes.npz", ("estimate_query", "estimate_factors")
+    with reading_result(path):
+        arrays = read_npz(path, names)
+        if not arrays:
+            return None
+        for name, shape in zip(names, ((queries, record["bits"]), (items, 2))):
+            found = arrays.get(name)
+            if found is None or found.shape != shape or found.dtype != np.float32:
+                raise ValueError(f"{path} has no {name} float32 {shape}")
+        return tuple(arrays[name] for name in names)
+
+
 def run_health(record, query, database, histograms, means, class_counts):
     """Health of a run's codes as scores.json holds it: `Health.as_dict`, and how it was judged.
 
