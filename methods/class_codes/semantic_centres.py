@@ -5,7 +5,7 @@ import numpy as np
 from methods.class_codes.mds_centres import guaranteed_distance, mds_centres
 
 _ROUNDS, _STEPS = 30, 3
-_RHO, _MU, _ETA = 0.2, 0.625, 0.5
+_RHO, _MU = 0.2, 0.625
 _FIRST_MULTIPLIER = 0.1
 
 
@@ -30,20 +30,20 @@ def class_similarities(logits, classes_of):
     return similarities
 
 
-def semantic_centres(similarities, bits, generator):
+def semantic_centres(similarities, bits, generator, eta=0.5):
     """Codes of classes, int8 (C, bits), whose inner products over bits follow `similarities` (C, C), starting
     at `mds_centres`, whose smallest distance, or d* if that is smaller, they keep."""
     start = mds_centres(len(similarities), bits, generator)
-    return improved_centres(start, similarities)
+    return improved_centres(start, similarities, eta)
 
 
-def improved_centres(start, similarities):
+def improved_centres(start, similarities, eta=0.5):
     """The codes after the round, of 30, in which sum (S - H H^T / b)^2 is the least: int8 (C, bits).
 
     Minimises it, plus mu times the summed inner products of different codes over C^2, by the augmented
     Lagrangian with a real copy M of the codes: M in closed form, then three sign-gradient steps of each code,
-    kept only if all codes stay at the distance. Where a gradient moves a bit to exactly 0 the bit stays.
-    Raises `Refusal` where there are fewer codes than classes.
+    sgn(code - gradient / eta), kept only if all codes stay at the distance; a bit that a step makes exactly 0
+    stays. Raises `Refusal` where there are fewer codes than classes.
     """
     codes = np.array(start, np.float64)
     classes, bits = codes.shape
@@ -62,7 +62,7 @@ def improved_centres(start, similarities):
                 code = codes[place]
                 gradient = curvature @ code + pull[place] + _RHO * code
                 gradient = gradient + 2 * _MU / classes**2 * (codes.sum(axis=0) - code)
-                moved = code - gradient / _ETA
+                moved = code - gradient / eta
                 moved = np.where(moved == 0, code, np.sign(moved))
                 products = codes @ moved
                 products[place] = -bits
