@@ -111,8 +111,8 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
         )
         for (group, parts, scale), panels in zip(found, axes):
             for place, (part, panel) in enumerate(zip(wanted, panels)):
-                texts = {m: table.method_title(m) for m in parts[part]} if named else {}
-                _panel(panel, table, group, part, parts[part], scale, texts)
+                texts = {m: table.method_title(m) for m in parts[part]} if options.costs else {}
+                _panel(panel, table, group, part, parts[part], scale, texts, every=named)
                 beside = place % columns > 0
                 label_axes([panel], 1, _axis(part), "" if beside else metric_text(group.metric))
                 if beside:
@@ -164,24 +164,33 @@ def frontier(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]
 
 
 def _panel(
-    axes: Axes, table: Table, group: Group, part: str, points: Points, scale: tuple, names: Mapping
+    axes: Axes,
+    table: Table,
+    group: Group,
+    part: str,
+    points: Points,
+    scale: tuple,
+    names: Mapping,
+    every: bool,
 ) -> None:
+    """every: whether all points have names, else, if there are names, those of the front."""
     name, protocol = f"{part}-{group.protocol}-{group.metric}", group.protocol
     said = f"bits;{_axis(part)};{metric_name(group.metric)}"
     axes.set_gid(Mark(f"panel-{name}", panel=group.title, names=said))
     limits, ticks = scale
     axes.set_ylim(*limits)
-    every = [point for of in points.values() for point in of.values()]
-    if not every:
+    found = [point for of in points.values() for point in of.values()]
+    if not found:
         style_axes(axes, [], ticks)
         axes.text(0.5, 0.5, "no seconds", ha="center", color=MUTED, transform=axes.transAxes)
         return
-    low, high = min(seconds for seconds, _ in every), max(seconds for seconds, _ in every)
+    low, high = min(seconds for seconds, _ in found), max(seconds for seconds, _ in found)
     # A tenth of the axis at either side, and more than one number on it.
     aside = max((high / low) ** 0.08, 1.6)
     axes.set_xscale("log")
     axes.set_xlim(low / aside, high * aside)
-    style_axes(axes, log_ticks(low / aside, high * aside), ticks)
+    lengths = sorted({float(bits) for of in points.values() for bits in of})
+    style_axes(axes, lengths if part == "bits" else log_ticks(low / aside, high * aside), ticks)
     best = front_of(table, protocol, points)
     if best:
         axes.plot(
@@ -204,7 +213,11 @@ def _panel(
         axes.plot([seconds], [score], **style, zorder=2.2, gid=longest)
     # Where not all texts fit, the best of the cheapest come first, then the best.
     order = sorted(points, key=lambda method: points[method][max(points[method])][1], reverse=True)
-    order.sort(key=lambda method: not set(points[method].values()).intersection(best))
+    ranked = [method for method in points if table.competes(method, protocol)]
+    on_front = {method for method in ranked if set(points[method].values()) & set(best)}
+    order.sort(key=lambda method: method not in on_front)
+    if names and not every:
+        order = [method for method in order if method in on_front]
     _texts(axes, points, name, {m: names.get(m) or str(max(points[m])) for m in (order if names else points)})
 
 

@@ -21,7 +21,6 @@ from tiebench.messages import did_you_mean
 
 FILE = "summary.yaml"
 KEYS = {
-    "reference": str,
     "tables": dict,
     "sets": dict,
     "variants": dict,
@@ -88,7 +87,13 @@ class Plan:
             printed, of_paper = self._printed()
             blocks, runs = blocks + printed, runs + of_paper
         table = as_table(used, blocks, self.methods)
-        return table, Results.of(table, runs)
+        results = Results.of(table, runs)
+        if "per_query" in needs and name not in (ORDERS, VARIANTS):
+            # Only what is summarised: figures say of which methods codes collapsed.
+            of = summary.blocks_of(table, results)
+            kept = (of.paired() if name == EVERY else of.everywhere()).methods
+            table = table.only(kept) if kept else table
+        return table, results
 
     def _printed(self) -> tuple[list[dict], list[Run]]:
         """What a paper prints, as blocks and runs."""
@@ -158,7 +163,7 @@ def rows(plan: Plan, boards: Boards, tables: Sequence[str] | None = None) -> Ite
         sets, every, orders = {"chosen": tables}, tables, tables
     for name, protocols in sets.items():
         say(f"ranks, IQM and profiles: {name}")
-        yield from _standing(name, *plan.model(protocols, boards), plan.said["reference"])
+        yield from _standing(name, *plan.model(protocols, boards))
     say("pairs")
     yield from _pairs(*plan.model(every, boards))
     say("orders")
@@ -173,9 +178,9 @@ def say(what: str) -> None:
     print(f"summary: {what}", file=sys.stderr, flush=True)
 
 
-def _standing(name: str, table: Table, results: Results, reference: str) -> Iterable[dict]:
+def _standing(name: str, table: Table, results: Results) -> Iterable[dict]:
     blocks = summary.blocks_of(table, results)
-    found, plain = summary.standing(blocks, reference), {"set": name, "over": summary.resampled(blocks)}
+    found, plain = summary.standing(blocks), {"set": name, "over": summary.resampled(blocks)}
     for place in found.order:
         of = plain | {"method": found.methods[place]}
         every = of | {"tables": len(blocks), "methods": len(found.methods)}

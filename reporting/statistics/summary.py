@@ -33,10 +33,12 @@ from tiebench.paired import generator, resampled_means
 
 Array = NDArray[np.float64]
 RESAMPLES, TAIL = 1000, 0.025
+# The method whose mean scores are 0 when they are normalised.
+REFERENCE = "lsh"
 # Of a profile: how much of the best score may be missing.
 TAUS = np.round(np.linspace(0, 0.5, 51), 2)
 # Pairs are compared that share at least so many tables; orders that share so many methods.
-LEAST_TABLES, LEAST_METHODS = 3, 4
+LEAST_TABLES, LEAST_METHODS = 3, 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,16 +112,21 @@ class Blocks(tuple[Block, ...]):
         """Of the methods that have scores in LEAST_TABLES tables."""
         return self.only(self.present.sum(axis=1) >= LEAST_TABLES)
 
-    def draws(self, statistics: Callable[[Block, Array], Array], name: str) -> Array:
-        """`statistics(block, scores)` of the tables of each resample, (RESAMPLES, tables, …)."""
-        random, found = generator(name), np.empty(0)
+    def measured(self, statistics: Callable[[Block, Array], Sequence[Array]]) -> list[Array]:
+        """Each of `statistics(block, scores)`, (1, tables, …)."""
+        of_blocks = (statistics(block, block.runs[None]) for block in self)
+        return [np.concatenate(values)[None] for values in zip(*of_blocks)]
+
+    def draws(self, statistics: Callable[[Block, Array], Sequence[Array]], name: str) -> list[Array]:
+        """The same of the tables of each resample, (RESAMPLES, tables, …)."""
+        random, found = generator(name), []
         slots = random.integers(0, len(self), (RESAMPLES, len(self)))
         for place, block in enumerate(self):
             here = slots == place
-            if count := np.count_nonzero(here):
-                values = statistics(block, block.resampled(random, count))
-                found = np.empty((*slots.shape, *values.shape[1:])) if found.size == 0 else found
-                found[here] = values
+            values = statistics(block, block.resampled(random, np.count_nonzero(here)))
+            found = found or [np.empty((*slots.shape, *of.shape[1:])) for of in values]
+            for whole, of in zip(found, values):
+                whole[here] = of
         return found
 
 
@@ -193,48 +200,44 @@ class Standing:
 
 
 @lru_cache(maxsize=8)
-def standing(blocks: Blocks, reference: str = "lsh") -> Standing:
+def standing(blocks: Blocks) -> Standing:
     """Ranks, IQM and profiles of the methods that all of the blocks have.
 
     * Rank: among these methods, 1 the best, equal means share theirs.
-    * Interquartile mean: of the scores of all runs, (score - reference) / (best - reference), with the means
-      of the reference method and of the best method of the column, which resamples keep; tables, columns of
-      a table and runs of a column weigh the same; the lowest and the highest quarter of the weight is left
-      out (Agarwal et al., NeurIPS 2021, whose tasks have equally many runs).
+    * Interquartile mean: of the scores of all runs, (score - low) / (best - low), with the means of REFERENCE
+      (0 where it is not among the methods) and of the best method of the column, which resamples keep; tables,
+      columns of a table and runs of a column weigh the same; the lowest and the highest quarter of the weight
+      is left out (Agarwal et al., NeurIPS 2021, whose tasks have equally many runs).
     * Profile: Dolan and Moré (2002), of the ratio of the best score to a method's; tau is 1 - 1 / ratio.
 
-    Raises ValueError where the reference is not among the methods.
+    Raises ValueError where fewer than two methods have scores in all columns.
     """
     blocks = blocks.everywhere()
-    if reference not in blocks.methods:
-        raise ValueError(f"the reference {reference!r} does not have scores in every table")
-    zero = blocks.methods.index(reference)
-
-    def ranks(block: Block, scores: Array) -> Array:
-        return rankdata(-_means(scores), axis=1).mean(axis=2)
-
-    def profiles(block: Block, scores: Array) -> Array:
-        means = _means(scores)
-        lost = 1 - means / means.max(axis=1, keepdims=True)
-        return (lost[..., None] <= TAUS + 1e-12).mean(axis=2)
+    if len(blocks.methods) < 2:
+        raise ValueError("fewer than two methods have scores in every column of every table")
+    at = blocks.methods.index(REFERENCE) if REFERENCE in blocks.methods else None
 
     width = max(block.runs[0].size for block in blocks)
 
-    def normalised(block: Block, scores: Array) -> Array:
-        low, high = block.means[zero], block.means.max(axis=0)
+    def statistics(block: Block, scores: Array) -> tuple[Array, Array, Array]:
+        means = _means(scores)
+        ranks = rankdata(-means, axis=1).mean(axis=2)
+        lost = 1 - means / means.max(axis=1, keepdims=True)
+        profiles = (lost[..., None] <= TAUS + 1e-12).mean(axis=2)
+        high = block.means.max(axis=0)
+        low = np.zeros_like(high) if at is None else block.means[at]
         values = (scores - low[:, None]) / np.where(high > low, high - low, np.nan)[:, None]
         weights = ~np.isnan(scores) / np.count_nonzero(~np.isnan(scores), axis=-1, keepdims=True)
         both = np.stack([np.nan_to_num(values), weights / scores.shape[2]], axis=2)
         both = both.reshape(*both.shape[:3], -1)
-        return np.pad(both, [(0, 0)] * 3 + [(0, width - both.shape[-1])])
+        return ranks, np.pad(both, [(0, 0)] * 3 + [(0, width - both.shape[-1])]), profiles
 
-    def of(statistics: Callable, reduce: Callable) -> Array:
-        point = np.stack([statistics(block, block.runs[None])[0] for block in blocks])[None]
-        return with_interval(reduce(point)[0], reduce(blocks.draws(statistics, "summary")))
-
-    by_table = np.stack([ranks(block, block.runs[None])[0] for block in blocks])
-    mean = _over_tables
-    return Standing(blocks.methods, of(ranks, mean), of(normalised, _iqm), by_table, of(profiles, mean))
+    point, draws = blocks.measured(statistics), blocks.draws(statistics, "summary")
+    found = [
+        with_interval(reduce(one)[0], reduce(drawn))
+        for reduce, one, drawn in zip((_over_tables, _iqm, _over_tables), point, draws)
+    ]
+    return Standing(blocks.methods, found[0], found[1], point[0][0], found[2])
 
 
 def resampled(blocks: Blocks) -> str:
@@ -294,24 +297,25 @@ def improvement(blocks: Blocks) -> Improvement:
     count = len(blocks.methods)
     both = np.einsum("it,jt->ij", blocks.present.astype(int), blocks.present.astype(int))
 
-    def above(block: Block, scores: Array) -> Array:
+    def above(block: Block, scores: Array) -> tuple[Array]:
         found = np.full((len(scores), count, count), np.nan)
         here = np.flatnonzero(~np.isnan(block.means).any(axis=1))
-        number = np.count_nonzero(~np.isnan(block.runs), axis=-1)
+        number = np.count_nonzero(~np.isnan(block.runs[here]), axis=-1).T
+        # Methods last, so that one run of a method meets one run of all others in one step.
+        by_run = np.ascontiguousarray(np.transpose(scores[:, here], (3, 0, 2, 1)))
         for place, one in enumerate(here):
-            others = here[place + 1 :]
-            # Runs of one against runs of the others: an array of both is small enough, one run at a time.
-            wins = sum(
-                ((left := scores[:, one, :, run, None][:, None]) > scores[:, others]).sum(axis=-1)
-                + 0.5 * (left == scores[:, others]).sum(axis=-1)
-                for run in range(number[one].max())
-            )
-            share = (wins / (number[one] * number[others])).mean(axis=-1)
-            found[:, one, others], found[:, others, one] = share, 1 - share
-        return found
+            rest = slice(place + 1, None)
+            wins = np.zeros(by_run[0, ..., rest].shape, dtype=np.int16)  # less losses
+            for left, right in itertools.product(by_run[: number[:, place].max()], by_run):
+                wins += left[..., place, None] > right[..., rest]
+                wins -= left[..., place, None] < right[..., rest]
+            share = 0.5 + 0.5 * (wins / (number[:, place, None] * number[:, rest])).mean(axis=1)
+            found[:, one, here[rest]], found[:, here[rest], one] = share, 1 - share
+        return (found,)
 
-    point = _means(np.stack([above(block, block.runs[None])[0] for block in blocks], axis=-1))
-    draws = _means(np.moveaxis(blocks.draws(above, "improvement"), 1, -1))
+    ((of_tables,), (drawn,)) = blocks.measured(above), blocks.draws(above, "improvement")
+    point = _means(np.moveaxis(of_tables[0], 0, -1))
+    draws = _means(np.moveaxis(drawn, 1, -1))
     few = (both < LEAST_TABLES) | np.eye(count, dtype=bool)
     found = with_interval(point, np.where(few, 0.5, draws))
     found[:, few] = np.nan
