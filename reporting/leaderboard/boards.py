@@ -26,6 +26,7 @@ class Boards:
         self.folder = Path(folder)
         self._read: dict[str, Board] = {}
         self._trials: dict[str, dict] = {}
+        self._runs: dict[tuple[str, frozenset[str]], list[Run]] = {}
 
     def __getitem__(self, protocol: str) -> Board:
         """Raises ValueError, one line with the nearest name, for an unknown protocol."""
@@ -47,7 +48,9 @@ class Boards:
         """The runs of a board with the parts of FILE_OF that a figure NEEDS: "training" leaves those that
         have curves; "trials" adds the processor seconds of all trials of the method under the protocol.
         """
-        board, needs = self[protocol], set(needs)
+        board, needs = self[protocol], frozenset(needs)
+        if (protocol, needs) in self._runs:
+            return self._runs[protocol, needs]
         found = with_scores(board, self.folder) if "per_query" in needs else board.measured
         if "training" in needs:
             of_runs = training_curves.published(board, self.folder)
@@ -57,7 +60,7 @@ class Boards:
             for (_, method, _), trials in self.trials(protocol).items():
                 seconds[method] = seconds.get(method, 0.0) + sum(trial.seconds for trial in trials)
             found = [replace(run, search_seconds=seconds.get(run.method)) for run in found]
-        return found
+        return self._runs.setdefault((protocol, needs), found)
 
     def check(self, protocol: str, metric: str, bits: Iterable[int]) -> None:
         """Raise ValueError, one line with the known names, for scores that no run of a protocol has."""

@@ -3,6 +3,8 @@
 See `statistics.summary` for what is computed.
 """
 
+import hashlib
+import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -88,12 +90,13 @@ class Plan:
             blocks, runs = blocks + printed, runs + of_paper
         table = as_table(used, blocks, self.methods)
         results = Results.of(table, runs)
-        if "per_query" in needs and name not in (ORDERS, VARIANTS):
-            # Only what is summarised: figures say of which methods codes collapsed.
-            of = summary.blocks_of(table, results)
-            kept = (of.paired() if name == EVERY else of.everywhere()).methods
-            table = table.only(kept) if kept else table
-        return table, results
+        if "trials" in needs:
+            return table, results
+        # Only methods that are summarised: figures say of which codes collapsed.
+        of = summary.blocks_of(table, results)
+        if name not in (ORDERS, VARIANTS):
+            of = of.paired() if name == EVERY else of.everywhere()
+        return table.only(of.methods) if of.methods else table, results
 
     def _printed(self) -> tuple[list[dict], list[Run]]:
         """What a paper prints, as blocks and runs."""
@@ -114,10 +117,12 @@ class Plan:
             ]
         return list(blocks.values()), runs
 
-    def source(self) -> dict:
-        """What decides a figure besides the boards."""
-        text = (self.folder / self.said["published"]).read_text("utf-8") if "published" in self.said else ""
-        return {"plan": dict(self.said), "printed": text}
+    def source(self, name: str, boards: Boards) -> dict:
+        """What decides a figure of a set besides its boards."""
+        printed = self._printed()[1] if name in (ORDERS, VARIANTS) and "published" in self.said else []
+        values = [[run.protocol, run.method, run.bits, *run.metrics.values()] for run in printed]
+        blocks = [self.block(protocol, boards) for protocol in self.tables(name)]
+        return {"blocks": blocks, "printed": hashlib.sha256(json.dumps(values).encode()).hexdigest()}
 
 
 def read(folder: str | Path, metric: str | None = None, methods: Sequence[str] | None = None) -> Plan:
@@ -167,11 +172,41 @@ def rows(plan: Plan, boards: Boards, tables: Sequence[str] | None = None) -> Ite
     say("pairs")
     yield from _pairs(*plan.model(every, boards))
     say("orders")
-    yield from _orders(*plan.model(orders, boards))
+    yield from _orders(*plan.model(orders, boards, ()))
     for protocol in plan.said.get("frontiers", ()):
         if not tables or protocol in tables:
             say(f"frontiers: {protocol}")
-            yield from _frontiers(protocol, *plan.model([protocol], boards, ["trials"]))
+            yield from frontier_rows(protocol, *plan.model([protocol], boards, ["trials"]))
+
+
+def write(
+    plan: Plan, boards: Boards, results: str | Path, tables: Sequence[str] | None = None
+) -> Iterable[Path]:
+    """Write summary.csv and the figures into a folder of results; the paths, one after the other."""
+    import pandas as pd
+
+    from reporting import figures, frames
+    from tiebench import figure_style
+    from tiebench.files import write_text
+
+    target = Path(results, "summary.csv")
+    write_text(target, frames.to_csv(pd.DataFrame(rows(plan, boards, tables), columns=list(COLUMNS))))
+    yield target
+    chosen: dict[str, str | Sequence[str]] = {"chosen": tables} if tables else {}
+    sets = chosen or {name: name for name in plan.said.get("sets", {})}
+    wanted = [(kind, name, of) for kind in ("ranks", "profiles") for name, of in sets.items()]
+    wanted += [("improvement", *(list(chosen.items())[0] if chosen else (EVERY, EVERY)))]
+    wanted += [("agreement", *(list(chosen.items())[0] if chosen else (ORDERS, ORDERS)))]
+    wanted += [("cost", one, [one]) for one in plan.said.get("frontiers", ()) if not tables or one in tables]
+    for kind, name, of in wanted:
+        say(f"figure {kind}: {name}")
+        needs, given = (["trials"], {"costs": COSTS}) if kind == "cost" else (["per_query"], {})
+        drawn = figures.draw(kind, *plan.model(of, boards, needs), **given)
+        for ending in ("pdf", "svg", "png"):
+            path = Path(results, "figures", f"summary_{kind}_{name}.{ending}")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            figure_style.save(drawn, path)
+            yield path
 
 
 def say(what: str) -> None:
@@ -221,7 +256,8 @@ def _orders(table: Table, results: Results) -> Iterable[dict]:
         }
 
 
-def _frontiers(protocol: str, table: Table, results: Results) -> Iterable[dict]:
+def frontier_rows(protocol: str, table: Table, results: Results) -> Iterable[dict]:
+    """Rows of COLUMNS, one per cost of COSTS, method and code length of a protocol."""
     from reporting.figures.cost import COSTS as WORDS
     from reporting.figures.cost import front_of, points_of
 
