@@ -63,7 +63,7 @@ def matrix(
         for row in range(len(rows)):
             for column in range(len(columns)):
                 square = Rectangle((column + 0.03, row + 0.03), 0.94, 0.94, linewidth=0, facecolor=TIE)
-                axes.add_patch(square)
+                axes.add_artist(square)  # add_patch would look for limits of data, one by one
                 if (of := value(row, column)) is None:
                     continue
                 gid, attributes = mark(row, column)

@@ -66,7 +66,7 @@ class Boards:
         """Raise ValueError, one line with the known names, for scores that no run of a protocol has."""
         board = self[protocol]
         metrics.resolve(metric)
-        known = scored(board)
+        known = board.scored
         if metric not in known:
             raise ValueError(f"the leaderboard of {protocol} has no {metric}{did_you_mean(metric, known)}")
         for length in bits:
@@ -84,18 +84,6 @@ class Boards:
             names = [f"{protocol}{ending}" for ending in endings]
             found |= {name: known[name] for name in names if name in known}
         return found
-
-
-def scored(board: Board) -> list[str]:
-    """Metrics that runs of a board have scores of, without their ranges and counts."""
-    found = []
-    for name in dict.fromkeys(name for run in board.runs for name in run):
-        try:
-            metrics.resolve(name)
-        except ValueError:
-            continue
-        found.append(name)
-    return found
 
 
 def as_table(

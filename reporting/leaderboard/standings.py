@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from reporting.leaderboard import Board
-from reporting.leaderboard.boards import results_of, scored
+from reporting.leaderboard.boards import results_of
 from reporting.printed.marks import RANGE
 from reporting.tables.model import Table
 from reporting.tables.titles import UNCODED, UNCODED_TITLE
@@ -72,7 +72,7 @@ def main_metric(board: Board) -> str:
 
 def other_metrics(board: Board) -> list[str]:
     """Metrics of the board's cells besides the main one, without ends of ranges."""
-    known = set(scored(board))
+    known = set(board.scored)
     names = dict.fromkeys(cell["metric"] for cell in board.cells if cell["mean"])
     return [
         name for name in names if name != main_metric(board) and name in known and not name.endswith(RANGE)

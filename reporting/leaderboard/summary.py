@@ -7,7 +7,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,7 @@ class Plan:
     said: Mapping[str, Any]
     metric: str | None = None
     methods: Sequence[str] | None = None
+    _models: dict[tuple, tuple[Table, Results]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def sets(self) -> list[str]:
@@ -81,6 +82,14 @@ class Plan:
         self, name: str | Sequence[str], boards: Boards, needs: Iterable[str] = ("per_query",)
     ) -> tuple[Table, Results]:
         """The table of a set, or of protocols, and what was measured of it, with what a figure NEEDS."""
+        asked = name if isinstance(name, str) else tuple(name), tuple(needs)
+        if asked not in self._models:
+            self._models[asked] = self._model(name, boards, needs)
+        return self._models[asked]
+
+    def _model(
+        self, name: str | Sequence[str], boards: Boards, needs: Iterable[str]
+    ) -> tuple[Table, Results]:
         protocols = self.tables(name) if isinstance(name, str) else list(name)
         blocks = [self.block(protocol, boards) for protocol in protocols]
         used = [boards[protocol] for protocol in protocols]
@@ -200,7 +209,7 @@ def write(
     wanted += [("cost", one, [one]) for one in plan.said.get("frontiers", ()) if not tables or one in tables]
     for kind, name, of in wanted:
         say(f"figure {kind}: {name}")
-        needs, given = (["trials"], {"costs": COSTS}) if kind == "cost" else (["per_query"], {})
+        needs, given = (["trials"], {"costs": COSTS}) if kind == "cost" else (figures.describe(kind).needs, {})
         drawn = figures.draw(kind, *plan.model(of, boards, needs), **given)
         for ending in ("pdf", "svg", "png"):
             path = Path(results, "figures", f"summary_{kind}_{name}.{ending}")

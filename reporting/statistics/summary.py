@@ -269,7 +269,8 @@ def _means(runs: Array) -> Array:
 
 def with_interval(point: Array, draws: Array) -> Array:
     """(3, …): values, and the percentile interval of their draws (R, …) without NaN."""
-    low, high = np.nanquantile(draws, [TAIL, 1 - TAIL], axis=0)
+    quantile = np.nanquantile if np.isnan(draws).any() else np.quantile  # many times as fast
+    low, high = quantile(draws, [TAIL, 1 - TAIL], axis=0)
     return np.stack([point, low, high])
 
 
