@@ -17,8 +17,8 @@ EXAMPLES = """examples:
   python -m reporting docs --check
   python -m reporting summary --tables cifar10_features,digits,scifact
 
-All commands but docs and summary read what the workflow wrote: results/<table>.json, its CSV files and the runs in
-results/runs.
+All commands but docs and summary read what the workflow wrote: results/<table>.json, its CSV files and
+the runs in results/runs.
 """
 
 
@@ -128,11 +128,14 @@ def parser() -> Parser:
     one = commands.add_parser(
         "summary",
         help="methods over several tables: ranks, profiles, win probabilities, orders, costs",
-        description="Summarise the tables of leaderboard/ that its summary.yaml names, to RESULTS/summary.csv and "
-        "RESULTS/figures/summary_*. The same files give the same bytes.",
+        description="Summarise the tables of leaderboard/ that its summary.yaml names, to "
+        "RESULTS/summary.csv and RESULTS/figures/summary_*. The same files give the same bytes.",
     )
     one.add_argument(
-        "--tables", type=_names, metavar="A,B", help="protocols: these tables instead of the sets of summary.yaml"
+        "--tables",
+        type=_names,
+        metavar="A,B",
+        help="protocols: these tables instead of the sets of summary.yaml",
     )
     one.add_argument("--methods", type=_names, metavar="A,B", help="these methods only")
     one.add_argument("--metric", type=word, help="of all tables, such as ap@1000 (default: their own)")

@@ -9,8 +9,7 @@ from matplotlib.patches import Rectangle
 from reporting.drawing.sheets import Section, sheet
 from tiebench.figure_style import MARGIN, TICK_SIZE, TIE, Mark, shortened, styled, text_width
 
-# What is above and below the middle; a colour that is more or less opaque leaves black, or on a dark page white,
-# text legible.
+# What is above and below the middle; less opaque towards it, so that text is legible, on a dark page too.
 ABOVE, BELOW = "#0072B2", "#D55E00"
 OPAQUE = 0.75
 # Of the longest names at the left and above, in inches.

@@ -60,10 +60,10 @@ def applicable(table: Table) -> list[str]:
     """Names of the figures that a table has something to draw for, sorted. Imports no figure.
 
     A figure's REQUIRES may ask for: "metrics", a block with one of these metrics; "columns", at least so many
-    columns (protocol, metric and bits) in the table; "protocols", of at least so many protocols; "methods", at least so many methods that stand in all of
-    its columns; "unseen", a block of seen and one of unseen classes; "training_sizes", at least so many sizes
-    of training sets, see `Table.training_sizes`; "orders", a block of a metric in an order of tied items. A
-    table without blocks has no figures.
+    columns (protocol, metric and bits) in the table; "protocols", of at least so many protocols; "methods",
+    at least so many methods that stand in all of its columns; "unseen", a block of seen and one of unseen
+    classes; "training_sizes", at least so many sizes of training sets, see `Table.training_sizes`; "orders",
+    a block of a metric in an order of tied items. A table without blocks has no figures.
     """
     columns: dict[tuple, set] = {}
     for group in table.groups:

@@ -13,9 +13,9 @@ from tiebench.paired import LEVEL
 
 TITLE = "Agreement of orders"
 CAPTION = (
-    "How to read it. A square is Kendall's τ-b of the orders of the methods that two tables have in common: 1 is "
-    "the same order, 0 none in common, −1 the reverse. An order is that of means over code lengths. Bold: "
-    "p < 0.05 by itself; among so many pairs some are by chance. Grey: fewer than six common methods."
+    "How to read it. A square is Kendall's τ-b of the orders of the methods that two tables have in common: "
+    "1 is the same order, 0 none in common, −1 the reverse. An order is that of means over code lengths. "
+    "Bold: p < 0.05 by itself; among so many pairs some are by chance. Grey: fewer than six common methods."
 )
 NEEDS = ()
 REQUIRES = {"protocols": 3, "methods": 2}

@@ -67,10 +67,11 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     """The metric of each block against seconds: two panels per block, training and encoding by default.
 
     Means over the seeds that have a score and a positive number of seconds of that part: a logarithmic axis
-    has no place for others. `options.costs`, optional, are the costs to draw, of COSTS,
-    or "candidates_radius_<R>", the mean number of items within Hamming distance R of a query. With one of
-    them names stand beside the points, as far as they fit, and a legend has to stand elsewhere. Artists can be found by
-    their gid: "line-fit-<protocol>-<metric>-<method>", "longest-fit-<protocol>-<metric>-<method>",
+    has no place for others. `options.costs`, optional, are the costs to draw, of COSTS, or
+    "candidates_radius_<R>", the mean number of items within Hamming distance R of a query. With one of them
+    names stand beside the points, as far as they fit, and a legend has to stand elsewhere; with several they
+    stand beside those of the front. Artists can be found by their gid:
+    "line-fit-<protocol>-<metric>-<method>", "longest-fit-<protocol>-<metric>-<method>",
     "frontier-fit-<protocol>-<metric>", and likewise with the other costs.
 
     Raises NothingToDraw where no record has a score and seconds.

@@ -13,11 +13,11 @@ from tiebench.figure_style import PAGE, point_values
 
 TITLE = "Win probabilities"
 CAPTION = (
-    "How to read it. A square says how probable it is that a run of the method of its row is above one of the "
-    "method of its column, in a table at random of those that have both: the bluer, the more often it is "
+    "How to read it. A square says how probable it is that a run of the method of its row is above one of "
+    "the method of its column, in a table at random of those that have both: the bluer, the more often "
     "above, the more orange, the more often below; white is one half. A dot marks a 95% interval, over "
-    "tables, queries and runs that are drawn anew, without one half. Methods stand in the order of their mean "
-    "probability. Grey: fewer than three common tables."
+    "tables, queries and runs that are drawn anew, without one half. Methods stand in the order of their "
+    "mean probability. Grey: fewer than three common tables."
 )
 NEEDS = ("per_query",)
 REQUIRES = {"protocols": 3, "methods": 2}
@@ -52,8 +52,8 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
         return "•" if low[at] > 0.5 or high[at] < 0.5 else "", False
 
     lead = (
-        f"Blue: the row's method is above the column's. •: 95% interval over {resampled(blocks)} without 0.5. "
-        f"{len(blocks)} tables, {LEAST_TABLES} at least of each pair."
+        f"Blue: a row is above a column; •: 95% interval over {resampled(blocks)} without 0.5. "
+        f"{len(blocks)} tables, {LEAST_TABLES} or more of each pair."
     )
     names = "probability that it is above;from;to;tables"
     return matrix(

@@ -27,11 +27,11 @@ from tiebench.figure_style import (
 
 TITLE = "Mean ranks over tables"
 CAPTION = (
-    "How to read it. Each row is a method that has scores in every column of every table. Left: its mean rank, "
-    "1 the best, and grey ticks, its rank in each table. Right: the interquartile mean of its normalised "
-    "scores; 0 is the mean of LSH, or no score where LSH is missing, and 1 the best method of a column. Lines "
-    "are 95% intervals over tables, queries and runs that are drawn anew. Intervals that overlap do not say "
-    "that two methods are equal."
+    "How to read it. Each row is a method that has scores in every column of every table. Left: its mean "
+    "rank, 1 the best, and grey ticks, its rank in each table. Right: the interquartile mean of its "
+    "normalised scores; 0 is the mean of LSH, or no score where LSH is missing, and 1 the best method of a "
+    "column. Lines are 95% intervals over tables, queries and runs that are drawn anew. Intervals that "
+    "overlap do not say that two methods are equal."
 )
 NEEDS = ("per_query",)
 REQUIRES = {"protocols": 3, "methods": 2}
@@ -80,7 +80,11 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
                 axes.set_xticks([tick for tick in axes.get_xticks() if tick >= 1])
                 for block, ranks in zip(blocks, found.by_table):
                     for row, place in enumerate(found.order):
-                        said = {"label": block.title, "names": "rank", "values": point_values([[ranks[place]]])}
+                        said = {
+                            "label": block.title,
+                            "names": "rank",
+                            "values": point_values([[ranks[place]]]),
+                        }
                         method = found.methods[place]
                         mark = Mark(f"table-{block.name}-{method}", method=method, **said)
                         axes.plot([ranks[place]], [row], **TICK, zorder=1.8, gid=mark)

@@ -1,4 +1,4 @@
-"""Summaries over the tables of a leaderboard: which tables, as `summary.yaml` of its folder says, and their rows.
+"""Summaries over tables of a leaderboard: which tables, as `summary.yaml` of its folder says, and their rows.
 
 See `statistics.summary` for what is computed.
 """
@@ -30,7 +30,7 @@ KEYS = {
     "printed": dict,
     "frontiers": list,
 }
-OF_ENTRY = {
+OF_ENTRY: dict[str, dict[str, type]] = {
     "tables": {"bits": list, "metric": str},
     "sets": {"title": str, "tables": list},
     "variants": {"of": str, "differs": str},
@@ -121,7 +121,9 @@ class Plan:
             bits = sorted({one["bits"] for one in of})
             blocks[name] = {"protocol": name, "metric": metric, "bits": bits, "title": entry["title"]}
             runs += [
-                Run(name, one["method"], one["bits"], 0, metrics={metric: one["value"]}, from_leaderboard=True)
+                Run(
+                    name, one["method"], one["bits"], 0, metrics={metric: one["value"]}, from_leaderboard=True
+                )
                 for one in of
             ]
         return list(blocks.values()), runs
@@ -201,16 +203,20 @@ def write(
     target = Path(results, "summary.csv")
     write_text(target, frames.to_csv(pd.DataFrame(rows(plan, boards, tables), columns=list(COLUMNS))))
     yield target
-    chosen: dict[str, str | Sequence[str]] = {"chosen": tables} if tables else {}
-    sets = chosen or {name: name for name in plan.said.get("sets", {})}
+    sets: dict[str, str | Sequence[str]] = {name: name for name in plan.said.get("sets", {})}
+    every: tuple[str, str | Sequence[str]] = (EVERY, EVERY)
+    orders: tuple[str, str | Sequence[str]] = (ORDERS, ORDERS)
+    if tables:
+        sets, every, orders = {"chosen": tables}, ("chosen", tables), ("chosen", tables)
     wanted = [(kind, name, of) for kind in ("ranks", "profiles") for name, of in sets.items()]
-    wanted += [("improvement", *(list(chosen.items())[0] if chosen else (EVERY, EVERY)))]
-    wanted += [("agreement", *(list(chosen.items())[0] if chosen else (ORDERS, ORDERS)))]
+    wanted += [("improvement", *every), ("agreement", *orders)]
     wanted += [("cost", one, [one]) for one in plan.said.get("frontiers", ()) if not tables or one in tables]
     for kind, name, of in wanted:
         say(f"figure {kind}: {name}")
-        needs, given = (["trials"], {"costs": COSTS}) if kind == "cost" else (figures.describe(kind).needs, {})
-        drawn = figures.draw(kind, *plan.model(of, boards, needs), **given)
+        if kind == "cost":
+            drawn = figures.draw(kind, *plan.model(of, boards, ["trials"]), costs=COSTS)
+        else:
+            drawn = figures.draw(kind, *plan.model(of, boards, figures.describe(kind).needs))
         for ending in ("pdf", "svg", "png"):
             path = Path(results, "figures", f"summary_{kind}_{name}.{ending}")
             path.parent.mkdir(parents=True, exist_ok=True)

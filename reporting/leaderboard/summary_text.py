@@ -1,8 +1,8 @@
-"""Generated parts of the page of summaries: sentences and Markdown tables, of the same numbers as its figures."""
+"""Generated parts of the page of summaries: sentences and tables, of the same numbers as its figures."""
 
 import re
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from reporting.leaderboard.summary import COSTS, EVERY, ORDERS, Plan, frontier_r
 from reporting.leaderboard.tables import WIDTH
 from reporting.printed.markdown import escape_markdown
 from reporting.statistics import summary
-from reporting.tables.model import Table
 from tiebench.figure_style import metric_name
 from tiebench.messages import did_you_mean
 
@@ -27,21 +26,22 @@ def render(settings: Mapping, boards: Boards) -> str:
     """
     check_keys(settings, KEYS, "a summary")
     name, plan = settings["summary"], read(boards.folder)
-    if name not in PARTS:
-        raise ValueError(f"there is no summary {name!r}{did_you_mean(name, PARTS)}")
+    if name not in (known := ["ranks", *PARTS]):
+        raise ValueError(f"there is no summary {name!r}{did_you_mean(name, known)}")
     if (name == "ranks") is not ("set" in settings):
         raise ValueError(f"summary {name} {'needs' if name == 'ranks' else 'has no'} key set")
-    return PARTS[name](plan, boards, *(settings[key] for key in ("set",) if key in settings))
+    if name == "ranks":
+        return _ranks(plan, boards, settings["set"])
+    return PARTS[name](plan, boards)
 
 
 def _tables(plan: Plan, boards: Boards) -> str:
     rows = []
     for protocol, block in ((name, plan.block(name, boards)) for name in plan.tables(EVERY)):
-        varied = [name for name, of in plan.said.get("variants", {}).items() if of["of"] == protocol]
-        variants = (f"{boards[name].about['title']} ({plan.said['variants'][name]['differs']})" for name in varied)
-        sets = (plan.title(name) for name, of in plan.said["sets"].items() if protocol in of["tables"])
+        varied = (of["differs"] for of in plan.said.get("variants", {}).values() if of["of"] == protocol)
+        sets = (of["title"] for of in plan.said["sets"].values() if protocol in of["tables"])
         bits, metric = ", ".join(map(str, block["bits"])), metric_name(block["metric"])
-        rows.append([boards[protocol].about["title"], metric, bits, "; ".join(sets), "; ".join(variants)])
+        rows.append([boards[protocol].about["title"], metric, bits, "; ".join(sets), "; ".join(varied)])
     return _markdown(["Table", "Metric", "Bits", "Sets", "Variants, which do not count"], rows)
 
 
@@ -62,7 +62,7 @@ def _ranks(plan: Plan, boards: Boards, name: str) -> str:
         f"{'the ranks of ' if several else 'the rank of '}{_listed(of_best)} "
         f"{'run' if several else 'runs'} from {found.by_table[:, best].min():.1f} to "
         f"{found.by_table[:, best].max():.1f}. The intervals of "
-        f"{len(reach)} of the other {len(others)} methods overlap that of {of_best[0]}."
+        f"{len(reach) or 'none'} of the other {len(others)} methods overlap that of {of_best[0]}."
     )
     heading = ["Method", "Mean rank", "IQM", "Share within 5 %", *(block.title for block in blocks)]
     near = int(np.flatnonzero(np.isclose(summary.TAUS, 0.05))[0])
@@ -92,7 +92,11 @@ def _pairs(plan: Plan, boards: Boards) -> str:
     )
     titles = [table.method_title(method) for method in found.methods]
     rows = [
-        [titles[place], *(str(of[place].sum()) for of in (above, below)), str((known & ~above & ~below)[place].sum())]
+        [
+            titles[place],
+            *(str(of[place].sum()) for of in (above, below)),
+            str((known & ~above & ~below)[place].sum()),
+        ]
         for place in order
     ]
     return f"{_filled(text)}\n\n{_markdown(['Method', 'above', 'below', 'one half inside'], rows)}"
@@ -111,9 +115,9 @@ def _orders(plan: Plan, boards: Boards) -> str:
     between = np.array([tau for pair, (tau, _, _) in found.items() if set(pair) <= set(own)])
     low, middle, high = np.quantile(between, [0, 0.5, 1])
     text = (
-        f"Between the orders of {len(own)} tables the median τ-b is {_number(middle)}, from {_number(low)} to "
-        f"{_number(high)} ({len(between)} pairs). With the orders that the paper prints, and the number of common "
-        "methods:"
+        f"Between the orders of {len(own)} tables the median τ-b is {_number(middle)}, from "
+        f"{_number(low)} to {_number(high)} ({len(between)} pairs). With the orders that the paper prints, "
+        "and the number of common methods:"
     )
     rows = [
         [blocks[one].title]
@@ -134,20 +138,19 @@ def _frontiers(plan: Plan, boards: Boards) -> str:
         found = list(frontier_rows(protocol, table, results))
         for cost in COSTS:
             front = [row for row in found if row["front"] and row["other"] == WORDS[cost]]
-            front.sort(key=lambda row: row["cost"])
-            points = (_point(table, row) for row in front)
+            # Of a method the best of its points, which is the dearest.
+            best = {row["method"]: row for row in sorted(front, key=lambda row: row["cost"])}
+            points = [
+                f"{table.method_title(method)} ({row['cost']:.3g}: {row['value']:.3f})"
+                for method, row in sorted(best.items(), key=lambda item: item[1]["cost"])
+            ]
             rows.append([boards[protocol].about["title"], WORDS[cost], ", ".join(points)])
-    return _markdown(["Table", "Cost", "On the Pareto front, the cheapest first: method, bits, cost, score"], rows)
-
-
-def _point(table: Table, row: Mapping) -> str:
-    cost = "" if row["other"] == WORDS["bits"] else f"{row['cost']:.3g}, "
-    return f"{table.method_title(row['method'])} ({row['bits']}, {cost}{row['value']:.3f})"
+    return _markdown(["Table", "Cost", "On the Pareto front, the cheapest first (cost: score)"], rows)
 
 
 def _interval(values: Iterable[float], decimals: int) -> str:
     value, low, high = (_number(of, decimals) for of in values)
-    return f"{value} [{low}, {high}]"
+    return f"{value} ({low} to {high})"
 
 
 def _number(value: float, decimals: int = 2) -> str:
@@ -164,8 +167,15 @@ def _filled(text: str) -> str:
 
 def _markdown(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     cells = [[escape_markdown(text) for text in row] for row in rows]
-    sides = ["---:" if all(re.match(r"[−\d–]", text) for text in column) else ":---" for column in zip(*cells)]
+    sides = [
+        "---:" if all(re.match(r"[−\d–]", text) for text in column) else ":---" for column in zip(*cells)
+    ]
     return "\n".join(f"| {' | '.join(line)} |" for line in [heading, sides, *cells])
 
 
-PARTS = {"tables": _tables, "ranks": _ranks, "pairs": _pairs, "orders": _orders, "frontiers": _frontiers}
+PARTS: dict[str, Callable[[Plan, Boards], str]] = {
+    "tables": _tables,
+    "pairs": _pairs,
+    "orders": _orders,
+    "frontiers": _frontiers,
+}

@@ -106,7 +106,7 @@ class Blocks(tuple[Block, ...]):
 
     def everywhere(self) -> "Blocks":
         """Of the methods that have scores in every column of every table."""
-        return self.only(self.present.all(axis=1))
+        return self.only(np.all(self.present, axis=1))
 
     def paired(self) -> "Blocks":
         """Of the methods that have scores in LEAST_TABLES tables."""
@@ -119,11 +119,12 @@ class Blocks(tuple[Block, ...]):
 
     def draws(self, statistics: Callable[[Block, Array], Sequence[Array]], name: str) -> list[Array]:
         """The same of the tables of each resample, (RESAMPLES, tables, …)."""
-        random, found = generator(name), []
+        random = generator(name)
+        found: list[Array] = []
         slots = random.integers(0, len(self), (RESAMPLES, len(self)))
         for place, block in enumerate(self):
             here = slots == place
-            values = statistics(block, block.resampled(random, np.count_nonzero(here)))
+            values = statistics(block, block.resampled(random, int(np.count_nonzero(here))))
             found = found or [np.empty((*slots.shape, *of.shape[1:])) for of in values]
             for whole, of in zip(found, values):
                 whole[here] = of
@@ -205,9 +206,9 @@ def standing(blocks: Blocks) -> Standing:
 
     * Rank: among these methods, 1 the best, equal means share theirs.
     * Interquartile mean: of the scores of all runs, (score - low) / (best - low), with the means of REFERENCE
-      (0 where it is not among the methods) and of the best method of the column, which resamples keep; tables,
-      columns of a table and runs of a column weigh the same; the lowest and the highest quarter of the weight
-      is left out (Agarwal et al., NeurIPS 2021, whose tasks have equally many runs).
+      (0 where it is not among the methods) and of the best method of the column, which resamples keep;
+      tables, columns of a table and runs of a column weigh the same; the lowest and the highest quarter of
+      the weight is left out (Agarwal et al., NeurIPS 2021, whose tasks have equally many runs).
     * Profile: Dolan and Moré (2002), of the ratio of the best score to a method's; tau is 1 - 1 / ratio.
 
     Raises ValueError where fewer than two methods have scores in all columns.
