@@ -15,9 +15,10 @@ EXAMPLES = """examples:
   python -m reporting page quick --output quick.html
   python -m reporting publish unseen_classes
   python -m reporting docs --check
+  python -m reporting summary --tables cifar10_features,digits,scifact
 
-All commands but docs read what the workflow wrote: results/<table>.json, its CSV files and the runs in
-results/runs.
+All commands but docs and summary read what the workflow wrote: results/<table>.json, its CSV files and
+the runs in results/runs.
 """
 
 
@@ -135,6 +136,35 @@ def parser() -> Parser:
         metavar="FOLDER",
         type=Reads("*.csv", "*.json", "*.npz"),
         help="folder to read (default: leaderboard)",
+    )
+
+    one = commands.add_parser(
+        "summary",
+        help="methods over several tables: ranks, profiles, win probabilities, orders, costs",
+        description="Summarise the tables of leaderboard/ that its summary.yaml names, to "
+        "RESULTS/summary.csv and RESULTS/figures/summary_*. The same files give the same bytes.",
+    )
+    one.add_argument(
+        "--tables",
+        type=_names,
+        metavar="A,B",
+        help="protocols: these tables instead of the sets of summary.yaml",
+    )
+    one.add_argument("--methods", type=_names, metavar="A,B", help="these methods only")
+    one.add_argument("--metric", type=word, help="of all tables, such as ap@1000 (default: their own)")
+    one.add_argument(
+        "--folder",
+        default="leaderboard",
+        metavar="FOLDER",
+        type=Reads("*.csv", "*.json", "*.npz", "summary.yaml"),
+        help="folder to read (default: leaderboard)",
+    )
+    one.add_argument(
+        "--results",
+        default="results",
+        metavar="FOLDER",
+        type=Writes(folder=True),
+        help="folder to write to (default: results)",
     )
     return top
 
@@ -305,6 +335,15 @@ def _docs(options: argparse.Namespace) -> None:
         raise ValueError(f"{len(faults)} generated parts are not up to date: run python -m reporting docs")
 
 
+def _summary(options: argparse.Namespace) -> None:
+    from reporting.leaderboard import summary
+    from reporting.leaderboard.boards import Boards
+
+    plan = summary.read(options.folder, options.metric, options.methods)
+    for path in summary.write(plan, Boards(options.folder), options.results, options.tables):
+        print(path)
+
+
 COMMANDS = {
     "list": _list,
     "table": _table,
@@ -313,6 +352,7 @@ COMMANDS = {
     "publish": _publish,
     "codes": _codes,
     "docs": _docs,
+    "summary": _summary,
 }
 
 if __name__ == "__main__":

@@ -80,16 +80,24 @@ def bootstrap_intervals(
     count, queries = rows.shape
     if count == 0 or queries < 2:
         return np.full(count, np.nan), np.full(count, np.nan)
-    exact = np.round(rows * GRAIN) / GRAIN
-    random, found = generator(name), []
+    means, tail = np.sort(resampled_means(rows, generator(name), resamples), axis=1), (1 - confidence) / 2
+    return _quantile(means, tail), _quantile(means, 1 - tail)
+
+
+def resampled_means(rows: np.ndarray, random: np.random.Generator, resamples: int) -> NDArray[np.float64]:
+    """Means of rows over queries that are drawn with replacement, float64 (n, resamples).
+
+    rows: float64 (n, Q), the same queries in each; their absolute values are at most 1. All rows share the
+    queries of a resample.
+    """
+    exact, queries, found = np.round(rows * GRAIN) / GRAIN, rows.shape[1], []
     for begin in range(0, resamples, BATCH):
         batch = min(BATCH, resamples - begin)
         # How often each query was drawn, times the scores: one product serves all rows.
         places = random.integers(0, queries, (batch, queries)) + queries * np.arange(batch)[:, None]
         times = np.bincount(places.ravel(), minlength=queries * batch).reshape(batch, queries)
         found.append(exact @ times.T.astype(np.float64) / queries)
-    means, tail = np.sort(np.concatenate(found, axis=1), axis=1), (1 - confidence) / 2
-    return _quantile(means, tail), _quantile(means, 1 - tail)
+    return np.concatenate(found, axis=1)
 
 
 def _quantile(values, share):

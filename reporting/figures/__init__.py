@@ -34,7 +34,7 @@ KIND = Kind(
     ("draw",),
 )
 RECORD_PARTS = ("training", "per_query")
-REQUIREMENTS = ("metrics", "ranges", "methods", "columns", "unseen", "training_sizes", "orders")
+REQUIREMENTS = ("metrics", "ranges", "methods", "columns", "protocols", "unseen", "training_sizes", "orders")
 
 
 def names() -> list[str]:
@@ -60,11 +60,11 @@ def applicable(table: Table) -> list[str]:
     """Names of the figures that a table has something to draw for, sorted. Imports no figure.
 
     A figure's REQUIRES may ask for: "metrics", a block with one of these metrics; "ranges", a block with a
-    metric that has a range over the orders of ties; "columns", at least so many
-    columns (protocol, metric and bits) in the table; "methods", at least so many methods that stand in all of
-    its columns; "unseen", a block of seen and one of unseen classes; "training_sizes", at least so many sizes
-    of training sets, see `Table.training_sizes`; "orders", a block of a metric in an order of tied items. A
-    table without blocks has no figures.
+    metric that has a range over the orders of ties; "columns", at least so many columns (protocol, metric
+    and bits) in the table; "protocols", of at least so many protocols; "methods", at least so many methods
+    that stand in all of its columns; "unseen", a block of seen and one of unseen classes; "training_sizes",
+    at least so many sizes of training sets, see `Table.training_sizes`; "orders", a block of a metric in an
+    order of tied items. A table without blocks has no figures.
     """
     columns: dict[tuple, set] = {}
     for group in table.groups:
@@ -85,6 +85,7 @@ def applicable(table: Table) -> list[str]:
             bool(metrics & set(requires.get("metrics", metrics)))
             and (ranges or not requires.get("ranges"))
             and len(columns) >= requires.get("columns", 1)
+            and len({protocol for protocol, _, _ in columns}) >= requires.get("protocols", 1)
             and everywhere >= requires.get("methods", 0)
             and (len(unseen) == 2 or not requires.get("unseen"))
             and sizes >= requires.get("training_sizes", 0)

@@ -56,28 +56,30 @@ SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1), (0.9, 0.9), (-0.9, 0.9), (0.9, -0.9),
 # Inches below which two panels do not stand side by side.
 NARROW = 4.5
 SECONDS = {"fit": "seconds of training", "encode": "seconds of encoding"}
+# Of the options besides them.
+COSTS = SECONDS | {"search": "processor seconds of all trials", "bits": "bits of a code"}
 # The cost of a search without a stop-watch, which is a metric: items within a Hamming radius.
 CANDIDATES = "candidates_radius_"
 Points = dict[str, dict[int, tuple[float, float]]]
 
 
 def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
-    """The metric of each block against seconds: two panels per block, training and encoding.
+    """The metric of each block against seconds: two panels per block, training and encoding by default.
 
     Means over the seeds that have a score and a positive number of seconds of that part: a logarithmic axis
-    has no place for others. `options.costs`, optional, are the costs to draw, "fit", "encode"
-    or "candidates_radius_<R>", the mean number of items within Hamming distance R of a query. Then names
-    stand beside the points, as far as they fit, and a legend has to stand elsewhere. Artists can be found by
-    their gid: "line-fit-<protocol>-<metric>-<method>", "longest-fit-<protocol>-<metric>-<method>",
+    has no place for others. `options.costs`, optional, are the costs to draw, of COSTS, or
+    "candidates_radius_<R>", the mean number of items within Hamming distance R of a query. With one of them
+    names stand beside the points, as far as they fit, and a legend has to stand elsewhere; with several they
+    stand beside those of the front. Artists can be found by their gid:
+    "line-fit-<protocol>-<metric>-<method>", "longest-fit-<protocol>-<metric>-<method>",
     "frontier-fit-<protocol>-<metric>", and likewise with the other costs.
 
     Raises NothingToDraw where no record has a score and seconds.
     """
     found = []
-    named = options.costs
-    wanted = tuple(named or SECONDS)
+    named, wanted = len(options.costs) == 1, tuple(options.costs or SECONDS)
     for group in table.groups:
-        parts = {part: _points(group, part, results) for part in wanted}
+        parts = {part: points_of(group, part, results) for part in wanted}
         scores = [score for points in parts.values() for of in points.values() for _, score in of.values()]
         if scores:
             found.append((group, parts, score_axis(scores)))
@@ -88,12 +90,13 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     drawn = {method for _, parts, _ in found for points in parts.values() for method in points}
     width = options.width or PAGE
     # Training and encoding stand one below the other on a narrow sheet.
-    columns = len(wanted) if width >= NARROW else 1
+    columns = min(2, len(wanted)) if width >= NARROW else 1
+    rows = -(-len(wanted) // columns)
     with styled():
         figure, axes = sheet(
             *heading(
                 options,
-                "Score against the seconds of training and of encoding",
+                TITLE if options.costs else "Score against the seconds of training and of encoding",
                 "Lines join the code lengths of a method, the large marker is the longest. "
                 "Grey: Pareto front.",
             ),
@@ -104,21 +107,21 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
             body=2.2,
             between=0.25,
             above=0.08,
-            below=0.22 if columns > 1 else 0.42,
+            below=0.22 if columns > 1 and rows == 1 else 0.42,
             legend=() if named else method_legend(table, drawn),
         )
         for (group, parts, scale), panels in zip(found, axes):
             for place, (part, panel) in enumerate(zip(wanted, panels)):
-                texts = {m: table.method_title(m) for m in parts[part]} if named else {}
-                _panel(panel, table, group, part, parts[part], scale, texts)
-                beside = place > 0 and columns > 1
+                texts = {m: table.method_title(m) for m in parts[part]} if options.costs else {}
+                _panel(panel, table, group, part, parts[part], scale, texts, every=named)
+                beside = place % columns > 0
                 label_axes([panel], 1, _axis(part), "" if beside else metric_text(group.metric))
                 if beside:
                     panel.set_yticklabels([])
     return figure
 
 
-def _points(group: Group, part: str, results: Results) -> Points:
+def points_of(group: Group, part: str, results: Results) -> Points:
     """Method -> bits, ascending -> (cost, score); without what has none."""
     result: Points = {}
     for method in group.methods:
@@ -136,11 +139,20 @@ def _points(group: Group, part: str, results: Results) -> Points:
 
 
 def _cost(run: Run, part: str) -> float | None:
-    return number(run.seconds_of(part) if part in SECONDS else run.metrics.get(part))
+    if part in SECONDS:
+        return number(run.seconds_of(part))
+    own = {"search": run.search_seconds, "bits": run.bits}
+    return number(own[part] if part in own else run.metrics.get(part))
 
 
 def _axis(part: str) -> str:
-    return SECONDS.get(part) or f"items within Hamming radius {part.removeprefix(CANDIDATES)}"
+    return COSTS.get(part) or f"items within Hamming radius {part.removeprefix(CANDIDATES)}"
+
+
+def front_of(table: Table, protocol: str, points: Points) -> list[tuple[float, float]]:
+    """The `frontier` of the methods that compete."""
+    ranked = [method for method in points if table.competes(method, protocol)]
+    return frontier(point for method in ranked for point in points[method].values())
 
 
 def frontier(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -153,26 +165,34 @@ def frontier(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]
 
 
 def _panel(
-    axes: Axes, table: Table, group: Group, part: str, points: Points, scale: tuple, names: Mapping
+    axes: Axes,
+    table: Table,
+    group: Group,
+    part: str,
+    points: Points,
+    scale: tuple,
+    names: Mapping,
+    every: bool,
 ) -> None:
+    """every: whether all points have names, else, if there are names, those of the front."""
     name, protocol = f"{part}-{group.protocol}-{group.metric}", group.protocol
     said = f"bits;{_axis(part)};{metric_name(group.metric)}"
     axes.set_gid(Mark(f"panel-{name}", panel=group.title, names=said))
     limits, ticks = scale
     axes.set_ylim(*limits)
-    every = [point for of in points.values() for point in of.values()]
-    if not every:
+    found = [point for of in points.values() for point in of.values()]
+    if not found:
         style_axes(axes, [], ticks)
         axes.text(0.5, 0.5, "no seconds", ha="center", color=MUTED, transform=axes.transAxes)
         return
-    low, high = min(seconds for seconds, _ in every), max(seconds for seconds, _ in every)
+    low, high = min(seconds for seconds, _ in found), max(seconds for seconds, _ in found)
     # A tenth of the axis at either side, and more than one number on it.
     aside = max((high / low) ** 0.08, 1.6)
     axes.set_xscale("log")
     axes.set_xlim(low / aside, high * aside)
-    style_axes(axes, log_ticks(low / aside, high * aside), ticks)
-    ranked = [method for method in points if table.competes(method, protocol)]
-    best = frontier(point for method in ranked for point in points[method].values())
+    lengths = sorted({float(bits) for of in points.values() for bits in of})
+    style_axes(axes, lengths if part == "bits" else log_ticks(low / aside, high * aside), ticks)
+    best = front_of(table, protocol, points)
     if best:
         axes.plot(
             [seconds for seconds, _ in best] + [high * aside],
@@ -194,7 +214,11 @@ def _panel(
         axes.plot([seconds], [score], **style, zorder=2.2, gid=longest)
     # Where not all texts fit, the best of the cheapest come first, then the best.
     order = sorted(points, key=lambda method: points[method][max(points[method])][1], reverse=True)
-    order.sort(key=lambda method: not set(points[method].values()).intersection(best))
+    ranked = [method for method in points if table.competes(method, protocol)]
+    on_front = {method for method in ranked if set(points[method].values()) & set(best)}
+    order.sort(key=lambda method: method not in on_front)
+    if names and not every:
+        order = [method for method in order if method in on_front]
     _texts(axes, points, name, {m: names.get(m) or str(max(points[m])) for m in (order if names else points)})
 
 

@@ -87,6 +87,20 @@ class Board:
         scored = dict.fromkeys(cell["method"] for cell in self.cells if cell["mean"])
         return [name for name in scored if name != UNCODED]
 
+    @functools.cached_property
+    def scored(self) -> list[str]:
+        """Metrics that its runs have scores of, without their ranges and counts."""
+        from tiebench import metrics
+
+        found = []
+        for name in dict.fromkeys(name for run in self.runs for name in run):
+            try:
+                metrics.resolve(name)
+            except ValueError:
+                continue
+            found.append(name)
+        return found
+
     @property
     def bits(self) -> list[int]:
         """Code lengths of runs, ascending."""

@@ -6,16 +6,18 @@ from pathlib import Path
 
 from reporting import leaderboard
 from reporting.leaderboard import RUNS, TIDY, Board, training_curves
+from reporting.leaderboard.per_query import with_scores
 from reporting.leaderboard.training_curves import TRAINING
-from reporting.leaderboard.trials import Trial, published
+from reporting.leaderboard.trials import TRIALS, Trial, published
 from reporting.printed.marks import RANGE
 from reporting.tables.model import Table, in_order
 from reporting.tables.runs import Results, Run
 from tiebench import metrics
+from tiebench.leaderboards import PER_QUERY
 from tiebench.messages import did_you_mean
 
 # What a figure may need of runs besides their scores -> the file that has it.
-FILE_OF = {"training": TRAINING}
+FILE_OF = {"training": TRAINING, "per_query": PER_QUERY, "trials": TRIALS}
 
 
 class Boards:
@@ -25,6 +27,7 @@ class Boards:
         self.folder = Path(folder)
         self._read: dict[str, Board] = {}
         self._trials: dict[str, dict] = {}
+        self._runs: dict[tuple[str, frozenset[str]], list[Run]] = {}
 
     def __getitem__(self, protocol: str) -> Board:
         """Raises ValueError, one line with the nearest name, for an unknown protocol."""
@@ -42,17 +45,29 @@ class Boards:
         """Whether what a figure NEEDS of runs was published of a protocol."""
         return f"{protocol}{FILE_OF.get(part)}" in self[protocol].about["sha256"]
 
-    def trained_runs(self, protocol: str) -> list[Run]:
-        """The runs of a board, those whose curves were published with their "training"."""
-        board = self[protocol]
-        of_runs = training_curves.published(board, self.folder)
-        return [replace(run, training=of_runs.get((*run.cell, run.seed), ())) for run in board.measured]
+    def runs(self, protocol: str, needs: Iterable[str] = ()) -> list[Run]:
+        """The runs of a board with the parts of FILE_OF that a figure NEEDS: "training" leaves those that
+        have curves; "trials" adds the processor seconds of all trials of the method under the protocol.
+        """
+        board, needs = self[protocol], frozenset(needs)
+        if (protocol, needs) in self._runs:
+            return self._runs[protocol, needs]
+        found = with_scores(board, self.folder) if "per_query" in needs else board.measured
+        if "training" in needs:
+            of_runs = training_curves.published(board, self.folder)
+            found = [replace(run, training=of_runs.get((*run.cell, run.seed), ())) for run in found]
+        if "trials" in needs:
+            seconds: dict[str, float] = {}
+            for (_, method, _), trials in self.trials(protocol).items():
+                seconds[method] = seconds.get(method, 0.0) + sum(trial.seconds for trial in trials)
+            found = [replace(run, search_seconds=seconds.get(run.method)) for run in found]
+        return self._runs.setdefault((protocol, needs), found)
 
     def check(self, protocol: str, metric: str, bits: Iterable[int]) -> None:
         """Raise ValueError, one line with the known names, for scores that no run of a protocol has."""
         board = self[protocol]
         metrics.resolve(metric)
-        known = scored(board)
+        known = board.scored
         if metric not in known:
             raise ValueError(f"the leaderboard of {protocol} has no {metric}{did_you_mean(metric, known)}")
         for length in bits:
@@ -72,18 +87,6 @@ class Boards:
         return found
 
 
-def scored(board: Board) -> list[str]:
-    """Metrics that runs of a board have scores of, without their ranges and counts."""
-    found = []
-    for name in dict.fromkeys(name for run in board.runs for name in run):
-        try:
-            metrics.resolve(name)
-        except ValueError:
-            continue
-        found.append(name)
-    return found
-
-
 def main_metric(board: Board) -> str:
     """The metric that a board's tables begin with: of its first scored cell."""
     return next(cell["metric"] for cell in board.cells if cell["mean"])
@@ -91,7 +94,7 @@ def main_metric(board: Board) -> str:
 
 def other_metrics(board: Board) -> list[str]:
     """Metrics of the board's cells besides the main one, without ends of ranges."""
-    known = {*scored(board)} - {main_metric(board)}
+    known = {*board.scored} - {main_metric(board)}
     names = dict.fromkeys(cell["metric"] for cell in board.cells if cell["mean"])
     return [name for name in names if name in known and not name.endswith(RANGE)]
 

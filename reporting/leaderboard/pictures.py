@@ -2,12 +2,13 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from reporting import figures
+from reporting.leaderboard import summary
 from reporting.leaderboard.boards import Boards, as_table, results_of
 from reporting.leaderboard.columns import as_bits, check_keys, listed
 from reporting.printed.markdown import escape_markdown
@@ -19,6 +20,8 @@ KEYS = {
     "image": str,
     "alt": str,
     "protocol": (str, list),
+    "set": str,
+    "costs": list,
     "metric": (str, list),
     "bits": (int, list),
     "methods": list,
@@ -28,7 +31,7 @@ KEYS = {
     "font_size": (int, float),
     "title": (str, bool),
 }
-OPTIONS = ("width", "font_size", "title")
+OPTIONS = ("width", "font_size", "title", "costs")
 # Where a page has the figure and what it says of it: nothing that is drawn.
 PLACED = ("image", "alt")
 
@@ -68,18 +71,46 @@ def parse(settings: Mapping, folder: Path, boards: Boards) -> Picture:
     Raises ValueError, one line with the nearest name, for settings that are unknown or do not fit.
     """
     check_keys(settings, KEYS, "a figure")
-    for key in ("image", "protocol"):
+    for key in ("image",) if "set" in settings else ("image", "protocol"):
         if key not in settings:
             raise ValueError(f"a figure needs the key {key}")
     if not settings["image"].endswith(".png"):
         raise ValueError(f"image must be a .png file, not {settings['image']!r}")
     described = figures.describe(settings["figure"])
-    protocols, metrics = listed(settings["protocol"]), listed(settings.get("metric", "ap"))
+    needs = [*described.needs, *["trials"] * ("search" in settings.get("costs", ()))]
+    drawn = {key: value for key, value in settings.items() if key not in PLACED}
+    source = {"settings": drawn}
+    if "set" in settings:
+        plan = summary.read(boards.folder)
+        protocols = plan.tables(settings["set"])
+        table, results = plan.model(settings["set"], boards, needs)
+        source |= plan.source(settings["set"], boards)
+    else:
+        protocols = listed(settings["protocol"])
+        table, results = _asked(settings, protocols, needs, boards)
+    options = {key: settings[key] for key in OPTIONS if key in settings}
+    source |= {"sha256": boards.sha256(protocols, needs)}
+    alt = escape_markdown(settings.get("alt", described.title))
+    return Picture(
+        path=Path(os.path.normpath(folder / settings["image"])),
+        link=f"![{alt}]({settings['image']})",
+        kind=settings["figure"],
+        table=table,
+        results=results,
+        options=options,
+        source=json.dumps(source, sort_keys=True),
+    )
+
+
+def _asked(
+    settings: Mapping, protocols: Sequence[str], needs: Sequence[str], boards: Boards
+) -> tuple[Table, Results]:
+    """The table of the protocols, metrics and bits of a marker, and what was measured of it."""
+    metrics, blocks = listed(settings.get("metric", "ap")), []
     for name in protocols:
-        if lacking := [part for part in described.needs if not boards.has(name, part)]:
+        if lacking := [part for part in needs if not boards.has(name, part)]:
             words = f"{' and '.join(lacking)} of runs, which the leaderboard of {name} does not have"
             raise ValueError(f"figure {settings['figure']} needs {words}")
-    blocks = []
     for protocol in protocols:
         bits = as_bits(settings.get("bits") or boards[protocol].bits)
         for metric in metrics:
@@ -88,21 +119,8 @@ def parse(settings: Mapping, folder: Path, boards: Boards) -> Picture:
     used = [boards[protocol] for protocol in protocols]
     table = as_table(used, blocks, settings.get("methods"), settings.get("without", ()))
     table = replace(table, reference_lines=tuple(settings.get("reference_lines", ())))
-    trained = "training" in described.needs
-    runs = [run for name in protocols for run in boards.trained_runs(name)] if trained else None
-    options = {key: settings[key] for key in OPTIONS if key in settings}
-    drawn = {key: value for key, value in settings.items() if key not in PLACED}
-    source = {"settings": drawn, "sha256": boards.sha256(protocols, described.needs)}
-    alt = escape_markdown(settings.get("alt", described.title))
-    return Picture(
-        path=Path(os.path.normpath(folder / settings["image"])),
-        link=f"![{alt}]({settings['image']})",
-        kind=settings["figure"],
-        table=table,
-        results=results_of(table, used, runs),
-        options=options,
-        source=json.dumps(source, sort_keys=True),
-    )
+    runs = [run for name in protocols for run in boards.runs(name, needs)]
+    return table, results_of(table, used, runs)
 
 
 def recorded(path: Path) -> str | None:

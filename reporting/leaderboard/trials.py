@@ -27,10 +27,11 @@ SEARCH = ("tuning", "protocol", "method", "bits")
 @dataclass(frozen=True)
 class Trial:
     """settings: all that the search may change; score: mean over the parts of the training set on which every
-    trial of its search was tried, None if it failed on one of them."""
+    trial of its search was tried, None if it failed on one of them; seconds: of a processor, on all parts."""
 
     settings: Mapping[str, Any]
     score: float | None
+    seconds: float = 0.0
 
 
 def best_score(trials: Iterable[Trial], where: Mapping[str, Any]) -> float | None:
@@ -57,6 +58,7 @@ def published(board: Board, folder: str | Path) -> dict[tuple[str, str, int], li
             Trial(
                 json.loads(rows[0]["settings"]),
                 statistics.fmean(map(float, of_trial[:common])) if all(of_trial) else None,
+                sum(float(row.get("seconds") or 0) for row in rows),
             )
             for rows, of_trial in zip(trials.values(), scores)
         )

@@ -50,7 +50,8 @@ class Run:
     status: one of STATUSES, with its `reason`; metrics: name -> mean over the queries; curves: name -> list,
     see `tiebench.scoring.Scores`; health: of the codes, as scores.json has it, {} where nothing is known;
     training: lines of training.jsonl; per_query: metric -> float64 (Q,); both are empty unless they were
-    asked for. from_leaderboard: whether the run was not made here; tuning: brought by such a run. The rest is
+    asked for. from_leaderboard: whether the run was not made here; tuning: brought by such a run;
+    search_seconds: of a processor, of the trials that chose its settings, if they were asked for. The rest is
     of run.json, None or empty for what it does not say; folds: protocols whose runs were put together ->
     how many queries each has.
     """
@@ -71,6 +72,7 @@ class Run:
     seconds: float | None = None
     fit_seconds: float | None = None
     encode_seconds: float | None = None
+    search_seconds: float | None = None
     peak_memory_mb: float | None = None
     threads: int | None = None
     device: str | None = None

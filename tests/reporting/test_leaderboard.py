@@ -249,13 +249,13 @@ def test_curves_of_trainings_are_kept_and_replaced_as_rows_are(results):
     place_logs(results, "two", s0=[{"epoch": 1}], s1=log(4, "pass"))
     publish(["t"], results, folder)
     found = Boards(folder)
-    assert found.has("p", "training") and not found.has("p", "per_query")
+    assert found.has("p", "training") and not found.has("p", "trials")
     curves = training_curves.published(found["p"], folder)
     assert set(curves) == {(p, *run) for p in SIZES for run in (("one", 8, 0), ("one", 8, 1), ("two", 8, 1))}
     expected = [{"epoch": 2 * k, "objective": pytest.approx(1 / (k + 1), rel=1e-5)} for k in range(5)]
     assert curves["p_fold1", "one", 8, 0] == expected and curves["p_fold2", "one", 8, 1] == expected[:3]
     assert [line["line"] for line in curves["p_fold1", "two", 8, 1]] == [1, 2, 3, 4]  # it counts nothing
-    of_runs = {(*run.cell, run.seed): run for run in found.trained_runs("p")}
+    of_runs = {(*run.cell, run.seed): run for run in found.runs("p", ["training"])}
     assert of_runs["p_fold1", "one", 8, 0].training == expected
     assert not of_runs["p_fold1", "two", 8, 0].training
     # Of a cell that is published again, what it has now; of the others, what they had.

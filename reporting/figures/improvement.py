@@ -1,0 +1,68 @@
+"""Win probabilities: how probable it is that one method is above another, over the tables of both."""
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from reporting.drawing.axes import NothingToDraw, heading
+from reporting.drawing.matrices import matrix
+from reporting.drawing.options import DEFAULT, Options
+from reporting.statistics.summary import LEAST_TABLES, blocks_of, improvement, resampled
+from reporting.tables.model import Table
+from reporting.tables.runs import Results
+from tiebench.figure_style import PAGE, point_values
+
+TITLE = "Win probabilities"
+CAPTION = (
+    "How to read it. A square says how probable it is that a run of the method of its row is above one of "
+    "the method of its column, in a table at random of those that have both: the bluer, the more often "
+    "above, the more orange, the more often below; white is one half. A dot marks a 95% interval, over "
+    "tables, queries and runs that are drawn anew, without one half. Methods stand in the order of their "
+    "mean probability. Grey: fewer than three common tables."
+)
+NEEDS = ("per_query",)
+REQUIRES = {"protocols": 3, "methods": 2}
+
+
+def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
+    """A square per pair of methods, "cell-<method>-<method>".
+
+    Raises NothingToDraw where no two methods have LEAST_TABLES tables in common.
+    """
+    blocks = blocks_of(table, results)
+    found = improvement(blocks) if blocks else None
+    if found is None or not (found.tables[np.triu_indices(len(found.methods), 1)] >= LEAST_TABLES).any():
+        raise NothingToDraw(f"table {table.name}: no run has a score of a pair in {LEAST_TABLES} tables")
+    probability, low, high = found.probability
+    order = np.argsort(-np.nanmean(np.where(np.isnan(probability), 0.5, probability), axis=1), kind="stable")
+    methods = [found.methods[place] for place in order]
+    titles = [table.method_title(method) for method in methods]
+
+    def value(row: int, column: int) -> float | None:
+        of = float(probability[order[row], order[column]])
+        return None if np.isnan(of) else 2 * of - 1
+
+    def mark(row: int, column: int) -> tuple[str, dict]:
+        at = order[row], order[column]
+        values = point_values([(probability[at], low[at], high[at], found.tables[at])])
+        said = {"method": methods[row], "label": titles[column], "values": values}
+        return f"cell-{methods[row]}-{methods[column]}", said
+
+    def apart(row: int, column: int) -> tuple[str, bool]:
+        at = order[row], order[column]
+        return "•" if low[at] > 0.5 or high[at] < 0.5 else "", False
+
+    lead = (
+        f"Blue: a row is above a column; •: 95% interval over {resampled(blocks)} without 0.5. "
+        f"{len(blocks)} tables, {LEAST_TABLES} or more of each pair."
+    )
+    names = "probability that it is above;from;to;tables"
+    return matrix(
+        heading(options, TITLE, lead),
+        titles,
+        titles,
+        value,
+        mark,
+        options.width or PAGE,
+        apart,
+        {"panel": "above", "names": names},
+    )

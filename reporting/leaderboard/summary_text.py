@@ -1,0 +1,181 @@
+"""Generated parts of the page of summaries: sentences and tables, of the same numbers as its figures."""
+
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+
+from reporting.figures.cost import COSTS as WORDS
+from reporting.leaderboard.boards import Boards
+from reporting.leaderboard.columns import check_keys
+from reporting.leaderboard.summary import COSTS, EVERY, ORDERS, Plan, frontier_rows, read
+from reporting.leaderboard.tables import WIDTH
+from reporting.printed.markdown import escape_markdown
+from reporting.statistics import summary
+from tiebench.figure_style import metric_name
+from tiebench.messages import did_you_mean
+
+KEYS = {"summary": str, "set": str}
+
+
+def render(settings: Mapping, boards: Boards) -> str:
+    """What a marker with the key `summary` asks for, see leaderboard/README.md.
+
+    Raises ValueError, one line with the nearest name, for settings that are unknown or do not fit.
+    """
+    check_keys(settings, KEYS, "a summary")
+    name, plan = settings["summary"], read(boards.folder)
+    if name not in (known := ["ranks", *PARTS]):
+        raise ValueError(f"there is no summary {name!r}{did_you_mean(name, known)}")
+    if (name == "ranks") is not ("set" in settings):
+        raise ValueError(f"summary {name} {'needs' if name == 'ranks' else 'has no'} key set")
+    if name == "ranks":
+        return _ranks(plan, boards, settings["set"])
+    return PARTS[name](plan, boards)
+
+
+def _tables(plan: Plan, boards: Boards) -> str:
+    rows = []
+    for protocol, block in ((name, plan.block(name, boards)) for name in plan.tables(EVERY)):
+        varied = (of["differs"] for of in plan.said.get("variants", {}).values() if of["of"] == protocol)
+        sets = (of["title"] for of in plan.said["sets"].values() if protocol in of["tables"])
+        bits, metric = ", ".join(map(str, block["bits"])), metric_name(block["metric"])
+        rows.append([boards[protocol].about["title"], metric, bits, "; ".join(sets), "; ".join(varied)])
+    return _markdown(["Table", "Metric", "Bits", "Sets", "Variants, which do not count"], rows)
+
+
+def _ranks(plan: Plan, boards: Boards, name: str) -> str:
+    table, results = plan.model(name, boards)
+    blocks = summary.blocks_of(table, results)
+    found = summary.standing(blocks)
+    first = found.order[0]
+    titles = [table.method_title(method) for method in found.methods]
+    best = [place for place in found.order if found.rank[0, place] == found.rank[0, first]]
+    others = [place for place in found.order if place not in best]
+    reach = [place for place in others if found.rank[1, place] <= found.rank[2, first]]
+    of_best = [titles[place] for place in best]
+    several = len(best) > 1
+    text = (
+        f"{_listed(of_best)} {'have' if several else 'has'} the best mean rank of {len(titles)} methods in "
+        f"{len(blocks)} tables, {_interval(found.rank[:, first], 1)}. In single tables "
+        f"{'the ranks of ' if several else 'the rank of '}{_listed(of_best)} "
+        f"{'run' if several else 'runs'} from {found.by_table[:, best].min():.1f} to "
+        f"{found.by_table[:, best].max():.1f}. The intervals of "
+        f"{len(reach) or 'none'} of the other {len(others)} methods overlap that of {of_best[0]}."
+    )
+    heading = ["Method", "Mean rank", "IQM", "Share within 5 %", *(block.title for block in blocks)]
+    near = int(np.flatnonzero(np.isclose(summary.TAUS, 0.05))[0])
+    rows = [
+        [
+            titles[place],
+            _interval(found.rank[:, place], 1),
+            _interval(found.iqm[:, place], 2),
+            _interval(found.profile[:, place, near], 2),
+            *(f"{rank:.1f}" for rank in found.by_table[:, place]),
+        ]
+        for place in found.order
+    ]
+    return f"{_filled(text)}\n\n{_markdown(heading, rows)}"
+
+
+def _pairs(plan: Plan, boards: Boards) -> str:
+    table, results = plan.model(EVERY, boards)
+    found = summary.improvement(summary.blocks_of(table, results))
+    above, below = found.probability[1] > 0.5, found.probability[2] < 0.5
+    known = ~np.isnan(found.probability[0])
+    order = np.argsort(-above.sum(axis=1), kind="stable").tolist()
+    text = (
+        f"Of {known.sum() // 2} pairs of methods, {above.sum()} have an interval without one half. Of "
+        f"{_listed([table.method_title(found.methods[place]) for place in order[:5]])}, which are above most "
+        f"others in this sense, {_within(order[:5], above)}."
+    )
+    titles = [table.method_title(method) for method in found.methods]
+    rows = [
+        [
+            titles[place],
+            *(str(of[place].sum()) for of in (above, below)),
+            str((known & ~above & ~below)[place].sum()),
+        ]
+        for place in order
+    ]
+    return f"{_filled(text)}\n\n{_markdown(['Method', 'above', 'below', 'one half inside'], rows)}"
+
+
+def _within(places: Sequence[int], above: np.ndarray) -> str:
+    pairs = int(above[np.ix_(places, places)].sum())
+    return f"{pairs or 'no'} pair{'s are' if pairs > 1 else ' is'} told apart among themselves"
+
+
+def _orders(plan: Plan, boards: Boards) -> str:
+    blocks = summary.blocks_of(*plan.model(ORDERS, boards, ()))
+    found = summary.agreement(blocks)
+    printed = [place for place, block in enumerate(blocks) if ":" in block.name]
+    own = [place for place in range(len(blocks)) if place not in printed]
+    between = np.array([tau for pair, (tau, _, _) in found.items() if set(pair) <= set(own)])
+    low, middle, high = np.quantile(between, [0, 0.5, 1])
+    text = (
+        f"Between the orders of {len(own)} tables the median τ-b is {_number(middle)}, from "
+        f"{_number(low)} to {_number(high)} ({len(between)} pairs). With the orders that the paper prints, "
+        "and the number of common methods:"
+    )
+    rows = [
+        [blocks[one].title]
+        + [
+            f"{_number(found[one, other][0])} ({found[one, other][2]})" if (one, other) in found else "–"
+            for other in printed
+        ]
+        for one in own
+        if any((one, other) in found for other in printed)
+    ]
+    return f"{_filled(text)}\n\n{_markdown(['Table', *(blocks[place].title for place in printed)], rows)}"
+
+
+def _frontiers(plan: Plan, boards: Boards) -> str:
+    rows = []
+    for protocol in plan.said["frontiers"]:
+        table, results = plan.model([protocol], boards, ["trials"])
+        found = list(frontier_rows(protocol, table, results))
+        for cost in COSTS:
+            front = [row for row in found if row["front"] and row["other"] == WORDS[cost]]
+            # Of a method the best of its points, which is the dearest.
+            best = {row["method"]: row for row in sorted(front, key=lambda row: row["cost"])}
+            points = [
+                f"{table.method_title(method)} ({row['cost']:.3g}: {row['value']:.3f})"
+                for method, row in sorted(best.items(), key=lambda item: item[1]["cost"])
+            ]
+            rows.append([boards[protocol].about["title"], WORDS[cost], ", ".join(points)])
+    return _markdown(["Table", "Cost", "On the Pareto front, the cheapest first (cost: score)"], rows)
+
+
+def _interval(values: Iterable[float], decimals: int) -> str:
+    value, low, high = (_number(of, decimals) for of in values)
+    return f"{value} ({low} to {high})"
+
+
+def _number(value: float, decimals: int = 2) -> str:
+    return f"{round(float(value), decimals) + 0.0:.{decimals}f}".replace("-", "−")
+
+
+def _listed(words: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+
+
+def _filled(text: str) -> str:
+    return textwrap.fill(escape_markdown(text), WIDTH, break_long_words=False, break_on_hyphens=False)
+
+
+def _markdown(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    cells = [[escape_markdown(text) for text in row] for row in rows]
+    sides = [
+        "---:" if all(re.match(r"[−\d–]", text) for text in column) else ":---" for column in zip(*cells)
+    ]
+    return "\n".join(f"| {' | '.join(line)} |" for line in [heading, sides, *cells])
+
+
+PARTS: dict[str, Callable[[Plan, Boards], str]] = {
+    "tables": _tables,
+    "pairs": _pairs,
+    "orders": _orders,
+    "frontiers": _frontiers,
+}
