@@ -37,8 +37,8 @@ class SHC(ClassCodeHashing):
     eta: inverse step of the search for centres, which the authors say is to be tried anew on other data. At
     their 0.5 no centre changes with 10 classes and 48 bits: they are MDSH's. C: inverse strength of the
     classifier's L2 penalty, a logistic regression on what the hash head is given before training. The authors
-    fine-tune a network of its own as classifier. They train with RMSprop at 1e-4 and a cosine schedule, weight
-    decay 1e-5, batches of 64, 100 epochs, quantisation 1e-4.
+    fine-tune a network of its own as classifier. They train with RMSprop at 1e-4 and a cosine schedule,
+    weight decay 1e-5, batches of 64, 100 epochs, quantisation 1e-4.
     """
 
     title = "SHC"
