@@ -32,7 +32,9 @@ class HHF(DeepHashing):
 
     zeta None: 1 - 2 d / bits, d the largest known minimum distance of a binary linear code of ceil(log2
     labels) dimensions (methods/class_codes/linear_codes.py). The authors fine-tune with SGD at 0.001, the
-    proxies at 0.01, momentum 0.9, weight decay 5e-4, half the rate every 10 of 100 epochs and batches of 85.
+    proxies at 0.01, momentum 0.9, weight decay 5e-4, half the rate every 10 of 100 epochs, batches of 85 and
+    lambda 0.001. On vectors of unit length the bias of the hash layer then outruns its weights, and all codes
+    become one: gradients are clipped, and lambda is 1e-4.
     """
 
     title = "HHF"
@@ -47,16 +49,18 @@ class HHF(DeepHashing):
         "sharpness": [8.0, 16.0, 32.0],
         "relaxation": [0.0, 0.1, 0.2],
         "quantisation": [0.0, 1e-4, 1e-3],
+        "max_gradient_norm": [0.3, 1.0, 3.0],
     }
 
-    learning_rate: float = 0.1
+    learning_rate: float = 1.0
     lr_step_size: int = 10
     epochs: int = 60
     batch_size: int = 85
     proxy_lr_multiplier: float = 1.0
     sharpness: float = 16.0
     relaxation: float = 0.2
-    quantisation: float = 1e-3
+    quantisation: float = 1e-4
+    max_gradient_norm: float | None = 1.0
     zeta: float | None = None
 
     def prepare(self, training_set):
