@@ -9,15 +9,15 @@ import itertools
 import statistics
 from dataclasses import dataclass, field
 
+import numpy as np
 import torch
 
 import tiebench
 from benchmarks.class_items import FILE, Items, find, read
 from benchmarks.report import progress
 from methods.base.catalogue import load_class
-from workflow.tuning.search import partition
 
-SHARES = {"fit": 0.8, "query": 0.05}  # of the training set
+FIT, QUERIES = 0.8, 0.05  # shares of the training set
 PARTITIONS = 3
 QUICK_EPOCHS = 5
 HERE = "here"  # the label of a comparison's first form
@@ -224,14 +224,14 @@ def cell(scores, base):
     return f"{statistics.mean(scores):.3f} ({statistics.mean(differences):+.3f}{spread})"
 
 
-def chosen_rate(comparison, settings, bits, items, number):
+def chosen_rate(comparison, settings, bits, items, partition):
     """The best learning rate of a form on one partition, or None where there is nothing to choose."""
     if len(comparison.rates) < 2:
         return None
     rate = settings.get("learning_rate", getattr(load_class(comparison.method), "learning_rate", None))
     tried = [
         (
-            validation_ap(comparison, settings | {"learning_rate": rate * factor}, bits, items, number),
+            validation_ap(comparison, settings | {"learning_rate": rate * factor}, bits, items, partition),
             rate * factor,
         )
         for factor in comparison.rates
@@ -239,9 +239,15 @@ def chosen_rate(comparison, settings, bits, items, number):
     return max(tried)[1]
 
 
+def parts(count, number):
+    """Disjoint positions of a training set, `workflow.tuning.search.partition`'s: fit, queries, database."""
+    order = np.random.default_rng((number, 1)).permutation(count)
+    return np.split(order, np.cumsum([round(count * FIT), round(count * QUERIES)]))
+
+
 def validation_ap(comparison, settings, bits, items, number):
     """AP of one form, fitted on a part of the training items, on partition `number`."""
-    fit, query, database = partition(len(items.classes), SHARES, (number, 1))
+    fit, query, database = parts(len(items.classes), number)
     method = load_class(comparison.method)(bits=bits, seed=number, **settings)
     method.fit(items.training_set(fit))
     if comparison.against_fit:

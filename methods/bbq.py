@@ -1,6 +1,6 @@
 """BBQ: signs of residuals of one centroid, without a rotation, and queries of four bits.
 
-Trent, Better Binary Quantization (BBQ) in Lucene and Elasticsearch. Elastic Search Labs, 2024: what
+Trent. Better Binary Quantization (BBQ) in Lucene and Elasticsearch. Elastic Search Labs 2024: what
 Elasticsearch 8.16 ships, after RaBitQ.
 """
 

@@ -4,7 +4,6 @@ Xu, Chai, Xu, Yuan, Fan, Wang. HyP2 Loss: Beyond Hypersphere Metric Space for Mu
 ACM MM 2022. Authors' code: JerryXu0129/HyP2-Loss.
 """
 
-import math
 from dataclasses import dataclass
 
 import torch
@@ -12,19 +11,7 @@ from torch.nn.functional import normalize
 
 from methods.base.deep import DeepHashing
 from methods.base.labels import label_matrix
-
-# Largest minimum distance of a binary linear code, bits -> for the dimensions 4 to 7 (Grassl, codetables.de).
-BEST_DISTANCES = {
-    8: (4, 2, 2, 2),
-    12: (6, 4, 4, 4),
-    16: (8, 8, 6, 6),
-    24: (12, 12, 10, 10),
-    32: (16, 16, 16, 14),
-    36: (18, 17, 16, 16),
-    48: (24, 24, 24, 22),
-    64: (33, 32, 32, 32),
-    128: (68, 64, 64, 64),
-}
+from methods.class_codes.linear_codes import linear_code_cosine
 
 
 @dataclass(kw_only=True)
@@ -41,9 +28,9 @@ class HyP2(DeepHashing):
     `pairs`, is over pairs of items with several labels each that share none.
 
     zeta None: 1 - 2 d / bits, d the largest known minimum distance of a binary linear code of ceil(log2
-    labels) dimensions (`separation`). With single labels the third term is empty. The authors fine-tune with
-    SGD at 0.01 to 0.02, the proxies at 0.02, momentum 0.9, weight decay 5e-4, half the rate every 10 of 100
-    epochs and batches of 100.
+    labels) dimensions (methods/class_codes/linear_codes.py). With single labels the third term is empty. The
+    authors fine-tune with SGD at 0.01 to 0.02, the proxies at 0.02, momentum 0.9, weight decay 5e-4, half the
+    rate every 10 of 100 epochs and batches of 100.
     """
 
     title = "HyP²"
@@ -79,9 +66,8 @@ class HyP2(DeepHashing):
         return (self.proxy_lr_multiplier if name.startswith("criterion.") else rate), decay
 
     def loss(self, outputs, batch):
-        labels, zeta = batch.labels, self.zeta
-        if zeta is None:
-            zeta = 1 - 2 * separation(self.bits, labels.shape[1]) / self.bits
+        labels = batch.labels
+        zeta = linear_code_cosine(self.bits, labels.shape[1]) if self.zeta is None else self.zeta
         unit = normalize(outputs)
         cosines = unit @ normalize(batch.training.criterion["proxies"]).T
         positive = labels > 0
@@ -98,19 +84,3 @@ class HyP2(DeepHashing):
 def _mean(values):
     """Mean, 0 of nothing."""
     return values.sum() / max(len(values), 1)
-
-
-def separation(bits, labels):
-    """d of the margin: the largest minimum distance of a binary linear code of length `bits` and dimension
-    ceil(log2 labels).
-
-    From `BEST_DISTANCES` where it has both; else the largest d that Griesmer's bound allows, sum over i of
-    ceil(d / 2^i) <= bits, which is 1 to 2 above the best code for few lengths.
-    """
-    dimension = max(1, math.ceil(math.log2(labels))) if labels > 1 else 1
-    if bits in BEST_DISTANCES and 4 <= dimension <= 7:
-        return BEST_DISTANCES[bits][dimension - 4]
-    for distance in range(bits, 0, -1):
-        if sum(-(-distance // 2**power) for power in range(dimension)) <= bits:
-            return distance
-    return 0

@@ -26,7 +26,7 @@ def ap_of_pairs(classes, number, against_fit):
     Rank k of a random order has a relevant item with probability r / n, and k - 1 items before it of which
     (k - 1) (r - 1) / (n - 1) are relevant.
     """
-    fit, query, database = partition(len(classes), differences.SHARES, (number, 1))
+    fit, query, database = differences.parts(len(classes), number)
     found = []
     for one in classes[query]:
         others = classes[fit if against_fit else database]
@@ -34,6 +34,14 @@ def ap_of_pairs(classes, number, against_fit):
         k = np.arange(1, n + 1)
         found.append(np.mean((1 + (k - 1) * (r - 1) / (n - 1)) / k) if r else 0.0)
     return np.mean(found)
+
+
+def test_partitions_are_those_of_a_search_of_hyperparameters():
+    for number in range(3):
+        ours = differences.parts(5000, number)
+        theirs = partition(5000, {"fit": differences.FIT, "query": differences.QUERIES}, (number, 1))
+        assert [len(part) for part in ours] == [4000, 250, 750]
+        assert all(np.array_equal(*pair) for pair in zip(ours, theirs, strict=True))
 
 
 def test_items_are_what_methods_see_of_a_protocol(tmp_path):

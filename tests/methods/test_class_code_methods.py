@@ -18,8 +18,7 @@ from methods.class_codes.mds_centres import guaranteed_distance, improved_code, 
 from methods.csq import CSQ
 from methods.dpn import DPN
 from methods.greedyhash import GreedyHash
-from methods.hyp2 import BEST_DISTANCES, HyP2
-from methods.hyp2 import separation as code_separation
+from methods.hyp2 import HyP2
 from methods.learners.straight_through import cubic_penalty, sign_straight_through
 from methods.mdsh import MDSH
 from methods.orthohash import OrthoHash
@@ -369,17 +368,6 @@ def test_hyp2_is_the_loss_of_loops(labels):
     expected = np.mean(near) + np.mean(far) + 0.5 * (np.mean(apart) if apart else 0.0)
     value = method.loss(SCORES, batch(criterion=learned, labels=labels))
     assert value.item() == pytest.approx(expected)
-
-
-def test_hyp2_distances_never_exceed_griesmers_bound_and_give_the_published_margins():
-    for bits, distances in BEST_DISTANCES.items():
-        for dimension, distance in enumerate(distances, start=4):
-            assert sum(-(-distance // 2**power) for power in range(dimension)) <= bits
-    assert 1 - 2 * code_separation(64, 10) / 64 == pytest.approx(-0.0312, abs=1e-4)
-    assert 1 - 2 * code_separation(36, 21) / 36 == pytest.approx(0.0556, abs=1e-4)
-    assert 1 - 2 * code_separation(32, 80) / 32 == pytest.approx(0.125)
-    assert code_separation(8, 2) == 8  # one dimension: the repetition code
-    assert code_separation(8, 32) == 2  # Griesmer's bound allows 3
 
 
 # -- all -----------------------------------------------------------------------------------------------------

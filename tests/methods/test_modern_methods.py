@@ -227,10 +227,12 @@ def test_distances_of_linear_codes_are_within_griesmers_bound_and_give_the_relea
         (16, 100, 0.25),
         (32, 80, 0.125),
         (64, 10, -1 / 32),
+        (36, 21, 1 / 18),  # HyP2's paper
     ):
         assert linear_code_cosine(bits, labels) == pytest.approx(zeta)
     assert linear_code_cosine(48, 8) == pytest.approx(-0.125)  # from the bound: dimension 3
     assert linear_code_distance(8, 2) == 8  # one dimension: the repetition code
+    assert linear_code_distance(8, 32) == 2  # Griesmer's bound allows 3
 
 
 # -- SHC -----------------------------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ CLASSES = random.integers(0, 3, 4), random.integers(0, 3, 9)
 TAGS = random.integers(0, 2, (4, 3)), random.integers(0, 2, (9, 3))
 REAL = random.normal(size=(4, BITS))
 SIMILARITY = random.integers(0, 4, (4, 9)).astype(np.float64)
+FACTORS = random.normal(size=(9, 2))
 GRADES = random.integers(0, 3, (4, 9))
 COUNTS = random.integers(0, 4, (4, 2, 5))
 LEVELS = np.array([0, 1])
@@ -189,6 +190,16 @@ CALLS = {
     ),
     "rescoring.rescored": lambda t: tiebench.rescoring.rescored(
         *packed(t), BITS, judgements(t), lambda q, items: t(SIMILARITY[q, items]), 4, t(np.array([3]))
+    ),
+    "rescoring.rescored_by": lambda t: tiebench.rescoring.rescored_by(
+        lambda q: t(-SIMILARITY[q]),
+        judgements(t),
+        lambda q, items: t(SIMILARITY[q, items]),
+        4,
+        t(np.array([3])),
+    ),
+    "rescoring.estimated_similarity": lambda t: tiebench.rescoring.estimated_similarity(
+        t(REAL), t(PACKED[1]), t(FACTORS), BITS
     ),
     "split_check.Part": split,
     "split_check.check": split,
