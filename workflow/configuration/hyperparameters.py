@@ -14,8 +14,8 @@ def hyperparameters(configuration, protocol, method, bits, tuned=True):
 
     A protocol's own go over those of the one that `hyperparameters_of` names, a fold's over its protocol's
     (of both protocols, if the other has as many folds), and all of a variant's own over all of its class's.
-    A protocol that takes its codes from another, or their first bits, has what made them. tuned: False leaves out what searches
-    chose.
+    A protocol that takes its codes from another, or their first bits, has what made them. tuned: False leaves
+    out what searches chose.
     """
     chosen: dict[str, object] = {}
     protocol, bits = trained_as(configuration, protocol, bits)
