@@ -41,6 +41,7 @@ class ADSH(DeepHashing):
     supervision = "binary"
     family = "pointwise"
     sees = "database labels"
+    not_nested = "the codes of the database are learned for all bits together"
     space = {
         "learning_rate": {"log_uniform": [1e-2, 3.0]},
         "gamma": {"log_uniform": [0.2, 200.0]},

@@ -92,6 +92,12 @@ class MDSH(ClassCodeHashing):
             codes = mds_centres(training_set.classes, self.bits, generator)
             self._say_if_too_near(codes, training_set.log)
             found = ClassCodes(codes[generator.permutation(len(codes))], generator)
+        return self._with_follower(found)
+
+    def prefix_criterion(self, training_set, whole):
+        return self._with_follower(super().prefix_criterion(training_set, whole))
+
+    def _with_follower(self, found):
         # A buffer, as it were: without gradients nothing trains it, and checkpoints keep it.
         found.follower = copy.deepcopy(self._head_of(self.network)).requires_grad_(False)
         return found

@@ -23,9 +23,11 @@ class Checkpoint:
     for all that the result depends on; the caller sees to that.
     """
 
-    def __init__(self, method, state, optimiser, scaler):
-        """state: the `TrainingState`."""
+    def __init__(self, method, state, prefixes, optimiser, scaler):
+        """state: the `TrainingState`; prefixes: length of `nested` -> its own."""
         self.method, self.state, self.optimiser, self.scaler = method, state, optimiser, scaler
+        # Ending of names in the file -> state.
+        self.states = {"": state} | {f"@{bits}": of_prefix for bits, of_prefix in prefixes.items()}
         self.path, self.log = state.training_set.checkpoint, state.training_set.log
         self.records, self.written = [], time.monotonic()
 
@@ -69,8 +71,9 @@ class Checkpoint:
             for name, value in values.items():
                 if value is not None:  # a momentum that is 0 has no buffer
                     arrays[f"optimiser.{index}.{name}"] = torch.as_tensor(value)
-        for name in self.method.changing_memory:
-            arrays[f"memory.{name}"] = torch.as_tensor(getattr(self.state.memory, name))
+        for ending, state in self.states.items():
+            for name in self.method.changing_memory:
+                arrays[f"memory{ending}.{name}"] = torch.as_tensor(getattr(state.memory, name))
         progress = {
             "records": self.records,
             "scaler": self.scaler.state_dict(),
@@ -81,12 +84,8 @@ class Checkpoint:
 
     def _restore(self, arrays):
         progress = json.loads(arrays.pop("progress").tobytes())
-        parts: dict[str, dict[str, torch.Tensor]] = {
-            "network": {},
-            "criterion": {},
-            "optimiser": {},
-            "memory": {},
-        }
+        own = [f"{part}{ending}" for part in ("criterion", "memory") for ending in self.states]
+        parts: dict[str, dict[str, torch.Tensor]] = {part: {} for part in ["network", "optimiser", *own]}
         for name, array in arrays.items():
             part, _, rest = name.partition(".")
             parts[part][rest] = torch.from_numpy(array)
@@ -99,12 +98,13 @@ class Checkpoint:
         # The optimiser itself moves its state to where its parameters are.
         groups = self.optimiser.state_dict()["param_groups"]
         self.optimiser.load_state_dict({"state": state, "param_groups": groups})
-        for name in self.method.changing_memory:
-            kept = getattr(self.state.memory, name)
-            if isinstance(kept, torch.Tensor):
-                kept.copy_(parts["memory"][name])
-            else:
-                setattr(self.state.memory, name, parts["memory"][name].item())
+        for ending, of_length in self.states.items():
+            for name in self.method.changing_memory:
+                kept, saved = getattr(of_length.memory, name), parts[f"memory{ending}"][name]
+                if isinstance(kept, torch.Tensor):
+                    kept.copy_(saved)
+                else:
+                    setattr(of_length.memory, name, saved.item())
         if progress["scaler"]:
             self.scaler.load_state_dict(progress["scaler"])
         self.state.iteration = progress["iteration"]
@@ -112,5 +112,6 @@ class Checkpoint:
 
     def _modules(self):
         """Name in the file -> module."""
-        modules = {"network": self.method.network, "criterion": self.state.criterion}
+        modules = {"network": self.method.network}
+        modules |= {f"criterion{ending}": state.criterion for ending, state in self.states.items()}
         return {part: module for part, module in modules.items() if module is not None}

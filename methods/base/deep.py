@@ -23,6 +23,7 @@ from methods.base import ENCODE_ROWS, HashingMethod, Refusal, TrainingSet, refus
 from methods.base.augmentation import mirror, shift
 from methods.base.batch import Batch, TrainingState
 from methods.base.heads import ImageHashing, hash_layer, make_head
+from methods.base.nested import Prefix, refuse_bad_prefixes
 from methods.base.supervision import refuse_no_triplets
 from methods.base.training import Training, module_arrays, seeded
 from networks.base.devices import fast_half, resolve_device
@@ -77,6 +78,11 @@ class DeepHashing(HashingMethod):
     quantiser : str or None
         A term times `quantiser_weight` that is added to the loss and pulls raw scores to -1 and +1
         (`methods.base.quantisers`).
+    nested : list of int or None
+        Lengths below `bits`, ascending. The loss is then the mean of the losses on the first n scores, for
+        each n of the list, and on all of them, so that the first n bits serve as a code of their own
+        (Kusupati et al., NeurIPS 2022). What a loss learns or keeps (classifiers, proxies, tables) it has
+        once per length; class codes are cut. The quantiser is of all scores.
     end_collapsed : int
         End the training after so many epochs in a row whose codes are collapsed (0: never, see
         docs/health.md).
@@ -154,6 +160,7 @@ class DeepHashing(HashingMethod):
     initial_deviation: float | None = None
     quantiser: Literal["hswd"] | None = None
     quantiser_weight: float = 0.1
+    nested: list[int] | None = None
     end_collapsed: int = 0
     standardise_features: bool = False
     backbone_lr_multiplier: float = 0.1
@@ -164,6 +171,9 @@ class DeepHashing(HashingMethod):
 
     # Names of what `prepare` returns that changes in training: numbers, and tensors that keep their shape.
     changing_memory: ClassVar[tuple[str, ...]] = ()
+
+    # Why the loss has no meaning on the first scores alone, of a method that refuses `nested`.
+    not_nested: ClassVar[str | None] = None
 
     # -- what a method defines or overrides ----------------------------------------------------------------
 
@@ -195,6 +205,15 @@ class DeepHashing(HashingMethod):
         kept in checkpoints and, as `criterion_state`, a dict of arrays, in the model's file.
         """
         return None
+
+    def prefix_criterion(
+        self, training_set: TrainingSet, whole: torch.nn.Module | None
+    ) -> torch.nn.Module | None:
+        """The criterion of a length of `nested`: `bits` is that length, `whole` the criterion of all bits.
+
+        By default a new one. May raise `Refusal`.
+        """
+        return self.build_criterion(training_set)
 
     def start_epoch(self, training: TrainingState) -> None:
         """Called before each epoch: to change the training's `memory` or `criterion`.
@@ -288,8 +307,17 @@ class DeepHashing(HashingMethod):
             criterion = self.build_criterion(training_set)
         if criterion is not None:
             criterion.to(device)
-        Training(self, TrainingState(training_set, memory, criterion), device).run()
+        state = TrainingState(training_set, memory, criterion)
+        Training(self, state, self._prefixes(state, device), device).run()
         return self
+
+    def _prefixes(self, whole, device):
+        prefixes = [Prefix(self, whole, length) for length in self.nested or ()]
+        for prefix in prefixes:
+            with seeded(self.seed, 4):
+                criterion = prefix.method.prefix_criterion(whole.training_set, whole.criterion)
+            prefix.state.criterion = criterion if criterion is None else criterion.to(device)
+        return prefixes
 
     def _standardise(self, training_set, device):
         (rows, *_) = shuffled_batches(len(training_set), _STANDARDISED, (self.seed, 5))
@@ -305,6 +333,7 @@ class DeepHashing(HashingMethod):
         if items < 2:
             raise Refusal(f"training needs at least 2 items, there are {items}")
         refuse_unknown_choices(self)
+        refuse_bad_prefixes(self)
         if self.batch_size < 2:
             raise Refusal(f"batch_size must be at least 2: one item ranks nothing, not {self.batch_size}")
         for name, least in (

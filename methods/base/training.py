@@ -20,14 +20,17 @@ from tiebench.values import NotANumber
 
 
 class Training:
-    """One training of a `methods.base.deep.DeepHashing`, whose network is made. state: a `TrainingState`."""
+    """One training of a `methods.base.deep.DeepHashing`, whose network is made.
 
-    def __init__(self, method, state, device):
-        self.method, self.state, self.device = method, state, device
+    state: a `TrainingState`; prefixes: a `methods.base.nested.Prefix` for each length of `nested`.
+    """
+
+    def __init__(self, method, state, prefixes, device):
+        self.method, self.state, self.prefixes, self.device = method, state, prefixes, device
         self.training_set = state.training_set
         self.optimiser = make_optimiser(
             method.optimiser,
-            _parameter_groups(method, state.criterion),
+            _parameter_groups(method, [state, *(prefix.state for prefix in prefixes)]),
             method.learning_rate,
             method.momentum,
             method.weight_decay,
@@ -47,7 +50,8 @@ class Training:
         after `end_collapsed` epochs in a row whose codes are collapsed.
         """
         method, state = self.method, self.state
-        checkpoint = Checkpoint(method, state, self.optimiser, self.scaler)
+        prefixes = {prefix.bits: prefix.state for prefix in self.prefixes}
+        checkpoint = Checkpoint(method, state, prefixes, self.optimiser, self.scaler)
         first, spent = checkpoint.resume()
         started = time.perf_counter() - spent
         for epoch in range(first, method.epochs):
@@ -58,6 +62,8 @@ class Training:
             # Dropout draws from the global generator: seeded by epoch, a resumed training draws the same.
             with seeded(method.seed, epoch, 3, device=self.device):
                 method.start_epoch(state)
+                for prefix in self.prefixes:
+                    prefix.start_epoch(state)
                 objective, seen = self._epoch(epoch)
             record = {
                 "epoch": epoch + 1,
@@ -128,6 +134,10 @@ class Training:
         batch = Batch(method, self.state, indices, features, lambda: self._forward(items, (*key, 5))[0])
         try:
             loss = method.loss(outputs, batch)
+            if self.prefixes:
+                self.state.log(**{f"loss_{method.bits}": loss})
+                losses = [loss, *(prefix.loss(outputs, batch) for prefix in self.prefixes)]
+                loss = torch.stack(losses).mean()
         except AttributeError as error:
             if error.obj is not batch:
                 raise
@@ -196,12 +206,13 @@ def _means(logged):
     return {name: mean if math.isfinite(mean) else None for name, mean in means.items()}
 
 
-def _parameter_groups(method, criterion):
+def _parameter_groups(method, states):
     """What the optimiser is given: parameters by their multipliers. Those whose rate is 0 are frozen, so that
     no gradient is computed for a network that does not change."""
     named = list(method.network.named_parameters())
-    if criterion is not None:
-        named += [(f"criterion.{name}", value) for name, value in criterion.named_parameters()]
+    for state in states:
+        if state.criterion is not None:
+            named += [(f"criterion.{name}", value) for name, value in state.criterion.named_parameters()]
     groups: dict[tuple[float, float], list[torch.nn.Parameter]] = {}
     for name, parameter in named:
         rate, decay = method.rate_and_decay(name)

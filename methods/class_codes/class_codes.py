@@ -1,10 +1,12 @@
 """Codes of classes as targets of deep losses: one code per class, a majority code for several labels."""
 
+import copy
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 
+from methods.base import Refusal
 from methods.base.deep import DeepHashing
 from methods.base.labels import label_matrix
 from methods.class_codes.centres import constant_bits, make_centres
@@ -24,6 +26,15 @@ class ClassCodes(torch.nn.Module):
         filler = np.where(generator.random(bits) < 0.5, 1, -1).astype(np.float32)
         self.register_buffer("filler", torch.from_numpy(filler))
 
+    def first(self, bits):
+        """The first bits of all codes, as `ClassCodes`. Raises `Refusal` where two classes share them."""
+        found = copy.copy(self)
+        found._buffers = {"codes": self.codes[:, :bits], "filler": self.filler[:bits]}
+        found._modules = {}
+        if len(found.codes.unique(dim=0)) < len(found.codes):
+            raise Refusal(f"nested: two classes have the same code in their first {bits} bits")
+        return found
+
     def majority(self, labels):
         """Codes of items, float (M, bits): the sign of the mean over their labels (M, classes), `filler`
         where that is zero, as for items without labels."""
@@ -34,6 +45,10 @@ class ClassCodes(torch.nn.Module):
 @dataclass(kw_only=True)
 class ClassCodeHashing(DeepHashing):
     """Base of deep methods whose criterion is `ClassCodes`."""
+
+    def prefix_criterion(self, training_set, whole):
+        """The first bits of the class codes: of others, the same bit would be drawn to two values."""
+        return whole.first(self.bits)
 
     def unused_bits(self):
         """Bits that are the same in the codes of all classes: items are drawn to one value there."""

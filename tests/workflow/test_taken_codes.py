@@ -8,7 +8,7 @@ import pytest
 from datasets.splits import Split
 from tiebench.affinities import EqualLabels
 from tiebench.scoring import score_codes
-from workflow.stages.taken_codes import taken
+from workflow.stages.taken_codes import prefix, taken
 
 from conftest import class_vectors  # isort: skip
 
@@ -20,6 +20,7 @@ def theirs():
     split = Split(query=order[:10], database=order[10:], training=order[10:40])
     codes = {part: getattr(split, part)[:, None].astype(np.uint8) for part in ("query", "database")}
     codes["raw_query"] = split.query[:, None] + np.array([0.0, 0.5])
+    codes["estimate_factors"] = split.database[:, None].astype(np.float32)
     return split, codes | {"bits": np.array(8)}
 
 
@@ -31,6 +32,7 @@ def test_codes_are_those_of_the_items(theirs):
     for part in ("query", "database"):
         assert found[part][:, 0].tolist() == getattr(ours, part).tolist()
     assert found["raw_query"].tolist() == (ours.query[:, None] + [0.0, 0.5]).tolist()
+    assert found["estimate_factors"][:, 0].tolist() == ours.database.tolist()
     assert found["bits"] == 8 and found.keys() == codes.keys()
 
 
@@ -57,6 +59,25 @@ def test_codes_of_other_items_are_refused(theirs, change, words):
         parts[name] = parts[name][value] if name == "training" else np.concatenate([parts[name], more])
     with pytest.raises(ValueError, match=words):
         taken(codes, split, Split(**parts), "theirs")
+
+
+@pytest.mark.parametrize("bits", [1, 8, 11, 16])
+def test_a_prefix_is_the_packed_first_bits(bits):
+    whole = np.random.default_rng(1).random((5, 16)) < 0.5
+    scores = np.random.default_rng(2).normal(size=(5, 16)).astype(np.float32)
+    packed = np.packbits(whole, axis=1)
+    arrays = {"query": packed, "database": packed[::-1], "raw_query": scores, "estimate_factors": scores}
+    found = prefix(arrays | {"bits": np.array(16)}, bits)
+    assert found.keys() == {"query", "database", "raw_query", "bits"} and found["bits"] == bits
+    np.testing.assert_array_equal(found["query"], np.packbits(whole[:, :bits], axis=1))
+    np.testing.assert_array_equal(found["database"], found["query"][::-1])
+    np.testing.assert_array_equal(found["raw_query"], scores[:, :bits])
+
+
+def test_a_prefix_longer_than_the_codes_is_refused():
+    codes = np.zeros((2, 1), np.uint8)
+    with pytest.raises(ValueError, match="9 bits was asked for of codes of 8 bits"):
+        prefix({"query": codes, "database": codes, "bits": np.array(8)}, 9)
 
 
 @pytest.mark.thorough
@@ -87,3 +108,32 @@ def test_runs_of_a_protocol_without_training_items_have_the_codes_of_the_other(l
         assert record["fingerprints"]["split"] != other["fingerprints"]["split"]
     again = laboratory.run("results/tiny.csv", config=tiny, options=("--dry-run",))
     assert "Nothing to be done" in again.stdout + again.stderr
+
+
+@pytest.mark.thorough
+def test_runs_of_first_bits_are_scored_without_training(laboratory, tiny):
+    """They have the first bits of the longer codes, and the costs and settings of those."""
+    tiny["protocols"]["tiny_first"] = tiny["protocols"]["tiny"] | {"codes_of": "tiny", "prefix_of": 11}
+    tiny["methods"] = tiny.get("methods", {}) | {
+        "talr_ap": {"defaults": {"by_bits": {11: {"nested": [5, 8]}}}}
+    }
+    first = {"protocol": "tiny_first", "metric": "ap", "bits": [5, 8]}
+    tiny["tables"]["tiny"]["blocks"].append(first)
+    laboratory.made("results/tiny.csv", config=tiny)
+    runs = laboratory.directory / "results/runs"
+    split = np.load(laboratory.directory / "resources/protocols/tiny/split.npz")
+    labels = class_vectors()[1]
+    affinity = EqualLabels(labels[split["query"]], labels[split["database"]])
+    for method in ("lsh", "talr_ap"):
+        whole = runs / "tiny" / method / "11/1"
+        codes = np.load(whole / "codes.npz")
+        bits = {part: np.unpackbits(codes[part], axis=1) for part in ("query", "database")}
+        for length in (5, 8):
+            part = runs / "tiny_first" / method / f"{length}/1"
+            packed = [np.packbits(bits[name][:, :length], axis=1) for name in ("query", "database")]
+            expected = score_codes(*packed, length, affinity, at=[10])
+            assert json.loads((part / "scores.json").read_text())["metrics"]["ap"] == expected.means["ap"]
+            record, other = (json.loads((folder / "run.json").read_text()) for folder in (part, whole))
+            assert (record["bits"], record["prefix_of"], record["codes_of"]) == (length, 11, "tiny")
+            assert record["hyperparameters"] == other["hyperparameters"]
+    assert other["hyperparameters"]["nested"] == [5, 8]

@@ -147,6 +147,9 @@ def _check_protocol(configuration, name, entry):
         _check_other(configuration, name, key, what)
     if entry["codes_of"] is not None:
         _check_codes_of(configuration, name, entry)
+    elif entry["prefix_of"] is not None:
+        message = "goes with codes_of: name the protocol whose runs have the whole codes"
+        configuration.fail((*where, "prefix_of"), message)
     if entry["transfer"] and entry["database_parts"] > 1:
         message = "needs all codes in one process: set database_parts to 1"
         configuration.fail((*where, "transfer"), message)
@@ -187,6 +190,9 @@ def _check_codes_of(configuration, name, entry):
         configuration.fail(
             where, f"{entry['codes_of']} keeps no real-valued queries: make it asymmetric, too"
         )
+    if entry["prefix_of"] is not None and entry["estimated"]:
+        message = "distances are estimated from whole codes: leave estimated out"
+        configuration.fail(("protocols", name, "prefix_of"), message)
     if splits.folds(entry["split"]) or splits.folds(other["split"]):
         configuration.fail(where, "is not for splits of several folds")
 
@@ -371,6 +377,11 @@ def _check_block(configuration, where, table, block):
         configuration.check_known((*where, "methods"), method, table["methods"], "method of the table")
     metric, value = _check_metric(configuration, (*where, "metric"), block["metric"])
     entry = configuration["protocols"][protocol]
+    if entry["prefix_of"] is not None and max(block["bits"]) > entry["prefix_of"]:
+        message = (
+            f"{protocol} scores first bits of codes of {entry['prefix_of']} bits, not {max(block['bits'])}"
+        )
+        configuration.fail((*where, "bits"), message)
     at = entry["at"]
     ranking, _ = metrics.ranking_of(block["metric"])
     if ranking is not None:

@@ -14,10 +14,11 @@ def hyperparameters(configuration, protocol, method, bits, tuned=True):
 
     A protocol's own go over those of the one that `hyperparameters_of` names, a fold's over its protocol's
     (of both protocols, if the other has as many folds), and all of a variant's own over all of its class's.
-    A protocol that takes its codes from another has what made them. tuned: False leaves out what searches
-    chose.
+    A protocol that takes its codes from another, or their first bits, has what made them. tuned: False leaves
+    out what searches chose.
     """
     chosen: dict[str, object] = {}
+    protocol, bits = trained_as(configuration, protocol, bits)
     for _, settings in _entries(configuration, protocol, method, tuned):
         chosen |= {name: value for name, value in settings.items() if name not in BESIDE}
         wanted = searched_length(settings.get("search", {}), bits)
@@ -31,11 +32,20 @@ def search_of(configuration, protocol, method, bits):
     """The `search` of the entry of `tuned` that applies to a cell, with `tried`, the trials that it made at
     the length whose choice the cell has; None if no search chose the cell's settings."""
     found = None
+    protocol, bits = trained_as(configuration, protocol, bits)
     for chosen, settings in _entries(configuration, protocol, method):
         if chosen:
             found = settings["search"]
             found = found | {"tried": _tried(found).get(searched_length(found, bits), found["trials"])}
     return found
+
+
+def trained_as(configuration, protocol, bits):
+    """(protocol, code length) of the run that makes the codes of a run: its own, or those that it takes."""
+    entry = configuration["protocols"][protocol]
+    if entry["codes_of"] is None:
+        return protocol, bits
+    return entry["codes_of"], entry["prefix_of"] or bits
 
 
 def searched_length(search, bits):
@@ -67,7 +77,6 @@ def budget_words(search):
 
 def _entries(configuration, protocol, method, tuned=True):
     """(whether a search chose them, settings) of the entries that apply, the later over the earlier."""
-    protocol = configuration["protocols"][protocol]["codes_of"] or protocol
     other, family = configuration["protocols"][protocol]["hyperparameters_of"], configuration.family(protocol)
     others, own = (configuration.members(name) for name in (other, family))
     same_fold = others[own.index(protocol)] if protocol in own and len(own) == len(others) else other

@@ -17,7 +17,7 @@ from reporting.tables.budgets import AS_GIVEN, ELSEWHERE, NOTHING_TO_CHOOSE
 from reporting.tables.model import Table, method_seeds
 from tiebench.files import write_text
 from workflow.configuration import leaderboard_rows
-from workflow.configuration.hyperparameters import budget_words, hyperparameters, search_of
+from workflow.configuration.hyperparameters import budget_words, hyperparameters, search_of, trained_as
 from workflow.configuration.sources import skipped
 from workflow.plan.data import DataPlan, pick
 
@@ -245,8 +245,8 @@ class Plan(DataPlan):
 
     def taken_run(self, protocol, method, bits, seed):
         """The files of the run whose codes a run has, of a protocol with `codes_of`."""
-        other = self.entry("protocols", protocol)["codes_of"]
-        return [f"results/runs/{other}/{method}/{bits}/{seed}/{name}" for name in ("codes.npz", "run.json")]
+        other, length = trained_as(self.configuration, protocol, bits)
+        return [f"results/runs/{other}/{method}/{length}/{seed}/{name}" for name in ("codes.npz", "run.json")]
 
     def taken_split(self, protocol):
         return f"resources/protocols/{self.entry('protocols', protocol)['codes_of']}/split.npz"

@@ -13,6 +13,7 @@ from pathlib import Path
 from reporting import figures
 from reporting.tables.model import method_seeds
 from tiebench.messages import did_you_mean, nearest
+from workflow.configuration.hyperparameters import trained_as
 from workflow.errors import ConfigurationError
 from workflow.plan.pages import PagePlan
 from workflow.plan.runs import (
@@ -170,8 +171,9 @@ def missing_sources(plan, targets):
         trained, scored = _exist(folder, TRAINED), _exist(folder, SCORED)
         if trained and scored:
             continue
-        if not trained and (other := plan["protocols"][protocol]["codes_of"]):
-            protocol, trained = other, _exist(f"results/runs/{other}/{method}/{bits}/{seed}", TRAINED)
+        if not trained and plan["protocols"][protocol]["codes_of"]:
+            protocol, bits = trained_as(plan.configuration, protocol, bits)
+            trained = _exist(f"results/runs/{protocol}/{method}/{bits}/{seed}", TRAINED)
         datasets.add(dataset := plan["protocols"][protocol]["dataset"])
         if method in plan.configuration.external_methods() and not plan.score_files(protocol):
             continue  # neither features nor weights

@@ -108,4 +108,4 @@ rule take_codes:
         "{wildcards.protocol}: codes of {wildcards.method}, {wildcards.bits} bits, seed {wildcards.seed}"
     shell:
         "exec python -m workflow.scripts.take_codes --log {log:q} --run {params.run:q} --theirs {params.theirs:q}"
-        " --protocol {wildcards.protocol} --ours {params.ours:q} --output {params.folder:q}"
+        " --protocol {wildcards.protocol} --bits {wildcards.bits} --ours {params.ours:q} --output {params.folder:q}"

@@ -1,4 +1,4 @@
-"""The codes of another protocol's run, written as those of a run."""
+"""The codes of another protocol's run, or their first bits, written as those of a run."""
 
 from workflow.scripts import _job
 
@@ -10,13 +10,15 @@ def work(options):
 
     from datasets.splits import Split
     from tiebench.files import filled, read_json, write_json
-    from workflow.stages.taken_codes import taken
+    from workflow.stages.taken_codes import prefix, taken
 
     run = read_json(Path(options.run, "run.json"))
-    title = f"{options.protocol}/{run['method']}/{run['bits']} bits/seed {run['seed']}"
+    title = f"{options.protocol}/{run['method']}/{options.bits} bits/seed {run['seed']}"
     ours, theirs = (Split.load(Path(folder, "split.npz")) for folder in (options.ours, options.theirs))
     with _job.named(title), np.load(Path(options.run, "codes.npz")) as file:
         codes = taken(file, theirs, ours, run["protocol"])
+        if options.bits != run["bits"]:
+            codes = prefix(codes, options.bits)
     # What the codes cost, and what they were learnt with, is that run's.
     record = run | {
         "protocol": options.protocol,
@@ -24,6 +26,9 @@ def work(options):
         "fingerprints": run["fingerprints"]
         | {"split": read_json(Path(options.ours, "split.json"))["fingerprint"]},
     }
+    if options.bits != run["bits"]:
+        # Which bits are constant by design the run does not say: of its first none is excused.
+        record |= {"bits": options.bits, "prefix_of": run["bits"], "unused_bits": 0}
     with filled(options.output) as writing:
         with (writing / "codes.npz").open("wb") as out:
             np.savez(out, **codes)
@@ -38,6 +43,9 @@ if __name__ == "__main__":
     arguments.add_argument("--run", required=True, help="folder of the run whose codes are taken")
     arguments.add_argument("--theirs", required=True, help="folder of its protocol")
     arguments.add_argument("--protocol", required=True)
+    arguments.add_argument(
+        "--bits", type=int, required=True, help="code length of the run: so many first bits"
+    )
     arguments.add_argument("--ours", required=True, help="folder of the protocol")
     arguments.add_argument("--output", required=True, help="folder of the run")
     _job.run(work, arguments)
