@@ -10,6 +10,7 @@ from methods.base import TrainingSet, checkpoint
 from methods.base.augmentation import mirror
 from methods.base.batches import ItemReader
 from methods.base.catalogue import catalogue, load_class
+from methods.base.nested import first_scores
 from methods.base.training import Training
 
 DEEP = sorted(name for name, metadata in catalogue().items() if metadata.end_to_end)
@@ -120,6 +121,21 @@ def test_a_checkpoint_that_cannot_be_read_is_an_error_that_names_it(tmp_path):
     with pytest.raises(ValueError, match=f"{file}.*delete it") as caught:
         made("talr_ap").fit(training_set(checkpoint=file))
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["mdsh", "shc", "dpn"])  # these look into their network, or ask it
+def test_nested_codes_of_images_share_one_network(name):
+    images, _ = striped_images(8)
+    method = made(name, nested=[4, 6], epochs=1, standardise_features=True, update_every=1)
+    method.fit(training_set(36))
+    method.network.eval()
+    for bits in (4, 6):
+        view = first_scores(method.network, bits)
+        items = torch.from_numpy(images)
+        torch.testing.assert_close(view(items), method.network(items)[:, :bits])
+        torch.testing.assert_close(view.features(items), method.network.features(items))
+        assert {id(one) for one in view.parameters()} == {id(one) for one in method.network.parameters()}
+    assert method.encode(images).shape == (8, 8)
 
 
 def test_a_short_training_writes_no_checkpoint(tmp_path):

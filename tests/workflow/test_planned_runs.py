@@ -1,6 +1,7 @@
 """Every shipped table and example is planned as one machine and as a cluster would run it."""
 
 import os
+import re
 from pathlib import Path
 
 import forked
@@ -18,9 +19,9 @@ TABLES = sorted((ROOT / "config" / "tables").glob("*.yaml"))
 
 
 def example_files(path):
-    """What a command names to use an example: chosen settings follow what they were chosen for."""
-    base = path.with_stem(path.stem.removesuffix("_tuned"))
-    return [path] if base == path else [base, path]
+    """What the command at the top of an example names: what it stands on, and itself."""
+    named = re.search(r"--configfile ((?:\S+\.yaml )+)", path.read_text(encoding="utf-8"))
+    return [ROOT / name for name in named[1].split()]
 
 
 TUNED = {path.stem.removesuffix("_tuned") for path in EXAMPLES if path.stem.endswith("_tuned")}
