@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import commands
-from benchmarks.report import duration, figure, progress
+from benchmarks.report import duration, progress, rounded
 from benchmarks.timing import Disagreement
 
 ITEMS, QUICK_ITEMS = 1_000_000_000, 6_000_000
@@ -60,7 +60,7 @@ def measure(report, items, parts):
             merging = time.perf_counter() - begin
             what = f"{items:,} items in parts, {count:,} queries"
             report.target(what, "seconds", duration(counting + merging))
-            rate = figure(count * items / counting / 1e9)
+            rate = rounded(count * items / counting / 1e9)
             seconds = [duration(counting), duration(merging)]
             rows.append([f"{count:,}", *seconds, rate, f"{max(memory, merging_memory):,.0f}"])
     report.rows(["queries", "counting", "merging, all metrics", "G pairs/s in all", "peak MB"], rows)

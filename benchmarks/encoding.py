@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 import networks
-from benchmarks.report import figure, progress
+from benchmarks.report import progress, rounded
 from benchmarks.timing import Competitor, Disagreement, interleave
 from methods.base.catalogue import load_class
 from networks.base.features import extract
@@ -176,7 +176,7 @@ def _features(report, quick):
         with tempfile.TemporaryDirectory(prefix="tiebench-features-") as folder:
             seen = interleave(_extractions(network, images, batch, Path(folder, "x.npy")), 3)
         base = seen["forward alone"]
-        cells = [f"{count / one.median:,.0f} (x{figure(one.ratio_to(base))})" for one in seen.values()]
+        cells = [f"{count / one.median:,.0f} (x{rounded(one.ratio_to(base))})" for one in seen.values()]
         rows.append([f"{architecture}, {size} x {size}, {count} images", *cells])
         quantity = f"{architecture}: extraction over its forward pass"
         report.target(quantity, "at most 1.03", seen["extract"].ratio_to(base))

@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks import evaluation_peers as peers
 from benchmarks import optional_peers, probe, synthetic
-from benchmarks.report import duration, figure, megabytes, progress
+from benchmarks.report import duration, megabytes, progress, rounded
 from benchmarks.timing import Competitor, Disagreement, interleave
 from tiebench.counting.histograms import SLICED_BITS, joint_histograms
 from tiebench.rankings import exact
@@ -102,10 +102,10 @@ def _compare(report, codes, libraries, cuda, quick):
     ratios = {peer.name: seen[peer.title].ratio_to(seen[peer.base]) for peer in compared}
     if bits == 48 and shape in (synthetic.IMAGENET100, synthetic.CIFAR10_S1):
         target = "at least 500" if shape is synthetic.IMAGENET100 else "at least 150"
-        loops = f"{figure(ratios[ARGSORT])} (float32 labels {figure(ratios[f'{ARGSORT}, float32 labels'])})"
+        loops = f"{rounded(ratios[ARGSORT])} (float32 labels {rounded(ratios[f'{ARGSORT}, float32 labels'])})"
         report.target(f"argsort loop over score, {where}", target, loops)
     if bits == 48 and shape is synthetic.IMAGENET100:
-        rate = figure(codes.pairs / seen[JOINT].median / 1e9)
+        rate = rounded(codes.pairs / seen[JOINT].median / 1e9)
         report.target(f"joint histograms, {where}", "at least 5 G pairs/s", f"{rate} G pairs/s")
         report.target(f"{WHOLE}, {where}", "under 0.5 s", duration(seen[WHOLE].median))
         for peer in compared:

@@ -1,7 +1,7 @@
 """Each metric: its share of the time of a score."""
 
 from benchmarks import synthetic
-from benchmarks.report import duration, figure, progress
+from benchmarks.report import duration, progress, rounded
 from benchmarks.timing import interleave
 from tiebench.counting.histograms import JointHistograms, joint_histograms
 from tiebench.metric_table import METRICS
@@ -53,7 +53,7 @@ def _shares(report, codes, rounds):
     report.rows(
         ["what", "median", "share of counting and scoring"],
         [
-            (name, duration(time.median), f"{figure(100 * time.median / whole)} %")
+            (name, duration(time.median), f"{rounded(100 * time.median / whole)} %")
             for name, time in seen.items()
         ],
     )

@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 from benchmarks import commands
-from benchmarks.report import duration, figure, progress
+from benchmarks.report import duration, progress, rounded
 
 BITS = (8, 16, 24, 32)
 METHODS, SEEDS = 40, 10
@@ -122,7 +122,7 @@ def tables(report, text, paints, size):
         ("the page, as gzip sends it", f"{packed / 1e6:.2f}", ""),
     ]
     report.rows(["part", "MB", "share"], rows)
-    report.target(f"page of {size}", "at most 1.5 MB", f"{figure(whole / 1e6)} MB")
+    report.target(f"page of {size}", "at most 1.5 MB", f"{rounded(whole / 1e6)} MB")
     if paints:
         median = statistics.median(paints) / 1e3
         report.write(

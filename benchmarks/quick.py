@@ -8,7 +8,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from benchmarks import commands
-from benchmarks.report import duration, figure, progress
+from benchmarks.report import duration, progress, rounded
 
 TARGET = "results/quick.csv"
 # What a checkout does not have, or a first run has not made.
@@ -66,7 +66,7 @@ def tables(report, training, wall, processor):
     report.write(
         f"## The quick table: snakemake --cores {cores} {TARGET}",
         f"In a fresh copy of the checkout with compiled kernels: {duration(wall)} of wall clock, "
-        f"{duration(processor)} of processor time ({figure(100 * processor / (cores * wall))} % of {cores} "
+        f"{duration(processor)} of processor time ({rounded(100 * processor / (cores * wall))} % of {cores} "
         "cores). Jobs overlap, so their seconds add up to core seconds.",
     )
     rows, fitting, starting = [], 0.0, 0.0
@@ -84,6 +84,6 @@ def tables(report, training, wall, processor):
     }
     rows = [(name, f"{seconds:.1f}", f"{100 * seconds / whole:.0f} %") for name, seconds in parts.items()]
     report.rows([f"core seconds of {whole:.0f}", "s", "share"], rows)
-    share = f"{figure(100 * fitting / whole)} %"
+    share = f"{rounded(100 * fitting / whole)} %"
     report.target(f"quick table, {cores} cores, kernels compiled", "under 180 s", duration(wall))
     report.target("quick table: share of core seconds spent fitting and encoding", "as near to 100 %", share)

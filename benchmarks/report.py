@@ -42,9 +42,9 @@ class Report:
         rows = []
         for name in names or measurements:
             one = measurements[name]
-            ratio = "1 (base)" if name == base else f"x{figure(one.ratio_to(measurements[base]))}"
+            ratio = "1 (base)" if name == base else f"x{rounded(one.ratio_to(measurements[base]))}"
             row = [name, duration(one.median), f"{duration(one.low)}..{duration(one.high)}", ratio]
-            rows.append([*row, figure(amount / one.median)] if rate else row)
+            rows.append([*row, rounded(amount / one.median)] if rate else row)
         self.rows(["what", "median", "min..max", f"time over `{base}`", *[rate] * bool(rate)], rows)
 
     def compare(self, title, competitors, rounds, base, **options):
@@ -56,7 +56,7 @@ class Report:
 
     def target(self, quantity, target, measured):
         """A row of the table of targets; measured: text, or a ratio."""
-        self.targets.append((quantity, target, measured if isinstance(measured, str) else figure(measured)))
+        self.targets.append((quantity, target, measured if isinstance(measured, str) else rounded(measured)))
 
     def finish(self, path=None):
         """Print the targets, and save everything to a file, whole or not at all; there they come first."""
@@ -74,7 +74,7 @@ def progress(message):
     print(f"... {message}", file=sys.stderr, flush=True)
 
 
-def figure(value):
+def rounded(value):
     """Three significant digits, never in scientific notation."""
     if value == 0:
         return "0"
@@ -85,8 +85,8 @@ def duration(seconds):
     """Seconds as text, in a suitable unit."""
     for unit, factor in (("s", 1), ("ms", 1e3)):
         if seconds * factor >= 1:
-            return f"{figure(seconds * factor)} {unit}"
-    return f"{figure(seconds * 1e6)} us"
+            return f"{rounded(seconds * factor)} {unit}"
+    return f"{rounded(seconds * 1e6)} us"
 
 
 def megabytes(size):

@@ -9,7 +9,7 @@ from torch.nn.functional import softplus
 
 import networks
 from benchmarks.class_items import Items
-from benchmarks.report import figure, progress
+from benchmarks.report import progress, rounded
 from benchmarks.timing import agree, interleave
 from methods.base.catalogue import load_class
 from networks.base.devices import fast_half
@@ -74,10 +74,10 @@ def run(report, quick):
         single = "–"
         if "float32" in seen:
             ratio = seen["float32"].ratio_to(ours)
-            single = f"x{figure(ratio)}"
+            single = f"x{rounded(ratio)}"
             report.target(f"{case.name}: TALR-AP in float32 over bfloat16", "above 1", ratio)
-        speeds = [figure(images / seen[name].median) for name in ("network alone", "bare loop", *METHODS)]
-        rows.append([case.name, *speeds, figure(reached), f"{share:.1%}", single])
+        speeds = [rounded(images / seen[name].median) for name in ("network alone", "bare loop", *METHODS)]
+        rows.append([case.name, *speeds, rounded(reached), f"{share:.1%}", single])
         report.target(f"{case.name}: images/s of TALR-AP over the bare loop", "at least 0.95", reached)
     report.rows(
         [

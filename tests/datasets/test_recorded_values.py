@@ -35,8 +35,10 @@ def digest_of_arrays(path):
 def test_affinities_have_the_recorded_values(name, tmp_path):
     made = cases.made_affinity(name, tmp_path)
     block = made.block(cases.ROWS, cases.COLUMNS).astype("<i8")
+    digest = hashlib.sha256(block.tobytes()).hexdigest()
+    assert name in RECORDED["affinities"], f"record this case in recorded.json: {digest}, {made.metadata()}"
     recorded = RECORDED["affinities"][name]
-    assert hashlib.sha256(block.tobytes()).hexdigest() == recorded["block"]
+    assert digest == recorded["block"]
     metadata = made.metadata()
     metadata.pop("neighbours", None)  # what the block says already
     assert metadata == {key: value for key, value in recorded["metadata"].items() if value is not None}
@@ -52,7 +54,8 @@ def test_scoring_sees_the_affinity_of_the_block(kind, tmp_path):
     """Joint histograms of affinity and distance, against a plain count over pairs."""
     from tiebench.counting.histograms import joint_histograms
 
-    name = next(name for name, case in cases.AFFINITIES.items() if case[1]["kind"] == kind)
+    name = next((name for name, case in cases.AFFINITIES.items() if case[1]["kind"] == kind), None)
+    assert name is not None, f"{kind} has no case in AFFINITIES of tests/datasets/recorded_cases.py"
     made = cases.made_affinity(name, tmp_path)
     query, database = np.arange(0, 120, 3), np.arange(1, 300, 3)
     assert made.block(query, database).any()

@@ -93,6 +93,8 @@ def test_the_docstring_cites_and_opens_with_one_sentence(name):
     assert not re.search(r"\.\s+[A-Z]", summary)
     assert re.search(r"\b(19|20)\d\d\b", text), "no year of a publication"
     assert len(text.split("\n\n")) > 1, "no reference after the summary"
+    assert METADATA[name].bibtex  # raises an error for a reference of another form
+    assert METADATA[name].description.count("$$") >= 2, "no formula in the docstring of the class"
 
 
 @every_method

@@ -73,10 +73,8 @@ def test_every_method_has_a_page_with_all_of_its_parts(name, pages):
     assert page.startswith(f"# {about.title}\n")
     assert all(section(page, part) for part in PARTS)
     assert about.paper in section(page, "Paper")
-    assert re.search(r"\d{4}", section(page, "Paper")), "the year of the paper"
     formula = re.search(r"^\$\$.+?\$\$$", section(page, "Formula"), re.DOTALL | re.MULTILINE)
     assert formula and formula[0].count("{") == formula[0].count("}"), "no formula"
-    assert "$$" in about.description, "the formula belongs into the docstring of the class"
 
 
 @pytest.mark.parametrize("name", CATALOGUE)
