@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 from scipy.special import stdtrit
 
+from reporting.records.collapsed import collapsed_runs
 from reporting.records.filled import filled_marks
 from reporting.tables import budgets
 from reporting.tables.model import Group, Table
@@ -105,7 +106,7 @@ def tidy(table: Table, results: Results) -> pd.DataFrame:
                     "status": _status([status for _, status, _ in outcomes.values()], here),
                     "reason": _reason(outcomes),
                     "sees": table.sees(method, protocol),
-                    "collapsed": sum(bool(run.collapsed) for run in here.values()),
+                    "collapsed": collapsed_runs(here.values()),
                     "trials": tuning.trials,
                     "budget": tuning.budget,
                 }

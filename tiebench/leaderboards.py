@@ -90,6 +90,11 @@ class Leaderboard:
     folds: tuple[str, ...] = ()
 
 
+def rate_words(collapsed: int, runs: int) -> str:
+    """How many of the runs of a cell have collapsed codes, "1 of 10 runs lost bits"; "" for none."""
+    return f"{collapsed} of {runs} run{'s' * (runs != 1)} lost bits" if collapsed else ""
+
+
 def find(folder: str | Path | None = None) -> Path:
     """The folder of leaderboards: `folder`, else `leaderboard` here, else that of the checkout.
 

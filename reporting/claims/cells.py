@@ -4,9 +4,11 @@ import itertools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from reporting.records.collapsed import collapsed_runs
 from reporting.statistics.samples import sample
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
+from tiebench.leaderboards import rate_words
 from tiebench.metrics import label
 from tiebench.paired import Scores
 
@@ -65,6 +67,15 @@ class ClaimCells:
     def scored(self, protocol: str, metric: str, bits: int, method: str) -> bool:
         """Whether some run of a cell has a score by a metric, in the table or not."""
         return bool(self.results.scores(protocol, metric, method, bits))
+
+    def lost(self, protocol: str, metric: str, bits: int, method: str) -> dict[str, str]:
+        """The cell in words -> how many of its scored runs have collapsed codes; {} for none."""
+        runs = self.results.cell(protocol, method, bits)
+        scored = [runs[seed] for seed in self.results.scores(protocol, metric, method, bits)]
+        words = rate_words(collapsed_runs(scored), len(scored))
+        several = len({group.protocol for group in self.table.groups}) > 1
+        place = f" on {self.place(protocol)}" if several else ""
+        return {f"{self.title(method)}{place}, {bits} bits": words} if words else {}
 
     def title(self, method: str) -> str:
         return self.table.method_title(method)

@@ -32,7 +32,8 @@ def _two_methods(cells: ClaimCells, column: tuple[str, str, int], method: str, o
     (left, no_left), (right, no_right) = (cells.sample(*column, name) for name in (method, other))
     words = f"{cells.title(method)} against {cells.title(other)}: {cells.place(*column)}"
     reason = "; ".join(filter(None, (no_left, no_right)))
-    return Comparison(words, column, [(1.0, left)], [(1.0, right)], reason)
+    lost = cells.lost(*column, method), cells.lost(*column, other)
+    return Comparison(words, column, [(1.0, left)], [(1.0, right)], reason, lost=lost)
 
 
 def side_above(claim: Mapping, cells: ClaimCells) -> tuple[list[dict], str, str]:
@@ -61,7 +62,8 @@ def side_above(claim: Mapping, cells: ClaimCells) -> tuple[list[dict], str, str]
             protocol, metric, bits, method = left
             paired = [(1.0, cells.sample(protocol, metric, bits, method, minus=right[1])[0])]
         title = f"{words}: {', '.join(same)}"
-        comparisons.append(Comparison(title, left[:3], [(1.0, one)], [(1.0, two)], reason, paired))
+        lost = cells.lost(*left), cells.lost(*right)
+        comparisons.append(Comparison(title, left[:3], [(1.0, one)], [(1.0, two)], reason, paired, lost))
     return decide(comparisons)
 
 
@@ -130,6 +132,16 @@ def larger_gain_at_short_codes(claim: Mapping, cells: ClaimCells) -> tuple[list[
             f"gain of {cells.title(method)} over {cells.title(other)} at {joined(short)} bits against "
             f"{joined(long)} bits: {cells.place(protocol, metric)}"
         )
-        comparisons.append(Comparison(words, (protocol, metric, short[0]), left, right, reason))
+        lost = [
+            {
+                name: rate
+                for bits in part
+                for one in (method, other)
+                for name, rate in cells.lost(protocol, metric, bits, one).items()
+            }
+            for part in (short, long)
+        ]
+        column = protocol, metric, short[0]
+        comparisons.append(Comparison(words, column, left, right, reason, lost=(lost[0], lost[1])))
     absent = [m for m in (*claim["methods"], *claim["others"]) if m not in seen]
     return decide(comparisons, [cells.title(m) for m in absent])

@@ -13,6 +13,8 @@ from tiebench.paired import OPEN as CANNOT_TELL
 REPRODUCED, NOT_REPRODUCED, NOT_DECIDABLE = "reproduced", "not reproduced", "not decidable"
 FOR, AGAINST, OPEN = "for", "against", "open"
 NOT_TESTED = ("low", "high", "p", "p_adjusted")
+# How many runs of either side lost bits, in words.
+LOST = ("left_lost", "right_lost")
 # A weighted sum of the means of cells, None for a cell without scores.
 Side = Sequence[tuple[float, Scores | None]]
 
@@ -22,7 +24,8 @@ class Comparison:
     """words: for people; left, right: what is compared; reason: which runs are missing.
 
     column: (protocol, metric, bits) of the left side; its metric decides what is better. paired: left minus
-    right run by run, where both are scores of the same codes.
+    right run by run, where both are scores of the same codes. lost: of either side, cells in words with how
+    many of their runs have collapsed codes, of those that have some.
     """
 
     words: str
@@ -31,6 +34,15 @@ class Comparison:
     right: Side
     reason: str = ""
     paired: Side | None = None
+    lost: tuple[Mapping[str, str], Mapping[str, str]] = ({}, {})
+
+    def lost_words(self) -> dict[str, str]:
+        """LOST of a figure: a side of one cell is not named again."""
+        sides = zip(LOST, self.lost, (self.left, self.right), strict=True)
+        return {
+            key: "; ".join(words if len(side) == 1 else f"{name}: {words}" for name, words in of.items())
+            for key, of, side in sides
+        }
 
     def difference(self) -> Difference | None:
         """Left minus right, None where a cell has no scores."""
@@ -46,7 +58,7 @@ def decide(comparisons: Sequence[Comparison], absent: Sequence[str] = ()) -> tup
     figures, better = [], 0
     for one, found, p in zip(comparisons, every, adjusted, strict=True):
         figure: dict[str, Any] = {"words": one.words, "left": _mean(one.left), "right": _mean(one.right)}
-        figure |= dict.fromkeys(("difference", *NOT_TESTED))
+        figure |= one.lost_words() | dict.fromkeys(("difference", *NOT_TESTED))
         if found is None:
             figures.append(figure | {"outcome": OPEN, "reason": one.reason or "no seed that both sides have"})
             continue
@@ -66,6 +78,8 @@ def decide(comparisons: Sequence[Comparison], absent: Sequence[str] = ()) -> tup
     partial = sum(bool(one.reason) for one, found in zip(comparisons, every) if found is not None)
     if partial:
         notes.append(f"{partial} without some of the seeds")
+    lost = {name: words for one in comparisons for side in one.lost for name, words in side.items()}
+    notes += [f"{name}: {words}" for name, words in lost.items()]
     if tested and all(found.per_query is None for found in tested):
         notes.append("no scores per query: tested over runs alone")
     return figures, verdict_of(figures), _summary(figures, missing, better, notes)

@@ -8,6 +8,7 @@ from reporting.claims.cells import ClaimCells, joined
 from reporting.claims.tested import (
     AGAINST,
     FOR,
+    LOST,
     NOT_DECIDABLE,
     NOT_REPRODUCED,
     NOT_TESTED,
@@ -97,7 +98,7 @@ def shrink(claim: Mapping, cells: ClaimCells) -> tuple[list[dict], str, str]:
 
 def _exact(words: str, left: float, right: float, outcome: str, reason: str) -> dict:
     """A figure that no test decides."""
-    numbers = {"left": left, "right": right, "difference": left - right}
+    numbers = {"left": left, "right": right, "difference": left - right} | dict.fromkeys(LOST, "")
     return {"words": words} | numbers | dict.fromkeys(NOT_TESTED) | {"outcome": outcome, "reason": reason}
 
 
@@ -110,5 +111,5 @@ def _hole(words: str, cells: ClaimCells, metric: str, pair: Sequence[tuple]) -> 
             reasons = (cells.sample(protocol, name, bits, method)[1] for name in names)
             reason = next(filter(None, reasons), reason)
             break
-    numbers = dict.fromkeys(("left", "right", "difference", *NOT_TESTED))
+    numbers = dict.fromkeys(("left", "right", "difference", *NOT_TESTED)) | dict.fromkeys(LOST, "")
     return {"words": words} | numbers | {"outcome": OPEN, "reason": reason}

@@ -12,6 +12,7 @@ import pandas as pd
 
 from reporting.claims import kinds, tie_ranges
 from reporting.claims.cells import ClaimCells, as_list
+from reporting.claims.tested import LOST
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
 from tiebench.messages import did_you_mean
@@ -19,6 +20,7 @@ from tiebench.metrics import resolve
 
 NUMBERS = ("left", "right", "difference", "low", "high", "p", "p_adjusted")
 WORDS = ("source", "claim", "of", "verdict", "summary", "elsewhere", "comparison")
+ENDS = (*LOST, "outcome", "reason")
 KINDS: dict[str, Callable[[Mapping, ClaimCells], tuple[list[dict], str, str]]] = {
     "best": kinds.best,
     "above": kinds.above,
@@ -38,7 +40,8 @@ def judge(claims_files: Iterable[Mapping], table: Table, results: Results) -> li
     A dict per claim: id, claim, source, of (str); verdict; summary (one sentence); elsewhere ("" or, where
     the table asks for none of the protocols of the claim's statement, a phrase that says so: it is then tried
     on the protocols that the table has); figures, a list of dicts, one per comparison: words, left, right
-    (scores), difference (left minus right), low, high (its 95% interval) and p over queries and runs
+    (scores), left_lost, right_lost (how many of their runs have collapsed codes, in words, or ""), difference
+    (left minus right), low, high (its 95% interval) and p over queries and runs
     (`paired.contrast`), p_adjusted (Holm's over the comparisons of the claim), outcome, reason. Numbers that
     do not exist are None.
 
@@ -97,16 +100,16 @@ def to_frame(judged: Iterable[Mapping]) -> pd.DataFrame:
     """What `judge` returned as a frame, one row per comparison.
 
     Columns: source, claim (its id), of, verdict, summary, elsewhere, comparison (words), left, right,
-    difference, low, high, p, p_adjusted (NaN if there is none), outcome, reason.
+    difference, low, high, p, p_adjusted (NaN if there is none), left_lost, right_lost, outcome, reason.
     """
     rows = [
         [judgement["source"], judgement["id"], *(judgement[name] for name in WORDS[2:6]), figure["words"]]
         + [math.nan if figure[name] is None else figure[name] for name in NUMBERS]
-        + [figure["outcome"], figure["reason"]]
+        + [figure[name] for name in ENDS]
         for judgement in judged
         for figure in judgement["figures"]
     ]
-    return pd.DataFrame(rows, columns=[*WORDS, *NUMBERS, "outcome", "reason"])
+    return pd.DataFrame(rows, columns=[*WORDS, *NUMBERS, *ENDS])
 
 
 def from_csv(text: str, claims_files: Iterable[Mapping]) -> list[dict]:
@@ -115,7 +118,7 @@ def from_csv(text: str, claims_files: Iterable[Mapping]) -> list[dict]:
     Raises ValueError for columns of another version, and for claims that the files do not have.
     """
     frame = pd.read_csv(io.StringIO(text), dtype="str", keep_default_na=False)
-    if tuple(frame.columns) != (*WORDS, *NUMBERS, "outcome", "reason"):
+    if tuple(frame.columns) != (*WORDS, *NUMBERS, *ENDS):
         raise ValueError(f"its columns are {', '.join(frame.columns)}")
     claims = {(file["source"], claim["id"]): claim for file in claims_files for claim in file["claims"]}
     result: dict[tuple, dict] = {}
@@ -127,6 +130,6 @@ def from_csv(text: str, claims_files: Iterable[Mapping]) -> list[dict]:
         plain = {"id": row["claim"], "claim": claims[key]["claim"]} | {name: row[name] for name in names}
         judgement = result.setdefault(key, plain | {"figures": []})
         numbers = {name: float(row[name]) if row[name] else None for name in NUMBERS}
-        words = {"words": row["comparison"], "outcome": row["outcome"], "reason": row["reason"]}
+        words = {"words": row["comparison"]} | {name: row[name] for name in ENDS}
         judgement["figures"].append(words | numbers)
     return list(result.values())

@@ -9,7 +9,7 @@ from reporting.drawing.axes import NothingToDraw, heading
 from reporting.drawing.method_styles import method_style
 from reporting.drawing.options import DEFAULT, Options
 from reporting.drawing.sheets import Section, sheet, sheet_width
-from reporting.statistics.summary import REFERENCE, blocks_of, resampled, standing
+from reporting.statistics.summary import blocks_of, resampled, standing
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
 from tiebench.figure_style import (
@@ -29,9 +29,9 @@ TITLE = "Mean ranks over tables"
 CAPTION = (
     "How to read it. Each row is a method that has scores in every column of every table. Left: its mean "
     "rank, 1 the best, and grey ticks, its rank in each table. Right: the interquartile mean of its "
-    "normalised scores; 0 is the mean of LSH, or no score where LSH is missing, and 1 the best method of a "
-    "column. Lines are 95% intervals over tables, queries and runs that are drawn anew. Intervals that "
-    "overlap do not say that two methods are equal."
+    "normalised scores; 0 is the lowest mean of a method in a column, 1 the highest. Lines are 95% intervals "
+    "over tables, queries and runs that are drawn anew. Intervals that overlap do not say that two methods "
+    "are equal."
 )
 NEEDS = ("per_query",)
 REQUIRES = {"protocols": 3, "methods": 2}
@@ -69,8 +69,7 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
             foot=0.06,
             legend=legend,
         )
-        zero = f"0: {table.method_title(REFERENCE)}" if REFERENCE in found.methods else "0: no score"
-        words = {"rank": "mean rank", "iqm": f"IQM of scores ({zero}; 1: best)"}
+        words = {"rank": "mean rank", "iqm": "IQM of scores (0: lowest, 1: best)"}
         for index, (axes, (name, values)) in enumerate(
             zip(panels, {"rank": found.rank, "iqm": found.iqm}.items())
         ):

@@ -196,6 +196,7 @@ def write(
     import pandas as pd
 
     from reporting import figures, frames
+    from reporting.drawing.axes import NothingToDraw
     from tiebench import figure_style
     from tiebench.files import write_text
 
@@ -212,10 +213,13 @@ def write(
     wanted += [("cost", one, [one]) for one in plan.said.get("frontiers", ()) if not tables or one in tables]
     for kind, name, of in wanted:
         say(f"figure {kind}: {name}")
-        if kind == "cost":
-            drawn = figures.draw(kind, *plan.model(of, boards, ["trials"]), costs=COSTS)
-        else:
-            drawn = figures.draw(kind, *plan.model(of, boards, figures.describe(kind).needs))
+        costs: dict[str, Any] = {"costs": COSTS} if kind == "cost" else {}
+        needs = ["trials"] if costs else figures.describe(kind).needs
+        try:
+            drawn = figures.draw(kind, *plan.model(of, boards, needs), **costs)
+        except NothingToDraw as error:
+            say(f"not drawn: {error}")
+            continue
         for ending in ("pdf", "svg", "png"):
             path = Path(results, "figures", f"summary_{kind}_{name}.{ending}")
             path.parent.mkdir(parents=True, exist_ok=True)

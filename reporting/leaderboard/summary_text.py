@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from reporting.figures.cost import COSTS as WORDS
 from reporting.leaderboard.boards import Boards
 from reporting.leaderboard.columns import check_keys
-from reporting.leaderboard.summary import COSTS, EVERY, ORDERS, Plan, frontier_rows, read
+from reporting.leaderboard.summary import EVERY, ORDERS, Plan, read
 from reporting.leaderboard.tables import WIDTH
 from reporting.printed.markdown import escape_markdown
 from reporting.statistics import summary
@@ -131,23 +130,6 @@ def _orders(plan: Plan, boards: Boards) -> str:
     return f"{_filled(text)}\n\n{_markdown(['Table', *(blocks[place].title for place in printed)], rows)}"
 
 
-def _frontiers(plan: Plan, boards: Boards) -> str:
-    rows = []
-    for protocol in plan.said["frontiers"]:
-        table, results = plan.model([protocol], boards, ["trials"])
-        found = list(frontier_rows(protocol, table, results))
-        for cost in COSTS:
-            front = [row for row in found if row["front"] and row["other"] == WORDS[cost]]
-            # Of a method the best of its points, which is the dearest.
-            best = {row["method"]: row for row in sorted(front, key=lambda row: row["cost"])}
-            points = [
-                f"{table.method_title(method)} ({row['cost']:.3g}: {row['value']:.3f})"
-                for method, row in sorted(best.items(), key=lambda item: item[1]["cost"])
-            ]
-            rows.append([boards[protocol].about["title"], WORDS[cost], ", ".join(points)])
-    return _markdown(["Table", "Cost", "On the Pareto front, the cheapest first (cost: score)"], rows)
-
-
 def _interval(values: Iterable[float], decimals: int) -> str:
     value, low, high = (_number(of, decimals) for of in values)
     return f"{value} ({low} to {high})"
@@ -177,5 +159,4 @@ PARTS: dict[str, Callable[[Plan, Boards], str]] = {
     "tables": _tables,
     "pairs": _pairs,
     "orders": _orders,
-    "frontiers": _frontiers,
 }

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
+from reporting.claims.tested import LOST
 from reporting.page.colours import lighter
 from reporting.page.embedding import data_url, inline_svg, packed
 from reporting.page.legend import legend
@@ -194,6 +195,7 @@ def _claim(claim: Mapping) -> dict:
                 "words": figure["words"],
                 "left": f"{figure['left']:.4f}" if known(figure["left"]) else EN_DASH,
                 "right": f"{figure['right']:.4f}" if known(figure["right"]) else EN_DASH,
+                **{name: figure[name] for name in LOST},
                 "difference": signed(figure["difference"]),
                 "interval": f"{signed(figure['low'])} to {signed(figure['high'])}"
                 if known(figure["low"]) and known(figure["high"])

@@ -128,8 +128,20 @@ def signs_legend(tidy_frame: pd.DataFrame, table: Table) -> str:
     words = [dagger_sentence(table, methods, NOT_RANKED), external_sentence(table, methods)]
     words += [earlier_sentence(table, methods), uncoded_sentence(tidy_frame)]
     words += [bounds_sentence(tidy_frame, table), collapse_sentence(tidy_frame, table)]
-    words += [filled_sentence(tidy_frame), budget_sentence(tidy_frame, table)]
+    words += [filled_sentence(tidy_frame), taken_sentence(table), budget_sentence(tidy_frame, table)]
     return " ".join(filter(None, words))
+
+
+def taken_sentence(table: Table) -> str:
+    """Whose runs made the codes of protocols that train nothing; "" where there are none."""
+    titles: dict[str, list[str]] = {}
+    for name, settings in table.settings.items():
+        if settings.codes_of is not None:
+            titles.setdefault(table.protocol_title(settings.codes_of), []).append(table.protocol_title(name))
+    return " ".join(
+        f"Codes on {', '.join(names)} are those of the runs on {other}, and so are their settings and costs."
+        for other, names in titles.items()
+    )
 
 
 def external_sentence(table: Table, methods: Iterable[str]) -> str:

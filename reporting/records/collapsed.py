@@ -1,16 +1,21 @@
 """Runs whose codes collapsed: how tables and figures mark them, since their mean is no ordinary score."""
 
 import statistics
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from reporting.tables.model import Table
-from reporting.tables.runs import Results
+from reporting.tables.runs import Results, Run
 
 if TYPE_CHECKING:  # plans of figures load no pandas
     import pandas as pd
 
 COLLAPSED = "‡"
+
+
+def collapsed_runs(runs: Iterable[Run]) -> int:
+    """Of how many runs the codes collapsed."""
+    return sum(bool(run.collapsed) for run in runs)
 
 
 def merged_health(parts: Mapping[str, Mapping]) -> dict:

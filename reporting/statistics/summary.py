@@ -33,8 +33,6 @@ from tiebench.paired import generator, resampled_means
 
 Array = NDArray[np.float64]
 RESAMPLES, TAIL = 1000, 0.025
-# The method whose mean scores are 0 when they are normalised.
-REFERENCE = "lsh"
 # Of a profile: how much of the best score may be missing.
 TAUS = np.round(np.linspace(0, 0.5, 51), 2)
 # Pairs are compared that share at least so many tables; orders that share so many methods.
@@ -205,10 +203,10 @@ def standing(blocks: Blocks) -> Standing:
     """Ranks, IQM and profiles of the methods that all of the blocks have.
 
     * Rank: among these methods, 1 the best, equal means share theirs.
-    * Interquartile mean: of the scores of all runs, (score - low) / (best - low), with the means of REFERENCE
-      (0 where it is not among the methods) and of the best method of the column, which resamples keep;
-      tables, columns of a table and runs of a column weigh the same; the lowest and the highest quarter of
-      the weight is left out (Agarwal et al., NeurIPS 2021, whose tasks have equally many runs).
+    * Interquartile mean: of the scores of all runs, (score - low) / (best - low), with the lowest and the
+      highest mean of a method in the column, which resamples keep; tables, columns of a table and runs of a
+      column weigh the same; the lowest and the highest quarter of the weight is left out (Agarwal et al.,
+      NeurIPS 2021, whose tasks have equally many runs).
     * Profile: Dolan and Moré (2002), of the ratio of the best score to a method's; tau is 1 - 1 / ratio.
 
     Raises ValueError where fewer than two methods have scores in all columns.
@@ -216,8 +214,6 @@ def standing(blocks: Blocks) -> Standing:
     blocks = blocks.everywhere()
     if len(blocks.methods) < 2:
         raise ValueError("fewer than two methods have scores in every column of every table")
-    at = blocks.methods.index(REFERENCE) if REFERENCE in blocks.methods else None
-
     width = max(block.runs[0].size for block in blocks)
 
     def statistics(block: Block, scores: Array) -> tuple[Array, Array, Array]:
@@ -225,8 +221,7 @@ def standing(blocks: Blocks) -> Standing:
         ranks = rankdata(-means, axis=1).mean(axis=2)
         lost = 1 - means / means.max(axis=1, keepdims=True)
         profiles = (lost[..., None] <= TAUS + 1e-12).mean(axis=2)
-        high = block.means.max(axis=0)
-        low = np.zeros_like(high) if at is None else block.means[at]
+        low, high = block.means.min(axis=0), block.means.max(axis=0)
         values = (scores - low[:, None]) / np.where(high > low, high - low, np.nan)[:, None]
         weights = ~np.isnan(scores) / np.count_nonzero(~np.isnan(scores), axis=-1, keepdims=True)
         both = np.stack([np.nan_to_num(values), weights / scores.shape[2]], axis=2)

@@ -47,13 +47,15 @@ class ProtocolSettings:
 
     dataset, split: as the configuration has them; unseen: whether the classes of its queries are not learnt
     from; training_per_class: training items of each class, None where the split gives no such number;
-    published: everything that the leaderboard keeps of them, None for nothing.
+    codes_of: the protocol whose runs made the codes, None for its own; published: everything that the
+    leaderboard keeps of them, None for nothing.
     """
 
     dataset: str | None = None
     split: Mapping = field(default_factory=dict)
     unseen: bool = False
     training_per_class: int | None = None
+    codes_of: str | None = None
     published: Mapping | None = None
 
     @classmethod
@@ -64,6 +66,7 @@ class ProtocolSettings:
             known.get("split") or {},
             bool(known.get("unseen")),
             known.get("training_per_class"),
+            known.get("codes_of"),
             given,
         )
 

@@ -12,6 +12,7 @@ import yaml
 from models import model_of
 from scipy import stats
 
+from reporting import frames
 from reporting.claims import verdicts as claims
 from reporting.printed import markdown
 from reporting.statistics import columns
@@ -275,6 +276,38 @@ def test_without_scores_per_query_runs_decide():
     nothing = judged(BEST, table(), agree)
     assert nothing["verdict"] == "not decidable"
     assert nothing["figures"][0]["reason"].startswith("nothing to test with")
+
+
+def test_runs_that_lost_bits_are_a_rate_beside_the_mean():
+    lost = {"health": {"collapsed": "7 of 12 bits are constant"}}
+    records = runs_of({"talr_ap": (0.6, 0.7), "mihash": (0.5, 0.6), "lsh": (0.2, 0.3)})
+    for run in records:
+        if (run["method"], run["bits"], run["seed"]) in {
+            ("mihash", 12, 1),
+            ("mihash", 12, 3),
+            ("lsh", 24, 0),
+        }:
+            run |= lost
+    found = judged(BEST, table(), records)
+    rates = {figure["words"].split(" against ")[1]: figure["right_lost"] for figure in found["figures"]}
+    assert rates == {
+        "MIHash: Digits, AP_T, 12 bits": "2 of 5 runs lost bits",
+        "LSH: Digits, AP_T, 12 bits": "",
+        "MIHash: Digits, AP_T, 24 bits": "",
+        "LSH: Digits, AP_T, 24 bits": "1 of 5 runs lost bits",
+    }
+    assert {figure["left_lost"] for figure in found["figures"]} == {""}
+    assert found["summary"].endswith(
+        "; MIHash, 12 bits: 2 of 5 runs lost bits; LSH, 24 bits: 1 of 5 runs lost bits."
+    )
+    file_of = [file(**BEST)]
+    assert claims.from_csv(frames.to_csv(claims.to_frame([found])), file_of) == [found]
+    gains = {"kind": "larger_gain_at_short_codes", "methods": ["talr_ap"], "others": ["mihash"], "up_to": 12}
+    (figure,) = judged(gains, table(), records)["figures"]
+    assert (figure["left_lost"], figure["right_lost"]) == ("MIHash, 12 bits: 2 of 5 runs lost bits", "")
+    # A run without a score is no run of the rate.
+    records = [run for run in records if (run["method"], run["bits"], run["seed"]) != ("mihash", 12, 1)]
+    assert judged(BEST, table(), records)["figures"][0]["right_lost"] == "1 of 4 runs lost bits"
 
 
 def test_what_holm_takes_away_is_said():

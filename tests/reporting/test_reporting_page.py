@@ -132,6 +132,8 @@ FIGURE = {
     "p": 0.0123,
     "outcome": "against",
     "reason": "of a & b",
+    "left_lost": "1 of 10 runs lost bits",
+    "right_lost": "",
 }
 CLAIMS = [
     {
@@ -360,7 +362,8 @@ def test_claims_are_told_with_word_and_symbol():
         "One <is> ahead. \u2717 not reproduced It is not. A Paper, Table 1. Elsewhere it is",
         "0 reproduced, 1 not reproduced, 1 not decidable, 0 too few runs, of 2.",
         "2 comparisons Comparisons",
-        "AP T of <one> minus another 0.5123 \u2013 \u22120.2500 \u2013 0.012 \u2013 \u2717 against",
+        "AP T of <one> minus another 0.5123 (1 of 10 runs lost bits) \u2013 "
+        "\u22120.2500 \u2013 0.012 \u2013 \u2717 against",
         "against \u2013 of a & b",
         "+0.1250 to +0.3750 \u2013 < 0.001 ? open",
         "Nothing is known. ? not decidable No run. A Paper",

@@ -553,6 +553,16 @@ def test_a_dagger_marks_methods_that_see_more_than_the_training_set():
     assert "†" not in text
 
 
+def test_protocols_with_the_codes_of_another_say_whose_they_are():
+    of = table(seeds=[0])
+    name = of["blocks"][0]["protocol"]
+    taken = of | {"settings": {name: {"codes_of": "other"}}, "protocols": {"other": "Other S1"}}
+    for entry, said in ((of, 0), (taken, 1)):
+        text = markdown.to_markdown(frames.tidy(*model_of(entry, [record()])), table_of(entry))
+        title = table_of(entry).protocol_title(name)
+        assert text.count(f"Codes on {title} are those of the runs on Other S1") == said
+
+
 def test_uncoded_features_are_a_row_without_marks_notes_or_seeds():
     of = table(seeds=[0])
     records = [

@@ -236,8 +236,8 @@ def _notes(found, folder):
         notes.append(f"{TOO_FEW}: a method that varies has fewer than {ENOUGH_RUNS}, so nothing is tested.")
     if any(line.rank is None for line in lines):
         notes.append("-: a bound, or the features themselves: outside of the ranking.")
-    if collapsed := [f"{one.title} ({one.collapsed} of {one.seeds})" for one in lines if one.collapsed]:
-        notes.append(f"The codes of some seeds collapsed: {', '.join(collapsed)}.")
+    if any(line.collapsed for line in lines):
+        notes.append("lost bits: their codes collapsed (docs/health.md); the score includes these runs.")
     return [*notes, f"Leaderboard: {folder}."]
 
 
@@ -261,6 +261,7 @@ def _table(found):
         "method",
         "seeds",
         "score",
+        "collapse",
         "difference",
         "95% interval",
         "over",
@@ -272,14 +273,16 @@ def _table(found):
     sign = 1 if found.higher_is_better else -1
     place = sum(sign * line.score >= sign * found.score for line in found.lines)
     rank = "" if found.rank is None else str(found.rank)
-    rows.insert(place, (rank, "YOURS", "1", f"{found.score:.4f}", "", "", "", "", ""))
-    # Without any interval there are no columns for one.
+    rows.insert(place, (rank, "YOURS", "1", f"{found.score:.4f}", "", "", "", "", "", ""))
+    # Without any interval there are no columns for one, and none for collapsed codes where there are none.
     kept = [place for place, column in enumerate(zip(*rows)) if any(column)]
-    left = {kept.index(place) for place in (1, 6, 8) if place in kept}
+    left = {kept.index(place) for place in (1, 4, 7, 9) if place in kept}
     return _aligned([[row[place] for place in kept] for row in (header, *rows)], left)
 
 
 def _cells(line):
+    from tiebench.leaderboards import rate_words
+
     known = not math.isnan(line.p_adjusted)
     p = ("<0.0001" if line.p_adjusted < 0.0001 else f"{line.p_adjusted:.4f}") if known else ""
     return (
@@ -287,6 +290,7 @@ def _cells(line):
         line.title,
         str(line.seeds or ""),
         f"{line.score:.4f}",
+        rate_words(line.collapsed, line.seeds),
         f"{line.difference:+.4f}",
         f"{line.low:+.4f} to {line.high:+.4f}" if line.over else "",
         line.over,

@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from reporting.leaderboard import pairs
 from reporting.page.scores import column, plain
 from reporting.page.words import probability, signed
+from reporting.records.collapsed import collapsed_runs
 from reporting.tables.runs import PARTS
 from reporting.tables.titles import EN_DASH, UNCODED, family_title
+from tiebench.leaderboards import rate_words
 from tiebench.metrics import label
 from tiebench.paired import ENOUGH_RUNS, LEVEL, TOO_FEW
 from workflow.documentation.leaderboard_parts import Column, Protocol, document, html
@@ -84,8 +86,9 @@ def _data(protocol: Protocol, columns: Mapping[int, Mapping]) -> str:
     """What the script shows of two methods, as JSON that may stand in a <script>.
 
     methods: [name, title, loss]; lengths: bits -> {"cells": of each method [mean, std, seeds, rank, seconds
-    of training, of encoding] or null, "pairs": of each two methods, (0, 1), (0, 2), ..., (1, 2), ...,
-    [difference, low, high, p, p adjusted, over what] or null}. Every number is computed here.
+    of training, of encoding, how many runs lost bits in words or ""] or null, "pairs": of each two methods,
+    (0, 1), (0, 2), ..., (1, 2), ..., [difference, low, high, p, p adjusted, over what] or null}. Every number
+    is computed here.
     """
     table, lengths = protocol.table, {}
     methods = [name for name in protocol.methods() if name != UNCODED]
@@ -115,7 +118,9 @@ def _cell_data(protocol: Protocol, method: str, bits: int) -> list | None:
     if cell is None:
         return None
     seconds = (protocol.results.mean_seconds(protocol.name, method, bits, part) for part in PARTS)
-    return [_short(cell.mean), _short(cell.std), cell.seeds, cell.place, *map(_short, seconds)]
+    runs = protocol.results.cell(protocol.name, method, bits).values()
+    lost = rate_words(collapsed_runs(runs), cell.seeds)
+    return [_short(cell.mean), _short(cell.std), cell.seeds, cell.place, *map(_short, seconds), lost]
 
 
 def _short(value: float | None) -> float | int | None:

@@ -140,12 +140,14 @@ class Plan(DataPlan):
         """What reporting knows of a protocol: what makes its scores comparable, whether the classes of its
         queries are unseen, the training items per class where the split gives such a number, or None; and
         which labels alone decide its affinity, "equal" classes, the number of "shared" labels or "any" shared
-        label, or None."""
+        label, or None; and the protocol whose codes it has, if it trains nothing itself."""
         entry, kind = self.entry("protocols", protocol), self.split_kind(protocol)
         size = entry["split"].get("training") if kind.said.training_per_class else None
         size = size if isinstance(size, int) else None
         chosen = pick(entry, "dataset", "split", *leaderboard.SETTINGS)
         known = {"unseen": kind.said.unseen, "training_per_class": size}
+        if entry["codes_of"] is not None:
+            known["codes_of"] = entry["codes_of"]
         return chosen | known | {"label_affinity": self.affinity_kind(protocol).said.decided_by_labels}
 
     def table_settings(self, table):
@@ -165,9 +167,9 @@ class Plan(DataPlan):
         entry["styles"] |= leaderboard_rows.styles(self.configuration, given)
         entry["families"] = {method: style["family"] for method, style in entry["styles"].items()}
         claims = [self["claims"][source] for source in entry["claims"]]
-        named = {block["protocol"] for block in entry["blocks"]} | _strings(claims)
-        entry["protocols"] = {name: title for name, title in titles.items() if name in named}
         asked = list(dict.fromkeys(block["protocol"] for block in entry["blocks"]))
+        named = {*asked, *(self.entry("protocols", name)["codes_of"] for name in asked)} | _strings(claims)
+        entry["protocols"] = {name: title for name, title in titles.items() if name in named}
         entry["folds"] = {
             name: self.configuration.folds[name] for name in asked if name in self.configuration.folds
         }

@@ -36,7 +36,8 @@
     const {cells} = data.lengths[bits];
     const of = data.competitors[bits];
     const rows = [
-      [metric(), cell => [shown(cell[0]), ...(cell[1] === null ? [] : [` ± ${shown(cell[1])}`])]],
+      [metric(), cell => [shown(cell[0]), ...(cell[1] === null ? [] : [` ± ${shown(cell[1])}`]),
+        ...(cell[6] ? [` (${cell[6]})`] : [])]],
       [["Rank"], cell => [cell[3] === null ? dash : `${cell[3]} of ${of}`]],
       [["Seeds"], cell => [String(cell[2])]],
       [["Training"], cell => [seconds(cell[4])]],

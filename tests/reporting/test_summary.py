@@ -1,0 +1,228 @@
+"""Summaries over tables: SciPy's ranks, U and tau, plain loops, and the variance of resamples."""
+
+import csv
+import itertools
+
+import numpy as np
+import pytest
+import yaml
+from leaderboards import make_run, publish_table, random_scores
+from scipy.stats import kendalltau, mannwhitneyu, rankdata, trim_mean
+
+from reporting import __main__ as reporting
+from reporting.leaderboard import summary as of_folder
+from reporting.leaderboard.boards import Boards
+from reporting.leaderboard.publishing import publish
+from reporting.leaderboard.summary_text import render
+from reporting.statistics import summary
+
+METHODS = ["a", "b", "c", "d"]
+
+
+def block(runs, per_query=None, name="t"):
+    return summary.Block(name, name.upper(), np.asarray(runs, dtype=float), per_query)
+
+
+def blocks(*parts, methods=METHODS):
+    return summary._blocks(parts, methods)
+
+
+def random_block(seed, columns=2, runs=5, name="t", methods=4):
+    generator = np.random.default_rng(seed)
+    middle = generator.random((methods, columns, 1))
+    return block(middle + 0.2 * generator.normal(size=(methods, columns, runs)), name=name)
+
+
+@pytest.fixture(scope="module")
+def three():
+    """Tables of two, one and three columns, of five runs; every second cell of the last lacks two."""
+    last = random_block(3, columns=3, name="z")
+    last.runs[::2, ::2, 3:] = np.nan
+    return blocks(random_block(1, name="x"), random_block(2, columns=1, name="y"), last)
+
+
+def test_ranks_are_means_of_scipys_over_columns_then_tables(three):
+    found = summary.standing(three)
+    by_table = [rankdata(-np.nanmean(of.runs, axis=2), axis=0).mean(axis=1) for of in three]
+    np.testing.assert_allclose(found.by_table, by_table)
+    np.testing.assert_allclose(found.rank[0], np.mean(by_table, axis=0))
+    assert found.order == sorted(range(4), key=lambda place: found.rank[0][place])
+    low, high = found.rank[1:]
+    assert np.all(low <= found.rank[0] + 1e-9) and np.all(found.rank[0] <= high + 1e-9)
+
+
+def test_equal_means_share_a_rank():
+    found = summary.standing(blocks(block([[[0.5]], [[0.5]], [[0.1]], [[0.9]]])))
+    assert found.rank[0].tolist() == [2.5, 2.5, 4, 1]
+
+
+def test_iqm_of_equally_many_runs_is_the_trimmed_mean():
+    of = random_block(4, columns=4, runs=5)
+    means = of.runs.mean(axis=2)
+    low, high = means.min(axis=0), means.max(axis=0)
+    values = (of.runs - low[:, None]) / (high - low)[:, None]
+    expected = [trim_mean(values[place].ravel(), 0.25) for place in range(4)]
+    np.testing.assert_allclose(summary.standing(blocks(of)).iqm[0], expected)
+
+
+def test_iqm_weighs_columns_alike_whatever_their_runs():
+    """A run of a column with one counts as much as four of a column with four."""
+    few = block([[[0.2, np.nan, np.nan, np.nan]], [[1.0, np.nan, np.nan, np.nan]], [[0.0, *[np.nan] * 3]]])
+    many = block([[[0.1, 0.3, 0.2, 0.6]], [[1.0] * 4], [[0.0] * 4]], name="u")
+    found = summary.standing(blocks(few, many, methods=["a", "b", "c"])).iqm[0][0]
+    values = sorted([(0.2, 4)] + [(value, 1) for value in (0.1, 0.3, 0.2, 0.6)])
+    every = [value for value, times in values for _ in range(times)]
+    assert found == pytest.approx(trim_mean(every, 0.25))
+
+
+def test_profile_is_the_share_of_columns_within_tau_of_the_best(three):
+    found = summary.standing(three).profile[0]
+    for place, (at, tau) in itertools.product(range(4), enumerate(summary.TAUS)):
+        shares = []
+        for of in three:
+            means = np.nanmean(of.runs, axis=2)
+            shares.append(np.mean([1 - column[place] / column.max() <= tau + 1e-12 for column in means.T]))
+        assert found[place, at] == pytest.approx(np.mean(shares))
+
+
+def test_methods_without_scores_in_a_column_have_no_rank():
+    hole = random_block(5)
+    hole.runs[1, 1] = np.nan
+    found = summary.standing(blocks(hole, random_block(6)))
+    assert found.methods == ("a", "c", "d")
+    alone = block(hole.runs.copy())
+    alone.runs[[0, 2], 0] = np.nan
+    with pytest.raises(ValueError, match="fewer than two methods"):
+        summary.standing(blocks(alone))
+
+
+def test_probability_of_improvement_is_u_over_the_number_of_pairs(three):
+    found = summary.improvement(three)
+    for one, other in itertools.permutations(range(4), 2):
+        shares = []
+        for of in three:
+            runs = [[column[~np.isnan(column)] for column in of.runs[place]] for place in (one, other)]
+            shares.append(np.mean([mannwhitneyu(x, y).statistic / (len(x) * len(y)) for x, y in zip(*runs)]))
+        assert found.probability[0, one, other] == pytest.approx(np.mean(shares))
+    assert np.isnan(np.diagonal(found.probability, axis1=1, axis2=2)).all()
+    assert (found.tables == 3).all()
+
+
+def test_pairs_in_too_few_tables_are_not_compared(three):
+    fewer = [*three[:2], block(three[2].runs.copy(), name="z")]
+    fewer[2].runs[0] = np.nan
+    extra = random_block(7, name="w")
+    extra.runs[1] = np.nan
+    found = summary.improvement(blocks(*fewer, extra))
+    assert found.tables[0, 1] == 2 and np.isnan(found.probability[:, 0, 1]).all()
+    assert found.tables[0, 2] == 3 and not np.isnan(found.probability[:, 0, 2]).any()
+
+
+def test_agreement_is_kendalls_tau_of_the_means():
+    methods = [f"m{place}" for place in range(7)]
+    one, other = (random_block(seed, methods=7, name=f"t{seed}") for seed in (8, 9))
+    few = random_block(10, methods=7, name="few")
+    few.runs[:2] = np.nan
+    found = summary.agreement(blocks(one, other, few, methods=methods))
+    tau = kendalltau(*(of.runs.mean(axis=(1, 2)) for of in (one, other)))
+    assert found == {(0, 1): (tau.statistic, tau.pvalue, 7)}
+
+
+def test_resamples_of_runs_have_the_variance_of_a_mean():
+    """(n - 1) / n of that of n runs, without scores of queries; methods are drawn each alone."""
+    of = random_block(11, columns=1, runs=6)
+    means = of.resampled(np.random.default_rng(0), 40_000).mean(axis=3)[..., 0]
+    expected = of.runs[:, 0].var(axis=1) / 6
+    np.testing.assert_allclose(means.var(axis=0), expected, rtol=0.05)
+    assert np.abs(np.corrcoef(means.T)[np.triu_indices(4, 1)]).max() < 0.03
+
+
+def test_resamples_of_queries_move_all_methods_together():
+    """The same queries for all: methods with one pattern of hard queries keep their difference."""
+    generator = np.random.default_rng(1)
+    hard = generator.random(50)
+    per_query = np.stack([hard, hard + 0.1, hard[::-1], hard])[:, None]
+    runs = np.repeat(per_query.mean(axis=2)[..., None], 3, axis=2)
+    drawn = block(runs, per_query).resampled(np.random.default_rng(2), 20_000).mean(axis=(2, 3))
+    np.testing.assert_allclose(drawn[:, 1] - drawn[:, 0], 0.1)
+    np.testing.assert_allclose(drawn.var(axis=0), hard.var() / 50, rtol=0.05)
+
+
+# -- of a folder ---------------------------------------------------------------------------------------------
+
+STYLES = {name: {"title": name.upper(), "family": "listwise"} for name in METHODS}
+PLAN = {
+    "tables": {"p": {"bits": [8]}, "q": {"bits": [8]}, "r": {"bits": [8]}},
+    "sets": {"all": {"title": "All", "tables": ["p", "q", "r"]}},
+    "frontiers": ["p"],
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Three published tables of four methods with three runs, and a plan."""
+    place, generator = tmp_path_factory.mktemp("summary"), np.random.default_rng(3)
+    for protocol in PLAN["tables"]:
+        table = {"name": f"table_{protocol}", "methods": METHODS, "seeds": [0, 1, 2], "styles": STYLES}
+        table |= {"families": dict.fromkeys(METHODS, "listwise")}
+        table |= {"blocks": [{"protocol": protocol, "metric": "ap", "bits": [8]}]}
+        for (at, method), seed in itertools.product(enumerate(METHODS), range(3)):
+            scores = {"ap": np.clip(generator.random(20) * 0.5 + 0.1 * at, 0, 1)}
+            make_run(place, protocol, method, 8, seed, random_scores(generator, 20) | scores)
+        publish_table(place, table)
+        publish([table["name"]], place, place / "leaderboard")
+    (place / "leaderboard" / "summary.yaml").write_text(yaml.safe_dump(PLAN))
+    return place
+
+
+def test_the_command_writes_what_the_statistics_say(folder, tmp_path, capsys):
+    board = folder / "leaderboard"
+    assert reporting.main(["summary", "--folder", str(board), "--results", str(tmp_path)]) == 0
+    captured = capsys.readouterr()
+    printed = captured.out.split()
+    assert "not drawn: table" in captured.err  # of the agreement of orders of four methods
+    assert printed[0] == str(tmp_path / "summary.csv")
+    assert {path.rpartition("/")[2] for path in printed} >= {"summary_ranks_all.svg", "summary_cost_p.png"}
+    rows = list(csv.DictReader((tmp_path / "summary.csv").open(newline="")))
+    plan, boards = of_folder.read(board), Boards(board)
+    found = summary.standing(summary.blocks_of(*plan.model("all", boards)))
+    ranks = {row["method"]: float(row["value"]) for row in rows if row["statistic"] == "rank"}
+    assert ranks == pytest.approx(dict(zip(found.methods, found.rank[0])))
+    assert sum(row["statistic"] == "probability_above" for row in rows) == 12
+    # Nothing on a front costs more and scores less than another.
+    points = [row for row in rows if row["statistic"] == "frontier" and row["other"] == "bits of a code"]
+    best = max(points, key=lambda row: float(row["value"]))
+    assert [row["method"] for row in points if row["front"] == "True"] == [best["method"]]
+
+
+def test_the_page_says_the_ranks_of_a_set(folder):
+    boards = Boards(folder / "leaderboard")
+    text = render({"summary": "ranks", "set": "all"}, boards)
+    found = summary.standing(summary.blocks_of(*of_folder.read(boards.folder).model("all", boards)))
+    rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| ")][2:]
+    assert [row[0].strip("| ") for row in rows] == [found.methods[place].upper() for place in found.order]
+    assert [row[1].split()[0] for row in rows] == [f"{found.rank[0][place]:.1f}" for place in found.order]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"sets": {"all": {"title": "All", "tables": ["pp"]}}}, "unknown table 'pp'"),
+        ({"sotas": {}}, "sotas"),
+        ({"tables": {"p": {"bit": [8]}}}, "bit"),
+        ({"frontiers": ["s"]}, "unknown table 's'"),
+    ],
+)
+def test_plans_that_do_not_fit_are_refused_in_one_line(folder, tmp_path, change, message):
+    (tmp_path / "summary.yaml").write_text(yaml.safe_dump(PLAN | change))
+    with pytest.raises(ValueError, match=message) as caught:
+        of_folder.read(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+def test_unknown_names_have_the_nearest(folder, capsys):
+    board = str(folder / "leaderboard")
+    with pytest.raises(ValueError, match="did you mean"):
+        render({"summary": "rank", "set": "all"}, Boards(board))
+    with pytest.raises(ValueError, match="no set 'al'"):
+        of_folder.read(board).tables("al")
