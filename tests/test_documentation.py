@@ -131,6 +131,10 @@ def sources(tmp_path_factory):
     np.savez(folder / "tiny-imagenet-efficientnet.npz", X=X, y=y, split=split.astype(np.int64))
     vectors = {"database": np.eye(9, 384), "query": np.eye(2, 384)}
     np.savez(folder / "scifact-minilm.npz", **vectors, qrels_test=np.array([[0, 3, 1], [1, 4, 1]]))
+    topics = np.arange(1200)[:, None] % np.arange(2, 8) == 0
+    split = np.where(np.arange(1200) % 4, "train", "test")
+    X = np.eye(1200, 384, dtype=np.float32)
+    np.savez(folder / "reuters-minilm.npz", X=X, y=topics.astype(np.uint8), split=split)
     picture = io.BytesIO()
     Image.new("RGB", (32, 32)).save(picture, "JPEG")
     names = [

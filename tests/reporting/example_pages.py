@@ -50,6 +50,8 @@ CLAIMS = [
                 "p": 0.001,
                 "p_adjusted": 0.002,
                 "outcome": outcome,
+                "left_lost": "1 of 10 runs lost bits",
+                "right_lost": "",
                 "reason": "",
             }
         ],
