@@ -60,7 +60,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument("--names", action="store_true", help="names alone, one a line")
     kind.add_argument(
-        "--bibtex", nargs="*", type=word, metavar="METHOD", help="papers of methods (default: all) as BibTeX"
+        "--bibtex",
+        nargs="*",
+        type=word,
+        metavar="METHOD",
+        help="papers of methods (default: all) as BibTeX; a method, or the address of its paper",
     )
     options = parser.parse_args(arguments)
     if options.bibtex is not None:
@@ -75,10 +79,11 @@ def _entries(names: Sequence[str]) -> list[str]:
     """BibTeX entries of methods, of one paper that several are of the first; exits for an unknown name."""
     found = catalogue()
     entries: dict[str, str] = {}
+    of_papers = {about.paper: about for about in reversed(found.values()) if about.paper}
     for name in names or found:
-        if name not in found:
+        if name not in found and name not in of_papers:
             raise SystemExit(f"error: there is no method {name!r}{did_you_mean(name, found)}")
-        about = found[name]
+        about = found.get(name) or of_papers[name]
         entries.setdefault(about.reference.partition(". ")[0] + str(about.paper), about.bibtex)
     return list(entries.values())
 

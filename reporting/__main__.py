@@ -36,12 +36,24 @@ def parser() -> Parser:
     _results(one)
 
     one = commands.add_parser("table", help="a table as Markdown, LaTeX or CSV, or the health of its codes")
-    one.add_argument("table", metavar="TABLE", type=word, help="name of a table, as in results/TABLE.csv")
+    one.add_argument(
+        "table", metavar="TABLE", type=word, help="name of a table, as in results/TABLE.csv, or of a protocol"
+    )
+    one.add_argument(
+        "--leaderboard",
+        nargs="?",
+        const="leaderboard",
+        metavar="FOLDER",
+        type=Reads("*.csv", "*.json", "*.npz"),
+        help="the published scores of the protocol TABLE, without any run (default FOLDER: leaderboard)",
+    )
+    one.add_argument("--metric", type=word, help="with --leaderboard (default: the protocol's first)")
+    one.add_argument("--bits", type=_lengths, metavar="A,B", help="with --leaderboard (default: all)")
     one.add_argument(
         "--format",
         choices=FORMATS,
         default="md",
-        help="md (default), tex, csv, or health: of codes, Markdown",
+        help="md (default), tex, csv, or health: of codes, Markdown, from results alone",
     )
     one.add_argument("--digits", type=_digits, default=3, help="decimals of scores in md and tex (default 3)")
     _selection(one)
@@ -190,6 +202,13 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
+def _lengths(text: str) -> list[int]:
+    return [int(name) for name in _names(text)]
+
+
+_lengths.__name__ = "list of numbers"
+
+
 def _digits(text: str) -> int:
     digits = int(text)
     if not 1 <= digits <= 17:
@@ -233,17 +252,29 @@ def _list(options: argparse.Namespace) -> None:
 
 def _table(options: argparse.Namespace) -> None:
     from reporting import frames, published
+    from reporting.leaderboard.boards import Boards
     from reporting.printed import health, latex, markdown
     from tiebench.files import write_text
 
-    found = published.read(options.table, options.results)
-    table, tidy, compared = published.select(found, options.methods, options.blocks)
+    if options.leaderboard is not None:
+        if options.blocks or options.format == "health":
+            raise ValueError("--leaderboard goes with --metric and --bits, not with --blocks or the health")
+        boards, of = Boards(options.leaderboard), (options.metric, options.bits, options.methods)
+        table, tidy, compared = boards.printed(options.table, *of)
+    elif options.metric or options.bits:
+        raise ValueError("--metric and --bits go with --leaderboard; of a table of results, choose --blocks")
+    else:
+        found = published.read(options.table, options.results)
+        table, tidy, compared = published.select(found, options.methods, options.blocks)
     if options.format == "csv":
         text = frames.to_csv(frames.wide(tidy, table))
     elif options.format == "health":
         text = health.to_markdown(table, found.health)
     elif options.format == "tex":
         text = latex.to_latex(tidy, table, options.digits, compared=compared)
+        if options.leaderboard is not None:
+            papers = dict.fromkeys(filter(None, (table.style(name).paper for name in table.rows)))
+            text = f"% Papers: python -m methods --bibtex {' '.join(papers)}\n{text}"
     else:
         text = markdown.to_markdown(tidy, table, options.digits, compared)
     if options.output is None:

@@ -4,12 +4,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from reporting import leaderboard
+import pandas as pd
+
+from reporting import frames, leaderboard
 from reporting.leaderboard import RUNS, TIDY, Board, training_curves
 from reporting.leaderboard.per_query import with_scores
 from reporting.leaderboard.training_curves import TRAINING
 from reporting.leaderboard.trials import TRIALS, Trial, published
 from reporting.printed.marks import RANGE
+from reporting.statistics import columns
 from reporting.tables.model import Table, in_order
 from reporting.tables.runs import Results, Run
 from tiebench import metrics
@@ -75,6 +78,27 @@ class Boards:
                 listed = ", ".join(map(str, board.bits))
                 words = f"codes of {length} bits; it has: {listed}"
                 raise ValueError(f"the leaderboard of {protocol} has no {words}")
+
+    def printed(
+        self,
+        protocol: str,
+        metric: str | None = None,
+        bits: Sequence[int] | None = None,
+        methods: Sequence[str] | None = None,
+    ) -> tuple[Table, pd.DataFrame, pd.DataFrame]:
+        """What was published of a protocol as (table, tidy, compared), in the forms of a table of results.
+
+        metric: the board's main one by default; bits, methods: all by default. Raises ValueError, one line
+        with the nearest name, for what the board does not have.
+        """
+        board = self[protocol]
+        metric, bits = metric or main_metric(board), bits or board.bits
+        self.check(protocol, metric, bits)
+        block = {"protocol": protocol, "metric": metric, "bits": list(bits)}
+        table = as_table([board], [block], methods)
+        table = replace(table, name=protocol, title=board.about["title"])
+        results = results_of(table, [board], self.runs(protocol, ["per_query"]))
+        return table, frames.tidy(table, results), columns.comparisons(table, results)
 
     def sha256(self, protocols: Iterable[str], needs: Iterable[str] = ()) -> dict[str, str]:
         """File -> sha256 of what the boards of protocols are read from, with what a figure NEEDS of them."""

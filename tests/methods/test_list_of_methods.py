@@ -29,7 +29,7 @@ def test_names_are_printed_one_a_line():
 
 
 def test_papers_are_printed_as_bibtex(capsys):
-    main(["--bibtex", "talr_ndcg", "talr_ap", "fsdh", "classifier_codes"])
+    main(["--bibtex", "talr_ndcg", "https://arxiv.org/abs/1705.08562", "fsdh", "classifier_codes"])
     assert capsys.readouterr().out.split("\n\n")[:2] == [
         "@inproceedings{talr_ndcg,\n"
         "  author    = {He and Cakir and Bargal and Sclaroff},\n"

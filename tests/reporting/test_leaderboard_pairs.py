@@ -8,9 +8,12 @@ import pytest
 from leaderboards import make_run, publish_table, random_scores
 from models import model_of
 
+from reporting import __main__ as reporting
+from reporting import frames
 from reporting.leaderboard import pairs
 from reporting.leaderboard.boards import Boards, as_table
 from reporting.leaderboard.publishing import publish
+from reporting.printed import markdown
 from reporting.records.read import table_runs
 from reporting.statistics import columns
 from reporting.statistics.samples import sample
@@ -146,3 +149,23 @@ def test_one_seed_without_scores_per_query_has_a_difference_alone(tmp_path):
             and math.isnan(pair.found.low + pair.found.p)
             and not math.isnan(pair.found.mean)
         )
+
+
+def test_a_printed_protocol_is_the_table_of_its_runs(tmp_path, capsys):
+    """Best, second, spread and marks are those of the table that was published."""
+    _, _, runs = published(tmp_path)
+    wanted = ["lsh", "itq", "talr"]
+    folder = str(tmp_path / "leaderboard")
+    command = ["table", "p", "--leaderboard", folder, "--methods", ",".join(wanted)]
+    assert reporting.main(command) == 0
+    model = model_of(TABLE | {"methods": wanted, "name": "p"}, [run for run in runs if run.method in wanted])
+    expected = markdown.to_markdown(frames.tidy(*model), model[0], 3, columns.comparisons(*model))
+    rows = [[line for line in text.splitlines() if line.startswith("| ")]
+            for text in (capsys.readouterr().out, expected)]  # fmt: skip
+    assert rows[0] == rows[1] and len(rows[0]) > len(wanted)
+    assert reporting.main([*command, "--format", "tex"]) == 0
+    first, _, rest = capsys.readouterr().out.partition("\n")
+    assert first.startswith("% Papers: python -m methods --bibtex") and rest.startswith("\\begin{table}")
+    for more in (["--bits", "9"], ["--metric", "apx"], ["--methods", "talrr"], ["--blocks", "p/ap"]):
+        assert reporting.main([*command, *more]) == 1
+        assert capsys.readouterr().err.startswith("error: ")
