@@ -1,5 +1,7 @@
 """A published table read back whole, its figures and its page, from the files in a folder of results."""
 
+import math
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,8 +44,23 @@ class Published:
     folder: Path
 
     def results(self, also: Iterable[str] = ()) -> Results:
-        """What was measured, from the runs in the folder; also: as of `records.table_runs`."""
-        return table_results(self.table, self.folder, also)
+        """What was measured, from the runs in the folder; also: as of `records.table_runs`.
+
+        Raises ValueError for runs that another table has made again with other settings: tables of a protocol
+        share its runs.
+        """
+        found = table_results(self.table, self.folder, also)
+        cells = self.tidy[["protocol", "metric", "method", "bits", "mean"]]
+        for protocol, metric, method, bits, mean in cells.itertuples(index=False, name=None):
+            scores = found.scores(protocol, metric, method, bits)
+            # Files have all digits, or those that a reader needs.
+            if scores and not math.isclose(statistics.fmean(scores.values()), mean, rel_tol=1e-6):
+                place = self.folder / "runs" / protocol / method / str(bits)
+                raise ValueError(
+                    f"{place}: these runs are not those of {self.table.name}.tidy.csv; make the table again, "
+                    "and give other settings of a method a variant of their own"
+                )
+        return found
 
 
 def read(name: str, results: str | Path = "results") -> Published:
@@ -94,7 +111,7 @@ def select(
     }
     tidy, compared = _of(published.tidy, cells), _of(published.compared, cells)
     if methods is not None:
-        compared = columns.comparisons(table, table_results(table, published.folder, ["per_query"]))
+        compared = columns.comparisons(table, published.results(["per_query"]))
     return table, tidy, compared
 
 

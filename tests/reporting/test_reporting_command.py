@@ -1,6 +1,7 @@
 """`python -m reporting` on published files: what it prints and writes, and one line for each mistake."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -178,6 +179,19 @@ def test_files_of_another_version_are_named(results, tmp_path, capsys):
     (tmp_path / "small.statistics.csv").write_text("table,verdict\nsmall,best\n")
     assert run(tmp_path, "table", "small") == 1
     assert "small.statistics.csv is not what this version writes" in capsys.readouterr().err
+
+
+def test_runs_that_another_table_made_again_are_refused(results, tmp_path, capsys):
+    """Tables of a protocol share its runs: a figure would mix one table's files with another's scores."""
+    shutil.copytree(results, tmp_path / "results")
+    path = tmp_path / "results" / "runs" / "digits" / "lsh" / "16" / "1" / "scores.json"
+    scores = json.loads(path.read_text())
+    scores["metrics"]["ap"] += 1e-4
+    path.write_text(json.dumps(scores))
+    for words in (["figure", "small", "tie_ranges"], ["table", "small", "--methods", "lsh,itq"]):
+        assert run(tmp_path / "results", *words) == 1
+        assert "lsh/16: these runs are not those of small.tidy.csv" in capsys.readouterr().err
+    assert run(tmp_path / "results", "table", "small") == 0  # of its files alone
 
 
 def test_help_of_each_command_and_a_run_as_a_program():
