@@ -20,7 +20,7 @@ from pathlib import Path
 
 import yaml
 
-from reporting.leaderboard import pictures, summary_text, tables, verdicts
+from reporting.leaderboard import pictures, sentences, summary_text, tables, verdicts
 from reporting.leaderboard.boards import Boards
 from tiebench.files import write_text
 
@@ -102,6 +102,8 @@ def read(path: Path, boards: Boards) -> Page:
                 content = picture.link
             elif "claims" in region.settings:
                 content = verdicts.render(region.settings, path.parent, boards, link)
+            elif "text" in region.settings:
+                content = sentences.render(region.settings, boards)
             elif "summary" in region.settings:
                 content = summary_text.render(region.settings, boards)
             else:

@@ -10,11 +10,16 @@ from leaderboards import make_run, publish_table, random_scores
 from scipy.stats import kendalltau, mannwhitneyu, rankdata, trim_mean
 
 from reporting import __main__ as reporting
+from reporting.leaderboard import sentences
 from reporting.leaderboard import summary as of_folder
 from reporting.leaderboard.boards import Boards
 from reporting.leaderboard.publishing import publish
 from reporting.leaderboard.summary_text import render
+from reporting.records.read import table_runs
 from reporting.statistics import summary
+from reporting.statistics.samples import sample
+from reporting.tables.model import Table
+from tiebench.paired import difference
 
 METHODS = ["a", "b", "c", "d"]
 
@@ -226,3 +231,44 @@ def test_unknown_names_have_the_nearest(folder, capsys):
         render({"summary": "rank", "set": "all"}, Boards(board))
     with pytest.raises(ValueError, match="no set 'al'"):
         of_folder.read(board).tables("al")
+
+
+# -- sentences -----------------------------------------------------------------------------------------------
+
+
+def test_numbers_of_sentences_are_those_of_the_runs(folder):
+    boards = Boards(folder / "leaderboard")
+    text = "D has {mean p ap 8 d}, {difference p ap 8 d a} more than A.\n\nIts rank is {rank all d}."
+    first, second = sentences.render({"text": text, "decimals": 4}, boards).split("\n\n")
+    entry = {"name": "x", "methods": METHODS, "seeds": [0, 1, 2], "styles": STYLES}
+    entry["blocks"] = [{"protocol": "p", "metric": "ap", "bits": [8]}]
+    asked = Table.from_json({"table": entry})
+    of = {name: {} for name in METHODS}
+    for run in table_runs(asked, folder / "runs", also=["per_query"]):
+        of[run.method][run.seed] = run
+    mean = np.mean([run.metrics["ap"] for run in of["d"].values()])
+    pair = difference(sample(of["d"], "ap"), sample(of["a"], "ap"))
+    assert first == f"D has {mean:.4f}, {pair.mean:.4f} ({pair.low:.4f} to {pair.high:.4f}) more than A."
+    found = summary.standing(summary.blocks_of(*of_folder.read(boards.folder).model("all", boards)))
+    value, low, high = found.rank[:, found.methods.index("d")]
+    assert second == f"Its rank is {value:.1f} ({low:.1f} to {high:.1f})."
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("meen p ap 8 d", "did you mean 'mean'"),
+        ("mean p ap 8", "mean PROTOCOL METRIC BITS METHOD"),
+        ("mean pp ap 8 d", "did you mean"),
+        ("mean p ap 9 d", "has no codes of 9 bits"),
+        ("mean p ap eight d", "a number of bits"),
+        ("mean p ap 8 dd", "did you mean"),
+        ("difference p ap 8 d e", "no method 'e'"),
+        ("rank all e", "no method 'e'"),
+        ("rank al d", "no set 'al'"),
+    ],
+)
+def test_quantities_that_are_unknown_are_refused_in_one_line(folder, words, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        sentences.render({"text": f"It is {{{words}}}."}, Boards(folder / "leaderboard"))
+    assert "\n" not in str(caught.value)

@@ -60,6 +60,7 @@ SECTIONS: dict[str, tuple[str, str, dict[str, str]]] = {
         "Results",
         "What was measured, and what these measurements can and cannot say.",
         {
+            "findings.md": "what was learnt, in five minutes",
             leaderboard_pages.INDEX: leaderboard_pages.DESCRIPTION,
             "results.md": "a page for each protocol: tables, verdicts on claims, figures, limits",
             "leaderboard.md": "files of measured scores, and how to publish them",
