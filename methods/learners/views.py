@@ -1,0 +1,16 @@
+"""Random views of vectors, for methods whose authors transform images."""
+
+import numpy as np
+import torch
+
+
+def noisy_view(
+    items: torch.Tensor, dropout: float, noise: float, generator: np.random.Generator
+) -> torch.Tensor:
+    """Items (M, d), each value dropped with probability `dropout`, the others scaled up, plus normal noise of
+    `noise` times the root mean square of the items' values."""
+    # Drawn in float32: drawing takes longer than the network's step.
+    shape = tuple(items.shape)
+    kept = torch.from_numpy(generator.random(shape, "float32") >= dropout).to(items.device)
+    drawn = torch.from_numpy(generator.standard_normal(shape, "float32")).to(items.device)
+    return items * kept / (1 - dropout) + noise * items.square().mean().sqrt() * drawn
