@@ -759,7 +759,7 @@ def full_checkpoint(folder):
     made = TrainingSet(None, None, checkpoint=earlier(folder / "epoch.npz"))
     optimizer = torch.optim.SGD(network.parameters(), 0.1)
     scaler = SimpleNamespace(state_dict=dict)
-    kept = Checkpoint(method, TrainingState(made, None, None), optimizer, scaler)
+    kept = Checkpoint(method, TrainingState(made, None, None), {}, optimizer, scaler)
     kept.written = -1e9  # long ago
     return on_a_full_disk(lambda: kept.after(0, {"epoch": 1, "epochs": 9, "seconds": 1.0}))
 

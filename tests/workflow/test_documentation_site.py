@@ -96,7 +96,7 @@ def test_formulas_are_rendered_and_none_is_left(site, pages):
     methods = {path: page for path, page in pages.items() if path.parent.name == "methods"}
     assert len(methods) == len(catalogue())
     for path, page in pages.items():
-        if path.parent.name != "source":
+        if path.parent.name != "source" and "add-a-method" not in path.name:  # which show it in code
             assert "$$" not in "".join(page.words), path.name
 
 
