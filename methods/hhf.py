@@ -7,15 +7,13 @@ Authors' code: JerryXu0129/HHF.
 from dataclasses import dataclass
 
 import torch
-from torch.nn.functional import normalize
 
-from methods.base.deep import DeepHashing
 from methods.base.labels import label_matrix
-from methods.class_codes.linear_codes import linear_code_cosine
+from methods.class_codes.proxies import MarginProxies
 
 
 @dataclass(kw_only=True)
-class HHF(DeepHashing):
+class HHF(MarginProxies):
     r"""Minimises, over a batch with $C_+$ labels present, of C,
 
     $$
@@ -44,7 +42,7 @@ class HHF(DeepHashing):
     supervision = "labels"
     family = "classwise"
     space = {
-        "learning_rate": {"log_uniform": [1e-3, 1.0]},
+        "learning_rate": {"log_uniform": [1e-2, 10.0]},
         "proxy_lr_multiplier": [0.1, 1.0, 10.0],
         "sharpness": [8.0, 16.0, 32.0],
         "relaxation": [0.0, 0.1, 0.2],
@@ -66,22 +64,11 @@ class HHF(DeepHashing):
     def prepare(self, training_set):
         label_matrix(training_set, "hhf")
 
-    def build_criterion(self, training_set):
-        proxies = torch.empty(training_set.classes, self.bits)
-        torch.nn.init.kaiming_normal_(proxies, mode="fan_out")
-        return torch.nn.ParameterDict({"proxies": torch.nn.Parameter(proxies)})
-
-    def rate_and_decay(self, name):
-        rate, decay = super().rate_and_decay(name)
-        return (self.proxy_lr_multiplier if name.startswith("criterion.") else rate), decay
-
     def loss(self, outputs, batch):
-        positive = batch.labels > 0
+        positive, cosines = batch.labels > 0, self.cosines(outputs, batch)
         classes = positive.shape[1]
-        zeta = linear_code_cosine(self.bits, classes) if self.zeta is None else self.zeta
-        cosines = normalize(outputs) @ normalize(batch.training.criterion["proxies"]).T
         near = self._hinges(1 - self.relaxation - cosines, positive)
-        far = self._hinges(cosines - zeta - self.relaxation, ~positive)
+        far = self._hinges(cosines - self.margin(classes) - self.relaxation, ~positive)
         present = positive.any(dim=0).sum().clamp(min=1)
         rounding = (outputs.abs() - 1).square().sum()
         return near.sum() / present + far.sum() / classes + self.quantisation * rounding

@@ -6,16 +6,14 @@ ACM MM 2022. Authors' code: JerryXu0129/HyP2-Loss.
 
 from dataclasses import dataclass
 
-import torch
 from torch.nn.functional import normalize
 
-from methods.base.deep import DeepHashing
 from methods.base.labels import label_matrix
-from methods.class_codes.linear_codes import linear_code_cosine
+from methods.class_codes.proxies import MarginProxies
 
 
 @dataclass(kw_only=True)
-class HyP2(DeepHashing):
+class HyP2(MarginProxies):
     r"""Minimises the sum of three means,
 
     $$
@@ -56,20 +54,9 @@ class HyP2(DeepHashing):
     def prepare(self, training_set):
         label_matrix(training_set, "hyp2")
 
-    def build_criterion(self, training_set):
-        proxies = torch.empty(training_set.classes, self.bits)
-        torch.nn.init.kaiming_normal_(proxies, mode="fan_out")
-        return torch.nn.ParameterDict({"proxies": torch.nn.Parameter(proxies)})
-
-    def rate_and_decay(self, name):
-        rate, decay = super().rate_and_decay(name)
-        return (self.proxy_lr_multiplier if name.startswith("criterion.") else rate), decay
-
     def loss(self, outputs, batch):
         labels = batch.labels
-        zeta = linear_code_cosine(self.bits, labels.shape[1]) if self.zeta is None else self.zeta
-        unit = normalize(outputs)
-        cosines = unit @ normalize(batch.training.criterion["proxies"]).T
+        zeta, cosines, unit = self.margin(labels.shape[1]), self.cosines(outputs, batch), normalize(outputs)
         positive = labels > 0
         near = (1 - cosines)[positive]
         far = (cosines - zeta).clamp(min=0)[~positive]
