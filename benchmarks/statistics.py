@@ -56,7 +56,8 @@ def run(report, quick):
         f"from the published scores of each. Below {ENOUGH_RUNS} published runs {ENOUGH_RUNS} are drawn: "
         f"with fewer there is no verdict. Rates are percentages of p < {LEVEL}, unadjusted. The worst pair "
         f"is chosen by {draws:,} draws of every pair; its rate is that of "
-        f"{MORE_DRAWS // (4 if quick else 1):,} others.",
+        f"{MORE_DRAWS // (4 if quick else 1):,} others. Beside the rule of `tiebench.paired` stands a "
+        "variance that is pooled over all methods of a length.",
     )
     errors, resampled, power = [], [], []
     for protocol in protocols(FOLDER):
@@ -66,7 +67,11 @@ def run(report, quick):
         if not columns:
             continue
         runs = np.concatenate([column.published for column in columns])
-        worst = [_worst(columns, same, "normal", draws, quick, generator) for same in (True, False)]
+        worst = [
+            _worst(columns, same, kind, draws, quick, generator)
+            for kind in ("normal", "pooled")
+            for same in (True, False)
+        ]
         pairs = sum(len(_pairs(column, False)) for column in columns)
         errors.append([protocol, _range(runs), len(columns), pairs, *map(_rate, worst), worst[1][1]])
         if all((column.published >= ENOUGH_RUNS).any() for column in columns):
@@ -74,7 +79,16 @@ def run(report, quick):
             resampled.append([protocol, *map(_rate, worst), f"{100 * worst[1][2]:.0f}", worst[1][1]])
         power.append([protocol, *(f"{100 * one:.0f}" for one in _power(columns, generator))])
     report.write("**Equal methods called different: the worst pair of each table**")
-    head = ["table", "runs", "lengths", "pairs", "one method twice", "two methods", "the worst two"]
+    rates = ["one method twice", "two methods"]
+    head = [
+        "table",
+        "runs",
+        "lengths",
+        "pairs",
+        *rates,
+        *(f"pooled: {name}" for name in rates),
+        "the worst two",
+    ]
     report.rows(head, errors)
     report.write("**The same, runs resampled**")
     head = ["table", "one method twice, worst", "two methods, worst", "pairs above 6 %, %", "the worst two"]
@@ -124,10 +138,13 @@ def _pairs(column, same, kind="normal"):
 
 
 def _drawn(column, kind, draws, generator, places=None):
-    """Means and variances (M, draws) of runs drawn anew, counts (M,); NaN for other methods than `places`."""
+    """Means and variances (M, draws) of runs drawn anew, counts and degrees of freedom (M,).
+
+    NaN for other methods than `places`, unless all are needed to pool their variances.
+    """
     counts = column.drawn
     means, variances = np.full((2, len(counts), draws), np.nan)
-    for place in range(len(counts)) if places is None else places:
+    for place in range(len(counts)) if places is None or kind == "pooled" else places:
         values, count = column.values[place], counts[place]
         if kind == "resampled":
             of = values[generator.integers(0, len(values), (draws, count))]
@@ -136,10 +153,15 @@ def _drawn(column, kind, draws, generator, places=None):
             variance = values.var(ddof=1)
             means[place] = np.sqrt(variance / count) * generator.standard_normal(draws)
             variances[place] = variance * generator.chisquare(count - 1, draws) / (count - 1)
-    return means, variances, counts
+    freedoms = counts - 1
+    if kind == "pooled":
+        varies = np.array([bool(of.any()) for of in column.values])
+        variances[varies] = np.average(variances[varies], axis=0, weights=freedoms[varies])
+        freedoms = np.full(len(counts), freedoms[varies].sum())
+    return means, variances, counts, freedoms
 
 
-def _p_values(column, i, j, one, two, generator, shifts=(0.0,)):
+def _p_values(column, i, j, one, two, generator, shifts=(0.0,), pooled=False):
     """p (draws,) of method i, drawn in `one`, minus j, drawn in `two`, for each shift of the difference."""
     draws = one[0].shape[1]
     difference, error, queries = one[0][i] - two[0][j], column.query_error(i, j), None
@@ -147,8 +169,10 @@ def _p_values(column, i, j, one, two, generator, shifts=(0.0,)):
         difference = difference + np.sqrt(error) * generator.standard_normal(draws)
         freedom = column.size - 1
         queries = error * generator.chisquare(freedom, draws) / freedom, freedom
-    sides = [(of[1][place], of[2][place]) for of, place in ((one, i), (two, j))]
-    parts = [(variance / count, count - 1) for variance, count in sides if np.any(variance > 0)]
+    sides = [[part[place] for part in of[1:]] for of, place in ((one, i), (two, j))]
+    parts = [(variance / count, freedom) for variance, count, freedom in sides if np.any(variance > 0)]
+    if pooled and len(parts) == 2:  # one estimate, not two independent ones
+        parts = [(parts[0][0] + parts[1][0], parts[0][1])]
     errors = error_sources(queries, parts)
     return [p_value(difference + shift, errors) for shift in shifts]
 
@@ -162,7 +186,7 @@ def _worst(columns, same, kind, draws, quick, generator):
     for column in columns:
         one, two = (_drawn(column, kind, draws, generator) for _ in range(2))
         for i, j in _pairs(column, same, kind):
-            (p,) = _p_values(column, i, j, one, two if same else one, generator)
+            (p,) = _p_values(column, i, j, one, two if same else one, generator, pooled=kind == "pooled")
             rates.append((np.mean(p < LEVEL), column, i, j))
     if not rates:
         return np.nan, "", 0.0
@@ -171,7 +195,7 @@ def _worst(columns, same, kind, draws, quick, generator):
     for _, column, i, j in sorted(rates, key=lambda one: -one[0])[:WORST]:
         one = _drawn(column, kind, more, generator, {i, j})
         two = _drawn(column, kind, more, generator, {i}) if same else one
-        (p,) = _p_values(column, i, j, one, two, generator)
+        (p,) = _p_values(column, i, j, one, two, generator, pooled=kind == "pooled")
         names = " and ".join(dict.fromkeys((column.names[i], column.names[j])))
         again.append((float(np.mean(p < LEVEL)), f"{names}, {column.bits} bits"))
     return *max(again), float(above)

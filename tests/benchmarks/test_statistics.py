@@ -19,10 +19,10 @@ def column(spreads, runs=3, size=0, queries=0.0):
     return statistics.Column(12, names, values, counts, np.maximum(counts, 5), covariance, size)
 
 
-def rate(of, i, j, draws=20_000):
+def rate(of, i, j, kind="normal", draws=20_000):
     generator = np.random.default_rng(0)
-    one, two = (statistics._drawn(of, "normal", draws, generator) for _ in range(2))
-    (p,) = statistics._p_values(of, i, j, one, two if i == j else one, generator)
+    one, two = (statistics._drawn(of, kind, draws, generator) for _ in range(2))
+    (p,) = statistics._p_values(of, i, j, one, two if i == j else one, generator, pooled=kind == "pooled")
     return np.mean(p < 0.05)
 
 
@@ -31,6 +31,12 @@ def test_two_sets_of_runs_of_one_method_are_seldom_told_apart():
     of = column([0.09, *[0.01] * 8])
     assert rate(of, 0, 0) == pytest.approx(rate(of, 1, 1), abs=0.01)
     assert 0.035 < rate(of, 0, 0) < 0.055
+
+
+def test_a_pooled_variance_errs_where_methods_vary_unequally():
+    """It is exact where they vary alike; else the noisiest is called different from itself."""
+    assert rate(column([0.02] * 9), 0, 0, "pooled") == pytest.approx(0.05, abs=0.01)
+    assert rate(column([0.09, *[0.01] * 8]), 0, 0, "pooled") > 0.4
 
 
 def test_the_rule_is_that_of_the_library():
