@@ -100,10 +100,10 @@ def _words(cells: ClaimCells, cell: tuple, other: tuple) -> str:
 
 
 def larger_gain_at_short_codes(claim: Mapping, cells: ClaimCells) -> tuple[list[dict], str, str]:
-    """The gain of claim["methods"] over claim["others"] is larger for codes of up to claim["up_to"] bits.
+    """claim["methods"] gain over claim["others"], most for codes of up to claim["up_to"] bits.
 
-    Left is the mean gain over these code lengths, right that over the longer ones. Runs of different methods
-    or code lengths are independent.
+    Two comparisons of each pair: left is the mean gain over these code lengths, right first no gain, then the
+    mean gain over the longer ones. Runs of different methods or code lengths are independent.
     """
     bits_of: dict[tuple, list[int]] = {}
     seen = set()
@@ -127,11 +127,12 @@ def larger_gain_at_short_codes(claim: Mapping, cells: ClaimCells) -> tuple[list[
             for part in (short, long)
         ]
         left, right = ([(weight, scores) for weight, scores, _ in side] for side in found)
-        reason = "; ".join(dict.fromkeys(why for side in found for *_, why in side if why))
-        words = (
-            f"gain of {cells.title(method)} over {cells.title(other)} at {joined(short)} bits against "
-            f"{joined(long)} bits: {cells.place(protocol, metric)}"
+        none, both = (
+            "; ".join(dict.fromkeys(why for side in sides for *_, why in side if why))
+            for sides in (found[:1], found)
         )
+        gain = f"gain of {cells.title(method)} over {cells.title(other)} at {joined(short)} bits"
+        place = cells.place(protocol, metric)
         lost = [
             {
                 name: rate
@@ -142,6 +143,10 @@ def larger_gain_at_short_codes(claim: Mapping, cells: ClaimCells) -> tuple[list[
             for part in (short, long)
         ]
         column = protocol, metric, short[0]
-        comparisons.append(Comparison(words, column, left, right, reason, lost=(lost[0], lost[1])))
+        words = [f"{gain} against {other}: {place}" for other in ("none", f"{joined(long)} bits")]
+        comparisons += [
+            Comparison(words[0], column, left, [], none, lost=(lost[0], {})),
+            Comparison(words[1], column, left, right, both, lost=(lost[0], lost[1])),
+        ]
     absent = [m for m in (*claim["methods"], *claim["others"]) if m not in seen]
     return decide(comparisons, [cells.title(m) for m in absent])

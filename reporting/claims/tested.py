@@ -10,8 +10,9 @@ from tiebench.metrics import resolve
 from tiebench.paired import HIGHER, LEVEL, TOO_FEW, Difference, Scores, contrast, holm
 from tiebench.paired import OPEN as CANNOT_TELL
 
-REPRODUCED, NOT_REPRODUCED, NOT_DECIDABLE = "reproduced", "not reproduced", "not decidable"
+REPRODUCED, NOT_REPRODUCED, UNDECIDED = "reproduced", "not reproduced", "undecided"
 FOR, AGAINST, OPEN = "for", "against", "open"
+OUTCOMES = (FOR, AGAINST, OPEN, TOO_FEW)
 NOT_TESTED = ("low", "high", "p", "p_adjusted")
 # How many runs of either side lost bits, in words.
 LOST = ("left_lost", "right_lost")
@@ -74,7 +75,7 @@ def decide(comparisons: Sequence[Comparison], absent: Sequence[str] = ()) -> tup
         figures.append(figure | {"outcome": outcome, "reason": reason})
     tested = [found for found in every if found is not None]
     missing = len(every) - len(tested)
-    notes = [f"without {joined(absent)}, not in the table"] if absent else []
+    notes = [f"not judged: {joined(absent)}"] if absent else []
     partial = sum(bool(one.reason) for one, found in zip(comparisons, every) if found is not None)
     if partial:
         notes.append(f"{partial} without some of the seeds")
@@ -112,25 +113,29 @@ def verdict_of(figures: Sequence[Mapping]) -> str:
         return NOT_REPRODUCED
     if outcomes == {FOR}:
         return REPRODUCED
-    return TOO_FEW if outcomes <= {FOR, TOO_FEW} and outcomes else NOT_DECIDABLE
+    return TOO_FEW if outcomes <= {FOR, TOO_FEW} and outcomes else UNDECIDED
 
 
 def _summary(figures: Sequence[Mapping], missing: int, better: int, notes: Sequence[str]) -> str:
-    outcomes = (FOR, AGAINST, OPEN, TOO_FEW)
-    count = {outcome: sum(f["outcome"] == outcome for f in figures) for outcome in outcomes}
+    count = {outcome: sum(f["outcome"] == outcome for f in figures) for outcome in OUTCOMES}
     lacking = f" ({missing} because of missing runs)" if missing else ""
     few = f"with {TOO_FEW}"
     if 1 < len(figures) == count[TOO_FEW]:
         text = f"{len(figures)} comparisons, all {few}"
     elif len(figures) == 1:
-        words = {FOR: "for the claim", AGAINST: "against it", OPEN: f"open{lacking}", TOO_FEW: few}
+        words = {
+            FOR: "significant for the claim",
+            AGAINST: "significant against it",
+            OPEN: f"not significant{lacking}",
+            TOO_FEW: few,
+        }
         text = f"The one comparison is {words[figures[0]['outcome']]}"
     else:
         text = (
-            f"{len(figures)} comparisons: {count[FOR]} for the claim, {count[AGAINST]} against it, "
-            f"{count[OPEN]} open{lacking}"
+            f"{len(figures)} comparisons: {count[FOR]} significant for the claim, {count[AGAINST]} against "
+            f"it, {count[OPEN]} not significant{lacking}"
         )
         text += f", {count[TOO_FEW]} {few}" if count[TOO_FEW] else ""
-    undecided = count[OPEN] + count[TOO_FEW] > missing
-    text += f"; the side that should be better is so in {better}" if undecided else ""
+    if len(figures) > 1 and count[OPEN] + count[TOO_FEW] > missing:
+        text += f"; {better} of {len(figures)} differences have the claimed sign"
     return "; ".join([text, *notes]) + "."

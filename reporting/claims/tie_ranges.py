@@ -9,12 +9,11 @@ from reporting.claims.tested import (
     AGAINST,
     FOR,
     LOST,
-    NOT_DECIDABLE,
     NOT_REPRODUCED,
     NOT_TESTED,
     OPEN,
     REPRODUCED,
-    verdict_of,
+    UNDECIDED,
 )
 
 
@@ -33,7 +32,7 @@ def overlap(claim: Mapping, cells: ClaimCells) -> tuple[list[dict], str, str]:
     """At the smallest code length of a protocol the ranges of more than half of the pairs of methods overlap.
 
     Left is the best order of the method of the lower mean, right the worst order of the other one: they
-    overlap where left is not below right. "Not reproduced" where half of the pairs or more do not overlap.
+    overlap where left is not below right.
     """
     shortest: dict[tuple, int] = {}
     for protocol, metric, bits in cells.columns():
@@ -55,21 +54,13 @@ def overlap(claim: Mapping, cells: ClaimCells) -> tuple[list[dict], str, str]:
             outcome = FOR if left >= right else AGAINST
             figures.append(_exact(words, left, right, outcome, reason))
     if not figures:
-        return [], NOT_DECIDABLE, ""
-    overlap, apart, unknown = (sum(f["outcome"] == o for f in figures) for o in (FOR, AGAINST, OPEN))
-    verdict = NOT_DECIDABLE
-    if overlap > apart + unknown:
-        verdict = REPRODUCED
-    elif apart >= overlap + unknown:
-        verdict = NOT_REPRODUCED
+        return [], UNDECIDED, ""
     lengths = joined(f"{bits} bits" for bits in dict.fromkeys(shortest.values()))
-    summary = f"At {lengths} the ranges of {overlap} of {len(figures)} pairs of methods overlap"
-    summary += f", and {unknown} are without runs" if unknown else ""
-    return figures, verdict, summary + "; decided by the ranges themselves: reproduced if more than half do."
+    return _majority(figures, f"At {lengths} the ranges of {{}} pairs of methods overlap")
 
 
 def shrink(claim: Mapping, cells: ClaimCells) -> tuple[list[dict], str, str]:
-    """The range of each method is narrower at each code length than at the next smaller one.
+    """In more than half of the steps to a method's next larger code length its range narrows.
 
     Left is the width at the smaller, right at the larger length.
     """
@@ -90,10 +81,23 @@ def shrink(claim: Mapping, cells: ClaimCells) -> tuple[list[dict], str, str]:
             left, right = widths
             outcome = FOR if left > right else AGAINST
             figures.append(_exact(words, left, right, outcome, "width of the range"))
-    narrower, unknown = (sum(f["outcome"] == o for f in figures) for o in (FOR, OPEN))
-    summary = f"The range narrows in {narrower} of {len(figures)} steps to the next code length"
-    summary += f", and {unknown} are without runs" if unknown else ""
-    return figures, verdict_of(figures), summary + "; decided by the ranges themselves: reproduced if all do."
+    return _majority(figures, "The range narrows in {} steps to the next code length")
+
+
+def _majority(figures: list[dict], summary: str) -> tuple[list[dict], str, str]:
+    """Figures, verdict and summary of a claim that holds where more than half of its figures are for it.
+
+    "Not reproduced" where half or more are against it. summary: with {} for how many are for it.
+    """
+    held, against, unknown = (sum(f["outcome"] == o for f in figures) for o in (FOR, AGAINST, OPEN))
+    verdict = UNDECIDED
+    if held > against + unknown:
+        verdict = REPRODUCED
+    elif against >= held + unknown:
+        verdict = NOT_REPRODUCED
+    share = f"{held} of {len(figures)}" + (f" ({held / len(figures):.0%})" if figures else "")
+    words = summary.format(share) + (f", and {unknown} are without runs" if unknown else "")
+    return figures, verdict, words + ". The ranges are exact; the claim is reproduced if more than half do."
 
 
 def _exact(words: str, left: float, right: float, outcome: str, reason: str) -> dict:

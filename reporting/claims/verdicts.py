@@ -48,7 +48,7 @@ def judge(claims_files: Iterable[Mapping], table: Table, results: Results) -> li
     An outcome is "for" or "against" where p_adjusted < 0.05, by the sign of the difference and the direction
     of the metric, "too few runs" where a method that varies has fewer than five, otherwise "open". The
     verdict is "not reproduced" where a comparison is against the claim, "reproduced" where all are for it,
-    "too few runs" where only runs are lacking, and "not decidable" otherwise. Ranges of ties have no p; each
+    "too few runs" where only runs are lacking, and "undecided" otherwise. Ranges of ties have no p; each
     summary says what decides them.
 
     Raises ValueError for a claim of an unknown kind or on an unknown metric, and as `Run.outcome` does.

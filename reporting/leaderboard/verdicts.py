@@ -8,6 +8,8 @@ from pathlib import Path
 import yaml
 
 from reporting.claims import verdicts
+from reporting.claims.cells import joined
+from reporting.claims.tested import OUTCOMES
 from reporting.leaderboard import TIDY
 from reporting.leaderboard.boards import Boards, as_table, results_of
 from reporting.leaderboard.columns import as_bits, check_keys, listed
@@ -21,17 +23,26 @@ KEYS = {
     "claims": str,
     "only": list,
     "protocol": (str, list),
+    "each": list,
     "metric": str,
     "bits": (int, list),
     "methods": list,
     "without": list,
     "instead": dict,
 }
+# What an entry of `each` may say.
+PART = ("protocol", "metric", "bits", "methods", "without", "instead")
 LEGEND = (
-    "Comparisons are decided over queries and runs together, with Holm's correction over those of a claim; "
-    "with fewer than five runs of a method that varies nothing is decided; ranges over tie orders are exact."
+    "*Reproduced*: every comparison is significant for the claim; *not reproduced*: at least one is "
+    "significant against it; *undecided*: others are not significant; *too few runs*: others have fewer than "
+    "five runs of a method whose scores vary over seeds. Tests are over queries and runs, with Holm's "
+    "correction over the comparisons of a claim."
 )
-ELSEWHERE = "All claims were stated for other data than these."
+ELSEWHERE = "The paper states its claims for other data."
+COUNTS = (
+    "In brackets: comparisons that are significant for the claim, against it, not significant, and with too "
+    "few runs. Ranges are exact: none of theirs is tested."
+)
 
 
 def render(settings: Mapping, folder: Path, boards: Boards, link: str = "") -> str:
@@ -42,33 +53,84 @@ def render(settings: Mapping, folder: Path, boards: Boards, link: str = "") -> s
     name, for settings that are unknown or do not fit, and where no claim is left.
     """
     check_keys(settings, KEYS, "a table of claims")
-    if "protocol" not in settings:
-        raise ValueError("a table of claims needs the key protocol")
+    if ("protocol" in settings) == ("each" in settings):
+        raise ValueError("a table of claims needs one of the keys protocol and each")
     files = _claims(folder / settings["claims"], settings.get("only"))
-    metric, blocks, runs = settings.get("metric", "ap"), [], []
-    instead = settings.get("instead") or {}
-    for protocol in listed(settings["protocol"]):
-        bits = as_bits(settings.get("bits") or boards[protocol].bits)
-        boards.check(protocol, metric, bits)
-        blocks.append({"protocol": protocol, "metric": metric, "bits": bits})
-        runs += _instead(with_scores(boards[protocol], boards.folder), instead)
-    used = [boards[block["protocol"]] for block in blocks]
-    without = [*settings.get("without", ()), *instead.values()]
-    as_table(used, blocks, list(instead))  # names of rows that do not exist are an error
-    table = as_table(used, blocks, settings.get("methods"), without)
-    judged = verdicts.judge(files, table, results_of(table, used, runs))
-    if not judged:
-        names = ", ".join(listed(settings["protocol"]))
+    parts = [settings]
+    if "each" in settings:
+        parts = [one if isinstance(one, Mapping) else {"protocol": one} for one in settings["each"]]
+        for part in parts:
+            check_keys(part, {key: KEYS[key] for key in PART}, "a column of a table of claims")
+    protocols = [name for part in parts for name in listed(part["protocol"])]
+    judged, titles = [], []
+    for part in parts:
+        found, table = _judged(part, files, boards)
+        judged.append({(one["source"], one["id"]): one for one in found})
+        titles.append(table.protocol_title(listed(part["protocol"])[0]))
+    claims = [
+        (file["source"], claim["id"])
+        for file in files
+        for claim in file["claims"]
+        if any((file["source"], claim["id"]) in found for found in judged)
+    ]
+    if not claims:
+        names = ", ".join(protocols)
         raise ValueError(f"no claim of {settings['claims']} is about these rows of {names}")
-    lines = ["| Claim | Verdict | Comparisons |", "|:---|:---|:---|"]
-    for one in judged:
-        said = {key: escape_markdown(one[key]) for key in ("claim", "of", "summary")}
-        lines.append(f"| {said['claim']} *{said['of']}* | {one['verdict']} | {said['summary']} |")
-    words = [LEGEND, ELSEWHERE] if all(one["elsewhere"] for one in judged) else [LEGEND]
-    links = (f"[{board.protocol}]({link}{board.protocol}{TIDY})" for board in used)
+    side_by_side = "each" in settings
+    heads = titles if side_by_side else ["Verdict", "Comparisons"]
+    lines = [f"| {' | '.join(['Claim', *heads])} |", f"|{':---|' * (1 + len(heads))}"]
+    for claim in claims:
+        of = [found.get(claim) for found in judged]
+        one = next(filter(None, of))
+        named = f"{escape_markdown(one['claim'])} *{escape_markdown(one['of'])}*"
+        whole = [one["verdict"], escape_markdown(one["summary"])]
+        cells = [_brief(here) for here in of] if side_by_side else whole
+        lines.append(f"| {' | '.join([named, *cells])} |")
+    words = [LEGEND, *([COUNTS] if side_by_side else [])]
+    words += _replaced(parts, boards)
+    if all(one["elsewhere"] for found in judged for one in found.values()):
+        words.append(ELSEWHERE)
+    links = (f"[{name}]({link}{name}{TIDY})" for name in protocols)
     words.append(f"Data: {', '.join(links)}.")
     text = textwrap.fill(" ".join(words), WIDTH, break_long_words=False, break_on_hyphens=False)
     return "\n".join([*lines, "", text])
+
+
+def _judged(part, files, boards):
+    """Verdicts of claims on the runs of the protocols of a part, with the table of these."""
+    used = [boards[name] for name in listed(part["protocol"])]
+    metric, instead = part.get("metric", "ap"), part.get("instead") or {}
+    blocks, runs = [], []
+    for board in used:
+        bits = as_bits(part.get("bits") or board.bits)
+        boards.check(board.protocol, metric, bits)
+        blocks.append({"protocol": board.protocol, "metric": metric, "bits": bits})
+        runs += _instead(with_scores(board, boards.folder), instead)
+    without = [*part.get("without", ()), *instead.values()]
+    as_table(used, blocks, list(instead))  # names of rows that do not exist are an error
+    table = as_table(used, blocks, part.get("methods"), without)
+    return verdicts.judge(files, table, results_of(table, used, runs)), table
+
+
+def _brief(one: Mapping | None) -> str:
+    """A verdict with the numbers of its comparisons by outcome."""
+    if one is None:
+        return "–"
+    outcomes = [figure["outcome"] for figure in one["figures"]]
+    return f"{one['verdict']} ({' / '.join(str(outcomes.count(kind)) for kind in OUTCOMES)})"
+
+
+def _replaced(parts, boards):
+    """Which rows enter in place of others, in words; [] for none."""
+    found = {
+        (boards[name].about["methods"][run["method"]]["title"], run["bits"])
+        for part in parts
+        for name in listed(part["protocol"])
+        for run in boards[name].runs
+        if run["method"] in (part.get("instead") or {}).values()
+    }
+    titles, lengths = (sorted({cell[place] for cell in found}) for place in (0, 1))
+    return [f"At {joined(lengths)} bits the rows of {joined(titles)} are judged."] if found else []
 
 
 def _instead(runs: Sequence[Run], instead: Mapping[str, str]) -> list[Run]:

@@ -32,7 +32,7 @@ CONTEXT = ("command",)
 SYMBOLS = {
     "reproduced": "✓",
     "not reproduced": "✗",
-    "not decidable": "?",
+    "undecided": "?",
     "too few runs": "?",
     "for": "✓",
     "against": "✗",

@@ -60,7 +60,7 @@ CLAIMS = [
     for verdict, outcome in (
         ("reproduced", "for"),
         ("not reproduced", "against"),
-        ("not decidable", "open"),
+        ("undecided", "open"),
     )
 ]
 

@@ -155,7 +155,7 @@ def test_the_paper_bears_out_its_own_claims():
         "cut_ap_overestimates": [("table1", 16)],
         "talr_ap_above_hashnet_and_mihash": [("table2", 8)],
         "mihash_above_hashnet": [("table2", 4)],
-        "gain_at_short_codes": [("table2", 2)],
+        "gain_at_short_codes": [("table2", 4)],
         "talr_ndcg_best": [("table3", 4 * 7 * 2)],
         "lists_closest_to_talr_ndcg": [("table3", 4 * 2 * 5)],
         "linear_talr_ndcg_above_lists": [("table3", 8)],
@@ -170,7 +170,7 @@ def test_reproduced_with_the_numbers_of_the_table_of_statistics():
     records = runs_of({"talr_ap": (0.6, 0.7), "mihash": (0.5, 0.6), "lsh": (0.2, 0.3)})
     found = judged(BEST, table(), records)
     assert (found["verdict"], found["elsewhere"], found["source"]) == ("reproduced", "", "somebody")
-    assert found["summary"] == "4 comparisons: 4 for the claim, 0 against it, 0 open."
+    assert found["summary"] == "4 comparisons: 4 significant for the claim, 0 against it, 0 not significant."
     assert [figure["words"] for figure in found["figures"]] == [
         f"TALR-AP against {other}: Digits, AP_T, {bits} bits"
         for bits in (12, 24)
@@ -196,16 +196,18 @@ def test_one_comparison_against_a_claim_refutes_it():
     found = judged(BEST, table(), records)
     assert found["verdict"] == "not reproduced"
     assert [figure["outcome"] for figure in found["figures"]] == ["for", "for", "against", "for"]
-    assert found["summary"] == "4 comparisons: 3 for the claim, 1 against it, 0 open."
+    assert found["summary"] == "4 comparisons: 3 significant for the claim, 1 against it, 0 not significant."
 
 
 def test_differences_that_cannot_be_told_apart_decide_nothing():
     records = runs_of({"talr_ap": (0.6, 0.7001), "mihash": (0.5, 0.7), "lsh": (0.2, 0.3)})
     found = judged(BEST, table(), records)
-    assert found["verdict"] == "not decidable"
+    assert found["verdict"] == "undecided"
     assert [figure["outcome"] for figure in found["figures"]] == ["for", "for", "open", "for"]
     assert found["figures"][2]["reason"] == "queries and runs do not decide"
-    assert found["summary"].startswith("4 comparisons: 3 for the claim, 0 against it, 1 open")
+    assert found["summary"].startswith(
+        "4 comparisons: 3 significant for the claim, 0 against it, 1 not significant"
+    )
 
 
 def test_missing_runs_are_said_and_decide_nothing():
@@ -214,9 +216,10 @@ def test_missing_runs_are_said_and_decide_nothing():
         for seed in SEEDS
     ]
     found = judged(BEST, table(), records)
-    assert found["verdict"] == "not decidable"
+    assert found["verdict"] == "undecided"
     assert found["summary"] == (
-        "4 comparisons: 2 for the claim, 0 against it, 2 open (2 because of missing runs)."
+        "4 comparisons: 2 significant for the claim, 0 against it, "
+        "2 not significant (2 because of missing runs)."
     )
     missing = [figure for figure in found["figures"] if figure["outcome"] == "open"]
     assert [figure["reason"] for figure in missing] == [
@@ -228,7 +231,7 @@ def test_missing_runs_are_said_and_decide_nothing():
     # against what is there, a claim can still be refuted
     worse = runs_of({"talr_ap": (0.4, 0.7), "mihash": (0.5, 0.6)})
     assert judged(BEST, table(), worse)["verdict"] == "not reproduced"
-    assert judged(BEST, table(), [])["verdict"] == "not decidable"
+    assert judged(BEST, table(), [])["verdict"] == "undecided"
 
 
 def test_missing_seeds_are_said():
@@ -236,7 +239,7 @@ def test_missing_seeds_are_said():
     records += [record("talr_ap", bits, 5, 0.6 + 0.1 * (bits == 24)) for bits in (12, 24)]
     found = judged(BEST, table(seeds=[*SEEDS, 5]), records)
     assert found["verdict"] == "reproduced"
-    assert found["summary"].endswith("0 open; 4 without some of the seeds.")
+    assert found["summary"].endswith("0 not significant; 4 without some of the seeds.")
     assert found["figures"][2]["reason"] == "MIHash, 24 bits: seed 5: no run was recorded"
 
 
@@ -246,14 +249,16 @@ def test_below_five_runs_the_verdict_is_too_few_whatever_the_means():
         found = judged(BEST, table(seeds=list(seeds)), runs_of(scores, seeds))
         assert found["verdict"] == "too few runs"
         assert found["summary"] == (
-            "4 comparisons, all with too few runs; the side that should be better is so in 4."
+            "4 comparisons, all with too few runs; 4 of 4 differences have the claimed sign."
         )
         assert {figure["outcome"] for figure in found["figures"]} == {"too few runs"}
         assert {(figure["p"], figure["p_adjusted"]) for figure in found["figures"]} == {(None, None)}
     some = [r for r in runs_of(scores) if (r["method"], r["bits"], r["seed"]) != ("mihash", 24, 1)]
     found = judged(BEST, table(), some)
     assert found["verdict"] == "too few runs"
-    assert found["summary"].startswith("4 comparisons: 3 for the claim, 0 against it, 0 open, 1 with too few")
+    assert found["summary"].startswith(
+        "4 comparisons: 3 significant for the claim, 0 against it, 0 not significant, 1 with too few"
+    )
     # what is decided against a claim refutes it all the same
     worse = [r for r in runs_of(scores | {"lsh": (0.9, 0.3)}) if (r["method"], r["seed"]) != ("mihash", 1)]
     assert judged(BEST, table(), worse)["verdict"] == "not reproduced"
@@ -274,7 +279,7 @@ def test_without_scores_per_query_runs_decide():
     assert found["figures"][0]["high"] == pytest.approx(0.1 + half)
     agree = [record | {"metrics": {"ap": round(record["metrics"]["ap"], 1)}} for record in records]
     nothing = judged(BEST, table(), agree)
-    assert nothing["verdict"] == "not decidable"
+    assert nothing["verdict"] == "undecided"
     assert nothing["figures"][0]["reason"].startswith("nothing to test with")
 
 
@@ -303,8 +308,10 @@ def test_runs_that_lost_bits_are_a_rate_beside_the_mean():
     file_of = [file(**BEST)]
     assert claims.from_csv(frames.to_csv(claims.to_frame([found])), file_of) == [found]
     gains = {"kind": "larger_gain_at_short_codes", "methods": ["talr_ap"], "others": ["mihash"], "up_to": 12}
-    (figure,) = judged(gains, table(), records)["figures"]
-    assert (figure["left_lost"], figure["right_lost"]) == ("MIHash, 12 bits: 2 of 5 runs lost bits", "")
+    lost = [
+        (figure["left_lost"], figure["right_lost"]) for figure in judged(gains, table(), records)["figures"]
+    ]
+    assert lost == [("MIHash, 12 bits: 2 of 5 runs lost bits", "")] * 2
     # A run without a score is no run of the rate.
     records = [run for run in records if (run["method"], run["bits"], run["seed"]) != ("mihash", 12, 1)]
     assert judged(BEST, table(), records)["figures"][0]["right_lost"] == "1 of 4 runs lost bits"
@@ -327,9 +334,10 @@ def test_what_holm_takes_away_is_said():
     for figure in found["figures"]:
         assert figure["p"] == pytest.approx(2 * stats.t.sf(2.2, 79), rel=1e-6)
         assert figure["outcome"] == "open" and "not among this many comparisons" in figure["reason"]
-    assert found["verdict"] == "not decidable"
+    assert found["verdict"] == "undecided"
     assert found["summary"].startswith(
-        "9 comparisons: 0 for the claim, 0 against it, 9 open; the side that should be better is so in 9."
+        "9 comparisons: 0 significant for the claim, 0 against it, 9 not significant; "
+        "9 of 9 differences have the claimed sign."
     )
 
 
@@ -412,7 +420,7 @@ def test_above_compares_each_with_each_and_says_who_is_absent():
     found = judged(claim, table(), records)
     assert found["verdict"] == "reproduced"
     assert found["summary"] == (
-        "4 comparisons: 4 for the claim, 0 against it, 0 open; without DTSH, not in the table."
+        "4 comparisons: 4 significant for the claim, 0 against it, 0 not significant; not judged: DTSH."
     )
 
 
@@ -450,7 +458,7 @@ def test_a_side_may_be_a_score_of_the_same_runs_that_no_block_asks_for():
     assert figure["words"] == "AP@100 against AP_T: TALR-AP, Digits, 12 bits"
     assert figure["p"] == pytest.approx(stats.ttest_1samp(gains, 0).pvalue, rel=1e-6) and figure["p"] < 0.01
     assert found["summary"] == (
-        "The one comparison is for the claim; no scores per query: tested over runs alone."
+        "The one comparison is significant for the claim; no scores per query: tested over runs alone."
     )
 
 
@@ -462,7 +470,9 @@ def test_gains_at_short_and_long_codes():
     )
     claim = {"kind": "larger_gain_at_short_codes", "methods": ["talr_ap"], "others": ["mihash"], "up_to": 32}
     found = judged(claim, asked, records)
-    (figure,) = found["figures"]
+    gain, figure = found["figures"]
+    assert gain["words"] == "gain of TALR-AP over MIHash at 12, 24 and 32 bits against none: Digits, AP_T"
+    assert (gain["left"], gain["right"], gain["outcome"]) == (pytest.approx(0.06), 0.0, "for")
     assert (
         figure["words"]
         == "gain of TALR-AP over MIHash at 12, 24 and 32 bits against 48 and 64 bits: Digits, AP_T"
@@ -483,8 +493,18 @@ def test_gains_at_short_and_long_codes():
     assert figure["p"] >= stats.ttest_1samp(contrast, 0).pvalue * (1 - 1e-9)
     some = [r for r in records if (r["method"], r["bits"]) != ("mihash", 64)]
     hole = judged(claim, asked, some)
-    assert hole["verdict"] == "not decidable"
-    assert hole["figures"][0]["reason"] == "MIHash, 64 bits: no run was recorded"
+    assert hole["verdict"] == "undecided"
+    assert [figure["reason"] for figure in hole["figures"]] == ["", "MIHash, 64 bits: no run was recorded"]
+
+
+def test_a_deficit_that_is_smaller_at_short_codes_is_no_gain():
+    bits = (12, 48)
+    asked = table(blocks=[{"protocol": "digits", "metric": "ap", "bits": list(bits)}])
+    records = runs_of({"talr_ap": (0.5, 0.5), "mihash": (0.55, 0.65)}, bits=bits)
+    claim = {"kind": "larger_gain_at_short_codes", "methods": ["talr_ap"], "others": ["mihash"], "up_to": 32}
+    found = judged(claim, asked, records)
+    assert [figure["outcome"] for figure in found["figures"]] == ["against", "for"]
+    assert found["verdict"] == "not reproduced"
 
 
 def ranged(method, bits, low, middle, high, seed=0):
@@ -509,10 +529,10 @@ def test_ranges_of_ties_overlap():
     assert all(f["p"] is None and f["low"] is None for f in found["figures"])
     assert found["verdict"] == "reproduced"
     assert found["summary"] == (
-        "At 12 bits the ranges of 2 of 3 pairs of methods overlap; "
-        "decided by the ranges themselves: reproduced if more than half do."
+        "At 12 bits the ranges of 2 of 3 (67%) pairs of methods overlap. "
+        "The ranges are exact; the claim is reproduced if more than half do."
     )
-    assert judged(claim, asked, records[1:])["verdict"] == "not decidable"
+    assert judged(claim, asked, records[1:])["verdict"] == "undecided"
     apart = [ranged("talr_ap", 12, 0.56, 0.6, 0.7)] + records[1:]
     assert judged(claim, asked, apart)["verdict"] == "not reproduced"
 
@@ -530,14 +550,14 @@ def test_ranges_of_ties_shrink():
     assert found["verdict"] == "reproduced"
     # width at a seed: width + 2 seed / 8; the mean over two seeds adds 1/8
     assert [(f["left"], f["right"]) for f in found["figures"]] == [(0.375, 0.25), (0.25, 0.1875)]
-    assert found["summary"].startswith("The range narrows in 2 of 2 steps to the next code length;")
+    assert found["summary"].startswith("The range narrows in 2 of 2 (100%) steps to the next code length.")
     wider = [
         ranged("lsh", 24, 0.0, 0.5, 1.0, r["seed"]) if r["bits"] == 24 and r["method"] == "lsh" else r
         for r in records
     ]
     assert judged(claim, asked, wider)["verdict"] == "not reproduced"
     hole = judged(claim, asked, [r for r in records if (r["method"], r["bits"]) != ("lsh", 24)])
-    assert hole["verdict"] == "not decidable" and "and 1 are without runs" in hole["summary"]
+    assert hole["verdict"] == "undecided" and "and 1 are without runs" in hole["summary"]
     assert hole["figures"][1]["reason"] == "LSH, 24 bits: no run was recorded"
     assert hole["figures"][1]["left"] is None
 

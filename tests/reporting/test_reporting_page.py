@@ -154,7 +154,7 @@ CLAIMS = [
         "claim": "Nothing is known.",
         "source": "A Paper",
         "of": "",
-        "verdict": "not decidable",
+        "verdict": "undecided",
         "summary": "No run.",
         "elsewhere": "",
         "figures": [],
@@ -360,13 +360,13 @@ def test_claims_are_told_with_word_and_symbol():
     said = Parsed(text).text
     for words in (
         "One <is> ahead. \u2717 not reproduced It is not. A Paper, Table 1. Elsewhere it is",
-        "0 reproduced, 1 not reproduced, 1 not decidable, 0 too few runs, of 2.",
+        "0 reproduced, 1 not reproduced, 1 undecided, 0 too few runs, of 2.",
         "2 comparisons Comparisons",
         "AP T of <one> minus another 0.5123 (1 of 10 runs lost bits) \u2013 "
         "\u22120.2500 \u2013 0.012 \u2013 \u2717 against",
         "against \u2013 of a & b",
         "+0.1250 to +0.3750 \u2013 < 0.001 ? open",
-        "Nothing is known. ? not decidable No run. A Paper",
+        "Nothing is known. ? undecided No run. A Paper",
     ):
         assert words in said
     assert "Claims" not in Parsed(made()[0]).text
