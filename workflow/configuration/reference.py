@@ -29,11 +29,11 @@ Every key of the files in `config/`, with its type and default. This page is wri
 Put your own settings into a file, say `mine.yaml`, and pass it with `--configfile mine.yaml`. A top-level
 key is a general setting or one of the sections `tables`, `protocols`, `methods`, `datasets`, `networks`,
 `tuned`, `published`, `claims` and `tuning`, which map names to entries. Your file is merged with the
-repository's key by key; lists, the keys `split`, `affinity`, `input`, `blocks`, `sources`, `weights` and
-`space`, and what `tuned` says of a method replace the repository's value. An unknown key, or a value of the
-wrong type, ends the run before it starts with one line that names file and key.
+repository's key by key. Lists, the keys `split`, `affinity`, `input`, `blocks`, `sources`, `weights` and
+`space`, and entries of a method in `tuned` replace the repository's value. An unknown key, or a value of the
+wrong type, ends the run before it starts, with one line that names file and key.
 
-In the tables below `[]` stands for each element of a list, `<name>` for each key of a mapping; keys in
+In the tables below, `[]` stands for each element of a list, `<name>` for each key of a mapping; keys in
 **bold** are required.
 """
 
