@@ -8,9 +8,9 @@ from methods.base import HashingMethod, Refusal
 from tiebench._compiled import compiled
 
 _ROWS = 512  # items whose projections are computed at once: they stay in the processor's cache
-# Dimensions up to which a covariance takes about a second to decompose, however few the items, and those up
-# to which the whole one is decomposed where it is the smaller matrix: codes of 32 x 32 pixels are published.
-_NARROW, _PUBLISHED = 2048, 3072
+# Dimensions up to which the whole covariance is decomposed, in half a second, however few the items, and up
+# to which it is where it is the smaller matrix: codes of 1280 features and of 32 x 32 pixels are published.
+_NARROW, _PUBLISHED = 1280, 3072
 # Lanczos is faster than a dense decomposition for at most one pair in so many; measured for 1,000 to 4,096.
 _FEW = 32
 _UNIT = 2.0**-24  # relative rounding error of float32
@@ -36,10 +36,10 @@ def leading_directions(centred, count, scale=1):
     """The largest eigenvalues of X' X / scale, descending, and their eigenvectors (principal components).
 
     centred: X, float64 (n, d). There are c = min(count, d) pairs: float64 (c,) and (d, c); where n < d and
-    d > 2048 there are min(count, n).
+    d > 1280 there are min(count, n).
 
     Of many dimensions the smaller one of X' X and X X' is decomposed, for the leading pairs alone, and the
-    largest component of every direction is positive. Up to 2048 dimensions, and up to 3072 where there are as
+    largest component of every direction is positive. Up to 1280 dimensions, and up to 3072 where there are as
     many items, the whole of X' X is decomposed and signs are LAPACK's: ITQ's codes depend on them, and keep
     the published bytes.
     """
