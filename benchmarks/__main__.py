@@ -2,6 +2,7 @@
 
 import argparse
 import importlib
+import math
 import os
 import sys
 from pathlib import Path
@@ -12,11 +13,13 @@ from tiebench.command_line import Parser, Writes, word
 
 
 class Benchmark(NamedTuple):
-    """What a module of this package measures, and beside what; by_default: also if it is not named."""
+    """What a module of this package measures, and beside what; by_default: also if it is not named; options:
+    those of the command that are arguments of its `run`."""
 
     what: str
     beside: str = ""
     by_default: bool = True
+    options: tuple[str, ...] = ()
 
 
 BENCHMARKS = {
@@ -45,6 +48,12 @@ BENCHMARKS = {
         by_default=False,
     ),
     "fits": Benchmark("seconds and memory of training every method, a quarter of an hour", by_default=False),
+    "growth": Benchmark(
+        "seconds and memory of methods as items, dimensions, bits or classes grow, hours for all of them",
+        "the cost that papers state",
+        by_default=False,
+        options=("methods", "axes", "seconds"),
+    ),
     "differences": Benchmark(
         "AP of this suite's forms of methods, half an hour, with a file of features",
         "the forms of papers and of released code",
@@ -63,13 +72,27 @@ pip install --group benchmarks
 So are pytrec_eval and ranx, of runs: pip install ranx pytrec_eval-terrier"""
 
 
+AXES = ("items", "dimensions", "bits", "classes")  # of growth, which imports NumPy
+
+
 def described():
     """The table of `BENCHMARKS` as text."""
     lines = ["benchmarks (*: only if named), and what they are compared with:"]
-    for name, (what, beside, by_default) in BENCHMARKS.items():
-        lines.append(f"  {name + ('' if by_default else '*'):<13}{what}")
-        lines += [f"{'':<15}beside {beside}"] * bool(beside)
+    for name, one in BENCHMARKS.items():
+        lines.append(f"  {name + ('' if one.by_default else '*'):<13}{one.what}")
+        lines += [f"{'':<15}beside {one.beside}"] * bool(one.beside)
     return "\n".join(lines)
+
+
+def _seconds(text):
+    """The type of --seconds. Raises ArgumentTypeError, one line, for what is no positive number."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number of seconds")
+    return value
 
 
 def main(arguments=None):
@@ -87,10 +110,23 @@ def main(arguments=None):
     parser.add_argument(
         "--output", metavar="FILE.md", type=Writes(), help="also write the tables to this file"
     )
+    growth = parser.add_argument_group("options of growth")
+    growth.add_argument("--methods", nargs="+", metavar="METHOD", type=word, help="default: all")
+    growth.add_argument("--axes", nargs="+", choices=AXES, help="default: all")
+    growth.add_argument(
+        "--seconds",
+        metavar="S",
+        type=_seconds,
+        help="of a processor for a training and its encoding; where one takes longer, its axis ends (60)",
+    )
     options = parser.parse_args(arguments)
     for name in options.benchmarks:
         if name not in BENCHMARKS:
             parser.error(f"unknown benchmark {name!r}; choose from: {', '.join(BENCHMARKS)}")
+    for name, one in BENCHMARKS.items():
+        for option in one.options:
+            if getattr(options, option) is not None and name not in options.benchmarks:
+                parser.error(f"--{option} is an option of {name}, which is not named")
     output = None if options.output is None else Path(options.output)
     if output is not None and not output.absolute().parent.is_dir():
         parser.error(f"--output: no such folder: {output.parent}")
@@ -108,7 +144,8 @@ def main(arguments=None):
             if name == "quick" and options.quick and not options.benchmarks:
                 report.write("The quick table: skipped (with --quick it runs only if it is named).")
             elif name in chosen:
-                importlib.import_module(f"benchmarks.{name}").run(report, options.quick)
+                more = {option: getattr(options, option) for option in BENCHMARKS[name].options}
+                importlib.import_module(f"benchmarks.{name}").run(report, options.quick, **more)
     except (Disagreement, Failed) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -35,6 +35,14 @@ class Failed(Exception):
     """A program to be timed failed; the message holds its output."""
 
 
+class Killed(Failed):
+    """A program was ended by a signal, `signal`."""
+
+    def __init__(self, message, signal):
+        super().__init__(message)
+        self.signal = signal
+
+
 @dataclass(frozen=True)
 class Spent:
     """Seconds of wall clock and of processors (descendants included), largest memory, what was printed."""
@@ -62,7 +70,7 @@ def peak_bytes():
 
 
 def python(folder, module, *arguments, environment=None):
-    """Run python -m module in a folder. Raises `Failed` with the last lines of what it printed.
+    """Run python -m module in a folder. Raises `Failed`, or `Killed`, with the last lines of what it printed.
 
     environment: variables; by default those of a user, who limits no threads.
     """
@@ -85,6 +93,9 @@ def python(folder, module, *arguments, environment=None):
         process.returncode = os.waitstatus_to_exitcode(status)
         output.seek(0)
         text, bytes_at_most = output.read().decode().strip(), peak.read()
+    said = f"{module} {' '.join(words)}: {' / '.join(text.splitlines()[-5:])}"
+    if process.returncode < 0:
+        raise Killed(said, -process.returncode)
     if process.returncode:
-        raise Failed(f"{module} {' '.join(words)}: {' / '.join(text.splitlines()[-5:])}")
+        raise Failed(said)
     return Spent(wall, usage.ru_utime + usage.ru_stime, int(bytes_at_most) / 1e6, text)

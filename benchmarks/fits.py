@@ -5,6 +5,7 @@ python -m benchmarks fits
 
 import json
 import os
+import signal
 import sys
 import time
 from contextlib import suppress
@@ -29,7 +30,7 @@ def run(report, quick):
         "## Whole trainings",
         f"{items} synthetic items of {CLASSES} classes with {FEATURES} float32 features of unit length; each "
         "method with its defaults, in a process of its own, on one thread, after a first training on a few "
-        "items. Memory is the process's peak above what it held before.",
+        "items. Seconds are the processor's. Memory is the process's peak above what it held before.",
     )
     rows = []
     for name in sorted(catalogue()):
@@ -53,29 +54,35 @@ def run(report, quick):
     report.rows(head, rows)
 
 
-def measure(name, bits, items):
-    """Seconds to fit and to encode the items, and peak MB above those before: a dict; or {"refused": why}."""
-    import torch
+def measure(name, bits, items, features=FEATURES, classes=CLASSES, seconds=None, **settings):
+    """Seconds of the processor to fit and to encode the items, and peak MB above those before: a dict.
 
-    torch.set_num_threads(1)
+    seconds: of the processor that both may take, or the process is ended by SIGPROF. settings:
+    hyper-parameters. Returns {"refused": why} where the method refuses.
+    """
     generator = np.random.default_rng(0)
-    labels = generator.integers(0, CLASSES, items)
-    features = generator.standard_normal((items, FEATURES), np.float32)
-    features += generator.standard_normal((CLASSES, FEATURES), np.float32)[labels] / 4
-    features /= np.linalg.norm(features, axis=1, keepdims=True)
-    drawn = Items(features, labels)
+    labels = generator.integers(0, classes, items)
+    vectors = generator.standard_normal((items, features), np.float32)
+    vectors += generator.standard_normal((classes, features), np.float32)[labels] / 4
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    drawn = Items(vectors, labels)
 
-    method = load_class(name)(bits=bits)
+    method = load_class(name)(bits=bits, **settings)
+    if torch := sys.modules.get("torch"):
+        torch.set_num_threads(1)
     with suppress(Refusal):  # imports, kernels and allocators first
-        load_class(name)(bits=bits).fit(drawn.training_set(slice(_FEW)))
-    before, begun = commands.peak_bytes(), time.perf_counter()
+        load_class(name)(bits=bits, **settings).fit(drawn.training_set(slice(_FEW)))
+    before, begun = commands.peak_bytes(), time.process_time()
+    signal.setitimer(signal.ITIMER_PROF, seconds or 0)  # the kernel's: nothing of Python runs inside LAPACK
     try:
         method.fit(drawn.training_set())
+        fitted = time.process_time()
+        method.encode(vectors)
+        encoded = time.process_time()
     except Refusal as refusal:
         return {"refused": str(refusal)}
-    fitted = time.perf_counter()
-    method.encode(features)
-    encoded = time.perf_counter()
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
     memory = (commands.peak_bytes() - before) / 1e6
     return {"fit": fitted - begun, "encode": encoded - fitted, "memory": memory}
 

@@ -12,7 +12,7 @@ import numpy as np
 from methods.base import HashingMethod, Refusal
 from methods.base.supervision import single_classes
 from methods.learners.graph_cuts import BlockCuts
-from methods.learners.linear import leading_directions
+from methods.learners.linear import leading_directions, with_definite_signs
 from methods.learners.svm import SharedItems, fit_linear_svms
 from methods.relations.pairs import make_blocks, sample_pairs
 from tiebench._compiled import compiled
@@ -189,9 +189,6 @@ def _principal_signs(items, bits, generator):
     are more bits than dimensions or items."""
     centred = items - items.mean(axis=0)
     _, directions = leading_directions(centred, bits)
-    # An eigenvector's sign is arbitrary, and may differ between linear algebra libraries.
-    directions = directions * np.sign(
-        directions[np.abs(directions).argmax(axis=0), range(directions.shape[1])]
-    )
+    directions = with_definite_signs(directions)
     more = generator.standard_normal((items.shape[1], bits - directions.shape[1]))
     return np.where(centred @ np.hstack([directions, more]) > 0, 1, -1).astype(np.int8)

@@ -7,6 +7,8 @@ baseline of it).
 import time
 from dataclasses import dataclass
 
+import numpy as np
+
 from methods.learners.linear import LinearProjections, principal_components
 
 
@@ -29,10 +31,10 @@ class PCAH(LinearProjections):
 
     def fit(self, training_set):
         started = time.perf_counter()
-        self.mean, _, self.projections, variances = principal_components(
+        self.mean, centred, self.projections, variances = principal_components(
             training_set.items.reshape(len(training_set), -1), self.bits, "pcah"
         )
-        explained = float(variances[: self.bits].sum() / variances.sum())
+        explained = float(variances.sum() * len(centred) / np.vdot(centred, centred))
         training_set.log(
             {"objective": None, "explained_variance": explained, "seconds": time.perf_counter() - started}
         )

@@ -8,13 +8,16 @@ from methods.base import HashingMethod, Refusal
 from tiebench._compiled import compiled
 
 _ROWS = 512  # items whose projections are computed at once: they stay in the processor's cache
-# Dimensions up to which a covariance takes about a second to decompose, however few the items.
-_NARROW = 2048
+# Dimensions up to which the whole covariance is decomposed, in half a second, however few the items, and up
+# to which it is where it is the smaller matrix: codes of 1280 features and of 32 x 32 pixels are published.
+_NARROW, _PUBLISHED = 1280, 3072
+# Lanczos is faster than a dense decomposition for at most one pair in so many; measured for 1,000 to 4,096.
+_FEW = 32
 _UNIT = 2.0**-24  # relative rounding error of float32
 
 
 def principal_components(items, count, name):
-    """(mean (d,), centred items (n, d), leading directions (d, count), all variances in descending order).
+    """(mean (d,), centred items (n, d), leading directions (d, count), their variances in descending order).
 
     items: (n, d), taken as float64. name: of the method, for the `Refusal` raised where the items have fewer
     than `count` directions of positive variance.
@@ -30,21 +33,58 @@ def principal_components(items, count, name):
 
 
 def leading_directions(centred, count, scale=1):
-    """Eigenvalues of X' X / scale, descending, and the eigenvectors of the leading.
+    """The largest eigenvalues of X' X / scale, descending, and their eigenvectors (principal components).
 
-    centred: X, float64 (n, d). There are d eigenvalues and (d, min(count, d)) eigenvectors, of either sign.
+    centred: X, float64 (n, d). There are c = min(count, d) pairs: float64 (c,) and (d, c); where n < d and
+    d > 1280 there are min(count, n).
 
-    Of more than _NARROW dimensions and fewer items, as images as pixels, the n x n matrix X X' is decomposed
-    instead: n eigenvalues (others are zero) and min(count, n) eigenvectors, time by the cube of n. Signs of
-    directions are others then, and ITQ's codes depend on them: narrow items keep the published codes.
+    Of many dimensions the smaller one of X' X and X X' is decomposed, for the leading pairs alone, and the
+    largest component of every direction is positive. Up to 1280 dimensions, and up to 3072 where there are as
+    many items, the whole of X' X is decomposed and signs are LAPACK's: ITQ's codes depend on them, and keep
+    the published bytes.
     """
-    if len(centred) >= centred.shape[1] or centred.shape[1] <= _NARROW:
+    items, dimensions = centred.shape
+    if dimensions <= _NARROW or dimensions <= min(items, _PUBLISHED):
         values, vectors = np.linalg.eigh(centred.T @ centred / scale)
-        return values[::-1], vectors[:, : -count - 1 : -1]
-    values, vectors = np.linalg.eigh(centred @ centred.T / scale)
-    # X' u is the direction times its singular value, so these columns are orthogonal up to rounding. Made
-    # orthonormal from the first, each stays in place, and one without variance becomes any other direction.
-    return values[::-1], np.linalg.qr(centred.T @ vectors[:, : -count - 1 : -1])[0]
+        return values[: -count - 1 : -1], vectors[:, : -count - 1 : -1]
+    matrix = centred @ centred.T if items < dimensions else centred.T @ centred
+    matrix /= scale
+    values, vectors = _leading_pairs(matrix, min(count, len(matrix)))
+    if items < dimensions:
+        # X' u is the direction times its singular value, so these columns are orthogonal up to rounding. Made
+        # orthonormal from the first, each stays in place, and one without variance becomes any other.
+        vectors = np.linalg.qr(centred.T @ vectors)[0]
+    return values, with_definite_signs(vectors)
+
+
+def with_definite_signs(directions):
+    """The columns, float (d, c), each times 1 or -1, so that its largest component is positive.
+
+    An eigenvector's sign is arbitrary, and may differ between linear algebra libraries.
+    """
+    largest = np.abs(directions).argmax(axis=0)
+    return directions * np.sign(directions[largest, range(directions.shape[1])])
+
+
+def _leading_pairs(matrix, count):
+    """The `count` largest eigenvalues, descending, and their eigenvectors (m, count) of a symmetric matrix
+    float64 (m, m), which may be overwritten."""
+    size = len(matrix)
+    if count > size // _FEW or not matrix.any():  # Lanczos has no start in a matrix of zeros
+        from scipy.linalg import eigh
+
+        values, vectors = eigh(matrix, subset_by_index=[size - count, size - 1], overwrite_a=True)
+        return values[::-1], vectors[:, ::-1]
+    from scipy.linalg.blas import dsymv
+    from scipy.sparse.linalg import LinearOperator, eigsh
+
+    # A symmetric product reads half of the matrix, which is what takes the time.
+    products = LinearOperator(matrix.shape, lambda vector: dsymv(1.0, matrix.T, vector), dtype=np.float64)
+    generator = np.random.default_rng(0)  # the same start always; a constant one is in the null space of X X'
+    start = generator.standard_normal(size)
+    values, vectors = eigsh(products, count, which="LA", v0=start, rng=generator)
+    descending = np.argsort(-values, kind="stable")
+    return values[descending], vectors[:, descending]
 
 
 def signs_of_projections(items, weights, thresholds):

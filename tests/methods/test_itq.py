@@ -36,11 +36,20 @@ def test_the_quantisation_error_never_rises(seed, bits):
     assert bits == 1 or errors[-1] < errors[0]
 
 
+@pytest.fixture(params=[True, False], ids=["leading", "whole"])
+def leading_alone(request, monkeypatch):
+    """Whether the leading pairs alone are found, as of many dimensions; else as of few."""
+    if request.param:
+        monkeypatch.setattr(linear, "_NARROW", 0)
+        monkeypatch.setattr(linear, "_PUBLISHED", 0)
+    return request.param
+
+
 @pytest.mark.parametrize("shape", [(200, 12), (30, 400)])
 @pytest.mark.parametrize("bits", [1, 4, 12])
-def test_projections_are_the_leading_principal_components_rotated(bits, shape, monkeypatch):
+@pytest.mark.usefixtures("leading_alone")
+def test_projections_are_the_leading_principal_components_rotated(bits, shape):
     """Whether there are more items or more dimensions."""
-    monkeypatch.setattr(linear, "_NARROW", 100)
     vectors = items(0, *shape)
     projections = fit(vectors, bits=bits).projections
     assert projections.T @ projections == pytest.approx(np.eye(bits), abs=1e-9)
@@ -48,26 +57,65 @@ def test_projections_are_the_leading_principal_components_rotated(bits, shape, m
     assert projections @ projections.T == pytest.approx(leading.T @ leading, abs=1e-6)
 
 
-@pytest.mark.parametrize("shape", [(200, 12), (30, 400), (12, 12)])
-def test_leading_directions_are_those_of_the_singular_value_decomposition(shape, monkeypatch):
-    monkeypatch.setattr(linear, "_NARROW", 100)
-    vectors = items(1, *shape).astype(np.float64)
+@pytest.mark.parametrize("rank", [None, 20])
+@pytest.mark.parametrize("shape", [(200, 40), (160, 130), (40, 200), (130, 160), (40, 40)])
+@pytest.mark.parametrize("count", [1, 4, 20, "all"])
+def test_leading_directions_are_those_of_a_dense_decomposition(shape, rank, count, leading_alone):
+    """Of more items or more dimensions, by Lanczos's method (up to a 32nd of them) and densely."""
+    vectors = items(1, *shape, rank).astype(np.float64)
     centred = vectors - vectors.mean(axis=0)
-    values, directions = leading_directions(centred, 8, scale=3)
-    _, singular, axes = np.linalg.svd(centred, full_matrices=False)
-    assert values == pytest.approx(singular**2 / 3, abs=1e-12 * singular[0] ** 2)
-    assert np.abs(axes[:8] @ directions) == pytest.approx(np.eye(8), abs=1e-7)
-    assert directions.T @ directions == pytest.approx(np.eye(8), abs=1e-12)
+    pairs = min(shape) if leading_alone and shape[0] < shape[1] else shape[1]
+    count = pairs if count == "all" else count
+    values, directions = leading_directions(centred, count, scale=3)
+    assert values.shape == (count,)
+    assert directions.shape == (shape[1], count)
+    assert directions.T @ directions == pytest.approx(np.eye(count), abs=1e-12)
+
+    expected, vectors = np.linalg.eigh(centred.T @ centred / 3)
+    expected, vectors = expected[::-1], vectors[:, ::-1]
+    assert values == pytest.approx(expected[:count], abs=1e-12 * expected[0])
+    # Axes of eigenvalues that differ from all others; those of zero are any.
+    known = min(count, rank or min(shape[0] - 1, shape[1]))
+    gaps = -np.diff(np.append(expected, -np.inf))
+    gaps = np.minimum(gaps, np.append(np.inf, gaps[:-1]))[:known]
+    assert (gaps > 1e-5 * expected[0]).any()
+    cosines = np.einsum("ij,ij->j", directions[:, :known], vectors[:, :known])
+    assert (1 - np.abs(cosines))[gaps > 1e-5 * expected[0]] == pytest.approx(0, abs=1e-12)
+    if leading_alone:
+        assert (directions.max(axis=0) >= -directions.min(axis=0)).all()
 
 
-def test_directions_without_variance_complete_an_orthonormal_set(monkeypatch):
+def test_many_dimensions_take_the_leading_pairs_alone(monkeypatch):
+    """By sizes: what is narrow, or published and not wider than its items, is decomposed whole."""
+    monkeypatch.setattr(linear, "_NARROW", 20)
+    monkeypatch.setattr(linear, "_PUBLISHED", 30)
+    for shape, whole in [((9, 20), True), ((29, 30), False), ((30, 30), True), ((90, 31), False)]:
+        centred = items(3, *shape).astype(np.float64)
+        directions = leading_directions(centred, 4)[1]
+        same = np.array_equal(directions, np.linalg.eigh(centred.T @ centred)[1][:, :-5:-1])
+        assert same == whole, shape
+
+
+@pytest.mark.usefixtures("leading_alone")
+def test_equal_eigenvalues_give_the_same_bytes_and_all_their_directions():
+    """Items of 150 classes, a dimension each: Lanczos's method begins again once its space is exhausted."""
+    vectors = np.repeat(np.eye(150, 200), 2, axis=0)
+    centred = vectors - vectors.mean(axis=0)
+    values, directions = leading_directions(centred, 4)
+    assert values == pytest.approx(2, abs=1e-12)
+    assert centred.T @ (centred @ directions) == pytest.approx(2 * directions, abs=1e-12)
+    assert directions.T @ directions == pytest.approx(np.eye(4), abs=1e-12)
+    assert np.array_equal(leading_directions(centred, 4)[1], directions)
+
+
+@pytest.mark.usefixtures("leading_alone")
+def test_directions_without_variance_complete_an_orthonormal_set():
     """Of five items of three, repeated: as MACHash asks for more directions than there are."""
-    monkeypatch.setattr(linear, "_NARROW", 10)
     vectors = items(0, count=3, dimensions=50)[[0, 1, 2, 0, 1]].astype(np.float64)
     centred = vectors - vectors.mean(axis=0)
     values, directions = leading_directions(centred, 9)
-    assert directions.shape == (50, 5)
-    assert directions.T @ directions == pytest.approx(np.eye(5), abs=1e-12)
+    assert directions.shape in ((50, 5), (50, 9))
+    assert directions.T @ directions == pytest.approx(np.eye(directions.shape[1]), abs=1e-12)
     assert values[2:] == pytest.approx(0, abs=1e-12 * values[0])
     assert centred @ directions @ directions.T == pytest.approx(centred, abs=1e-9)
 
@@ -102,6 +150,9 @@ def test_few_items_span_one_dimension_less_than_their_number(count, possible):
         fit(vectors, bits=possible + 1)
 
 
-def test_equal_items_are_refused():
+@pytest.mark.parametrize("value", [0, 0.1])
+@pytest.mark.parametrize("shape", [(30, 5), (70, 90)])
+@pytest.mark.usefixtures("leading_alone")
+def test_equal_items_are_refused(shape, value):
     with pytest.raises(Refusal):
-        fit(np.full((30, 5), 0.1, np.float32), bits=1)
+        fit(np.full(shape, value, np.float32), bits=1)
