@@ -34,6 +34,18 @@ def nothing(wildcards):
         snakemake_internals.ungroup(workflow)
     return []
 
+def producers(wildcards):
+    index = workflow.dag.output_index
+    snakemake_internals.index_products(workflow)
+    ours = workflow.dag.output_index
+    found = {{}}
+    for file in {{files}}:
+        theirs = index.match_producers(file)
+        assert ours.match_producers(file) == theirs, file
+        found[file] = sorted(rule.name for rule in theirs)
+    note(index=type(ours).__name__, producers=found)
+    return []
+
 def groups(wildcards):
     note(groups=[job.group for job in workflow.dag.jobs if job.rule.name == "make"])
 
@@ -43,7 +55,7 @@ onstart:
     note(limited=[limit is not None, workflow.scheduler.job_rate_limiter is not None])
 
 rule all:
-    input: nothing, "a", "b"
+    input: nothing, producers, "a", "b"
 
 rule make:
     output: "{{name}}"
@@ -51,6 +63,74 @@ rule make:
     group: "together"
     params: groups
     run: Path(output[0]).touch()
+
+rule runs:
+    output: expand("runs/p/{{{{method}}}}/8/{{s}}/{{f}}.npz", s=(1, 2), f=("codes", "model"))
+    log: "logs/{{method}}.log"
+    benchmark: "logs/{{method}}.tsv"
+    wildcard_constraints: method="lsh|itq"
+    shell: "exit 1"
+
+rule run:
+    output: "runs/{{p}}/{{method}}/{{b}}/{{s}}/codes.npz"
+    wildcard_constraints: p="(?!p/(?:lsh|itq)/8/[12]/)[a-z]+"
+    shell: "exit 1"
+
+rule figure:
+    output: "runs/tie_{{figure}}_{{table}}.svg", "runs/tie_{{figure}}_{{table}}.png"
+    wildcard_constraints: figure="a|b"
+    shell: "exit 1"
+
+rule twice:
+    output: "runs/{{x}}/{{x}}"
+    shell: "exit 1"
+
+rule other:
+    output: "runs/{{unknown}}", "{{unknown}}/other"
+    wildcard_constraints: unknown=".*t.*"
+    shell: "exit 1"
+"""
+# File -> rules that make it.
+PRODUCERS = {
+    "a": ["make"],
+    "c": [],
+    "": [],
+    "runs/p/lsh/8/1/codes.npz": ["runs"],
+    "runs/p/lsh/8/2/model.npz": ["runs"],
+    "runs/p/lsh/8/3/codes.npz": ["run"],
+    "runs/p/sign/8/1/codes.npz": ["run"],
+    "runs/q/itq/8/1/codes.npz": ["other", "run"],
+    "logs/lsh.log": ["runs"],
+    "logs/itq.tsv": ["runs"],
+    "logs/sign.log": [],
+    "runs/tie_a_t.svg": ["figure", "other"],
+    "runs/tie_c_t.svg": ["other"],
+    "runs/tie_a_t.pdf": ["other"],
+    "runs/x/x": ["twice"],
+    "runs/x/y": [],
+    "t/other": ["other"],
+    "other": [],
+    "/a": [],
+}
+SNAKEFILE = SNAKEFILE.replace("{files}", repr(list(PRODUCERS)))
+# Two rules, the output of one inside that of the other.
+INSIDE = f"""
+import sys
+sys.path.insert(0, {str(ROOT)!r})
+from workflow import snakemake_internals
+
+def skip(wildcards):
+    snakemake_internals.skip_directory_check(workflow)
+    return []
+
+rule all:
+    input: FUNCTION, "x", "x/inside"
+rule inside:
+    output: "x/inside"
+    shell: "exit 1"
+rule outside:
+    output: OUTPUT
+    shell: "exit 1"
 """
 
 
@@ -104,6 +184,23 @@ def test_groups_are_forgotten_unless_they_are_asked_for(noted):
 def test_no_timers_of_submissions_run(noted):
     """There is a limit by default, and jobs run without one."""
     assert noted[0]["limited"] == [[True, False]]
+
+
+def test_a_file_has_the_producers_that_snakemake_finds(noted):
+    _, dry, _ = noted
+    assert dry["index"] == ["Producers"]
+    assert dry["producers"] == [PRODUCERS]
+
+
+@pytest.mark.parametrize(
+    ("function", "output", "refused"),
+    [("[]", '"x"', True), ("skip", '"x"', False), ("skip", 'directory("x")', True)],
+)
+def test_outputs_inside_of_outputs_are_looked_for_only_beside_folders(tmp_path, function, output, refused):
+    (tmp_path / "Snakefile").write_text(INSIDE.replace("FUNCTION", function).replace("OUTPUT", output))
+    command = [sys.executable, "-m", "snakemake", "--cores", "1", "-n"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert ("ChildIOException" in done.stdout) == refused == (done.returncode != 0), done.stdout
 
 
 def test_rules_reach_into_snakemake_nowhere_else():

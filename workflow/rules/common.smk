@@ -1,6 +1,7 @@
 # The configuration and its plan, and what turns its functions into input functions of rules.
 
 import functools
+import gc
 import inspect
 import sys
 from pathlib import Path
@@ -25,6 +26,8 @@ from workflow.plan.searches import TuningPlan
 from workflow.configuration.yaml_reader import read_settings
 
 use_this_python(ROOT)
+# A plan is a million objects that stay: looking through them for garbage takes a tenth of its time.
+gc.set_threshold(50_000, 20, 20)
 
 
 def refuse(message):
@@ -60,9 +63,17 @@ def prepare():
     if not snakemake_internals.plans(workflow):
         return
     snakemake_internals.ungroup(workflow)
+    snakemake_internals.index_products(workflow)
+    snakemake_internals.skip_directory_check(workflow)
     files = snakemake_internals.target_files(workflow)
     if missing := or_exit(targets.missing_sources, PLAN, files):
         refuse(missing)
+
+
+def known(function):
+    """The function, with its parameters noted: Snakemake asks for them several times at each of its calls."""
+    function.__signature__ = inspect.signature(function)
+    return function
 
 
 def of(function, **given):
@@ -75,7 +86,7 @@ def of(function, **given):
             function, **given, **{name: wildcards[name] for name in names if name in wildcards.keys()}
         )
 
-    return of_wildcards
+    return known(of_wildcards)
 
 
 def settings(function, compared=True, folder=SETTINGS, **given):
@@ -84,16 +95,16 @@ def settings(function, compared=True, folder=SETTINGS, **given):
     compared: settings that changed since the last run of a job make it run again. What depends on `output`
     is left out of that comparison by Snakemake.
     """
-    found, known = of(function, **given), {}
+    found, written = of(function, **given), {}
     names = inspect.signature(function).parameters
 
     def path(wildcards):
         key = tuple(item for item in wildcards.items() if item[0] in names)
-        if key not in known:
-            known[key] = write_settings(found(wildcards), folder)
-        return known[key]
+        if key not in written:
+            written[key] = write_settings(found(wildcards), folder)
+        return written[key]
 
-    return path if compared else lambda wildcards, output: path(wildcards)
+    return known(path if compared else lambda wildcards, output: path(wildcards))
 
 
 def code(function, *modules, **given):
@@ -106,9 +117,10 @@ def code(function, *modules, **given):
 
 
 def resource(key, stage):
-    return lambda wildcards, attempt: PLAN.resource(key, stage, attempt)
+    return known(lambda wildcards, attempt: PLAN.resource(key, stage, attempt))
 
 
+@known
 def runs_of_job(wildcards, output):
     # Of the output, so not compared: a finished run stays valid if its group becomes smaller.
     return runs_of(output)
