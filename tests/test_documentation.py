@@ -298,7 +298,7 @@ def test_pages_of_results_have_one_shape(page):
         text = text[: region.start] + text[region.end :]
     text = re.sub(r"^<!-- .*?-->$", "", text, flags=re.DOTALL | re.MULTILINE)
     prose = [line for line in text.splitlines() if not line.startswith(("|", "#", "    "))]
-    assert sum(len(re.findall(r"\w\S*", line)) for line in prose) <= 210
+    assert sum(len(re.findall(r"\w\S*", line)) for line in prose) <= 200
 
 
 def test_the_hosted_workflow_runs_commands_that_exist():

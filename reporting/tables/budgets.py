@@ -16,7 +16,7 @@ NOTHING_TO_CHOOSE = "nothing to choose"
 ELSEWHERE = "chosen elsewhere"  # of codes of other programs
 # What `workflow.configuration.hyperparameters.budget_words` writes, and published files have.
 RULE = re.compile(
-    r"(?P<trials>\d+) trials(?P<given>, the given ones)?(?: and up to (?P<more>\d+) more)?"
+    r"(?P<trials>\d+) trials(?P<candidates>, the given ones)?(?: and up to (?P<more>\d+) more)?"
     r"(?:, on (?P<parts>[\d/]+) parts?)?(?:, with (?P<settings>.+?))?(?:, (?P<seconds>[\d.]+) s)?"
 )
 
@@ -34,7 +34,7 @@ def in_words(budget: str) -> str:
     found = RULE.fullmatch(budget)
     if found is None:
         return budget
-    words = f"{found['trials']} trials" + ", given candidates" * bool(found["given"])
+    words = f"{found['trials']} trials" + ", given candidates" * bool(found["candidates"])
     words += f" and up to {found['more']} further" if found["more"] else ""
     words += f", at most {found['seconds']} s each" if found["seconds"] else ""
     if parts := found["parts"]:
