@@ -284,6 +284,23 @@ def test_generated_parts_are_what_the_leaderboard_has():
 # -- the workflow of the hosting service ---------------------------------------------------------------
 
 
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "results").glob("*.md")), ids=lambda page: page.stem)
+def test_pages_of_results_have_one_shape(page):
+    """The answer, computed, before the table; two figures; how it was made; limits; little prose."""
+    text = page.read_text(encoding="utf-8")
+    kinds = [next(iter(region.settings)) for region in pages.regions(text)]
+    assert kinds[0] == "text" and kinds.count("figure") >= 2
+    headings = re.findall(r"^## (.+)$", text, re.MULTILINE)
+    known = ["Verdicts", "Figures", "How it was made", "Limits"]
+    own = [name for name in headings if name in known]
+    assert own in (known, known[1:]) and headings[-2:] == known[-2:]
+    for region in reversed(pages.regions(text)):
+        text = text[: region.start] + text[region.end :]
+    text = re.sub(r"^<!-- .*?-->$", "", text, flags=re.DOTALL | re.MULTILINE)
+    prose = [line for line in text.splitlines() if not line.startswith(("|", "#", "    "))]
+    assert sum(len(re.findall(r"\w\S*", line)) for line in prose) <= 200
+
+
 def test_the_hosted_workflow_runs_commands_that_exist():
     """It cannot run here: its syntax, its targets and its versions of Python can be checked."""
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "tests.yml").read_text(encoding="utf-8"))

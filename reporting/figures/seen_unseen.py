@@ -73,7 +73,11 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     ]
     with styled():
         figure, (panels,) = sheet(
-            *heading(options, "Seen against unseen classes", "Mean over seeds; lines: without labels."),
+            *heading(
+                options,
+                "Seen against unseen classes",
+                "Mean over seeds. Lines: uncoded features (solid), references (dashed).",
+            ),
             [Section("", len(found))],
             width=width,
             columns=1,

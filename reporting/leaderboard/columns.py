@@ -49,7 +49,6 @@ KEYS = {
     "methods": list,
 }
 HEADINGS = {
-    "range": "range {bits}",
     "published": "published {bits}",
     "difference": "difference {bits}",
     "mean_of_folds": "mean of folds",
@@ -177,9 +176,11 @@ def _heading(entry: Mapping, board: Board, protocol: str, kinds: Iterable[tuple[
         return fold_title(board, protocol) + (", {bits} bits" if several else "")
     if show == "health":
         return HEALTH.get(entry["of"], (entry["of"].replace("_", " "), 1))[0]
+    name = metric_name(entry["metric"])
+    if show == "range":
+        return f"worst\N{EN DASH}best {name}, {{bits}} bits"
     if show != "score":
         return HEADINGS.get(show, show)
-    name = metric_name(entry["metric"])
     if entry["layout"] == "joined":
         return f"{name} {{bits}}"
     words = [board.about["title"]] if len({protocol for protocol, _ in kinds}) > 1 else []

@@ -55,10 +55,10 @@ def _ranks(plan: Plan, boards: Boards, name: str) -> str:
     reach = [place for place in others if found.rank[1, place] <= found.rank[2, first]]
     of_best = [titles[place] for place in best]
     several = len(best) > 1
+    leading = [f"{titles[place]} {_interval(found.rank[:, place], 1)}" for place in best]
     text = (
-        f"{_listed(of_best)} {'have' if several else 'has'} the best mean rank of {len(titles)} methods in "
-        f"{len(blocks)} tables, {_interval(found.rank[:, first], 1)}. In single tables "
-        f"{'the ranks of ' if several else 'the rank of '}{_listed(of_best)} "
+        f"The best mean rank of {len(titles)} methods in {len(blocks)} tables: {_listed(leading)}. In single "
+        f"tables {'the ranks of ' if several else 'the rank of '}{_listed(of_best)} "
         f"{'run' if several else 'runs'} from {found.by_table[:, best].min():.1f} to "
         f"{found.by_table[:, best].max():.1f}. The intervals of "
         f"{len(reach) or 'none'} of the other {len(others)} methods overlap that of {of_best[0]}."
@@ -84,10 +84,12 @@ def _pairs(plan: Plan, boards: Boards) -> str:
     above, below = found.probability[1] > 0.5, found.probability[2] < 0.5
     known = ~np.isnan(found.probability[0])
     order = np.argsort(-above.sum(axis=1), kind="stable").tolist()
+    wins = above.sum(axis=1)
+    first = [place for place in order if wins[place] >= wins[order[min(4, len(order) - 1)]]]
     text = (
-        f"Of {known.sum() // 2} pairs of methods, {above.sum()} have an interval without one half. Of "
-        f"{_listed([table.method_title(found.methods[place]) for place in order[:5]])}, which are above most "
-        f"others in this sense, {_within(order[:5], above)}."
+        f"Of {known.sum() // 2} pairs of methods, {above.sum()} have an interval that excludes 0.5. Of "
+        f"{_listed([table.method_title(found.methods[place]) for place in first])}, which are above the "
+        f"largest number of other methods, {_within(first, above)}."
     )
     titles = [table.method_title(method) for method in found.methods]
     rows = [
@@ -98,7 +100,7 @@ def _pairs(plan: Plan, boards: Boards) -> str:
         ]
         for place in order
     ]
-    return f"{_filled(text)}\n\n{_markdown(['Method', 'above', 'below', 'one half inside'], rows)}"
+    return f"{_filled(text)}\n\n{_markdown(['Method', 'wins', 'losses', 'undecided'], rows)}"
 
 
 def _within(places: Sequence[int], above: np.ndarray) -> str:
@@ -115,8 +117,9 @@ def _orders(plan: Plan, boards: Boards) -> str:
     low, middle, high = np.quantile(between, [0, 0.5, 1])
     text = (
         f"Between the orders of {len(own)} tables the median τ-b is {_number(middle)}, from "
-        f"{_number(low)} to {_number(high)} ({len(between)} pairs). With the orders that the paper prints, "
-        "and the number of common methods:"
+        f"{_number(low)} to {_number(high)}, over the {len(between)} pairs of tables with at least "
+        f"{summary.LEAST_METHODS} common methods. With the orders that the paper prints, and the number of "
+        "common methods:"
     )
     rows = [
         [blocks[one].title]

@@ -49,6 +49,8 @@ PLACES = ("first", "last", False)
 # Of a paragraph in the source of a page.
 WIDTH = 120
 COSTS = {"fit_seconds": "fit", "encode_seconds": "encode"}
+# What a cell says that has none of what its column shows.
+MISSING = {"published": "not printed", "fit_seconds": "not timed", "encode_seconds": "not timed"}
 
 
 @dataclass(frozen=True)
@@ -202,7 +204,10 @@ def _cell(data: _Data, column: Column, method: str) -> str:
         if column.show == "difference":
             return _signed(max(known, key=abs), column.decimals) if known else EN_DASH
         return f"{max(known):.{column.decimals}f}" if known else EN_DASH
-    return " / ".join(_text(data, column, method, bits) for bits in column.bits)
+    texts = [_text(data, column, method, bits) for bits in column.bits]
+    if len(set(texts)) == 1 and texts[0].startswith(EN_DASH):
+        return MISSING.get(column.show, texts[0])
+    return " / ".join(texts)
 
 
 def _about(data: _Data, column: Column, method: str) -> str:
@@ -293,11 +298,13 @@ def _legend(data: _Data, columns: Sequence[Column], uncoded: bool, used: Sequenc
     """
     bold, frame = data.best, data.printed.tidy
     frame = frame[~frame["metric"].str.endswith(RANGE)]
-    words = ["Best of a column in bold."] * bold
+    words = ["Bold: best mean, not tested."] * bold
     words.append(_seeds(data, frame, columns))
+    if any(column.show == "range" for column in columns):
+        words.append("Worst\N{EN DASH}best: means of the worst and of the best order of tied items.")
     methods = [method for method in frame["method"].unique() if method != UNCODED]
     frame = frame if uncoded else frame[frame["method"] != UNCODED]
-    ranked = ", not marked as best" if bold else ""
+    ranked = "; never bold" if bold else ""
     words += [dagger_sentence(data.table, methods, ranked), earlier_sentence(data.table, methods)]
     words.append(uncoded_sentence(frame, ranked))
     words += [bounds_sentence(frame, data.table, ranked), collapse_sentence(frame, data.table)]
@@ -317,15 +324,23 @@ def _seeds(data: _Data, frame: pd.DataFrame, columns: Iterable[Column]) -> str:
         return "One seed."
     spread = any(column.show == "score" and column.spread for column in columns)
     words = "Mean ± standard deviation" if spread else "Mean"
-    return f"{words} over {' to '.join(str(count) for count in (counts[:1] + counts[1:][-1:]))} seeds."
+    single = " (one: no ±)" if spread and counts[0] == 1 else ""
+    several = " to ".join(str(count) for count in (counts[:1] + counts[1:][-1:]))
+    return f"{words} over {several} seeds{single}."
 
 
 def _machines(data: _Data) -> str:
-    """What the seconds are of."""
-    runs = [run for run in data.results if run.method in data.table.methods]
-    runs = [run for run in runs if (run.fit_seconds, run.encode_seconds) != (None, None)]
-    threads = sorted({run.threads for run in runs if run.threads is not None})
-    devices = sorted({run.device for run in runs if run.device is not None})
-    plural = "" if threads == [1] else "s"
-    of = f"{', '.join(map(str, threads))} thread{plural} of {' and '.join(devices)}"
-    return f"Seconds on {of}, means over seeds." if threads and devices else ""
+    """What the seconds are of; of several machines that of most rows comes first, without their names."""
+    names: dict[str, dict[str, None]] = {}
+    for run in data.results:
+        if run.method not in data.table.methods or run.device is None or run.threads is None:
+            continue
+        if (run.fit_seconds, run.encode_seconds) != (None, None):
+            threads = f"{run.threads} thread{'' if run.threads == 1 else 's'} of "
+            machine = ("one " if run.device.startswith("NVIDIA") else threads) + run.device
+            names.setdefault(machine, {})[data.table.method_title(run.method)] = None
+    if not names:
+        return ""
+    largest = max(names, key=lambda machine: len(names[machine]))
+    others = [f"{machine} for {', '.join(of)}" for machine, of in names.items() if machine != largest]
+    return f"Seconds on {'; '.join([largest, *others])}; means over seeds."

@@ -160,9 +160,9 @@ def dagger_sentence(table: Table, methods: Iterable[str], ranked: str = "") -> s
     ranked: what follows on how the methods are marked, as "; neither best nor second".
     """
     more = sorted({table.sees(method) for method in methods} - {TRAINING_SET})
-    hidden = ", ".join(table.protocol_title(name) for name in table.settings if table.is_unseen(name))
-    but = f" (not under {hidden})" if hidden else ""
-    return f"{DAGGER} Learns from {' or '.join(more)} besides the training set{but}{ranked}." if more else ""
+    shown = ", ".join(table.protocol_title(name) for name in table.settings if not table.is_unseen(name))
+    only = f", only on {shown}" if shown and any(map(table.is_unseen, table.settings)) else ""
+    return f"{DAGGER} Learns from {' or '.join(more)} besides the training set{only}{ranked}." if more else ""
 
 
 def earlier_sentence(table: Table, methods: Iterable[str]) -> str:
@@ -172,7 +172,7 @@ def earlier_sentence(table: Table, methods: Iterable[str]) -> str:
         if differs := table.style(method).earlier:
             titles.setdefault(differs, []).append(table.method_title(method))
     named = "; ".join(f"{', '.join(of)}: {differs}" for differs, of in titles.items())
-    return f"{EARLIER} Of an earlier form of the method ({named})." if named else ""
+    return f"{EARLIER} Run with an earlier implementation ({named})." if named else ""
 
 
 def uncoded_sentence(tidy_frame: pd.DataFrame, ranked: str = NOT_RANKED) -> str:
@@ -183,10 +183,10 @@ def uncoded_sentence(tidy_frame: pd.DataFrame, ranked: str = NOT_RANKED) -> str:
 
 
 def bounds_sentence(tidy_frame: pd.DataFrame, table: Table, ranked: str = NOT_RANKED) -> str:
-    """What bounds are; "" for a table without any."""
+    """What baselines are; "" for a table without any."""
     if all(table.family(method) != BOUND for method in tidy_frame["method"]):
         return ""
-    return f"{FAMILIES[BOUND]}: what a plain classifier reaches{ranked}."
+    return f"{FAMILIES[BOUND]}: codes of a linear classifier trained on the same features{ranked}."
 
 
 def seeds_sentence(tidy_frame: pd.DataFrame) -> str:

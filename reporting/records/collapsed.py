@@ -50,13 +50,17 @@ def collapse_sentence(tidy_frame: "pd.DataFrame", table: Table) -> str:
     if rows.empty:
         return ""
     several = tidy_frame["protocol"].nunique() > 1
-    words: dict[str, list[str]] = {}
+    words: dict[str, dict[str, list[str]]] = {}
     for row in rows.itertuples():
-        where = f" on {table.protocol_title(row.protocol)}" if several else ""
-        found = words.setdefault(table.method_title(row.method) + where, [])
-        seeds = "" if row.collapsed == row.seeds else f", {row.collapsed} of {row.seeds} seeds"
-        found.append(f"{row.bits} bits{seeds}")
-    named = "; ".join(f"{name} ({', '.join(cells)})" for name, cells in words.items())
+        where = f", on {table.protocol_title(row.protocol)}" if several else ""
+        seeds = f", {row.collapsed} of {row.seeds} seeds" if row.seeds > 1 else ""
+        cells = words.setdefault(table.method_title(row.method), {})
+        cells.setdefault(f"{seeds}{where}", []).append(str(row.bits))
+    methods: dict[str, list[str]] = {}
+    for name, cells in words.items():
+        text = "; ".join(f"{', '.join(bits)} bits{rest}" for rest, bits in cells.items())
+        methods.setdefault(text, []).append(name)
+    named = "; ".join(f"{', '.join(names)} ({cells})" for cells, names in methods.items())
     return f"{COLLAPSED} Collapsed codes, which the mean includes: {named}."
 
 

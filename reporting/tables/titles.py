@@ -4,16 +4,16 @@ Titles of methods and protocols come with a table (`reporting.tables.model`): re
 them.
 """
 
-# What a method's loss compares: pairs, triplets or lists of items; unsupervised methods have no such loss.
-# Bounds are what hashing has to beat.
+# What a method's loss compares: items with classes, or pairs, triplets or lists of items; unsupervised
+# methods have no such loss. Baselines are what hashing has to beat.
 FAMILIES = {
     "unsupervised": "Unsupervised",
-    "classwise": "Class codes",
-    "pointwise": "Pointwise (pairs)",
-    "pairwise": "Pairwise (triplets)",
-    "listwise": "Listwise",
+    "classwise": "Classes",
+    "pointwise": "Pairs",
+    "pairwise": "Triplets",
+    "listwise": "Lists",
     "external": "Codes of other programs",
-    "bound": "Bounds",
+    "bound": "Baselines",
 }
 BOUND = "bound"
 
@@ -34,5 +34,5 @@ LEADERBOARD = "leaderboard"
 
 
 def family_title(family: str) -> str:
-    """The title of a family of methods: "pointwise" is "Pointwise (pairs)"; an unknown one is unchanged."""
+    """The title of a family of methods: "pointwise" is "Pairs"; an unknown one is unchanged."""
     return FAMILIES.get(family, family)

@@ -104,7 +104,9 @@ def test_every_table_marks_a_mean_that_includes_collapsed_codes():
     assert of["ap", "dtsh", 12] == 1 and of["ndcg", "dtsh", 24] == 2
     assert of["ap", "lsh", 12] == of["ap", "lsh", 24] == 0
     assert frames.from_csv(frames.to_csv(tidy)).equals(tidy)
-    sentence = "‡ Collapsed codes, which the mean includes: DTSH (12 bits, 1 of 2 seeds, 24 bits)."
+    sentence = (
+        "‡ Collapsed codes, which the mean includes: DTSH (12 bits, 1 of 2 seeds; 24 bits, 2 of 2 seeds)."
+    )
     text, tex = markdown.to_markdown(tidy, table_of(TABLE)), latex.to_latex(tidy, table_of(TABLE))
     assert text.count(sentence) == 1 and text.count("‡") == 5
     assert all("‡" not in line for line in text.splitlines() if line.startswith("| LSH"))

@@ -496,7 +496,7 @@ def test_rows_of_an_earlier_form_are_marked_until_they_are_published_again(resul
     (folder / "earlier_forms.yaml").write_text(entry(["two", "three"], [COMMIT, "b" * 40]))
     marked = render({"protocol": "p"}, Boards(folder))
     assert "| TWO‖ |" in marked and "| ONE |" in marked
-    assert "‖ Of an earlier form of the method (TWO: the gradient)." in " ".join(marked.split())
+    assert "‖ Run with an earlier implementation (TWO: the gradient)." in " ".join(marked.split())
     for path in (results / "runs").glob("*/two/8/*/run.json"):
         path.write_text(json.dumps(json.loads(path.read_text()) | {"git_commit": "c" * 40}))
     publish(["t"], results, folder)

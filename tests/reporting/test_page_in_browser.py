@@ -148,7 +148,7 @@ def test_headings_sort_and_method_restores_the_groups(opened):
     assert shown.locator("tr.family:visible").count() == 0
     shown.locator("table.scores thead tr:nth-child(1) button").click()
     assert rows(shown) == METHODS and sorting(shown)[0] == "other"
-    assert shown.locator("tr.family:visible").all_text_contents() == ["Unsupervised", "Listwise"]
+    assert shown.locator("tr.family:visible").all_text_contents() == ["Unsupervised", "Lists"]
     shown.locator("table.runs thead button", has_text="Training").click()
     seconds = shown.eval_on_selector_all(
         "table.runs tbody tr", "rows => rows.map(row => Number(row.cells[5].textContent))"
@@ -178,7 +178,7 @@ def test_the_filter_is_for_tables_figures_and_runs(opened):
     box.locator("[value=itq]").uncheck()
     box.locator("[name=bits][value='8']").uncheck()
     assert rows(shown) == ["mihash", "talr_ap"]
-    assert shown.locator("tr.family:visible").all_text_contents() == ["Listwise"]
+    assert shown.locator("tr.family:visible").all_text_contents() == ["Lists"]
     columns = shown.locator("table.scores thead tr:nth-child(2) th:visible").all_text_contents()
     assert columns == ["16 bits", "24 bits", "16 bits"]
     assert shown.locator("table.scores th.group").nth(1).get_attribute("colspan") == "1"

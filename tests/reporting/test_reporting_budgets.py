@@ -7,7 +7,7 @@ from reporting import frames, leaderboard
 from reporting.leaderboard.publishing import publish
 from reporting.printed.latex import to_latex
 from reporting.printed.markdown import to_markdown
-from reporting.tables.budgets import budget_sentence
+from reporting.tables.budgets import budget_sentence, in_words
 
 from leaderboards import make_run, publish_table  # isort: skip
 from models import model_of, table_of
@@ -15,6 +15,7 @@ from models import model_of, table_of
 STYLES = {name: {"title": name.upper()} for name in ("lsh", "a", "b", "c", "d", "e", "f")}
 BLOCKS = [{"protocol": "p", "metric": "ap", "bits": [8, 16]}, {"protocol": "q", "metric": "ap", "bits": [8]}]
 RULE, LONGER = "8 trials and up to 4 more, on 3/8 parts", "24 trials, on 1 part"
+GIVEN, RULED, LONG = in_words("as given"), in_words(RULE), in_words(LONGER)
 
 
 def table(*tuned, methods=tuple(STYLES), blocks=BLOCKS):
@@ -78,22 +79,43 @@ def test_equal_budgets_need_no_word_whatever_was_tried():
 @pytest.mark.parametrize(
     ("tuned", "expected"),
     [
-        (all_of("p", RULE, "ab"), f"{RULE}: A on p, B on p; as given: C on p, D on p, E on p, F on p"),
-        (all_of("p", RULE, "a"), f"{RULE}: A on p; as given: all others"),
-        ([*all_of("p", RULE, "abcde"), *all_of("p", LONGER, "f")], f"{RULE}: all others; {LONGER}: F on p"),
+        (all_of("p", RULE, "ab"), f"{GIVEN}; {RULED}, for A on p, B on p"),
+        ([*all_of("p", RULE, "abcde"), *all_of("p", LONGER, "f")], f"{RULED}; {LONG}, for F on p"),
         (
             [*all_of("p", RULE, "abcdef")[:-1], ("p", "f", 16, 24, LONGER)],
-            f"{RULE}: all others; {LONGER}: F on p (16 bits)",
+            f"{RULED}; {LONG}, for F on p (16 bits)",
+        ),
+        (
+            [*all_of("p", RULE, "abcde"), *all_of("q", RULE, "abcde"), *all_of("p", LONGER, "f"),
+             *all_of("q", LONGER, "f")],
+            f"{RULED}; {LONG}, for F",
         ),
     ],
-)
-def test_unequal_budgets_are_named(tuned, expected):
-    assert sentence(*tuned) == f"Unequal budgets of hyper-parameters: {expected}."
+)  # fmt: skip
+def test_the_budget_of_most_rows_comes_first_and_the_others_are_named(tuned, expected):
+    assert sentence(*tuned) == f"Unequal hyper-parameter search: {expected}."
 
 
 def test_one_protocol_is_not_named():
     found = sentence(*all_of("p", RULE, "a"), methods=("lsh", "a", "b"), blocks=BLOCKS[:1])
-    assert found == f"Unequal budgets of hyper-parameters: {RULE}: A; as given: B."
+    assert found == f"Unequal hyper-parameter search: {RULED}; {GIVEN}, for B."
+
+
+@pytest.mark.parametrize(
+    ("budget", "words"),
+    [
+        ("as given", "default settings, no search"),
+        (
+            "8 trials, the given ones and up to 2 more, on 3/8 parts, 30 s",
+            "8 trials, given candidates and up to 2 further, at most 30 s each, "
+            "on 3, then 8 parts of the training set",
+        ),
+        ("6 trials, on 1 part, with epochs 5", "6 trials, on 1 part of the training set, with epochs 5"),
+        ("a rule of another program", "a rule of another program"),
+    ],
+)
+def test_a_budget_in_words(budget, words):
+    assert in_words(budget) == words
 
 
 def test_a_row_without_a_score_is_not_compared():
@@ -105,7 +127,7 @@ def test_a_row_without_a_score_is_not_compared():
 
 def test_the_line_is_under_every_printed_form():
     made = table(*all_of("p", RULE, "a"))
-    line = f"Unequal budgets of hyper-parameters: {RULE}: A on p; as given: all others."
+    line = f"Unequal hyper-parameter search: {GIVEN}; {RULED}, for A on p."
     assert line in to_markdown(tidy(made), table_of(made)) and line in to_latex(tidy(made), table_of(made))
 
 
@@ -123,6 +145,5 @@ def test_the_leaderboard_keeps_trials_and_budgets(tmp_path):
     # A table that takes its rows from there.
     filled = frames.tidy(*model_of({**made, "budgets": []}, board.measured))
     assert (
-        budget_sentence(filled, table_of(made))
-        == f"Unequal budgets of hyper-parameters: {RULE}: A; as given: B."
+        budget_sentence(filled, table_of(made)) == f"Unequal hyper-parameter search: {RULED}; {GIVEN}, for B."
     )

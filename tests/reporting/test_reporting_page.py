@@ -275,13 +275,13 @@ def test_rows_stand_in_groups_by_kind_of_loss():
     found = {
         re.search(r"<span>(.*?)</span>", body)[1]: re.findall(r'data-method="(\w+)"', body) for body in bodies
     }
-    assert found == {"Unsupervised": ["lsh"], "Listwise": ["talr_ap", "mihash"]}
+    assert found == {"Unsupervised": ["lsh"], "Lists": ["talr_ap", "mihash"]}
     plain = TABLE | {"families": {}}
     text = document.page("x", [view_of(plain, records(), PUBLISHED)], {})
     assert '<tr class="family">' not in text
     some = TABLE | {"families": {"lsh": "pairwise"}}
     text = Parsed(document.page("x", [view_of(some, records(), PUBLISHED)], {})).text
-    assert "Pairwise (triplets) LSH" in text and "Other TALR-AP" in text
+    assert "Triplets LSH" in text and "Other TALR-AP" in text
 
 
 def test_a_cell_tells_its_seeds_and_intervals():
@@ -350,9 +350,9 @@ def test_a_cell_and_the_legend_tell_the_budget_of_hyper_parameters():
     text = document.page("One", [view_of(TABLE | {"budgets": budgets}, records(), PUBLISHED)], {})
     assert "Hyper-parameters: the best of 9 trials (8 trials & <4> more)" in cells(text)["talr_ap", 0][1]
     said = Parsed(text).text
-    line = "as given: LSH on Digits, MIHash on Digits; 8 trials & <4> more: TALR-AP on Digits."
-    assert f"Unequal budgets of hyper-parameters: {line}" in said
-    assert "Unequal budgets" not in Parsed(made()[0]).text
+    line = "default settings, no search; 8 trials & <4> more, for TALR-AP on Digits."
+    assert f"Unequal hyper-parameter search: {line}" in said
+    assert "Unequal hyper" not in Parsed(made()[0]).text
 
 
 def test_claims_are_told_with_word_and_symbol():

@@ -450,7 +450,7 @@ def test_rows_stand_by_family_with_published_values_where_asked():
     frame = frames.tidy(*model_of(asked, records, printed))
     assert list(frames.wide(frame, table_of(asked))["method"]) == ["lsh", "talr_ap", "mihash"]
     assert (
-        "| *Unsupervised* | |\n| LSH | – <sup>a</sup> |\n| *Listwise* | |\n"
+        "| *Unsupervised* | |\n| LSH | – <sup>a</sup> |\n| *Lists* | |\n"
         "| TALR-AP | 0.750 (0.732) |\n| MIHash | – (0.687) <sup>a</sup> |\n"
     ) in markdown.to_markdown(frame, table_of(asked))
     text = latex.to_latex(frame, table_of(asked))
@@ -465,7 +465,7 @@ def test_rows_stand_by_family_with_published_values_where_asked():
 
 def test_one_family_needs_no_heading():
     asked = table(families=dict.fromkeys(FAMILIES, "listwise"))
-    assert "Listwise" not in markdown.to_markdown(frames.tidy(*model_of(asked, [])), table_of(asked))
+    assert "Lists" not in markdown.to_markdown(frames.tidy(*model_of(asked, [])), table_of(asked))
 
 
 def test_latex_compiles_within_the_page(tmp_path):
@@ -622,9 +622,12 @@ def test_bounds_are_a_group_of_their_own_outside_of_all_comparisons():
     assert set(of_bound["verdict"]) == set(of_bound["best"]) == {""}
     assert of_bound["mean"].tolist() == pytest.approx([0.9, 0.9]) and of_bound["difference"].isna().all()
     text = markdown.to_markdown(frame, table_of(with_bound))
-    assert "| *Bounds* | | |\n| onehot | 0.900 ± 0.000 |" in text
-    assert "Bounds: what a plain classifier reaches; neither best nor second." in text
-    assert "Bounds" not in markdown.to_markdown(without, table_of(plain))
+    assert "| *Baselines* | | |\n| onehot | 0.900 ± 0.000 |" in text
+    assert (
+        "Baselines: codes of a linear classifier trained on the same features; neither best nor second."
+        in text
+    )
+    assert "Baselines" not in markdown.to_markdown(without, table_of(plain))
 
 
 def test_a_table_of_two_protocols_leaves_the_other_columns_of_the_features_empty():

@@ -41,7 +41,7 @@ def test_a_protocol_has_the_title_of_its_block_then_of_the_table_then_its_name()
 
 
 def test_families_without_a_name_keep_their_name():
-    assert titles.family_title("pairwise") == "Pairwise (triplets)"
+    assert titles.family_title("pairwise") == "Triplets"
     assert titles.family_title("quantum") == "quantum"
 
 

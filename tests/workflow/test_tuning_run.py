@@ -86,10 +86,10 @@ def test_a_table_runs_with_what_a_tuning_chose(laboratory, tuned):
     assert of_runs["talr_ap"]["momentum"] == 0.9  # the stale choice is gone, not mixed
     counts = {row["method"]: row["trials"] for row in read(results / "tiny.tidy.csv")}
     assert counts == {"lsh": "1", "talr_ap": str(len(made)), "published": "1"}
-    budget = "4 trials, the given ones and up to 2 more, on 1/2 parts, with batch_size 7"
-    line = f"{budget}: talr_ap; as given: published"
+    searched = "4 trials, given candidates and up to 2 further, on 1, then 2 parts of the training set"
+    line = f"{searched}, with batch_size 7; default settings, no search, for published"
     title = (results / "tiny.md").read_text().replace("TALR-AP", "talr_ap").replace("\\", "")
-    assert f"Unequal budgets of hyper-parameters: {line}." in title
+    assert f"Unequal hyper-parameter search: {line}." in title
 
     # The first trial is the settings as given but for those of all trials, which the runs do not have.
     given = {k: v for k, v in of_runs["published"].items() if k not in ("bits", "seed")}

@@ -140,7 +140,10 @@ def _facts(protocol: Protocol) -> list[tuple[str, str]]:
         facts.append(("Queries", f"{sum(one['queries'] for one in members):,}{folds}"))
         facts.append(("Database", " or ".join(f"{size:,}" for size in sizes)))
     facts += [
-        ("Methods", f"{len(board.methods) - bounds}" + (f" and {count(bounds, 'bound')}" if bounds else "")),
+        (
+            "Methods",
+            f"{len(board.methods) - bounds}" + (f" and {count(bounds, 'baseline')}" if bounds else ""),
+        ),
         ("Code lengths", f"{', '.join(map(str, board.bits))} bits"),
         ("Runs", f"{several}{count(seeds[-1], 'seed')} each"),
         ("Measured", " and ".join(sorted({f"{one['date']}, {one['processor']}" for one in made}))),

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from methods.base.catalogue import FAMILIES, MethodMetadata
+from reporting.tables.titles import family_title
 from workflow.documentation import api_pages, leaderboard_pages, method_pages
 from workflow.documentation.api_pages import toctree
 
@@ -90,14 +91,6 @@ METHODS = "methods.md"
 # The bar at the top of every page.
 TOP = ("quick-start.md", "examples.md", "guide.md", "extend.md", METHODS, "results-overview.md",
        api_pages.INDEX, "faq.md", "about.md", "development.md")  # fmt: skip
-FAMILY_TITLES = {
-    "classwise": "Codes of classes",
-    "pointwise": "Pairs",
-    "pairwise": "Triplets",
-    "listwise": "Lists",
-    "unsupervised": "Without labels",
-    "bound": "Bounds",
-}
 
 
 def section_pages() -> dict[str, str]:
@@ -115,7 +108,7 @@ def trees(catalogue: Mapping[str, MethodMetadata]) -> dict[str, str]:
     for family in FAMILIES:
         found = [about for about in catalogue.values() if about.family == family]
         entries = [f"{about.title} <{method_pages.place(about.name)}>" for about in found]
-        families += [toctree(entries, hidden=True, caption=FAMILY_TITLES[family])] * bool(found)
+        families += [toctree(entries, hidden=True, caption=family_title(family))] * bool(found)
     return {
         "index.md": toctree([f"FAQ <{page}>" if page == "faq.md" else page for page in TOP], hidden=True),
         METHODS: "\n\n".join(families),
