@@ -9,11 +9,8 @@ from typing import Any
 import pandas as pd
 from scipy.special import stdtrit
 
-from reporting.records.collapsed import collapsed_runs
-from reporting.records.filled import filled_marks
-from reporting.tables import budgets
 from reporting.tables.model import Group, Table
-from reporting.tables.runs import Results, Run
+from reporting.tables.runs import Results, Run, ScoreCell, collapsed_runs
 from reporting.tables.titles import LEADERBOARD, UNCODED
 
 COLUMNS = (
@@ -66,8 +63,7 @@ def tidy(table: Table, results: Results) -> pd.DataFrame:
     the interval for one seed; status and reason (str; reason is "" when status is "done"); sees (str: what
     the method's training has access to); collapsed (int: how many seeds have collapsed codes, see
     `tiebench.codes.collapse`; the mean includes them); trials (int: how many settings were tried to choose
-    the cell's, 1 if they are as given) and budget (str: what the choice was allowed, see
-    `reporting.tables.budgets`).
+    the cell's, 1 if they are as given) and budget (str: what the choice was allowed).
 
     status is "done" when every seed of the method has a score, "partial" when some have, "refused" when none
     has and a run was refused, "missing" otherwise; "leaderboard" where the scores are from there, of the
@@ -86,9 +82,10 @@ def tidy(table: Table, results: Results) -> pd.DataFrame:
             here = results.cell(protocol, method, bits)
             outcomes = results.outcomes(table, cell)
             scores = [score for score, _, _ in outcomes.values() if score is not None]
+            tuning = results.tuning((protocol, method, bits), table.tunings.get((protocol, method, bits)))
+            collapsed, sees = collapsed_runs(here.values()), table.sees(method, protocol)
             mean, std, low, high = t_interval(scores) if scores else (math.nan,) * 4
             value = printed[cell][0] if cell in printed else math.nan
-            tuning = budgets.tuning_of(table.tunings.get((protocol, method, bits)), here.values())
             rows.append(
                 {
                     "table": table.name,
@@ -105,8 +102,8 @@ def tidy(table: Table, results: Results) -> pd.DataFrame:
                     "difference": mean - value,
                     "status": _status([status for _, status, _ in outcomes.values()], here),
                     "reason": _reason(outcomes),
-                    "sees": table.sees(method, protocol),
-                    "collapsed": collapsed_runs(here.values()),
+                    "sees": sees,
+                    "collapsed": collapsed,
                     "trials": tuning.trials,
                     "budget": tuning.budget,
                 }
@@ -186,6 +183,21 @@ def wide(tidy_frame: pd.DataFrame, table: Table) -> pd.DataFrame:
             named.setdefault(method, []).append(f"{protocol} {metric} {bits}")
         columns[FROM_LEADERBOARD] = ["; ".join(named.get(method, ())) for method in methods]
     return pd.DataFrame(columns)
+
+
+def filled_marks(tidy_frame: pd.DataFrame) -> tuple[set[str], set[ScoreCell]]:
+    """Methods all of whose scores are from the leaderboard, and cells from there of the other methods.
+
+    Both are empty for a table that has nothing else: there is nothing to tell them from.
+    """
+    rows = tidy_frame[tidy_frame["method"] != UNCODED]
+    filled = rows[rows["status"] == LEADERBOARD]
+    if len(filled) == len(rows):
+        return set(), set()
+    here = set(rows.loc[rows["status"].isin(["done", "partial"]), "method"])
+    mixed = filled[filled["method"].isin(here)]
+    cells = mixed[["protocol", "metric", "method", "bits"]].itertuples(index=False, name=None)
+    return set(filled["method"]) - here, set(cells)
 
 
 def rows_of(tidy_frame: pd.DataFrame, *columns: str) -> Iterable[tuple]:

@@ -185,21 +185,6 @@ class Board:
         }
 
 
-def other_fingerprint(board: Board, others: Mapping[str, Mapping]) -> str:
-    """What differs between the fingerprints of a board and others of its protocol, in words; "" for nothing.
-
-    others: protocol or fold -> fingerprints, of those that are known.
-    """
-    for name, of in board.fingerprints().items():
-        for what, value in of.items():
-            other = others.get(name, {}).get(what, value)
-            if other != value:
-                return (
-                    f"{name} has another {what} here ({other[:12]}…) than in the leaderboard ({value[:12]}…)"
-                )
-    return ""
-
-
 def other_setting(board: Board, settings: Mapping | None) -> str:
     """What differs between the settings of a board's protocol and others, in words; "" for nothing.
 

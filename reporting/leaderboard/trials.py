@@ -65,7 +65,7 @@ def published(board: Board, folder: str | Path) -> dict[tuple[str, str, int], li
     return found
 
 
-def read(names: Iterable[str], results: str | Path) -> list[dict[str, str]]:
+def of_tunings(names: Iterable[str], results: str | Path) -> list[dict[str, str]]:
     """Rows of the searches of tunings, one per trial and part of the training set.
 
     Raises FileNotFoundError for a tuning that was not made, ValueError for a file that is none.
@@ -95,8 +95,8 @@ def record(
 ) -> str | None:
     """The text of <protocol>.trials.csv, None if there are no trials.
 
-    about: the provenance, which gets the file's sha256; rows: of `read`, those of other protocols included;
-    runs: all of them; old: what the folder has of the protocol, whose other searches are kept.
+    about: the provenance, which gets the file's sha256; rows: of `of_tunings`, those of other protocols
+    included; runs: all of them; old: what the folder has of the protocol, whose other searches are kept.
     Raises ValueError where runs have other settings than a search chose for them.
     """
     protocol, runs = about["protocol"], list(runs)
