@@ -214,15 +214,26 @@ def to_csv(frame: pd.DataFrame) -> str:
 
 
 def from_csv(text: str) -> pd.DataFrame:
-    """The frame that `to_csv` wrote, tidy or wide: the same dtypes, the same bits of every float.
+    """The frame of `tidy` that `to_csv` wrote: the same dtypes, the same bits of every float.
+
+    Raises ValueError for a file of other columns.
+    """
+    return _typed(read_csv(text, COLUMNS, NUMBERS))
+
+
+def read_csv(
+    text: str, columns: Sequence[str], numbers: Iterable[str] = (), integers: Iterable[str] = ()
+) -> pd.DataFrame:
+    """What `to_csv` wrote, as texts; `numbers` as float, NaN for none, `integers` as int, <NA> for none.
 
     Raises ValueError for a file of other columns.
     """
     frame = pd.read_csv(io.StringIO(text), dtype="str", keep_default_na=False)
-    tidy_columns = tuple(frame.columns) == COLUMNS
-    if not tidy_columns and list(frame.columns[:1]) != ["method"]:
+    if tuple(frame.columns) != tuple(columns):
         raise ValueError(f"its columns are {', '.join(frame.columns)}")
     # Python's float rounds correctly; that of read_csv does so in some versions only.
-    for column in NUMBERS if tidy_columns else frame.columns[1:].drop(FROM_LEADERBOARD, errors="ignore"):
+    for column in numbers:
         frame[column] = [float(value) if value else math.nan for value in frame[column]]
-    return _typed(frame) if tidy_columns else frame
+    for column in integers:
+        frame[column] = [int(value) if value else pd.NA for value in frame[column]]
+    return frame

@@ -94,12 +94,11 @@ def publish(
         texts, about = _files(protocol, entries, old, list(tables))
         runs = [run for part in entries for run in part.runs]
         kept, missing = per_query.record(about, runs, old, folder, resources)
-        if text := trials.record(about, tried, runs, old, folder):
-            texts[f"{protocol}{TRIALS}"] = text
-        if text := training_curves.record(about, runs, old, folder):
-            texts[f"{protocol}{TRAINING}"] = text
-        contents = {name: text.encode() for name, text in texts.items()}
-        made[protocol] = contents | kept, about
+        texts |= trials.record(protocol, tried, runs, old, folder)
+        texts |= training_curves.record(protocol, runs, old, folder)
+        contents = {name: text.encode() for name, text in texts.items()} | kept
+        about["sha256"] = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
+        made[protocol] = contents, about
         for line in missing:
             say(line)
     Path(folder).mkdir(parents=True, exist_ok=True)
@@ -195,7 +194,7 @@ def _is_shown(name: str, own: str) -> bool:
 def _files(
     protocol: str, parts: Sequence[_Part], old: Board | None, tables: list[str]
 ) -> tuple[dict[str, str], dict]:
-    """Name -> text of the CSV files of a protocol, and its provenance."""
+    """Name -> text of the CSV files of a protocol, and its provenance without their sha256."""
     about = _provenance(protocol, parts, tables)
     rows = pd.concat([part.own for part in parts] + [part.more for part in parts], ignore_index=True)
     rows = rows.drop_duplicates(CELL, ignore_index=True)
@@ -208,7 +207,6 @@ def _files(
     rows = rows.sort_values("protocol", key=lambda names: names.map(order), kind="stable")
     texts = {f"{protocol}{TIDY}": frames.to_csv(rows), f"{protocol}{RUNS}": runs_to_csv(runs)}
     about["seeds"], about["runs"] = sorted({run["seed"] for run in runs}), len(runs)
-    about["sha256"] = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}
     return texts, about
 
 

@@ -74,7 +74,8 @@ def test_rows_are_marked_where_all_is_from_the_leaderboard_and_cells_elsewhere(t
     assert frames.filled_marks(tidy) == ({"itq"}, {("p", "ap", "lsh", 16)})
     wide = frames.wide(tidy, table_of(TABLE))
     assert list(wide["from_leaderboard"]) == ["p ap 16", "all", ""]
-    assert frames.from_csv(frames.to_csv(wide)).equals(wide)
+    again = frames.read_csv(frames.to_csv(wide), wide.columns, wide.select_dtypes("float").columns)
+    assert again.equals(wide)
     text = markdown.to_markdown(cells(tidy, table_of(TABLE)))
     assert "| ITQ§ | **0.803** ± 0.076 |" in text and "| ITQ§ | **0.750** |" in text
     assert "| LSH | 0.260 ± 0.014 |" in text and "| LSH | <ins>0.330</ins> ± 0.020§ |" in text

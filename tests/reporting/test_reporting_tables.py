@@ -233,13 +233,17 @@ def test_wide_is_the_layout_of_the_paper():
     )
 
 
+def read_wide(text, like):
+    return frames.read_csv(text, like.columns, like.select_dtypes("float").columns)
+
+
 def test_csv_gives_every_bit_back():
     asked = table()
     frame = frames.tidy(*model_of(asked, awkward()))
     for original in (frame, frames.wide(frame, table_of(asked))):
         text = frames.to_csv(original)
         assert "\r" not in text and text.endswith("\n")
-        again = frames.from_csv(text)
+        again = frames.from_csv(text) if original is frame else read_wide(text, original)
         pd.testing.assert_frame_equal(again, original, check_exact=True)
         for column in original.select_dtypes("float"):
             assert [struct.pack("d", value) for value in again[column].dropna()] == [
