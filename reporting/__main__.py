@@ -254,6 +254,7 @@ def _table(options: argparse.Namespace) -> None:
     from reporting import frames, published
     from reporting.leaderboard.boards import Boards
     from reporting.printed import health, latex, markdown
+    from reporting.printed.cells import cells
     from tiebench.files import write_text
 
     if options.leaderboard is not None:
@@ -271,12 +272,12 @@ def _table(options: argparse.Namespace) -> None:
     elif options.format == "health":
         text = health.to_markdown(table, found.health)
     elif options.format == "tex":
-        text = latex.to_latex(tidy, table, options.digits, compared=compared)
+        text = latex.to_latex(cells(tidy, table, compared), options.digits)
         if options.leaderboard is not None:
             papers = dict.fromkeys(filter(None, (table.style(name).paper for name in table.rows)))
             text = f"% Papers: python -m methods --bibtex {' '.join(papers)}\n{text}"
     else:
-        text = markdown.to_markdown(tidy, table, options.digits, compared)
+        text = markdown.to_markdown(cells(tidy, table, compared), options.digits)
     if options.output is None:
         sys.stdout.write(text)
     else:

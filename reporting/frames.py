@@ -9,11 +9,8 @@ from typing import Any
 import pandas as pd
 from scipy.special import stdtrit
 
-from reporting.records.collapsed import collapsed_runs
-from reporting.records.filled import filled_marks
-from reporting.tables import budgets
 from reporting.tables.model import Group, Table
-from reporting.tables.runs import Results, Run
+from reporting.tables.runs import Results, Run, ScoreCell, collapsed_runs
 from reporting.tables.titles import LEADERBOARD, UNCODED
 
 COLUMNS = (
@@ -66,8 +63,7 @@ def tidy(table: Table, results: Results) -> pd.DataFrame:
     the interval for one seed; status and reason (str; reason is "" when status is "done"); sees (str: what
     the method's training has access to); collapsed (int: how many seeds have collapsed codes, see
     `tiebench.codes.collapse`; the mean includes them); trials (int: how many settings were tried to choose
-    the cell's, 1 if they are as given) and budget (str: what the choice was allowed, see
-    `reporting.tables.budgets`).
+    the cell's, 1 if they are as given) and budget (str: what the choice was allowed).
 
     status is "done" when every seed of the method has a score, "partial" when some have, "refused" when none
     has and a run was refused, "missing" otherwise; "leaderboard" where the scores are from there, of the
@@ -86,9 +82,10 @@ def tidy(table: Table, results: Results) -> pd.DataFrame:
             here = results.cell(protocol, method, bits)
             outcomes = results.outcomes(table, cell)
             scores = [score for score, _, _ in outcomes.values() if score is not None]
+            tuning = results.tuning((protocol, method, bits), table.tunings.get((protocol, method, bits)))
+            collapsed, sees = collapsed_runs(here.values()), table.sees(method, protocol)
             mean, std, low, high = t_interval(scores) if scores else (math.nan,) * 4
             value = printed[cell][0] if cell in printed else math.nan
-            tuning = budgets.tuning_of(table.tunings.get((protocol, method, bits)), here.values())
             rows.append(
                 {
                     "table": table.name,
@@ -105,8 +102,8 @@ def tidy(table: Table, results: Results) -> pd.DataFrame:
                     "difference": mean - value,
                     "status": _status([status for _, status, _ in outcomes.values()], here),
                     "reason": _reason(outcomes),
-                    "sees": table.sees(method, protocol),
-                    "collapsed": collapsed_runs(here.values()),
+                    "sees": sees,
+                    "collapsed": collapsed,
                     "trials": tuning.trials,
                     "budget": tuning.budget,
                 }
@@ -188,6 +185,21 @@ def wide(tidy_frame: pd.DataFrame, table: Table) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
+def filled_marks(tidy_frame: pd.DataFrame) -> tuple[set[str], set[ScoreCell]]:
+    """Methods all of whose scores are from the leaderboard, and cells from there of the other methods.
+
+    Both are empty for a table that has nothing else: there is nothing to tell them from.
+    """
+    rows = tidy_frame[tidy_frame["method"] != UNCODED]
+    filled = rows[rows["status"] == LEADERBOARD]
+    if len(filled) == len(rows):
+        return set(), set()
+    here = set(rows.loc[rows["status"].isin(["done", "partial"]), "method"])
+    mixed = filled[filled["method"].isin(here)]
+    cells = mixed[["protocol", "metric", "method", "bits"]].itertuples(index=False, name=None)
+    return set(filled["method"]) - here, set(cells)
+
+
 def rows_of(tidy_frame: pd.DataFrame, *columns: str) -> Iterable[tuple]:
     picked = tidy_frame[["protocol", "metric", "method", "bits", *columns]]
     return picked.itertuples(index=False, name=None)
@@ -202,15 +214,26 @@ def to_csv(frame: pd.DataFrame) -> str:
 
 
 def from_csv(text: str) -> pd.DataFrame:
-    """The frame that `to_csv` wrote, tidy or wide: the same dtypes, the same bits of every float.
+    """The frame of `tidy` that `to_csv` wrote: the same dtypes, the same bits of every float.
+
+    Raises ValueError for a file of other columns.
+    """
+    return _typed(read_csv(text, COLUMNS, NUMBERS))
+
+
+def read_csv(
+    text: str, columns: Sequence[str], numbers: Iterable[str] = (), integers: Iterable[str] = ()
+) -> pd.DataFrame:
+    """What `to_csv` wrote, as texts; `numbers` as float, NaN for none, `integers` as int, <NA> for none.
 
     Raises ValueError for a file of other columns.
     """
     frame = pd.read_csv(io.StringIO(text), dtype="str", keep_default_na=False)
-    tidy_columns = tuple(frame.columns) == COLUMNS
-    if not tidy_columns and list(frame.columns[:1]) != ["method"]:
+    if tuple(frame.columns) != tuple(columns):
         raise ValueError(f"its columns are {', '.join(frame.columns)}")
     # Python's float rounds correctly; that of read_csv does so in some versions only.
-    for column in NUMBERS if tidy_columns else frame.columns[1:].drop(FROM_LEADERBOARD, errors="ignore"):
+    for column in numbers:
         frame[column] = [float(value) if value else math.nan for value in frame[column]]
-    return _typed(frame) if tidy_columns else frame
+    for column in integers:
+        frame[column] = [int(value) if value else pd.NA for value in frame[column]]
+    return frame

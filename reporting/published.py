@@ -157,6 +157,7 @@ def view(
     """
     from reporting.drawing import axes
     from reporting.page import embedding, gallery, table_view
+    from reporting.printed.cells import cells
 
     results = published.results(ALSO if drawn is None else ["training"])
     if drawn is None:
@@ -177,9 +178,8 @@ def view(
     return table_view.TableView(
         table=published.table,
         results=results,
-        tidy=published.tidy,
+        printed=cells(published.tidy, published.table, published.compared),
         figures=drawings,
-        statistics=published.compared,
         claims=published.judged,
         health=published.health,
         files=published.files,

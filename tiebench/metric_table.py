@@ -42,8 +42,6 @@ class Metric:
     in_order : function or None
         Of `in_order.Ranked`, then as `compute`, of the ranking in one order: float64 (Q,); for what
         `has_range`.
-    parameter : str or None
-        "cutoff" (one of the K given to scoring), "radius" (a Hamming distance) or None.
     low, high : float
         Bounds of every value.
     has_range : bool
@@ -62,7 +60,6 @@ class Metric:
     source: str
     compute: Callable[..., Any] | None = None
     in_order: Callable[..., np.ndarray] | None = None
-    parameter: str | None = None
     subscript: str = ""
     low: float = 0.0
     high: float = 1.0
@@ -73,9 +70,10 @@ class Metric:
     takes_normaliser: bool = False
     radii: tuple[int, ...] = ()
 
-    def __post_init__(self) -> None:
-        if self.parameter is not None and not self.name.endswith(SYMBOLS[self.parameter]):
-            raise ValueError(f"the name of metric {self.name!r} must end in {SYMBOLS[self.parameter]}")
+    @property
+    def parameter(self) -> str | None:
+        """What its name ends in: "cutoff" (one of the K given to scoring), "radius" (a Hamming distance)."""
+        return {"@K": "cutoff", "_R": "radius"}.get(self.name[-2:])
 
     def spell(self, value: int | None = None) -> str:
         """The name with its parameter: "ap@1000"."""
@@ -145,7 +143,6 @@ METRICS: dict[str, Metric] = {
         ),
         Metric(
             name="ap@K",
-            parameter="cutoff",
             label="AP@{}",
             description="Tie-aware average precision of the first {} items.",
             source="McSherry and Najork, ECIR 2008; the cut tie conditioned on its number of hits",
@@ -155,7 +152,6 @@ METRICS: dict[str, Metric] = {
         ),
         Metric(
             name="ndcg@K",
-            parameter="cutoff",
             label="NDCG@{}",
             description="Tie-aware normalised discounted cumulative gain of the first {} items.",
             source="McSherry and Najork, ECIR 2008",
@@ -165,7 +161,6 @@ METRICS: dict[str, Metric] = {
         ),
         Metric(
             name="precision@K",
-            parameter="cutoff",
             label="Precision@{}",
             description="Share of relevant items among the first {} items.",
             source="McSherry and Najork, ECIR 2008",
@@ -174,7 +169,6 @@ METRICS: dict[str, Metric] = {
         ),
         Metric(
             name="recall@K",
-            parameter="cutoff",
             label="Recall@{}",
             description="Share of all relevant items that is among the first {} items.",
             source="McSherry and Najork, ECIR 2008",
@@ -183,7 +177,6 @@ METRICS: dict[str, Metric] = {
         ),
         Metric(
             name="success@K",
-            parameter="cutoff",
             label="Success@{}",
             description="Whether a relevant item is among the first {} items (hit rate).",
             source="Craswell and Hawking, TREC 2004",
@@ -192,7 +185,6 @@ METRICS: dict[str, Metric] = {
         ),
         Metric(
             name="reciprocal_rank@K",
-            parameter="cutoff",
             label="RR@{}",
             description="Reciprocal rank of the first relevant item, 0 if none is among the first {} items.",
             source="Voorhees, TREC-8, 1999; McSherry and Najork, ECIR 2008",
@@ -201,7 +193,6 @@ METRICS: dict[str, Metric] = {
         ),
         Metric(
             name="ndcg_linear@K",
-            parameter="cutoff",
             label="NDCG@{}, linear gain",
             description="Tie-aware normalised discounted cumulative gain of the first {} items, "
             "gain = affinity.",
@@ -213,7 +204,6 @@ METRICS: dict[str, Metric] = {
         ),
         Metric(
             name="acg@K",
-            parameter="cutoff",
             label="ACG@{}",
             description="Average cumulative gain: mean affinity of the first {} items.",
             source="Järvelin and Kekäläinen, SIGIR 2000; Zhao et al., CVPR 2015",
@@ -224,7 +214,6 @@ METRICS: dict[str, Metric] = {
         ),
         Metric(
             name="precision_radius_R",
-            parameter="radius",
             radii=(0, 1, 2),
             label="Precision within radius {}",
             description="Share of relevant items among the items within Hamming distance {}, 0 without any.",
@@ -234,7 +223,6 @@ METRICS: dict[str, Metric] = {
         ),
         Metric(
             name="recall_radius_R",
-            parameter="radius",
             radii=(0, 1, 2),
             label="Recall within radius {}",
             description="Share of all relevant items that is within Hamming distance {}.",
@@ -244,7 +232,6 @@ METRICS: dict[str, Metric] = {
         ),
         Metric(
             name="f1_radius_R",
-            parameter="radius",
             radii=(0, 1, 2),
             label="F1 within radius {}",
             description="Harmonic mean of precision and recall within Hamming distance {}.",
@@ -254,7 +241,6 @@ METRICS: dict[str, Metric] = {
         ),
         Metric(
             name="ap_radius_R",
-            parameter="radius",
             radii=(0, 1, 2),
             label="AP within radius {}",
             description="Tie-aware average precision of the items within Hamming distance {}, divided by the "
@@ -265,7 +251,6 @@ METRICS: dict[str, Metric] = {
         ),
         Metric(
             name="raap_radius_R",
-            parameter="radius",
             radii=(2,),
             label="RAAP to radius {}",
             description="Radius-aware average precision: mean of the precision within Hamming distances 0 to "
@@ -276,7 +261,6 @@ METRICS: dict[str, Metric] = {
         ),
         Metric(
             name="candidates_radius_R",
-            parameter="radius",
             radii=(0, 1, 2),
             label="Candidates within radius {}",
             description="Number of items within Hamming distance {}.",
@@ -289,7 +273,6 @@ METRICS: dict[str, Metric] = {
         ),
         Metric(
             name="empty_radius_R",
-            parameter="radius",
             radii=(0, 1, 2),
             label="Empty within radius {}",
             description="Whether no item is within Hamming distance {}; its mean is a share of queries.",

@@ -4,10 +4,9 @@ import itertools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from reporting.records.collapsed import collapsed_runs
 from reporting.statistics.samples import sample
 from reporting.tables.model import Table
-from reporting.tables.runs import Results
+from reporting.tables.runs import Results, collapsed_runs
 from tiebench.leaderboards import rate_words
 from tiebench.metrics import label
 from tiebench.paired import Scores

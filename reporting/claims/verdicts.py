@@ -4,7 +4,6 @@ A claim is turned into comparisons, each left against right, for if left is bett
 each of them, but for ranges of ties, which are exact: there the ranges do.
 """
 
-import io
 import math
 from collections.abc import Callable, Iterable, Mapping
 
@@ -13,6 +12,7 @@ import pandas as pd
 from reporting.claims import kinds, tie_ranges
 from reporting.claims.cells import ClaimCells, as_list
 from reporting.claims.tested import LOST
+from reporting.frames import read_csv
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
 from tiebench.messages import did_you_mean
@@ -117,9 +117,7 @@ def from_csv(text: str, claims_files: Iterable[Mapping]) -> list[dict]:
 
     Raises ValueError for columns of another version, and for claims that the files do not have.
     """
-    frame = pd.read_csv(io.StringIO(text), dtype="str", keep_default_na=False)
-    if tuple(frame.columns) != (*WORDS, *NUMBERS, *ENDS):
-        raise ValueError(f"its columns are {', '.join(frame.columns)}")
+    frame = read_csv(text, (*WORDS, *NUMBERS, *ENDS))
     claims = {(file["source"], claim["id"]): claim for file in claims_files for claim in file["claims"]}
     result: dict[tuple, dict] = {}
     for row in frame.to_dict(orient="records"):

@@ -39,6 +39,8 @@ from tiebench.figure_style import (
 # Space in inches for the label of a y axis.
 LABEL = 0.30
 MAX_COLUMNS = 4
+# What an axis of scores spans at least.
+LEAST = 0.1
 # Length in inches of a line in a legend, and how wide lines are.
 HANDLE = 0.27
 LINE = {"linewidth": 1.1}
@@ -132,20 +134,17 @@ def room_for(ticks: Iterable[float]) -> float:
     return 0.10 + max((text_width(tick_text(tick), TICK_SIZE) for tick in ticks), default=0.0)
 
 
-def score_axis(
-    scores: Iterable[float], least: float = 0.1, bounds: tuple[float, float] = (0.0, 1.0)
-) -> tuple[tuple[float, float], list[float]]:
+def score_axis(scores: Iterable[float]) -> tuple[tuple[float, float], list[float]]:
     """Limits and ticks of an axis for these scores, with some space on both sides.
 
-    The axis spans at least `least`, so that a panel of one score, or of nearly equal ones, does not magnify
-    its last digits; it leaves `bounds`, those of the metric, by that space at most.
+    The axis spans at least LEAST, so that a panel of one score, or of nearly equal ones, does not magnify
+    its last digits; it leaves 0 to 1, the bounds of most metrics, by that space at most.
     """
     scores = list(scores)
     low, high = min(scores), max(scores)
-    if high - low < least:
-        middle = (low + high) / 2
-        bottom = min(max(middle - least / 2, bounds[0]), max(bounds[1] - least, bounds[0]))
-        low, high = min(low, bottom), max(high, bottom + least)
+    if high - low < LEAST:
+        bottom = min(max((low + high) / 2 - LEAST / 2, 0.0), 1.0 - LEAST)
+        low, high = min(low, bottom), max(high, bottom + LEAST)
     margin = 0.06 * (high - low)
     return (low - margin, high + margin), ticks_between(low - margin, high + margin, 6)
 
@@ -239,15 +238,15 @@ def heading(options, title: str, lead: str = "") -> tuple[str, str]:
     return options.title or title, " ".join(filter(None, [lead, options.note]))
 
 
-def message(text: str, width: float = COLUMN) -> Figure:
+def message(text: str) -> Figure:
     """A figure that only says why there is nothing to draw; its text has the gid NOTHING."""
     with styled():
-        lines = wrapped(text, width - 2 * MARGIN, TEXT_SIZE)
+        lines = wrapped(text, COLUMN - 2 * MARGIN, TEXT_SIZE)
         height = 0.145 * len(lines) + 2 * MARGIN
-        figure = Figure(figsize=(width, height), facecolor=SURFACE)
+        figure = Figure(figsize=(COLUMN, height), facecolor=SURFACE)
         FigureCanvasAgg(figure)
         figure.text(
-            MARGIN / width,
+            MARGIN / COLUMN,
             1 - MARGIN / height,
             "\n".join(lines),
             size=TEXT_SIZE,

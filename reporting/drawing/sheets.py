@@ -1,5 +1,6 @@
 """Sheets: figures of many panels under headings, with one legend, and curves of all methods on them."""
 
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -147,6 +148,42 @@ def sheet(
         result.append(axes)
         top += _rows(section, columns) * (above + body + below) + foot
     return figure, result
+
+
+def titled_panels(
+    title: str, lead: str, titles: Sequence[Sequence[str]], **inches: Any
+) -> tuple[Figure, list[Axes]]:
+    """A sheet of panels that each have a title of their own, in lines; the rest as of `sheet`."""
+    above = 0.09 + 0.14 * max(map(len, titles))
+    figure, (panels,) = sheet(title, lead, [Section("", len(titles))], above=above, foot=0.0, **inches)
+    for axes, lines in zip(panels, titles):
+        axes.set_title("\n".join(lines), size=TEXT_SIZE, pad=4, loc="left", color=INK)
+    return figure, panels
+
+
+def line_of_seeds(
+    axes: Axes,
+    table: Table,
+    panel: str,
+    method: str,
+    x: Sequence[float],
+    scores: Mapping[int, Sequence[float]],
+) -> tuple[float, float]:
+    """A line of means over seeds, with thin upright lines from the lowest to the highest; where it ends.
+
+    scores: what stands at the places `x` -> scores of seeds; panel: part of the gids, "line-<panel>-<method>"
+    and "range-...".
+    """
+    style = method_style(table, method, 3.8)
+    spans = [(at, min(seeds), max(seeds)) for at, seeds in zip(x, scores.values()) if len(seeds) > 1]
+    if spans:
+        ranges = Mark(f"range-{panel}-{method}", method=method)
+        axes.vlines(*zip(*spans), color=style["color"], linewidth=0.7, zorder=1.9, gid=ranges)
+    y = [statistics.fmean(seeds) for seeds in scores.values()]
+    values = point_values((at, mean, min(of), max(of)) for (at, of), mean in zip(scores.items(), y))
+    line = Mark(f"line-{panel}-{method}", method=method, values=values)
+    axes.plot(x, y, **LINE | style, clip_on=False, gid=line)
+    return x[-1], y[-1]
 
 
 def names_width(names: Iterable[str]) -> float:

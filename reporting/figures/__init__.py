@@ -18,10 +18,10 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from reporting.drawing.options import Options
-from reporting.records.collapsed import COLLAPSED, collapsed_methods
-from reporting.records.filled import FILLED, filled_methods
+from reporting.records.marked import collapsed_methods, filled_methods
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
+from reporting.tables.titles import COLLAPSED, FILLED
 from tiebench.discovery import Kind
 from tiebench.messages import did_you_mean
 from tiebench.metrics import ORDERS, ranking_of, resolve

@@ -1,24 +1,27 @@
 """Scores against the number of training items of each class: what a label is worth to a method."""
 
 import math
-import statistics
 
 from matplotlib.figure import Figure
 
-from reporting.drawing.axes import LABEL, LINE, NothingToDraw, heading, room_for, score_axis
-from reporting.drawing.method_styles import method_style
+from reporting.drawing.axes import LABEL, NothingToDraw, heading, room_for, score_axis
 from reporting.drawing.options import DEFAULT, Options
-from reporting.drawing.sheets import PITCH, Section, label_axes, names_beside, names_width, sheet
+from reporting.drawing.sheets import (
+    PITCH,
+    label_axes,
+    line_of_seeds,
+    names_beside,
+    names_width,
+    titled_panels,
+)
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
 from tiebench.figure_style import (
     COLUMN,
-    INK,
     TEXT_SIZE,
     Mark,
     metric_name,
     metric_text,
-    point_values,
     style_axes,
     styled,
     wrapped,
@@ -61,20 +64,17 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     body = max(2.2, PITCH * (max(map(len, found.values())) + 0.5))
     titles = [wrapped(f"{bits} bits", panel, TEXT_SIZE) for _, bits in found]
     with styled():
-        figure, (panels,) = sheet(
+        figure, panels = titled_panels(
             *heading(options, "Few labels", "Mean over seeds; thin upright lines: lowest to highest seed."),
-            [Section("", len(found))],
+            titles,
             width=width,
             columns=1,
             body=body,
             left=left,
             right=right,
             below=0.42,
-            foot=0.0,
-            above=0.09 + 0.14 * max(map(len, titles)),
         )
-        for axes, ((metric, bits), lines), title, scale in zip(panels, found.items(), titles, scales):
-            axes.set_title("\n".join(title), size=TEXT_SIZE, pad=4, loc="left", color=INK)
+        for axes, ((metric, bits), lines), scale in zip(panels, found.items(), scales):
             _panel(axes, table, (metric, bits), lines, sorted(set(sizes.values())), scale, (panel, body))
     return figure
 
@@ -89,23 +89,11 @@ def _panel(axes, table: Table, column, lines, sizes, scale, size) -> None:
     axes.grid(visible=False, axis="x")
     label_axes([axes], 1, "training items per class", metric_text(metric))
     names = f"training items per class;{metric_name(metric)};lowest seed;highest seed"
-    axes.set_gid(Mark(f"panel-{metric}-{bits}", bits=bits, panel=f"{bits} bits", names=names))
+    panel = f"{metric}-{bits}"
+    axes.set_gid(Mark(f"panel-{panel}", bits=bits, panel=f"{bits} bits", names=names))
     ends = []
     for method, of in lines.items():
-        style, x = method_style(table, method, 3.8), sorted(of)
-        spans = [(at, min(of[at]), max(of[at])) for at in x if len(of[at]) > 1]
-        if spans:
-            ranges = Mark(f"range-{metric}-{bits}-{method}", method=method)
-            axes.vlines(*zip(*spans), color=style["color"], linewidth=0.7, zorder=1.9, gid=ranges)
-        y = [statistics.fmean(of[at]) for at in x]
-        values = point_values((at, mean, min(of[at]), max(of[at])) for at, mean in zip(x, y))
-        line = Mark(f"line-{metric}-{bits}-{method}", method=method, values=values)
-        axes.plot(x, y, **LINE | style, clip_on=False, gid=line)
-        end = (_share(x[-1], first, last), (y[-1] - low) / (high - low))
-        ends.append((end, method, x[-1] == sizes[-1]))
-    names_beside(axes, table, ends, size, f"{metric}-{bits}")
-
-
-def _share(value: float, first: float, last: float) -> float:
-    """Place of a value on a logarithmic axis, from 0 to 1."""
-    return math.log(value / first) / math.log(last / first)
+        x, y = line_of_seeds(axes, table, panel, method, sorted(of), dict(sorted(of.items())))
+        end = (math.log(x / first) / math.log(last / first), (y - low) / (high - low))
+        ends.append((end, method, x == sizes[-1]))
+    names_beside(axes, table, ends, size, panel)

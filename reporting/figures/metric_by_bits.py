@@ -1,27 +1,30 @@
 """Each metric of a table against the code length: how much every further bit brings a method."""
 
-import statistics
 from collections.abc import Mapping
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from reporting.drawing.axes import LABEL, LINE, NothingToDraw, heading, room_for, score_axis
-from reporting.drawing.method_styles import method_style
+from reporting.drawing.axes import LABEL, NothingToDraw, heading, room_for, score_axis
 from reporting.drawing.options import DEFAULT, Options
-from reporting.drawing.sheets import PITCH, Section, label_axes, names_beside, names_width, sheet
+from reporting.drawing.sheets import (
+    PITCH,
+    label_axes,
+    line_of_seeds,
+    names_beside,
+    names_width,
+    titled_panels,
+)
 from reporting.tables.model import Group, Table
 from reporting.tables.runs import Results
 from tiebench.figure_style import (
     COLUMN,
-    INK,
     PAGE,
     TEXT_SIZE,
     TICK_SIZE,
     Mark,
     metric_name,
     metric_text,
-    point_values,
     style_axes,
     styled,
     text_width,
@@ -66,9 +69,9 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     titles = [wrapped(group.title, panel + right, TEXT_SIZE) for group, _ in found]
     body = max(2.0, PITCH * (max(len(scores) for _, scores in found) + 0.5))
     with styled():
-        figure, (panels,) = sheet(
+        figure, panels = titled_panels(
             *heading(options, "Score by code length", _lead(found)),
-            [Section("", len(found))],
+            titles,
             width=width,
             columns=columns,
             body=body,
@@ -76,11 +79,8 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
             between=right + left,
             right=right,
             below=0.38,
-            foot=0.0,
-            above=0.09 + 0.14 * max(map(len, titles)),
         )
-        for axes, (group, scores), title, scale in zip(panels, found, titles, scales):
-            axes.set_title("\n".join(title), size=TEXT_SIZE, pad=4, loc="left", color=INK)
+        for axes, (group, scores), scale in zip(panels, found, scales):
             _panel(axes, table, group, scores, scale, (panel, body))
     return figure
 
@@ -117,17 +117,7 @@ def _panel(
     axes.set_gid(Mark(f"panel-{panel}", panel=group.title, names=names))
     ends = []
     for method, of in scores.items():
-        name = f"{panel}-{method}"
-        style = method_style(table, method, 3.8)
-        x = [lengths.index(bits) for bits in of]
-        y = [statistics.fmean(seeds) for seeds in of.values()]
-        spans = [(at, min(seeds), max(seeds)) for at, seeds in zip(x, of.values()) if len(seeds) > 1]
-        if spans:
-            ranges = Mark(f"range-{name}", method=method)
-            axes.vlines(*zip(*spans), color=style["color"], linewidth=0.7, zorder=1.9, gid=ranges)
-        values = point_values((bits, mean, min(of[bits]), max(of[bits])) for bits, mean in zip(of, y))
-        line = Mark(f"line-{name}", method=method, values=values)
-        axes.plot(x, y, **LINE | style, clip_on=False, gid=line)
-        end = ((x[-1] - first) / (last - first), (y[-1] - low) / (high - low))
+        x, y = line_of_seeds(axes, table, panel, method, [lengths.index(bits) for bits in of], of)
+        end = ((x - first) / (last - first), (y - low) / (high - low))
         ends.append((end, method, lengths[-1] in of))
     names_beside(axes, table, ends, size, panel)

@@ -96,7 +96,9 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     ]
     with styled():
         figure, (panels,) = sheet(
-            *heading(options, TITLE, "Scores under orders of tied items that programs use, beside the exact mean."),
+            *heading(
+                options, TITLE, "Scores under orders of tied items that programs use, beside the exact mean."
+            ),
             [Section("", len(found))],
             width=width,
             columns=columns,

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from reporting.drawing.axes import LINE, NothingToDraw, heading, method_legend, number, score_axis
 from reporting.drawing.method_styles import colour, method_style
 from reporting.drawing.options import DEFAULT, Options
-from reporting.drawing.sheets import Section, label_axes, sheet, sheet_width
+from reporting.drawing.sheets import Section, label_axes, sheet_width, titled_panels
 from reporting.tables.model import Group, Table
 from reporting.tables.runs import Results
 from tiebench.figure_style import (
@@ -54,8 +54,7 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     found = [(group, curves) for group in table.groups if (curves := _curves(group, results))]
     if not found:
         raise NothingToDraw(f"table {table.name}: no run has a score, so there is no quality to draw")
-    sections = [Section("", len(found))]
-    width, columns = sheet_width(sections, options.width)
+    width, columns = sheet_width([Section("", len(found))], options.width)
     columns = min(columns, 2)
     gap, left, right = 0.62, 0.55, 0.12
     panel = (width - left - right - gap * (columns - 1)) / columns
@@ -63,22 +62,19 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     drawn = {method for _, curves in found for method in curves}
     lead = "Bands: from the worst to the best order of tied items. Means over queries and seeds."
     with styled():
-        figure, (panels,) = sheet(
+        figure, panels = titled_panels(
             *heading(options, "Quality by bytes", lead),
-            sections,
+            titles,
             width=width,
             columns=columns,
             body=2.1,
             left=left,
             between=gap,
             right=right,
-            above=0.09 + 0.14 * max(map(len, titles)),
             below=0.38,
-            foot=0.0,
             legend=method_legend(table, drawn),
         )
-        for axes, (group, curves), title in zip(panels, found, titles):
-            axes.set_title("\n".join(title), size=TEXT_SIZE, pad=4, loc="left", color=INK)
+        for axes, (group, curves) in zip(panels, found):
             _panel(axes, table, results, group, curves)
     return figure
 

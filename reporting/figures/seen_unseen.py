@@ -10,13 +10,12 @@ from matplotlib.figure import Figure
 from reporting.drawing.axes import LABEL, LINE, NothingToDraw, heading, room_for, score_axis
 from reporting.drawing.method_styles import method_style
 from reporting.drawing.options import DEFAULT, Options
-from reporting.drawing.sheets import PITCH, Section, label_axes, names_beside, names_width, sheet
+from reporting.drawing.sheets import PITCH, label_axes, names_beside, names_width, titled_panels
 from reporting.tables.model import Group, Table
 from reporting.tables.runs import Results
 from reporting.tables.titles import UNCODED, UNCODED_TITLE
 from tiebench.figure_style import (
     COLUMN,
-    INK,
     MUTED,
     TEXT_SIZE,
     TICK_SIZE,
@@ -72,24 +71,21 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
         wrapped(f"{unseen.title}, {bits} bits", panel + right, TEXT_SIZE) for _, unseen, bits, _ in found
     ]
     with styled():
-        figure, (panels,) = sheet(
+        figure, panels = titled_panels(
             *heading(
                 options,
                 "Seen against unseen classes",
                 "Mean over seeds. Lines: uncoded features (solid), references (dashed).",
             ),
-            [Section("", len(found))],
+            titles,
             width=width,
             columns=1,
             body=body,
             left=left,
             right=right,
             below=0.46,
-            foot=0.0,
-            above=0.09 + 0.14 * max(map(len, titles)),
         )
-        for axes, entry, lines, title, scale in zip(panels, found, marked, titles, scales):
-            axes.set_title("\n".join(title), size=TEXT_SIZE, pad=4, loc="left", color=INK)
+        for axes, entry, lines, scale in zip(panels, found, marked, scales):
             _panel(axes, table, entry, lines, scale, (panel, body))
     return figure
 

@@ -185,21 +185,6 @@ class Board:
         }
 
 
-def other_fingerprint(board: Board, others: Mapping[str, Mapping]) -> str:
-    """What differs between the fingerprints of a board and others of its protocol, in words; "" for nothing.
-
-    others: protocol or fold -> fingerprints, of those that are known.
-    """
-    for name, of in board.fingerprints().items():
-        for what, value in of.items():
-            other = others.get(name, {}).get(what, value)
-            if other != value:
-                return (
-                    f"{name} has another {what} here ({other[:12]}…) than in the leaderboard ({value[:12]}…)"
-                )
-    return ""
-
-
 def other_setting(board: Board, settings: Mapping | None) -> str:
     """What differs between the settings of a board's protocol and others, in words; "" for nothing.
 
@@ -267,12 +252,15 @@ def runs_to_csv(runs: Iterable[Mapping]) -> str:
     columns = list(dict.fromkeys(name for run in runs for name in run))
     # Those of runs before those of metrics: rows differ in what they have.
     first = [*KEY, *(name for prefix in (OF_RUN, OF_HEALTH) for name in columns if name.startswith(prefix))]
+    return csv_text(dict.fromkeys([*first, *columns]), runs)
+
+
+def csv_text(columns: Iterable[str], rows: Iterable[Mapping]) -> str:
+    """Rows as CSV text with a header and LF line ends; None, and what a row lacks, empty."""
     buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    columns = list(dict.fromkeys([*first, *columns]))
-    writer.writerow(columns)
-    for run in runs:
-        writer.writerow([_text(run.get(name)) for name in columns])
+    writer = csv.DictWriter(buffer, list(columns), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
     return buffer.getvalue()
 
 
@@ -282,10 +270,6 @@ def typed_runs(rows: Iterable[Mapping[str, str]]) -> list[dict]:
         {name: value or None if name in TEXTS else _number(value) for name, value in row.items()}
         for row in rows
     ]
-
-
-def _text(value: str | float | None) -> str:
-    return "" if value is None else value if isinstance(value, str) else repr(value)
 
 
 def _number(text: str) -> int | float | None:

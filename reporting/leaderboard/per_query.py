@@ -1,6 +1,5 @@
 """What a leaderboard keeps of queries: which they are, and the scores of each, for `tiebench compare`."""
 
-import hashlib
 import io
 import zipfile
 import zlib
@@ -27,7 +26,7 @@ def record(
 ) -> tuple[dict[str, bytes], list[str]]:
     """Name -> content of the files with scores of each query; and, in words, what is not recorded.
 
-    about: the provenance, which gets "members" and the files' sha256; runs: all of them, of folds one per
+    about: the provenance, which gets "members"; runs: all of them, of folds one per
     fold, with "per_query"; old: what the folder has of the protocol, whose other cells are kept. Raises
     ValueError for runs of several splits or sizes, and for a split in `resources` that is not theirs.
     """
@@ -55,7 +54,6 @@ def record(
         missing.append(f"{protocol}: {words}: the means over runs are kept")
         parts = _parts({key: of.mean(axis=0) if of.ndim == 2 else of for key, of in arrays.items()})
     contents = {per_query_name(protocol, place): _archive(part) for place, part in enumerate(parts, start=1)}
-    about["sha256"] |= {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
     return contents, missing
 
 

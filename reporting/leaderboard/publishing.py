@@ -23,10 +23,9 @@ from reporting.leaderboard import (
 )
 from reporting.leaderboard.training_curves import TRAINING
 from reporting.leaderboard.trials import TRIALS
-from reporting.records.filled import filled_runs
 from reporting.records.read import table_results
 from reporting.tables.model import Filled, Group, Style, Table
-from reporting.tables.runs import Results, Run
+from reporting.tables.runs import Results, Run, other_fingerprint
 from reporting.tables.titles import UNCODED
 from tiebench import metrics
 from tiebench.files import replaced, write_json
@@ -76,28 +75,30 @@ def publish(
     where runs have other hyper-parameters than a search chose for them; OSError for a file that cannot be
     read.
     """
-    parts: dict[str, list[_Part]] = {}
-    for name in tables:
-        found = published.read(name, results)
-        for protocol in dict.fromkeys(group.protocol for group in found.table.groups):
-            parts.setdefault(protocol, []).append(_part(found, protocol, Path(results)))
+    tried = trials.of_tunings(tunings, results)
+    found: dict[str, list[published.Published]] = {}
+    for one in [published.read(name, results) for name in tables]:
+        for protocol in dict.fromkeys(group.protocol for group in one.table.groups):
+            found.setdefault(protocol, []).append(one)
+    kept_boards = {
+        protocol: leaderboard.read(protocol, folder)
+        for protocol in found
+        if not replace and Path(folder, f"{protocol}{PROVENANCE}").exists()
+    }
     made = {}
-    tried = trials.read(tunings, results)
-    for protocol, entries in parts.items():
+    for protocol, of_tables in found.items():
+        entries = [_part(one, protocol, Path(results)) for one in of_tables]
         _check(protocol, entries)
-        old = None
-        if not replace and Path(folder, f"{protocol}{PROVENANCE}").exists():
-            old = leaderboard.read(protocol, folder)
+        if (old := kept_boards.get(protocol)) is not None:
             entries = _without_fewer_seeds(protocol, entries, old, say)
         texts, about = _files(protocol, entries, old, list(tables))
         runs = [run for part in entries for run in part.runs]
         kept, missing = per_query.record(about, runs, old, folder, resources)
-        if text := trials.record(about, tried, runs, old, folder):
-            texts[f"{protocol}{TRIALS}"] = text
-        if text := training_curves.record(about, runs, old, folder):
-            texts[f"{protocol}{TRAINING}"] = text
-        contents = {name: text.encode() for name, text in texts.items()}
-        made[protocol] = contents | kept, about
+        texts |= trials.record(protocol, tried, runs, old, folder)
+        texts |= training_curves.record(protocol, runs, old, folder)
+        contents = {name: text.encode() for name, text in texts.items()} | kept
+        about["sha256"] = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
+        made[protocol] = contents, about
         for line in missing:
             say(line)
     Path(folder).mkdir(parents=True, exist_ok=True)
@@ -117,8 +118,8 @@ def publish(
 
 def _part(found: published.Published, protocol: str, results: Path) -> _Part:
     table = found.table
-    filled, own = filled_runs(table), found.tidy[found.tidy["protocol"] == protocol]
-    own = own[[(row.protocol, row.method, row.bits) not in filled for row in own.itertuples()]]
+    own = found.tidy[found.tidy["protocol"] == protocol]
+    own = own[[(row.protocol, row.method, row.bits) not in table.filled.cells for row in own.itertuples()]]
     own = own[[not table.is_external(method) for method in own["method"]]]
     rows, more, runs = [own], [], []
     folds = table.members(protocol)
@@ -137,12 +138,14 @@ def _part(found: published.Published, protocol: str, results: Path) -> _Part:
 def _narrowed(table: Table, protocol: str, name: str) -> Table:
     """A table narrowed to one protocol, or to one of its folds; without what was filled, and without codes of
     other programs: nobody can make them again. What papers print stands in the table's own rows."""
-    filled = filled_runs(table)
     groups = []
     for group in table.groups:
         first = group.bits[0]  # of a block, all code lengths of a method are run here, or none
-        methods = [method for method in group.methods if (group.protocol, method, first) not in filled]
-        methods = [method for method in methods if not table.is_external(method)]
+        methods = [
+            method
+            for method in group.methods
+            if not table.is_external(method) and (protocol, method, first) not in table.filled.cells
+        ]
         if group.protocol == protocol and methods:
             groups.append(replace(group, protocol=name, methods=tuple(methods)))
     return replace(
@@ -191,7 +194,7 @@ def _is_shown(name: str, own: str) -> bool:
 def _files(
     protocol: str, parts: Sequence[_Part], old: Board | None, tables: list[str]
 ) -> tuple[dict[str, str], dict]:
-    """Name -> text of the CSV files of a protocol, and its provenance."""
+    """Name -> text of the CSV files of a protocol, and its provenance without their sha256."""
     about = _provenance(protocol, parts, tables)
     rows = pd.concat([part.own for part in parts] + [part.more for part in parts], ignore_index=True)
     rows = rows.drop_duplicates(CELL, ignore_index=True)
@@ -204,7 +207,6 @@ def _files(
     rows = rows.sort_values("protocol", key=lambda names: names.map(order), kind="stable")
     texts = {f"{protocol}{TIDY}": frames.to_csv(rows), f"{protocol}{RUNS}": runs_to_csv(runs)}
     about["seeds"], about["runs"] = sorted({run["seed"] for run in runs}), len(runs)
-    about["sha256"] = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}
     return texts, about
 
 
@@ -278,8 +280,8 @@ def _without_fewer_seeds(
 def _check_alike(old: Board, about: Mapping) -> None:
     """Raise ValueError where the scores of a file and new ones are not of the same protocol."""
     new = {entry["protocol"]: entry for entry in about["fingerprints"]}
-    fault = leaderboard.other_fingerprint(old, new) or leaderboard.other_setting(old, about["settings"])
-    if fault:
+    faults = [other_fingerprint(name, new.get(name, {}), of) for name, of in old.fingerprints().items()]
+    if fault := next(filter(None, [*faults, leaderboard.other_setting(old, about["settings"])]), None):
         remedy = "publish with --replace to drop the scores that are there"
         raise ValueError(f"{old.protocol}: {fault}; {remedy}")
 
@@ -303,7 +305,7 @@ def _provenance(protocol: str, parts: Sequence[_Part], tables: list[str]) -> dic
     return {
         "protocol": protocol,
         # Its own, not that of a block, which may be the name of a metric.
-        "title": table.protocols.get(protocol) or table.protocol_title(protocol),
+        "title": table.protocols.get(protocol, protocol),
         "tables": tables,
         "settings": None if settings is None else settings.published,
         "methods": {

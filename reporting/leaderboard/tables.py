@@ -13,19 +13,19 @@ from reporting.leaderboard.boards import Boards, as_table, results_of
 from reporting.leaderboard.columns import SCORES, Column, as_bits, check_keys, parse
 from reporting.leaderboard.trials import Trial, best_score
 from reporting.printed.cells import Cells, cells
-from reporting.printed.markdown import escape_markdown, note_line
-from reporting.printed.marks import (
-    RANGE,
+from reporting.printed.legend import (
     bounds_sentence,
+    budget_sentence,
+    collapse_sentence,
     dagger_sentence,
     earlier_sentence,
     uncoded_sentence,
 )
-from reporting.records.collapsed import COLLAPSED, collapse_sentence
-from reporting.tables.budgets import budget_sentence
+from reporting.printed.markdown import escape_markdown, note_line
+from reporting.printed.marks import RANGE
 from reporting.tables.model import Table
 from reporting.tables.runs import Results, Run, RunCell, ScoreCell, whole_mean
-from reporting.tables.titles import EN_DASH, TRAINING_SET, UNCODED, UNCODED_TITLE, family_title
+from reporting.tables.titles import COLLAPSED, EN_DASH, TRAINING_SET, UNCODED, UNCODED_TITLE, family_title
 from tiebench.messages import did_you_mean
 from tiebench.metrics import resolve
 

@@ -5,13 +5,10 @@
 between them.
 """
 
-import csv
-import hashlib
-import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from reporting.leaderboard import KEY, Board
+from reporting.leaderboard import KEY, Board, csv_text
 from reporting.records.training_logs import COUNTERS, counts, with_objective
 from reporting.tables.runs import Run, RunCell
 from tiebench.leaderboards import read_rows
@@ -35,13 +32,11 @@ def published(board: Board, folder: str | Path) -> dict[tuple, list[dict]]:
     return found
 
 
-def record(about: dict, runs: Iterable[Run], old: Board | None, folder: str | Path) -> str | None:
-    """The text of <protocol>.training.csv, None if nothing was trained.
+def record(protocol: str, runs: Sequence[Run], old: Board | None, folder: str | Path) -> dict[str, str]:
+    """<protocol>.training.csv -> its text, {} if nothing was trained.
 
-    about: the provenance, which gets the file's sha256; runs: all of them, with "training"; old: what
-    the folder has of the protocol, whose other cells are kept.
+    runs: all of them, with "training"; old: what the folder has of the protocol, whose other cells are kept.
     """
-    runs = list(runs)
     new = {(run.method, run.bits) for run in runs}
     before = () if old is None else _rows(old, folder)
     rows = [row for row in before if (row["method"], int(row["bits"])) not in new]
@@ -52,14 +47,7 @@ def record(about: dict, runs: Iterable[Run], old: Board | None, folder: str | Pa
         for seed in sorted(of_cell)[:FIRST_SEEDS]:
             if lines := with_objective(of_cell[seed].training):
                 rows.append(_row(of_cell[seed], lines))
-    if not rows:
-        return None
-    buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    about["sha256"][f"{about['protocol']}{TRAINING}"] = hashlib.sha256(buffer.getvalue().encode()).hexdigest()
-    return buffer.getvalue()
+    return {f"{protocol}{TRAINING}": csv_text(COLUMNS, rows)} if rows else {}
 
 
 def _rows(board: Board, folder: str | Path) -> list[dict[str, str]]:

@@ -5,7 +5,6 @@ after a column `tuning` with the name of the search.
 """
 
 import csv
-import hashlib
 import io
 import json
 import statistics
@@ -14,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reporting.leaderboard import Board
+from reporting.leaderboard import Board, csv_text
 from reporting.tables.runs import Run
 from tiebench.files import reading_result
 from tiebench.leaderboards import read_rows
@@ -65,7 +64,7 @@ def published(board: Board, folder: str | Path) -> dict[tuple[str, str, int], li
     return found
 
 
-def read(names: Iterable[str], results: str | Path) -> list[dict[str, str]]:
+def of_tunings(names: Iterable[str], results: str | Path) -> list[dict[str, str]]:
     """Rows of the searches of tunings, one per trial and part of the training set.
 
     Raises FileNotFoundError for a tuning that was not made, ValueError for a file that is none.
@@ -87,19 +86,18 @@ def read(names: Iterable[str], results: str | Path) -> list[dict[str, str]]:
 
 
 def record(
-    about: dict,
+    protocol: str,
     rows: Sequence[Mapping[str, str]],
-    runs: Iterable[Run],
+    runs: Sequence[Run],
     old: Board | None,
     folder: str | Path,
-) -> str | None:
-    """The text of <protocol>.trials.csv, None if there are no trials.
+) -> dict[str, str]:
+    """<protocol>.trials.csv -> its text, {} if there are no trials.
 
-    about: the provenance, which gets the file's sha256; rows: of `read`, those of other protocols included;
-    runs: all of them; old: what the folder has of the protocol, whose other searches are kept.
-    Raises ValueError where runs have other settings than a search chose for them.
+    rows: of `of_tunings`, those of other protocols included; runs: all of them; old: what the folder has of
+    the protocol, whose other searches are kept. Raises ValueError where runs have other settings than a
+    search chose for them.
     """
-    protocol, runs = about["protocol"], list(runs)
     names = {protocol, *(run.protocol for run in runs)}
     own = [dict(row) for row in rows if row["protocol"] in names]
     _check(own, runs)
@@ -108,15 +106,8 @@ def record(
         before = read_rows(Path(folder, name), old.about)
         new = {_search(row) for row in own}
         own = [row for row in before if _search(row) not in new] + own
-    if not own:
-        return None
-    buffer = io.StringIO()
-    columns = list(dict.fromkeys(key for row in own for key in row))
-    writer = csv.DictWriter(buffer, columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(own)
-    about["sha256"][name] = hashlib.sha256(buffer.getvalue().encode()).hexdigest()
-    return buffer.getvalue()
+    columns = dict.fromkeys(key for row in own for key in row)
+    return {name: csv_text(columns, own)} if own else {}
 
 
 def _search(row: Mapping[str, str]) -> tuple[str, ...]:

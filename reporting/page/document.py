@@ -10,20 +10,16 @@ from markupsafe import Markup
 from reporting.claims.tested import LOST
 from reporting.page.colours import lighter
 from reporting.page.embedding import data_url, inline_svg, packed
-from reporting.page.legend import legend
-from reporting.page.runs import fingerprints, logs_of, made_with, run_rows, settings_of
-from reporting.page.scores import remarks, score_panels, sources, statistics_of
+from reporting.page.runs import shown_runs
+from reporting.page.scores import remarks, score_panels, sources
+from reporting.page.swatches import swatches
 from reporting.page.table_view import Drawing, TableView
 from reporting.page.templates import environment, subscripts
 from reporting.page.words import known, probability, signed
 from reporting.printed import health
-from reporting.printed.cells import cells
-from reporting.printed.marks import seed_counts, signs_legend
-from reporting.records.collapsed import COLLAPSED, collapsed_methods
-from reporting.records.filled import FILLED, filled_methods
-from reporting.statistics import columns
+from reporting.records.marked import collapsed_methods, filled_methods
 from reporting.tables.model import Table
-from reporting.tables.titles import EN_DASH, FAMILIES
+from reporting.tables.titles import COLLAPSED, EN_DASH, FAMILIES, FILLED
 from tiebench.metrics import resolve
 
 ASSETS = Path(__file__).parents[1] / "assets"
@@ -65,7 +61,7 @@ def page(title: str, views: Sequence[TableView], context: Mapping) -> str:
         raise ValueError(f"page {title!r}: two tables are named {twice[0]!r}")
     metrics = list(dict.fromkeys(group.metric for view in views for group in view.table.groups))
     methods = _methods(views)
-    known = legend(view.table for view in views)
+    known = swatches(view.table for view in views)
     names = {method: known[method][0] for method in methods}
     for view in views:
         for mark, of in (
@@ -110,11 +106,7 @@ def _methods(views: Iterable[TableView]) -> list[str]:
 
 def _view(view: TableView, number: Iterator[int]) -> dict:
     """Everything that the template shows of one table. number: of the next figure of the page."""
-    table, tidy_frame = view.table, view.tidy
-    comparisons = statistics_of(view)
-    printed = cells(tidy_frame, table, comparisons)
-    runs = run_rows(table, view.results)
-    settings = settings_of(runs)
+    table, printed = view.table, view.printed
     codes = health.rows(table, view.health)
     methods = list(dict.fromkeys(method for group in table.groups for method in group.methods))
     id_ = re.sub(r"[^A-Za-z0-9]+", "-", table.name)
@@ -124,7 +116,7 @@ def _view(view: TableView, number: Iterator[int]) -> dict:
         "title": table.heading,
         "description": table.description.strip(),
         "seeds": table.seeds,
-        "seed_counts": seed_counts(tidy_frame).strip() or len(table.seeds),
+        "seed_counts": printed.seeds or len(table.seeds),
         "fewer_seeds": [
             (table.method_title(method), count)
             for method, count in table.fewer_seeds.items()
@@ -132,10 +124,10 @@ def _view(view: TableView, number: Iterator[int]) -> dict:
         ],
         "methods": methods,
         "groups": table.groups,
-        "panels": score_panels(view, printed, id_),
-        "several": bool((tidy_frame["seeds"] > 1).any()),
-        "legend": signs_legend(tidy_frame, table),
-        "decided": columns.marks_legend(comparisons) if len(comparisons) else "",
+        "panels": score_panels(view, id_),
+        "several": any(cell.seeds > 1 for cell in printed.of.values()),
+        "legend": printed.signs,
+        "decided": printed.decided,
         "notes": printed.notes,
         "sources": sources(table, printed.of),
         "remarks": remarks(table, printed.of),
@@ -146,15 +138,7 @@ def _view(view: TableView, number: Iterator[int]) -> dict:
         "figures": [
             _figure(view.table, name, drawing, next(number)) for name, drawing in view.figures.items()
         ],
-        "runs": runs,
-        "metrics": list(dict.fromkeys(metric for run in runs for metric, _ in run["scores"])),
-        "settings": settings,
-        "logs": logs_of(runs),
-        "done": sum(run["status"] == "done" for run in runs),
-        "asked": sum(run["here"] for run in runs),
-        "made_with": made_with(runs),
-        "fingerprints": fingerprints(runs),
-    }
+    } | shown_runs(table, view.results)
 
 
 # -- text -----------------------------------------------------------------------------------------

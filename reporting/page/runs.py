@@ -10,7 +10,22 @@ from reporting.tables.runs import NO_RECORD, Results, Run
 from reporting.tables.titles import LEADERBOARD
 
 
-def run_rows(table: Table, results: Results) -> list[dict]:
+def shown_runs(table: Table, results: Results) -> dict:
+    """What the template shows of the runs of a table."""
+    runs = _rows(table, results)
+    return {
+        "settings": _settings(runs),
+        "logs": _logs(runs),
+        "runs": runs,
+        "metrics": list(dict.fromkeys(metric for run in runs for metric, _ in run["scores"])),
+        "done": sum(run["status"] == "done" for run in runs),
+        "asked": sum(run["here"] for run in runs),
+        "made_with": _made_with(runs),
+        "fingerprints": _fingerprints(runs),
+    }
+
+
+def _rows(table: Table, results: Results) -> list[dict]:
     """Every run that the table asks for, once, in its order; one that was not recorded is missing."""
     rows = []
     for cell, asking in table.cells.items():
@@ -62,7 +77,7 @@ def _number(value: float | None, whole: bool = False) -> str:
     return f"{value:.0f}" if whole or abs(value) >= 1000 else f"{value:.4g}" if abs(value) >= 1e-4 else "0"
 
 
-def settings_of(runs: Iterable[dict]) -> list[dict]:
+def _settings(runs: Iterable[dict]) -> list[dict]:
     """Distinct hyper-parameters of runs, besides seeds and code lengths, which the rows of runs have:
     [{number, name, method, bits, values}], of a method and of all its code lengths that have them.
 
@@ -89,12 +104,11 @@ def settings_of(runs: Iterable[dict]) -> list[dict]:
     return list(found.values())
 
 
-def logs_of(runs: Iterable[dict]) -> list[str]:
+def _logs(runs: Sequence[dict]) -> list[str]:
     """The logs that several runs share, as runs of one job do.
 
     Each of these runs gets the number of its own as "shared_log", from 1; the others None.
     """
-    runs = list(runs)
     counts = Counter(run["log"] for run in runs if run["log"])
     shared = {log: number for number, log in enumerate((log for log in counts if counts[log] > 1), start=1)}
     for run in runs:
@@ -102,7 +116,7 @@ def logs_of(runs: Iterable[dict]) -> list[str]:
     return list(shared)
 
 
-def made_with(runs: Iterable[Mapping]) -> list[dict]:
+def _made_with(runs: Iterable[Mapping]) -> list[dict]:
     """Distinct (git commit, device, versions) of the runs that are done, with how many used each."""
     counts: dict[tuple, int] = {}
     for run in runs:
@@ -117,7 +131,7 @@ def made_with(runs: Iterable[Mapping]) -> list[dict]:
     ]
 
 
-def fingerprints(runs: Iterable[Mapping]) -> list[dict]:
+def _fingerprints(runs: Iterable[Mapping]) -> list[dict]:
     """Distinct fingerprints by protocol: [{protocol, title, dataset, split, seeds}]."""
     seeds_of: dict[tuple, dict[int, None]] = {}
     for run in runs:

@@ -10,12 +10,11 @@ from markupsafe import Markup
 from reporting.page.table_view import TableView
 from reporting.page.templates import metric_words
 from reporting.page.words import equals, known, signed
-from reporting.printed.cells import Cell, Cells, Row
+from reporting.printed.cells import Cell, Row
 from reporting.printed.marks import as_published
 from reporting.statistics import columns as statistics
-from reporting.tables.budgets import AS_GIVEN
 from reporting.tables.model import Group, Source, Table
-from reporting.tables.runs import Results, ScoreCell
+from reporting.tables.runs import AS_GIVEN, Results, ScoreCell
 from reporting.tables.titles import EN_DASH, LEADERBOARD, UNCODED, family_title
 
 # What a mark of an open comparison says to a screen reader, by verdict.
@@ -29,9 +28,9 @@ OPEN_WORDS = {
 OF_SCORES = ("std", "collapsed", "filled", "open", "open_words", "note", "published", "about")
 
 
-def score_panels(view: TableView, printed: Cells, id_: str) -> list[dict]:
+def score_panels(view: TableView, id_: str) -> list[dict]:
     """The tables of the template, one for each panel. id_: of the view, for its notes."""
-    table, result = view.table, []
+    table, printed, result = view.table, view.printed, []
     panels = table.panels()
     for number, panel in enumerate(panels, 1):
         columns = [(group, bits) for group in panel.groups for bits in group.bits]
@@ -142,13 +141,6 @@ def score_cell(table: Table, results: Results, place: ScoreCell, cell: Cell | No
         "filled": cell.filled,
         "about": "\n".join(about),
     }
-
-
-def statistics_of(view: TableView) -> pd.DataFrame:
-    """The rows of `view.statistics` that are of this table."""
-    if view.statistics is None:
-        return pd.DataFrame()
-    return view.statistics[view.statistics["table"] == view.table.name]
 
 
 def _comparison_words(table: Table, row: Any) -> list[str]:

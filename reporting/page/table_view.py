@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from reporting.printed.cells import Cells
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
 
@@ -22,16 +23,15 @@ class Drawing:
 class TableView:
     """A table and everything that a page shows of it.
 
-    results: of runs with "training"; tidy: of `frames.tidy`; figures: name -> Drawing; statistics: of
-    `statistics.comparisons`, or None; claims: of `claims.judge`; files: name -> text of what the page offers
-    for download; health: of `health.frame`, or None.
+    results: of runs with "training"; printed: its cells, marks and notes; figures: name -> Drawing; claims:
+    of `claims.judge`; files: name -> text of what the page offers for download; health: of `health.frame`,
+    or None.
     """
 
     table: Table
     results: Results
-    tidy: pd.DataFrame
+    printed: Cells
     figures: Mapping[str, Drawing]
-    statistics: pd.DataFrame | None
     claims: Sequence[Mapping]
     files: Mapping[str, str]
     health: pd.DataFrame | None = None

@@ -7,9 +7,7 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup
 
-from reporting.records.collapsed import COLLAPSED
-from reporting.records.filled import FILLED
-from reporting.tables.titles import EN_DASH
+from reporting.tables.titles import COLLAPSED, EN_DASH, FILLED
 from tiebench.metrics import label
 
 

@@ -8,14 +8,13 @@ from typing import Any
 
 import pandas as pd
 
-from reporting.frames import uncoded_in
-from reporting.printed.marks import Note, legend, marks, notes, places
-from reporting.records.collapsed import COLLAPSED
-from reporting.records.filled import FILLED, filled_marks
+from reporting.frames import filled_marks, uncoded_in
+from reporting.printed.legend import printed_legend, seed_counts, signs_legend
+from reporting.printed.marks import Note, marks, notes, places
 from reporting.statistics.columns import cell_marks, marks_legend
 from reporting.tables.model import Group, Table
 from reporting.tables.runs import ScoreCell
-from reporting.tables.titles import UNCODED, UNCODED_TITLE
+from reporting.tables.titles import COLLAPSED, FILLED, UNCODED, UNCODED_TITLE
 
 
 @dataclass(frozen=True)
@@ -73,13 +72,21 @@ class Row:
 
 @dataclass(frozen=True)
 class Cells:
-    """All cells of a table, with the notes and the sentences that explain them."""
+    """All cells of a table, with the notes and the sentences that explain them.
+
+    tidy: the frame that they are of; whole: methods all of whose scores are from the leaderboard; seeds: how
+    many the scores are means over, where that differs. In sentences, signs: what the marks of rows and cells
+    mean; decided: what is open between a score and the best of its column; legend: all of it.
+    """
 
     table: Table
     tidy: pd.DataFrame
     of: Mapping[ScoreCell, Cell]
     notes: Sequence[Note]
     whole: frozenset[str]
+    seeds: str
+    signs: str
+    decided: str
     legend: str
 
     def rows(self, groups: Sequence[Group], methods: Sequence[str]) -> list[tuple[str, list[Row]]]:
@@ -114,9 +121,9 @@ def cells(tidy: pd.DataFrame, table: Table, compared: pd.DataFrame | None = None
     With the latter, marks say what is open between a score and the best of its column.
     """
     if compared is None or compared.empty:
-        open_of, comparisons, words = {}, {}, ""
+        open_of, comparisons, decided = {}, {}, ""
     else:
-        open_of, words = cell_marks(compared), marks_legend(compared)
+        open_of, decided = cell_marks(compared), marks_legend(compared)
         comparisons = {
             (row.protocol, row.metric, row.method, row.bits): row for row in compared.itertuples(index=False)
         }
@@ -137,4 +144,6 @@ def cells(tidy: pd.DataFrame, table: Table, compared: pd.DataFrame | None = None
             printed=row.published if table.print_published else math.nan,
             comparison=comparisons.get(cell),
         )
-    return Cells(table, tidy, found, reasons, frozenset(whole), legend(tidy, table, words))
+    signs = signs_legend(tidy, table)
+    words = printed_legend(tidy, table, signs, decided)
+    return Cells(table, tidy, found, reasons, frozenset(whole), seed_counts(tidy), signs, decided, words)

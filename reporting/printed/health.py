@@ -1,10 +1,10 @@
 """Health of codes: what the runs of a table make of their bits, as data, as Markdown and on the page."""
 
-import io
 import math
 
 import pandas as pd
 
+from reporting.frames import read_csv
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
 from reporting.tables.titles import EN_DASH
@@ -83,14 +83,7 @@ def _typed(data: pd.DataFrame) -> pd.DataFrame:
 
 def from_csv(text: str) -> pd.DataFrame:
     """The frame that `frames.to_csv` wrote. Raises ValueError for a file of other columns."""
-    data = pd.read_csv(io.StringIO(text), dtype="str", keep_default_na=False)
-    if tuple(data.columns) != COLUMNS:
-        raise ValueError(f"its columns are {', '.join(data.columns)}")
-    for column in INTEGERS:
-        data[column] = [int(value) if value else pd.NA for value in data[column]]
-    for column in NUMBERS:
-        data[column] = [float(value) if value else math.nan for value in data[column]]
-    return _typed(data)
+    return _typed(read_csv(text, COLUMNS, NUMBERS, INTEGERS))
 
 
 def rows(table: Table, health: pd.DataFrame | None) -> list[dict]:

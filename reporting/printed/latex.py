@@ -4,11 +4,9 @@ import math
 import re
 import textwrap
 
-import pandas as pd
-
-from reporting.printed.cells import Cell, cells
+from reporting.printed.cells import Cell, Cells
 from reporting.printed.marks import as_published
-from reporting.tables.model import Panel, Table
+from reporting.tables.model import Panel
 from reporting.tables.titles import family_title
 from tiebench.metrics import label as metric_label
 
@@ -44,30 +42,19 @@ def escape_latex(text: str) -> str:
     return "".join(LATEX_SPECIAL.get(character, character) for character in " ".join(text.split()))
 
 
-def to_latex(
-    tidy_frame: pd.DataFrame,
-    table: Table,
-    digits: int = 3,
-    max_columns: int | None = None,
-    environment: str | None = None,
-    compared: pd.DataFrame | None = None,
-) -> str:
+def to_latex(printed: Cells, digits: int = 3) -> str:
     """A table as a complete LaTeX `table` environment that needs only the booktabs package.
 
-    Panels of at most `max_columns` columns of scores, by default as many as fit a page, are stacked in one
-    tabular, each with a \\multicolumn header per group. Scores have `digits` decimals and, in small type, one
-    standard deviation where there are several seeds, and the published value in parentheses where the table
-    asks for it; the best of a column is bold, the second underlined; a hole is an en dash with a note below.
-    compared: of `statistics.comparisons`; with it, marks say what is open between a score and the best of its
-    column. environment: "table", or "table*" over both columns of a paper; by default what the width needs.
+    Panels of as many columns of scores as fit a page are stacked in one tabular, each with a \\multicolumn
+    header per group. Scores have `digits` decimals and, in small type, one standard deviation where there are
+    several seeds, and the published value in parentheses where the table asks for it; the best of a column is
+    bold, the second underlined; a hole is an en dash with a note below. Where methods were compared, marks
+    say what is open between a score and the best of its column.
     """
-    printed = cells(tidy_frame, table, compared)
-    crowded = printed.crowded
-    if max_columns is None:
-        max_columns = 4 if crowded else 8
-    laid_out = table.panels(max_columns)
+    table, crowded = printed.table, printed.crowded
+    laid_out = table.panels(4 if crowded else 8)
     width = max(sum(len(group.bits) for group in panel.groups) for panel in laid_out)
-    environment = environment or ("table*" if width > 4 or crowded else "table")
+    environment = "table*" if width > 4 or crowded else "table"  # over both columns of a paper
     caption = escape_latex(table.heading).rstrip(".") + "."
     if table.description:
         caption += " " + escape_latex(table.description)

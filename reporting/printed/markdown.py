@@ -4,27 +4,22 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 
-import pandas as pd
-
-from reporting.printed.cells import Cell, cells
+from reporting.printed.cells import Cell, Cells
 from reporting.printed.marks import Note, as_published
-from reporting.tables.model import Table
 from reporting.tables.titles import EN_DASH, family_title
 from tiebench.metrics import label as metric_label
 
 
-def to_markdown(
-    tidy_frame: pd.DataFrame, table: Table, digits: int = 3, compared: pd.DataFrame | None = None
-) -> str:
+def to_markdown(printed: Cells, digits: int = 3) -> str:
     """A table as Markdown: title, description, one pipe table per group, notes.
 
     Scores have `digits` decimals, with +- one standard deviation where there are several seeds, and the
     published value in parentheses where the table asks for it; the best of a column is bold, the second
-    underlined; a hole is an en dash with a note. compared: of `statistics.comparisons`; with it, marks say
-    what is open between a score and the best of its column. A double dagger marks a mean that includes
-    collapsed codes, a section sign what is from the leaderboard.
+    underlined; a hole is an en dash with a note. Where methods were compared, marks say what is open between
+    a score and the best of its column. A double dagger marks a mean that includes collapsed codes, a section
+    sign what is from the leaderboard.
     """
-    printed = cells(tidy_frame, table, compared)
+    table = printed.table
     lines = [f"# {escape_markdown(table.heading)}", ""]
     if table.description:
         lines += [escape_markdown(" ".join(table.description.split())), ""]

@@ -7,6 +7,7 @@ import pandas as pd
 from reporting import frames
 from reporting.claims import verdicts
 from reporting.printed import latex, markdown
+from reporting.printed.cells import cells
 from reporting.tables.model import Table
 
 ENDINGS = (".csv", ".tidy.csv", ".statistics.csv", ".claims.csv", ".health.csv", ".md", ".tex")
@@ -24,14 +25,14 @@ def table_files(
     tidy: of `frames.tidy`; compared: of `statistics.comparisons`; judged: of `claims.judge`; health: of
     `health.frame`.
     """
-    judged = list(judged)
+    judged, printed = list(judged), cells(tidy, table, compared)
     texts = (
         frames.to_csv(frames.wide(tidy, table)),
         frames.to_csv(tidy),
         frames.to_csv(compared),
         frames.to_csv(verdicts.to_frame(judged)),
         frames.to_csv(health),
-        markdown.to_markdown(tidy, table, compared=compared) + markdown.claims_to_markdown(judged),
-        latex.to_latex(tidy, table, compared=compared),
+        markdown.to_markdown(printed) + markdown.claims_to_markdown(judged),
+        latex.to_latex(printed),
     )
     return dict(zip(ENDINGS, texts, strict=True))

@@ -4,12 +4,12 @@ Every query belongs to one fold. So the scores of a method are those of the memb
 other, and a mean over the queries weighs each fold by its number of queries.
 """
 
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from reporting.records.collapsed import merged_health
 from reporting.tables.runs import Run
 
 SUMS = ("queries", "queries_without_relevant")
@@ -87,3 +87,29 @@ def merged_curves(runs: Sequence[Run]) -> dict[str, list]:
             None if None in at else float(np.average(at, weights=weights)) for at in zip(*values, strict=True)
         ]
     return result | {"cuts": cuts}
+
+
+def merged_health(parts: Mapping[str, Mapping]) -> dict:
+    """Health of a cell that is the mean of the folds of a protocol, from fold -> that of its run.
+
+    Numbers are means over the folds, counts to the nearest integer, and missing where a fold has none;
+    "collapsed" names the folds whose codes collapsed.
+    """
+    if not all(parts.values()):
+        return {}
+    first = next(iter(parts.values()))
+    merged: dict = {}
+    for name in first:
+        values = [part[name] for part in parts.values()]
+        if name == "ones":
+            merged[name] = [statistics.fmean(of_bit) for of_bit in zip(*values, strict=True)]
+        elif name == "collapsed":
+            merged[name] = ", ".join(f"{fold}: {why}" for fold, why in zip(parts, values) if why) or None
+        elif name == "collapsed_epoch":
+            merged[name] = min((epoch for epoch in values if epoch is not None), default=None)
+        elif None in values:
+            merged[name] = None
+        else:
+            mean = statistics.fmean(values)
+            merged[name] = round(mean) if all(isinstance(value, int) for value in values) else mean
+    return merged

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from reporting.records.filled import check_fingerprints, filled_runs
+from reporting.records.filled import filled_runs
 from reporting.records.folds import merged_means, merged_run
 from reporting.records.items import Queries
 from reporting.tables.model import Table
-from reporting.tables.runs import Results, Run, RunCell
+from reporting.tables.runs import Results, Run, RunCell, other_fingerprint
 from reporting.tables.titles import LEADERBOARD
 from tiebench.files import read_json, read_lines, read_npz, read_result_npz, reading_result
 from tiebench.messages import did_you_mean
@@ -88,7 +88,11 @@ def table_runs(table: Table, runs: str | Path = "results/runs", also: Iterable[s
                 for fold in table.members(protocol)
             ]
             for run in of_folds:
-                check_fingerprints(table, run)
+                theirs = table.filled.fingerprints.get(run.protocol, {})
+                if differs := other_fingerprint(run.protocol, run.fingerprints, theirs):
+                    remedy = "leave out `compare`, and list under `methods` what is to be compared"
+                    words = f"table {table.name}: {differs}, so their rows do not compare"
+                    raise ValueError(f"{words}; {remedy}")
             found.append(of_folds[0] if len(of_folds) == 1 else merged_run(protocol, of_folds))
     return found
 

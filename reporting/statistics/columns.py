@@ -4,7 +4,6 @@ See `tiebench.paired` for the test. A mark says what is not known; no mark and n
 are equal.
 """
 
-import io
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from reporting.frames import read_csv
 from reporting.statistics.samples import sample
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
@@ -184,12 +184,7 @@ def from_csv(text: str) -> pd.DataFrame:
 
     Raises ValueError where the columns are not those of this version.
     """
-    frame = pd.read_csv(io.StringIO(text), dtype="str", keep_default_na=False)
-    if tuple(frame.columns) != COLUMNS:
-        raise ValueError(f"its columns are {', '.join(frame.columns)}")
-    for column in NUMBERS:
-        frame[column] = [float(value) if value else math.nan for value in frame[column]]
-    frame["seeds_needed"] = [int(value) if value else pd.NA for value in frame["seeds_needed"]]
+    frame = read_csv(text, COLUMNS, NUMBERS, ["seeds_needed"])
     return frame.astype(dict.fromkeys(COUNTS, "int64") | {"seeds_needed": "Int64"})
 
 

@@ -130,6 +130,10 @@ class Filled:
         runs = tuple(Run.from_json(record) for record in given.get("records") or ())
         return cls(runs, given.get("fingerprints") or {}, given.get("per_query") or {})
 
+    @functools.cached_property
+    def cells(self) -> frozenset[RunCell]:
+        return frozenset(run.cell for run in self.runs)
+
 
 @dataclass(frozen=True)
 class Group:

@@ -25,14 +25,17 @@ NO_RECORD = "no run was recorded"
 # What a record has of run.json as it is; `Run` has the seconds of its parts by their own names.
 OF_RUN_FILE = ("seconds", "peak_memory_mb", "threads", "device", "git_commit")
 PARTS = ("fit", "encode")
+# What the choice of hyper-parameters was allowed, where it is no search of the workflow.
+AS_GIVEN = "as given"
+NOTHING_TO_CHOOSE = "nothing to choose"
+ELSEWHERE = "chosen elsewhere"  # of codes of other programs
 
 
 @dataclass(frozen=True)
 class Tuning:
     """What the choice of a cell's hyper-parameters was allowed.
 
-    trials: how many settings were tried, 1 if they are as given; budget: the rule in words, see
-    `reporting.tables.budgets`.
+    trials: how many settings were tried, 1 if they are as given; budget: the rule in words.
     """
 
     trials: int
@@ -169,6 +172,18 @@ class Run:
         return f"{self.protocol}/{self.method}/{self.bits}/{self.seed}"
 
 
+def other_fingerprint(name: str, ours: Mapping[str, str], theirs: Mapping[str, str]) -> str:
+    """What differs between the fingerprints of a protocol's data here and in the leaderboard, in words.
+
+    "" for nothing. What one of them lacks is not compared.
+    """
+    for what in theirs:
+        if ours.get(what, theirs[what]) != theirs[what]:
+            other = f"another {what} here ({ours[what][:12]}…) than in the leaderboard ({theirs[what][:12]}…)"
+            return f"{name} has {other}"
+    return ""
+
+
 class SeedsOfCells(Protocol):
     """What results ask of their table: `Table` imports this module, so it is named by what it does."""
 
@@ -220,6 +235,11 @@ class Results:
         scores = {seed: run.score(metric) for seed, run in self.cell(protocol, method, bits).items()}
         return {seed: score for seed, score in scores.items() if score is not None}
 
+    def tuning(self, cell: RunCell, known: Tuning | None) -> Tuning:
+        """The tuning of a cell: as its runs bring it, or as the table says, `known`, or as given."""
+        brought = (run.tuning for run in self.cell(*cell).values() if run.tuning is not None)
+        return next(brought, None) or known or Tuning(1, AS_GIVEN)
+
     def mean_seconds(self, protocol: str, method: str, bits: int, part: str) -> float | None:
         """Mean of the seconds of a part, one of PARTS, over the runs of a cell, as `whole_mean` does."""
         return whole_mean([run.seconds_of(part) for run in self.cell(protocol, method, bits).values()])
@@ -246,6 +266,11 @@ class Results:
 
     def __iter__(self) -> Iterator[Run]:
         return (run for of in self.runs.values() for run in of.values())
+
+
+def collapsed_runs(runs: Iterable[Run]) -> int:
+    """Of how many runs the codes collapsed."""
+    return sum(bool(run.collapsed) for run in runs)
 
 
 def whole_mean(values: Sequence[float | None]) -> float | None:

@@ -24,6 +24,9 @@ EN_DASH = "–"
 DAGGER = "†"
 EXTERNAL = "¶"
 EARLIER = "‖"
+# Of scores: some of their runs have collapsed codes; they are from the leaderboard.
+COLLAPSED = "‡"
+FILLED = "§"
 
 # The row of the features themselves, which no method encoded.
 UNCODED = "uncoded"

@@ -5,6 +5,7 @@ from styles import STYLES
 
 from reporting import figures, frames
 from reporting.page import document, table_view
+from reporting.printed.cells import cells
 from tiebench import figure_style
 
 METHODS = ["lsh", "itq", "mihash", "talr_ap"]
@@ -134,9 +135,8 @@ def view_of(table, these, kinds=("tie_ranges",)):
     compared["verdict"], compared["seeds_needed"] = "undecided", 5.0
     return table_view.TableView(
         *model_of(table, list(these), PUBLISHED),
-        tidy,
+        cells(tidy, table_of(table), compared),
         dict(drawings(table, these, kinds)),
-        compared,
         CLAIMS,
         {
             "quick.csv": frames.to_csv(frames.wide(tidy, table_of(table))),
@@ -174,7 +174,11 @@ def write_pages(folder):
             "Bare",
             [
                 table_view.TableView(
-                    *model_of(strange, few, []), frames.tidy(*model_of(strange, few)), {}, None, [], {}
+                    *model_of(strange, few, []),
+                    cells(frames.tidy(*model_of(strange, few)), table_of(strange)),
+                    {},
+                    [],
+                    {},
                 )
             ],
             {},

@@ -10,7 +10,10 @@ from reporting import figures, frames
 from reporting.claims import verdicts
 from reporting.page import document, table_view
 from reporting.printed import latex, markdown, marks
+from reporting.printed.cells import cells
+from reporting.printed.legend import filled_sentence
 from reporting.records import filled
+from reporting.records.marked import filled_methods
 from reporting.records.read import table_runs
 from reporting.statistics import columns
 from reporting.tables.runs import Run
@@ -54,34 +57,34 @@ def tidy():
 
 
 def test_a_cell_from_the_leaderboard_has_its_own_seeds_and_its_status(tidy):
-    cells = tidy.set_index(["method", "bits"])
-    assert dict(cells["status"]) == {
+    of = tidy.set_index(["method", "bits"])
+    assert dict(of["status"]) == {
         ("lsh", 8): "done", ("itq", 8): "leaderboard", ("talr", 8): "done",
         ("lsh", 16): "leaderboard", ("itq", 16): "leaderboard", ("talr", 16): "missing",
     }  # fmt: skip
-    assert dict(cells["seeds"]) == {
+    assert dict(of["seeds"]) == {
         ("lsh", 8): 2, ("itq", 8): 3, ("talr", 8): 2, ("lsh", 16): 3, ("itq", 16): 1, ("talr", 16): 0
     }  # fmt: skip
-    assert cells.loc[("itq", 8), "mean"] == pytest.approx(np.mean([0.75, 0.77, 0.89]))
-    assert cells.loc[("talr", 16), "reason"] == "not there"
+    assert of.loc[("itq", 8), "mean"] == pytest.approx(np.mean([0.75, 0.77, 0.89]))
+    assert of.loc[("talr", 16), "reason"] == "not there"
     assert frames.from_csv(frames.to_csv(tidy)).equals(tidy)
 
 
 def test_rows_are_marked_where_all_is_from_the_leaderboard_and_cells_elsewhere(tidy):
-    assert filled.filled_marks(tidy) == ({"itq"}, {("p", "ap", "lsh", 16)})
+    assert frames.filled_marks(tidy) == ({"itq"}, {("p", "ap", "lsh", 16)})
     wide = frames.wide(tidy, table_of(TABLE))
     assert list(wide["from_leaderboard"]) == ["p ap 16", "all", ""]
-    assert frames.from_csv(frames.to_csv(wide)).equals(wide)
-    text = markdown.to_markdown(tidy, table_of(TABLE))
+    again = frames.read_csv(frames.to_csv(wide), wide.columns, wide.select_dtypes("float").columns)
+    assert again.equals(wide)
+    text = markdown.to_markdown(cells(tidy, table_of(TABLE)))
     assert "| ITQ§ | **0.803** ± 0.076 |" in text and "| ITQ§ | **0.750** |" in text
     assert "| LSH | 0.260 ± 0.014 |" in text and "| LSH | <ins>0.330</ins> ± 0.020§ |" in text
     assert "| TALR | <ins>0.510</ins> ± 0.014 |" in text and "| TALR | – <sup>a</sup> |" in text
     assert "§ From the leaderboard, of 1 to 3 seeds, not run here." in text
-    text = latex.to_latex(tidy, table_of(TABLE))
+    text = latex.to_latex(cells(tidy, table_of(TABLE)))
     assert r"ITQ\S{} &" in text and r"\textsuperscript{\S{}}" in text and text.count(r"\S{}") == 3
-    view = table_view.TableView(
-        *model_of(TABLE, RECORDS, []), tidy, {}, columns.comparisons(*model_of(TABLE, RECORDS)), [], {}
-    )
+    compared = table_of(TABLE), columns.comparisons(*model_of(TABLE, RECORDS))
+    view = table_view.TableView(*model_of(TABLE, RECORDS, []), cells(tidy, *compared), {}, [], {})
     text = document.page("Title", [view], {})
     assert ">ITQ§</th>" in text and ">LSH</th>" in text and ">TALR</th>" in text
     assert text.count('<span class="unseen"> from the leaderboard</span>') == 1
@@ -98,9 +101,9 @@ def test_figures_mark_methods_that_have_cells_from_there():
 def test_nothing_is_marked_where_everything_is_from_there():
     records = [one for one in RECORDS if "source" in one]
     tidy = frames.tidy(*model_of(TABLE | {"methods": ["itq"]}, records))
-    assert set(tidy["status"]) == {"leaderboard"} and filled.filled_sentence(tidy) == ""
+    assert set(tidy["status"]) == {"leaderboard"} and filled_sentence(tidy) == ""
     assert "from_leaderboard" not in frames.wide(tidy, table_of(TABLE | {"methods": ["itq"]}))
-    assert filled.filled_methods(*model_of(TABLE, records)) == []
+    assert filled_methods(*model_of(TABLE, records)) == []
 
 
 def test_cells_with_scores_per_query_are_tested_as_if_they_were_run():

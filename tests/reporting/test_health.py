@@ -9,7 +9,8 @@ from models import model_of, table_of
 from reporting import figures, frames
 from reporting.page import document, table_view
 from reporting.printed import health, latex, markdown
-from reporting.records import collapsed
+from reporting.printed.cells import cells
+from reporting.records.folds import merged_health
 from reporting.tables.runs import Run
 from tiebench import figure_style
 
@@ -107,17 +108,20 @@ def test_every_table_marks_a_mean_that_includes_collapsed_codes():
     sentence = (
         "‡ Collapsed codes, which the mean includes: DTSH (12 bits, 1 of 2 seeds; 24 bits, 2 of 2 seeds)."
     )
-    text, tex = markdown.to_markdown(tidy, table_of(TABLE)), latex.to_latex(tidy, table_of(TABLE))
+    printed = cells(tidy, table_of(TABLE))
+    text, tex = markdown.to_markdown(printed), latex.to_latex(printed)
     assert text.count(sentence) == 1 and text.count("‡") == 5
     assert all("‡" not in line for line in text.splitlines() if line.startswith("| LSH"))
     assert tex.count(r"\textsuperscript{\ddag{}}") == 4 and "‡" not in tex
     plain = frames.tidy(*model_of(TABLE, [one for one in RECORDS if not Run.from_json(one).collapsed]))
-    assert "‡" not in markdown.to_markdown(plain, table_of(TABLE))
+    assert "‡" not in markdown.to_markdown(cells(plain, table_of(TABLE)))
 
 
 def test_the_page_and_every_figure_mark_the_method():
     tidy, frame = frames.tidy(*model_of(TABLE, RECORDS)), health.frame(*model_of(TABLE, RECORDS))
-    view = table_view.TableView(*model_of(TABLE, RECORDS, []), tidy, {}, None, [], {}, frame)
+    view = table_view.TableView(
+        *model_of(TABLE, RECORDS, []), cells(tidy, table_of(TABLE)), {}, [], {}, frame
+    )
     html = document.page("Small", [view], {})
     assert "2 of 3 cells have collapsed codes." in html and f"seed 1 since epoch 8: {REASON}" in html
     assert html.count('<span class="unseen"> collapsed codes</span>') == 4
@@ -137,8 +141,8 @@ def test_the_page_and_every_figure_mark_the_method():
 
 def test_folds_are_averaged_and_the_one_that_collapsed_is_named():
     parts = {"a": record("lsh", 12, 0, 4)["health"], "b": record("lsh", 12, 1, 7, "x", 6)["health"]}
-    merged = collapsed.merged_health(parts)
+    merged = merged_health(parts)
     assert (merged["distinct_codes"], merged["entropy"]) == (6, (2 + math.log2(7)) / 2)
     assert (merged["collapsed"], merged["collapsed_epoch"], merged["tie@1000"]) == ("b: x", 6, None)
     assert merged["tie@10"] == 3.75 and merged["ones"] == [0.25, 0.75, 0.5]
-    assert collapsed.merged_health(parts | {"c": {}}) == {}
+    assert merged_health(parts | {"c": {}}) == {}

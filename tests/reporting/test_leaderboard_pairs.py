@@ -14,6 +14,7 @@ from reporting.leaderboard import pairs
 from reporting.leaderboard.boards import Boards, as_table
 from reporting.leaderboard.publishing import publish
 from reporting.printed import markdown
+from reporting.printed.cells import cells
 from reporting.records.read import table_runs
 from reporting.statistics import columns
 from reporting.statistics.samples import sample
@@ -159,7 +160,7 @@ def test_a_printed_protocol_is_the_table_of_its_runs(tmp_path, capsys):
     command = ["table", "p", "--leaderboard", folder, "--methods", ",".join(wanted)]
     assert reporting.main(command) == 0
     model = model_of(TABLE | {"methods": wanted, "name": "p"}, [run for run in runs if run.method in wanted])
-    expected = markdown.to_markdown(frames.tidy(*model), model[0], 3, columns.comparisons(*model))
+    expected = markdown.to_markdown(cells(frames.tidy(*model), model[0], columns.comparisons(*model)), 3)
     rows = [[line for line in text.splitlines() if line.startswith("| ")]
             for text in (capsys.readouterr().out, expected)]  # fmt: skip
     assert rows[0] == rows[1] and len(rows[0]) > len(wanted)

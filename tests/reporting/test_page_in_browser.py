@@ -395,7 +395,7 @@ def test_the_colours_follow_the_scheme(opened):
     ]
     assert shown.evaluate(surface) == "rgb(21, 24, 27)"
     assert axis.evaluate("one => getComputedStyle(one).fill") == "rgb(231, 234, 237)"
-    # These colours can be seen on both pages; tests/reporting/test_page_legend.py has others.
+    # These colours can be seen on both pages; tests/reporting/test_page_swatches.py has others.
     assert [one.evaluate(line) for one in lines.all()[:4]] == wanted
     shown.emulate_media(color_scheme="light")
     shown.wait_for_timeout(100)

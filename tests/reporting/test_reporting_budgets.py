@@ -5,9 +5,10 @@ import pytest
 
 from reporting import frames, leaderboard
 from reporting.leaderboard.publishing import publish
+from reporting.printed.cells import cells
 from reporting.printed.latex import to_latex
+from reporting.printed.legend import budget_sentence, in_words
 from reporting.printed.markdown import to_markdown
-from reporting.tables.budgets import budget_sentence, in_words
 
 from leaderboards import make_run, publish_table  # isort: skip
 from models import model_of, table_of
@@ -128,7 +129,8 @@ def test_a_row_without_a_score_is_not_compared():
 def test_the_line_is_under_every_printed_form():
     made = table(*all_of("p", RULE, "a"))
     line = f"Unequal hyper-parameter search: {GIVEN}; {RULED}, for A on p."
-    assert line in to_markdown(tidy(made), table_of(made)) and line in to_latex(tidy(made), table_of(made))
+    printed = cells(tidy(made), table_of(made))
+    assert line in to_markdown(printed) and line in to_latex(printed)
 
 
 def test_the_leaderboard_keeps_trials_and_budgets(tmp_path):

@@ -23,6 +23,7 @@ from reporting.figures import tie_ranges
 from reporting.page import document, embedding, table_view
 from reporting.printed import health, table_files
 from reporting.printed import marks as printing
+from reporting.printed.cells import cells as printed_cells
 from reporting.statistics import columns as statistics
 from tiebench import figure_style
 
@@ -198,7 +199,7 @@ class Parsed(HTMLParser):
         return " ".join(" ".join(self.words).split())
 
 
-def view_of(table, these, sources=(), **changes):
+def view_of(table, these, sources=(), statistics=None, **changes):
     frame = frames.tidy(*model_of(table, these, sources))
     drawn = figure_style.render(tie_ranges.draw(*model_of(table, these)), "svg").decode()
     drawings = {
@@ -207,19 +208,20 @@ def view_of(table, these, sources=(), **changes):
     }
     arguments = {
         "figures": drawings,
-        "statistics": None,
         "claims": [],
         "files": {
             f"{table['name']}.csv": frames.to_csv(frame),
             "notes & all.txt": "a  \n<b>%20\u00b1 'c' \"d\"  ",
         },
     }
-    return table_view.TableView(*model_of(table, list(these), list(sources)), frame, **(arguments | changes))
+    model = model_of(table, list(these), list(sources))
+    printed = printed_cells(frame, model[0], statistics)
+    return table_view.TableView(*model, printed, **(arguments | changes))
 
 
 def made(these=None, context=None, **changes):
     view = view_of(TABLE, records() if these is None else these, PUBLISHED, **changes)
-    return document.page(TABLE["title"], [view], context or {}), view.tidy
+    return document.page(TABLE["title"], [view], context or {}), view.printed.tidy
 
 
 def cells(text):
@@ -330,8 +332,6 @@ def test_statistics_stand_with_their_cells():
     assert "from the best" not in found["talr_ap", 0][1] and "bootstrap" in found["talr_ap", 0][1]
     assert "?s: too few runs to tell from the best of the column" in Parsed(text).text
     assert "?s" not in Parsed(made()[0]).text and "\u2248" not in text
-    other = statistics_of(frame).assign(table="another table")
-    assert made(statistics=other)[0] == made()[0]
     hole = statistics_of(frame).assign(verdict="", ci_low=math.nan)
     assert cells(made(statistics=hole)[0]) == cells(made()[0])
 
@@ -749,12 +749,13 @@ def test_a_view_of_published_files_is_that_of_the_records(tmp_path):
     assert list(view.figures) == ["tie_ranges", "cost"]
     assert view.figures["cost"].svg == drawn["cost"].read_text() and view.figures["cost"].title == "Cost"
     pd.testing.assert_frame_equal(
-        view.tidy, frames.tidy(*model_of(view.table, records(), PUBLISHED)), check_dtype=False
+        view.printed.tidy, frames.tidy(*model_of(view.table, records(), PUBLISHED)), check_dtype=False
     )
     made_of = statistics.comparisons(*model_of(view.table, records()))
     for column in ("difference_low", "p_adjusted", "verdict", "seeds"):
-        assert view.statistics[column].tolist() == pytest.approx(made_of[column].tolist(), nan_ok=True) or (
-            view.statistics[column].tolist() == made_of[column].tolist()
+        found = [getattr(cell.comparison, column) for cell in view.printed.of.values()]
+        assert found == pytest.approx(made_of[column].tolist(), nan_ok=True) or (
+            found == made_of[column].tolist()
         )
     [claim] = view.claims
     assert (claim["claim"], claim["verdict"], claim["elsewhere"]) == (
@@ -765,7 +766,7 @@ def test_a_view_of_published_files_is_that_of_the_records(tmp_path):
     assert [one["words"] for one in claim["figures"]] == [FIGURE["words"]]
     assert set(view.files) == {f"small{ending}" for ending in table_files.ENDINGS}
     text = document.page("x", [view], {})
-    assert "0.5123" in Parsed(text).text and repr(float(view.tidy["mean"][0])) in text
+    assert "0.5123" in Parsed(text).text and repr(float(view.printed.tidy["mean"][0])) in text
 
 
 def test_a_page_holds_several_tables(tmp_path):

@@ -16,7 +16,8 @@ from models import model_of, table_of
 from scipy import stats
 
 from reporting import frames
-from reporting.printed import latex, markdown, marks
+from reporting.printed import latex, legend, markdown, marks
+from reporting.printed.cells import cells
 from reporting.statistics import columns
 
 PUBLISHED = Path(__file__).parents[2] / "config" / "published" / "he2018.yaml"
@@ -155,7 +156,7 @@ def test_a_method_with_fewer_seeds_is_done_with_these():
     assert (ours["seeds"], ours["status"], ours["mean"]) == (3, "done", pytest.approx(0.6))
     assert (fewer["seeds"], fewer["status"], fewer["mean"]) == (2, "done", pytest.approx(0.6))
     assert fewer["std"] == pytest.approx(np.std([0.7, 0.5], ddof=1))  # the first two: 2 and 0
-    assert "over 2 to 3 seeds" in marks.seeds_sentence(frame)
+    assert "over 2 to 3 seeds" in legend.seeds_sentence(frame)
     lacking = frames.tidy(
         *model_of(of, [run for run in runs if (run["method"], run["seed"]) != ("mihash", 0)])
     )
@@ -232,13 +233,17 @@ def test_wide_is_the_layout_of_the_paper():
     )
 
 
+def read_wide(text, like):
+    return frames.read_csv(text, like.columns, like.select_dtypes("float").columns)
+
+
 def test_csv_gives_every_bit_back():
     asked = table()
     frame = frames.tidy(*model_of(asked, awkward()))
     for original in (frame, frames.wide(frame, table_of(asked))):
         text = frames.to_csv(original)
         assert "\r" not in text and text.endswith("\n")
-        again = frames.from_csv(text)
+        again = frames.from_csv(text) if original is frame else read_wide(text, original)
         pd.testing.assert_frame_equal(again, original, check_exact=True)
         for column in original.select_dtypes("float"):
             assert [struct.pack("d", value) for value in again[column].dropna()] == [
@@ -287,7 +292,7 @@ def test_markdown_to_the_letter():
     records = [record(seed=seed, score=0.5 + seed / 10) for seed in (0, 1)]
     records += [record("mihash", seed=seed, score=0.25) for seed in (0, 1)]
     records += [record("mihash", 24, seed, status="refused", reason="no *labels*") for seed in (0, 1)]
-    assert markdown.to_markdown(frames.tidy(*model_of(asked, records)), table_of(asked)) == (
+    assert markdown.to_markdown(cells(frames.tidy(*model_of(asked, records)), table_of(asked))) == (
         "# A\\|B\\_c\n\nFor tests.\n\n## Digits, AP<sub>T</sub>\n\n"
         "| Method | 12 bits | 24 bits |\n|:---|---:|---:|\n"
         "| TALR-AP | **0.550** ± 0.071 | – <sup>a</sup> |\n"
@@ -308,13 +313,13 @@ def test_marks_of_what_is_open_stand_beside_the_scores_and_are_explained():
             scores = mean + 0.02 * seed + np.linspace(-0.1, 0.1, 40)
             runs.append(record(method, 12, seed, float(scores.mean()), per_query={"ap": scores}))
     frame, compared = frames.tidy(*model_of(asked, runs)), columns.comparisons(*model_of(asked, runs))
-    text = markdown.to_markdown(frame, table_of(asked), compared=compared)
+    text = markdown.to_markdown(cells(frame, table_of(asked), compared))
     assert "| MIHash | <ins>0.820</ins> ± 0.032 ? |" in text and "| LSH | 0.340 ± 0.032 |" in text
     assert "?: queries and runs do not tell from the best of the column." in text
     assert "No mark says that two scores are equal" in text and "≈" not in text
-    typeset = latex.to_latex(frame, table_of(asked), compared=compared)
+    typeset = latex.to_latex(cells(frame, table_of(asked), compared))
     assert "\\textsuperscript{?}" in typeset and "queries and runs do not tell" in typeset
-    assert "?" not in markdown.to_markdown(frame, table_of(asked))
+    assert "?" not in markdown.to_markdown(cells(frame, table_of(asked)))
 
 
 def test_latex_is_escaped_and_balanced():
@@ -332,7 +337,7 @@ def test_latex_is_escaped_and_balanced():
         for method in ("talr_ap", "my_method")
         for seed in (0, 1, 2)
     ]
-    text = latex.to_latex(frames.tidy(*model_of(asked, records)), table_of(asked))
+    text = latex.to_latex(cells(frames.tidy(*model_of(asked, records)), table_of(asked)))
     plain = re.sub(r"\\[%&_#{}$]", "", text)
     assert r"50\% of a\_b \& c\#d \{e\} \textasciitilde{}f\textasciicircum{}g \textbackslash{}h \$i." in text
     assert r"my\_method" in text and r"\textbf{my\_protocol}, AP$_\mathrm{T}$" in text
@@ -452,20 +457,20 @@ def test_rows_stand_by_family_with_published_values_where_asked():
     assert (
         "| *Unsupervised* | |\n| LSH | – <sup>a</sup> |\n| *Lists* | |\n"
         "| TALR-AP | 0.750 (0.732) |\n| MIHash | – (0.687) <sup>a</sup> |\n"
-    ) in markdown.to_markdown(frame, table_of(asked))
-    text = latex.to_latex(frame, table_of(asked))
+    ) in markdown.to_markdown(cells(frame, table_of(asked)))
+    text = latex.to_latex(cells(frame, table_of(asked)))
     assert (
         "\\multicolumn{2}{l}{\\emph{Unsupervised}} \\\\\nLSH & --\\textsuperscript{a} \\\\\n\\addlinespace\n"
         in text
     )
     assert "TALR-AP & 0.750\\,{\\scriptsize(.732)} \\\\" in text
     assert "In parentheses: as published." in text
-    assert ".732" not in latex.to_latex(frame, table_of(asked | {"print_published": False}))
+    assert ".732" not in latex.to_latex(cells(frame, table_of(asked | {"print_published": False})))
 
 
 def test_one_family_needs_no_heading():
     asked = table(families=dict.fromkeys(FAMILIES, "listwise"))
-    assert "Lists" not in markdown.to_markdown(frames.tidy(*model_of(asked, [])), table_of(asked))
+    assert "Lists" not in markdown.to_markdown(cells(frames.tidy(*model_of(asked, [])), table_of(asked)))
 
 
 def test_latex_compiles_within_the_page(tmp_path):
@@ -499,9 +504,9 @@ def test_latex_compiles_within_the_page(tmp_path):
     ]
     printed = [yaml.safe_load(PUBLISHED.read_text())]
     parts = [
-        latex.to_latex(frames.tidy(*model_of(asked, records, printed)), table_of(asked)),
+        latex.to_latex(cells(frames.tidy(*model_of(asked, records, printed)), table_of(asked))),
         *(
-            latex.to_latex(frames.tidy(*model_of(several, spread, printed)), table_of(several))
+            latex.to_latex(cells(frames.tidy(*model_of(several, spread, printed)), table_of(several)))
             for several in (asked | {"seeds": seeds}, asked | {"seeds": seeds, "print_published": False})
         ),
     ]
@@ -544,12 +549,12 @@ def test_a_dagger_marks_methods_that_see_more_than_the_training_set():
         "lsh": "training set",
     }
     assert frames.from_csv(frames.to_csv(frame)).equals(frame)
-    text, tex = markdown.to_markdown(frame, table_of(of)), latex.to_latex(frame, table_of(of))
+    text, tex = markdown.to_markdown(cells(frame, table_of(of))), latex.to_latex(cells(frame, table_of(of)))
     assert "| MIHash† | 0.900 |" in text and "| LSH | <ins>0.300</ins> |" in text and "**0.600**" in text
     assert text.count("† Learns from database labels besides the training set; neither best nor second.") == 1
     assert r"MIHash\dag{} &" in tex and tex.count(r"\dag{} Learns from database labels") == 1
     plain = table(seeds=[0])
-    text = markdown.to_markdown(frames.tidy(*model_of(plain, [record()])), table_of(plain))
+    text = markdown.to_markdown(cells(frames.tidy(*model_of(plain, [record()])), table_of(plain)))
     assert "†" not in text
 
 
@@ -558,7 +563,7 @@ def test_protocols_with_the_codes_of_another_say_whose_they_are():
     name = of["blocks"][0]["protocol"]
     taken = of | {"settings": {name: {"codes_of": "other"}}, "protocols": {"other": "Other S1"}}
     for entry, said in ((of, 0), (taken, 1)):
-        text = markdown.to_markdown(frames.tidy(*model_of(entry, [record()])), table_of(entry))
+        text = markdown.to_markdown(cells(frames.tidy(*model_of(entry, [record()])), table_of(entry)))
         title = table_of(entry).protocol_title(name)
         assert text.count(f"Codes on {title} are those of the runs on Other S1") == said
 
@@ -585,10 +590,12 @@ def test_uncoded_features_are_a_row_without_marks_notes_or_seeds():
     wide = frames.wide(frame, table_of(of))
     assert wide["method"].tolist() == ["talr_ap", "mihash", "lsh", "uncoded"]
     assert wide.iloc[3, 1:].tolist() == [0.875, 0.875]
-    text = markdown.to_markdown(frame, table_of(of))
+    text = markdown.to_markdown(cells(frame, table_of(of)))
     assert "| *Uncoded features (cosine)* | 0.875 | 0.875 |\n" in text
     assert "Uncoded features (cosine): ranked by the features themselves, no code" in text
-    assert r"\emph{Uncoded features (cosine)} & 0.875 & 0.875 \\" in latex.to_latex(frame, table_of(of))
+    assert r"\emph{Uncoded features (cosine)} & 0.875 & 0.875 \\" in latex.to_latex(
+        cells(frame, table_of(of))
+    )
 
 
 def test_bounds_are_a_group_of_their_own_outside_of_all_comparisons():
@@ -621,21 +628,21 @@ def test_bounds_are_a_group_of_their_own_outside_of_all_comparisons():
     assert compared[compared["method"] != "onehot"].reset_index(drop=True).equals(alone)
     assert set(of_bound["verdict"]) == set(of_bound["best"]) == {""}
     assert of_bound["mean"].tolist() == pytest.approx([0.9, 0.9]) and of_bound["difference"].isna().all()
-    text = markdown.to_markdown(frame, table_of(with_bound))
+    text = markdown.to_markdown(cells(frame, table_of(with_bound)))
     assert "| *Baselines* | | |\n| onehot | 0.900 ± 0.000 |" in text
     assert (
         "Baselines: codes of a linear classifier trained on the same features; neither best nor second."
         in text
     )
-    assert "Baselines" not in markdown.to_markdown(without, table_of(plain))
+    assert "Baselines" not in markdown.to_markdown(cells(without, table_of(plain)))
 
 
 def test_a_table_of_two_protocols_leaves_the_other_columns_of_the_features_empty():
     blocks = [{"protocol": name, "metric": "ap", "bits": [12]} for name in ("digits", "nus_wide")]
     of = table(blocks=blocks, seeds=[0])
     frame = frames.tidy(*model_of(of, [], uncoded={"nus_wide": {"ap": 0.25}}))
-    assert r"\emph{Uncoded features (cosine)} &  & 0.250 \\" in latex.to_latex(frame, table_of(of))
-    assert markdown.to_markdown(frame, table_of(of)).count("*Uncoded features") == 1
+    assert r"\emph{Uncoded features (cosine)} &  & 0.250 \\" in latex.to_latex(cells(frame, table_of(of)))
+    assert markdown.to_markdown(cells(frame, table_of(of))).count("*Uncoded features") == 1
 
 
 def test_a_score_of_features_that_is_not_finite_is_refused():

@@ -136,7 +136,6 @@ MEAN_RANK = Metric(
 )
 FIRST = Metric(
     name="answered@K",
-    parameter="cutoff",
     label="Answered@{}",
     description="Whether a relevant item is among the first {}.",
     source="this test",
@@ -174,11 +173,6 @@ def test_a_new_entry_is_all_that_a_new_metric_needs(monkeypatch, tmp_path, capsy
     assert metrics.label("mean_rank") == ("Mean rank", "")
     with pytest.raises(ValueError, match="did you mean 'mean_rank'"):
         metrics.resolve("mean_ranks")
-
-
-def test_a_parameter_stands_at_the_end_of_the_name():
-    with pytest.raises(ValueError, match="must end in K"):
-        Metric(name="success", parameter="cutoff", label="", description="", source="", compute=mean_rank)
 
 
 def test_reading_the_table_loads_no_kernel():

@@ -5,6 +5,8 @@ which n_d^+ relevant, N_{d-1} items and N_{d-1}^+ relevant ones before it. Every
 the mean over all permutations inside ties (tie-aware: AP_T, NDCG_T), and the smallest and largest value that
 any permutation reaches. Sums over ranks are differences of prefix sums of 1/t and 1/log2(t + 1), so the cost
 does not depend on the size of the database.
+
+What depends on relevance alone is of `tiebench.rankings.ties`: its functions take joint histograms, too.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,6 +19,11 @@ from tiebench.rankings import rank_sums, ties
 from tiebench.rankings.ties import AP_AT_NORMALISERS as AP_AT_NORMALISERS
 from tiebench.rankings.ties import TieRange as TieRange
 from tiebench.rankings.ties import divide
+from tiebench.rankings.ties import precision as precision
+from tiebench.rankings.ties import r_precision as r_precision
+from tiebench.rankings.ties import recall as recall
+from tiebench.rankings.ties import reciprocal_rank as reciprocal_rank
+from tiebench.rankings.ties import success as success
 from tiebench.values import as_array, cutoff, integers
 
 if TYPE_CHECKING:  # these need no kernel, and loading one takes time
@@ -295,112 +302,6 @@ def weighted_average_precision(histograms: "JointHistograms") -> TieRange:
 
     sums = (expected.sum(axis=1), of_order(counts, levels), of_order(counts[:, ::-1], levels[::-1]))
     return TieRange(*(divide(value, tied.total_relevant) for value in sums))
-
-
-def precision(histograms: "JointHistograms", at: int) -> TieRange:
-    """Relevant items among the first K, over K, with its range over tie orders.
-
-    Places beyond the last item count as irrelevant, as in trec_eval.
-
-    Parameters
-    ----------
-    histograms : `JointHistograms`
-    at : int
-        K >= 1.
-
-    Returns
-    -------
-    TieRange of (Q,) arrays in [0, 1]
-
-    Raises
-    ------
-    ValueError
-        For K < 1.
-    """
-    return ties.precision(histograms.ties, at)
-
-
-def recall(histograms: "JointHistograms", at: int) -> TieRange:
-    """Share of all relevant items that is among the first K, with its range over tie orders.
-
-    Parameters
-    ----------
-    histograms : `JointHistograms`
-    at : int
-        K >= 1.
-
-    Returns
-    -------
-    TieRange of (Q,) arrays in [0, 1]
-        0 for a query without relevant items.
-
-    Raises
-    ------
-    ValueError
-        For K < 1.
-    """
-    return ties.recall(histograms.ties, at)
-
-
-def success(histograms: "JointHistograms", at: int) -> TieRange:
-    """Whether any of the first K items is relevant, as a probability over tie orders, with its range.
-
-    Parameters
-    ----------
-    histograms : `JointHistograms`
-    at : int
-        K >= 1.
-
-    Returns
-    -------
-    TieRange of (Q,) arrays in [0, 1]
-        0 for a query without relevant items.
-
-    Raises
-    ------
-    ValueError
-        For K < 1.
-    """
-    return ties.success(histograms.ties, at)
-
-
-def r_precision(histograms: "JointHistograms") -> TieRange:
-    """Precision among the first R items, R the number of relevant ones, with its range over tie orders.
-
-    Source: Buckley and Voorhees, SIGIR 2000.
-
-    Parameters
-    ----------
-    histograms : `JointHistograms`
-
-    Returns
-    -------
-    TieRange of (Q,) arrays in [0, 1]
-        0 for a query without relevant items.
-    """
-    return ties.r_precision(histograms.ties)
-
-
-def reciprocal_rank(histograms: "JointHistograms", at: int | None = None) -> TieRange:
-    """1 / rank of the first relevant item, with its range over tie orders; see `ties.reciprocal_rank`.
-
-    Parameters
-    ----------
-    histograms : `JointHistograms`
-    at : int, optional
-        K >= 1; by default the whole ranking.
-
-    Returns
-    -------
-    TieRange of (Q,) arrays in [0, 1]
-        0 where no relevant item is among the first K.
-
-    Raises
-    ------
-    ValueError
-        For K < 1.
-    """
-    return ties.reciprocal_rank(histograms.ties, at)
 
 
 def precision_at_curve(

@@ -6,7 +6,9 @@ function returns the exact mean over all orders inside the blocks and the smalle
 order.
 """
 
-from typing import NamedTuple
+import functools
+from collections.abc import Callable
+from typing import Concatenate, NamedTuple, ParamSpec, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -55,6 +57,27 @@ class Ties(NamedTuple):
     relevant_before: NDArray[np.int64]
     total_items: NDArray[np.int64]
     total_relevant: NDArray[np.int64]
+
+
+class Counted(Protocol):
+    """What has `Ties`, as joint histograms do."""
+
+    @property
+    def ties(self) -> Ties:
+        """Its blocks."""
+
+
+P = ParamSpec("P")
+
+
+def _of_blocks(
+    metric: Callable[Concatenate[Ties, P], TieRange],
+) -> Callable[Concatenate[Ties | Counted, P], TieRange]:
+    @functools.wraps(metric)
+    def of(ties: Ties | Counted, *arguments: P.args, **options: P.kwargs) -> TieRange:
+        return metric(ties if isinstance(ties, Ties) else ties.ties, *arguments, **options)
+
+    return of
 
 
 def from_counts(
@@ -152,6 +175,7 @@ def cut(
     return queries, tie, np.clip(ranks - ties.items_before[queries, tie], 0, ties.items[queries, tie])
 
 
+@_of_blocks
 def precision(ties: Ties, at: int) -> TieRange:
     """Relevant items among the first K, over K, as trec_eval.
 
@@ -159,7 +183,7 @@ def precision(ties: Ties, at: int) -> TieRange:
 
     Parameters
     ----------
-    ties : `Ties`
+    ties : `Ties`, or `JointHistograms`
     at : int
         K >= 1.
 
@@ -176,12 +200,13 @@ def precision(ties: Ties, at: int) -> TieRange:
     return TieRange(*(found / at for found in hits(ties, at)))
 
 
+@_of_blocks
 def recall(ties: Ties, at: int) -> TieRange:
     """Share of all relevant items that is among the first K.
 
     Parameters
     ----------
-    ties : `Ties`
+    ties : `Ties`, or `JointHistograms`
     at : int
         K >= 1.
 
@@ -198,6 +223,7 @@ def recall(ties: Ties, at: int) -> TieRange:
     return TieRange(*(divide(found, ties.total_relevant) for found in hits(ties, cutoff(at))))
 
 
+@_of_blocks
 def r_precision(ties: Ties) -> TieRange:
     """Precision among the first R, R the number of relevant items.
 
@@ -205,7 +231,7 @@ def r_precision(ties: Ties) -> TieRange:
 
     Parameters
     ----------
-    ties : `Ties`
+    ties : `Ties`, or `JointHistograms`
 
     Returns
     -------
@@ -215,6 +241,7 @@ def r_precision(ties: Ties) -> TieRange:
     return TieRange(*(divide(found, ties.total_relevant) for found in hits(ties, ties.total_relevant)))
 
 
+@_of_blocks
 def success(ties: Ties, at: int) -> TieRange:
     """Probability that any relevant item is among the first K, and whether it is in the worst and best order.
 
@@ -223,7 +250,7 @@ def success(ties: Ties, at: int) -> TieRange:
 
     Parameters
     ----------
-    ties : `Ties`
+    ties : `Ties`, or `JointHistograms`
     at : int
         K >= 1.
 
@@ -250,6 +277,7 @@ def success(ties: Ties, at: int) -> TieRange:
     )
 
 
+@_of_blocks
 def reciprocal_rank(ties: Ties, at: int | None = None) -> TieRange:
     """1 / rank of the first relevant item, 0 without one, or without one among the first K.
 
@@ -262,7 +290,7 @@ def reciprocal_rank(ties: Ties, at: int | None = None) -> TieRange:
 
     Parameters
     ----------
-    ties : `Ties`
+    ties : `Ties`, or `JointHistograms`
     at : int, optional
         K >= 1; by default the whole ranking.
 

@@ -151,7 +151,7 @@ def _refuse_duplicates(entries, query, rows, keys, what):
     )
 
 
-def of_matrix(scores: NDArray, relevance: NDArray, source: str = "scores") -> Matched:
+def of_matrix(scores: NDArray, relevance: NDArray) -> Matched:
     """A matrix of scores, float64 (Q, N), and of relevance, integers: every query ranks all items.
 
     Raises ValueError.
@@ -172,7 +172,7 @@ def of_matrix(scores: NDArray, relevance: NDArray, source: str = "scores") -> Ma
     query = np.repeat(np.arange(queries), items)
     return Matched(
         [str(name) for name in range(queries)],
-        source,
+        "scores",
         query,
         np.take_along_axis(scores, order, axis=1).reshape(-1),
         np.take_along_axis(relevance, order, axis=1).reshape(-1),

@@ -23,8 +23,6 @@ from tiebench.counting.histograms import JointHistograms
 from tiebench.rankings import exact
 from tiebench.values import cutoffs, form, integer, integers, numbers
 
-_VALUES_AT_ONCE = 1 << 24
-
 
 def asymmetric_similarity(query: np.ndarray, database: np.ndarray, bits: int) -> NDArray[np.float64]:
     """Inner products of real-valued queries and binary documents.

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from reporting.leaderboard import pairs
 from reporting.page.scores import column, plain
 from reporting.page.words import probability, signed
-from reporting.records.collapsed import collapsed_runs
-from reporting.tables.runs import PARTS
+from reporting.tables.runs import PARTS, collapsed_runs
 from reporting.tables.titles import EN_DASH, UNCODED, family_title
 from tiebench.leaderboards import rate_words
 from tiebench.metrics import label

@@ -17,7 +17,7 @@ from reporting.leaderboard.boards import Boards, as_table, main_metric, other_me
 from reporting.page.colours import lighter
 from reporting.page.embedding import inline_svg
 from reporting.page.scores import column, plain
-from reporting.printed.marks import legend
+from reporting.printed.legend import printed_legend, signs_legend
 from reporting.tables.titles import BOUND, EN_DASH, family_title
 from tiebench.figure_style import render
 from tiebench.leaderboards import PROVENANCE, TIDY
@@ -259,7 +259,7 @@ def _remarks(protocol: Protocol) -> list[str]:
     threads, devices = board.about.get("threads") or [], board.about.get("devices") or []
     on = f"{' or '.join(map(str, threads))} thread{'s' * (threads != [1])} of {' or '.join(devices)}"
     words = [
-        legend(frame, protocol.table),
+        printed_legend(frame, protocol.table, signs_legend(frame, protocol.table)),
         "Ranks count the methods that learn from the training set alone; "
         "a few thousandths do not rank methods.",
         f"Seconds of training, and of encoding queries and database, on {on}; means over seeds."

@@ -9,8 +9,8 @@ from markupsafe import Markup
 
 from reporting.leaderboard import Board
 from reporting.leaderboard.boards import results_of
-from reporting.page.legend import legend
 from reporting.page.scores import column, plain, score_cell
+from reporting.page.swatches import swatches
 from reporting.page.templates import environment, metric_words
 from reporting.printed.cells import Cell, Cells, cells
 from reporting.tables.model import Group, Table
@@ -80,7 +80,7 @@ class Protocol:
     @functools.cached_property
     def swatches(self) -> dict[str, Markup]:
         """Method -> its line and marker in the figures."""
-        return {name: swatch for name, (_, swatch) in legend([self.table]).items()}
+        return {name: swatch for name, (_, swatch) in swatches([self.table]).items()}
 
     def cell(self, method: str, bits: int) -> Cell | None:
         """A cell of the main metric that has a score."""

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from reporting import leaderboard
-from reporting.tables.budgets import AS_GIVEN, ELSEWHERE, NOTHING_TO_CHOOSE
 from reporting.tables.model import Table, method_seeds
+from reporting.tables.runs import AS_GIVEN, ELSEWHERE, NOTHING_TO_CHOOSE
 from tiebench.files import write_text
 from workflow.configuration import leaderboard_rows
 from workflow.configuration.hyperparameters import budget_words, hyperparameters, search_of, trained_as

@@ -12,7 +12,7 @@ NEIGHBOURS = 12
 LONGEST_SIDE = 48  # pixels of a thumbnail
 
 
-def collect(cells, dataset_of, settings_of, seed, queries, runs="results/runs"):
+def collect(cells, dataset_of, settings_of, seed, queries):
     """Neighbours of a few queries by the codes of each method, with thumbnails.
 
     cells: [(protocol, method, bits), …]; dataset_of: protocol -> folder of its dataset; settings_of:
@@ -39,7 +39,7 @@ def collect(cells, dataset_of, settings_of, seed, queries, runs="results/runs"):
 
         found[f"{protocol}/queries"] = place(split.query[chosen])
         for _, method, bits in (cell for cell in cells if cell[0] == protocol):
-            path = Path(runs, protocol, method, str(bits), str(seed), "codes.npz")
+            path = Path("results/runs", protocol, method, str(bits), str(seed), "codes.npz")
             with reading_result(path):
                 codes = read_npz(path, ("query", "database"))
                 query, database = codes["query"], codes["database"]

@@ -17,7 +17,7 @@ from tiebench.figure_style import SURFACE
 PIXELS = 1.5
 
 
-def legend(tables: Iterable[Table]) -> dict[str, tuple[str, Markup]]:
+def swatches(tables: Iterable[Table]) -> dict[str, tuple[str, Markup]]:
     """(title, swatch) of each method of the tables, as the figures draw it (`method_styles.method_style`)."""
     tables = list(tables)
     methods = dict.fromkeys(method for table in tables for method in table.methods)
@@ -34,6 +34,7 @@ def swatch(drawn: dict) -> Markup:
     """A line with a marker. drawn: of `method_styles.method_style`."""
     dashes = [] if drawn["linestyle"] == "solid" else drawn["linestyle"][1]
     lengths = " ".join(f"{part * PIXELS * LINE['linewidth']:.3g}" for part in dashes)
+    outline = marker_outline(drawn["marker"], PIXELS * drawn["markersize"])
     return Markup(
         '<svg class="swatch" viewBox="0 0 28 12" aria-hidden="true" style="color: {}">'
         '<path d="M0 6h28"{}/><path class="{}" d="{}"/></svg>'
@@ -41,7 +42,7 @@ def swatch(drawn: dict) -> Markup:
         themed(drawn["color"]),
         Markup(' stroke-dasharray="{}"').format(lengths) if lengths else "",
         "hollow" if drawn["markerfacecolor"] == SURFACE else "filled",
-        marker_outline(drawn["marker"], PIXELS * drawn["markersize"]),
+        outline,
     )
 
 

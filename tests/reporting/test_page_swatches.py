@@ -1,4 +1,4 @@
-"""Methods in a page's legend: lines and markers of the figures, in colours that light and dark pages show."""
+"""Swatches of methods: lines and markers of the figures, in colours that light and dark pages show."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from models import table_of
 from styles import STYLES
 
 from reporting.drawing import method_styles
-from reporting.page import colours, legend
+from reporting.page import colours, swatches
 
 MANY = [f"method {number}" for number in range(60)]
 
@@ -31,10 +31,10 @@ def test_contrast_is_that_of_wcag():
 def test_every_method_can_be_seen_in_the_dark_and_keeps_its_colour_in_the_light():
     of = table(MANY)
     styles = method_styles.method_styles(of)
-    swatches = {method: swatch for method, (_, swatch) in legend.legend([of]).items()}
-    lighter = colours.lighter(swatches.values())
+    shown = {method: swatch for method, (_, swatch) in swatches.swatches([of]).items()}
+    lighter = colours.lighter(shown.values())
     assert lighter
-    for method, swatch in swatches.items():
+    for method, swatch in shown.items():
         rgb = styles[method].colour
         if method_styles.contrast(rgb, colours.DARK_SURFACE) >= 3:
             assert f'style="color: {rgb}"' in swatch
@@ -56,7 +56,7 @@ def test_a_shade_of_the_scheme_is_a_variable():
 def test_markers_and_dashes_are_those_of_the_figures():
     """By the styles of the figures, where dashes are in line widths: 1.5 pixels to a point, 1.1 to a line."""
     of = table(STYLES)
-    shown = legend.legend([of])
+    shown = swatches.swatches([of])
     shapes = set()
     for method, (title, swatch) in shown.items():
         style = method_styles.method_style(of, method)
@@ -75,7 +75,7 @@ def test_markers_and_dashes_are_those_of_the_figures():
 
 @pytest.mark.parametrize("marker", sorted(method_styles.DASHES))
 def test_an_outline_has_the_corners_of_the_marker_about_the_middle_of_its_swatch(marker):
-    outline = legend.marker_outline(marker, 6.0)
+    outline = swatches.marker_outline(marker, 6.0)
     numbers = [
         float(number) for number in outline.translate(str.maketrans(string.ascii_letters, " " * 52)).split()
     ]
