@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-from scipy.special import expi
 
 DISCOUNT_KNOTS = 16  # per unit, of the interpolated discount sum
 
@@ -26,6 +25,9 @@ def discount_sum_table(most: int) -> np.ndarray:
     float64 (2, 16 most + 2)
         Values and slopes of L at x = 0, 1/16, ...
     """
+    # Here, because every deep method imports this file, and only losses of DCG call this.
+    from scipy.special import expi
+
     x = np.arange(DISCOUNT_KNOTS * most + 2, dtype=np.float64) / DISCOUNT_KNOTS
     shift = 100  # far enough out for the first correction to be exact to 1e-10
     ln2 = math.log(2)
