@@ -20,6 +20,7 @@ from scipy.optimize import isotonic_regression
 from reporting.drawing.method_styles import method_style
 from reporting.tables.model import Table
 from reporting.tables.runs import Results, Run
+from reporting.tables.titles import family_title
 from tiebench.figure_style import (
     COLUMN,
     MARGIN,
@@ -108,13 +109,17 @@ def mean_curve(runs: Iterable[Run], *names: str) -> dict[float, tuple[float, ...
 
 
 def method_legend(table: Table, methods: Iterable[str]) -> list[tuple[str, list[tuple[str, dict]]]]:
-    """Methods as a legend in the order of the table's rows: (family, [(name, arguments of a Line2D)])."""
+    """Methods as a legend, in the order of the table's rows.
+
+    (title of a family, [(name of a method, arguments of its Line2D)]) of each family.
+    """
     wanted = set(methods)
     result: list[tuple[str, list]] = []
     for method in table.rows:
         if method in wanted:
-            if not result or result[-1][0] != table.family(method):
-                result.append((table.family(method), []))
+            title = family_title(table.family(method))
+            if not result or result[-1][0] != title:
+                result.append((title, []))
             handle = {"gid": Mark(f"handle-{method}", method=method)} | method_style(table, method)
             result[-1][1].append((table.method_title(method), handle))
     return result
