@@ -469,13 +469,13 @@ def test_the_legend_stands_in_the_order_of_the_rows():
     families = {"talr_ap": "unsupervised", "itq": "pairwise", "lsh": "pairwise", "mihash": "listwise"}
     figure = precision_recall.draw(*model_of(table(families=families), records()))
     said = [text.get_text() for text in figure.texts]
-    start = said.index("unsupervised")
+    start = said.index("Unsupervised")
     assert said[start : start + 7] == [
-        "unsupervised",
+        "Unsupervised",
         "TALR-AP",
-        "pairwise",
+        "Triplets",
         "LSH",
         "ITQ",
-        "listwise",
+        "Lists",
         "MIHash",
     ]
