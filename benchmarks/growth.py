@@ -36,9 +36,9 @@ AXES = {
 }
 _QUICK = 3  # sizes of an axis with --quick
 
-# Exponents of items, dimensions, bits and classes in the cost of training that a paper states or that follows
-# from its algorithm, of the term that grows fastest. None, and methods that are not named: not known.
-PAPERS = {
+# Exponents of items, dimensions, bits and classes in the operations of a training, counted from the algorithm
+# that the paper describes; None where they were not counted.
+OPERATIONS = {
     "adsh": (1, None, None, 0),
     "agh": (1, 1, None, 0),
     "dpsh": (2, 1, 1, 0),  # its loss pairs each batch with all items
@@ -51,7 +51,7 @@ PAPERS = {
     "sh": (1, 3, None, 0),
     "sph": (1, 1, 2, 0),
 }
-# An epoch of batches of a fixed size through a linear layer, if the paper says no more.
+# An epoch of batches of a fixed size through a linear layer.
 _BATCHES = (1, 1, 1, None)
 # What is measured: title, and the least value that enters an exponent. Smaller ones are noise.
 MEASURED = {
@@ -78,8 +78,8 @@ def run(report, quick, methods=None, axes=None, seconds=None):
         "training in a process of its own, on one thread, after a first one on a few items; seconds are the "
         "processor's. Methods with epochs train for one. An axis ends where a training and its encoding take "
         f"more than {seconds:g} s. Exponents are slopes of log value over log size in the upper half of the "
-        "sizes that were measured; beside them is that of the paper's cost, if it is known (an epoch of "
-        "batches of a fixed size is linear).",
+        "sizes that were measured; beside them is that of the operations in the paper's algorithm, if counted "
+        "(an epoch of batches of a fixed size is linear).",
     )
     known: dict[tuple[str, Size], dict] = {}
     for axis in axes or AXES:
@@ -140,12 +140,12 @@ def _tables(report, axis, sizes, rows, about):
     head = ["method", *(f"{size:,}" for size in sizes), "exponent"]
     for what, (title, least) in MEASURED.items():
         report.write(f"{title}:")
-        papers = what == "fit"
+        counted = what == "fit"
         body = [
-            _row(name, sizes, found, what, least) + [_text(_stated(about[name], axis))] * papers
+            _row(name, sizes, found, what, least) + [_text(_stated(about[name], axis))] * counted
             for name, found in rows.items()
         ]
-        report.rows(head + ["paper's"] * papers, body)
+        report.rows(head + ["of its operations"] * counted, body)
     refused = [
         f"- `{name}`, {size:,} {axis}: {one['refused']}"
         for name, found in rows.items()
@@ -169,9 +169,9 @@ def _row(name, sizes, found, what, least):
 
 
 def _stated(about, axis):
-    """The exponent of the paper's cost, or None."""
+    """The exponent of the operations of a training, or None."""
     none = _BATCHES if "epochs" in about.parameters else (None,) * len(BASE)
-    return PAPERS.get(about.name, none)[BASE._fields.index(axis)]
+    return OPERATIONS.get(about.name, none)[BASE._fields.index(axis)]
 
 
 def _text(slope):

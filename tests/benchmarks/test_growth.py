@@ -45,7 +45,7 @@ def test_an_axis_ends_where_a_training_takes_too_long_and_nothing_is_measured_tw
     assert [size.bits for size in asked] == [32, 32, 32, 16]
 
 
-def test_tables_have_sizes_exponents_and_what_papers_state(monkeypatch, capsys):
+def test_tables_have_sizes_and_exponents(monkeypatch, capsys):
     def measure(name, size, settings, seconds):
         assert settings == ({"epochs": 1} if name == "dpsh" else {})
         if name == "agh" and size.items == 5000:
@@ -65,8 +65,8 @@ def test_tables_have_sizes_exponents_and_what_papers_state(monkeypatch, capsys):
     assert "- `agh`, 5,000 items: agh needs fewer items" in lines
 
 
-def test_papers_are_of_methods_that_there_are():
-    assert set(growth.PAPERS) <= set(catalogue())
+def test_operations_are_of_methods_that_there_are():
+    assert set(growth.OPERATIONS) <= set(catalogue())
     assert tuple(AXES) == BASE._fields == command.AXES
 
 
