@@ -78,7 +78,7 @@ def run(report, quick, methods=None, axes=None, seconds=None):
         "training in a process of its own, on one thread, after a first one on a few items; seconds are the "
         "processor's. Methods with epochs train for one. An axis ends where a training and its encoding take "
         f"more than {seconds:g} s. Exponents are slopes of log value over log size in the upper half of the "
-        "sizes that were measured; beside them is that of the operations in the paper's algorithm, if counted "
+        "sizes that were measured; beside them that of the operations in the paper's algorithm, if counted "
         "(an epoch of batches of a fixed size is linear).",
     )
     known: dict[tuple[str, Size], dict] = {}
