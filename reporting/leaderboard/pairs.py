@@ -4,13 +4,11 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from reporting.leaderboard import Board
-from reporting.leaderboard.per_query import with_scores
 from reporting.statistics.samples import sample
 from reporting.tables.model import Table
-from reporting.tables.runs import Results
+from reporting.tables.runs import Results, Run
 from tiebench.paired import TOO_FEW, Difference, difference, holm
 
 
@@ -32,13 +30,13 @@ class Pair:
 
 
 def pairs(
-    board: Board, table: Table, metric: str, bits: int, folder: str | Path
+    board: Board, table: Table, metric: str, bits: int, runs: Sequence[Run]
 ) -> dict[tuple[str, str], Pair]:
     """All pairs of methods with scores of a protocol at a code length, each once, in the board's order.
 
-    table: of `boards.as_table`, for what competes; folder: of the leaderboard, with the scores per query.
+    table: of `boards.as_table`, for what competes; runs: of `per_query.with_scores`.
     """
-    results = Results.of(table, with_scores(board, folder))
+    results = Results.of(table, runs)
     every = {name: sample(results.cell(board.protocol, name, bits), metric) for name in board.methods}
     samples = {name: of for name, of in every.items() if of is not None}
     ranked = {name for name in samples if table.competes(name, board.protocol)}

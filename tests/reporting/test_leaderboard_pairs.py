@@ -12,6 +12,7 @@ from reporting import __main__ as reporting
 from reporting import frames
 from reporting.leaderboard import pairs
 from reporting.leaderboard.boards import Boards, as_table
+from reporting.leaderboard.per_query import with_scores
 from reporting.leaderboard.publishing import publish
 from reporting.printed import markdown
 from reporting.printed.cells import cells
@@ -62,7 +63,7 @@ def published(folder, table=TABLE, seeds_of=lambda method: range(5)):
 @pytest.fixture
 def found(tmp_path):
     board, table, runs = published(tmp_path)
-    return pairs.pairs(board, table, "ap", 8, tmp_path / "leaderboard"), runs
+    return pairs.pairs(board, table, "ap", 8, with_scores(board, tmp_path / "leaderboard")), runs
 
 
 def test_differences_from_the_best_are_those_of_the_statistics_of_a_table(found):
@@ -121,7 +122,7 @@ def test_methods_with_other_numbers_of_seeds_are_compared_where_there_are_five(t
     publish(["more"], tmp_path, tmp_path / "leaderboard")
     board = Boards(tmp_path / "leaderboard")["p"]
     table = as_table([board], TABLE["blocks"])
-    found = pairs.pairs(board, table, "ap", 8, tmp_path / "leaderboard")
+    found = pairs.pairs(board, table, "ap", 8, with_scores(board, tmp_path / "leaderboard"))
     assert {key: pair.over for key, pair in found.items()} == {
         ("lsh", "itq"): "too few runs",
         ("lsh", "talr"): "too few runs",
@@ -143,7 +144,7 @@ def test_methods_with_other_numbers_of_seeds_are_compared_where_there_are_five(t
 def test_one_seed_without_scores_per_query_has_a_difference_alone(tmp_path):
     board, table, _ = published(tmp_path, TABLE | {"seeds": [0]}, lambda method: (0,))
     del board.about["sha256"]["p.per_query.npz"]
-    found = pairs.pairs(board, table, "ap", 8, tmp_path / "leaderboard")
+    found = pairs.pairs(board, table, "ap", 8, with_scores(board, tmp_path / "leaderboard"))
     for pair in found.values():
         assert (
             pair.over == "too few runs"

@@ -97,7 +97,7 @@ def test_codes_are_a_row_like_any_other_and_a_missing_file_is_a_hole(laboratory,
     markdown = (results / "tiny.md").read_text(encoding="utf-8")
     assert "| My codes¶ |" in markdown and "| LSH |" in markdown
     assert "¶ Codes of another program, checked against the split" in markdown
-    assert "chosen elsewhere: My codes" in markdown
+    assert "chosen elsewhere, for My codes" in markdown
     latex = (results / "tiny.tex").read_text(encoding="utf-8")
     assert r"My codes\P{} &" in latex and r"\P{} Codes of another program" in latex
     page = laboratory.page("tiny")

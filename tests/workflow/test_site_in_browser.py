@@ -11,6 +11,7 @@ import pytest
 from leaderboard_site import PAGES, read, write_site
 
 from reporting.leaderboard import pairs
+from reporting.leaderboard.per_query import with_scores
 
 pytestmark = [pytest.mark.thorough, browsers.needs_chromium]
 
@@ -148,7 +149,9 @@ def choose(shown, **choices):
 
 def test_two_methods_are_compared_with_the_numbers_of_the_statistics(opened, protocols):
     protocol = protocols["digits"]
-    every = pairs.pairs(protocol.board, protocol.table, "ap", 12, protocol.folder)
+    every = pairs.pairs(
+        protocol.board, protocol.table, "ap", 12, with_scores(protocol.board, protocol.folder)
+    )
     shown = opened("digits-compare.html")
     for one, other in (("talr_ap", "mihash"), ("mihash", "talr_ap"), ("itq", "onehot"), ("lsh", "sign")):
         choose(shown, one=one, other=other, bits="12")

@@ -12,6 +12,7 @@ from firefox import firefox
 from leaderboard_site import PAGES, read, write_site
 
 from reporting.leaderboard import pairs
+from reporting.leaderboard.per_query import with_scores
 
 pytestmark = [pytest.mark.thorough, browsers.needs_firefox]
 
@@ -119,7 +120,9 @@ def test_a_method_is_marked_and_filtered_with_the_keyboard(opened):
 def test_two_methods_are_chosen_with_the_keyboard(opened, protocols):
     """The region tells screen readers the numbers of the statistics; the address keeps the choice."""
     protocol = protocols["digits"]
-    every = pairs.pairs(protocol.board, protocol.table, "ap", 12, protocol.folder)
+    every = pairs.pairs(
+        protocol.board, protocol.table, "ap", 12, with_scores(protocol.board, protocol.folder)
+    )
     pair = pairs.against(every, "csq", ["dpsh"])["dpsh"]
     shown = opened("digits-compare.html")
     shown.tab_to("select[name=one]")

@@ -59,7 +59,7 @@ class Ties(NamedTuple):
     total_relevant: NDArray[np.int64]
 
 
-class Counted(Protocol):
+class _Counted(Protocol):
     """What has `Ties`, as joint histograms do."""
 
     @property
@@ -72,9 +72,9 @@ P = ParamSpec("P")
 
 def _of_blocks(
     metric: Callable[Concatenate[Ties, P], TieRange],
-) -> Callable[Concatenate[Ties | Counted, P], TieRange]:
+) -> Callable[Concatenate[Ties | _Counted, P], TieRange]:
     @functools.wraps(metric)
-    def of(ties: Ties | Counted, *arguments: P.args, **options: P.kwargs) -> TieRange:
+    def of(ties: Ties | _Counted, *arguments: P.args, **options: P.kwargs) -> TieRange:
         return metric(ties if isinstance(ties, Ties) else ties.ties, *arguments, **options)
 
     return of

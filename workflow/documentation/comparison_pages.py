@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 
 from reporting.leaderboard import pairs
+from reporting.leaderboard.per_query import with_scores
 from reporting.page.scores import column, plain
 from reporting.page.words import probability, signed
 from reporting.tables.runs import PARTS, collapsed_runs
@@ -19,8 +20,9 @@ DIGITS = 6  # significant: the script shows three decimals, and rounding twice m
 
 
 def comparison_page(protocol: Protocol, method_pages: Mapping[str, str]) -> str:
+    runs = with_scores(protocol.board, protocol.folder)
     columns = {
-        bits: pairs.pairs(protocol.board, protocol.table, protocol.main.metric, bits, protocol.folder)
+        bits: pairs.pairs(protocol.board, protocol.table, protocol.main.metric, bits, runs)
         for bits in protocol.main.bits
     }
     choices = [(name, protocol.table.method_title(name)) for name in protocol.methods() if name != UNCODED]
