@@ -117,7 +117,7 @@ def _brief(one: Mapping | None) -> str:
     if one is None:
         return "–"
     outcomes = [figure["outcome"] for figure in one["figures"]]
-    return f"{one['verdict']} ({' / '.join(str(outcomes.count(kind)) for kind in OUTCOMES)})"
+    return f"{one['verdict']} ({'/'.join(str(outcomes.count(kind)) for kind in OUTCOMES)})"
 
 
 def _replaced(parts, boards):

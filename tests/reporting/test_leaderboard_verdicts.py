@@ -132,7 +132,7 @@ def test_a_column_a_protocol(folder):
             (found,) = [line.split(" | ") for line in lines if line.startswith(row[0])]
             assert found[1 + place].split(" (")[0] == row[1]
     (reverse,) = [line for line in lines if "LSH is above" in line]
-    assert "not reproduced (0 / 2 / 0 / 0) | not reproduced (0 / 2 / 0 / 0) |" in reverse
+    assert "not reproduced (0/2/0/0) | not reproduced (0/2/0/0) |" in reverse
     assert lines[0].startswith("| Claim | ") and lines[0].count("|") == 4
 
 
