@@ -119,7 +119,7 @@ class DeepHashing(HashingMethod):
             "head": ["mlp"],
             "head_width": [256, 512, 1024],
             "head_layers": [1, 2],
-            "head_dropout": [0.0, 0.25, 0.5],
+            "head_dropout": [0.0, 0.25, 0.5, 0.75],
             "head_batch_norm": [False, True],
             "optimiser": ["adam"],
             "momentum": [0.9],
@@ -129,7 +129,7 @@ class DeepHashing(HashingMethod):
             "head": ["mlp"],
             "head_width": [256, 512, 1024],
             "head_layers": [1, 2],
-            "head_dropout": [0.0, 0.25, 0.5],
+            "head_dropout": [0.0, 0.25, 0.5, 0.75],
             "head_batch_norm": [False, True],
         },
         {
