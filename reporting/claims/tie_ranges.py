@@ -56,11 +56,12 @@ def overlap(claim: Mapping, cells: ClaimCells) -> tuple[list[dict], str, str]:
     if not figures:
         return [], UNDECIDED, ""
     lengths = joined(f"{bits} bits" for bits in dict.fromkeys(shortest.values()))
-    return _majority(figures, f"At {lengths} the ranges of {{}} pairs of methods overlap")
+    words = f"At {lengths} the ranges of {{}} pairs of methods overlap"
+    return _counted(figures, words, "more than half do", len(figures) // 2 + 1)
 
 
 def shrink(claim: Mapping, cells: ClaimCells) -> tuple[list[dict], str, str]:
-    """In more than half of the steps to a method's next larger code length its range narrows.
+    """The range of each method is narrower at each code length than at the next smaller one.
 
     Left is the width at the smaller, right at the larger length.
     """
@@ -81,23 +82,23 @@ def shrink(claim: Mapping, cells: ClaimCells) -> tuple[list[dict], str, str]:
             left, right = widths
             outcome = FOR if left > right else AGAINST
             figures.append(_exact(words, left, right, outcome, "width of the range"))
-    return _majority(figures, "The range narrows in {} steps to the next code length")
+    return _counted(figures, "The range narrows in {} steps to the next code length", "all do", len(figures))
 
 
-def _majority(figures: list[dict], summary: str) -> tuple[list[dict], str, str]:
-    """Figures, verdict and summary of a claim that holds where more than half of its figures are for it.
+def _counted(figures: list[dict], summary: str, rule: str, least: int) -> tuple[list[dict], str, str]:
+    """Figures, verdict and summary of a claim that holds where at least so many figures are for it.
 
-    "Not reproduced" where half or more are against it. summary: with {} for how many are for it.
+    summary: with {} for how many are; rule: what `least` is, in words.
     """
-    held, against, unknown = (sum(f["outcome"] == o for f in figures) for o in (FOR, AGAINST, OPEN))
+    held, unknown = (sum(f["outcome"] == o for f in figures) for o in (FOR, OPEN))
     verdict = UNDECIDED
-    if held > against + unknown:
+    if figures and held >= least:
         verdict = REPRODUCED
-    elif against >= held + unknown:
+    elif held + unknown < least:
         verdict = NOT_REPRODUCED
     share = f"{held} of {len(figures)}" + (f" ({held / len(figures):.0%})" if figures else "")
     words = summary.format(share) + (f", and {unknown} are without runs" if unknown else "")
-    return figures, verdict, words + ". The ranges are exact; the claim is reproduced if more than half do."
+    return figures, verdict, f"{words}. The ranges are exact; the claim is reproduced if {rule}."
 
 
 def _exact(words: str, left: float, right: float, outcome: str, reason: str) -> dict:
