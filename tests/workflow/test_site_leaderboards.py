@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from methods.base.catalogue import catalogue
+from reporting import leaderboard
 from reporting.leaderboard import pairs
 from reporting.leaderboard.per_query import with_scores
 from reporting.tables.titles import UNCODED
@@ -18,23 +19,13 @@ pytestmark = pytest.mark.thorough
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "leaderboard"
-# Many lengths and marks, few runs, folds, all methods, several labels, other metrics.
-NAMES = [
-    "cifar10_gist",
-    "cifar10_gist_raw",
-    "cifar10_features",
-    "cifar10_end_to_end",
-    "cifar10_unseen",
-    "digits",
-    "reuters",
-    "scifact_neighbours",
-]
+NAMES = leaderboard.protocols(FOLDER)
 PLACES = method_pages.places(catalogue(), ROOT)
 
 
 @pytest.fixture(scope="module")
 def protocols():
-    return {one.name: one for one in leaderboard_pages.read(FOLDER) if one.name in NAMES}
+    return {one.name: one for one in leaderboard_pages.read(FOLDER)}
 
 
 @pytest.fixture(scope="module")
