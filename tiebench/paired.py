@@ -32,11 +32,12 @@ about; so is the interval.
 **Splits.** Folds have queries, a database and trainings of their own, so the differences d_f of F splits vary
 by all that there is: with w_f the share of the queries, V_splits = F / (F - 1) sum of w_f^2 (d_f - d)^2, with
 F - 1 degrees of freedom. It contains the other sources, hence is not added to them: p is the largest here,
-too. Trainings of folds overlap, which is not modelled.
+too. Trainings of folds of unseen classes overlap, which is not modelled. With fewer than ENOUGH_RUNS runs in
+each of at least as many splits, V_runs is left out: V_splits contains it, and two or three runs say little.
 
-**Too few runs.** With fewer than ENOUGH_RUNS runs of a method that varies there is no verdict and no p: the
-variance of two, three or four runs says little, and what it is worth rests on normality alone. How often the
-rule errs is measured: `python -m benchmarks statistics`, docs/verdicts.md.
+**Too few runs.** With fewer than ENOUGH_RUNS runs of a method that varies, and fewer splits, there is no
+verdict and no p: the variance of two, three or four runs says little, and what it is worth rests on normality
+alone. How often the rule errs is measured: `python -m benchmarks statistics`, docs/verdicts.md.
 
 Student's distribution is SciPy's, imported where it is needed: the library is installed without SciPy, too.
 """
@@ -138,8 +139,13 @@ class Scores:
 
     @property
     def enough(self) -> bool:
-        """Whether these runs can be compared with others."""
-        return self.variance == 0 or self.runs >= ENOUGH_RUNS
+        """Whether these runs, or splits, can be compared with others."""
+        return self.variance == 0 or max(self.runs, len(self.splits)) >= ENOUGH_RUNS
+
+    @property
+    def by_splits(self) -> bool:
+        """Whether the splits alone say how much trainings vary."""
+        return self.enough and self.variance != 0 and self.runs < ENOUGH_RUNS
 
 
 def scores_of(
@@ -230,7 +236,7 @@ def contrast(terms: Sequence[tuple[float, Scores]], confidence: float = 0.95) ->
     -------
     Difference
         Over the queries where all terms have equally many scores of queries; over the runs where the
-        variance of some is not 0. Without either there is a mean alone.
+        variance of some is not 0, unless the splits say it. Without either there is a mean alone.
     """
     sides = [side for _, side in terms]
     mean = math.fsum(weight * side.mean for weight, side in terms)
@@ -247,13 +253,14 @@ def contrast(terms: Sequence[tuple[float, Scores]], confidence: float = 0.95) ->
             for weight, side in terms
             if side.residual
         ]
-    runs = [
-        (weight**2 * side.variance / side.runs, side.runs - 1) for weight, side in terms if side.variance != 0
-    ]
+    varying = [(weight, side) for weight, side in terms if side.variance != 0]
     enough = all(side.enough for side in sides)
+    if splits is not None and any(side.by_splits for side in sides):
+        varying, residuals = [], []
+    runs = [(weight**2 * side.variance / side.runs, side.runs - 1) for weight, side in varying]
     sources = {"queries": queries is not None, "runs": bool(runs), "splits": splits is not None}
     named = [name for name, is_known in sources.items() if is_known]
-    if not named or any(math.isnan(side.variance) for side in sides):
+    if not named or any(math.isnan(side.variance) for _, side in varying):
         return Difference(mean, enough=enough, per_query=rows)
     errors = error_sources(queries, runs, residuals, splits)
     low, high = t_bounds(mean, errors, confidence)

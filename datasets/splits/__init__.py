@@ -6,8 +6,8 @@ A kind of split is a file of this folder, named as in `split: {kind: <name>, …
 - `LABELS`: the kinds of labels it works with, of "classes", "multi-hot" and "none";
 - `check(spec, description)`: raise ValueError for values that are wrong or that the dataset cannot give;
 - `draw(spec, description, generator) -> Split`: `generator` is a seeded `numpy.random.Generator` on PCG64;
-- optional: `folds(spec)`, for a kind whose protocols are made of several splits: how many, of a `spec` that
-  may have mistakes (ValueError). It has an option `fold`, from 1, that names one of them;
+- optional: `folds(spec)`, for a kind whose protocols can be made of several splits: how many, None for one,
+  of a `spec` that may have mistakes (ValueError). It has an option `fold`, from 1, that names one of them;
 - optional: `UNSEEN = True`, where the queries' classes are not those of the training set: no method may learn
   from the labels of the database; `TRAINING_PER_CLASS = True`, where a number `training` is one per class.
 
@@ -122,7 +122,7 @@ def folds(spec: dict) -> int | None:
     kind = check_keys(spec)
     if "fold" in spec or "folds" not in kind.source.functions:
         return None
-    found: int = kind.load().folds(spec)
+    found: int | None = kind.load().folds(spec)
     return found
 
 

@@ -33,6 +33,49 @@ def training_in_database(spec: Mapping) -> bool:
     return inside
 
 
+def number_of_folds(spec: Mapping) -> int:
+    """The number at key `folds`; raises ValueError for less than two."""
+    number = positive(spec["folds"], "split: key 'folds'")
+    if number < 2:
+        raise ValueError("split: key 'folds' must be at least 2; leave it out for one split")
+    return number
+
+
+def fold_of(spec: Mapping, count: int | None) -> int:
+    """The fold that a specification names, from 1; the first where it names none. count: how many there are.
+
+    Raises ValueError for a fold that does not exist.
+    """
+    if "fold" not in spec:
+        return 1
+    fold = positive(spec["fold"], "split: key 'fold'")
+    if count is None:
+        raise ValueError("split: key 'fold' needs the key 'folds'")
+    if fold > count:
+        raise ValueError(f"split: fold {fold} does not exist, there are {count}")
+    return fold
+
+
+def disjoint_folds(spec: Mapping) -> int | None:
+    """Number of folds with queries and training items of their own; None for one split.
+
+    No query of one fold is a training item of another: what is chosen on the training set of one serves all.
+    Raises ValueError as `number_of_folds`, and where the training items are not a number.
+    """
+    if "folds" not in spec:
+        return None
+    if spec.get("training") == "all":
+        raise ValueError(
+            "split: key 'folds' needs a number of training items: those of a fold are no queries of another"
+        )
+    return number_of_folds(spec)
+
+
+def drawn_before(spec: Mapping) -> int:
+    """How many of the items in random order belong to earlier folds: their queries and training items."""
+    return (spec.get("fold", 1) - 1) * (spec["query"] + spec["training"]) if "folds" in spec else 0
+
+
 def labels_of(description: Description) -> np.ndarray:
     """The labels of a dataset that has some; raises ValueError for another."""
     return present(description.labels, "split: labels")
@@ -69,9 +112,12 @@ def require_rest(rest: int) -> None:
         raise ValueError("split: query and training leave nothing to the database; ask for fewer")
 
 
-def asked(query: int, training: int | None) -> str:
-    """The sum of both, for messages; training None: all."""
-    return f"{query}" if training is None else f"{query} + {training}"
+def asked(query: int, training: int | None, folds: int | None = None) -> str:
+    """What all folds together ask for, for messages; training None: all; folds None: one split."""
+    total = f"{query}" if training is None else f"{query} + {training}"
+    if folds is None:
+        return f"query + training asks for {total}"
+    return f"folds x (query + training) asks for {folds} x ({total})"
 
 
 def parts(available: np.ndarray, query: np.ndarray, training: np.ndarray | None, inside: bool) -> Split:

@@ -12,6 +12,9 @@ from datasets.specification import positive
 from datasets.splits import Split
 from datasets.splits._drawing import (
     asked,
+    disjoint_folds,
+    drawn_before,
+    fold_of,
     labels_of,
     number_or_all,
     parts,
@@ -21,19 +24,28 @@ from datasets.splits._drawing import (
 )
 
 NEEDS = {"query": "queries per class", "training": "training items per class, or all"}
-OPTIONS = {"training_in_database": "false keeps the training set out of the database (default true)"}
+OPTIONS = {
+    "training_in_database": "false keeps the training set out of the database (default true)",
+    "folds": "number of splits without common queries or training items; the first is that without folds",
+    "fold": "the one fold that is meant, from 1; without it, a protocol consists of all folds",
+}
 LABELS = ("classes",)
 TRAINING_PER_CLASS = True
 
 
+def folds(spec: Mapping) -> int | None:
+    return disjoint_folds(spec)
+
+
 def check(spec: Mapping, description: Description) -> None:
     query, training = positive(spec["query"], "split: key 'query'"), number_or_all(spec, "training")
-    inside = training_in_database(spec)
+    inside, number = training_in_database(spec), folds(spec)
+    fold_of(spec, number)
     values, counts = np.unique(labels_of(description), return_counts=True)
     for value, count in zip(values, counts):
-        if query + (training or 0) > count:
+        if (number or 1) * (query + (training or 0)) > count:
             raise ValueError(
-                f"split: query + training asks for {asked(query, training)} items of class "
+                f"split: {asked(query, training, number)} items of class "
                 f"{description.class_name(int(value))}, which has {count}"
             )
     require_rest(description.items - len(values) * (query + (0 if inside else training or 0)))
@@ -43,7 +55,7 @@ def draw(spec: Mapping, description: Description, generator: np.random.Generator
     query, training = spec["query"], number_or_all(spec, "training")
     labels, queries, trainings = labels_of(description), [], []
     for value in np.unique(labels):
-        rows = shuffled(np.flatnonzero(labels == value), generator)
+        rows = np.roll(shuffled(np.flatnonzero(labels == value), generator), -drawn_before(spec))
         queries.append(rows[:query])
         trainings.append(rows[query : query + (training or 0)])
     return parts(

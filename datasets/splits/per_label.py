@@ -50,14 +50,13 @@ def check(spec: Mapping, description: Description) -> None:
         name = description.class_name(int(column))
         if need > counts[column]:
             raise ValueError(
-                f"split: query + training asks for {asked(query, training)} items of label {name}, "
-                f"which has {counts[column]}"
+                f"split: {asked(query, training)} items of label {name}, which has {counts[column]}"
             )
         reached |= labels[:, column] == 1
         # The items of the first labels are distinct: there must be that many with any of these labels.
         if need * step > np.count_nonzero(reached):
             raise ValueError(
-                f"split: query + training asks for {asked(query, training)} items of each of the {step} "
+                f"split: {asked(query, training)} items of each of the {step} "
                 f"labels up to {name}, which {np.count_nonzero(reached)} items hold together"
             )
     require_rest(int(np.count_nonzero(reached)) - len(counts) * (query + (0 if inside else training or 0)))
@@ -72,7 +71,7 @@ def draw(spec: Mapping, description: Description, generator: np.random.Generator
         candidates = np.flatnonzero((labels[:, column] == 1) & ~chosen)
         if len(candidates) < need:
             raise ValueError(
-                f"split: query + training asks for {asked(query, training)} items of label "
+                f"split: {asked(query, training)} items of label "
                 f"{description.class_name(int(column))}, of which the labels before it left {len(candidates)}"
             )
         rows = shuffled(candidates, generator)[:need]

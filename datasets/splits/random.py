@@ -11,6 +11,10 @@ from datasets.description import Description
 from datasets.specification import positive
 from datasets.splits import Split
 from datasets.splits._drawing import (
+    asked,
+    disjoint_folds,
+    drawn_before,
+    fold_of,
     number_or_all,
     shuffled,
     training_in_database,
@@ -20,13 +24,24 @@ NEEDS = {"query": "number of queries", "training": "number of training items, or
 OPTIONS = {
     "database": "size of the database, or all (default)",
     "training_in_database": "false keeps the training set out of the database (default true)",
+    "folds": "number of splits without common queries or training items; the first is that without folds",
+    "fold": "the one fold that is meant, from 1; without it, a protocol consists of all folds",
 }
 LABELS = ("classes", "multi-hot", "none")
 
 
+def folds(spec: Mapping) -> int | None:
+    return disjoint_folds(spec)
+
+
 def check(spec: Mapping, description: Description) -> None:
     query, training = positive(spec["query"], "split: key 'query'"), number_or_all(spec, "training")
-    inside = training_in_database(spec)
+    inside, number = training_in_database(spec), folds(spec)
+    fold_of(spec, number)
+    if number and number * (query + (training or 0)) > description.items:
+        raise ValueError(
+            f"split: {asked(query, training, number)} items of a dataset that has {description.items}"
+        )
     database = number_or_all(spec, "database") if "database" in spec else None
     if inside and training is not None and database is not None and training > database:
         raise ValueError(
@@ -46,7 +61,7 @@ def check(spec: Mapping, description: Description) -> None:
 
 def draw(spec: Mapping, description: Description, generator: np.random.Generator) -> Split:
     query, training = spec["query"], number_or_all(spec, "training")
-    rows = shuffled(np.arange(description.items), generator)
+    rows = np.roll(shuffled(np.arange(description.items), generator), -drawn_before(spec))
     queries, rest = rows[:query], rows[query:]
     # Training comes first, so that its items stay the same whatever the size of the database.
     database = rest if training_in_database(spec) else rest[training:]

@@ -10,7 +10,15 @@ import numpy as np
 from datasets.description import Description
 from datasets.specification import positive
 from datasets.splits import Split
-from datasets.splits._drawing import given_split, labels_of, number_or_all, part_values, shuffled
+from datasets.splits._drawing import (
+    fold_of,
+    given_split,
+    labels_of,
+    number_of_folds,
+    number_or_all,
+    part_values,
+    shuffled,
+)
 from tiebench.messages import did_you_mean
 
 NEEDS = {
@@ -33,10 +41,7 @@ def folds(spec: Mapping) -> int:
     if ("folds" in spec) == ("unseen" in spec):
         raise ValueError("split: kind 'unseen_classes' needs one of the keys 'folds' and 'unseen'")
     if "unseen" not in spec:
-        number = positive(spec["folds"], "split: key 'folds'")
-        if number < 2:
-            raise ValueError("split: key 'folds' must be at least 2: one fold would leave no class to learn")
-        return number
+        return number_of_folds(spec)
     lists = spec["unseen"]
     if not isinstance(lists, (list, tuple)) or not lists or not all(isinstance(one, list) for one in lists):
         raise ValueError("split: key 'unseen' must be a list of lists of classes, one for each fold")
@@ -47,8 +52,7 @@ def check(spec: Mapping, description: Description) -> None:
     count, database = folds(spec), spec.get("database", "unseen")
     if database not in ("unseen", "all"):
         raise ValueError(f"split: unknown database {database!r}{did_you_mean(database, ('unseen', 'all'))}")
-    if "fold" in spec and positive(spec["fold"], "split: key 'fold'") > count:
-        raise ValueError(f"split: fold {spec['fold']} does not exist, there are {count}")
+    fold_of(spec, count)
     training = number_or_all(spec, "training")
     labels = labels_of(description)
     values = np.unique(labels)

@@ -84,6 +84,27 @@ def test_per_class_training_outside_the_database():
     np.testing.assert_array_equal(inside.training, split.training)
 
 
+@pytest.mark.parametrize(
+    ("spec", "description"),
+    [
+        ({"kind": "per_class", "query": 2, "training": 3}, CLASSES),
+        ({"kind": "per_class", "query": 2, "training": 3, "training_in_database": False}, CLASSES),
+        ({"kind": "random", "query": 3, "training": 7}, NONE),
+        ({"kind": "random", "query": 3, "training": 7, "database": 30}, NONE),
+    ],
+)
+def test_folds_share_no_query_and_no_training_item(spec, description):
+    folds = [draw(spec | {"folds": 5, "fold": fold}, description, seed=1) for fold in range(1, 6)]
+    assert folds[0].fingerprint == draw(spec, description, seed=1).fingerprint
+    learned = [rows for one in folds for rows in (one.query, one.training)]
+    assert len(set(np.concatenate(learned).tolist())) == sum(map(len, learned))
+    for one in folds:
+        assert one.metadata()["training_in_database"] is spec.get("training_in_database", True)
+        assert len(one.database) == len(folds[0].database)
+        if description is CLASSES:
+            assert counted(CLASSES.labels, one.query) == {0: 2, 2: 2, 7: 2}
+
+
 @pytest.mark.parametrize("training", [{"per_class": 18}, {"random": 59}])
 def test_given_training_outside_the_database(training):
     spec = {"kind": "given", "query": 0, "database": "train", "training": training}
@@ -362,6 +383,12 @@ WITHOUT = {key: value for key, value in RANDOM.items() if key != "query"}
             CLASSES,
             "leave nothing to the database",
         ),
+        (PER_CLASS | {"folds": 1}, CLASSES, "'folds' must be at least 2"),
+        (PER_CLASS | {"folds": 2, "training": "all"}, CLASSES, "'folds' needs a number of training items"),
+        (PER_CLASS | {"folds": 2}, CLASSES, r"asks for 2 x \(5 \+ 10\) items of class 7, which has 25"),
+        (PER_CLASS | {"fold": 1}, CLASSES, "'fold' needs the key 'folds'"),
+        (RANDOM | {"folds": 2}, NONE, r"asks for 2 x \(9 \+ 20\) items of a dataset that has 50"),
+        (RANDOM | {"training": 5, "folds": 2, "fold": 3}, NONE, "fold 3 does not exist, there are 2"),
         (PER_CLASS | {"training": 21}, CLASSES, r"asks for 5 \+ 21 items of class 7, which has 25"),
         (PER_CLASS | {"training": 6}, NAMED, r"asks for 5 \+ 6 items of class cat, which has 10"),
         (PER_CLASS | {"query": 10, "training": "all"}, of_classes({0: 10}), "leave nothing to the database"),

@@ -149,6 +149,19 @@ def test_splits_are_tested_as_wholes_that_contain_queries_and_runs():
     assert (error, freedom) == (pytest.approx(2 * (0.75**2 * 0.25**2 + 0.25**2 * 0.75**2)), 1.0)
 
 
+@pytest.mark.parametrize("runs", [1, 2])
+def test_five_splits_with_few_runs_each_are_enough_and_alone_say_how_much_trainings_vary(runs):
+    left, right = np.random.default_rng(7).normal(size=(2, runs, 100)) + np.array([0.4, 0.0])[:, None, None]
+    sides = [paired.scores_of(rows.mean(axis=1), rows, (20,) * 5) for rows in (left, right)]
+    found, apart = paired.difference(*sides), (left - right).mean(axis=0)
+    of_splits = stats.ttest_1samp(apart.reshape(5, 20).mean(axis=1), 0)
+    expected = max(of_splits.pvalue, stats.ttest_1samp(apart, 0).pvalue)
+    assert found.enough and found.over == "queries and splits"
+    assert found.p == pytest.approx(expected, rel=1e-9)
+    four = [paired.scores_of(rows.mean(axis=1), rows, (25,) * 4) for rows in (left, right)]
+    assert paired.difference(*four).verdict(0.0) == paired.TOO_FEW
+
+
 def test_a_contrast_weighs_errors_by_squares():
     a, b, c = (paired.scores_of(row) for row in np.random.default_rng(6).normal(size=(3, 6)))
     found = paired.contrast([(0.5, a), (0.5, b), (-1.0, c)])

@@ -80,6 +80,21 @@ def test_a_fold_has_what_was_chosen_in_the_same_fold_of_the_other_protocol(folde
     }
 
 
+def test_a_fold_takes_the_codes_of_the_same_fold(tiny):
+    entry = tiny["protocols"]["tiny"]
+    entry["split"] = {"kind": "per_class", "folds": 2, "query": 5, "training": 15}
+    outside = {"split": entry["split"] | {"training_in_database": False}, "codes_of": "tiny"}
+    tiny["protocols"]["outside"] = entry | outside
+    plan = Plan(load(ROOT, tiny))
+    codes, run = plan.taken_run("outside_fold2", "talr_ap", 8, 0)
+    assert codes == "results/runs/tiny_fold2/talr_ap/8/0/codes.npz" and run.endswith("run.json")
+    assert plan.taken_split("outside_fold2") == "resources/protocols/tiny_fold2/split.npz"
+    assert plan.protocol_settings("outside")["codes_of"] == "tiny"
+    tiny["protocols"]["outside"]["split"]["folds"] = 3
+    with pytest.raises(ConfigurationError, match="codes_of: tiny has 2 folds, this protocol 3"):
+        load(ROOT, tiny)
+
+
 def test_mistakes_with_folds_are_one_line(folded):
     with pytest.raises(
         ConfigurationError, match="a split for each fold, ask for one: tiny_fold1, tiny_fold2"

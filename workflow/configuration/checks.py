@@ -193,8 +193,11 @@ def _check_codes_of(configuration, name, entry):
     if entry["prefix_of"] is not None and entry["estimated"]:
         message = "distances are estimated from whole codes: leave estimated out"
         configuration.fail(("protocols", name, "prefix_of"), message)
-    if splits.folds(entry["split"]) or splits.folds(other["split"]):
-        configuration.fail(where, "is not for splits of several folds")
+    own, others = (splits.folds(one["split"]) for one in (entry, other))
+    if own != others:
+        configuration.fail(
+            where, f"{entry['codes_of']} has {others or 'no'} folds, this protocol {own or 'none'}"
+        )
 
 
 # -- methods -----------------------------------------------------------------------------------------------

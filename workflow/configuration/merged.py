@@ -201,6 +201,8 @@ class Configuration:
                     self.fail(("protocols", member), f"is the name of a fold of {name}: choose another")
                 title = f"{entry.get('title') or name}, fold {number}"
                 protocols[member] = entry | {"title": title, "split": entry["split"] | {"fold": number}}
+                if entry["codes_of"] is not None:
+                    protocols[member]["codes_of"] = f"{entry['codes_of']}_fold{number}"
 
     def members(self, protocol):
         """The protocols whose runs a protocol's scores are made of: its folds, or itself."""
