@@ -53,6 +53,7 @@ def compile_kernels() -> None:
                 objective,
                 np.arange(40.0),
                 discount_sum_table(40),
-                np.empty(20),
+                np.empty(20, dtype),
             )
-        relaxed.both_ways(*(rng.random(shape).astype(dtype) for shape in ((20, 20), 20, (20, 20))))
+        slopes, upstream, out = (rng.random(shape).astype(dtype) for shape in ((20, 20), 20, (20, 20)))
+        relaxed.both_ways(slopes, upstream, 0.5, out)

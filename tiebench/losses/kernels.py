@@ -23,10 +23,11 @@ _MOST_ROOM = 18  # bits for a query's sum of gains; above it, what is left for s
 
 
 @compiled(nogil=True, boundscheck=False)
-def both_ways(slopes, upstream, out):
-    """out[i, j] = upstream[i] slopes[i, j] + upstream[j] slopes[j, i]: all (M, M), upstream (M,)."""
+def both_ways(slopes, upstream, factor, out):
+    """out[i, j] = u[i] slopes[i, j] + u[j] slopes[j, i]: all (M, M), u = factor upstream (M,)."""
     block = np.uint32(8)  # a block and its mirror image, in and out, stay in the level-1 cache
     items = np.uint32(slopes.shape[0])
+    u = upstream * slopes.dtype.type(factor)
     blocks = (items + block - np.uint32(1)) // block
     for row in range(blocks):
         for column in range(row, blocks):
@@ -34,7 +35,7 @@ def both_ways(slopes, upstream, out):
             column_end = min((column + np.uint32(1)) * block, items)
             for i in range(row * block, row_end):
                 for j in range(column * block, column_end):
-                    both = upstream[i] * slopes[i, j] + upstream[j] * slopes[j, i]
+                    both = u[i] * slopes[i, j] + u[j] * slopes[j, i]
                     out[i, j] = both
                     out[j, i] = both
 
@@ -251,7 +252,7 @@ def objective_and_slopes(positions, affinity, bins, delta, objective, discounts,
     """Objective of every query row; positions is overwritten by its derivatives.
 
     positions (M, M): distances in units of the bin width; affinity int64 (M, M); discounts: prefix sums of
-    1/log2(t + 1), (M,); table: `discount_sum_table` (used by NDCG_FULL alone); values float64 (M,), written.
+    1/log2(t + 1), (M,); table: `discount_sum_table` (used by NDCG_FULL alone); values (M,), written.
     Returns False, with the output unusable, if an affinity lies outside 0..255.
     """
     items = positions.shape[0]

@@ -27,6 +27,7 @@ same values and gradients up to rounding. The functions are differentiable once.
 import math
 from functools import lru_cache
 
+import numpy as np
 import torch
 from torch.autograd.function import once_differentiable
 
@@ -188,9 +189,8 @@ class _Listwise(torch.autograd.Function):
         # dO/dphi_j = -(1/2w) (sum over queries i of slope_ij phi_i, and the query's own share): slopes are
         # per bin width. Scaling codes by the upstream gradient costs M b, scaling slopes M^2.
         if context.compiled:
-            scaled = upstream * (-0.5 / context.width)
-            both = torch.empty_like(slopes)
-            kernels.both_ways(slopes.numpy(), scaled.numpy(), both.numpy())
+            given, both = np.ascontiguousarray(upstream.numpy()), torch.empty_like(slopes)
+            kernels.both_ways(slopes.numpy(), given, -0.5 / context.width, both.numpy())
             return torch.mm(both, codes), None, None, None, None
         weighted = upstream[:, None] * codes
         gradient = upstream[:, None] * (slopes @ codes)
@@ -214,23 +214,22 @@ class _Compiled(_Listwise):
         positions, context.width = _Listwise.positions(codes, bins)
         context.compiled = True
         items = len(codes)
-        values = torch.empty(items, dtype=torch.float64)
-        number = _OBJECTIVES.index(objective)
-        table = _discount_table(_size_class(items * (1 + delta))) if objective == "dcg_r" else _no_table()
+        values = codes.new_empty(items)
+        table = _discount_table(_size_class(items * (1 + delta))) if objective == "dcg_r" else _NO_TABLE
         valid = kernels.objective_and_slopes(
             positions.numpy(),
-            affinity.to(torch.int64).contiguous().numpy(),
+            np.ascontiguousarray(affinity.numpy(), np.int64),
             bins,
             delta,
-            number,
-            _discounts(_size_class(items)).numpy(),
-            table.numpy(),
+            _OBJECTIVES.index(objective),
+            _discounts(_size_class(items)),
+            table,
             values.numpy(),
         )
         if not valid:
             raise ValueError(f"affinity must lie between 0 and {MAX_AFFINITY}")
         context.save_for_backward(codes, positions)
-        return values.to(codes.dtype)
+        return values
 
 
 class _Tensors(_Listwise):
@@ -319,7 +318,7 @@ def _ideal(affinity, gain_of):
     counts = gain_of.new_zeros(len(affinity), len(gain_of), dtype=torch.int64)
     counts.scatter_add_(1, affinity, torch.ones_like(affinity))
     end = counts.flip(1).cumsum(1).flip(1)  # items of a level or above
-    discounts = _discounts(_size_class(len(affinity))).to(affinity.device)
+    discounts = torch.from_numpy(_discounts(_size_class(len(affinity)))).to(affinity.device)
     return ((discounts[end] - discounts[end - counts]) * gain_of).sum(1).to(gain_of.dtype)
 
 
@@ -366,7 +365,7 @@ def _dcg_simplified(c, g, relevant, ideal, items):
 
 def _dcg_full(c, g, relevant, ideal, items):
     before, end = _before(c), c.cumsum(1)
-    table = _discount_table(_size_class(float(end.detach().max()) + 1)).to(c.device)
+    table = torch.from_numpy(_discount_table(_size_class(float(end.detach().max()) + 1))).to(c.device)
     occupied = c > 1e-6
     count = torch.where(occupied, c, 1.0)
     mean = (_discount_sum(end, table) - _discount_sum(before, table)) / count
@@ -416,14 +415,8 @@ def _size_class(items):
 @lru_cache(maxsize=8)
 def _discounts(most):
     ranks = torch.arange(2, most + 2, dtype=torch.float64)
-    return torch.cat([torch.zeros(1, dtype=torch.float64), (1 / ranks.log2()).cumsum(0)])
+    return torch.cat([torch.zeros(1, dtype=torch.float64), (1 / ranks.log2()).cumsum(0)]).numpy()
 
 
-@lru_cache(maxsize=8)
-def _discount_table(most):
-    return torch.from_numpy(discount_sum_table(most))
-
-
-@lru_cache(maxsize=1)
-def _no_table():
-    return torch.zeros(2, 2, dtype=torch.float64)
+_discount_table = lru_cache(maxsize=8)(discount_sum_table)
+_NO_TABLE = np.zeros((2, 2))
