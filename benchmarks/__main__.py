@@ -27,7 +27,6 @@ BENCHMARKS = {
         "codes to scores",
         "the field's argsort loop, scikit-learn, NumPy, FAISS, torchmetrics, pytorch-metric-learning",
     ),
-    "metrics": Benchmark("each metric", "a whole score"),
     "losses": Benchmark("training losses with their gradient", "the paper's appendix, plain autograd"),
     "methods": Benchmark(
         "the most expensive training step of methods", "its usual implementation: NumPy, SciPy, scikit-learn"
@@ -37,15 +36,9 @@ BENCHMARKS = {
     ),
     "training": Benchmark("images per second of end-to-end training", "a bare loop, the network alone"),
     "rankings": Benchmark("TREC runs to scores", "pytrec_eval, ranx, plain Python"),
-    "billion": Benchmark("a billion codes, counted in parts; 9 GB of disk", by_default=False),
-    "quick": Benchmark("the quick table as a user runs it (not with --quick unless named)"),
-    "plans": Benchmark("snakemake -n of 9,600 runs (--quick: 960)", "a bare Snakefile"),
+    "search": Benchmark("trials of a search of hyper-parameters", "a bare loop of the same steps"),
     "statistics": Benchmark(
         "how often verdicts err and what they see, drawn from the published runs", by_default=False
-    ),
-    "page": Benchmark(
-        "the page of 40 methods, 4 code lengths and 10 seeds: bytes, first paint in Chromium",
-        by_default=False,
     ),
     "fits": Benchmark("seconds and memory of training every method, a quarter of an hour", by_default=False),
     "growth": Benchmark(
@@ -70,7 +63,7 @@ OPTIONAL = """\
 Published libraries (faiss-cpu, torchmetrics, pytorch-metric-learning) are timed if they are installed:
 pip install --group benchmarks
 So are pytrec_eval and ranx, of runs: pip install ranx pytrec_eval-terrier"""
-
+RECORDS = Path(__file__).parent / "results"
 
 AXES = ("items", "dimensions", "bits", "classes")  # of growth, which imports NumPy
 
@@ -82,6 +75,15 @@ def described():
         lines.append(f"  {name + ('' if one.by_default else '*'):<13}{one.what}")
         lines += [f"{'':<15}beside {one.beside}"] * bool(one.beside)
     return "\n".join(lines)
+
+
+def command_line(name, options):
+    """What was typed to run a benchmark with its own options, those that are None left out."""
+    words = ["python", "-m", "benchmarks", name]
+    for option, value in options.items():
+        if value is not None:
+            words += [f"--{option}", *(map(str, value) if isinstance(value, list) else [f"{value:g}"])]
+    return " ".join(words)
 
 
 def _seconds(text):
@@ -110,6 +112,11 @@ def main(arguments=None):
     parser.add_argument(
         "--output", metavar="FILE.md", type=Writes(), help="also write the tables to this file"
     )
+    parser.add_argument(
+        "--record",
+        action="store_true",
+        help="write what pages of docs/ show to benchmarks/results/; then: python -m reporting docs",
+    )
     growth = parser.add_argument_group("options of growth")
     growth.add_argument("--methods", nargs="+", metavar="METHOD", type=word, help="default: all")
     growth.add_argument("--axes", nargs="+", choices=AXES, help="default: all")
@@ -127,10 +134,13 @@ def main(arguments=None):
         for option in one.options:
             if getattr(options, option) is not None and name not in options.benchmarks:
                 parser.error(f"--{option} is an option of {name}, which is not named")
+    if options.record and options.quick:
+        parser.error("--record keeps whole measurements, not those of --quick")
     output = None if options.output is None else Path(options.output)
     if output is not None and not output.absolute().parent.is_dir():
         parser.error(f"--output: no such folder: {output.parent}")
-    chosen = options.benchmarks or [name for name, one in BENCHMARKS.items() if one.by_default]
+    given = options.benchmarks or [name for name, one in BENCHMARKS.items() if one.by_default]
+    chosen = {name: one for name, one in BENCHMARKS.items() if name in given}
 
     # Libraries read these once, when they are imported.
     os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
@@ -140,16 +150,16 @@ def main(arguments=None):
     report = reporting.Report()
     report.write(reporting.header(threads=1))
     try:
-        for name in BENCHMARKS:
-            if name == "quick" and options.quick and not options.benchmarks:
-                report.write("The quick table: skipped (with --quick it runs only if it is named).")
-            elif name in chosen:
-                more = {option: getattr(options, option) for option in BENCHMARKS[name].options}
-                importlib.import_module(f"benchmarks.{name}").run(report, options.quick, **more)
+        for name, one in chosen.items():
+            more = {option: getattr(options, option) for option in one.options}
+            report.begin(command_line(name, more))
+            importlib.import_module(f"benchmarks.{name}").run(report, options.quick, **more)
     except (Disagreement, Failed) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     report.finish(output)
+    if options.record:
+        report.record(RECORDS)
     return 0
 
 

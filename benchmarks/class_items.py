@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.commands import Failed
 from datasets import splits
 from datasets.loaders import features_file
 from methods.base import TrainingSet
@@ -32,10 +33,12 @@ class Items:
 
 
 def find():
-    """The path of `FILE` in the folders of TIEBENCH_RESOURCES, or None."""
+    """The path of `FILE` in the folders of TIEBENCH_RESOURCES. Raises `Failed` where there is none."""
     folders = filter(None, os.environ.get("TIEBENCH_RESOURCES", "").split(os.pathsep))
-    found = (Path(folder).expanduser() / FILE for folder in folders)
-    return next((path for path in found if path.is_file()), None)
+    for folder in folders:
+        if (path := Path(folder).expanduser() / FILE).is_file():
+            return path
+    raise Failed(f"no {FILE} in the folders of TIEBENCH_RESOURCES")
 
 
 def read(path):

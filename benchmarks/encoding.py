@@ -36,7 +36,8 @@ def run(report, quick):
         progress(f"encoding: {section.__name__.strip('_').replace('_', ' ')}")
         title, competitors = section(np.random.default_rng(1), items)
         seen = report.compare(title, competitors, 3 if quick else 7, OURS, work=(RATE, len(items)))
-        report.target(f"{title}: over its limit", "as near to 1", seen[OURS].ratio_to(seen[LIMIT]))
+        for name in list(seen)[1:]:
+            report.peer(f"encoding: {title}", name, seen[name].ratio_to(seen[OURS]))
     _features(report, quick)
 
 
@@ -178,6 +179,8 @@ def _features(report, quick):
         base = seen["forward alone"]
         cells = [f"{count / one.median:,.0f} (x{rounded(one.ratio_to(base))})" for one in seen.values()]
         rows.append([f"{architecture}, {size} x {size}, {count} images", *cells])
+        speed = f"{count / seen['extract'].median:,.0f} images a second"
+        report.wait(f"features of {architecture}, {size} x {size} pixels", speed)
         quantity = f"{architecture}: extraction over its forward pass"
         report.target(quantity, "at most 1.03", seen["extract"].ratio_to(base))
     report.rows(["images/s (time over the forward pass)", *seen], rows)

@@ -4,7 +4,6 @@ import numpy as np
 from numba import njit
 from sklearn.metrics import ndcg_score
 
-from tiebench.counting import bitslice
 from tiebench.counting.bitslice import popcount
 
 
@@ -30,24 +29,6 @@ def distances(query, database):
     return sum(np.bitwise_count(one[:, None] ^ other) for one, other in zip(query.T, database.T)).astype(
         np.float64
     )
-
-
-def sliced_kernel(codes):
-    """A function to the joint histograms of single labels by the library's kernel alone: the planes of the
-    database, sorted by class, and the masks of the queries are there already."""
-    order = np.argsort(codes.database_labels, kind="stable")
-    classes = codes.database_labels[order]
-    ranges = [np.searchsorted(classes, codes.query_labels, side=side) for side in ("left", "right")]
-    planes = bitslice.slice_bits(codes.database[order], codes.bits, -(-codes.bits // 8) * 8)
-    masks = np.where(np.unpackbits(codes.query, axis=1).astype(bool), ~np.uint64(0), np.uint64(0))
-    counts = np.empty((len(masks), 2, codes.bits + 1), np.int64)
-
-    def count():
-        counts[:] = 0
-        bitslice.count_equal_labels(planes, len(order), masks, *ranges, codes.bits, counts)
-        return counts
-
-    return count
 
 
 def numpy_histograms(query, database, bits, levels, depth):

@@ -3,28 +3,15 @@
 python -m benchmarks growth --methods itq pcah --axes dimensions
 """
 
-import json
-import os
-import resource
-import signal
-import sys
-from typing import NamedTuple
-
 import numpy as np
 
-from benchmarks import commands, fits
+from benchmarks import commands
+from benchmarks.fits import Size, in_process
 from benchmarks.report import progress, rounded
 from methods.base.catalogue import catalogue
 from tiebench.messages import did_you_mean
 
 SECONDS = 60.0  # of a processor for one training and its encoding; sizes beyond it are not tried
-
-
-class Size(NamedTuple):
-    items: int
-    dimensions: int
-    bits: int
-    classes: int
 
 
 BASE = Size(items=2000, dimensions=512, bits=32, classes=10)
@@ -95,7 +82,7 @@ def run(report, quick, methods=None, axes=None, seconds=None):
 
 
 def climb(name, axis, sizes, settings, seconds, known):
-    """What `measure` finds of a method along an axis, until it takes too long: size -> dict.
+    """What `in_process` finds of a method along an axis, until it takes too long: size -> dict.
 
     known: (name, size) -> dict, what was found so far.
     """
@@ -103,23 +90,11 @@ def climb(name, axis, sizes, settings, seconds, known):
     for size in sizes:
         whole = BASE._replace(**{axis: size})
         if (name, whole) not in known:
-            known[name, whole] = measure(name, whole, settings, seconds)
+            known[name, whole] = in_process(name, whole, settings, seconds)
         found[size] = known[name, whole]
         if "over" in found[size]:
             break
     return found
-
-
-def measure(name, size, settings, seconds):
-    """As `fits.measure` in a process of its own, or {"over": why}: it takes too long or too much memory."""
-    given = json.dumps([[name, size.bits, size.items, size.dimensions, size.classes], settings, seconds])
-    try:
-        ran = commands.python(commands.ROOT, "benchmarks.growth", given, environment=os.environ)
-    except commands.Killed as error:
-        if error.signal != signal.SIGPROF:
-            raise
-        return {"over": f"over {seconds:g} s"}
-    return json.loads(ran.text.splitlines()[-1])
 
 
 def exponent(values):
@@ -145,7 +120,7 @@ def _tables(report, axis, sizes, rows, about):
             _row(name, sizes, found, what, least) + [_text(_stated(about[name], axis))] * counted
             for name, found in rows.items()
         ]
-        report.rows(head + ["of its operations"] * counted, body)
+        report.rows(head + ["of its operations"] * counted, body, keep=f"{what}_{axis}")
     refused = [
         f"- `{name}`, {size:,} {axis}: {one['refused']}"
         for name, found in rows.items()
@@ -180,21 +155,3 @@ def _text(slope):
 
 def _words(size, without=None):
     return ", ".join(f"{count:,} {axis}" for axis, count in size._asdict().items() if axis != without)
-
-
-def _within_memory(setup, settings, seconds):
-    """As `fits.measure`, with no more memory than the machine has, lest another program be ended for it."""
-    available = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    resource.setrlimit(resource.RLIMIT_AS, (available, available))
-    try:
-        return fits.measure(*setup, seconds=seconds, **settings)
-    except MemoryError:
-        return {"over": "out of memory"}
-    except RuntimeError as error:  # PyTorch's
-        if "can't allocate memory" not in str(error):
-            raise
-        return {"over": "out of memory"}
-
-
-if __name__ == "__main__":
-    print(json.dumps(_within_memory(*json.loads(sys.argv[1]))))

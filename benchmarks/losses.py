@@ -4,7 +4,7 @@ import torch
 
 from benchmarks import loss_peers as peers
 from benchmarks import probe
-from benchmarks.report import duration, progress
+from benchmarks.report import duration, progress, rounded
 from benchmarks.timing import agree, interleave
 from tiebench.losses import relaxed
 
@@ -12,7 +12,7 @@ BITS = 48
 FEATURES = 4096
 COMPILED, TENSORS, APPENDIX, AUTOGRAD = "compiled", "torch only", "appendix formulation", "plain autograd"
 PRODUCTS = "limit: its three matrix products"
-AT_LEAST = ("at least 40", "at least 80", "at least 10")
+AP_TARGETS = {APPENDIX: "at least 60", AUTOGRAD: "at least 80"}
 TOLERANCE = 1e-4  # relative, float32
 
 _PRODUCT = {
@@ -94,14 +94,13 @@ def _objectives(report, rounds, quick):
         competitors[PRODUCTS] = lambda a=codes, s=scratch: (torch.mm(a, a.T, out=s), s @ a, s.T @ a)
         title = f"{name}, M = 256, {BITS} bits, bins = {BITS}"
         seen = report.compare(title, competitors, rounds, COMPILED)
-        goals = ("above 1",) * 3 if objective == "mutual information" else AT_LEAST
-        ratios = (
-            ("appendix", seen[APPENDIX], COMPILED),
-            ("autograd", seen[AUTOGRAD], COMPILED),
-            ("appendix", seen[APPENDIX], TENSORS),
-        )
-        for goal, (peer, measured, base) in zip(goals, ratios):
-            report.target(f"{name}: {peer} over {base}", goal, measured.ratio_to(seen[base]))
+        ours = f"relaxed {name} and its gradient, M = 256, {BITS} bits"
+        for peer in (APPENDIX, AUTOGRAD):
+            ratio = seen[peer].ratio_to(seen[COMPILED])
+            report.peer(ours, peer, ratio)
+            if objective == "ap_s":
+                report.target(f"{name}: {peer} over {COMPILED}", AP_TARGETS[peer], ratio)
+        report.peer(f"{ours}, without compiled kernels", APPENDIX, seen[APPENDIX].ratio_to(seen[TENSORS]))
 
 
 def _spreads(report, rounds, quick):
@@ -123,7 +122,7 @@ def _spreads(report, rounds, quick):
         seen = report.compare(f"{title}, M = 256, {BITS} bits", competitors, 3 * rounds, next(iter(chosen)))
         medians = [one.median for one in seen.values()]
         spread = f"{max(medians) / min(medians):.3f}"
-        report.target(f"{title}: slowest over fastest", "at most 1.15", spread)
+        report.target(f"{title}: slowest over fastest", "at most 1.05", spread)
 
 
 def _steps(report, rounds, quick):
@@ -132,7 +131,8 @@ def _steps(report, rounds, quick):
         "The base back-propagates a given gradient of the codes; the others back-propagate the mean "
         "objective.",
     )
-    for items in (64, 256) if quick else (64, 128, 256):
+    ratios, sizes = [], (64, 256) if quick else (64, 128, 256)
+    for items in sizes:
         _, affinity = batch(items)
         competitors = {f"M = {items}: no loss": _step(items, None)}
         for objective, name in (("ap_s", "AP_s"), ("dcg_s", "DCG_s"), ("mutual information", "MIHash")):
@@ -144,8 +144,12 @@ def _steps(report, rounds, quick):
         seen = interleave(competitors, rounds, least_seconds=0.02)
         base, with_ap, *_ = seen
         report.times(seen, base)
-        quantity = f"step with AP_s over without, M = {items}"
-        report.target(quantity, "at most 1.3", seen[with_ap].ratio_to(seen[base]))
+        ratios.append(rounded(seen[with_ap].ratio_to(seen[base])))
+        report.target(f"step with AP_s over without, M = {items}", "at most 1.15", ratios[-1])
+    batches = ", ".join(map(str, sizes))
+    report.wait(
+        f"a step of SGD with relaxed AP, batches of {batches}", f"{', '.join(ratios)} times one without"
+    )
 
 
 def _step(items, loss):
@@ -175,3 +179,4 @@ def _first_call(report):
     report.rows(head, [[*map(duration, seconds)]])
     quantity = "first loss of a process, kernels cached: pause"
     report.target(quantity, "at most 1 s", duration(probe.pause(seen)))
+    report.wait("first loss of a process, kernels cached: pause", duration(probe.pause(seen)))

@@ -32,8 +32,8 @@ def run(report, quick):
         progress(f"methods: {section.__name__.strip('_').replace('_', ' ')}")
         title, competitors = section(np.random.default_rng(0), items)
         seen = report.compare(title, competitors, 3 if quick else 7, OURS)
-        base, peer = seen.values()
-        report.target(f"{title}: peer over ours", "above 1", peer.ratio_to(base))
+        _, peer = seen
+        report.peer(title, peer, seen[peer].ratio_to(seen[OURS]))
 
 
 def _line_search(generator, items):

@@ -19,17 +19,16 @@ PEERS = {
 RUN_PEERS = {"pytrec_eval": "pytrec_eval-terrier", "ranx": "ranx"}
 
 
-def found(peers=None):
-    """Module -> its module object for the peers (of `PEERS`) that are installed here; it is imported."""
-    peers = peers or PEERS
-    return {name: importlib.import_module(name) for name in peers if importlib.util.find_spec(name)}
+def found(names):
+    """Module -> its module object for the peers that are installed here; it is imported."""
+    return {name: importlib.import_module(name) for name in names if importlib.util.find_spec(name)}
 
 
-def versions(peers=None):
+def versions():
     """(texts "package version" of the peers that are installed, packages of those that are not)."""
     brought_by = importlib.metadata.packages_distributions()
     present, absent = [], []
-    for name, package in (peers or PEERS).items():
+    for name, package in (PEERS | RUN_PEERS).items():
         if name not in brought_by:
             absent.append(package)
         else:

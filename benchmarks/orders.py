@@ -5,10 +5,11 @@ sorted by class, and shuffled. Scores are those of each program's own ranking of
 """
 
 import numpy as np
+import torch
 
 from benchmarks.class_items import FILE, find, read
 from benchmarks.differences import TALR
-from benchmarks.optional_peers import faiss_index, found, versions
+from benchmarks.optional_peers import faiss_index, found
 from benchmarks.report import progress
 from methods.base.catalogue import load_class
 from tiebench.affinities import EqualLabels
@@ -18,82 +19,63 @@ from tiebench.scoring import score_codes
 METHODS = {"itq": {}, "talr_ap": TALR}
 BITS = (12, 48)
 QUERIES = 200
-CUTS = (100, 1000)
-COLUMNS = ("ap", "ap@100", "ap@1000", "precision@100")
+CUT = 100
+EXACT = {"the mean over all orders": "", "the worst order": "_min", "the best order": "_max"}
 
 
 def run(report, quick):
     """Print the tables: nothing here is a time."""
-    report.write("## Orders of tied items")
-    path = find()
-    if path is None:
-        report.write(f"Skipped: no {FILE} in the folders of TIEBENCH_RESOURCES.")
-        return
-    items, rows = read(path)
+    items, rows = read(find())
     classes = items.classes
     query = rows.query[:: max(1, len(rows.query) // QUERIES)]
     given = {"the file": rows.database}
-    given["by class"] = rows.database[np.argsort(classes[rows.database], kind="stable")]
+    given["sorted by class"] = rows.database[np.argsort(classes[rows.database], kind="stable")]
     given["shuffled"] = np.random.default_rng(0).permutation(rows.database)
-    torch, faiss = found({"torch": ()})["torch"], found({"faiss": ()}).get("faiss")
-    absent = "" if faiss else " FAISS is not installed: its rows are left out."
-    known = [f"NumPy {np.__version__}", f"torch {torch.__version__}", *versions({"faiss": "faiss-cpu"})[0]]
+    faiss = found(["faiss"]).get("faiss")
     report.write(
-        f"{FILE}, {len(query)} queries of CIFAR-10 setting 1 and {len(rows.database):,} items, one seed. "
-        f"{', '.join(known)}, one thread.{absent}"
+        "## Orders of tied items",
+        f"{FILE}, {len(query)} queries of CIFAR-10 setting 1 and {len(rows.database):,} items, one seed: "
+        f"AP@{CUT} by the order of the database." + (" FAISS is not installed." if faiss is None else ""),
     )
     for name in METHODS if not quick else ("itq",):
         for bits in BITS:
             progress(f"orders: {name}, {bits} bits")
             method = load_class(name)(bits=bits, seed=0, **METHODS[name])
             codes = pack(method.fit(items.training_set(rows.training)).encode(items.vectors))
-            table = []
-            for words, places in given.items():
-                scored = _scored(codes, query, places, classes, bits, torch, faiss)
-                if not table:
-                    table += [[label, "any", *cells] for label, cells in scored.items() if label in _EXACT]
-                table += [[label, words, *cells] for label, cells in scored.items() if label not in _EXACT]
+            scored = [scores(codes, query, places, classes, bits, faiss) for places in given.values()]
             report.write(f"### {name}, {bits} bits")
-            report.rows(["ties broken by", "database", *COLUMNS], table)
+            table = [[label, *(f"{one[label]:.3f}" for one in scored)] for label in scored[0]]
+            report.rows(["ties broken by", *given], table, keep=f"{name}_{bits}")
 
 
-_EXACT = {"exact mean": "", "worst order": "_min", "best order": "_max"}
-
-
-def _scored(codes, query, places, classes, bits, torch, faiss):
-    """Who breaks ties -> cells of COLUMNS, of one order of the database."""
+def scores(codes, query, places, classes, bits, faiss):
+    """Who breaks ties -> AP@CUT, of one order of the database."""
     affinity = EqualLabels(classes[query], classes[places])
     one, two = codes[query], codes[places]
-    exact = score_codes(one, two, bits, affinity, CUTS, order="file").means
-    cells = {
-        label: [f"{exact[column + ending]:.3f}" for column in COLUMNS] for label, ending in _EXACT.items()
-    }
-    cells["position (a stable sort)"] = [f"{exact[f'{column}_in_file_order']:.3f}" for column in COLUMNS]
+    exact = score_codes(one, two, bits, affinity, (CUT,), order="file").means
+    means = {label: exact[f"ap@{CUT}{ending}"] for label, ending in EXACT.items()}
+    means["a stable sort"] = exact[f"ap@{CUT}_in_file_order"]
     relevant = affinity.block(0, len(query)) > 0
     distances = np.bitwise_count(as_words(one)[:, None] ^ as_words(two)[None]).sum(axis=2, dtype=np.uint8)
     tensor = torch.from_numpy(distances)
-    most = CUTS[-1]
     rankings = {
-        "numpy.argsort": np.argsort(distances, axis=1),
-        "numpy.argsort of int64": np.argsort(distances.astype(np.int64), axis=1),
-        "torch.argsort": torch.argsort(tensor, dim=1).numpy(),
-        f"torch.topk, {most}": torch.topk(tensor, most, largest=False).indices.numpy(),
+        "`numpy.argsort`, uint8 distances": np.argsort(distances, axis=1),
+        "`numpy.argsort`, int64 distances": np.argsort(distances.astype(np.int64), axis=1),
+        "`torch.argsort`": torch.argsort(tensor, dim=1).numpy(),
+        "`torch.topk`": torch.topk(tensor, CUT, largest=False).indices.numpy(),
     }
     if faiss:
-        words = as_words(two)
+        queries = np.ascontiguousarray(as_words(one)).view(np.uint8)
         for label, heap in (("heap", True), ("counting", False)):
-            index = faiss_index(faiss, words, heap)
-            queries = np.ascontiguousarray(as_words(one)).view(np.uint8)
-            rankings[f"IndexBinaryFlat, {label}, {most}"] = index.search(queries, most)[1]
-    for label, ranking in rankings.items():
-        hits = np.take_along_axis(relevant, ranking, axis=1)
-        whole = hits.shape[1] == len(places)
-        values = [_ap(hits) if whole else None, *(_ap(hits[:, :cut]) for cut in CUTS), hits[:, :100].mean()]
-        cells[label] = ["" if value is None else f"{value:.3f}" for value in values]
-    return cells
+            index = faiss_index(faiss, as_words(two), heap)
+            rankings[f"FAISS, `IndexBinaryFlat`, {label}"] = index.search(queries, CUT)[1]
+    hits = {
+        label: np.take_along_axis(relevant, ranking[:, :CUT], axis=1) for label, ranking in rankings.items()
+    }
+    return means | {label: average_precision(one) for label, one in hits.items()}
 
 
-def _ap(hits):
+def average_precision(hits):
     """Mean AP of rankings, divided by the hits among the items listed; hits: bool (Q, K)."""
     precisions = np.cumsum(hits, axis=1) / np.arange(1, hits.shape[1] + 1)
     sums, found = (precisions * hits).sum(axis=1), hits.sum(axis=1)

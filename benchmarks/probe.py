@@ -10,7 +10,7 @@ import time
 
 from benchmarks import commands
 
-TASKS = ("score", "first-score", "first-loss")
+TASKS = ("first-score", "first-loss")
 
 
 def save(path, codes):
@@ -41,7 +41,7 @@ def pause(measured):
     return max(first - second, 0)
 
 
-def _evaluation(task, path):
+def _evaluation(path):
     import numpy as np
 
     started = time.perf_counter()
@@ -59,7 +59,7 @@ def _evaluation(task, path):
         score_codes(arrays["query"], arrays["database"], int(arrays["bits"]), affinity)
         return time.perf_counter() - began
 
-    calls = [call() for _ in range(2 if task == "first-score" else 1)]
+    calls = [call() for _ in range(2)]
     return {"import": imported - started, "calls": calls, "peak": commands.peak_bytes()}
 
 
@@ -89,4 +89,4 @@ if __name__ == "__main__":
     chosen, file = sys.argv[1:]
     if chosen not in TASKS:
         sys.exit(f"benchmarks.probe: no task {chosen!r}; there are {', '.join(TASKS)}")
-    print(json.dumps(_loss() if chosen == "first-loss" else _evaluation(chosen, file)))
+    print(json.dumps(_loss() if chosen == "first-loss" else _evaluation(file)))

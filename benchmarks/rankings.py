@@ -16,6 +16,7 @@ from tiebench import score_run
 QUERIES, QUICK_QUERIES, DEPTH, JUDGED = 1000, 100, 1000, 50
 MEASURES = ("ap", "ndcg@10", "recall@100")
 FILES, DICTIONARIES = "score_run, files", "score_run, dictionaries"
+COMMAND = "`tiebench score-run`, its start included"
 PYTHON = "plain Python (ties as sorted leaves them), files"
 
 
@@ -23,13 +24,11 @@ def run(report, quick=False):
     """Print all tables."""
     queries, rounds = (QUICK_QUERIES, 3) if quick else (QUERIES, 5)
     libraries = optional_peers.found(optional_peers.RUN_PEERS)
-    present, absent = optional_peers.versions(optional_peers.RUN_PEERS)
     report.write(
         "## Rankings: runs to scores",
         f"A synthetic run of {queries:,} queries and {DEPTH:,} documents each, {JUDGED} judged documents a "
         f"query, of which some are not retrieved; {', '.join(MEASURES)}. All agree to 1e-9 where nothing is "
-        "tied. Only score_run gives means and ranges over the orders of ties. Installed: "
-        f"{', '.join(present) or 'none'}; not installed, so not timed: {', '.join(absent) or 'none'}.",
+        "tied. Only score_run gives means and ranges over the orders of ties.",
     )
     lines = f"{queries * DEPTH:,} lines"
     with tempfile.TemporaryDirectory(prefix="tiebench-rankings-") as folder:
@@ -42,15 +41,16 @@ def run(report, quick=False):
             check(competitors)
             names = [*competitors][1:]
             if base == FILES:
-                competitors["tiebench score-run, the command, its start included"] = lambda: commands.python(
+                competitors[COMMAND] = lambda: commands.python(
                     folder,
                     *("tiebench", "score-run", *files, "--measures", ",".join(MEASURES)),
                     environment=os.environ,
                 )
             seen = report.compare(f"{base}, {lines}", competitors, rounds, base)
-            report.target(f"{base}, {lines}", "seconds", duration(seen[base].median))
+            if base == FILES:
+                report.wait(f"{COMMAND}, {lines}", duration(seen[COMMAND].median))
             for name in names:
-                report.target(f"{name} over {base}, {lines}", "above 1", seen[name].ratio_to(seen[base]))
+                report.peer(f"`{base}`, {lines}", name, seen[name].ratio_to(seen[base]))
         tied = write(Path(folder), queries, levels=20)
         found = score_run(*tied, MEASURES).means
         report.write(

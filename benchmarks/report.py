@@ -7,19 +7,35 @@ import platform
 import sys
 from pathlib import Path
 
+import yaml
+
 from benchmarks import optional_peers
 from benchmarks.timing import interleave
 from tiebench.files import write_text
 
 LIBRARIES = ("numpy", "numba", "llvmlite", "scipy", "scikit-learn", "torch")
+# Tables to which every benchmark adds: their title and columns.
+SUMMARIES = {
+    "waits": ("What you wait for", "what", "time"),
+    "peers": ("Beside other implementations: time of the other over ours", "ours", "other", "ratio"),
+    "targets": ("Targets, not enforced, of an otherwise idle machine", "quantity", "target", "measured"),
+}
 
 
 class Report:
-    """Prints blocks of Markdown and stores them. targets: rows (quantity, target, measured)."""
+    """Prints blocks of Markdown and stores them, and keeps tables for pages of the documentation.
+
+    kept: command -> table -> {"head": titles, "rows": [cells, ...]}, all of them Markdown.
+    """
 
     def __init__(self):
         self._blocks = []
-        self.targets = []
+        self.kept = {}
+        self._tables = {}
+
+    def begin(self, command):
+        """What follows is measured by this command."""
+        self._tables = self.kept[command] = {}
 
     def write(self, *blocks):
         """Headings, paragraphs or whole tables, with an empty line after each."""
@@ -27,11 +43,16 @@ class Report:
             print(block, end="\n\n", flush=True)
             self._blocks.append(block)
 
-    def rows(self, head, rows):
-        """A table. head: column titles; rows: equally long sequences of text. The first column is text."""
+    def rows(self, head, rows, keep=None):
+        """A table. head: column titles; rows: equally long sequences of text. The first column is text.
+
+        keep: name under which pages find it.
+        """
         cells = [[str(cell).replace("|", "\\|") for cell in row] for row in (head, *rows)]
         if len({len(row) for row in cells}) != 1:
             raise ValueError("all rows of a table must be equally long")
+        if keep:
+            self._tables[keep] = {"head": cells[0], "rows": cells[1:]}
         lines = ["| " + " | ".join(row) + " |" for row in cells]
         lines.insert(1, "|---|" + "---:|" * (len(head) - 1))
         self.write("\n".join(lines))
@@ -55,18 +76,46 @@ class Report:
         return measurements
 
     def target(self, quantity, target, measured):
-        """A row of the table of targets; measured: text, or a ratio."""
-        self.targets.append((quantity, target, measured if isinstance(measured, str) else rounded(measured)))
+        """A row of the table of targets; measured: text, or a number."""
+        self._add("targets", quantity, target, measured)
+
+    def peer(self, ours, other, ratio):
+        """A row of the table of peers. ratio: seconds of the other over ours."""
+        self._add("peers", ours, other, ratio)
+
+    def wait(self, what, time):
+        """A row of the table of what a user waits for; time: text."""
+        self._add("waits", what, time)
+
+    def _add(self, table, *cells):
+        _, *head = SUMMARIES[table]
+        rows = self._tables.setdefault(table, {"head": head, "rows": []})["rows"]
+        rows.append([cell if isinstance(cell, str) else rounded(cell) for cell in cells])
 
     def finish(self, path=None):
-        """Print the targets, and save everything to a file, whole or not at all; there they come first."""
+        """Print the summaries, and save everything to a file, whole or not at all; there they come first."""
         head, body = self._blocks[:1], self._blocks[1:]
         self._blocks = head
-        if self.targets:
-            self.write("## Targets", "Reported, not enforced. They assume an otherwise idle machine.")
-            self.rows(["quantity", "target", "measured"], self.targets)
+        for name, (title, *columns) in SUMMARIES.items():
+            rows = [row for tables in self.kept.values() for row in tables.get(name, {"rows": []})["rows"]]
+            if rows:
+                self.write(f"## {title}")
+                self.rows(columns, rows)
         if path is not None:
             write_text(path, "\n\n".join(self._blocks + body) + "\n")
+
+    def record(self, folder):
+        """Write the tables of each command, `python -m benchmarks NAME …`, to NAME.yaml in a folder."""
+        about = {"date": f"{datetime.date.today()}", "machine": f"{_processor()}, one thread"}
+        about |= {"versions": _versions()}
+        for command, tables in self.kept.items():
+            made = {"command": command} | about | {"tables": tables}
+            write_text(
+                Path(folder, f"{command.split()[3]}.yaml"),
+                yaml.safe_dump(
+                    made, default_flow_style=None, sort_keys=False, allow_unicode=True, width=10_000
+                ),
+            )
 
 
 def progress(message):
@@ -95,24 +144,23 @@ def megabytes(size):
 
 def header(threads):
     """Description of the machine and of versions, as Markdown."""
-    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in LIBRARIES)
     load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
-    present, absent = optional_peers.versions()
-    optional = "; ".join(
-        words + ", ".join(names)
-        for words, names in (("installed: ", present), ("not installed, so not timed: ", absent))
-        if names
-    )
+    absent = ", ".join(optional_peers.versions()[1]) or "none"
     now = datetime.datetime.now(datetime.UTC)
     lines = (
         f"- processor: {_processor()}, {os.cpu_count()} logical cores; load average at the start {load}",
-        f"- {platform.python_implementation()} {platform.python_version()}, {versions}",
-        f"- optional peers {optional}",
+        f"- {_versions()}; not installed, so not timed: {absent}",
         f"- {platform.system()} {platform.machine()}; threads: {threads}; date: {now:%Y-%m-%d %H:%M} UTC",
         "- Times are medians over rounds in which the competitors of a table take turns in random "
         "order; ratios are medians of the ratios within each round. Codes and features are synthetic.",
     )
     return "# Benchmarks\n\n" + "\n".join(lines)
+
+
+def _versions():
+    libraries = [f"{name} {importlib.metadata.version(name)}" for name in LIBRARIES]
+    interpreter = f"{platform.python_implementation()} {platform.python_version()}"
+    return ", ".join([interpreter, *libraries, *optional_peers.versions()[0]])
 
 
 def _processor():

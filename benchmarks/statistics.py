@@ -89,12 +89,12 @@ def run(report, quick):
         *(f"pooled: {name}" for name in rates),
         "the worst two",
     ]
-    report.rows(head, errors)
+    report.rows(head, errors, keep="errors")
     report.write("**The same, runs resampled**")
     head = ["table", "one method twice, worst", "two methods, worst", "pairs above 6 %, %", "the worst two"]
-    report.rows(head, resampled)
+    report.rows(head, resampled, keep="resampled")
     report.write("**A difference seen, mean over all pairs**")
-    report.rows(["table", *map(str, SHIFTS)], power)
+    report.rows(["table", *map(str, SHIFTS)], power, keep="power")
 
 
 def _column(board, bits):

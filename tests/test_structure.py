@@ -18,7 +18,7 @@ MAY_IMPORT = {
     "methods": {"methods", "datasets", "networks", "tiebench"},
     "reporting": {"reporting", "tiebench"},
     "workflow": {"workflow", "reporting", "methods", "datasets", "networks", "tiebench"},
-    "benchmarks": {"benchmarks", "datasets", "networks", "tiebench", "methods", "reporting"},
+    "benchmarks": {"benchmarks", "workflow", "reporting", "methods", "datasets", "networks", "tiebench"},
 }
 
 

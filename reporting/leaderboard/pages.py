@@ -1,4 +1,5 @@
-"""Generated parts of Markdown pages: between a marker and its end stands what the leaderboard has.
+"""Generated parts of Markdown pages: between a marker and its end stands what the leaderboard has, or
+what a benchmark has measured.
 
     <!-- leaderboard:
     protocol: cifar10_seen
@@ -20,7 +21,7 @@ from pathlib import Path
 
 import yaml
 
-from reporting.leaderboard import pictures, sentences, summary_text, tables, verdicts
+from reporting.leaderboard import measured, pictures, sentences, summary_text, tables, verdicts
 from reporting.leaderboard.boards import Boards
 from tiebench.files import write_text
 
@@ -104,6 +105,8 @@ def read(path: Path, boards: Boards) -> Page:
                 content = verdicts.render(region.settings, path.parent, boards, link)
             elif "text" in region.settings:
                 content = sentences.render(region.settings, boards)
+            elif "measured" in region.settings:
+                content = measured.render(region.settings, path.parent)
             elif "summary" in region.settings:
                 content = summary_text.render(region.settings, boards)
             else:

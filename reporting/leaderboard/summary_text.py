@@ -1,6 +1,5 @@
 """Generated parts of the page of summaries: sentences and tables, of the same numbers as its figures."""
 
-import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -10,7 +9,7 @@ from reporting.leaderboard.boards import Boards
 from reporting.leaderboard.columns import check_keys
 from reporting.leaderboard.summary import EVERY, ORDERS, Plan, read
 from reporting.leaderboard.tables import WIDTH
-from reporting.printed.markdown import escape_markdown
+from reporting.printed.markdown import escape_markdown, markdown_table
 from reporting.statistics import summary
 from tiebench.figure_style import metric_name
 from tiebench.messages import did_you_mean
@@ -151,11 +150,7 @@ def _filled(text: str) -> str:
 
 
 def _markdown(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    cells = [[escape_markdown(text) for text in row] for row in rows]
-    sides = [
-        "---:" if all(re.match(r"[−\d–]", text) for text in column) else ":---" for column in zip(*cells)
-    ]
-    return "\n".join(f"| {' | '.join(line)} |" for line in [heading, sides, *cells])
+    return markdown_table(heading, [[escape_markdown(text) for text in row] for row in rows])
 
 
 PARTS: dict[str, Callable[[Plan, Boards], str]] = {

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from reporting.printed.cells import Cell, Cells
 from reporting.printed.marks import Note, as_published
@@ -75,3 +75,12 @@ def claims_to_markdown(judged: Iterable[Mapping]) -> str:
 def escape_markdown(text: str) -> str:
     """Text in which no character has a meaning to Markdown."""
     return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", text)
+
+
+def markdown_table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table of cells that are Markdown; columns of numbers are aligned to the right."""
+    cells = [[*row] for row in rows]
+    sides = [
+        "---:" if all(re.match(r"[−+\d–]|$", text) for text in column) else ":---" for column in zip(*cells)
+    ]
+    return "\n".join(f"| {' | '.join(line)} |" for line in [heading, sides, *cells])

@@ -1,22 +1,21 @@
 """Peers compared with the library: a peer that computes something else would make its ratio meaningless."""
 
 import dataclasses
-import json
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
-import forked
 import numpy as np
 import pytest
 import torch
+import yaml
 
 import networks
 import tiebench
+from benchmarks import __main__ as main
 from benchmarks import (
-    billion,
     commands,
     encoding,
     evaluation,
@@ -26,16 +25,16 @@ from benchmarks import (
     losses,
     methods,
     optional_peers,
-    plans,
-    quick,
     rankings,
+    search,
     synthetic,
     training,
 )
-from benchmarks.report import Report, header
+from benchmarks.report import SUMMARIES, Report, header
 from benchmarks.timing import Competitor, Disagreement, Measurement, agree, interleave
 from methods.base import HashingMethod, Refusal
 from networks.base.devices import fast_half
+from reporting.leaderboard import measured
 from tiebench.counting.histograms import JointHistograms, joint_histograms
 from tiebench.rankings import exact
 
@@ -127,7 +126,7 @@ def test_metric_learning_library_agrees_without_ties():
 def test_peers_of_a_score_are_compared_with_it(shape):
     codes = synthetic.codes(shape, 48)
     found = joint_histograms(codes.query, codes.database, 48, codes.affinity)
-    libraries = optional_peers.found()
+    libraries = optional_peers.found(optional_peers.PEERS)
     compared = [*evaluation._peers(codes, found, 8, None), *evaluation._libraries(libraries, codes, found, 2)]
     assert [peer.name for peer in compared if not peer.agrees(peer.call())] == []
     assert {peer.base for peer in compared} == {evaluation.JOINT, evaluation.WHOLE}
@@ -139,19 +138,12 @@ def test_peers_of_a_score_are_compared_with_it(shape):
 
 def test_header_says_which_peers_are_absent(monkeypatch):
     monkeypatch.setattr(optional_peers, "PEERS", {"numpy": "numpy", "no_such_module": "no-such-package"})
+    monkeypatch.setattr(optional_peers, "RUN_PEERS", {})
     present, absent = optional_peers.versions()
     assert present == [f"numpy {np.__version__}"]
     assert absent == ["no-such-package"]
-    assert set(optional_peers.found()) == {"numpy"}
+    assert set(optional_peers.found(optional_peers.PEERS)) == {"numpy"}
     assert "not installed, so not timed: no-such-package" in header(threads=1)
-
-
-@pytest.mark.parametrize("bits", [1, 8, 33, 64, 65, 128])
-@pytest.mark.parametrize("items", [1, 513, 9001])
-def test_kernel_alone_counts_the_same_histograms(bits, items):
-    codes = synthetic.codes(synthetic.Shape("", 9, items, 3), bits, seed=items)
-    expected = joint_histograms(codes.query, codes.database, bits, codes.affinity).counts
-    assert np.array_equal(evaluation_peers.sliced_kernel(codes)(), expected)
 
 
 @pytest.mark.parametrize("at", [None, 5])
@@ -276,16 +268,49 @@ def test_report_escapes_what_would_break_a_table(tmp_path, capsys):
     assert [file.name for file in tmp_path.iterdir()] == ["report.md"]
 
 
-def test_targets_come_last_in_print_and_lead_the_saved_report(tmp_path, capsys):
+def test_summaries_come_last_in_print_and_lead_the_saved_report(tmp_path, capsys):
     report = Report()
     report.write("head", "one", "two")
-    report.target("what", "at least 1", 1.23456)
+    for command in ("a", "b"):
+        report.begin(command)
+        report.target("what", "at least 1", 1.23456)
+        report.peer("ours", "other", f"2 by {command}")
     report.finish(tmp_path / "report.md")
     words = (tmp_path / "report.md").read_text().split()
-    assert words[:3] == ["head", "##", "Targets"] and words[-2:] == ["one", "two"]
+    assert words[:3] == ["head", "##", "Beside"] and words[-2:] == ["one", "two"]
     printed = capsys.readouterr().out
     assert printed.split()[:3] == ["head", "one", "two"]
-    assert tables(printed)[0][1] == [" what ", " at least 1 ", " 1.23 "]
+    peers, targets = tables(printed)
+    assert [row[2] for row in peers] == [" ratio ", " 2 by a ", " 2 by b "]
+    assert targets[1] == [" what ", " at least 1 ", " 1.23 "]
+
+
+def test_records_are_what_pages_show(tmp_path):
+    report = Report()
+    report.begin(main.command_line("growth", {"axes": ["bits"], "seconds": 8.0, "methods": None}))
+    report.rows(["method", "a|b"], [("`itq`", 2)], keep="fit_bits")
+    report.wait("one fit", "2 s")
+    report.record(tmp_path)
+    made = yaml.safe_load((tmp_path / "growth.yaml").read_text())
+    assert made["command"] == "python -m benchmarks growth --axes bits --seconds 8"
+    assert {"date", "machine", "versions"} < set(made)
+    assert made["tables"] == {
+        "fit_bits": {"head": ["method", r"a\|b"], "rows": [["`itq`", "2"]]},
+        "waits": {"head": ["what", "time"], "rows": [["one fit", "2 s"]]},
+    }
+    page = measured.render({"measured": "growth.yaml", "table": "fit_bits"}, tmp_path)
+    assert page.splitlines()[:3] == [r"| method | a\|b |", "| :--- | ---: |", "| `itq` | 2 |"]
+
+
+def test_every_record_is_of_a_benchmark_that_writes_it():
+    for path in main.RECORDS.glob("*.yaml"):
+        made = yaml.safe_load(path.read_text(encoding="utf-8"))
+        command = made["command"].split()
+        assert command[0] == "tiebench" or command[:4] == ["python", "-m", "benchmarks", path.stem]
+        assert path.stem == "by_hand" or path.stem in main.BENCHMARKS
+        for name, columns in SUMMARIES.items():
+            if name in made["tables"] and path.stem != "by_hand":
+                assert made["tables"][name]["head"] == list(columns[1:])
 
 
 @pytest.mark.parametrize("section", methods.SECTIONS, ids=lambda section: section.__name__.strip("_"))
@@ -367,30 +392,6 @@ def test_codes_that_differ_are_refused():
         encoding._agree("something", codes, ~codes)
 
 
-def test_seconds_of_a_run_go_where_its_files_say(tmp_path, capsys):
-    tsv = "s\th:m:s\tcpu_time\n{}\t0:00:04\tNA\n"
-    for protocol, method, wall in (("a", "slow", "10.5"), ("b", "slow", "4.5"), ("a", "quick", "0.5")):
-        file = tmp_path / "benchmarks/train_and_encode" / protocol / method / "12-48" / "0-2.tsv"
-        file.parent.mkdir(parents=True)
-        file.write_text(tsv.format(wall))
-    for method, bits, fit, encode in (("slow", 12, 3, 1), ("slow", 48, 5, 0.5), ("quick", 12, 0.1, 0.1)):
-        file = tmp_path / "runs/a" / method / str(bits) / "0" / "run.json"
-        file.parent.mkdir(parents=True)
-        file.write_text(json.dumps({"method": method, "seconds_by_part": {"fit": fit, "encode": encode}}))
-    found = quick.trainings(tmp_path)
-    assert found == {
-        "slow": {"jobs": 2, "wall": 15, "fit": 8, "encode": 1.5},
-        "quick": {"jobs": 1, "wall": 0.5, "fit": 0.1, "encode": 0.1},
-    }
-    report = Report()
-    quick.tables(report, found, wall=20, processor=18)
-    methods_table, parts_table = tables(capsys.readouterr().out)
-    assert [row[0].strip() for row in methods_table[1:]] == ["slow", "quick"]
-    # 15.5 s of jobs, 9.7 of them work; what is left of 2 cores for 20 s is the rest.
-    assert [float(row[1]) for row in parts_table[1:]] == pytest.approx([9.7, 5.8, 24.5], abs=0.051)
-    assert [row[2] for row in report.targets] == ["20 s", "24.2 %"]
-
-
 def test_a_command_is_run_in_its_folder_and_a_failure_has_its_last_lines(tmp_path):
     (tmp_path / "fill.py").write_text("import sys; held = b'x' * 200_000_000; print(*sys.argv[1:])")
     spent = commands.python(tmp_path, "fill", "two", 3)
@@ -399,43 +400,6 @@ def test_a_command_is_run_in_its_folder_and_a_failure_has_its_last_lines(tmp_pat
     (tmp_path / "fail.py").write_text("raise SystemExit('no such table')")
     with pytest.raises(commands.Failed, match="fail --loud: no such table"):
         commands.python(tmp_path, "fail", "--loud")
-
-
-def test_plans_have_as_many_jobs_as_runs_and_groups(tmp_path, monkeypatch):
-    """Trainings and scores, besides the table, the dataset, and splits and features of the protocols."""
-
-    def snakemake(folder, *options):
-        words = ["--cores", commands.CORES, "--directory", folder, *options]
-        made = forked.run(["-m", "snakemake", *words], cwd=folder, env=os.environ, timeout=600)
-        assert made.returncode == 0, made.stderr
-        return commands.Spent(1.0, 1.0, 100.0, made.stdout)
-
-    monkeypatch.setattr(plans, "snakemake", snakemake)
-    monkeypatch.setattr(plans, "SEEDS", 3)
-    monkeypatch.setattr(plans, "PROTOCOLS", 2)
-    methods, bits = plans.METHODS[:2], plans.BITS[:2]
-    found = plans.plans(tmp_path, methods, bits)
-    runs = 2 * 2 * plans.SEEDS * plans.PROTOCOLS
-    others = 2 + 2 * plans.PROTOCOLS
-    grouped, together = runs // plans.SEEDS, 2 * plans.PROTOCOLS
-    expected = [2 * runs + others, 2 * grouped + others, 0, 2 * together + others, 2 * runs + 1]
-    assert [jobs for _, jobs in found.values()] == expected
-    spent = [commands.Spent(wall, 2.0 * wall, 300, "") for wall in (4.0, 3.0, 2.0, 1.0, 2.0)]
-    report = Report()
-    plans.tables(report, {name: (one, 9) for name, one in zip(found, spent)}, runs)
-    assert [row[2] for row in report.targets] == ["3 s", "2 s", "2"]
-
-
-def test_parts_of_a_database_have_its_scores(capsys):
-    """Compared before they are timed."""
-    report = Report()
-    billion.measure(report, 20_000, 3)
-    assert [row[0] for row in report.targets] == [
-        "20,000 items in parts, 1,000 queries",
-        "20,000 items in parts, 10 queries",
-    ]
-    (table,) = tables(capsys.readouterr().out)
-    assert [row[0].strip() for row in table[1:]] == ["1,000", "10"]
 
 
 def command(*arguments):
@@ -455,18 +419,19 @@ def test_command_prints_and_writes_markdown(tmp_path):
     assert made.returncode == 0, made.stderr
     written = file.read_text()
     head, rest = made.stdout.strip().split("\n## Rankings")
-    body, figures = rest.split("\n## Targets")
-    assert written.split() == f"{head} ## Targets{figures} ## Rankings{body}".split()
+    body, figures = rest.split("\n## What you wait for")
+    assert written.split() == f"{head} ## What you wait for{figures} ## Rankings{body}".split()
     assert made.stdout.startswith("# Benchmarks\n") and written.startswith("# Benchmarks\n")
     found = tables(made.stdout)
-    assert len(found) == 3
-    summary = {row[0].strip(): row[2].strip() for row in found[-1][1:]}
+    assert len(found) == 4
+    summary = {row[1].strip(): row[2].strip() for row in found[-1][1:]}
     assert any("plain Python" in name for name in summary)
-    assert "- optional peers " in made.stdout
     assert all(summary.values())
 
 
-@pytest.mark.parametrize("arguments", [("lossses",), ("--output", "no/such/folder/file.md")])
+@pytest.mark.parametrize(
+    "arguments", [("lossses",), ("--output", "no/such/folder/file.md"), ("--record", "--quick", "losses")]
+)
 def test_command_refuses_in_one_line(arguments):
     made = command(*arguments)
     assert made.returncode == 2
@@ -505,6 +470,18 @@ def test_a_whole_training_is_measured_without_its_warm_up(monkeypatch):
     monkeypatch.setattr(fits, "load_class", lambda name: Slow)
     monkeypatch.setattr(fits.commands, "peak_bytes", iter([100e6, 164e6, 0]).__next__)
     monkeypatch.setattr(fits.time, "process_time", iter([1.0, 3.0, 3.5, 0.0]).__next__)
-    assert fits.measure("slow", 8, 300) == {"fit": 2.0, "encode": 0.5, "memory": 64.0}
-    assert fits.measure("slow", 8, 301) == {"refused": "an odd number of items"}
+    size = fits.CIFAR10._replace(items=300, bits=8)
+    assert fits.measure("slow", size, {}) == {"fit": 2.0, "encode": 0.5, "memory": 64.0}
+    odd = size._replace(items=301)
+    assert fits.measure("slow", odd, {}) == {"refused": "an odd number of items"}
     assert trained == [200, 300, 200, 301]
+
+
+def test_the_bare_loop_takes_the_steps_of_a_trial(monkeypatch):
+    """Weights are compared before anything is timed."""
+    monkeypatch.setattr(search, "GIVEN", {"epochs": 2, "batch_size": 64})
+    ours, bare = search.seconds(search.Made(300), 3)
+    assert ours > 0 and bare > 0
+    monkeypatch.setattr(search, "shuffled_batches", lambda items, size, key: [np.arange(items)])
+    with pytest.raises(Disagreement, match="weights of the bare loop"):
+        search.seconds(search.Made(300), 3)

@@ -5,6 +5,7 @@ import pytest
 
 from benchmarks import class_items, differences
 from benchmarks.class_items import Items
+from benchmarks.commands import Failed
 from benchmarks.differences import COMPARISONS, Comparison
 from benchmarks.report import Report
 from datasets import inputs, splits
@@ -26,7 +27,7 @@ def ap_of_pairs(classes, number, against_fit):
     Rank k of a random order has a relevant item with probability r / n, and k - 1 items before it of which
     (k - 1) (r - 1) / (n - 1) are relevant.
     """
-    fit, query, database = differences.parts(len(classes), number)
+    fit, query, database = partition(len(classes), differences.SHARES, (number, 1))
     found = []
     for one in classes[query]:
         others = classes[fit if against_fit else database]
@@ -34,14 +35,6 @@ def ap_of_pairs(classes, number, against_fit):
         k = np.arange(1, n + 1)
         found.append(np.mean((1 + (k - 1) * (r - 1) / (n - 1)) / k) if r else 0.0)
     return np.mean(found)
-
-
-def test_partitions_are_those_of_a_search_of_hyperparameters():
-    for number in range(3):
-        ours = differences.parts(5000, number)
-        theirs = partition(5000, {"fit": differences.FIT, "query": differences.QUERIES}, (number, 1))
-        assert [len(part) for part in ours] == [4000, 250, 750]
-        assert all(np.array_equal(*pair) for pair in zip(ours, theirs, strict=True))
 
 
 def test_items_are_what_methods_see_of_a_protocol(tmp_path):
@@ -59,23 +52,20 @@ def test_items_are_what_methods_see_of_a_protocol(tmp_path):
 
 @pytest.mark.parametrize("against_fit", [False, True])
 def test_scores_are_those_of_two_tied_classes(blocks, against_fit):
-    forms = {"here": {}, "binary": {"centres": "binary"}}
-    comparison = Comparison("classifier_codes", forms, bits=(12,), against_fit=against_fit)
+    comparison = Comparison("classifier_codes", ({"centres": "binary"},), bits=(12,), against_fit=against_fit)
     expected = [ap_of_pairs(blocks.classes, number, against_fit) for number in range(2)]
     for number, value in enumerate(expected):
         found = differences.validation_ap(comparison, {}, 12, blocks, number)
         # With other codes, pairs that are farther away are in another order, which has no relevant items.
         assert found == pytest.approx(value, abs=1e-12)
-    mean = f"{np.mean(expected):.3f}"
     assert differences.table_rows(comparison, blocks, 2) == [
-        ["classifier_codes", "here", mean],
-        ["classifier_codes", "binary", f"{mean} (+0.000 ± 0.000)"],
+        ["`classifier_codes`", "`centres: binary`", 12, f"{np.mean(expected):.3f}", "+0.000 ± 0.000"],
     ]
 
 
-def test_a_cell_has_the_mean_and_the_spread_of_paired_differences():
-    assert differences.cell([0.5, 0.7], [0.4, 0.4]) == "0.600 (+0.200 ± 0.141)"
-    assert differences.cell([0.5], [0.6]) == "0.500 (-0.100)"
+def test_a_difference_is_the_mean_and_the_spread_of_pairs():
+    assert differences.difference([0.5, 0.7], [0.4, 0.4]) == "+0.200 ± 0.141"
+    assert differences.difference([0.5], [0.6]) == "−0.100"
 
 
 def test_the_best_rate_is_taken(blocks, monkeypatch):
@@ -83,21 +73,20 @@ def test_the_best_rate_is_taken(blocks, monkeypatch):
     monkeypatch.setattr(
         differences, "validation_ap", lambda _, settings, *rest: scores[settings["learning_rate"]]
     )
-    comparison = Comparison("dpsh", {"here": {}}, rates=(0.5, 1, 2))
+    comparison = Comparison("dpsh", (), rates=(0.5, 1, 2))
     assert differences.chosen_rate(comparison, {"learning_rate": 0.5}, 12, blocks, 3) == 0.5
-    assert differences.chosen_rate(Comparison("dpsh", {"here": {}}), {}, 12, blocks, 3) is None
+    assert differences.chosen_rate(Comparison("dpsh", ()), {}, 12, blocks, 3) is None
 
 
 def test_every_form_is_a_setting_of_its_method():
     known = catalogue()
     for comparison in COMPARISONS:
-        first, *others = comparison.forms.values()
-        assert first == {} and others and next(iter(comparison.forms)).startswith(differences.HERE)
-        for form in (comparison.settings, *others):
+        assert comparison.forms
+        for form in (comparison.settings, *comparison.forms):
             assert form.keys() <= known[comparison.method].parameters.keys(), comparison.method
 
 
-def test_without_the_file_it_is_skipped_in_one_line(monkeypatch, tmp_path, capsys):
+def test_without_the_file_there_is_one_line(monkeypatch, tmp_path):
     monkeypatch.setenv("TIEBENCH_RESOURCES", str(tmp_path))
-    differences.run(Report(), quick=True)
-    assert f"Skipped: no {class_items.FILE} in the folders of TIEBENCH_RESOURCES." in capsys.readouterr().out
+    with pytest.raises(Failed, match=f"no {class_items.FILE} in the folders of TIEBENCH_RESOURCES"):
+        differences.run(Report(), quick=True)

@@ -36,7 +36,7 @@ def test_an_axis_ends_where_a_training_takes_too_long_and_nothing_is_measured_tw
         asked.append(size)
         return {"over": "over 7 s"} if size.items > 4000 else {"fit": float(size.items)}
 
-    monkeypatch.setattr(growth, "measure", measure)
+    monkeypatch.setattr(growth, "in_process", measure)
     known = {}
     found = growth.climb("itq", "items", AXES["items"], {}, 7, known)
     assert found == {1000: {"fit": 1000}, 2000: {"fit": 2000}, 5000: {"over": "over 7 s"}}
@@ -54,7 +54,7 @@ def test_tables_have_sizes_and_exponents(monkeypatch, capsys):
             return {"over": "over 7 s"}
         return {"fit": (size.items / 1000) ** 2, "encode": 0.01, "memory": 50.0}
 
-    monkeypatch.setattr(growth, "measure", measure)
+    monkeypatch.setattr(growth, "in_process", measure)
     growth.run(Report(), True, methods=["itq", "agh", "dpsh"], axes=["items"], seconds=7)
     lines = capsys.readouterr().out.splitlines()
     assert "| `itq` | 1 | 4 | 25 | 2.0 | 1.0 |" in lines
@@ -74,12 +74,12 @@ def test_operations_are_of_methods_that_there_are():
 def test_a_training_that_takes_too_long_is_ended():
     """In LAPACK, too, where no handler of Python's would run."""
     large = BASE._replace(items=4000, dimensions=2000)
-    assert growth.measure("pcah", large, {}, 0.2) == {"over": "over 0.2 s"}
+    assert fits.in_process("pcah", large, {}, 0.2) == {"over": "over 0.2 s"}
 
 
 @pytest.mark.thorough
 def test_a_training_within_its_seconds_is_measured():
-    found = growth.measure("mihash", SMALL, {"epochs": 1}, 100)
+    found = fits.in_process("mihash", SMALL, {"epochs": 1}, 100)
     assert set(found) == {"fit", "encode", "memory"}
     assert found["fit"] > 0
 
@@ -90,8 +90,8 @@ def test_too_little_memory_ends_an_axis(error, monkeypatch):
         raise error
 
     monkeypatch.setattr(fits, "measure", measure)
-    monkeypatch.setattr(growth.resource, "setrlimit", lambda *limit: None)
-    assert growth._within_memory(["itq", *SMALL], {}, 1) == {"over": "out of memory"}
+    monkeypatch.setattr(fits.resource, "setrlimit", lambda *limit: None)
+    assert fits.within_memory("itq", SMALL, {}, 1) == {"over": "out of memory"}
 
 
 def test_other_errors_of_a_training_are_not_hidden(monkeypatch):
@@ -99,9 +99,9 @@ def test_other_errors_of_a_training_are_not_hidden(monkeypatch):
         raise RuntimeError("shapes differ")
 
     monkeypatch.setattr(fits, "measure", measure)
-    monkeypatch.setattr(growth.resource, "setrlimit", lambda *limit: None)
+    monkeypatch.setattr(fits.resource, "setrlimit", lambda *limit: None)
     with pytest.raises(RuntimeError, match="shapes differ"):
-        growth._within_memory(["itq", *SMALL], {}, 1)
+        fits.within_memory("itq", SMALL, {}, 1)
 
 
 def test_unknown_methods_are_refused_before_anything_is_measured():

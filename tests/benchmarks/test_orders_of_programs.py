@@ -3,7 +3,7 @@
 import importlib.util
 
 import numpy as np
-import torch
+import pytest
 
 from benchmarks import orders
 from tiebench.codes.packing import pack
@@ -14,13 +14,10 @@ def test_scores_of_programs_are_those_of_their_rankings():
     codes, classes = pack(rng.integers(0, 2, (2020, 5))), rng.integers(0, 4, 2020)
     query, places = np.arange(20), rng.permutation(np.arange(20, 2020))
     faiss = importlib.import_module("faiss") if importlib.util.find_spec("faiss") else None
-    cells = orders._scored(codes, query, places, classes, 5, torch, faiss)
-    low, high = (np.array(cells[name], float) for name in ("worst order", "best order"))
-    for values in cells.values():
-        inside = [low[i] <= float(value) <= high[i] for i, value in enumerate(values) if value]
-        assert inside and all(inside)
+    found = orders.scores(codes, query, places, classes, 5, faiss)
+    low, high = found["the worst order"], found["the best order"]
+    assert low < high and all(low <= value <= high for value in found.values())
     distances = (np.unpackbits(codes[query] ^ codes[places][:, None], axis=2)).sum(axis=2).T
     ranking = np.argsort(distances, axis=1, kind="stable")
     hits = classes[places][ranking] == classes[query][:, None]
-    values = [orders._ap(one) for one in (hits, hits[:, :100], hits[:, :1000])] + [hits[:, :100].mean()]
-    assert cells["position (a stable sort)"] == [f"{value:.3f}" for value in values]
+    assert found["a stable sort"] == pytest.approx(orders.average_precision(hits[:, : orders.CUT]), abs=1e-12)

@@ -12,7 +12,16 @@ from leaderboards import make_run, make_uncoded, publish_table
 from PIL import Image
 
 from reporting.__main__ import main
-from reporting.leaderboard import columns, pages, pictures, sentences, summary_text, tables, verdicts
+from reporting.leaderboard import (
+    columns,
+    measured,
+    pages,
+    pictures,
+    sentences,
+    summary_text,
+    tables,
+    verdicts,
+)
 from reporting.leaderboard.boards import Boards
 from reporting.leaderboard.publishing import publish
 from reporting.leaderboard.tables import render
@@ -490,6 +499,7 @@ def test_the_documentation_has_every_key():
         "Verdicts": verdicts.KEYS,
         "Figures": pictures.KEYS,
         "Summaries": [*summary_text.KEYS, "ranks", *summary_text.PARTS],
+        "Measurements": measured.KEYS,
         "Sentences": [*sentences.KEYS, *sentences.QUANTITIES],
     }.items():
         words = re.search(rf"^### {section}\n(.*?)(?=^##|\Z)", text, re.DOTALL | re.MULTILINE)[1]
