@@ -243,11 +243,12 @@ def _fresh(report):
     codes = synthetic.codes(synthetic.IMAGENET100, BITS)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "codes.npz")
-        probe.save(file, codes)
-        cached = probe.run("first-score", file)
-        compiled = probe.run("first-score", file, cache=Path(folder, "empty"))
+        arrays = (codes.query, codes.database, codes.query_labels, codes.database_labels)
+        names = ("query", "database", "query_labels", "database_labels")
+        np.savez(file, bits=codes.bits, **dict(zip(names, arrays, strict=True)))
+        cached = probe.run("score", file)
+        compiled = probe.run("score", file, NUMBA_CACHE_DIR=f"{folder}/empty")
     report.write("### Peak memory of score in a fresh process, ImageNet100, 48 bits")
-    arrays = (codes.query, codes.database, codes.query_labels, codes.database_labels)
     sizes = {
         "whole process": cached["peak"],
         "codes and labels": sum(array.nbytes for array in arrays),

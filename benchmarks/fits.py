@@ -69,12 +69,12 @@ def in_process(name, size, settings, seconds=None):
     memory."""
     given = json.dumps([name, size, settings, seconds])
     try:
-        ran = commands.python(commands.ROOT, "benchmarks.fits", given, environment=os.environ)
+        ran = commands.python("benchmarks.fits", given)
     except commands.Killed as error:
         if error.signal != signal.SIGPROF:
             raise
         return {"over": f"over {seconds:g} s"}
-    return json.loads(ran.text.splitlines()[-1])
+    return json.loads(ran.splitlines()[-1])
 
 
 def measure(name, size, settings, seconds=None):

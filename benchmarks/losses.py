@@ -172,7 +172,7 @@ def _step(items, loss):
 
 
 def _first_call(report):
-    seen = probe.run("first-loss", "none")
+    seen = probe.run("loss")
     report.write("### First call in a fresh process, kernels cached")
     head = ["import torch", "import tiebench.losses.relaxed", "first AP_s, gradient", "second", "difference"]
     seconds = (seen["torch"], seen["import"], *seen["calls"], probe.pause(seen))

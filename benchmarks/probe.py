@@ -1,38 +1,18 @@
-"""Measurements that need a fresh process: python -m benchmarks.probe TASK FILE; prints one JSON object.
+"""First calls, which need a fresh process: python -m benchmarks.probe TASK [FILE]; prints one JSON object.
 
-FILE is an .npz that `save` wrote. The caller sets NUMBA_CACHE_DIR and the thread variables.
+FILE is an .npz of codes and labels, as `tiebench score` takes it.
 """
 
 import json
-import os
 import sys
 import time
 
 from benchmarks import commands
 
-TASKS = ("first-score", "first-loss")
 
-
-def save(path, codes):
-    """Write codes for `run`."""
-    import numpy as np
-
-    np.savez(
-        path,
-        bits=codes.bits,
-        query=codes.query,
-        database=codes.database,
-        query_labels=codes.query_labels,
-        database_labels=codes.database_labels,
-    )
-
-
-def run(task, path, cache=None):
-    """Run a task in a fresh process. cache: a folder for compiled kernels instead of the usual place."""
-    environment = os.environ | ({} if cache is None else {"NUMBA_CACHE_DIR": str(cache)})
-    return json.loads(
-        commands.python(commands.ROOT, "benchmarks.probe", task, path, environment=environment).text
-    )
+def run(task, *arguments, **variables):
+    """Run a task of `TASKS` in a fresh process, with these variables of the environment."""
+    return json.loads(commands.python("benchmarks.probe", task, *arguments, **variables))
 
 
 def pause(measured):
@@ -41,29 +21,25 @@ def pause(measured):
     return max(first - second, 0)
 
 
-def _evaluation(path):
+def score(path):
     import numpy as np
 
     started = time.perf_counter()
-    from tiebench.affinities import EqualLabels, SharedLabels
+    from tiebench.affinities import EqualLabels
     from tiebench.scoring import score_codes
 
-    imported = time.perf_counter()
+    imported = time.perf_counter() - started
     with np.load(path) as arrays:
         arrays = {name: arrays[name] for name in arrays.files}
-    kind = SharedLabels if arrays["query_labels"].ndim == 2 else EqualLabels
 
     def call():
-        began = time.perf_counter()
-        affinity = kind(arrays["query_labels"], arrays["database_labels"])
+        affinity = EqualLabels(arrays["query_labels"], arrays["database_labels"])
         score_codes(arrays["query"], arrays["database"], int(arrays["bits"]), affinity)
-        return time.perf_counter() - began
 
-    calls = [call() for _ in range(2)]
-    return {"import": imported - started, "calls": calls, "peak": commands.peak_bytes()}
+    return {"import": imported, "calls": _seconds(call), "peak": commands.peak_bytes()}
 
 
-def _loss():
+def loss():
     started = time.perf_counter()
     import torch
 
@@ -71,22 +47,25 @@ def _loss():
     with_torch = time.perf_counter()
     from tiebench.losses import relaxed
 
-    imported = time.perf_counter()
+    imported = time.perf_counter() - with_torch
     codes = torch.tanh(torch.randn(256, 48)).requires_grad_()
     classes = torch.randint(0, 10, (256,))
     affinity = (classes[:, None] == classes).long()
+    calls = _seconds(lambda: relaxed.average_precision(codes, affinity, 48).mean().backward())
+    return {"torch": with_torch - started, "import": imported, "calls": calls}
 
-    def call():
+
+def _seconds(call):
+    """Of two calls."""
+    found = []
+    for _ in range(2):
         began = time.perf_counter()
-        relaxed.average_precision(codes, affinity, 48).mean().backward()
-        return time.perf_counter() - began
+        call()
+        found.append(time.perf_counter() - began)
+    return found
 
-    calls = [call() for _ in range(2)]
-    return {"torch": with_torch - started, "import": imported - with_torch, "calls": calls}
 
+TASKS = {"score": score, "loss": loss}
 
 if __name__ == "__main__":
-    chosen, file = sys.argv[1:]
-    if chosen not in TASKS:
-        sys.exit(f"benchmarks.probe: no task {chosen!r}; there are {', '.join(TASKS)}")
-    print(json.dumps(_loss() if chosen == "first-loss" else _evaluation(file)))
+    print(json.dumps(TASKS[sys.argv[1]](*sys.argv[2:])))

@@ -1,7 +1,6 @@
 """A run of a million lines and its judgements to scores, compared with pytrec_eval, ranx and plain Python."""
 
 import math
-import os
 import tempfile
 from collections import defaultdict
 from pathlib import Path
@@ -42,9 +41,7 @@ def run(report, quick=False):
             names = [*competitors][1:]
             if base == FILES:
                 competitors[COMMAND] = lambda: commands.python(
-                    folder,
-                    *("tiebench", "score-run", *files, "--measures", ",".join(MEASURES)),
-                    environment=os.environ,
+                    "tiebench", "score-run", *files, "--measures", ",".join(MEASURES)
                 )
             seen = report.compare(f"{base}, {lines}", competitors, rounds, base)
             if base == FILES:

@@ -25,6 +25,7 @@ from benchmarks import (
     losses,
     methods,
     optional_peers,
+    probe,
     rankings,
     search,
     synthetic,
@@ -392,14 +393,20 @@ def test_codes_that_differ_are_refused():
         encoding._agree("something", codes, ~codes)
 
 
-def test_a_command_is_run_in_its_folder_and_a_failure_has_its_last_lines(tmp_path):
-    (tmp_path / "fill.py").write_text("import sys; held = b'x' * 200_000_000; print(*sys.argv[1:])")
-    spent = commands.python(tmp_path, "fill", "two", 3)
-    assert spent.text == "two 3"
-    assert spent.megabytes > 200 and spent.wall > 0 and spent.processor > 0
+def test_a_command_is_run_in_the_checkout_and_a_failure_has_its_last_lines(tmp_path, monkeypatch):
+    monkeypatch.setattr(commands, "ROOT", tmp_path)
+    (tmp_path / "say.py").write_text("import os, sys; print(*sys.argv[1:], os.environ['SAID'])")
+    assert commands.python("say", "two", 3, SAID="yes") == "two 3 yes\n"
     (tmp_path / "fail.py").write_text("raise SystemExit('no such table')")
     with pytest.raises(commands.Failed, match="fail --loud: no such table"):
-        commands.python(tmp_path, "fail", "--loud")
+        commands.python("fail", "--loud")
+
+
+def test_first_calls_are_measured_in_a_process_of_their_own():
+    """The compiler's seconds are those of the first of two calls."""
+    assert probe.pause({"calls": [3.0, 1.0]}) == 2 and probe.pause({"calls": [1.0, 3.0]}) == 0
+    found = probe.run("loss")
+    assert set(found) == {"torch", "import", "calls"} and len(found["calls"]) == 2
 
 
 def command(*arguments):
