@@ -196,7 +196,9 @@ def seeded(*key, device=None):
     """Torch's global generators seeded with integers inside the block, and as they were after it."""
     devices = [device] if device is not None and device.type == "cuda" else []
     with torch.random.fork_rng(devices=devices):
-        torch.manual_seed(int(np.random.SeedSequence(key).generate_state(1)[0]))
+        # `torch.manual_seed` also notes a stack for each kind of device that is not there, as long as a step.
+        seed_all = torch.manual_seed if torch.cuda.is_available() else torch.default_generator.manual_seed
+        seed_all(int(np.random.SeedSequence(key).generate_state(1)[0]))
         yield
 
 
