@@ -13,7 +13,7 @@ from typing import IO
 
 import numpy as np
 
-from tiebench.files import machine_memory
+from tiebench.files import machine_memory, read_header
 from tiebench.messages import printable, shorten
 
 # What is raised on reading a damaged member, besides errors of zipfile's own kinds.
@@ -91,23 +91,12 @@ def open_array(
     member = archive.getinfo(f"{name}.npy")
     with _open_member(path, archive, member) as stream:
         try:
-            version = np.lib.format.read_magic(stream)
-            if version == (1, 0):
-                header = _Header(*np.lib.format.read_array_header_1_0(stream))
-            elif version == (2, 0):
-                header = _Header(*np.lib.format.read_array_header_2_0(stream))
-            else:
-                raise ValueError(f"version {version} of the .npy format")
+            header = _Header(*read_header(stream, "it"))
         except DAMAGED_ERRORS:
             raise
         except Exception as error:
             # A header is Python text, which can be damaged in every way.
             raise ValueError(f"{path}: array '{name}' is not a plain .npy array ({_text(error)})") from error
-        if header.dtype.hasobject:
-            raise ValueError(
-                f"{path}: array '{name}' holds pickled Python objects, which are never loaded; "
-                "write text with .astype(str)"
-            )
         if header.dtype.kind not in kinds:
             allowed = {NUMBERS: "real numbers", TEXT: "text"}.get(kinds, "numbers or text")
             raise ValueError(f"{path}: array '{name}' is of type {header.dtype}; it must hold {allowed}")
