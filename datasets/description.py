@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from datasets.files import save_array
+from tiebench.files import read_array
 
 
 def kind_of_labels(labels: np.ndarray | None) -> str:
@@ -152,13 +153,7 @@ class Description:
                 continue
             if not path.is_file():
                 raise FileNotFoundError(f"{path}: missing; the loader writes it")
-            try:
-                mapped = name == "items"
-                arrays[name] = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
-            except Exception as error:
-                # NumPy raises errors of every kind for a damaged file.
-                reason = " ".join(str(error).split())
-                raise ValueError(f"{path}: not an array that a loader wrote ({reason})") from error
+            arrays[name] = read_array(path, memory_map=name == "items")
         items, labels, given = arrays["items"], arrays["labels"], arrays["given_split"]
         if items.ndim not in (2, 4):
             raise ValueError(

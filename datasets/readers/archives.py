@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Literal, Self
 
-from tiebench.messages import printable
+from tiebench.messages import one_line, printable
 
 # (path from the root, function that reads the file's contents, good until the next step)
 Member = tuple[str, Callable[[], bytes]]
@@ -198,9 +198,8 @@ def reading(where: Path | str, kind: str) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, OSError) and error.filename is not None:
             raise
-        reason = printable(" ".join(str(error).split())) or type(error).__name__
         raise DamagedArchiveError(
-            f"{where}: cut short, damaged or not a {kind} archive ({reason})"
+            f"{where}: cut short, damaged or not a {kind} archive ({one_line(error)})"
         ) from error
 
 
