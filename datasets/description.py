@@ -6,6 +6,19 @@ from pathlib import Path
 import numpy as np
 
 from datasets.files import save_array
+from tiebench.files import read_array
+
+
+def kind_of_labels(labels: np.ndarray | None) -> str:
+    """ "classes", "multi-hot" or "none"."""
+    if labels is None:
+        return "none"
+    return "classes" if labels.ndim == 1 else "multi-hot"
+
+
+def labels_or_none(labels: np.ndarray) -> np.ndarray | None:
+    """Labels as labels.npy holds them: None for (n, 0), which stands for none."""
+    return None if labels.ndim == 2 and labels.shape[1] == 0 else labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,10 +71,8 @@ class Description:
 
     @property
     def label_kind(self) -> str:
-        """ "classes", "multi-hot" or "none"."""
-        if self.labels is None:
-            return "none"
-        return "classes" if self.labels.ndim == 1 else "multi-hot"
+        """As of `kind_of_labels`."""
+        return kind_of_labels(self.labels)
 
     def class_name(self, index: int) -> str:
         """How messages and metadata call class (or label column) `index`: its name, or else its number."""
@@ -142,13 +153,7 @@ class Description:
                 continue
             if not path.is_file():
                 raise FileNotFoundError(f"{path}: missing; the loader writes it")
-            try:
-                mapped = name == "items"
-                arrays[name] = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
-            except Exception as error:
-                # NumPy raises errors of every kind for a damaged file.
-                reason = " ".join(str(error).split())
-                raise ValueError(f"{path}: not an array that a loader wrote ({reason})") from error
+            arrays[name] = read_array(path, memory_map=name == "items")
         items, labels, given = arrays["items"], arrays["labels"], arrays["given_split"]
         if items.ndim not in (2, 4):
             raise ValueError(
@@ -156,7 +161,7 @@ class Description:
             )
         return cls(
             items=len(items),
-            labels=None if labels.ndim == 2 and labels.shape[1] == 0 else labels,
+            labels=labels_or_none(labels),
             given_split=None if len(given) == 0 else given,
             class_names=(metadata or {}).get("class_names"),
             item_shape=tuple(items.shape[1:]),

@@ -8,10 +8,11 @@ from tiebench.discovery import Kind, Plugin
 from tiebench.messages import did_you_mean
 
 
-def refuse_unknown_options(unknown: Mapping[str, object], options: Mapping[str, str], loader: str) -> None:
-    """Raise ValueError for the first of `unknown`, naming the nearest of the loader's `options`."""
-    for name in unknown:
-        raise ValueError(f"loader {loader}: unknown option '{name}'{did_you_mean(name, options)}")
+def refuse_unknown_options(given: Mapping[str, object], options: Mapping[str, str], loader: str) -> None:
+    """Raise ValueError for the first of `given` that is none of the loader's `options`, with the nearest."""
+    for name in given:
+        if name not in options:
+            raise ValueError(f"loader {loader}: unknown option '{name}'{did_you_mean(name, options)}")
 
 
 def kind_of(spec: object, kinds: Kind, where: str) -> Plugin:

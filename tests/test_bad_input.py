@@ -42,6 +42,7 @@ from reporting.records.read import table_runs
 from reporting.tables.model import Table
 from tiebench import __main__ as program
 from tiebench.files import filled, read_json, write_json, write_npz
+from workflow.configuration import dataset_checks
 from workflow.configuration.merged import load
 from workflow.configuration.yaml_reader import read_settings
 from workflow.plan.runs import write_settings
@@ -198,7 +199,7 @@ IMPOSSIBLE = {
 }
 for name, (overrides, words) in IMPOSSIBLE.items():
     case("configuration", f"split, {name}", *words)(
-        lambda folder, given=overrides: partial(load(ROOT, given).check_split, "mine")
+        lambda folder, given=overrides: partial(dataset_checks.check, load(ROOT, given), "mine")
     )
 
 
@@ -300,7 +301,7 @@ def no_labels(folder):
     path = npz(folder / "features.npz", X=np.ones((100, 3)))
     dataset = {"loader": "features_file", "sources": [{"file": str(path)}]}
     given = {"datasets": {"mine": dataset}, "protocols": {"mine": MINE | {"dataset": "mine"}}}
-    return partial(load(ROOT, given).check_split, "mine")
+    return partial(dataset_checks.check, load(ROOT, given), "mine")
 
 
 # -- codes -------------------------------------------------------------------------------------------------

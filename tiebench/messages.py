@@ -30,5 +30,5 @@ def shorten(text: str, most: int = 120) -> str:
 
 
 def one_line(error: BaseException) -> str:
-    """The message of an error on one line, at most 300 characters; its type if it has none."""
-    return " ".join(str(error).split())[:300] or type(error).__name__
+    """The message of an error on one printable line, at most 300 characters; its type if it has none."""
+    return printable(" ".join(str(error).split()), 300) or type(error).__name__

@@ -60,6 +60,12 @@ def as_array(value: Any, name: str = "values") -> np.ndarray:
     return array
 
 
+def _plain_array(values, name):
+    """`as_array`, in which objects that are numbers or text are these."""
+    array = as_array(values, name)
+    return _of_objects(array, name) if array.dtype.kind == "O" else array
+
+
 def _of_tensor(value, name):
     value = value.detach().cpu()
     if value.is_floating_point() and value.element_size() < 4:  # NumPy has no bfloat16
@@ -154,9 +160,7 @@ def integers(values: Any, name: str, *, booleans: bool = False, written: bool = 
     truth values, with `written` also text, as `texts.integer` reads it. Raises ValueError that names the
     first value that is none.
     """
-    array = as_array(values, name)
-    if array.dtype.kind == "O":
-        array = _of_objects(array, name)
+    array = _plain_array(values, name)
     kind = array.dtype.kind
     if written and kind in "UST":
         return _written(text(array, name), name)
@@ -208,9 +212,7 @@ def numbers(values: Any, name: str) -> NDArray[np.float64]:
 
     Raises ValueError for other types, and for integers that double precision does not hold, which would tie.
     """
-    array = as_array(values, name)
-    if array.dtype.kind == "O":
-        array = _of_objects(array, name)
+    array = _plain_array(values, name)
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{name} must be real numbers, not {form(array)}")
     if array.dtype.kind in "iu" and array.dtype.itemsize == 8:
@@ -275,9 +277,7 @@ def ids(values: Any, name: str) -> np.ndarray:
 
     Raises ValueError for other shapes and types, and for integers and text in one array.
     """
-    array = as_array(values, name)
-    if array.dtype.kind == "O":
-        array = _of_objects(array, name)
+    array = _plain_array(values, name)
     if array.ndim != 1 or array.dtype.kind not in "iufUST":
         raise ValueError(f"{name} must be integers or strings (n,), not {form(array)}")
     if array.dtype.kind in "UST":
@@ -290,9 +290,7 @@ def classes(values: Any, name: str) -> np.ndarray:
 
     Whole floats and truth values are integers, bytes are text. Raises ValueError for all else.
     """
-    array = as_array(values, name)
-    if array.dtype.kind == "O":
-        array = _of_objects(array, name)
+    array = _plain_array(values, name)
     if array.ndim != 1 or array.dtype.kind not in "biufUST":
         raise ValueError(f"{name} must be integers or strings of shape (n,), not {form(array)}")
     return text(array, name) if array.dtype.kind in "UST" else integers(array, name, booleans=True)
@@ -300,9 +298,7 @@ def classes(values: Any, name: str) -> np.ndarray:
 
 def several_labels(values: Any, name: str) -> NDArray[np.uint8]:
     """Labels as 0/1, uint8 (n, L), of numbers of any type. Raises ValueError for other shapes and values."""
-    array = as_array(values, name)
-    if array.dtype.kind == "O":
-        array = _of_objects(array, name)
+    array = _plain_array(values, name)
     if array.ndim != 2 or array.dtype.kind not in "biuf":
         raise ValueError(f"{name} must be a 0/1 matrix (n, labels), not {form(array)}")
     if array.shape[1] == 0:

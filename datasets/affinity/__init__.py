@@ -5,14 +5,15 @@ Python keyword), with one subclass of `Affinity`, whose attributes are literals.
 """
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from datasets.description import Description
+from datasets.description import Description, kind_of_labels, labels_or_none
 from datasets.specification import kind_of
 from tiebench.discovery import Kind
 from tiebench.files import read_json, read_result_array
@@ -51,13 +52,6 @@ class Inputs:
     dataset: Path | None = None
     query: np.ndarray | None = None
     database: np.ndarray | None = None
-
-    @property
-    def label_kind(self) -> str:
-        """ "classes", "multi-hot" or "none"."""
-        if self.labels is None:
-            return "none"
-        return "classes" if self.labels.ndim == 1 else "multi-hot"
 
 
 class Affinity:
@@ -131,20 +125,12 @@ class Affinity:
         return {"kind": self.kind, "levels": [int(level) for level in self.levels]}
 
     @staticmethod
-    def load(
-        spec: Mapping,
-        dataset: Path,
-        protocol: Path,
-        training: np.ndarray,
-        measure: bool = False,
-        query: np.ndarray | None = None,
-        database: np.ndarray | None = None,
-    ) -> "Affinity":
+    def load(spec: Mapping, dataset: Path, protocol: Path, split: Any, measure: bool = False) -> "Affinity":
         """The affinity of a protocol, from files.
 
         dataset: folder that a loader wrote; protocol: folder with features.npy and affinity.json, which are
-        read only for kinds with `from_features`; training, query, database: integer indices of the split;
-        measure: measure thresholds instead of reading them from affinity.json, to write it.
+        read only for kinds with `from_features`; split: the `datasets.splits.Split`; measure: measure
+        thresholds instead of reading them from affinity.json, to write it.
         Raises OSError or ValueError for files that are missing or damaged, and ValueError as `make`.
         """
         features = measured = None
@@ -152,7 +138,9 @@ class Affinity:
             features = read_result_array(Path(protocol, "features.npy"), True)
             measured = None if measure else read_json(Path(protocol, "affinity.json"))
         labels = read_result_array(Path(dataset, "labels.npy"))
-        return make(spec, labels, features, training, measured, dataset, query, database)
+        return make(
+            spec, labels, features, split.training, measured, Path(dataset), split.query, split.database
+        )
 
 
 def check_spec(spec: Mapping) -> type[Affinity]:
@@ -168,33 +156,21 @@ def check(spec: Mapping, description: Description) -> None:
     _require_labels(check_spec(spec), description.label_kind)
 
 
-def make(
-    spec: Mapping,
-    labels: np.ndarray | None,
-    features: np.ndarray | None = None,
-    training: Sequence[int] | np.ndarray | None = None,
-    measured: Mapping | None = None,
-    dataset: Path | None = None,
-    query: np.ndarray | None = None,
-    database: np.ndarray | None = None,
-) -> Affinity:
-    """The affinity that `spec` asks for; see `Inputs`, but labels may also be (n, 0) where there are none.
+def make(spec: Mapping, labels: ArrayLike | None, *others: Any, **named: Any) -> Affinity:
+    """The affinity that `spec` asks for.
+
+    labels, others, named: the fields of `Inputs`, but labels may also be (n, 0) where there are none.
 
     Raises ValueError where spec, labels, features or training do not fit.
     """
     kind = check_spec(spec)
-    labels = None if labels is None else np.asarray(labels)
-    if labels is not None and labels.ndim == 2 and labels.shape[1] == 0:
-        labels = None
+    labels = None if labels is None else labels_or_none(np.asarray(labels))
     if labels is not None and not (labels.ndim in (1, 2) and labels.dtype.kind in "biu"):
         raise ValueError(
             f"affinity: labels must be integers of shape (n,) or (n, L), not {labels.dtype} {labels.shape}"
         )
-    folder = None if dataset is None else Path(dataset)
-    learnt = None if training is None else np.asarray(training)
-    inputs = Inputs(labels, features, learnt, measured, folder, query, database)
-    _require_labels(kind, inputs.label_kind)
-    return kind.make(spec, inputs)
+    _require_labels(kind, kind_of_labels(labels))
+    return kind.make(spec, Inputs(labels, *others, **named))
 
 
 def indices(values: np.ndarray, name: str) -> np.ndarray:

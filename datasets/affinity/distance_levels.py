@@ -71,7 +71,7 @@ class DistanceLevels(Affinity):
     def make(cls, spec: Mapping, inputs: Inputs) -> "DistanceLevels":
         """Percentiles are those of MATLAB's prctile (Hazen): the k-th of m sorted distances is at
         100 (k - 0.5) / m, with linear interpolation between."""
-        features, training = _checked_features(inputs.features, inputs.training)
+        features, training = _checked(inputs.features, inputs.training)
         percentiles = tuple(float(value) for value in spec["percentiles"])
         if inputs.measured is None:
             thresholds = _percentiles_of_distances(features, training, percentiles)
@@ -95,39 +95,21 @@ class DistanceLevels(Affinity):
         return super().metadata() | measured
 
 
-def _checked_features(
-    features: np.ndarray | None, training: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray]:
+def _checked(features: np.ndarray | None, training: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Both, of a protocol: finite vectors, and different items."""
     if features is None or training is None:
         raise ValueError(
             "affinity: kind 'distance_levels' needs the features of the dataset and its training set"
         )
-    if features.ndim != 2 or features.dtype.kind not in "biuf":
-        raise ValueError(
-            "affinity: kind 'distance_levels' needs real vectors (n, d), "
-            f"not {features.dtype} {features.shape}"
-        )
-    for first in range(0, len(features), ROWS_AT_ONCE):
-        finite = np.isfinite(features[first : first + ROWS_AT_ONCE]).all(axis=1)
-        if not finite.all():
-            raise ValueError(f"affinity: features of row {first + int(np.argmin(finite))} are not finite")
-    training = np.sort(indices(training, "training"))
-    if (
-        len(training) < 2
-        or training[0] < 0
-        or training[-1] >= len(features)
-        or (np.diff(training) == 0).any()
-    ):
-        raise ValueError(
-            f"affinity: training must hold at least two distinct rows of the {len(features)} of the features"
-        )
+    if len(training) < 2:
+        raise ValueError("affinity: kind 'distance_levels' needs at least two training items")
     if len(training) * (len(training) - 1) // 2 > MOST_PAIRS:
         most = int((1 + (1 + 8 * MOST_PAIRS) ** 0.5) / 2)
         raise ValueError(
             f"affinity: kind 'distance_levels' takes thresholds from at most {most} training items, "
             f"not {len(training)}"
         )
-    return features, training
+    return features, np.sort(indices(training, "training"))
 
 
 def _distances(features: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:

@@ -45,11 +45,6 @@ class Neighbours(ListedAffinity):
             raise ValueError(
                 "affinity: kind 'neighbours' needs the features of the dataset, its queries and its database"
             )
-        if features.ndim != 2 or features.dtype.kind not in "biuf":
-            raise ValueError(
-                f"affinity: kind 'neighbours' needs real vectors (n, d), "
-                f"not {features.dtype} {features.shape}"
-            )
         if k > len(inputs.database):
             raise ValueError(f"affinity: k is {k}, and the database has only {len(inputs.database)} items")
         if inputs.measured is None:
@@ -80,8 +75,7 @@ def nearest(
     """Items of the database that are no further from each query than its k-th nearest: int64 (>= k,) each.
 
     features: real (n, d); query, database: items, int64; k: at most len(database). distance: "euclidean", or
-    "cosine", the Euclidean distance of unit vectors (an item of length 0 stays 0). Raises ValueError for
-    features that are not finite.
+    "cosine", the Euclidean distance of unit vectors (an item of length 0 stays 0).
     """
     # Matrix products in float32 find candidates; within their largest possible error, float64 decides.
     step = max(1, _DISTANCES_AT_ONCE // len(database))
@@ -115,9 +109,6 @@ def nearest(
 def _vectors(features: np.ndarray, rows: np.ndarray, distance: str) -> np.ndarray:
     """Rows as float64 (r, d), of unit length for the cosine distance."""
     vectors = features[rows].astype(np.float64)
-    finite = np.isfinite(vectors).all(axis=1)
-    if not finite.all():
-        raise ValueError(f"affinity: features of row {rows[int(np.argmin(finite))]} are not finite")
     if distance == DISTANCES[1]:
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         vectors /= np.where(lengths > 0, lengths, 1)

@@ -56,7 +56,7 @@ ANNOTATIONS = re.compile(r"(?:.*/)?instances_(train2014|val2014)\.json", re.DOTA
 def _labelled(sources: list[Path], photographs: bool) -> Labelled:
     """Labels uint8 (n, 80), the categories and, of lists, the given split."""
     texts, pictures = texts_among([source for source in sources if not _is_json(source)], is_list)
-    annotated = next(_annotation_files(sources), None)
+    annotated = next((path for path, _, _ in _annotation_streams(sources)), None)
     if texts and annotated:
         raise ValueError(
             f"{next(iter(texts.values())).path}: there are labels in {annotated} too; give one of both"
@@ -103,11 +103,6 @@ def _annotation_streams(sources: list[Path]) -> Iterator[tuple[str, str, Stream]
         elif source.is_dir() or is_zip(source):
             for name, read in streams(source, lambda name: bool(ANNOTATIONS.fullmatch(name))):
                 yield f"{source.absolute()}/{name}", matched(ANNOTATIONS, name), read
-
-
-def _annotation_files(sources: list[Path]) -> Iterator[str]:
-    for path, _, _ in _annotation_streams(sources):
-        yield path
 
 
 def _annotated(sources: list[Path]) -> tuple[list[str], np.ndarray]:

@@ -25,6 +25,7 @@ import numpy as np
 
 from datasets.description import Description
 from datasets.files import ItemsFile, creating_items
+from datasets.readers.archives import existing_files
 from datasets.readers.npz import (
     NUMBERS,
     TEXT,
@@ -89,7 +90,9 @@ class _Plan:
 
 def _plan(sources: list[Path], parts: list[str] | None, unknown: dict) -> _Plan:
     refuse_unknown_options(unknown, OPTIONS, "features_file")
-    paths = _existing(sources)
+    if not sources:
+        raise ValueError("loader features_file: takes one or more .npz files, got 0 sources")
+    paths = existing_files(sources, ".npz file")
     if parts is not None:
         _check_parts(parts, len(paths))
     files = []
@@ -122,18 +125,6 @@ def _plan(sources: list[Path], parts: list[str] | None, unknown: dict) -> _Plan:
         ids=None if first.ids is None else np.concatenate([file.ids for file in files]),
     )
     return _Plan(paths, [file.rows for file in files], description)
-
-
-def _existing(sources: list[Path]) -> list[Path]:
-    if not sources:
-        raise ValueError("loader features_file: takes one or more .npz files, got 0 sources")
-    paths = [Path(source) for source in sources]
-    for path in paths:
-        if not path.exists():
-            raise FileNotFoundError(f"{path}: no such file")
-        if not path.is_file():
-            raise ValueError(f"{path}: must be a .npz file")
-    return paths
 
 
 def _check_parts(parts: object, sources: int) -> None:

@@ -49,15 +49,17 @@ DEFAULT_EXTENSIONS = (".jpg", ".jpeg", ".png", ".bmp", ".webp", ".ppm")
 logger = logging.getLogger("tiebench")
 
 
-def describe(
-    sources: list[Path],
-    *,
-    paths: str = DEFAULT_PATHS,
-    size: Sequence[int] | None = None,
-    extensions: Sequence[str] = DEFAULT_EXTENSIONS,
-    corrupt: str = "error",
-    **unknown,
-) -> Description:
+@dataclass(frozen=True)
+class _Options:
+    """As of `OPTIONS`."""
+
+    paths: str = DEFAULT_PATHS
+    size: Sequence[int] | None = None
+    corrupt: str = "error"
+    extensions: Sequence[str] = DEFAULT_EXTENSIONS
+
+
+def describe(sources: list[Path], **options) -> Description:
     """Labels and given split from names alone; no pixel is decoded (without `size`, one header is read).
 
     sources: one folder, tar or zip. labels are int64 (n,), the rank of the class name in sorted order;
@@ -66,7 +68,7 @@ def describe(
     or one with links, absolute names or "..", and where no file matches. With `corrupt: skip`, `load` may
     leave out images that this counts.
     """
-    return _plan(sources, paths, size, extensions, corrupt, unknown).description
+    return _plan(sources, options).description
 
 
 def reads(
@@ -81,23 +83,14 @@ def reads(
     return lambda path: _fields(path, pattern, endings) is not None
 
 
-def load(
-    sources: list[Path],
-    folder: Path,
-    *,
-    paths: str = DEFAULT_PATHS,
-    size: Sequence[int] | None = None,
-    extensions: Sequence[str] = DEFAULT_EXTENSIONS,
-    corrupt: str = "error",
-    **unknown,
-) -> Description:
+def load(sources: list[Path], folder: Path, **options) -> Description:
     """Write items.npy uint8 (n, height, width, 3), labels.npy and given_split.npy; see `describe`.
 
     Raises as `describe`, and ValueError, without `size`, for images that differ in size. Images that cannot
     be decoded are left out with `corrupt: skip`, and listed in corrupt_images.txt; else CorruptImagesError
     names all of them.
     """
-    plan, folder = _plan(sources, paths, size, extensions, corrupt, unknown), Path(folder)
+    plan, folder = _plan(sources, options), Path(folder)
     height, width, _ = plan.description.item_shape
     row_of = {name: row for row, name in enumerate(plan.names)}
     done, reported = 0, time.monotonic()
@@ -113,7 +106,7 @@ def load(
                     decoding(plan.source, name, plan.formats),
                     Image.open(BytesIO(contents()), formats=plan.formats) as image,
                 ):
-                    pixels = pixels_of(image, size)
+                    pixels = pixels_of(image, plan.options.size)
             except DamagedArchiveError:
                 raise
             except ValueError as error:
@@ -141,7 +134,7 @@ def load(
         description = plan.description
         if first is not None:
             failed.sort()
-            _refuse_or_report(plan.source, failed, len(row_of), first, corrupt)
+            _refuse_or_report(plan.source, failed, len(row_of), first, plan.options.corrupt)
             items.keep(kept)
             description = description.without(~kept)
             write_text(folder / LIST_OF_CORRUPT, "\n".join(failed) + "\n")
@@ -163,6 +156,7 @@ def _refuse_or_report(source: Path, failed: list[str], images: int, first: Value
 
 @dataclass(frozen=True)
 class _Plan:
+    options: _Options
     source: Path
     names: list[str]  # in order of rows
     description: Description
@@ -170,15 +164,10 @@ class _Plan:
     sized: str  # the image that gave the size, where no option did
 
 
-def _plan(
-    sources: list[Path],
-    paths: str,
-    size: Sequence[int] | None,
-    extensions: Sequence[str],
-    corrupt: object,
-    unknown: dict,
-) -> _Plan:
-    refuse_unknown_options(unknown, OPTIONS, "images")
+def _plan(sources: list[Path], given: dict) -> _Plan:
+    refuse_unknown_options(given, OPTIONS, "images")
+    options = _Options(**given)
+    size, corrupt = options.size, options.corrupt
     if size is not None:
         check_size(size)
     if corrupt not in ("error", "skip"):
@@ -206,15 +195,15 @@ def _plan(
         except ValueError as error:
             damaged = damaged or error
 
-    formats = formats_of(extensions)
-    source, found, has_split = find(sources[0], paths, extensions, look=look)
+    formats = formats_of(options.extensions)
+    source, found, has_split = find(sources[0], options.paths, options.extensions, look=look)
     if shape is None:
         raise CorruptImagesError(f"{damaged} (and none of the {len(found)} images can)", sorted(found))
     names = sorted(found, key=lambda name: (*found[name], name))
     class_names, labels = ranks([found[name][1] for name in names])
     split_names, given_split = ranks([found[name][0] for name in names]) if has_split else (None, None)
     description = Description(len(names), labels, given_split, class_names, shape, "images", split_names)
-    return _Plan(source, names, description, formats, sized)
+    return _Plan(options, source, names, description, formats, sized)
 
 
 def find(

@@ -22,7 +22,7 @@ from datasets.readers.archives import existing, is_zip, reading
 from datasets.readers.matlab import check_matlab
 from datasets.specification import refuse_unknown_options
 from tiebench.files import machine_memory
-from tiebench.messages import printable
+from tiebench.messages import one_line, printable
 
 OPTIONS: dict[str, str] = {}
 
@@ -144,5 +144,4 @@ def _matlab(where: str, file: IO[bytes], function: str, **arguments):
         ) from error
     except Exception as error:
         # The reader of damaged files fails with errors of every kind.
-        message = printable(" ".join(str(error).split())) or type(error).__name__
-        raise ValueError(f"{where}: cut short, damaged or not a MATLAB file ({message})") from error
+        raise ValueError(f"{where}: cut short, damaged or not a MATLAB file ({one_line(error)})") from error

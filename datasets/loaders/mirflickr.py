@@ -33,33 +33,9 @@ IMAGES = 25_000
 # Images on each list.
 COUNTS = {"train": (4_000,), "test": (1_000,), "database": (20_000,)}
 POTENTIAL = (
-    *(
-        "animals",
-        "baby",
-        "bird",
-        "car",
-        "clouds",
-        "dog",
-        "female",
-        "flower",
-        "food",
-        "indoor",
-        "lake",
-        "male",
-    ),
-    *(
-        "night",
-        "people",
-        "plant_life",
-        "portrait",
-        "river",
-        "sea",
-        "sky",
-        "structures",
-        "sunset",
-        "transport",
-    ),
-    *("tree", "water"),
+    *("animals", "baby", "bird", "car", "clouds", "dog", "female", "flower", "food", "indoor", "lake"),
+    *("male", "night", "people", "plant_life", "portrait", "river", "sea", "sky", "structures", "sunset"),
+    *("transport", "tree", "water"),
 )
 RELEVANT = (
     *("baby", "bird", "car", "clouds", "dog", "female", "flower", "male", "night", "people", "portrait"),

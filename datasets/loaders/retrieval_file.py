@@ -25,6 +25,7 @@ import numpy as np
 
 from datasets.description import Description
 from datasets.files import creating_items, save_array
+from datasets.readers.archives import existing_files
 from datasets.readers.npz import NUMBERS, TEXT, array_names, open_array, opened, short, whole_array
 from datasets.specification import refuse_unknown_options
 from tiebench import texts, values
@@ -156,14 +157,9 @@ def _described(collection: _Collection, parts: object) -> tuple[Description, np.
 
 
 def _read(sources: list[Path]) -> _Collection:
-    paths = [Path(source) for source in sources]
-    if not paths:
+    if not sources:
         raise ValueError("loader retrieval_file: takes a .npz file, or plain files; got 0 sources")
-    for path in paths:
-        if not path.exists():
-            raise FileNotFoundError(f"{path}: no such file")
-        if not path.is_file():
-            raise ValueError(f"{path}: must be a file")
+    paths = existing_files(sources)
     collection = _read_npz(paths[0]) if len(paths) == 1 else _read_plain(paths)
     shapes = {side: collection.sides[side].shape for side in _SIDES}
     for side, shape in shapes.items():

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Literal, Self
 
-from tiebench.messages import printable
+from tiebench.messages import one_line, printable
 
 # (path from the root, function that reads the file's contents, good until the next step)
 Member = tuple[str, Callable[[], bytes]]
@@ -60,6 +60,17 @@ def existing(sources: Iterable[Path]) -> list[Path]:
             raise FileNotFoundError(f"{path}: no such file or folder")
         if not (path.is_file() or path.is_dir()):
             raise ValueError(f"{path}: neither a file nor a folder")
+    return paths
+
+
+def existing_files(sources: Iterable[Path], what: str = "file") -> list[Path]:
+    """The sources as paths, all of files; `what` they must be. Raises as `existing`."""
+    paths = [Path(source) for source in sources]
+    for path in paths:
+        if not path.exists():
+            raise FileNotFoundError(f"{path}: no such file")
+        if not path.is_file():
+            raise ValueError(f"{path}: must be a {what}")
     return paths
 
 
@@ -187,9 +198,8 @@ def reading(where: Path | str, kind: str) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, OSError) and error.filename is not None:
             raise
-        reason = printable(" ".join(str(error).split())) or type(error).__name__
         raise DamagedArchiveError(
-            f"{where}: cut short, damaged or not a {kind} archive ({reason})"
+            f"{where}: cut short, damaged or not a {kind} archive ({one_line(error)})"
         ) from error
 
 

@@ -13,8 +13,8 @@ from typing import IO
 
 import numpy as np
 
-from tiebench.files import machine_memory
-from tiebench.messages import printable, shorten
+from tiebench.files import machine_memory, read_header
+from tiebench.messages import one_line, printable, shorten
 
 # What is raised on reading a damaged member, besides errors of zipfile's own kinds.
 DAMAGED_ERRORS = (
@@ -42,17 +42,17 @@ def opened(path: Path) -> Iterator[zipfile.ZipFile]:
         # zipfile raises errors of every kind for a damaged directory.
         if isinstance(error, OSError) and error.filename is not None:
             raise
-        raise ValueError(f"{path}: cut short, damaged or not a .npz file ({_text(error)})") from error
+        raise ValueError(f"{path}: cut short, damaged or not a .npz file ({one_line(error)})") from error
     try:
         with archive:
             _check_directory(path, archive)
             yield archive
     except DAMAGED_ERRORS as error:
-        raise ValueError(f"{path}: cut short, damaged or not a .npz file ({_text(error)})") from error
+        raise ValueError(f"{path}: cut short, damaged or not a .npz file ({one_line(error)})") from error
     except (RuntimeError, NotImplementedError) as error:
         # zipfile raises these for encrypted members and unknown compressions.
         raise ValueError(
-            f"{path}: cannot be read ({_text(error)}); write it with numpy.savez_compressed"
+            f"{path}: cannot be read ({one_line(error)}); write it with numpy.savez_compressed"
         ) from error
 
 
@@ -71,11 +71,6 @@ def _check_directory(path: Path, archive: zipfile.ZipFile) -> None:
         )
 
 
-def _text(error: Exception) -> str:
-    """The message of an error as part of one line."""
-    return printable(" ".join(str(error).split())) or type(error).__name__
-
-
 @dataclass(frozen=True)
 class _Header:
     shape: tuple[int, ...]
@@ -91,23 +86,14 @@ def open_array(
     member = archive.getinfo(f"{name}.npy")
     with _open_member(path, archive, member) as stream:
         try:
-            version = np.lib.format.read_magic(stream)
-            if version == (1, 0):
-                header = _Header(*np.lib.format.read_array_header_1_0(stream))
-            elif version == (2, 0):
-                header = _Header(*np.lib.format.read_array_header_2_0(stream))
-            else:
-                raise ValueError(f"version {version} of the .npy format")
+            header = _Header(*read_header(stream, "it"))
         except DAMAGED_ERRORS:
             raise
         except Exception as error:
             # A header is Python text, which can be damaged in every way.
-            raise ValueError(f"{path}: array '{name}' is not a plain .npy array ({_text(error)})") from error
-        if header.dtype.hasobject:
             raise ValueError(
-                f"{path}: array '{name}' holds pickled Python objects, which are never loaded; "
-                "write text with .astype(str)"
-            )
+                f"{path}: array '{name}' is not a plain .npy array ({one_line(error)})"
+            ) from error
         if header.dtype.kind not in kinds:
             allowed = {NUMBERS: "real numbers", TEXT: "text"}.get(kinds, "numbers or text")
             raise ValueError(f"{path}: array '{name}' is of type {header.dtype}; it must hold {allowed}")
@@ -125,7 +111,7 @@ def _open_member(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) 
         return archive.open(member)
     except (ValueError, OSError) as error:
         # A place beyond the end of the file.
-        raise ValueError(f"{path}: cut short, damaged or not a .npz file ({_text(error)})") from error
+        raise ValueError(f"{path}: cut short, damaged or not a .npz file ({one_line(error)})") from error
 
 
 def read_exactly(stream: IO[bytes], size: int) -> bytes:
@@ -160,7 +146,9 @@ def _decoded(path: Path, name: str, values: np.ndarray) -> np.ndarray:
             values = np.char.decode(values, "utf-8")
         texts = values.ravel().tolist()
     except ValueError as error:
-        raise ValueError(f"{path}: array '{name}' holds bytes that are not text ({_text(error)})") from error
+        raise ValueError(
+            f"{path}: array '{name}' holds bytes that are not text ({one_line(error)})"
+        ) from error
     for place, text in enumerate(texts):
         if not text or not text.isprintable():
             raise ValueError(f"{path}: {name}[{place}] is {short(ascii(text))}; it must be printable text")

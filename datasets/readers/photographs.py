@@ -85,10 +85,7 @@ class PhotographLoader:
         return description
 
     def _read(self, sources: list[Path], given: Mapping) -> tuple[Labelled, Description, str]:
-        known = self.options
-        refuse_unknown_options(
-            {name: value for name, value in given.items() if name not in known}, known, self.name
-        )
+        refuse_unknown_options(given, self.options, self.name)
         shared = {"images": "resized", "size": self.size, "missing": "error"}
         images, size, missing = (given.get(name, value) for name, value in shared.items())
         for option, value, allowed in (

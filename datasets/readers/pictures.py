@@ -21,7 +21,7 @@ from PIL import Image, UnidentifiedImageError
 from datasets.files import creating_items
 from datasets.readers.archives import DamagedArchiveError, members
 from datasets.specification import positive
-from tiebench.messages import printable
+from tiebench.messages import one_line, printable
 
 SECONDS_BETWEEN_REPORTS = 5.0
 # A new view of the items costs as much as the decoding of a small image.
@@ -119,8 +119,8 @@ def decoding(source: Path, name: str, formats: Sequence[str]) -> Iterator[None]:
         raise ValueError(f"{source}: '{printable(name)}' is not an image of {', '.join(formats)}") from error
     except Exception as error:
         # Pillow raises errors of every kind for damaged files.
-        reason = printable(" ".join(str(error).split())) or type(error).__name__
-        raise ValueError(f"{source}: image '{printable(name)}' cannot be read: {reason}") from error
+        message = f"{source}: image '{printable(name)}' cannot be read: {one_line(error)}"
+        raise ValueError(message) from error
 
 
 def save_photographs(

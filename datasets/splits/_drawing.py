@@ -33,6 +33,12 @@ def training_in_database(spec: Mapping) -> bool:
     return inside
 
 
+def sizes(spec: Mapping) -> tuple[int, int | None, bool]:
+    """Queries, training items (None: all), and whether these lie in the database; raises ValueError."""
+    query, training = positive(spec["query"], "split: key 'query'"), number_or_all(spec, "training")
+    return query, training, training_in_database(spec)
+
+
 def number_of_folds(spec: Mapping) -> int:
     """The number at key `folds`; raises ValueError for less than two."""
     number = positive(spec["folds"], "split: key 'folds'")
@@ -120,12 +126,16 @@ def asked(query: int, training: int | None, folds: int | None = None) -> str:
     return f"folds x (query + training) asks for {folds} x ({total})"
 
 
-def parts(available: np.ndarray, query: np.ndarray, training: np.ndarray | None, inside: bool) -> Split:
-    """The split of the rows that the mask `available` (n,) leaves in; training None: all but the queries."""
-    rest = available.copy()
-    rest[query] = False
-    if training is None:
-        training = np.flatnonzero(rest)
-    elif not inside:
-        rest[training] = False
-    return Split(query, np.flatnonzero(rest), training)
+def parts(
+    available: np.ndarray, query: list[np.ndarray], training: list[np.ndarray] | None, inside: bool
+) -> Split:
+    """The split of the rows that the mask `available` (n,) leaves in.
+
+    query, training: rows, class by class; training None: all but the queries.
+    """
+    rest, queries = available.copy(), np.concatenate(query)
+    rest[queries] = False
+    learnt = np.flatnonzero(rest) if training is None else np.concatenate(training)
+    if training is not None and not inside:
+        rest[learnt] = False
+    return Split(queries, np.flatnonzero(rest), learnt)

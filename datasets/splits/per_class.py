@@ -8,7 +8,6 @@ from collections.abc import Mapping
 import numpy as np
 
 from datasets.description import Description
-from datasets.specification import positive
 from datasets.splits import Split
 from datasets.splits._drawing import (
     asked,
@@ -16,11 +15,10 @@ from datasets.splits._drawing import (
     drawn_before,
     fold_of,
     labels_of,
-    number_or_all,
     parts,
     require_rest,
     shuffled,
-    training_in_database,
+    sizes,
 )
 
 NEEDS = {"query": "queries per class", "training": "training items per class, or all"}
@@ -38,8 +36,8 @@ def folds(spec: Mapping) -> int | None:
 
 
 def check(spec: Mapping, description: Description) -> None:
-    query, training = positive(spec["query"], "split: key 'query'"), number_or_all(spec, "training")
-    inside, number = training_in_database(spec), folds(spec)
+    query, training, inside = sizes(spec)
+    number = folds(spec)
     fold_of(spec, number)
     values, counts = np.unique(labels_of(description), return_counts=True)
     for value, count in zip(values, counts):
@@ -52,15 +50,10 @@ def check(spec: Mapping, description: Description) -> None:
 
 
 def draw(spec: Mapping, description: Description, generator: np.random.Generator) -> Split:
-    query, training = spec["query"], number_or_all(spec, "training")
+    query, training, inside = sizes(spec)
     labels, queries, trainings = labels_of(description), [], []
     for value in np.unique(labels):
         rows = np.roll(shuffled(np.flatnonzero(labels == value), generator), -drawn_before(spec))
         queries.append(rows[:query])
         trainings.append(rows[query : query + (training or 0)])
-    return parts(
-        np.ones(description.items, bool),
-        np.concatenate(queries),
-        None if training is None else np.concatenate(trainings),
-        training_in_database(spec),
-    )
+    return parts(np.ones(description.items, bool), queries, None if training is None else trainings, inside)

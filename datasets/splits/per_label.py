@@ -9,17 +9,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from datasets.description import Description
-from datasets.specification import positive
 from datasets.splits import Split
-from datasets.splits._drawing import (
-    asked,
-    labels_of,
-    number_or_all,
-    parts,
-    require_rest,
-    shuffled,
-    training_in_database,
-)
+from datasets.splits._drawing import asked, labels_of, parts, require_rest, shuffled, sizes
 from tiebench.messages import did_you_mean
 
 NEEDS = {"query": "queries per label", "training": "training items per label, or all"}
@@ -38,8 +29,7 @@ def _label_order(spec: Mapping, labels: np.ndarray) -> np.ndarray:
 
 
 def check(spec: Mapping, description: Description) -> None:
-    query, training = positive(spec["query"], "split: key 'query'"), number_or_all(spec, "training")
-    inside = training_in_database(spec)
+    query, training, inside = sizes(spec)
     order = spec.get("order", "frequency")
     if order not in ("frequency", "columns"):
         raise ValueError(f"split: unknown order {order!r}{did_you_mean(order, ('frequency', 'columns'))}")
@@ -63,7 +53,7 @@ def check(spec: Mapping, description: Description) -> None:
 
 
 def draw(spec: Mapping, description: Description, generator: np.random.Generator) -> Split:
-    query, training = spec["query"], number_or_all(spec, "training")
+    query, training, inside = sizes(spec)
     labels, need = labels_of(description), query + (training or 0)
     chosen = np.zeros(description.items, bool)
     queries, trainings = [], []
@@ -78,9 +68,4 @@ def draw(spec: Mapping, description: Description, generator: np.random.Generator
         chosen[rows] = True
         queries.append(rows[:query])
         trainings.append(rows[query:])
-    return parts(
-        np.asarray(labels.any(axis=1)),
-        np.concatenate(queries),
-        None if training is None else np.concatenate(trainings),
-        training_in_database(spec),
-    )
+    return parts(np.asarray(labels.any(axis=1)), queries, None if training is None else trainings, inside)

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 import numpy as np
 
 from datasets.description import Description
-from datasets.specification import positive
 from datasets.splits import Split
 from datasets.splits._drawing import (
     asked,
@@ -17,7 +16,7 @@ from datasets.splits._drawing import (
     fold_of,
     number_or_all,
     shuffled,
-    training_in_database,
+    sizes,
 )
 
 NEEDS = {"query": "number of queries", "training": "number of training items, or all"}
@@ -35,8 +34,8 @@ def folds(spec: Mapping) -> int | None:
 
 
 def check(spec: Mapping, description: Description) -> None:
-    query, training = positive(spec["query"], "split: key 'query'"), number_or_all(spec, "training")
-    inside, number = training_in_database(spec), folds(spec)
+    query, training, inside = sizes(spec)
+    number = folds(spec)
     fold_of(spec, number)
     if number and number * (query + (training or 0)) > description.items:
         raise ValueError(
@@ -60,11 +59,11 @@ def check(spec: Mapping, description: Description) -> None:
 
 
 def draw(spec: Mapping, description: Description, generator: np.random.Generator) -> Split:
-    query, training = spec["query"], number_or_all(spec, "training")
+    query, training, inside = sizes(spec)
     rows = np.roll(shuffled(np.arange(description.items), generator), -drawn_before(spec))
     queries, rest = rows[:query], rows[query:]
     # Training comes first, so that its items stay the same whatever the size of the database.
-    database = rest if training_in_database(spec) else rest[training:]
+    database = rest if inside else rest[training:]
     if "database" in spec:
         database = database[: number_or_all(spec, "database")]
     return Split(queries, database, database if training is None else rest[:training])

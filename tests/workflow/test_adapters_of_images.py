@@ -80,15 +80,15 @@ def test_levels_of_distance_of_the_gist_of_images(adapter):
         split="protocol/split.npz",
         output="protocol/affinity.json",
     )
-    training = Split.load(place / "protocol/split.npz").training
+    split = Split.load(place / "protocol/split.npz")
     features = np.load(place / "protocol/features.npy").astype(np.float64)
     assert features.shape == (25, 128)
     distances = np.linalg.norm(features[:, None] - features[None], axis=2)
-    pairs = distances[np.ix_(training, training)][np.triu_indices(12, 1)]
+    pairs = distances[np.ix_(split.training, split.training)][np.triu_indices(12, 1)]
     expected = np.percentile(pairs, LEVELS["percentiles"], method="hazen")
     kept = json.loads((place / "protocol/affinity.json").read_text())
     np.testing.assert_allclose(kept["thresholds"], expected, rtol=1e-9)
-    affinity = Affinity.load(LEVELS, place / "data", place / "protocol", training)
+    affinity = Affinity.load(LEVELS, place / "data", place / "protocol", split)
     block = affinity.block(np.arange(25), np.arange(25))
     clear = np.abs(distances[..., None] - expected).min(axis=2) > 1e-9
     plain = np.where(distances <= expected[1], 3, np.where(distances <= expected[0], 1, 0))
@@ -97,7 +97,7 @@ def test_levels_of_distance_of_the_gist_of_images(adapter):
     # Thresholds of other percentiles are not taken for these.
     other = LEVELS | {"percentiles": [40, 20]}
     with pytest.raises(ValueError, match=r"delete affinity\.json"):
-        Affinity.load(other, place / "data", place / "protocol", training)
+        Affinity.load(other, place / "data", place / "protocol", split)
 
 
 def test_corrupt_images_are_listed_in_a_file(adapter):

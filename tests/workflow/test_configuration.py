@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from workflow.code_dependencies import code_files
-from workflow.configuration import hyperparameter_checks
+from workflow.configuration import dataset_checks, hyperparameter_checks
 from workflow.configuration.merged import load
+from workflow.configuration.sources import Place
 from workflow.errors import ConfigurationError
 from workflow.plan import groups as run_groups
 from workflow.plan.runs import Cell, Plan
@@ -136,24 +137,28 @@ IMPOSSIBLE = {
     "per label on classes": ({"split": {"kind": "per_label", "query": 2, "training": 3}}, ["multi-hot"]),
     "affinity of labels that it has not": ({"affinity": {"kind": "shared_label"}}, ["affinity", "class"]),
     "pixels of vectors": ({"input": {"kind": "pixels"}}, ["pixels", "features"]),
-    "no such file": ({"dataset": "absent"}, ["absent.npz", "TIEBENCH_RESOURCES", "resources/downloads"]),
 }
 
 
 @pytest.mark.parametrize(("change", "words"), IMPOSSIBLE.values(), ids=IMPOSSIBLE.keys())
 def test_what_a_dataset_cannot_give_is_one_line_that_names_protocol_and_dataset(change, words):
-    absent = {"loader": "features_file", "sources": [{"file": "absent.npz"}]}
-    configuration = load(ROOT, {"protocols": {"mine": MINE | change}, "datasets": {"absent": absent}})
+    configuration = load(ROOT, {"protocols": {"mine": MINE | change}})
     with pytest.raises(ConfigurationError) as caught:
-        configuration.check_split("mine")
+        dataset_checks.check(configuration, "mine")
     line = str(caught.value)
     assert "\n" not in line
-    for word in [*words, change.get("dataset", "protocol mine on dataset digits")]:
+    for word in [*words, "protocol mine on dataset digits"]:
         assert word in line
 
 
 def test_a_split_that_fits_passes():
-    load(ROOT, GOOD).check_split("mine")
+    dataset_checks.check(load(ROOT, GOOD), "mine")
+
+
+def missing_of(name, dataset):
+    """(line, what to skip) of each missing source of a dataset."""
+    found = load(ROOT, {"datasets": {name: dataset}}).sources.missing()
+    return [told for (_, *owner), told in found.items() if owner == ["datasets", name]]
 
 
 def test_a_missing_source_says_how_to_obtain_it():
@@ -161,8 +166,9 @@ def test_a_missing_source_says_how_to_obtain_it():
         "loader": "features_file",
         "sources": [{"file": "absent.npz", "instructions": "ask the authors"}],
     }
-    with pytest.raises(ConfigurationError, match=r"absent\.npz.*ask the authors"):
-        load(ROOT, {"datasets": {"absent": absent}}).sources.of_dataset("absent")
+    ((line, _),) = missing_of("absent", absent)
+    assert line.startswith("dataset absent needs absent.npz, ") and "TIEBENCH_RESOURCES" not in line
+    assert "ask the authors" in line
 
 
 def test_a_tilde_in_the_search_folders_is_the_home_folder(tmp_path, monkeypatch):
@@ -172,9 +178,8 @@ def test_a_tilde_in_the_search_folders_is_the_home_folder(tmp_path, monkeypatch)
     (tmp_path / "home" / "data" / "here.npz").touch()
     # As from a quoted value, and from a second entry, which no shell expands.
     monkeypatch.setenv("TIEBENCH_RESOURCES", os.pathsep.join([str(tmp_path), "~/data"]))
-    dataset = {"loader": "features_file", "sources": [{"file": "here.npz"}]}
-    sources = load(ROOT, {"datasets": {"here": dataset}}).sources
-    assert sources.of_dataset("here") == [str(tmp_path / "home" / "data" / "here.npz")]
+    sources = load(ROOT).sources
+    assert sources.locate({"file": "here.npz"}).path == str(tmp_path / "home" / "data" / "here.npz")
     assert sources.absent_folders() is None
 
 
@@ -185,15 +190,15 @@ def test_a_search_folder_that_does_not_exist_is_named(tmp_path, monkeypatch):
     folders = [str(tmp_path / name) for name in ("data", "dtaa", "file")]
     monkeypatch.setenv("TIEBENCH_RESOURCES", os.pathsep.join(folders))
     dataset = {"loader": "features_file", "sources": [{"file": "absent.npz"}]}
-    sources = load(ROOT, {"datasets": {"absent": dataset}}).sources
-    with pytest.raises(ConfigurationError) as caught:
-        sources.of_dataset("absent")
+    ((line, _),) = missing_of("absent", dataset)
     data, misspelt, file = folders
-    assert f"resources/downloads, {data}, {misspelt} (no such folder), {file} (not a folder)" in str(
-        caught.value
+    assert (
+        f"resources/downloads, {data}, {misspelt} (no such folder), {file} (not a folder): put it into"
+        in line
     )
+    assert "add its folder to TIEBENCH_RESOURCES" in line
     # Also where nothing is missing: a file that is downloaded again may lie in the folder that was meant.
-    line = sources.absent_folders()
+    line = load(ROOT).sources.absent_folders()
     assert line.startswith(f"TIEBENCH_RESOURCES: {misspelt}, {file} are not folders")
     assert data not in line.replace(misspelt, "")
 
@@ -204,18 +209,15 @@ def test_sources_are_sought_in_downloads_then_in_the_named_folders_in_order(tmp_
     for folder in [*folders, tmp_path / "resources" / "downloads"]:
         folder.mkdir(parents=True)
     monkeypatch.setenv("TIEBENCH_RESOURCES", os.pathsep.join(map(str, folders)))
-    dataset = {"loader": "features_file", "sources": [{"file": "here.npz"}]}
-    configuration = load(ROOT, {"datasets": {"here": dataset}})
+    sources, source = load(ROOT).sources, {"file": "here.npz"}
     (folders[1] / "here.npz").touch()
-    assert configuration.sources.of_dataset("here") == [str(folders[1] / "here.npz")]
+    assert sources.locate(source) == Place(str(folders[1] / "here.npz"), "here")
     (folders[0] / "here.npz").touch()
-    assert configuration.sources.of_dataset("here") == [str(folders[0] / "here.npz")]
+    assert sources.locate(source) == Place(str(folders[0] / "here.npz"), "here")
     Path("resources/downloads/here.npz").touch()
-    assert configuration.sources.of_dataset("here") == ["resources/downloads/here.npz"]
-    absolute = {"loader": "features_file", "sources": [{"file": str(folders[1] / "here.npz")}]}
-    assert load(ROOT, {"datasets": {"here": absolute}}).sources.of_dataset("here") == [
-        str(folders[1] / "here.npz")
-    ]
+    assert sources.locate(source) == Place("resources/downloads/here.npz", "here")
+    absolute = str(folders[1] / "here.npz")
+    assert sources.locate({"file": absolute}) == Place(absolute, "here")
 
 
 # -- merging, cells, hyper-parameters ----------------------------------------------------------------------
@@ -502,7 +504,7 @@ def test_code_files_of_a_method_hold_no_other_method():
 
 
 def test_sources_are_described_before_anything_runs(tmp_path):
-    """check_split reads labels and shapes: its errors name a wrong features file."""
+    """dataset_checks reads labels and shapes: its errors name a wrong features file."""
     bad = tmp_path / "bad.npz"
     np.savez(bad, X=np.zeros((4, 2)), y=np.zeros(3, int))
     dataset = {"loader": "features_file", "sources": [{"file": str(bad)}]}
@@ -510,4 +512,4 @@ def test_sources_are_described_before_anything_runs(tmp_path):
         ROOT, {"datasets": {"bad": dataset}, "protocols": {"mine": MINE | {"dataset": "bad"}}}
     )
     with pytest.raises(ConfigurationError, match=r"protocol mine on dataset bad: .*bad\.npz.*y has 3 rows"):
-        configuration.check_split("mine")
+        dataset_checks.check(configuration, "mine")

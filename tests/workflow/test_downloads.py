@@ -22,6 +22,7 @@ from urllib3 import Retry
 
 from workflow.configuration.merged import load
 from workflow.configuration.source_checks import check, is_plain, is_trusted, mirrors
+from workflow.configuration.sources import Place
 from workflow.downloads.fetch import RETRIES, DownloadError, fetch
 from workflow.errors import ConfigurationError
 from workflow.plan.runs import Plan
@@ -397,16 +398,12 @@ def test_what_will_be_downloaded_has_its_path(tmp_path, monkeypatch):
     network = {"architecture": "small", "weights": here | {"file": "nets/w.mat"}}
     mine = {"a": dataset(here), "b": dataset(absolute), "c": dataset({"file": "a.npz", "sha256": SUM})}
     configuration = load(ROOT, {"datasets": mine, "networks": {"n": network}})
-    assert (
-        configuration.sources.of_dataset("a")
-        == configuration.sources.of_dataset("c")
-        == ["resources/downloads/a.npz"]
-    )
+    place = Place("resources/downloads/a.npz", "download")
+    assert [configuration.sources.locate(mine[name]["sources"][0]) for name in "ac"] == [place, place]
     assert configuration.sources.locate(network["weights"]).path == "resources/downloads/nets/w.mat"
     # One file, whoever needs it: with all that is known of it.
     assert configuration.sources.to_download()["a.npz"] == here | {"sha256": SUM}
-    with pytest.raises(ConfigurationError, match=r"b\.npz"):
-        configuration.sources.of_dataset("b")  # an absolute path is never downloaded
+    # An absolute path is never downloaded.
     assert (absolute["file"], "datasets", "b") in configuration.sources.missing()
 
 

@@ -21,7 +21,6 @@ from workflow.plan.groups import run_jobs
 from workflow.plan.pages import PagePlan
 from workflow.plan.runs import SCORED, TABLE_ENDINGS, TRAINED, Cell, Plan, runs_of, write_settings
 from workflow.plan.searches import TuningPlan
-from workflow.plan.targets import Needs
 
 from conftest import ROOT, TINY  # isort: skip
 
@@ -266,7 +265,7 @@ def test_a_method_may_have_the_first_seeds_alone(plan, tiny):
     files = of.table_runs("tiny", ["run.json"])
     assert set(files) == {"results/runs/{}/{}/{}/{}/run.json".format(*run) for run in expected}
     assert len(files) == len(expected)
-    assert targets.needs(of, "results/tiny.csv").runs == expected
+    assert targets.needs(of, "results/tiny.csv") == {("run", *run) for run in expected}
     grouped = {job.methods: job.runs for job in run_jobs(of) if job.protocol == "tiny" and "8/3" in job.runs}
     assert grouped == {"lsh": ("8/2", "8/3", "11/2", "11/3"), "talr_ap": ("8/3", "11/3")}
     assert of.table_settings("tiny")["table"]["fewer_seeds"] == {"talr_ap": 2}
@@ -276,7 +275,7 @@ def test_a_table_with_slow_methods_can_be_narrowed(plan, tiny):
     """To fewer seeds than a slow method has, and to other methods."""
     tiny["tables"]["tiny"] |= {"seeds": [1], "methods": ["lsh"], "fewer_seeds": {"talr_ap": 2, "lsh": 3}}
     of = plan(tiny)
-    assert targets.needs(of, "results/tiny.csv").runs == {("tiny", "lsh", bits, 1) for bits in (8, 11)}
+    assert targets.needs(of, "results/tiny.csv") == {("run", "tiny", "lsh", bits, 1) for bits in (8, 11)}
 
 
 def test_every_run_belongs_to_one_kind_of_job(plan, tiny):
@@ -419,18 +418,17 @@ def test_what_no_rule_makes_is_one_line_with_the_nearest_name(plan, target, word
 
 def test_targets_say_which_runs_datasets_and_features_they_need(plan):
     of = plan()
-    runs = frozenset(
-        ("tiny", m, bits, seed) for m in ("lsh", "talr_ap") for bits in (8, 11) for seed in (0, 1)
-    )
+    runs = {("run", "tiny", m, bits, seed) for m in ("lsh", "talr_ap") for bits in (8, 11) for seed in (0, 1)}
     for target in ("tiny.csv", "tiny.html", "figures/tie_ranges_tiny.pdf", "figures/cost_tiny.svg"):
-        assert targets.needs(of, f"results/{target}") == Needs(runs=runs)
-    run = frozenset([("tiny", "lsh", 8, 0)])
-    assert targets.needs(of, "./results/runs/tiny/lsh/8/0/codes.npz") == Needs(runs=run)
-    assert targets.needs(of, "resources/protocols/tiny/split.npz") == Needs(datasets=frozenset(["tiny"]))
-    features = Needs(frozenset(), frozenset(["cifar10"]), frozenset([("cifar10", "vgg_f")]))
+        assert targets.needs(of, f"results/{target}") == runs
+    run = {("run", "tiny", "lsh", 8, 0)}
+    assert targets.needs(of, "./results/runs/tiny/lsh/8/0/codes.npz") == run
+    assert targets.needs(of, "resources/protocols/tiny/split.npz") == {("dataset", "tiny")}
+    features = {("dataset", "cifar10"), ("features", "cifar10", "vgg_f")}
     assert targets.needs(of, "resources/protocols/cifar10_s1/features.npy") == features
-    assert targets.needs(of, "elsewhere/x") == Needs()
-    assert {run[0] for run in targets.needs(of, "results/figures/tie_ranges.pdf").runs} == {"cifar10_s1"}
+    assert targets.needs(of, "elsewhere/x") == set()
+    needed = targets.needs(of, "results/figures/tie_ranges.pdf")
+    assert {(kind, protocol) for kind, protocol, *_ in needed} == {("run", "cifar10_s1")}
     with pytest.raises(ConfigurationError, match="did you mean 'tiny'"):
         targets.needs(of, "results/tinny.csv")
 
@@ -501,13 +499,12 @@ def test_scores_of_features_need_the_features_until_they_exist(plan, tiny):
         of = plan()
         assert of.uncoded_files("tiny") == (["results/uncoded/tiny.json"] if table else [])
         assert of.table_settings("tiny")["uncoded"] == (["tiny"] if table else [])
-        assert targets.needs(of, "results/uncoded/tiny.json") == Needs(datasets=frozenset(["tiny"]))
-        needed = targets.needs(of, "results/tiny.csv")
-        assert needed.datasets == (frozenset(["tiny"]) if table else frozenset())
-    assert targets.needs(of, "results/uncoded/cifar10_s1.json").features == {("cifar10", "vgg_f")}
+        assert targets.needs(of, "results/uncoded/tiny.json") == {("dataset", "tiny")}
+        assert (("dataset", "tiny") in targets.needs(of, "results/tiny.csv")) == table
+    assert ("features", "cifar10", "vgg_f") in targets.needs(of, "results/uncoded/cifar10_s1.json")
     place("results/uncoded/tiny.json")
     assert targets.needs(of, "results/uncoded/tiny.json") == targets.needs(of, "elsewhere/x")
-    assert not targets.needs(of, "results/tiny.csv").datasets
+    assert ("dataset", "tiny") not in targets.needs(of, "results/tiny.csv")
 
 
 def test_only_features_of_known_protocols_are_results(plan):

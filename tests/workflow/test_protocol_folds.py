@@ -37,7 +37,8 @@ def test_a_fold_is_a_protocol_with_runs_of_its_own(folded):
     assert {run.split("/")[2] for run in runs} == set(MEMBERS)
     assert [group.protocol for group in groups(plan) if "tiny" in group.protocol] == list(MEMBERS)
     assert plan.uncoded_files("tiny") == [f"results/uncoded/{name}.json" for name in MEMBERS]
-    assert {run[0] for run in targets.needs(plan, "results/tiny.csv").runs} == set(MEMBERS)
+    needed = targets.needs(plan, "results/tiny.csv")
+    assert {protocol for kind, protocol, *_ in needed if kind == "run"} == set(MEMBERS)
     table = plan.table_settings("tiny")["table"]
     assert table["folds"] == {"tiny": MEMBERS} and table["blocks"][0]["protocol"] == "tiny"
     assert table["settings"]["tiny"]["unseen"] and table["settings"]["tiny"]["training_per_class"] == 15

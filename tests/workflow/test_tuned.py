@@ -110,9 +110,9 @@ def test_a_tuning_of_folds_searches_in_each(tiny):
     settings = [searches.settings("mine", f"tiny_fold{fold}", "talr_ap", "8") for fold in (1, 2)]
     assert [one["hyperparameters"]["epochs"] for one in settings] == [2, 7]
     assert [one["search"]["shares"] for one in settings] == [shares, shares]
-    needed = targets.needs(plan, "results/tuning/mine.yaml").runs
-    assert needed == targets.needs(plan, "results/tuning/mine.csv").runs
-    assert {run[0] for run in needed} == {"tiny_fold1", "tiny_fold2"}
+    needed = targets.needs(plan, "results/tuning/mine.yaml")
+    assert needed == targets.needs(plan, "results/tuning/mine.csv")
+    assert {protocol for _, protocol, *_ in needed} == {"tiny_fold1", "tiny_fold2"}
     with pytest.raises(
         ConfigurationError, match="not search in protocol tiny, but in tiny_fold1, tiny_fold2"
     ):

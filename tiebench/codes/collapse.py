@@ -6,6 +6,7 @@ Apart from `tiebench.diagnostics`, which needs the kernels: a training looks at 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tiebench.codes.packing import as_words
 from tiebench.values import as_array, integers, numbers
 
 _ITEMS_AT_ONCE = 1 << 16  # whose codes are compared at once
@@ -114,10 +115,7 @@ def code_counts(codes: np.ndarray) -> NDArray[np.int64]:
     int64 (distinct codes,)
         In no particular order.
     """
-    codes = as_array(codes, "codes")
-    words = np.zeros((len(codes), -(-codes.shape[1] // 8) * 8), np.uint8)
-    words[:, : codes.shape[1]] = codes
-    keys = words.view(np.uint64)
+    keys = as_words(codes)
     if keys.shape[1] == 1:
         keys = keys[:, 0]
         keys.sort()

@@ -10,15 +10,15 @@ from workflow.errors import ConfigurationError
 def check(configuration, protocol):
     """Raise ConfigurationError if a protocol's split, affinity or input does not fit its dataset.
 
-    Until the dataset's sources are downloaded there is nothing to compare with, and no error.
+    Until the dataset's sources are there, there is nothing to compare with, and no error.
     """
     from datasets import affinity, inputs, loaders, splits
 
     entry = configuration["protocols"][protocol]
     dataset = configuration["datasets"][entry["dataset"]]
-    sources = [Path(source) for source in configuration.sources.of_dataset(entry["dataset"])]
     if not configuration.sources.has_dataset(entry["dataset"]):
         return
+    sources = [Path(configuration.sources.locate(source).path) for source in dataset["sources"]]
     try:
         description = _describe(loaders.KIND.named(dataset["loader"]).load(), sources, dataset)
         splits.check(entry["split"], description)

@@ -1,7 +1,6 @@
 """The configuration: the repository's files with the user's on top, checked. `plan` makes the plan of it.
 
-The checks are in `configuration_checks` and `dataset_checks`. Nothing here imports a method or
-torch, so that a dry run stays fast.
+The checks are in `checks`. Nothing here imports a method or torch, so that a dry run stays fast.
 """
 
 import copy
@@ -16,7 +15,7 @@ from methods.base.catalogue import catalogue
 from reporting import leaderboard
 from reporting.leaderboard.boards import Boards
 from tiebench.messages import did_you_mean, shorten
-from workflow.configuration import checks, dataset_checks, external_codes
+from workflow.configuration import checks, external_codes
 from workflow.configuration.sources import Sources
 from workflow.configuration.yaml_reader import check_plain, read_settings
 from workflow.errors import ConfigurationError
@@ -211,10 +210,3 @@ class Configuration:
     def family(self, protocol):
         """The protocol that a fold belongs to; any other protocol itself."""
         return next((name for name, of in self.folds.items() if protocol in of), protocol)
-
-    def check_split(self, protocol):
-        """Raise ConfigurationError if a protocol's split, affinity or input does not fit its dataset.
-
-        Until the dataset's sources are downloaded there is nothing to compare with, and no error.
-        """
-        dataset_checks.check(self, protocol)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from tiebench.messages import shorten
 from workflow.configuration import source_checks
-from workflow.errors import ConfigurationError
 
 SEARCH_VARIABLE = "TIEBENCH_RESOURCES"
 DOWNLOADS = Path("resources/downloads")
@@ -105,19 +104,6 @@ class Sources:
     def _places(self, source):
         file = Path(source["file"])
         return [file] if file.is_absolute() else [folder / file for folder in self.search_folders()]
-
-    def of_dataset(self, dataset):
-        """Paths of a dataset's sources, including those that will be downloaded.
-
-        Raises ConfigurationError, which names the folders searched, for one that cannot be downloaded.
-        """
-        return [self._present(dataset, s) for s in self._values["datasets"][dataset]["sources"]]
-
-    def _present(self, dataset, source):
-        place = self.locate(source)
-        if place.state == "missing":
-            raise ConfigurationError(self._missing_line("datasets", dataset, source))
-        return place.path
 
     def has_dataset(self, dataset):
         """Whether all sources of a dataset are on this machine."""

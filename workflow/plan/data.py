@@ -8,6 +8,7 @@ from networks import architecture
 from tiebench.files import read_json
 from tiebench.messages import did_you_mean
 from workflow.code_dependencies import code_digests
+from workflow.configuration import dataset_checks
 from workflow.errors import ConfigurationError
 
 
@@ -20,7 +21,7 @@ class DataPlan:
     """What is made of datasets, and of what. configuration: a `configuration.merged.Configuration`."""
 
     # All jobs of a table call these with the same few arguments.
-    cached: tuple[str, ...] = ("code", "source_state", "affinity_kind", "split_kind", "_check_split")
+    cached: tuple[str, ...] = ("code", "source_state", "affinity_kind", "split_kind", "dataset_card")
 
     def __init__(self, configuration):
         self.configuration = configuration
@@ -104,12 +105,8 @@ class DataPlan:
         if protocol in self.configuration.folds:
             folds = ", ".join(self.configuration.folds[protocol])
             raise ConfigurationError(f"protocol {protocol} has a split for each fold, ask for one: {folds}")
-        if self.sources.has_dataset(self["protocols"][protocol]["dataset"]):
-            self._check_split(protocol)
+        dataset_checks.check(self.configuration, protocol)
         return f"{folder}/dataset.json"
-
-    def _check_split(self, protocol):
-        self.configuration.check_split(protocol)
 
     def dataset_items(self, protocol):
         return f"{self.dataset_folder(protocol)}/items.npy"

@@ -3,7 +3,6 @@
 from collections import Counter
 from dataclasses import dataclass
 
-from reporting.tables.model import method_seeds
 from workflow.plan.runs import NAME, one_of
 
 
@@ -58,15 +57,13 @@ def groups(plan):
     """
     asked: dict[tuple[str, str, tuple[int, ...], int], set[tuple[int, int]]] = {}
     external = plan.configuration.external_methods()
-    for name, table in plan["tables"].items():
-        for cell in plan.trained_cells(name):
-            if cell.method in external:
+    for table in plan["tables"]:
+        for protocol, method, bits, seed in plan.runs(table):
+            if method in external:
                 continue
-            bits = plan.together(cell.protocol, cell.bits)
-            size = plan["protocols"][cell.protocol]["runs_per_job"]["seeds"]
-            for seed in method_seeds(table["seeds"], table["fewer_seeds"], cell.method):
-                key = (cell.protocol, cell.method, bits, seed // size)
-                asked.setdefault(key, set()).add((cell.bits, seed))
+            size = plan["protocols"][protocol]["runs_per_job"]["seeds"]
+            key = (protocol, method, plan.together(protocol, bits), seed // size)
+            asked.setdefault(key, set()).add((bits, seed))
     alike: dict[tuple[str, tuple[int, ...], tuple[tuple[int, int], ...]], list[str]] = {}
     for (protocol, method, bits, _), runs in asked.items():
         if len(runs) > 1:

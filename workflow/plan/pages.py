@@ -111,6 +111,10 @@ class PagePlan:
         """The gallery of a table, in a list that is empty if it has none."""
         return [f"results/galleries/{table}.npz"] if self.gallery_cells(table) else []
 
+    def drawn(self, table):
+        """Figure -> its SVG, of those of a table."""
+        return {figure: f"results/figures/{figure}_{table}.svg" for figure in self.table_figures(table)}
+
     def page_tables(self, page):
         """Tables on a page: those of the report, or the one that the page is named for."""
         return self.plan["report"] if page == "report" else [page]
@@ -127,7 +131,7 @@ class PagePlan:
         for table in self.page_tables(page):
             self.plan.entry("tables", table)
             found += [f"results/{table}{ending}" for ending in TABLE_ENDINGS]
-            found += [f"results/figures/{figure}_{table}.svg" for figure in self.table_figures(table)]
+            found += self.drawn(table).values()
             if self.table_gallery(table):
                 found += [f"results/figures/gallery_{table}{ending}" for ending in (".svg", ".png")]
         return found
@@ -143,9 +147,7 @@ class PagePlan:
         tables = [
             {
                 "name": table,
-                "figures": {
-                    figure: f"results/figures/{figure}_{table}.svg" for figure in self.table_figures(table)
-                },
+                "figures": self.drawn(table),
                 "gallery": f"results/figures/gallery_{table}.svg" if self.table_gallery(table) else None,
             }
             for table in self.page_tables(page)

@@ -126,15 +126,19 @@ class Plan(DataPlan):
             for protocol in self.configuration.members(cell.protocol)
         )
 
-    def table_runs(self, table, names):
-        """These files of every run of a table."""
+    def runs(self, table):
+        """(protocol, method, bits, seed) of every run of a table."""
         entry = self.entry("tables", table)
         return [
-            f"results/runs/{cell.protocol}/{cell.method}/{cell.bits}/{seed}/{name}"
-            for name in names
+            (cell.protocol, cell.method, cell.bits, seed)
             for cell in self.trained_cells(table)
             for seed in method_seeds(entry["seeds"], entry["fewer_seeds"], cell.method)
         ]
+
+    def table_runs(self, table, names):
+        """These files of every run of a table."""
+        folders = ["results/runs/{}/{}/{}/{}".format(*run) for run in self.runs(table)]
+        return [f"{folder}/{name}" for name in names for folder in folders]
 
     def protocol_settings(self, protocol):
         """What reporting knows of a protocol: what makes its scores comparable, whether the classes of its

@@ -3,15 +3,12 @@
 A target is a path relative to the working directory, as in `snakemake results/quick.csv`.
 """
 
-import functools
 import json
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from reporting import figures
-from reporting.tables.model import method_seeds
 from tiebench.messages import did_you_mean, nearest
 from workflow.configuration.hyperparameters import trained_as
 from workflow.errors import ConfigurationError
@@ -26,18 +23,6 @@ from workflow.plan.runs import (
     TRAINED,
     one_of,
 )
-
-
-@dataclass(frozen=True)
-class Needs:
-    """What targets ask for: runs as (protocol, method, bits, seed), datasets, and (dataset, network)."""
-
-    runs: frozenset[tuple[str, str, int, int]] = frozenset()
-    datasets: frozenset[str] = frozenset()
-    features: frozenset[tuple[str, str]] = frozenset()
-
-    def __or__(self, other):
-        return Needs(self.runs | other.runs, self.datasets | other.datasets, self.features | other.features)
 
 
 def _results(plan):
@@ -91,69 +76,44 @@ def refuse_unknown(plan, unknown):
 
 
 def needs(plan, target):
-    """What a target asks for, a `Needs`. Raises ConfigurationError for an unknown name in its path."""
+    """What a target asks for: a set of ("run", protocol, method, bits, seed), ("dataset", name) and
+    ("features", dataset, network). Raises ConfigurationError for an unknown name in its path."""
     path = os.path.normpath(target)
     if path.startswith("results/"):
         return _needs_of_result(plan, path.removeprefix("results/"))
     if match := re.fullmatch(rf"resources/datasets/({NAME})/.*", path):
         plan.entry("datasets", match[1])
-        return Needs(datasets=frozenset([match[1]]))
+        return {("dataset", match[1])}
     if match := re.fullmatch(rf"resources/features/({NAME})/({NAME})\.npy", path):
-        return Needs(features=frozenset([(match[1], match[2])]))
+        return {("features", match[1], match[2])}
     if match := re.fullmatch(rf"resources/protocols/({NAME})/(.*)", path):
         dataset, network = plan.entry("protocols", match[1])["dataset"], plan.protocol_network(match[1])
-        if match[2] in SPLIT_FILES or network is None:
-            return Needs(datasets=frozenset([dataset]))
-        return Needs(datasets=frozenset([dataset]), features=frozenset([(dataset, network)]))
-    return Needs()
+        of_split = match[2] in SPLIT_FILES or network is None
+        return {("dataset", dataset)} | (set() if of_split else {("features", dataset, network)})
+    return set()
 
 
 def _needs_of_result(plan, path):
     found = next(filter(None, (re.fullmatch(pattern, path) for pattern in _results(plan))), None)
     if found is None:
-        return Needs()  # its rule refuses it
+        return set()  # its rule refuses it
     names = found.groupdict()
     if "tuning" in names:
-        return _needs_of_tuning(plan, plan.entry("tuning", names["tuning"]))
-    if "seed" in names:
-        run = (names["protocol"], names["method"], int(names["bits"]), int(names["seed"]))
-        return Needs(runs=frozenset([run]))
-    if "features" in names:
-        return _needs_of_uncoded(plan, names["features"])
-    tables = PagePlan(plan).page_tables(names["page"]) if "page" in names else [names.get("table", "figure4")]
-    of_runs = Needs(
-        runs=frozenset(
-            (cell.protocol, cell.method, cell.bits, seed)
-            for table in tables
-            for entry in [plan.entry("tables", table)]
-            for cell in plan.trained_cells(table)
-            for seed in method_seeds(entry["seeds"], entry["fewer_seeds"], cell.method)
-        )
-    )
-    protocols = [
-        fold
-        for table in tables
-        for protocol in plan.uncoded_protocols(table)
-        for fold in plan.configuration.members(protocol)
-    ]
-    return functools.reduce(Needs.__or__, (_needs_of_uncoded(plan, name) for name in protocols), of_runs)
-
-
-def _needs_of_uncoded(plan, protocol):
-    if _exist("results/uncoded", [f"{protocol}.json"]):
-        return Needs()
-    return needs(plan, f"resources/protocols/{protocol}/features.npy")
-
-
-def _needs_of_tuning(plan, tuning):
-    # As for a run that does not exist: of seed -1.
-    return Needs(
-        runs=frozenset(
-            (protocol, method, tuning["bits"][0], -1)
+        tuning = plan.entry("tuning", names["tuning"])
+        # As for a run that does not exist: of seed -1.
+        return {
+            ("run", protocol, method, tuning["bits"][0], -1)
             for protocol in plan.configuration.members(tuning["protocol"])
             for method in tuning["methods"]
-        )
-    )
+        }
+    if "seed" in names:
+        return {("run", names["protocol"], names["method"], int(names["bits"]), int(names["seed"]))}
+    if "features" in names:
+        made = _exist("results", [path])
+        return set() if made else needs(plan, f"resources/protocols/{names['features']}/features.npy")
+    tables = PagePlan(plan).page_tables(names["page"]) if "page" in names else [names.get("table", "figure4")]
+    asked = {("run", *run) for table in tables for run in plan.runs(table)}
+    return asked.union(*(needs(plan, file) for table in tables for file in plan.uncoded_files(table)))
 
 
 def missing_sources(plan, targets):
@@ -164,9 +124,10 @@ def missing_sources(plan, targets):
     missing = plan.sources.missing()
     if not missing:
         return None
-    asked = functools.reduce(Needs.__or__, (needs(plan, target) for target in targets), Needs())
-    datasets, features, networks = set(asked.datasets), set(asked.features), set()
-    for protocol, method, bits, seed in asked.runs:
+    asked = set().union(*(needs(plan, target) for target in targets))
+    datasets = {name for kind, name, *_ in asked if kind == "dataset"}
+    features, networks = {tuple(names) for kind, *names in asked if kind == "features"}, set()
+    for protocol, method, bits, seed in (run for kind, *run in asked if kind == "run"):
         folder = f"results/runs/{protocol}/{method}/{bits}/{seed}"
         trained, scored = _exist(folder, TRAINED), _exist(folder, SCORED)
         if trained and scored:

@@ -11,15 +11,8 @@ def work(options):
     from tiebench.files import write_json
 
     split = Split.load(options.split)
-    made = Affinity.load(
-        options.settings["affinity"],
-        options.dataset,
-        Path(options.output).parent,
-        split.training,
-        measure=True,
-        query=split.query,
-        database=split.database,
-    )
+    protocol = Path(options.output).parent
+    made = Affinity.load(options.settings["affinity"], options.dataset, protocol, split, measure=True)
     write_json(options.output, made.metadata())
     _job.log.info("protocol %s: affinity %s", options.name, made.kind)
 

@@ -10,10 +10,10 @@ from tiebench.search.in_order import score_in_order
 from tiebench.search.rescoring import (
     asymmetric_similarity,
     estimated_similarity,
-    ranked_histograms,
     rescored,
     rescored_by,
 )
+from workflow.stages.uncoded import scores_by_similarity, unit_rows
 
 _SIMILARITIES_AT_ONCE = 1 << 21  # of a block of queries with the database: bounds the memory
 SHUFFLES = 10
@@ -72,33 +72,23 @@ def _rows_after_another(blocks):
 
 def _ranked(kind, similarities, affinity, settings):
     """Metrics of a ranking by similarities, as `_in_blocks` gives them."""
-    blocks: dict[str, list[np.ndarray]] = {}
-    for begin, similarity in similarities:
-        level = affinity.block(begin, begin + len(similarity))
-        histograms = ranked_histograms(similarity, level, affinity.levels)
-        for name, values in metrics.evaluate(
-            histograms, settings["at"], settings["ap_at_normaliser"]
-        ).items():
-            blocks.setdefault(name, []).append(values)
-    radius = tuple(entry.name[:-1] for entry in metrics.METRICS.values() if entry.parameter == "radius")
-    prefix = metrics.Ranking(kind).prefix
-    return {
-        prefix + name: np.concatenate(values)
-        for name, values in blocks.items()
-        if not name.startswith(radius)
-    }
+    blocks = (
+        (similarity, affinity.block(begin, begin + len(similarity))) for begin, similarity in similarities
+    )
+    found = scores_by_similarity(blocks, affinity.levels, settings["at"], settings["ap_at_normaliser"])
+    return {metrics.Ranking(kind).prefix + name: values for name, values in found.items()}
 
 
 def _rescored(codes, estimates, bits, affinity, protocol, settings):
     """estimates: None, or what gives estimated similarities, whose candidates are then rescored too."""
     split, width = protocol.split, protocol.items.shape[1]
-    queries = _unit_rows(protocol.items[split.query])
+    queries = unit_rows(protocol.items[split.query], np.float64)
     judgements = as_judgements(affinity, len(split.query), len(split.database))
     few = len(split.database) * width <= _VALUES_KEPT
-    kept = _unit_rows(protocol.items[split.database]) if few else None
+    kept = unit_rows(protocol.items[split.database], np.float64) if few else None
 
     def similarity(query, items):
-        rows = _unit_rows(protocol.items[split.database[items]]) if kept is None else kept[items]
+        rows = unit_rows(protocol.items[split.database[items]], np.float64) if kept is None else kept[items]
         return rows @ queries[query]
 
     (query_codes, database_codes), at = codes, settings["at"]
@@ -148,10 +138,3 @@ def as_judgements(affinity, queries, items):
         parts.append((row + begin, column, affinity.levels[block[row, column]]))
     query, document, level = (np.concatenate(part) for part in zip(*parts))
     return SparseJudgements(query, document, level, (queries, items))
-
-
-def _unit_rows(features):
-    """Rows as float64, of unit length; one of length 0 stays 0."""
-    rows = np.asarray(features, np.float64)
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return rows / np.where(lengths > 0, lengths, 1)

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from datasets.affinity import MOST_KEPT_PAIRS, Affinity
-from datasets.description import Description
+from datasets.description import Description, labels_or_none
 from datasets.splits import Split
 from methods.base import Refusal, TrainingSet
 from tiebench.files import read_json, read_result_array, reading_result
@@ -14,8 +14,7 @@ from tiebench.files import read_json, read_result_array, reading_result
 
 def read_labels(folder):
     """Labels of a dataset's folder, or None: int64 (n,) or uint8 (n, L)."""
-    labels = read_result_array(Path(folder, "labels.npy"))
-    return None if labels.ndim == 2 and labels.shape[1] == 0 else labels
+    return labels_or_none(read_result_array(Path(folder, "labels.npy")))
 
 
 def read_description(folder):
@@ -39,14 +38,7 @@ class ProtocolData:
         self.items = read_result_array(items or features, True) if items or features.is_file() else None
         self.network, self.weights = settings.get("network"), weights
         self.labels = read_labels(dataset)
-        self.affinity = Affinity.load(
-            settings["affinity"],
-            dataset,
-            folder,
-            self.split.training,
-            query=self.split.query,
-            database=self.split.database,
-        )
+        self.affinity = Affinity.load(settings["affinity"], dataset, folder, self.split)
         self._kept = None
         self.fingerprints = {
             "dataset": read_json(Path(dataset, "dataset.json"))["fingerprint"],

@@ -45,32 +45,30 @@ def read_raw_scores(folder, record, queries):
 
     Raises ValueError if they are not of this run.
     """
-    path = f"{folder}/codes.npz"
-    with reading_result(path):
-        arrays = read_npz(path, ("raw_query",))
-        if not arrays:
-            return None
-        found = arrays["raw_query"]
-        if found.shape != (queries, record["bits"]) or found.dtype != np.float32:
-            raise ValueError(f"{path} has raw scores {found.dtype} {found.shape}")
-        return found
+    found = _beside_codes(folder, {"raw_query": (queries, record["bits"])})
+    return None if found is None else found[0]
 
 
 def read_estimates(folder, record, queries, items):
-    """What a method estimates distances from, (queries float32 (Q, bits), factors float32 (N, 2)), or None.
+    """What a method estimates distances from, [queries float32 (Q, bits), factors float32 (N, 2)], or None.
 
     Raises ValueError if they are not of this run.
     """
-    path, names = f"{folder}/codes.npz", ("estimate_query", "estimate_factors")
+    shapes = {"estimate_query": (queries, record["bits"]), "estimate_factors": (items, 2)}
+    return _beside_codes(folder, shapes)
+
+
+def _beside_codes(folder, shapes):
+    """Further arrays of codes.npz, which must be float32 of these shapes; None if it has none of them."""
+    path = f"{folder}/codes.npz"
     with reading_result(path):
-        arrays = read_npz(path, names)
-        if not arrays:
+        if not (arrays := read_npz(path, shapes)):
             return None
-        for name, shape in zip(names, ((queries, record["bits"]), (items, 2))):
+        for name, shape in shapes.items():
             found = arrays.get(name)
             if found is None or found.shape != shape or found.dtype != np.float32:
                 raise ValueError(f"{path} has no {name} float32 {shape}")
-        return tuple(arrays[name] for name in names)
+        return [arrays[name] for name in shapes]
 
 
 def run_health(record, query, database, histograms, means, class_counts):

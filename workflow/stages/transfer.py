@@ -7,6 +7,8 @@ import warnings
 
 import numpy as np
 
+from workflow.stages.uncoded import unit_rows
+
 METRIC = "transfer_accuracy"
 # One value for codes and floats of any protocol: their rows have unit length, so that it means the same.
 C = 1.0
@@ -32,17 +34,11 @@ def correctness(query, database, query_labels, database_labels):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the iterations are part of the definition
         classifier = LogisticRegression(C=C, max_iter=MAX_ITERATIONS)
-        classifier.fit(_unit_rows(database[learnt]), database_labels[learnt])
-    return (classifier.predict(_unit_rows(query)) == query_labels).astype(np.float64)
+        classifier.fit(unit_rows(database[learnt]), database_labels[learnt])
+    return (classifier.predict(unit_rows(query)) == query_labels).astype(np.float64)
 
 
 def of_codes(query, database, bits, query_labels, database_labels):
     """`correctness` of packed codes, uint8 (Q, ceil(b/8)) and (N, ceil(b/8))."""
     signs = [np.unpackbits(codes, axis=1)[:, :bits].astype(np.float32) * 2 - 1 for codes in (query, database)]
     return correctness(signs[0], signs[1], query_labels, database_labels)
-
-
-def _unit_rows(vectors):
-    rows = np.asarray(vectors, np.float32)
-    norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    return rows / np.where(norms == 0, 1, norms)

@@ -21,21 +21,33 @@ def cosine_scores(features, query, database, affinity, levels, at=(), ap_at_norm
     `tiebench.score`. Similarities are rounded to float32 and compared exactly; an item of length 0 is
     similar to none, 0. Raises ValueError for features that are not finite.
     """
-    items = _unit_rows(features[database])
+    items = unit_rows(features[database])
     levels = np.asarray(levels, np.int64)
     # Metrics of levels hold arrays of all levels of all ties.
     step = max(1, _SIMILARITIES_AT_ONCE // max(1, len(database) * (len(levels) // 2)))
-    blocks: dict[str, list[np.ndarray]] = {}
-    for begin in range(0, len(query), step):
-        rows = query[begin : begin + step]
-        similarity = _similarities(_unit_rows(features[rows]), items)
-        relevance = np.searchsorted(levels, affinity(rows, database))
+
+    def blocks():
+        for begin in range(0, len(query), step):
+            rows = query[begin : begin + step]
+            relevance = np.searchsorted(levels, affinity(rows, database))
+            yield _similarities(unit_rows(features[rows]), items), relevance
+
+    found = scores_by_similarity(blocks(), levels, at, ap_at_normaliser)
+    return {name: float(np.mean(values)) for name, values in found.items()}
+
+
+def scores_by_similarity(blocks, levels, at, ap_at_normaliser):
+    """Every metric that does not ask for Hamming distances, of rankings by similarity: name -> float64 (Q,).
+
+    blocks: (similarity (q, N), affinity (q, N) as places in `levels`) of some queries after the others.
+    """
+    parts: dict[str, list[np.ndarray]] = {}
+    for similarity, relevance in blocks:
         ties = ranked_histograms(similarity, relevance, levels)
         for name, values in metrics.evaluate(ties, at, ap_at_normaliser).items():
-            blocks.setdefault(name, []).append(values)
-    means = {name: float(np.mean(np.concatenate(values))) for name, values in blocks.items()}
+            parts.setdefault(name, []).append(values)
     radius = tuple(entry.name[:-1] for entry in metrics.METRICS.values() if entry.parameter == "radius")
-    return {name: mean for name, mean in means.items() if not name.startswith(radius)}
+    return {name: np.concatenate(part) for name, part in parts.items() if not name.startswith(radius)}
 
 
 def _similarities(rows, items):
@@ -52,8 +64,9 @@ def _similarities(rows, items):
     return out
 
 
-def _unit_rows(features):
-    rows = np.asarray(features, np.float32)
+def unit_rows(vectors, dtype=np.float32):
+    """Rows of unit length; one of length 0 stays 0. Raises ValueError for values that are not finite."""
+    rows = np.asarray(vectors, dtype)
     if not np.isfinite(rows).all():
         raise ValueError("the features hold NaN or infinite values")
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
