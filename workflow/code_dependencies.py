@@ -9,6 +9,9 @@ from pathlib import Path
 
 from tiebench.discovery import tree
 
+# Where statements have statements. Expressions, most of a tree, have no imports.
+_BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
+
 
 def use_this_python(root):
     """Make jobs, `python -m workflow.scripts.<rule>`, run with this interpreter from any working directory
@@ -20,19 +23,13 @@ def use_this_python(root):
 
 def code_files(root, *modules):
     """Source files of modules (as 'tiebench.scoring') and of everything of this project they import."""
-    root = Path(root)
-    packages = {path.parent.name for path in root.glob("*/__init__.py")}
     pending, found = list(modules), {}
     while pending:
         module = pending.pop()
-        path = root / (module.replace(".", "/") + ".py")
-        if not path.is_file():  # a package: its own code is what its __init__ holds
-            path = root / module.replace(".", "/") / "__init__.py"
-        if module in found or module.split(".")[0] not in packages or not path.is_file():
-            continue
-        found[module] = str(path.relative_to(root))
-        pending += _imported_by(path)
-    return sorted(found.values())
+        if module not in found:
+            found[module], imported = _source(Path(root), module)
+            pending += imported
+    return sorted({file for file in found.values() if file})
 
 
 def code_digests(root, *modules):
@@ -40,19 +37,37 @@ def code_digests(root, *modules):
     return {file: _digest(Path(root, file)) for file in code_files(root, *modules)}
 
 
-# Both are cached: the jobs of a table need the same few files.
+# All are cached: the jobs of a table need the same few files.
 @functools.cache
 def _digest(path):
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
 
 
 @functools.cache
+def _packages(root):
+    return {path.parent.name for path in root.glob("*/__init__.py")}
+
+
+@functools.cache
+def _source(root, module):
+    """A module's file, relative to root, and the names that it imports; None and () if it is not ours."""
+    if module.split(".")[0] not in _packages(root):
+        return None, ()
+    path = root / (module.replace(".", "/") + ".py")
+    if not path.is_file():  # a package: its own code is what its __init__ holds
+        path = root / module.replace(".", "/") / "__init__.py"
+    return (str(path.relative_to(root)), _imported_by(path)) if path.is_file() else (None, ())
+
+
 def _imported_by(path):
     """Names that a source file imports."""
-    names = []
-    for node in ast.walk(tree(path)):
+    names, pending = [], [tree(path)]
+    while pending:
+        node = pending.pop()
         if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
             names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
         elif isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
+        for part in _BLOCKS:
+            pending += getattr(node, part, ())
     return names

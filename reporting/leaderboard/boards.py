@@ -3,21 +3,22 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pandas as pd
-
-from reporting import frames, leaderboard
+from reporting import leaderboard
 from reporting.leaderboard import RUNS, TIDY, Board, training_curves
 from reporting.leaderboard.per_query import with_scores
 from reporting.leaderboard.training_curves import TRAINING
 from reporting.leaderboard.trials import TRIALS, Trial, published
-from reporting.printed.marks import RANGE
-from reporting.statistics import columns
 from reporting.tables.model import Table, in_order
 from reporting.tables.runs import Results, Run
+from reporting.tables.titles import RANGE
 from tiebench import metrics
 from tiebench.leaderboards import PER_QUERY
 from tiebench.messages import did_you_mean
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # What a figure may need of runs besides their scores -> the file that has it.
 FILE_OF = {"training": TRAINING, "per_query": PER_QUERY, "trials": TRIALS}
@@ -85,12 +86,15 @@ class Boards:
         metric: str | None = None,
         bits: Sequence[int] | None = None,
         methods: Sequence[str] | None = None,
-    ) -> tuple[Table, pd.DataFrame, pd.DataFrame]:
+    ) -> "tuple[Table, pd.DataFrame, pd.DataFrame]":
         """What was published of a protocol as (table, tidy, compared), in the forms of a table of results.
 
         metric: the board's main one by default; bits, methods: all by default. Raises ValueError, one line
         with the nearest name, for what the board does not have.
         """
+        from reporting import frames
+        from reporting.statistics import columns
+
         board = self[protocol]
         metric, bits = metric or main_metric(board), bits or board.bits
         self.check(protocol, metric, bits)

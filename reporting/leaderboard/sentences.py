@@ -9,9 +9,9 @@ from reporting.leaderboard.boards import Boards, as_table, results_of
 from reporting.leaderboard.columns import check_keys
 from reporting.leaderboard.summary import read
 from reporting.leaderboard.tables import WIDTH
-from reporting.printed.marks import RANGE
 from reporting.statistics import summary
 from reporting.statistics.samples import sample
+from reporting.tables.titles import RANGE
 from tiebench.messages import did_you_mean
 from tiebench.paired import difference
 

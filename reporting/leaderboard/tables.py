@@ -22,10 +22,17 @@ from reporting.printed.legend import (
     uncoded_sentence,
 )
 from reporting.printed.markdown import escape_markdown, note_line
-from reporting.printed.marks import RANGE
 from reporting.tables.model import Table
 from reporting.tables.runs import Results, Run, RunCell, ScoreCell, whole_mean
-from reporting.tables.titles import COLLAPSED, EN_DASH, TRAINING_SET, UNCODED, UNCODED_TITLE, family_title
+from reporting.tables.titles import (
+    COLLAPSED,
+    EN_DASH,
+    RANGE,
+    TRAINING_SET,
+    UNCODED,
+    UNCODED_TITLE,
+    family_title,
+)
 from tiebench.messages import did_you_mean
 from tiebench.metrics import resolve
 

@@ -9,11 +9,8 @@ import pandas as pd
 from reporting.frames import rows_of
 from reporting.tables.model import Table
 from reporting.tables.runs import ScoreCell
-from reporting.tables.titles import LEADERBOARD, UNCODED
+from reporting.tables.titles import LEADERBOARD, RANGE, UNCODED
 from tiebench.metrics import resolve
-
-# What the names of the ends of ranges over tie orders end in: they are no scores of their own.
-RANGE = ("_min", "_max")
 
 
 @dataclass(frozen=True)

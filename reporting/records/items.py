@@ -3,12 +3,15 @@
 import functools
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from tiebench.files import read_json, read_result_array, read_result_npz
 from tiebench.query_identity import PARTS, describe
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def split_of(protocol: str, fingerprint: str | None, resources: str | Path) -> dict[str, np.ndarray] | None:
@@ -60,8 +63,10 @@ class Queries:
         self._split = functools.cache(self._read_split)
         self._ids = functools.cache(self._read_ids)
 
-    def of(self, protocol: str, fingerprints: Mapping, count: int) -> tuple[pd.array, list[str]]:
+    def of(self, protocol: str, fingerprints: Mapping, count: int) -> "tuple[pd.array, list[str]]":
         """Item index and id of each query; <NA> and "" where the protocol's files are not there."""
+        import pandas as pd  # plans read the leaderboard by this module
+
         items = self._split(protocol, fingerprints.get("split"))
         if items is None:
             return pd.array([pd.NA] * count, dtype="Int64"), [""] * count

@@ -35,6 +35,9 @@ UNCODED_TITLE = "Uncoded features (cosine)"
 # What records of runs that were not made here have as their "source", and the status of their cells.
 LEADERBOARD = "leaderboard"
 
+# What the names of the ends of ranges over tie orders end in: they are no scores of their own.
+RANGE = ("_min", "_max")
+
 
 def family_title(family: str) -> str:
     """The title of a family of methods: "pointwise" is "Pairs"; an unknown one is unchanged."""
