@@ -85,7 +85,8 @@ def run(arguments, cwd, env, timeout):
         server.settimeout(timeout)
         server.connect(str(python.with_name("server")))
         streams = [stream.fileno() for stream in (nothing, output, errors)]
-        request = json.dumps([list(map(str, arguments)), str(cwd), dict(env)]).encode()
+        variables = {**env, "TIEBENCH_FORKS": "off"}  # jobs are forks of this server already
+        request = json.dumps([list(map(str, arguments)), str(cwd), variables]).encode()
         socket.send_fds(server, [len(request).to_bytes(8, "big")], streams)
         server.sendall(request)
         answer = server.makefile()

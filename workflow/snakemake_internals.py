@@ -52,6 +52,11 @@ def stop_submission_timers(workflow):
         workflow.scheduler.job_rate_limiter = None
 
 
+def runs_here(workflow):
+    """Whether jobs run on this machine, and not on a cluster."""
+    return workflow.local_exec
+
+
 class Producers:
     """The rules that make a file, in the place of Snakemake's own index, which answers the same.
 

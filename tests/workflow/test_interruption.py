@@ -29,13 +29,14 @@ import sys
 import time
 
 module, action, name = os.environ.get("HOLD_AT", "::").split(":")
-if module and f"workflow.scripts.{module}" in sys.orig_argv:
+if module and {f"workflow.scripts.{module}", "workflow.forks"} & set(sys.orig_argv):
     hold, reached = pathlib.Path(os.environ["HOLD_FILE"]), pathlib.Path(os.environ["HOLD_FILE"] + ".reached")
     plain_open, plain_replace = io.open, os.replace
 
     def wait(path):
+        job = sys.argv[0].endswith(f"/{module}.py")  # not another one, nor the template of its fork
         there = f"/{os.fspath(path)}".endswith(f"/{name}")  # a file's name, with folders above it or without
-        if there and hold.exists() and not reached.exists():
+        if job and there and hold.exists() and not reached.exists():
             with plain_open(f"{reached}.new", "w") as file:
                 file.write(str(os.getpid()))
             plain_replace(f"{reached}.new", reached)
@@ -91,19 +92,20 @@ def processes_in(directory):
 class Held:
     """A snakemake, one of whose jobs waits at the file that HOLD_AT names; ends with the block."""
 
-    def __init__(self, laboratory, at, *targets):
+    def __init__(self, laboratory, at, *targets, **variables):
         hooks = laboratory.place / "hooks"
         hooks.mkdir(exist_ok=True)
         (hooks / "sitecustomize.py").write_text(HOOK)
         self.hold = laboratory.place / "hold"
         self.hold.touch()
         self.reached = laboratory.place / "hold.reached"
-        self.module = at.split(":")[0]
         self.laboratory = laboratory
         self.process = subprocess.Popen(
             laboratory.command(*targets),
             cwd=laboratory.place,
-            env=laboratory.variables(HOLD_AT=at, HOLD_FILE=str(self.hold), PYTHONPATH=str(hooks)),
+            env=laboratory.variables(
+                HOLD_AT=at, HOLD_FILE=str(self.hold), PYTHONPATH=str(hooks), **variables
+            ),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -116,8 +118,7 @@ class Held:
         try:
             until(self.reached.exists, self.process)
             self.job = int(self.reached.read_text())
-            words = processes_in(self.laboratory.directory)[self.job]
-            assert f"workflow.scripts.{self.module}" in words
+            assert self.job in processes_in(self.laboratory.directory)
         except BaseException:
             self.__exit__()
             raise
@@ -218,14 +219,34 @@ def test_ctrl_c_ends_without_a_traceback_and_a_rerun_makes_it_whole(laboratory, 
     finishes_with_the_same_bytes(laboratory, prepared)
 
 
-def test_a_killed_snakemake_takes_its_jobs_along_and_needs_no_unlocking(laboratory, prepared):
+@pytest.mark.parametrize("variables", [{}, {"TIEBENCH_FORKS": "off"}], ids=["fork", "no fork"])
+def test_a_killed_snakemake_takes_its_jobs_along_and_needs_no_unlocking(laboratory, prepared, variables):
     """The job is held between the codes that it has published and run.json."""
     clear(laboratory, "results/tiny.*", "results/runs/tiny/lsh/8")
-    with Held(laboratory, "train_and_encode:replace:run.json", "results/tiny.csv") as run:
+    at = "train_and_encode:replace:run.json"
+    with Held(laboratory, at, "results/tiny.csv", **variables) as run:
+        words = processes_in(laboratory.directory)[run.job]
+        assert ("workflow.forks" in words) == (not variables)
         os.kill(run.process.pid, signal.SIGKILL)
         # A job that lived on could write over the files of the rerun.
         until(lambda: not processes_in(laboratory.directory))
         assert run.hold.exists()
+    finishes_with_the_same_bytes(laboratory, prepared)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_job_that_is_ended_takes_its_fork_along(laboratory, prepared, number):
+    """The process that Snakemake started, which waits for the fork that does the work."""
+    clear(laboratory, "results/tiny.*", "results/runs/tiny/lsh/8")
+    with Held(laboratory, "train_and_encode:replace:run.json", "results/tiny.csv") as run:
+        found = processes_in(laboratory.directory).items()
+        (job,) = [process for process, words in found if "workflow.scripts.train_and_encode" in words]
+        assert job != run.job
+        os.kill(job, number)
+        until(lambda: run.job not in processes_in(laboratory.directory), run.process)
+        status, errors = run.ended()
+        assert status not in (0, None), errors
+    assert not processes_in(laboratory.directory)
     finishes_with_the_same_bytes(laboratory, prepared)
 
 

@@ -52,6 +52,7 @@ def groups(wildcards):
 onstart:
     limit = workflow.scheduler.job_rate_limiter
     snakemake_internals.stop_submission_timers(workflow)
+    note(here=snakemake_internals.runs_here(workflow))
     note(limited=[limit is not None, workflow.scheduler.job_rate_limiter is not None])
 
 rule all:
@@ -179,6 +180,10 @@ def test_groups_are_forgotten_unless_they_are_asked_for(noted):
     _, dry, grouped = noted
     assert dry["groups"][-1] == [None, None]
     assert grouped["groups"][-1] == ["together", "together"]
+
+
+def test_a_run_starts_on_this_machine_once_and_in_no_process_of_a_job(noted):
+    assert noted[0]["here"] == [True]
 
 
 def test_no_timers_of_submissions_run(noted):

@@ -12,7 +12,7 @@ ROOT = Path(workflow.basedir)
 sys.path.insert(0, str(ROOT))
 
 from reporting import figures
-from workflow import snakemake_internals
+from workflow import forks, snakemake_internals
 from workflow.configuration import external_codes
 from workflow.plan import targets
 from workflow.configuration.merged import load, merge_tuned
@@ -149,3 +149,6 @@ onstart:
     except filelock.Timeout:
         refuse(f"another snakemake is running in {Path.cwd()}: wait for it, or stop it")
     snakemake_internals.stop_submission_timers(workflow)
+    # CUDA does not survive a fork.
+    if snakemake_internals.runs_here(workflow) and PLAN["device"] == "cpu":
+        forks.start_templates()

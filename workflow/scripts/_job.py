@@ -5,21 +5,14 @@ import ctypes
 import json
 import logging
 import os
-import signal
 import sys
 import time
 import traceback
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-THREAD_VARIABLES = (
-    "OMP_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-    "NUMBA_NUM_THREADS",
-)
+from workflow import forks
+
 SECONDS_BETWEEN_LINES = 5.0
 # Of glibc's malloc.h: below which size a block is of the heap, how much of the heap's end may be free.
 MMAP_THRESHOLD, TRIM_THRESHOLD = -3, -1
@@ -71,15 +64,17 @@ def named(title):
         raise
 
 
-def run(work, arguments):
+def run(work, arguments, template=None):
     """Run work(options) with the rule's arguments; exits 1 with one line on stderr if it fails.
 
-    Imports of NumPy, torch and Numba belong inside `work`: they read the thread variables set here.
+    template: options -> of which of `forks.TEMPLATES` this process may be a fork. Imports of NumPy, torch and
+    Numba belong inside `work`: they read the thread variables set here.
     """
-    _die_with_parent()
+    forks.die_with_parent(os.getppid())
     options = arguments.parse_args()
-    for variable in THREAD_VARIABLES:
-        os.environ[variable] = str(options.threads)
+    if template and (status := forks.run_in_fork(template(options), options.threads)) is not None:
+        sys.exit(status)
+    forks.use_threads(options.threads)
     logging.raiseExceptions = False  # a log on a full disk must not hide what is wrong
     terminal = logging.StreamHandler()
     terminal.setFormatter(logging.Formatter("%(message)s"))
@@ -132,14 +127,3 @@ class Progress:
         if due:
             self.shown = time.monotonic()
         log.log(logging.INFO if due else logging.DEBUG, "%s: %s", self.title, ", ".join(words))
-
-
-def _die_with_parent():
-    """End with the workflow engine: a job that outlived it could write over its successor's files."""
-    if sys.platform != "linux":
-        return
-    parent = os.getppid()
-    set_parent_death_signal = 1
-    ctypes.CDLL(None, use_errno=True).prctl(set_parent_death_signal, signal.SIGKILL)
-    if os.getppid() != parent:  # it ended in between
-        sys.exit(1)

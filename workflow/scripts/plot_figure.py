@@ -29,4 +29,4 @@ if __name__ == "__main__":
     arguments = _job.parser("plot_figure")
     arguments.add_argument("--figure", required=True, help="a module of reporting/figures")
     arguments.add_argument("--stem", required=True, help="path of the figure without its endings")
-    _job.run(work, arguments)
+    _job.run(work, arguments, lambda options: "figures")

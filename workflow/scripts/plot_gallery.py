@@ -21,4 +21,4 @@ if __name__ == "__main__":
     arguments = _job.parser("plot_gallery")
     arguments.add_argument("--gallery", required=True, help="what collect_gallery found")
     arguments.add_argument("--stem", required=True, help="path of the figure without its endings")
-    _job.run(work, arguments)
+    _job.run(work, arguments, lambda options: "figures")

@@ -23,4 +23,4 @@ def work(options):
 if __name__ == "__main__":
     arguments = _job.parser("render_page")
     arguments.add_argument("--output", required=True)
-    _job.run(work, arguments)
+    _job.run(work, arguments, lambda options: "figures")

@@ -53,4 +53,4 @@ if __name__ == "__main__":
     arguments.add_argument("--protocol-folder", required=True)
     arguments.add_argument("--dataset", required=True, help="folder of the dataset")
     _job.add_runs(arguments)
-    _job.run(work, arguments)
+    _job.run(work, arguments, lambda options: "kernels")

@@ -39,4 +39,4 @@ if __name__ == "__main__":
     arguments.add_argument("--protocol-folder", required=True)
     arguments.add_argument("--dataset", required=True, help="folder of the dataset")
     arguments.add_argument("--output", required=True)
-    _job.run(work, arguments)
+    _job.run(work, arguments, lambda options: "kernels")

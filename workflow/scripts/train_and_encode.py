@@ -169,6 +169,12 @@ class _Clock:
         return timed()
 
 
+def _template(options):
+    """What a job of this class imports, told without an import of it: deep methods have a device."""
+    deep = any("device" in given for given in options.settings["hyperparameters"].values())
+    return "torch" if deep else "kernels"
+
+
 def _forget_peak_memory():
     """Reset the peak memory of this process, if the system can: each run of a process has its own."""
     from contextlib import suppress
@@ -213,4 +219,4 @@ if __name__ == "__main__":
     arguments.add_argument("--items", required=True, help=".npy file of features, or of images")
     arguments.add_argument("--weights", nargs="*", default=[], help="file of a network's pretrained weights")
     _job.add_runs(arguments)
-    _job.run(work, arguments)
+    _job.run(work, arguments, _template)
