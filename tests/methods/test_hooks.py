@@ -55,34 +55,6 @@ def first_parameters(method_class, **settings):
     return parameters(method_class(**(SETTINGS | settings | {"epochs": 0})).fit(training_set()))
 
 
-# -- what is not asked for changes nothing -----------------------------------------------------------------
-
-
-@pytest.mark.parametrize("momentum", [0.0, 0.9])
-def test_by_default_training_is_a_plain_loop_of_sgd_bit_for_bit(momentum):
-    """Weights drawn by the seed, batches by seed and epoch, the rate halved every two epochs."""
-    settings = SETTINGS | {"epochs": 5, "seed": 3, "momentum": momentum, "weight_decay": 0.01}
-    method = Squares(**settings, lr_step_size=2).fit(training_set())
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(3)
-        layer = torch.nn.Linear(DIMENSIONS, BITS)
-        torch.nn.init.normal_(layer.weight, std=math.sqrt(2 / DIMENSIONS))
-        torch.nn.init.zeros_(layer.bias)
-    optimiser = torch.optim.SGD(layer.parameters(), 0.05, momentum, weight_decay=0.01)
-    for epoch in range(5):
-        optimiser.param_groups[0]["lr"] = 0.05 * 0.5 ** (epoch // 2)
-        order = np.random.default_rng((3, epoch)).permutation(ITEMS)
-        for begin in range(0, ITEMS, 8):
-            rows = order[begin : begin + 8]
-            outputs = layer(torch.from_numpy(VECTORS[rows]))
-            loss = ((outputs - torch.from_numpy(TARGETS[rows]).float()) ** 2).sum(1).mean()
-            optimiser.zero_grad()
-            loss.backward()
-            optimiser.step()
-    for ours, theirs in zip(method.network.parameters(), layer.parameters(), strict=True):
-        assert torch.equal(ours, theirs)
-
-
 # -- optimisers and schedules ------------------------------------------------------------------------------
 
 
@@ -357,23 +329,6 @@ def test_a_loss_that_asks_for_something_unknown_is_an_error_with_the_nearest_nam
             lambda self, outputs, affinity, labels: outputs.mean(),
             "takes (outputs, affinity, labels): write loss(self, outputs, batch), and there batch.affinity, "
             "batch.labels",
-        ),
-        (
-            "loss",
-            lambda self, outputs: outputs.mean(),
-            "takes (outputs): write loss(self, outputs, batch)",
-        ),
-        (
-            "start_epoch",
-            lambda self, epoch, training_set: None,
-            "takes (epoch, training_set): write start_epoch(self, training), and there training.epoch, "
-            "training.training_set",
-        ),
-        (
-            "batch_affinity",
-            lambda self, training_set, indices: None,
-            "takes (training_set, indices): write batch_affinity(self, training, indices), and there "
-            "training.training_set",
         ),
         (
             "end_training",

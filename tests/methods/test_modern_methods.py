@@ -18,7 +18,6 @@ from methods.class_codes.semantic_centres import class_similarities, improved_ce
 from methods.dhd import DHD
 from methods.hhf import HHF
 from methods.jmlh import JMLH
-from methods.learners.views import noisy_view
 from methods.psldh import PSLDH
 from methods.sdc import SDC, calibrated
 from methods.shc import SHC
@@ -390,16 +389,6 @@ def test_dhd_transforms_a_share_of_the_weak_views_and_all_strong_ones():
     assert (seen["strong"] != items).any(dim=1).double().mean().item() > 0.99
     again = method.augment(items, np.random.default_rng(0))
     assert torch.equal(again, weak)
-
-
-def test_views_of_vectors_drop_scale_and_add_noise():
-    items = torch.ones(2000, 10)
-    kept = noisy_view(items, 0.25, 0.0, np.random.default_rng(0))
-    assert kept.unique().tolist() == pytest.approx([0.0, 1 / 0.75])
-    assert (kept == 0).double().mean().item() == pytest.approx(0.25, abs=0.02)
-    assert (noisy_view(items, 0.0, 0.3, np.random.default_rng(0)) - 1).std().item() == pytest.approx(
-        0.3, abs=0.01
-    )
 
 
 def test_dhd_refuses_what_it_cannot_serve():
