@@ -8,9 +8,10 @@ import pytest
 import torch
 from batches import batch
 from scipy.special import expit
+from sets import unit_set
 
 from methods import dpsh
-from methods.base import TrainingSet, supervision
+from methods.base import supervision
 from methods.dpsh import DPSH
 from methods.relations.likelihood import likelihood_and_slope
 
@@ -45,22 +46,6 @@ def random_case(seed=0, items=9, bits=3):
     generator = np.random.default_rng(seed)
     labels = generator.integers(0, 3, items)
     return generator.normal(size=(items, bits)), labels[:, None] == labels
-
-
-def training_set(labels, seed=0, dimensions=8, log=lambda record: None, affinity=None):
-    generator = np.random.default_rng(seed)
-    items = generator.normal(size=(len(labels), dimensions))
-    if len(labels):
-        items += 2 * np.random.default_rng(7).normal(size=(max(labels) + 1, dimensions))[labels]
-    if affinity is None:
-        affinity = (labels[:, None] == labels).astype(np.int64)
-    items /= np.linalg.norm(items, axis=1, keepdims=True)
-    return TrainingSet(
-        items.astype(np.float32),
-        lambda rows, columns: affinity[np.ix_(rows, columns)],
-        labels=labels,
-        log=log,
-    )
 
 
 def initial(method, made):
@@ -166,7 +151,7 @@ def test_rows_of_the_batch_are_written_before_they_are_used_and_others_stay():
 
 def test_training_is_descent_written_by_hand_with_a_table_of_zeros_at_first():
     labels = np.arange(23) % 3
-    made = training_set(labels)
+    made = unit_set(labels)
     method = DPSH(bits=4, epochs=3, batch_size=6, learning_rate=0.8, weight_decay=0.01, eta=3.0, seed=2)
     weight, bias = (array.astype(np.float64) for array in initial(method, made))
     table, similar = np.zeros((23, 4)), labels[:, None] == labels
@@ -188,7 +173,7 @@ def test_training_is_descent_written_by_hand_with_a_table_of_zeros_at_first():
 
 
 def test_similarities_made_batch_by_batch_are_those_that_are_kept(monkeypatch):
-    made = training_set(np.arange(40) % 4)
+    made = unit_set(np.arange(40) % 4)
     kept = DPSH(bits=4, epochs=3, batch_size=16).fit(made).encode(made.items)
     monkeypatch.setattr(supervision, "KEPT_PAIRS", 40**2 - 1)
     assert supervision.kept_matrix(made, lambda affinity: affinity > 0, bool) is None

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import torch
 from batches import batch
+from sets import unit_set
 
-from methods.base import Refusal, TrainingSet, supervision
+from methods.base import Refusal, supervision
 from methods.base.supervision import similar_share
 from methods.hashnet import HashNet
 
@@ -28,25 +29,6 @@ MULTI_HOT = np.array(
     np.uint8,
 )
 CLASSES = np.array([0, 1, 0, 2, 1, 1, 0, 2])
-
-
-def training_set(labels, seed=0, affinity=None, log=lambda record: None, labelled=True):
-    generator = np.random.default_rng(seed)
-    items = generator.normal(size=(len(labels), 8))
-    if affinity is None and labels.ndim == 1:
-        affinity = (labels[:, None] == labels).astype(np.int64)
-    elif affinity is None:
-        affinity = labels.astype(np.int64) @ labels.T.astype(np.int64)
-    if labels.ndim == 1 and len(labels):
-        items += 2 * np.random.default_rng(7).normal(size=(max(labels) + 1, 8))[labels]
-    items /= np.linalg.norm(items, axis=1, keepdims=True)
-    return TrainingSet(
-        items.astype(np.float32),
-        lambda rows, columns: affinity[np.ix_(rows, columns)],
-        tuple(np.union1d(affinity, 0).tolist()),
-        labels if labelled else None,
-        log,
-    )
 
 
 def by_loops(z, indices, labels, scale, beta, released):
@@ -91,7 +73,7 @@ def by_loops(z, indices, labels, scale, beta, released):
 
 
 def evaluate(method, z, indices, labels):
-    made = training_set(labels)
+    made = unit_set(labels)
     given = batch(memory=method.prepare(made), indices=torch.from_numpy(indices))
     given.training.training_set = made
     if given.training.memory.labels is not None:
@@ -139,7 +121,7 @@ def test_a_pair_that_affinity_calls_similar_without_a_label_in_common_has_weight
     labels = np.array([[1, 0], [0, 1], [1, 0], [0, 1]], np.uint8)
     affinity = np.ones((4, 4), np.int64)
     affinity[0, 2] = affinity[2, 0] = 0
-    made, method = training_set(labels, affinity=affinity), HashNet(bits=2)
+    made, method = unit_set(labels, affinity=affinity), HashNet(bits=2)
     indices = np.array([0, 0, 1, 2])  # similar without, and dissimilar with labels in common
     given = batch(memory=method.prepare(made), indices=torch.from_numpy(indices))
     given.affinity = torch.from_numpy(made.affinity(indices[:2], indices[2:]))
@@ -162,7 +144,7 @@ def test_products_of_any_size_overflow_nowhere():
 @pytest.mark.parametrize("labels", [CLASSES, MULTI_HOT], ids=["classes", "multi-hot"])
 @pytest.mark.parametrize("labelled", [True, False])
 def test_the_share_of_similar_pairs_is_counted_over_all_ordered_pairs(labels, labelled):
-    made = training_set(labels, labelled=labelled)
+    made = unit_set(labels, labelled=labelled)
     everything = np.arange(8)
     expected = sum(made.affinity(everything, everything)[i, j] > 0 for i in range(8) for j in range(8)) / 64
     assert similar_share(made) == pytest.approx(expected)
@@ -171,11 +153,11 @@ def test_the_share_of_similar_pairs_is_counted_over_all_ordered_pairs(labels, la
 def test_a_share_of_many_items_is_counted_on_some_rows(monkeypatch):
     generator = np.random.default_rng(0)
     labels = (generator.random((400, 6)) < 0.2).astype(np.uint8)
-    exact = similar_share(training_set(labels))
+    exact = similar_share(unit_set(labels))
     monkeypatch.setattr(supervision, "_ROWS_COUNTED", 200)
-    estimate = similar_share(training_set(labels), seed=1)
-    assert estimate == similar_share(training_set(labels), seed=1)
-    assert estimate != similar_share(training_set(labels), seed=2)
+    estimate = similar_share(unit_set(labels), seed=1)
+    assert estimate == similar_share(unit_set(labels), seed=1)
+    assert estimate != similar_share(unit_set(labels), seed=2)
     assert 0 < abs(estimate - exact) < 0.05
 
 
@@ -192,7 +174,7 @@ def test_known_values_of_beta(iteration, beta):
 
 def test_beta_follows_the_iterations_of_training_and_its_mean_is_logged():
     records = []
-    made = training_set(np.arange(40) % 4, log=records.append)
+    made = unit_set(np.arange(40) % 4, log=records.append)
     method = HashNet(
         bits=4, epochs=5, batch_size=16, tanh_scale=2.0, growth=0.5, growth_power=1.0, growth_every=2
     )
@@ -233,7 +215,7 @@ class Linear(HashNet):
 
 
 def test_weights_decay_and_biases_learn_twice_as_fast_instead():
-    made = training_set(np.arange(10) % 2)
+    made = unit_set(np.arange(10) % 2)
     settings = {"bits": 3, "batch_size": 10, "learning_rate": 0.1, "weight_decay": 0.2, "momentum": 0.0}
     before, decayed, pulled = (
         [value.detach().numpy() for value in method.fit(made).network.parameters()]
@@ -260,5 +242,5 @@ def test_weights_decay_and_biases_learn_twice_as_fast_instead():
 )
 def test_labels_with_one_kind_of_pairs_are_refused_in_one_line(labels, message):
     with pytest.raises(Refusal, match=message) as caught:
-        HashNet(bits=4).fit(training_set(labels))
+        HashNet(bits=4).fit(unit_set(labels))
     assert "\n" not in str(caught.value)
