@@ -12,8 +12,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from resuming import assert_same_state, killed_and_resumed
 
-from methods.base import Refusal, TrainingSet, checkpoint
+from methods.base import Refusal, TrainingSet
 from methods.base.augmentation import shift
 from methods.base.batch import TrainingState
 from methods.base.catalogue import load_class
@@ -454,10 +455,6 @@ class Alternating(RelaxedHashing):
         return (fit - (2 * batch.affinity - 1)).square().mean()
 
 
-class Killed(Exception):
-    pass
-
-
 HARD = {"head": "mlp", "head_width": 6, "head_dropout": 0.3, "head_batch_norm": True, "quantiser": "hswd"}
 RESUMED = {
     **{
@@ -479,27 +476,19 @@ RESUMED = {
 
 @pytest.mark.parametrize(("method_class", "settings"), RESUMED.values(), ids=RESUMED.keys())
 @pytest.mark.parametrize("done", [1, 3])
-def test_a_killed_training_resumes_to_the_same_bytes(method_class, settings, done, tmp_path, monkeypatch):
-    monkeypatch.setattr(checkpoint, "_SECONDS_BETWEEN", 0.0)
-    settings = SETTINGS | {"epochs": 5} | settings
-    whole, before, after = [], [], []
-    alone = method_class(**settings).fit(training_set(log=whole.append))
+def test_a_killed_training_resumes_to_the_same_bytes(method_class, settings, done, tmp_path):
+    settings, whole = SETTINGS | {"epochs": 5} | settings, []
 
-    def kill(record):
-        before.append(record)
-        if len(before) == done + 1:
-            raise Killed
+    def fit(**given):
+        return method_class(**settings).fit(training_set(**given))
 
-    file = tmp_path / "run" / "mark.npz"
-    with pytest.raises(Killed):
-        method_class(**settings).fit(training_set(log=kill, checkpoint=file))
-    resumed = method_class(**settings).fit(training_set(log=after.append, checkpoint=file))
+    alone = fit(log=whole.append)
+    resumed, _, after = killed_and_resumed(fit, tmp_path / "run" / "mark.npz", done)
     for records in (whole, after):
         for record in records:
             del record["seconds"]
     assert after == whole
-    for (name, value), other in zip(alone.state().items(), resumed.state().values(), strict=True):
-        assert value.tobytes() == other.tobytes(), name
+    assert_same_state(alone, resumed)
 
 
 @pytest.mark.thorough
@@ -522,19 +511,11 @@ def test_training_does_not_wait_for_the_import_of_a_compiler():
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
-def test_a_checkpoint_of_another_optimiser_is_not_taken_for_its_own(tmp_path, monkeypatch):
+def test_a_checkpoint_of_another_optimiser_is_not_taken_for_its_own(tmp_path):
     """Its name encodes the settings, but a file copied there by hand must be noticed too."""
-    monkeypatch.setattr(checkpoint, "_SECONDS_BETWEEN", 0.0)
-    file = tmp_path / "mark.npz"
-
-    def kill(record):
-        if record["epoch"] == 2:
-            raise Killed
-
-    with pytest.raises(Killed):
-        Classifier(**SETTINGS).fit(training_set(log=kill, checkpoint=file))
+    kinds = iter([Classifier(**SETTINGS), Squares(**SETTINGS, head="mlp")])
     with pytest.raises(ValueError, match="cannot resume from this checkpoint") as caught:
-        Squares(**SETTINGS, head="mlp").fit(training_set(checkpoint=file))
+        killed_and_resumed(lambda **given: next(kinds).fit(training_set(**given)), tmp_path / "mark.npz", 1)
     assert "\n" not in str(caught.value)
 
 
