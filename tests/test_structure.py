@@ -62,18 +62,6 @@ def imports(name, tree, top_level=False, types=True):
     return found
 
 
-def test_the_walk_sees_every_kind_of_import():
-    tree = ast.parse(
-        "import a.b\nfrom c import d\nfrom . import e\n"
-        "def f():\n    import g\n    importlib.import_module(f'h.{x}')\n"
-        "class C:\n    import i\n"
-    )
-    assert imports("methods.lsh", tree) >= {"a.b", "c", "c.d", "methods.e", "g", "h", "i"}
-    assert not {"g", "h"} & imports("methods.lsh", tree, top_level=True)
-    assert {"tiebench", "methods", "workflow", "datasets"} <= {name.split(".")[0] for name in SOURCES}
-    assert "tiebench.counting.histograms" in imports("tiebench.scoring", SOURCES["tiebench.scoring"])
-
-
 @pytest.mark.parametrize("name", sorted(SOURCES))
 def test_a_package_imports_only_its_layer_and_those_below(name):
     package = name.split(".")[0]
@@ -178,6 +166,7 @@ def modules_of(name, **options):
 
 
 def test_there_is_no_circle_of_files():
+    assert "tiebench.counting.histograms" in imports("tiebench.scoring", SOURCES["tiebench.scoring"])
     graph = {
         name: {other for other in imports(name, tree, top_level=True) if other in SOURCES and other != name}
         for name, tree in SOURCES.items()

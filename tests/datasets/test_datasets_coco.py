@@ -3,7 +3,6 @@
 import io
 import json
 import tracemalloc
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -205,19 +204,7 @@ ONE = {"image_id": 42, "category_id": 1}
 @pytest.mark.parametrize(
     ("files", "damage", "message"),
     [
-        (lists, changed("test.txt", None), "no test.txt in the sources"),
-        (lists, changed("test.txt", lambda d: d[: d.index(b"\n")]), "test.txt: names 1 images, not 2"),
         (lists, changed("database.txt", lambda d: b""), "database.txt: names 0 images, not 5 or 3"),
-        (
-            lists,
-            changed("test.txt", lambda d: d.replace(b"val2014_", b"val2015_")),
-            "line 1: .* is not an image",
-        ),
-        (
-            lists,
-            changed("test.txt", lambda d: d.replace(b"0 1 1", b"0 1 2")),
-            "there must be 4 values, each 0",
-        ),
         (
             lists,
             changed("test.txt", lambda d: d.replace(b" 0 1 1 0", b" 1 1 1 0")),
@@ -248,12 +235,6 @@ ONE = {"image_id": 42, "category_id": 1}
         (annotations, changed("instances_val2014.json", lambda d: b""), "the file ends in the middle"),
         (
             annotations,
-            changed("instances_val2014.json", lambda d: d + b"{}"),
-            "the file goes on after its end",
-        ),
-        (annotations, changed("instances_val2014.json", lambda d: b"[1]"), "'{' expected, not '\\['"),
-        (
-            annotations,
             changed("instances_val2014.json", lambda d: b'{"images": 3}'),
             "'images' must be an array",
         ),
@@ -263,11 +244,6 @@ ONE = {"image_id": 42, "category_id": 1}
             annotations,
             instances_with(images=[{"id": 1, "file_name": "a.jpg"}]),
             "'file_name' of id 1 is 'a.jpg'",
-        ),
-        (
-            annotations,
-            instances_with(images=[{"file_name": "a"}]),
-            "images: 'id' must be an integer, not None",
         ),
         (
             annotations,
@@ -291,39 +267,6 @@ def test_damaged_labels(tmp_path, files, damage, message, form):
     with pytest.raises(ValueError, match=message) as caught:
         coco.describe([source])
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 1000
-
-
-@pytest.mark.parametrize("form", ["lists", "annotations"])
-@pytest.mark.parametrize("part", [0.3, 0.6, 0.95])
-def test_archives_cut_short(tmp_path, form, part):
-    for path in forms(tmp_path)[form]:
-        if path.suffix == ".zip":
-            whole = path.read_bytes()
-            path.write_bytes(whole[: int(part * len(whole))])
-            with pytest.raises(ValueError, match=f"{path.name}: cut short, damaged") as caught:
-                coco.load(forms_again(tmp_path, form), tmp_path, size=SIZE, missing="skip")
-            assert "\n" not in str(caught.value)
-            path.write_bytes(whole)
-
-
-def forms_again(folder: Path, form: str) -> list[Path]:
-    """The sources that `forms` wrote, as they are now."""
-    images = [folder / f"{part}2014.zip" for part in ("train", "val")]
-    if form == "lists":
-        return [*sorted((folder / "parts").rglob("*.txt")), *images]
-    return [folder / "annotations_trainval2014.zip", *images]
-
-
-def test_a_damaged_member_of_the_annotations_is_one_line(tmp_path):
-    source = written(tmp_path / "annotations.zip", annotations())
-    data = bytearray(source.read_bytes())
-    with zipfile.ZipFile(source) as archive:
-        info = archive.getinfo("annotations/instances_val2014.json")
-    data[info.header_offset + 30 + len(info.filename) + info.compress_size // 2] ^= 0x55
-    source.write_bytes(data)
-    with pytest.raises(ValueError, match=r"annotations\.zip") as caught:
-        coco.describe([source])
-    assert "\n" not in str(caught.value)
 
 
 def test_the_categories_of_coco(monkeypatch):

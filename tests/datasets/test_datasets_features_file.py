@@ -1,7 +1,6 @@
 """Feature files and the digits: what is written against plain NumPy on the same arrays, and bad files."""
 
 import io
-import os
 import zipfile
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 from datasets import splits
 from datasets.description import Description
 from datasets.loaders import digits, features_file
+from tests.files import resource
 
 FILES = ("items.npy", "labels.npy", "given_split.npy")
 
@@ -109,15 +109,12 @@ def ones(rows=3, columns=2, **changes):
 BAD_ARRAYS = {
     "no X": ({"x": ones()}, "no array 'X'.*arrays there: x"),
     "X of one dimension": ({"X": np.ones(3)}, r"two dimensions.*\(3,\)"),
-    "no rows": ({"X": np.ones((0, 3))}, r"empty.*\(0, 3\)"),
     "no columns": ({"X": np.ones((3, 0))}, r"empty.*\(3, 0\)"),
     "complex": ({"X": ones().astype(complex)}, "'X' is of type complex128.*real numbers"),
     "text": ({"X": np.array([["a", "b"]])}, "real numbers"),
     "objects": ({"X": np.array([[None, {}]])}, "'X' is not .* holds pickled Python objects"),
-    "pickled y": ({"X": ones(), "y": np.array([1, None, "a"])}, "'y' is not .* holds pickled Python objects"),
     "NaN": ({"X": ones(at={(1, 1): np.nan, (2, 0): np.inf})}, r"X\[1, 1\] is nan.*finite"),
     "infinite, Fortran": ({"X": np.asfortranarray(ones(at={(2, 1): -np.inf}))}, r"X\[2, 1\] is -inf"),
-    "beyond float32": ({"X": ones(at={(0, 1): 1e300})}, r"X\[0, 1\] is 1e\+300.*float32"),
     "beyond float32 once scaled": (
         {"X": ones(at={(2, 0): 1e30}), "scale": [1e30, 1.0]},
         r"X\[2, 0\] is 1e\+30 \(times scale 1\S*e\+30\)",
@@ -138,23 +135,19 @@ BAD_ARRAYS = {
         r"is a row: classes are \(n,\), give y\[0\]",
     ),
     "y not whole": ({"X": ones(), "y": [0.0, 1.0, 1.5]}, r"y\[2\] is 1.5.*integer"),
-    "y NaN": ({"X": ones(), "y": [0.0, np.nan, 1.5]}, r"y\[1\] is nan.*integer"),
     "y negative": ({"X": ones(), "y": [0, 1, -1]}, r"y\[2\] is -1.*negative"),
     "y huge": ({"X": ones(), "y": np.array([0, 2**63, 1], "u8")}, r"y\[1\] is 9223372036854775808"),
     "y of 2": ({"X": ones(), "y": [[0, 1], [0, 2], [3, 0]]}, r"y\[1, 1\] is 2.*0 or 1"),
-    "y of no columns": ({"X": ones(), "y": np.ones((3, 0))}, "no columns"),
     "y of objects": ({"X": ones(), "y": np.array(["a", None, "c"], object)}, r"pickled.*\.astype\(str\)"),
     "y of dates": (
         {"X": ones(), "y": np.zeros(3, "datetime64[D]")},
         "'y' is of type datetime64.*numbers or text",
     ),
-    "X of text": ({"X": np.full((3, 2), "a")}, "'X' is of type <U1; it must hold real numbers"),
     "y of names in two dimensions": (
         {"X": ones(), "y": [["a", "b"]] * 3},
         r"y must be a 0/1 matrix \(n, labels\), not <U1",
     ),
     "empty name": ({"X": ones(), "y": ["a", "", "c"]}, r"y\[1\] is ''; it must be printable text"),
-    "only empty names": ({"X": ones(), "y": np.zeros(3, "<U0")}, "y.*printable|empty text only"),
     "name with a line end": ({"X": ones(), "y": ["a", "b\nc", "c"]}, r"y\[1\] is 'b.*printable"),
     "name that is not UTF-8": (
         {"X": ones(), "y": [b"a", b"\xff", b"c"]},
@@ -162,12 +155,7 @@ BAD_ARRAYS = {
     ),
     "name that is too long": ({"X": ones(), "y": ["a", "b" * 1001, "c"]}, "more than 1000 characters"),
     "too few names": ({"X": ones(), "y": [0, 1, 2], "class_names": ["a", "b"]}, "2 names, but y has class 2"),
-    "names of other columns": (
-        {"X": ones(), "y": np.eye(3), "class_names": ["a", "b"]},
-        "2 names, but y has 3 columns",
-    ),
     "a name twice": ({"X": ones(), "y": [0, 1, 1], "class_names": ["a", "a"]}, "none of them twice"),
-    "numbers as names": ({"X": ones(), "class_names": [1, 2]}, "'class_names'.*must hold text"),
     "a class without a name": (
         {"X": ones(), "y": ["cat", "dgo", "cat"], "class_names": ["cat", "dog"]},
         r"y\[1\] is 'dgo', which is not in class_names; did you mean 'dog'",
@@ -176,7 +164,6 @@ BAD_ARRAYS = {
     "too few ids": ({"X": ones(), "ids": [1, 2]}, r"ids has shape \(2,\)"),
     "ids not whole": ({"X": ones(), "ids": [1, 2, 2.5]}, r"ids\[2\] is 2.5"),
     "split too short": ({"X": ones(), "split": [1, 2]}, r"split has shape \(2,\)"),
-    "split not whole": ({"X": ones(), "split": [1, 2, 0.5]}, r"split\[2\] is 0.5"),
 }
 
 
@@ -223,15 +210,12 @@ def with_member(contents: bytes) -> bytes:
     ("contents", "message"),
     [
         (good_file()[:-300], "cut short, damaged or not a"),
-        (good_file()[:500], "cut short, damaged or not a"),
         (flipped(good_file()), "damaged"),
         (flipped(good_file(np.savez)), "damaged"),
         (b"", "cut short, damaged or not a"),
-        (b"label,feature\n1,2\n", "cut short, damaged or not a"),
         (with_shape_of(10**12), "length does not fit its shape"),
         (with_shape_of(2), "length does not fit its shape"),
         (with_member(b"text"), "'X' is not a plain .npy array"),
-        (with_member(b""), "'X' is not a plain .npy array"),
     ],
 )
 def test_damaged_files_are_refused(tmp_path, contents, message):
@@ -388,15 +372,7 @@ def test_digits_take_no_source_and_no_option(tmp_path):
 
 
 def test_cifar10_features(tmp_path):
-    folders = [
-        Path(folder) for folder in os.environ.get("TIEBENCH_RESOURCES", "").split(os.pathsep) if folder
-    ]
-    path = next(
-        (f / "cifar10-mobilenetv2.npz" for f in folders if (f / "cifar10-mobilenetv2.npz").is_file()), None
-    )
-    if path is None:
-        # Wanted: the file (55 MB) is not part of the project, and few have it.
-        pytest.skip("no cifar10-mobilenetv2.npz in the folders of TIEBENCH_RESOURCES")
+    path = resource("cifar10-mobilenetv2.npz")
     description = features_file.load([path], tmp_path)
     items = np.load(tmp_path / "items.npy", mmap_mode="r")
     assert items.shape == (60_000, 1280) and items.dtype == np.float32

@@ -1,7 +1,6 @@
 """ImageNet100 in small archives of its real layouts: rows by hand, pixels against Pillow; bad sources."""
 
 import io
-import os
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,7 @@ from PIL import Image
 from datasets import splits
 from datasets.description import Description
 from datasets.loaders import imagenet100
-from tests.files import changed, tarred, written
+from tests.files import changed, resource, tarred, written
 
 WNIDS = ("n01514668", "n02526121", "n13044778")
 SIZE = [7, 5]
@@ -151,18 +150,10 @@ def test_every_form_gives_the_same(tmp_path, form):
     )
 
 
-def test_the_split_of_the_lists(tmp_path):
-    split = splits.draw(GIVEN, imagenet100.describe(forms(tmp_path)["folder"]), 0)
-    assert {ROWS[row] for row in split.query} == set(QUERIES)
-    assert {ROWS[row] for row in split.database} == set(DATABASE)
-    assert {ROWS[row] for row in split.training} == set(TRAINING)
-
-
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
         (changed("train.txt", None), "no train.txt in the sources"),
-        (changed("test.txt", None), "no test.txt in the sources"),
         (lambda f: f | {"parts/database3.txt": b""}, "database3.txt: the list is there as a whole too"),
         (lambda f: f | {"parts/train.txt": b""}, "parts/train.txt: there is another train.txt"),
         (
@@ -174,12 +165,6 @@ def test_the_split_of_the_lists(tmp_path):
             changed("test.txt", lambda d: d.replace(b"0 1 0", b"0 1 1", 1)),
             "test.txt: line 1: after the path",
         ),
-        (
-            changed("test.txt", lambda d: d.replace(b"0 1 0", b"0 0 0", 1)),
-            "test.txt: line 1: after the path",
-        ),
-        (changed("test.txt", lambda d: d.replace(b"0 1 0", b"0 12 0", 1)), "line 1: .* not '0 12 0'"),
-        (changed("test.txt", lambda d: d.replace(b"0 1 0", b"0 1", 1)), "test.txt: line 1: after the path"),
         (changed("test.txt", lambda d: d.replace(b"val_0", b"cal_0")), "not an image of this list"),
         (changed("test.txt", lambda d: b"\xff" + d), "test.txt: line [0-9]+ is not UTF-8 text"),
         (
@@ -224,22 +209,14 @@ def inner(name: str, change):
     ("damage", "message"),
     [
         (inner("n02526121.tar", lambda d: d[:700]), r"train.tar: 'n02526121.tar': cut short, damaged"),
-        (inner("n02526121.tar", lambda d: d[:1024]), r"train.tar: 'n02526121.tar': cut short, damaged"),
-        (inner("n02526121.tar", lambda d: b"\xff" * 2048), r"train.tar: 'n02526121.tar': cut short, damaged"),
-        (inner("n02526121.tar", lambda d: b""), r"train.tar: 'n02526121.tar': cut short, damaged"),
         (
             inner("n02526121.tar", lambda d: tarred({"../../n02526121_5.JPEG": b""})),
             r"train.tar: 'n02526121.tar': member '../../n02526121_5.JPEG' leads out of the archive",
         ),
         (
-            inner("n02526121.tar", lambda d: tarred({"/n02526121_5.JPEG": b""})),
-            r"train.tar: 'n02526121.tar': member '/n02526121_5.JPEG' has an absolute name",
-        ),
-        (
             inner("n02526121.tar", lambda d: tarred({})),
             "2 of 10 images are missing: 'n02526121_44.JPEG', 'n02526121_5.JPEG' ",
         ),
-        (changed("n02526121.tar", None), "2 of 10 images are missing"),
         (
             inner(
                 "n02526121.tar", lambda d: tarred({f"n02526121_{n}.JPEG": b"\xff\xd8\xff" for n in (5, 44)})
@@ -259,26 +236,10 @@ def test_damaged_training_archives(tmp_path, damage, message, mode):
     assert not list(tmp_path.glob("*.npy*"))
 
 
-@pytest.mark.parametrize("part", [0.1, 0.5, 0.8])
-def test_training_archives_cut_short(tmp_path, part):
-    sources = forms(tmp_path)["official"]
-    whole = sources[1].read_bytes()
-    sources[1].write_bytes(whole[: int(part * len(whole))])
-    for missing in ("error", "skip"):
-        with pytest.raises(ValueError, match="cut short, damaged or not a tar") as caught:
-            imagenet100.load(sources, tmp_path, size=SIZE, missing=missing)
-        assert "\n" not in str(caught.value)
-
-
 def test_the_real_lists(monkeypatch):
     """Counts of the published lists; sizes of the classes that have fewer than 1,300 images."""
     monkeypatch.undo()
-    folders = [Path(f) for f in os.environ.get("TIEBENCH_RESOURCES", "").split(os.pathsep) if f]
-    found = [path for folder in folders if (path := folder / "imagenet100" / "labels.zip").is_file()]
-    if not found:
-        # The published lists are not part of the project; layouts are tested on lists that tests write.
-        pytest.skip("no imagenet100/labels.zip in the folders of TIEBENCH_RESOURCES")
-    description = imagenet100.describe(found[:1], images="none")
+    description = imagenet100.describe([resource("imagenet100/labels.zip")], images="none")
     names = description.class_names
     assert names == sorted(names)
     assert (names[0], names[33], names[99]) == ("n01514668", "n02256656", "n13044778")

@@ -117,13 +117,6 @@ def test_archives_other_than_gnu_and_long_names(tmp_path):
     assert expected[0]["class_names"] == [long, "ä"]
 
 
-def test_resize_is_bilinear(root, tmp_path):
-    loaded(root, tmp_path / "out", paths=PATHS, size=[5, 6])
-    first = min(p for p in (root / "set/test/ant").iterdir())
-    expected = np.asarray(Image.open(first).convert("RGB").resize((6, 5), Image.Resampling.BILINEAR))
-    np.testing.assert_array_equal(np.load(tmp_path / "out/items.npy")[0], expected)
-
-
 def test_grey_palette_and_transparent_images_become_rgb(tmp_path):
     grey = np.arange(12, dtype=np.uint8).reshape(3, 4) * 20
     source = tmp_path / "images"

@@ -2,7 +2,6 @@
 
 import hashlib
 import io
-import os
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,7 @@ from PIL import Image
 from datasets import splits
 from datasets.description import Description
 from datasets.loaders import mirflickr
-from tests.files import changed, written
+from tests.files import changed, resource, written
 
 CONCEPTS = ("baby", "baby_r1", "sky")
 # Images by number, from 1: their concepts and tags.
@@ -151,12 +150,6 @@ def test_the_split_of_the_lists(tmp_path):
         (annotations, changed("sky.txt", lambda d: d + b"12\n"), "sky.txt: line 6 is '12'; .* 1 to 11"),
         (
             annotations,
-            changed("sky.txt", lambda d: b"0\n" + d),
-            "sky.txt: line 1 is '0'; it must be the number",
-        ),
-        (annotations, changed("sky.txt", lambda d: b"im1.jpg\n" + d), "sky.txt: line 1 is 'im1.jpg'"),
-        (
-            annotations,
             changed("sky.txt", lambda d: d + b"11\n"),
             "sky.txt: line 6: image 11 was there before",
         ),
@@ -168,24 +161,12 @@ def test_the_split_of_the_lists(tmp_path):
             r"(train|database)\.txt: there are labels in .*baby.txt too; give one of both",
         ),
         (annotations, lambda f: {"README.txt": b""}, "the sources hold no labels; labels are <concept>.txt"),
-        (lists, changed("test.txt", None), "no test.txt in the sources"),
-        (
-            lists,
-            changed("test.txt", lambda d: d[:-3]),
-            "test.txt: line 2: after the path there must be 3 values",
-        ),
         (
             lists,
             changed("test.txt", lambda d: d.replace(b"im7", b"im4")),
             "'im4.jpg' has other labels as train",
         ),
         (lists, changed("test.txt", lambda d: d.replace(b"im7", b"im9")), "im7.jpg is on none of the lists"),
-        (lists, changed("test.txt", lambda d: d.replace(b"im7", b"im77")), "im7.jpg is on none of the lists"),
-        (
-            lists,
-            changed("test.txt", lambda d: d.replace(b"im7", b"img7")),
-            "line 2: .* is not an image of this",
-        ),
     ],
 )
 @pytest.mark.parametrize("form", ["labels.zip", "labels"])
@@ -224,17 +205,6 @@ def test_damaged_archives(tmp_path, damage, message):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("part", [0.3, 0.9])
-@pytest.mark.parametrize("place", [0, 1])
-def test_archives_cut_short(tmp_path, place, part):
-    sources = forms(tmp_path)["official"]
-    whole = sources[place].read_bytes()
-    sources[place].write_bytes(whole[: int(part * len(whole))])
-    with pytest.raises(ValueError, match=rf"{sources[place].name}: cut short, damaged") as caught:
-        mirflickr.load(sources, tmp_path, concepts=3, size=SIZE, missing="skip")
-    assert "\n" not in str(caught.value)
-
-
 def test_the_concepts_of_mirflickr(monkeypatch):
     monkeypatch.undo()
     assert (len(mirflickr.POTENTIAL), len(mirflickr.RELEVANT), len(mirflickr.CONCEPTS)) == (24, 14, 38)
@@ -248,19 +218,14 @@ def test_the_concepts_of_mirflickr(monkeypatch):
 def test_the_real_lists(monkeypatch):
     """Sizes, and what holds of the official annotations: where a concept is prominent, it is there."""
     monkeypatch.undo()
-    folders = [Path(f) for f in os.environ.get("TIEBENCH_RESOURCES", "").split(os.pathsep) if f]
-    names = ("train.txt", "test.txt", "database.txt")
-    found = [f / "mirflickr" for f in folders if all((f / "mirflickr" / name).is_file() for name in names)]
-    if not found:
-        # The published lists are not part of the project; layouts are tested on lists that tests write.
-        pytest.skip("no mirflickr/train.txt, test.txt and database.txt in the folders of TIEBENCH_RESOURCES")
-    description = mirflickr.describe([found[0] / name for name in names], images="none")
+    files = [resource(f"mirflickr/{name}.txt") for name in ("train", "test", "database")]
+    description = mirflickr.describe(files, images="none")
     assert description.metadata()["split_counts"] == {"database": 20_000, "query": 1_000, "training": 4_000}
     columns = description.class_names.index
     for name in mirflickr.RELEVANT:
         prominent, there = (description.labels[:, columns(one)] for one in (f"{name}_r1", name))
         assert (prominent <= there).all()
-    digest = hashlib.sha256((found[0] / "test.txt").read_bytes()).hexdigest()
+    digest = hashlib.sha256(files[1].read_bytes()).hexdigest()
     assert digest == "603be888c4e3f0c35a7b1596aa6d2bdd4f481d59406610da09efc4c8c837796a"
     main = description.labels[:, [columns(name) for name in mirflickr.POTENTIAL]]
     assert main.sum() == 92_902  # as github.com/iTomxy/data counts

@@ -2,7 +2,6 @@
 
 import hashlib
 import io
-import os
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,7 @@ from datasets import splits
 from datasets.description import Description
 from datasets.loaders import nus_wide
 from datasets.readers import texts as _texts
-from tests.files import changed, written
+from tests.files import changed, resource, written
 
 CONCEPTS = ("animal", "clouds", "sky", "water", "window")
 # Concepts of each image; how often: sky 5, clouds 3, water 3, animal 2, window 1.
@@ -168,17 +167,6 @@ def test_flat_image_folders_where_file_names_suffice(tmp_path):
     np.testing.assert_array_equal(np.load(tmp_path / "items.npy"), [resized(jpeg(row)) for row in KEPT[2:]])
 
 
-def test_without_images(tmp_path):
-    for sources in (forms(tmp_path / "a")["small texts"][:2], forms(tmp_path / "b")["official"][:1]):
-        description = nus_wide.load(sources, tmp_path, concepts=3, images="none")
-        items = np.load(tmp_path / "items.npy")
-        assert items.dtype == np.float32 and items.shape == (6, 1) and not items.any()
-        assert description.kind == "vectors" and description.item_shape == (1,)
-        np.testing.assert_array_equal(
-            np.load(tmp_path / "labels.npy"), [[int(c in IMAGES[row]) for c in THREE] for row in KEPT]
-        )
-
-
 def test_number_of_concepts(tmp_path):
     (sources, *_) = forms(tmp_path).values()
     everything = nus_wide.describe(sources, concepts=5, images="none")
@@ -205,15 +193,12 @@ def test_bad_options(tmp_path, options, message):
     ("damage", "message"),
     [
         (changed("Labels_sky.txt", lambda d: d[:-2]), "Labels_sky.txt: has 8 lines, not 9"),
-        (changed("Labels_sky.txt", lambda d: d + b"1\n"), "Labels_sky.txt: has 10 lines, not 9"),
         (changed("Labels_sky.txt", lambda d: b"2" + d[1:]), "Labels_sky.txt: line 1 is '2'; .* 0 or 1"),
-        (changed("Labels_sky.txt", lambda d: d[:2] + b"01" + d[3:]), "Labels_sky.txt: line 2 is '01'"),
         (changed("Labels_sky.txt", None), "Concepts81.txt: there are no labels of the concept 'sky'"),
         (
             lambda f: {p.replace("Labels_sky.", "Labels_skye."): d for p, d in f.items()},
             "does not have the concept 'skye'; did you mean 'sky'",
         ),
-        (changed("Concepts81.txt", lambda d: b""), "does not have the concept 'animal'; it has 0 concepts"),
         (changed("Imagelist.txt", lambda d: d[: len(d) // 2]), "Imagelist.txt: has 5 lines, not 9"),
         (changed("Imagelist.txt", lambda d: b"\xff" + d), "Imagelist.txt: line 1 is not UTF-8 text"),
         (
@@ -249,15 +234,9 @@ def test_damaged_texts(tmp_path, damage, message, kind):
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (
-            changed("mul_label_ids.txt", lambda d: d[:-2] + b"7\n"),
-            "line 8 has the id '7', which is not in .*",
-        ),
         (changed("mul_label_ids.txt", lambda d: d + b"9\t1\n"), "line 9 is about row 9; rows must ascend"),
-        (changed("mul_label_ids.txt", lambda d: d + b"4\t1\n"), "line 9 is about row 4; rows must ascend"),
         (changed("mul_label_ids.txt", lambda d: b"\n" + d), "line 1 is ''; it must be 'row<TAB>id"),
         (changed("mul_label_ids.txt", lambda d: d.replace(b"4\t3", b"4\t")), "line 4 is '4'; it must be"),
-        (changed("mul_label_ids.txt", lambda d: d + b"1" * 5000), "line 9 is '1111.* … 1+'; it must"),
         (changed("/label_ids.txt", lambda d: d + b"5\n"), "label_ids.txt: line 6 is '5'; it must be"),
         (changed("/label_ids.txt", lambda d: d + b"3\tsea\n"), "line 6: '3 sea' is there before"),
         (changed("/label_ids.txt", lambda d: d + b"5\tsea\n"), "has 5 concepts; there are labels of 6"),
@@ -273,19 +252,10 @@ def test_damaged_small_texts(tmp_path, damage, message):
     assert str(source) in str(caught.value) or "labels of 6" in message
 
 
-@pytest.fixture
-def real_texts(monkeypatch) -> list[Path]:
-    monkeypatch.undo()
-    folders = [Path(f) for f in os.environ.get("TIEBENCH_RESOURCES", "").split(os.pathsep) if f]
-    names = ("mul_label_ids.txt", "label_ids.txt")
-    for folder in folders:
-        if all((folder / "nus-wide" / name).is_file() for name in names):
-            return [folder / "nus-wide" / name for name in names]
-    pytest.skip("no nus-wide/mul_label_ids.txt and label_ids.txt in the folders of TIEBENCH_RESOURCES")
-
-
-def test_the_real_ground_truth(real_texts, tmp_path):
+def test_the_real_ground_truth(monkeypatch, tmp_path):
     """Counts that were published, and checksums of matrices that were made from the files independently."""
+    monkeypatch.undo()
+    real_texts = [resource(f"nus-wide/{name}.txt") for name in ("mul_label_ids", "label_ids")]
     description = nus_wide.load(real_texts, tmp_path, images="none")
     labels = np.load(tmp_path / "labels.npy")
     assert labels.shape == (195_834, 21) and description.items == 195_834

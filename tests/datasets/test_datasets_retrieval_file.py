@@ -1,16 +1,13 @@
 """Embeddings with judgements: what is written, and one line for every file that is not as it should be."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from datasets import affinity, splits
 from datasets.description import Description
 from datasets.loaders import retrieval_file
+from tests.files import resource
 
-REAL = "scifact-minilm.npz"
 GENERATOR = np.random.default_rng(4)
 DATABASE, QUERY = GENERATOR.normal(size=(6, 3)).astype(np.float16), GENERATOR.normal(size=(4, 3))
 GOOD = {
@@ -147,11 +144,7 @@ def test_the_published_score_of_real_embeddings(tmp_path):
     """all-MiniLM-L6-v2 on SciFact: nDCG@10 0.645 on the leaderboards of BEIR; here .6451 by cosine."""
     from workflow.stages.uncoded import cosine_scores
 
-    folders = map(Path, os.environ.get("TIEBENCH_RESOURCES", "").split(os.pathsep))
-    source = next((folder / REAL for folder in folders if (folder / REAL).is_file()), None)
-    if source is None:
-        pytest.skip(f"no {REAL} in the folders of TIEBENCH_RESOURCES")
-    made = retrieval_file.load([source], tmp_path)
+    made = retrieval_file.load([resource("scifact-minilm.npz")], tmp_path)
     spec = {"kind": "given", "query": "test", "database": "documents", "training": "all"}
     split = splits.draw(spec, made, 0)
     assert (len(split.query), len(split.database)) == (300, 5183)

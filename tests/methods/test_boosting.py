@@ -106,13 +106,6 @@ def test_there_is_no_split_where_none_lowers_the_impurity():
         assert split(levels, rows, np.array(half * 2), np.full(8, 0.1), pool, 2) == (-1, -1)
 
 
-@pytest.mark.parametrize("lower", [0, 100, 254])
-def test_neighbouring_levels_can_be_told_apart(lower):
-    levels = np.array([[lower, lower + 1] * 4], np.uint8)
-    codes = np.array([-1, 1] * 4)
-    assert split(levels, np.arange(8), codes, np.ones(8), np.arange(1), 1) == (0, lower)
-
-
 # -- one tree ----------------------------------------------------------------------------------------------
 
 
@@ -213,15 +206,6 @@ def test_votes_and_predictions_are_those_of_a_plain_adaboost(depth, trimming):
     assert (trimmed > 0) == (trimming < 1)
 
 
-def test_a_perfect_tree_votes_with_the_logarithm_of_its_weight():
-    levels, _, weights = problem(0)
-    codes = np.where(levels[4] > 11, 1, -1)
-    function, scores = boost(levels, codes, weights, 0, trees=4, depth=1, features=6)
-    assert np.abs(function.leaves) == pytest.approx(math.log(120) + math.log(1e8), rel=1e-6)
-    assert np.all(function.features == 4)
-    assert np.array_equal(np.sign(scores), codes)
-
-
 def test_trees_without_a_vote_are_dropped():
     levels = np.full((3, 10), 8, np.uint8)
     codes = np.array([1, -1] * 5)
@@ -256,18 +240,6 @@ def test_a_tree_sees_the_heaviest_examples_only_and_its_vote_counts_all():
         predicted = np.sign(tree_scores(fitted, 0, levels))
         right, wrong = weights[predicted == wanted].sum(), weights[predicted != wanted].sum()
         assert np.abs(fitted.leaves) == pytest.approx(0.5 * math.log(right / wrong), rel=1e-6)
-
-
-@pytest.mark.parametrize("features", [1, 3, 6])
-def test_the_exponential_loss_never_rises_from_tree_to_tree(features):
-    for seed in range(6):
-        levels, codes, weights = problem(seed, noise=1.5)
-        function, _ = boost(levels, codes, weights, seed, trees=60, depth=2, features=features)
-        steps = np.stack([tree_scores(function, tree, levels) for tree in range(len(function.leaves))])
-        losses = np.exp(-codes * np.cumsum(steps, axis=0)) @ weights / weights.sum()
-        assert losses[0] < 1
-        assert np.all(np.diff(losses) <= 1e-6 * losses[:-1])
-        assert losses[-1] < 0.6 * losses[0]
 
 
 @pytest.mark.parametrize("case", ["plain", "ones", "few"])
@@ -347,17 +319,6 @@ def test_a_handful_of_items_gets_the_majority(items):
     codes = np.array([1, 1, 1, -1][:items])
     _, scores = boost(levels, codes, np.ones(items), 0, trees=1)
     assert np.all(scores > 0)
-
-
-def test_scores_of_a_hand_made_tree():
-    function = BoostedTrees(
-        np.array([[1, 0, 2]], np.int32),
-        np.array([[10, 5, 255]], np.uint8),
-        np.array([[1, 2, 4, 8]], np.float32),
-    )
-    levels = np.array([[5, 10, 0], [6, 10, 0], [5, 11, 0], [0, 255, 255]], np.uint8)
-    assert function.scores(levels).tolist() == [1, 2, 4, 4]
-    assert function.scores(levels[:0]).shape == (0,)
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3, 4, 6])

@@ -5,8 +5,9 @@ import json
 import numpy as np
 import pytest
 import torch
+from resuming import assert_same_state, killed_and_resumed
 
-from methods.base import TrainingSet, checkpoint
+from methods.base import TrainingSet
 from methods.base.augmentation import mirror
 from methods.base.batches import ItemReader
 from methods.base.catalogue import catalogue, load_class
@@ -53,27 +54,18 @@ def made(name, **changes):
     return load_class(name)(**{key: value for key, value in (SETTINGS | changes).items() if key in known})
 
 
-class Killed(Exception):
-    """What ends a training in these tests."""
+@pytest.mark.parametrize(
+    ("name", "more"), [*((name, {}) for name in DEEP), ("talr_ap", {"standardise_features": True})]
+)
+def test_an_interrupted_training_resumes_to_the_same_bytes(name, more, tmp_path, monkeypatch):
+    def fit(**given):
+        return made(name, **more).fit(training_set(36, **given))
 
-
-@pytest.mark.parametrize("name", DEEP)
-def test_an_interrupted_training_resumes_to_the_same_bytes(name, tmp_path, monkeypatch):
-    monkeypatch.setattr(checkpoint, "_SECONDS_BETWEEN", 0.0)
-    whole, halves = [], []
-    alone = made(name).fit(training_set(36, log=whole.append))
-    file = tmp_path / "run" / "mark.npz"
-
-    def interrupted(record):
-        halves.append(record)
-        if len(halves) == 3:  # in the last epoch, after the second was written down
-            raise Killed
-
-    with pytest.raises(Killed):
-        made(name).fit(training_set(36, log=interrupted, checkpoint=file))
+    whole, lines, file = [], [], tmp_path / "run" / "mark.npz"
+    alone = fit(log=whole.append)
+    # Killed in the last epoch, after the second was written down.
+    resumed, halves, again = killed_and_resumed(fit, file, 2)
     assert file.is_file()
-    again = []
-    resumed = made(name).fit(training_set(36, log=again.append, checkpoint=file))
     assert [record["epoch"] for record in again] == [1, 2, 3]
     assert [record["objective"] for record in again] == [record["objective"] for record in whole]
     seconds = [record["seconds"] for record in again]
@@ -81,35 +73,26 @@ def test_an_interrupted_training_resumes_to_the_same_bytes(name, tmp_path, monke
     assert seconds == sorted(seconds)  # what the first attempt took counts too
     # Killed while it encoded, a training that was over is not made again.
     monkeypatch.setattr(Training, "_epoch", None)
-    lines = []
-    over = made(name).fit(training_set(36, log=lines.append, checkpoint=file))
+    over = fit(log=lines.append, checkpoint=file)
     assert lines == again
     for other in (resumed, over):
-        for (key, value), of_other in zip(alone.state().items(), other.state().values(), strict=True):
-            assert value.tobytes() == of_other.tobytes(), key
+        assert_same_state(alone, other)
 
 
 @pytest.mark.parametrize("batch_norm", ["trained", "frozen"])
 def test_a_network_with_batch_normalisation_resumes_to_the_same_bytes(batch_norm, tmp_path, monkeypatch):
-    monkeypatch.setattr(checkpoint, "_SECONDS_BETWEEN", 0.0)
     options = {"image_size": 32, "batch_norm": batch_norm}
     monkeypatch.setitem(globals(), "SMALL", {"architecture": "efficientnet_lite0", "options": options})
-    alone = made("talr_ap").fit(training_set(36))
-    lines, file = [], tmp_path / "run" / "mark.npz"
 
-    def interrupted(record):
-        lines.append(record)
-        if len(lines) == 2:
-            raise Killed
+    def fit(**given):
+        return made("talr_ap").fit(training_set(36, **given))
 
-    with pytest.raises(Killed):
-        made("talr_ap").fit(training_set(36, log=interrupted, checkpoint=file))
-    resumed = made("talr_ap").fit(training_set(36, checkpoint=file))
+    alone = fit()
+    resumed, *_ = killed_and_resumed(fit, tmp_path / "run" / "mark.npz", 1)
     state = alone.state()
     moved = [name for name in state if name.endswith("running_mean") and state[name].any()]
     assert len(moved) == (49 if batch_norm == "trained" else 0)
-    for (key, value), other in zip(state.items(), resumed.state().values(), strict=True):
-        assert value.tobytes() == other.tobytes(), key
+    assert_same_state(alone, resumed)
     resumed.save(tmp_path)
     images, _ = striped_images(20, 1)
     assert np.array_equal(load_class("talr_ap").load(tmp_path).encode(images), alone.encode(images))
@@ -276,23 +259,6 @@ def test_features_that_are_all_alike_are_centred_alone():
     network = made("dpsh", epochs=0, standardise_features=True).fit(training_set(60)).network
     network.standardise([torch.full((4, 32, 32, 3), 7, dtype=torch.uint8)] * 2)
     assert network.scale == 1.0 and torch.isfinite(network.offset).all()
-
-
-def test_an_interrupted_training_on_standardised_features_resumes_to_the_same_bytes(tmp_path, monkeypatch):
-    monkeypatch.setattr(checkpoint, "_SECONDS_BETWEEN", 0.0)
-    alone = made("talr_ap", standardise_features=True).fit(training_set(36))
-    file, records = tmp_path / "run" / "mark.npz", []
-
-    def interrupted(record):
-        records.append(record)
-        if len(records) == 2:
-            raise Killed
-
-    with pytest.raises(Killed):
-        made("talr_ap", standardise_features=True).fit(training_set(36, log=interrupted, checkpoint=file))
-    resumed = made("talr_ap", standardise_features=True).fit(training_set(36, checkpoint=file))
-    states = [method.state() for method in (alone, resumed)]
-    assert all(np.array_equal(states[0][key], states[1][key]) for key in states[0])
 
 
 @pytest.mark.parametrize("size", [7, 20, 60])

@@ -172,14 +172,6 @@ def test_the_objective_falls_as_bits_are_added(loss):
         assert np.mean(objectives[4:]) < np.mean(objectives[:4])
 
 
-def test_first_bits_part_classes_as_a_whole():
-    """Blocks are the classes, and in-class pairs want to agree: of four even classes, two go each way."""
-    method = fitted(training_set(spread=0.1), bits=1, similar=30, dissimilar=90)
-    bits = method.encode(class_data(spread=0.1)[0])[:, 0].reshape(-1, 4)
-    assert np.all(bits == bits[0])
-    assert bits[0].sum() == 2
-
-
 def test_more_bits_do_not_change_the_first_ones():
     made = training_set()
     short, long = fitted(made, bits=3), fitted(made, bits=5)
@@ -231,15 +223,6 @@ def test_other_losses_are_refused_with_those_there_are(loss):
         fitted(training_set(), loss=loss)
     assert all(name in str(caught.value) for name in LOSSES)
     assert repr(loss) in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("labels", "missing"),
-    [(np.zeros(20, int), "dissimilar"), (np.arange(20), "similar"), (np.zeros(0, int), "")],
-)
-def test_a_training_set_without_both_kinds_of_pairs_is_refused(labels, missing):
-    with pytest.raises(Refusal, match=f"{missing} pair"):
-        fitted(training_set(labels=labels))
 
 
 @pytest.mark.parametrize("depth", [0, -1])

@@ -215,22 +215,6 @@ def test_at_the_end_no_block_can_do_better_given_the_others(blocks):
             assert values.min() >= value - 1e-6
 
 
-def test_one_pass_gives_each_block_its_best_codes_given_those_before_it():
-    """A block visited last can't do better: with two blocks, at least one is at its best after a pass."""
-    for seed in range(20):
-        cuts, where, weights, linear, generator = several(seed, items=16, blocks=2)
-        codes = cuts.lower(generator.choice([-1.0, 1.0], 16), weights, generator, linear, passes=1)
-        at_best = []
-        for number in range(2):
-            block = np.flatnonzero(where == number)
-            others = np.tile(codes, (2 ** len(block), 1))
-            others[:, block] = list(itertools.product([-1, 1], repeat=len(block)))
-            values = (others[:, cuts.pairs.first] * others[:, cuts.pairs.second]) @ weights
-            values += 0 if linear is None else others @ linear
-            at_best.append(values.min() >= cuts.objective(codes, weights, linear) - 1e-6)
-        assert any(at_best)
-
-
 def test_positive_weights_within_a_block_do_not_stop_it():
     """They count as 0 where the cut is made: the pulls are followed where that lowers the true objective."""
     pairs = Pairs(2, np.array([0], np.int32), np.array([1], np.int32), np.array([True]))
@@ -249,32 +233,6 @@ def test_a_pair_across_blocks_is_seen_from_both():
     for seed in range(10):
         codes = cuts.lower(np.ones(2), np.array([1.0]), np.random.default_rng(seed))
         assert sorted(codes) == [-1, 1]
-
-
-def test_the_same_generator_gives_the_same_codes():
-    cuts, _, weights, linear, _ = several(1, items=24, blocks=6)
-    first, second = (
-        cuts.lower(np.ones(24), weights, np.random.default_rng(3), linear, passes=1) for _ in range(2)
-    )
-    assert np.array_equal(first, second)
-
-
-def test_larger_blocks_reach_the_known_optimum():
-    """A chain whose ends are pulled apart breaks at its weakest link, however long it is."""
-    for seed in range(5):
-        generator = np.random.default_rng(seed)
-        items = 1500
-        order = generator.permutation(items)
-        ends = np.sort(np.stack([order[:-1], order[1:]]), axis=0).astype(np.int32)
-        weights = -generator.uniform(1, 2, items - 1)
-        weakest = int(generator.integers(1, items - 2))
-        weights[weakest] = -0.9
-        linear = np.zeros(items)
-        linear[order[0]], linear[order[-1]] = -5.0, 5.0
-        cuts = one_block(Pairs(items, ends[0], ends[1], np.ones(items - 1, bool)))
-        codes = cuts.lower(np.ones(items), weights, generator, linear)
-        assert np.all(codes[order[: weakest + 1]] == 1)
-        assert np.all(codes[order[weakest + 1 :]] == -1)
 
 
 @pytest.mark.parametrize("unbalanced", [1.0, 1e3, 1e6])

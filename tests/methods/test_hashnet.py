@@ -2,15 +2,15 @@
 
 import itertools
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 import torch
 from batches import batch
+from sets import unit_set
 
-from methods.base import Refusal, TrainingSet, supervision
-from methods.base.batch import TrainingState
+from methods.base import Refusal, supervision
 from methods.base.supervision import similar_share
 from methods.hashnet import HashNet
 
@@ -29,25 +29,6 @@ MULTI_HOT = np.array(
     np.uint8,
 )
 CLASSES = np.array([0, 1, 0, 2, 1, 1, 0, 2])
-
-
-def training_set(labels, seed=0, affinity=None, log=lambda record: None, labelled=True):
-    generator = np.random.default_rng(seed)
-    items = generator.normal(size=(len(labels), 8))
-    if affinity is None and labels.ndim == 1:
-        affinity = (labels[:, None] == labels).astype(np.int64)
-    elif affinity is None:
-        affinity = labels.astype(np.int64) @ labels.T.astype(np.int64)
-    if labels.ndim == 1 and len(labels):
-        items += 2 * np.random.default_rng(7).normal(size=(max(labels) + 1, 8))[labels]
-    items /= np.linalg.norm(items, axis=1, keepdims=True)
-    return TrainingSet(
-        items.astype(np.float32),
-        lambda rows, columns: affinity[np.ix_(rows, columns)],
-        tuple(np.union1d(affinity, 0).tolist()),
-        labels if labelled else None,
-        log,
-    )
 
 
 def by_loops(z, indices, labels, scale, beta, released):
@@ -92,7 +73,7 @@ def by_loops(z, indices, labels, scale, beta, released):
 
 
 def evaluate(method, z, indices, labels):
-    made = training_set(labels)
+    made = unit_set(labels)
     given = batch(memory=method.prepare(made), indices=torch.from_numpy(indices))
     given.training.training_set = made
     if given.training.memory.labels is not None:
@@ -136,20 +117,11 @@ def test_the_gradient_is_that_of_finite_differences_unless_it_is_the_released_on
     assert np.abs(released - numeric).max() > 0.1
 
 
-def test_only_pairs_across_the_streams_count():
-    z, indices = np.zeros((4, 2)), np.array([0, 2, 3, 1])  # dissimilar across, items 0 and 2 similar within
-    z[:2] = 5.0
-    assert by_loops(z, indices, CLASSES, 5.0, 1.0, False)[1][:2] == pytest.approx(0)
-    loss, _ = evaluate(HashNet(bits=2), z, indices, CLASSES)
-    share = np.mean(CLASSES[:, None] == CLASSES)
-    assert loss == pytest.approx(math.log(2) / (1 - share))
-
-
 def test_a_pair_that_affinity_calls_similar_without_a_label_in_common_has_weight_1():
     labels = np.array([[1, 0], [0, 1], [1, 0], [0, 1]], np.uint8)
     affinity = np.ones((4, 4), np.int64)
     affinity[0, 2] = affinity[2, 0] = 0
-    made, method = training_set(labels, affinity=affinity), HashNet(bits=2)
+    made, method = unit_set(labels, affinity=affinity), HashNet(bits=2)
     indices = np.array([0, 0, 1, 2])  # similar without, and dissimilar with labels in common
     given = batch(memory=method.prepare(made), indices=torch.from_numpy(indices))
     given.affinity = torch.from_numpy(made.affinity(indices[:2], indices[2:]))
@@ -172,7 +144,7 @@ def test_products_of_any_size_overflow_nowhere():
 @pytest.mark.parametrize("labels", [CLASSES, MULTI_HOT], ids=["classes", "multi-hot"])
 @pytest.mark.parametrize("labelled", [True, False])
 def test_the_share_of_similar_pairs_is_counted_over_all_ordered_pairs(labels, labelled):
-    made = training_set(labels, labelled=labelled)
+    made = unit_set(labels, labelled=labelled)
     everything = np.arange(8)
     expected = sum(made.affinity(everything, everything)[i, j] > 0 for i in range(8) for j in range(8)) / 64
     assert similar_share(made) == pytest.approx(expected)
@@ -181,11 +153,11 @@ def test_the_share_of_similar_pairs_is_counted_over_all_ordered_pairs(labels, la
 def test_a_share_of_many_items_is_counted_on_some_rows(monkeypatch):
     generator = np.random.default_rng(0)
     labels = (generator.random((400, 6)) < 0.2).astype(np.uint8)
-    exact = similar_share(training_set(labels))
+    exact = similar_share(unit_set(labels))
     monkeypatch.setattr(supervision, "_ROWS_COUNTED", 200)
-    estimate = similar_share(training_set(labels), seed=1)
-    assert estimate == similar_share(training_set(labels), seed=1)
-    assert estimate != similar_share(training_set(labels), seed=2)
+    estimate = similar_share(unit_set(labels), seed=1)
+    assert estimate == similar_share(unit_set(labels), seed=1)
+    assert estimate != similar_share(unit_set(labels), seed=2)
     assert 0 < abs(estimate - exact) < 0.05
 
 
@@ -202,7 +174,7 @@ def test_known_values_of_beta(iteration, beta):
 
 def test_beta_follows_the_iterations_of_training_and_its_mean_is_logged():
     records = []
-    made = training_set(np.arange(40) % 4, log=records.append)
+    made = unit_set(np.arange(40) % 4, log=records.append)
     method = HashNet(
         bits=4, epochs=5, batch_size=16, tanh_scale=2.0, growth=0.5, growth_power=1.0, growth_every=2
     )
@@ -224,13 +196,6 @@ def test_batches_pair_two_streams_that_each_hold_every_item_once(items):
     assert not np.array_equal(streams[0], HashNet(batch_size=8, seed=1).draw_batches(items, 4)[0][:items])
 
 
-def test_affinity_is_that_across_the_streams():
-    made = training_set(CLASSES)
-    indices = np.array([0, 3, 4, 2, 3, 6])
-    expected = CLASSES[indices[:3]][:, None] == CLASSES[indices[3:]]
-    assert np.array_equal(HashNet().batch_affinity(TrainingState(made, None, None), indices), expected)
-
-
 # -- training, and what is refused -------------------------------------------------------------------------
 
 
@@ -250,7 +215,7 @@ class Linear(HashNet):
 
 
 def test_weights_decay_and_biases_learn_twice_as_fast_instead():
-    made = training_set(np.arange(10) % 2)
+    made = unit_set(np.arange(10) % 2)
     settings = {"bits": 3, "batch_size": 10, "learning_rate": 0.1, "weight_decay": 0.2, "momentum": 0.0}
     before, decayed, pulled = (
         [value.detach().numpy() for value in method.fit(made).network.parameters()]
@@ -267,48 +232,15 @@ def test_weights_decay_and_biases_learn_twice_as_fast_instead():
     assert pulled[1] == pytest.approx(before[1] - 2 * 0.1 * 20)
 
 
-@pytest.mark.parametrize("released", [False, True])
-@pytest.mark.parametrize(
-    "labels", [np.arange(96) % 3, np.tile(MULTI_HOT, (12, 1))], ids=["classes", "multi-hot"]
-)
-def test_training_lowers_the_loss(released, labels):
-    records = []
-    method = HashNet(bits=6, epochs=30, batch_size=32, learning_rate=0.2, released_gradient=released)
-    method.fit(training_set(labels, log=records.append))
-    rise = 0.02 if labels.ndim > 1 else 0.3  # label sets here say nothing about items, but can be learnt
-    assert records[-1]["objective"] < records[0]["objective"] - rise
-
-
-def test_nothing_of_the_training_set_is_kept_after_training():
-    method = HashNet(bits=4, epochs=2).fit(training_set(MULTI_HOT))
-    names = {entry.name for entry in fields(method)} | {
-        "item_shape",
-        "backbone",
-        "network",
-        "criterion_state",
-    }
-    assert set(vars(method)) == names and method.criterion_state == {}
-
-
-@pytest.mark.parametrize("items", [3, 5, 9])
-def test_few_items_and_batches_of_two_train(items):
-    labels = np.arange(items) % 2
-    method = HashNet(bits=3, epochs=2, batch_size=2).fit(training_set(labels))
-    assert method.encode(training_set(labels).items).shape == (items, 3)
-
-
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        (np.zeros(20, np.int64), "all training items are similar"),
-        (np.arange(20), "no two different"),
         (np.ones((20, 3), np.uint8), "all training items are similar"),
-        (np.eye(20, dtype=np.uint8), "no two different"),
         (np.zeros((20, 3), np.uint8), "no two different"),
         (np.arange(2), "no two different"),
     ],
 )
-def test_a_training_set_with_one_kind_of_pairs_is_refused_in_one_line(labels, message):
+def test_labels_with_one_kind_of_pairs_are_refused_in_one_line(labels, message):
     with pytest.raises(Refusal, match=message) as caught:
-        HashNet(bits=4).fit(training_set(labels))
+        HashNet(bits=4).fit(unit_set(labels))
     assert "\n" not in str(caught.value)

@@ -12,8 +12,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from resuming import assert_same_state, killed_and_resumed
 
-from methods.base import Refusal, TrainingSet, checkpoint
+from methods.base import Refusal, TrainingSet
 from methods.base.augmentation import shift
 from methods.base.batch import TrainingState
 from methods.base.catalogue import load_class
@@ -53,34 +54,6 @@ def parameters(method):
 
 def first_parameters(method_class, **settings):
     return parameters(method_class(**(SETTINGS | settings | {"epochs": 0})).fit(training_set()))
-
-
-# -- what is not asked for changes nothing -----------------------------------------------------------------
-
-
-@pytest.mark.parametrize("momentum", [0.0, 0.9])
-def test_by_default_training_is_a_plain_loop_of_sgd_bit_for_bit(momentum):
-    """Weights drawn by the seed, batches by seed and epoch, the rate halved every two epochs."""
-    settings = SETTINGS | {"epochs": 5, "seed": 3, "momentum": momentum, "weight_decay": 0.01}
-    method = Squares(**settings, lr_step_size=2).fit(training_set())
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(3)
-        layer = torch.nn.Linear(DIMENSIONS, BITS)
-        torch.nn.init.normal_(layer.weight, std=math.sqrt(2 / DIMENSIONS))
-        torch.nn.init.zeros_(layer.bias)
-    optimiser = torch.optim.SGD(layer.parameters(), 0.05, momentum, weight_decay=0.01)
-    for epoch in range(5):
-        optimiser.param_groups[0]["lr"] = 0.05 * 0.5 ** (epoch // 2)
-        order = np.random.default_rng((3, epoch)).permutation(ITEMS)
-        for begin in range(0, ITEMS, 8):
-            rows = order[begin : begin + 8]
-            outputs = layer(torch.from_numpy(VECTORS[rows]))
-            loss = ((outputs - torch.from_numpy(TARGETS[rows]).float()) ** 2).sum(1).mean()
-            optimiser.zero_grad()
-            loss.backward()
-            optimiser.step()
-    for ours, theirs in zip(method.network.parameters(), layer.parameters(), strict=True):
-        assert torch.equal(ours, theirs)
 
 
 # -- optimisers and schedules ------------------------------------------------------------------------------
@@ -359,23 +332,6 @@ def test_a_loss_that_asks_for_something_unknown_is_an_error_with_the_nearest_nam
             "batch.labels",
         ),
         (
-            "loss",
-            lambda self, outputs: outputs.mean(),
-            "takes (outputs): write loss(self, outputs, batch)",
-        ),
-        (
-            "start_epoch",
-            lambda self, epoch, training_set: None,
-            "takes (epoch, training_set): write start_epoch(self, training), and there training.epoch, "
-            "training.training_set",
-        ),
-        (
-            "batch_affinity",
-            lambda self, training_set, indices: None,
-            "takes (training_set, indices): write batch_affinity(self, training, indices), and there "
-            "training.training_set",
-        ),
-        (
             "end_training",
             lambda self, training_set: None,
             "takes (training_set): write end_training(self, training), and there training.training_set",
@@ -499,10 +455,6 @@ class Alternating(RelaxedHashing):
         return (fit - (2 * batch.affinity - 1)).square().mean()
 
 
-class Killed(Exception):
-    pass
-
-
 HARD = {"head": "mlp", "head_width": 6, "head_dropout": 0.3, "head_batch_norm": True, "quantiser": "hswd"}
 RESUMED = {
     **{
@@ -524,27 +476,19 @@ RESUMED = {
 
 @pytest.mark.parametrize(("method_class", "settings"), RESUMED.values(), ids=RESUMED.keys())
 @pytest.mark.parametrize("done", [1, 3])
-def test_a_killed_training_resumes_to_the_same_bytes(method_class, settings, done, tmp_path, monkeypatch):
-    monkeypatch.setattr(checkpoint, "_SECONDS_BETWEEN", 0.0)
-    settings = SETTINGS | {"epochs": 5} | settings
-    whole, before, after = [], [], []
-    alone = method_class(**settings).fit(training_set(log=whole.append))
+def test_a_killed_training_resumes_to_the_same_bytes(method_class, settings, done, tmp_path):
+    settings, whole = SETTINGS | {"epochs": 5} | settings, []
 
-    def kill(record):
-        before.append(record)
-        if len(before) == done + 1:
-            raise Killed
+    def fit(**given):
+        return method_class(**settings).fit(training_set(**given))
 
-    file = tmp_path / "run" / "mark.npz"
-    with pytest.raises(Killed):
-        method_class(**settings).fit(training_set(log=kill, checkpoint=file))
-    resumed = method_class(**settings).fit(training_set(log=after.append, checkpoint=file))
+    alone = fit(log=whole.append)
+    resumed, _, after = killed_and_resumed(fit, tmp_path / "run" / "mark.npz", done)
     for records in (whole, after):
         for record in records:
             del record["seconds"]
     assert after == whole
-    for (name, value), other in zip(alone.state().items(), resumed.state().values(), strict=True):
-        assert value.tobytes() == other.tobytes(), name
+    assert_same_state(alone, resumed)
 
 
 @pytest.mark.thorough
@@ -567,19 +511,11 @@ def test_training_does_not_wait_for_the_import_of_a_compiler():
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
-def test_a_checkpoint_of_another_optimiser_is_not_taken_for_its_own(tmp_path, monkeypatch):
+def test_a_checkpoint_of_another_optimiser_is_not_taken_for_its_own(tmp_path):
     """Its name encodes the settings, but a file copied there by hand must be noticed too."""
-    monkeypatch.setattr(checkpoint, "_SECONDS_BETWEEN", 0.0)
-    file = tmp_path / "mark.npz"
-
-    def kill(record):
-        if record["epoch"] == 2:
-            raise Killed
-
-    with pytest.raises(Killed):
-        Classifier(**SETTINGS).fit(training_set(log=kill, checkpoint=file))
+    kinds = iter([Classifier(**SETTINGS), Squares(**SETTINGS, head="mlp")])
     with pytest.raises(ValueError, match="cannot resume from this checkpoint") as caught:
-        Squares(**SETTINGS, head="mlp").fit(training_set(checkpoint=file))
+        killed_and_resumed(lambda **given: next(kinds).fit(training_set(**given)), tmp_path / "mark.npz", 1)
     assert "\n" not in str(caught.value)
 
 

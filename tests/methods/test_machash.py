@@ -89,15 +89,6 @@ def test_no_step_raises_the_penalised_objective(labelled, seed):
     assert values[-1] < values[0]
 
 
-def test_a_large_penalty_takes_the_hash_functions_codes():
-    generator = np.random.default_rng(0)
-    labels = np.arange(20) % 4
-    pairs = pairs_of(labels, generator)
-    hashed, codes = random_codes(generator, 20, 5), random_codes(generator, 20, 5)
-    CodeSteps(pairs, labels, 5, generator, 1).improve(codes, 1e6, hashed)
-    assert np.array_equal(codes, hashed)
-
-
 def test_the_loss_is_the_plain_formula():
     generator = np.random.default_rng(0)
     labels = np.arange(15) % 3
@@ -151,15 +142,6 @@ def test_first_codes_are_signs_of_principal_components_and_random_beyond_them():
     for bit in range(5):
         agreement = (codes[:, bit] == np.sign(centred @ axes[bit])).mean()
         assert agreement in (0, 1)
-
-
-def test_one_class_is_refused():
-    vectors, _ = class_data(0, items=20)
-    alike = TrainingSet(
-        vectors, lambda i, j: np.ones((len(i), len(j)), np.int64), labels=np.zeros(20, np.int64)
-    )
-    with pytest.raises(Refusal, match="no dissimilar pair"):
-        MACHash(bits=4).fit(alike)
 
 
 def test_constant_codes_are_a_refusal_not_a_result():

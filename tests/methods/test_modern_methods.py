@@ -8,8 +8,9 @@ import pytest
 import torch
 from batches import batch
 from scipy.stats import beta
+from sets import class_set
 
-from methods.base import Refusal, TrainingSet
+from methods.base import Refusal
 from methods.class_codes.centres import separation
 from methods.class_codes.class_codes import ClassCodes
 from methods.class_codes.linear_codes import BEST_DISTANCES, linear_code_cosine, linear_code_distance
@@ -18,7 +19,6 @@ from methods.class_codes.semantic_centres import class_similarities, improved_ce
 from methods.dhd import DHD
 from methods.hhf import HHF
 from methods.jmlh import JMLH
-from methods.learners.views import noisy_view
 from methods.psldh import PSLDH
 from methods.sdc import SDC, calibrated
 from methods.shc import SHC
@@ -57,19 +57,6 @@ def check(loss, formula, outputs=SCORES, rel=1e-9):
         moved[1][item, bit] -= 1e-6
         difference = (formula(moved[0]) - formula(moved[1])) / 2e-6
         assert gradient[item, bit].item() == pytest.approx(difference, rel=1e-4, abs=1e-7)
-
-
-def training_set(items=80, several=False, **more):
-    labels = np.arange(items) % CLASSES
-    vectors = np.random.default_rng(9).normal(size=(CLASSES, 12))[labels]
-    vectors = vectors + 0.5 * np.random.default_rng(3).normal(size=(items, 12))
-    if several:
-        kinds = np.eye(CLASSES, dtype=np.uint8)
-        labels = kinds[labels] | kinds[(labels + 1) % CLASSES]
-    shared = labels[:, None] == labels if labels.ndim == 1 else labels.astype(int) @ labels.T > 0
-    return TrainingSet(
-        vectors.astype(np.float32), lambda i, j: shared[np.ix_(i, j)].astype(np.int64), labels=labels, **more
-    )
 
 
 # -- PSLDH ---------------------------------------------------------------------------------------------------
@@ -122,8 +109,8 @@ def test_psldh_gives_no_two_labels_one_code():
     with pytest.raises(
         Refusal, match=r"^psldh: its category network gives two of 4 labels one code of 2 bits"
     ):
-        PSLDH(bits=2, epochs=1).fit(training_set())
-    trained = PSLDH(bits=8, epochs=1).fit(training_set()).criterion_state["codes"]
+        PSLDH(bits=2, epochs=1).fit(class_set())
+    trained = PSLDH(bits=8, epochs=1).fit(class_set()).criterion_state["codes"]
     assert len(np.unique(trained, axis=0)) == CLASSES
 
 
@@ -186,7 +173,7 @@ def test_sdc_targets_spread_over_all_cosines():
     assert calibrated(5, 5.0)[2] == pytest.approx(0.0)
     assert np.abs(calibrated(50, 10.0)).mean() < np.abs(calibrated(50, 2.0)).mean()
     with pytest.raises(Refusal, match="shape must be positive, not 0"):
-        SDC(bits=4, shape=0.0).fit(training_set())
+        SDC(bits=4, shape=0.0).fit(class_set())
 
 
 # -- HHF -----------------------------------------------------------------------------------------------------
@@ -334,7 +321,7 @@ def test_shc_is_the_binary_cross_entropy_with_the_centre():
 def test_shc_refuses_several_labels():
     assert not SHC.several_labels  # so that a run is refused before it starts
     with pytest.raises(Refusal, match=r"^shc has no form for items with several labels$"):
-        SHC(bits=BITS).fit(training_set(several=True))
+        SHC(bits=BITS).fit(class_set(several=True))
 
 
 # -- DHD -----------------------------------------------------------------------------------------------------
@@ -392,16 +379,6 @@ def test_dhd_transforms_a_share_of_the_weak_views_and_all_strong_ones():
     assert torch.equal(again, weak)
 
 
-def test_views_of_vectors_drop_scale_and_add_noise():
-    items = torch.ones(2000, 10)
-    kept = noisy_view(items, 0.25, 0.0, np.random.default_rng(0))
-    assert kept.unique().tolist() == pytest.approx([0.0, 1 / 0.75])
-    assert (kept == 0).double().mean().item() == pytest.approx(0.25, abs=0.02)
-    assert (noisy_view(items, 0.0, 0.3, np.random.default_rng(0)) - 1).std().item() == pytest.approx(
-        0.3, abs=0.01
-    )
-
-
 def test_dhd_refuses_what_it_cannot_serve():
     for settings, words in (
         ({"bits": 1}, "dhd needs at least 2 bits"),
@@ -409,7 +386,7 @@ def test_dhd_refuses_what_it_cannot_serve():
         ({"view_dropout": 1.0}, "view_dropout must be at least 0 and below 1"),
     ):
         with pytest.raises(Refusal, match=words):
-            DHD(**({"bits": 4} | settings)).fit(training_set())
+            DHD(**({"bits": 4} | settings)).fit(class_set())
 
 
 # -- all -----------------------------------------------------------------------------------------------------
@@ -421,5 +398,5 @@ def test_objectives_fall(kind, several):
     if several and kind is SHC:
         return
     records = []
-    kind(bits=8, epochs=15, batch_size=20).fit(training_set(several=several, log=records.append))
+    kind(bits=8, epochs=15, batch_size=20).fit(class_set(several=several, log=records.append))
     assert records[-1]["objective"] < records[0]["objective"]

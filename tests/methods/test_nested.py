@@ -5,8 +5,9 @@ import copy
 import numpy as np
 import pytest
 import torch
+from resuming import killed_and_resumed
 
-from methods.base import Refusal, TrainingSet, checkpoint
+from methods.base import Refusal, TrainingSet
 from methods.base.batch import Batch, TrainingState
 from methods.base.catalogue import catalogue, load_class
 from methods.base.deep import DeepHashing
@@ -118,22 +119,16 @@ def view(method, network, items, number):
 
 
 @every_deep_method
-def test_a_nested_training_goes_on_after_an_interruption_as_if_there_were_none(name, tmp_path, monkeypatch):
+def test_a_nested_training_goes_on_after_an_interruption_as_if_there_were_none(name, tmp_path):
     """What each length keeps is in the checkpoint; nested codes are others than plain ones."""
-    monkeypatch.setattr(checkpoint, "_SECONDS_BETWEEN", 0.0)
-    lines, file, given = [], tmp_path / "run" / "mark.npz", training_set()
-    whole = made(name, nested=PREFIXES, epochs=3).fit(training_set(log=lines.append))
+
+    def fit(**given):
+        return made(name, nested=PREFIXES, epochs=3).fit(training_set(**given))
+
+    lines, given = [], training_set()
+    whole = fit(log=lines.append)
     assert {f"loss_{bits}" for bits in (*PREFIXES, BITS)} <= set(lines[-1])
-    logged = []
-
-    def kill(line):
-        logged.append(line)
-        if len(logged) == 2:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        made(name, nested=PREFIXES, epochs=3).fit(training_set(log=kill, checkpoint=file))
-    resumed = made(name, nested=PREFIXES, epochs=3).fit(training_set(checkpoint=file))
+    resumed, *_ = killed_and_resumed(fit, tmp_path / "run" / "mark.npz", 1)
     plain = made(name, epochs=3).fit(given)
     scores = whole.raw_scores(given.items)
     np.testing.assert_array_equal(resumed.raw_scores(given.items), scores)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from batches import batch
+from sets import class_set
 
 from methods.adsh import ADSH, Similar, improve_codes
 from methods.base import TrainingSet
@@ -24,15 +25,6 @@ CLASSES = GENERATOR.integers(0, 3, ITEMS)
 AFFINITY = torch.from_numpy((CLASSES[:, None] == CLASSES).astype(np.int64))
 PAIRED = batch(affinity=AFFINITY)
 PAIRS = list(itertools.product(range(ITEMS), repeat=2))
-
-
-def training_set(items=80, classes=4, log=None):
-    labels = np.arange(items) % classes
-    vectors = np.random.default_rng(9).normal(size=(classes, 12))[labels]
-    vectors = (vectors + 0.5 * np.random.default_rng(3).normal(size=(items, 12))).astype(np.float32)
-    shared = (labels[:, None] == labels).astype(np.int64)
-    given = {} if log is None else {"log": log}
-    return TrainingSet(vectors, lambda i, j: shared[np.ix_(i, j)], labels=labels, **given)
 
 
 def test_dsh_is_the_loss_of_loops():
@@ -228,7 +220,7 @@ def test_dsdh_trains_as_its_authors_do():
     settings = {"eta": 55.0, "mu": 1.0, "nu": 0.1, "sweeps": 10, "balance": "sum", "codes_of": "batch"}
     records = []
     method = DSDH(bits=8, optimiser="sgd", learning_rate=0.01, epochs=15, batch_size=20, **settings)
-    method.fit(training_set(log=records.append))
+    method.fit(class_set(log=records.append))
     assert records[-1]["objective"] < records[0]["objective"]
 
 
@@ -313,7 +305,7 @@ def test_adsh_loss_is_that_of_loops(kind):
 
 
 def test_adsh_learns_codes_of_its_training_items_that_rank_it():
-    made = training_set()
+    made = class_set()
     settings = {"bits": 8, "epochs": 18, "samples": 40, "batch_size": 10}
     method = ADSH(**settings).fit(made)
     codes = np.where(method.learned_codes(), 1, -1)
@@ -338,5 +330,5 @@ def test_adsh_learns_codes_of_its_training_items_that_rank_it():
 )
 def test_objectives_fall(kind, settings):
     records = []
-    kind(bits=8, epochs=15, batch_size=20, **settings).fit(training_set(log=records.append))
+    kind(bits=8, epochs=15, batch_size=20, **settings).fit(class_set(log=records.append))
     assert records[-1]["objective"] < records[0]["objective"]

@@ -142,17 +142,6 @@ def test_the_price_of_a_bit_says_whether_it_lowers_the_value():
     assert np.mean(np.array(over) > 1e-6) > 0.9
 
 
-def test_pair_weights_are_the_price_of_a_bit_and_its_quadratic_form():
-    lists = small_lists(3)
-    master = Master(lists, 2, 10.0)
-    solution = master.solve(False, 1e-3, 50)
-    weights = master.pair_weights(solution.multipliers)
-    codes = np.random.default_rng(0).choice([-1, 1], lists.pairs.items)
-    products = codes[lists.pairs.first] * codes[lists.pairs.second]
-    # sum a 1[z_i != z_j] = (sum a - sum a z_i z_j) / 2: the lower the one, the higher the other.
-    assert weights @ (products < 0) == pytest.approx((weights.sum() - weights @ products) / 2, abs=1e-9)
-
-
 def test_cutting_planes_stop_at_their_number_and_say_what_is_missing():
     lists = small_lists(0)
     master = Master(lists, 4, 100.0)
@@ -262,18 +251,6 @@ def test_the_first_bit_is_chosen_by_the_lists_turned_round():
     assert master.pair_weights(solution.multipliers) == pytest.approx(expected, abs=1e-5)
 
 
-def test_equal_weights_are_equal_and_learned_ones_differ():
-    equal, learned = (
-        fitted(class_set(records, classes=10, spread=1.5), bit_weights=kind).bit_weights_
-        for kind, records in (("equal", []), ("learned", []))
-    )
-    assert equal.shape == learned.shape == (6,)
-    assert equal[0] > 0
-    assert np.all(equal == equal[0])
-    assert np.all(learned >= 0)
-    assert np.ptp(learned) > 0.1
-
-
 @pytest.mark.parametrize("C", [10.0, 1000.0])
 def test_once_no_bit_lowers_the_value_the_rest_share_one_weight(C):
     """Two classes and one bit are all that there is to say. What follows is the same bit again, at a price
@@ -287,14 +264,6 @@ def test_once_no_bit_lowers_the_value_the_rest_share_one_weight(C):
         assert np.all(method.bit_weights_ == method.bit_weights_[0])
         # The same work is shared out: neither value nor sum of weights changes.
         assert [record["objective"] for record in records] == pytest.approx([records[0]["objective"]] * 4)
-
-
-def test_codes_of_well_parted_classes_rank_without_an_error():
-    made = class_set(spread=0.1)
-    codes = fitted(made).encode(made.items)
-    distances = (codes[:, None] != codes).sum(axis=2)
-    same = made.affinity(np.arange(60), np.arange(60)) > 0
-    assert distances[same].max() < distances[~same].min()
 
 
 @pytest.mark.parametrize("bit_weights", ["learned", "equal"])

@@ -122,12 +122,6 @@ def test_ksh_learns_from_several_labels():
     assert method.encode(MULTI_ITEMS).any(axis=0).all()
 
 
-def test_ksh_refuses_a_single_class():
-    items, _ = clusters(count=20)
-    with pytest.raises(Refusal, match="of one class"):
-        KSH(bits=4).fit(training_set(items, np.zeros(20, int)))
-
-
 # -- SDH -----------------------------------------------------------------------------------------------------
 
 

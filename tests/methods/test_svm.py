@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from sklearn.svm import LinearSVC
 
-from methods.learners import svm
 from methods.learners.svm import SharedItems, fit_linear_svms
 
 
@@ -96,18 +95,6 @@ def test_objectives_and_weights_are_those_of_liblinear(kind, C):
     assert weights == pytest.approx(theirs, rel=1e-3, abs=1e-4 * np.abs(theirs).max())
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_no_neighbour_is_better(kind):
-    items, codes = problem(kind, seed=1)
-    weights, _ = fit_linear_svms(items, codes, 10.0, tolerance=1e-9)
-    best = objectives(items, codes, weights, 10.0)
-    generator = np.random.default_rng(2)
-    for size in (1e-3, 1e-1):
-        for _ in range(20):
-            moved = weights + size * generator.normal(size=weights.shape)
-            assert np.all(objectives(items, codes, moved, 10.0) > best)
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("tolerance", [1e-1, 1e-3, 1e-6])
 @pytest.mark.parametrize("kind", KINDS)
@@ -117,19 +104,6 @@ def test_the_gradient_meets_the_tolerance_of_liblinear(kind, tolerance, dtype):
     weights, report = fit_linear_svms(items, codes, 100.0, tolerance)
     assert report.unconverged == 0
     assert np.all(stopping_ratios(items, codes, weights, 100.0) <= tolerance * 1.001)
-
-
-def test_the_gradient_these_tests_go_by_is_that_of_the_objective():
-    items, codes = problem("noisy", seed=4)
-    weights = np.random.default_rng(5).normal(size=(items.shape[1] + 1, codes.shape[1])) * 0.3
-    step = 1e-6
-    for row in range(len(weights)):
-        moved = np.zeros_like(weights)
-        moved[row] = step
-        higher = objectives(items, codes, weights + moved, 3.0)
-        lower = objectives(items, codes, weights - moved, 3.0)
-        slope = gradients(items, codes, weights, 3.0)[row]
-        assert (higher - lower) / (2 * step) == pytest.approx(slope, rel=1e-5, abs=1e-3)
 
 
 def test_without_iterations_a_start_comes_back_and_one_iteration_lowers_the_objective():
@@ -174,49 +148,6 @@ def test_a_warm_start_leads_to_the_same_weights(kind):
     assert report.iterations.sum() > 0
 
 
-def test_a_warm_start_takes_fewer_iterations_and_products():
-    items, codes = problem("not negative", seed=11, bits=12)
-    flipped = np.where(np.random.default_rng(12).random(codes.shape) < 0.01, -codes, codes)
-    shared = SharedItems(items)
-    before, _ = fit_linear_svms(shared, codes, 100.0)
-    cold, cold_report = fit_linear_svms(shared, flipped, 100.0)
-    warm, warm_report = fit_linear_svms(shared, flipped, 100.0, start=before)
-    assert warm_report.iterations.sum() < cold_report.iterations.sum()
-    assert warm_report.products.sum() < cold_report.products.sum()
-    assert warm_report.objectives == pytest.approx(cold_report.objectives, rel=1e-4)
-    assert np.all(stopping_ratios(items, flipped, warm, 100.0) <= 1e-3)
-    assert np.all(stopping_ratios(items, flipped, cold, 100.0) <= 1e-3)
-
-
-def test_a_path_of_growing_c_spares_products_where_labels_are_separable(monkeypatch):
-    items, codes = problem("not negative", seed=20)
-    items = np.concatenate([items, np.random.default_rng(21).random((300, 200)) / 5], axis=1)
-    _, path_report = fit_linear_svms(items, codes, 1e4, 1e-7, max_iterations=1000)
-    monkeypatch.setattr(svm, "_EASY", np.inf)
-    _, direct_report = fit_linear_svms(items, codes, 1e4, 1e-7, max_iterations=1000)
-    assert path_report.unconverged == direct_report.unconverged == 0
-    assert path_report.products.sum() < 0.7 * direct_report.products.sum()
-    assert path_report.objectives == pytest.approx(direct_report.objectives, rel=1e-4)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_bits_do_not_see_each_other(kind):
-    items, codes = problem(kind, seed=13)
-    together, report = fit_linear_svms(items, codes, 10.0, tolerance=1e-9)
-    for bit in range(codes.shape[1]):
-        alone, own = fit_linear_svms(items, codes[:, bit : bit + 1], 10.0, tolerance=1e-9)
-        assert alone[:, 0] == pytest.approx(together[:, bit], rel=1e-5, abs=1e-6 * np.abs(alone).max())
-        assert own.objectives[0] == pytest.approx(report.objectives[bit], rel=1e-9)
-
-
-def test_the_same_call_gives_the_same_bytes():
-    items, codes = problem("noisy", seed=14)
-    first, first_report = fit_linear_svms(items.astype(np.float32), codes, start=None)
-    second, second_report = fit_linear_svms(items.astype(np.float32), codes, start=None)
-    assert first.tobytes() == second.tobytes()
-    assert np.array_equal(first_report.products, second_report.products)
-
-
 def test_items_made_ready_once_and_kinds_of_codes_do_not_matter():
     items, codes = problem("noisy", seed=15)
     expected, _ = fit_linear_svms(items, codes)
@@ -224,19 +155,6 @@ def test_items_made_ready_once_and_kinds_of_codes_do_not_matter():
     for given in (codes, codes > 0, codes.astype(np.float64), np.asfortranarray(codes > 0)):
         weights, _ = fit_linear_svms(shared, given)
         assert np.array_equal(weights, expected)
-
-
-@pytest.mark.parametrize("shape", [(30, 8), (8, 8), (8, 30), (1, 3), (2, 1)])
-def test_shared_items_are_the_items_in_another_basis(shape):
-    items = np.random.default_rng(16).normal(size=shape)
-    shared = SharedItems(items)
-    extended = np.concatenate([items, np.ones((len(items), 1))], axis=1)
-    rank = min(shape[0], shape[1] + 1)
-    assert len(shared) == shape[0]
-    assert shared.basis.shape == (shape[1] + 1, rank)
-    assert shared.basis.T @ shared.basis == pytest.approx(np.eye(rank), abs=1e-12)
-    assert shared.rotated @ shared.basis.T == pytest.approx(extended, abs=1e-12)
-    assert shared.rotated.T @ shared.rotated == pytest.approx(np.diag(shared.spectrum), abs=1e-11)
 
 
 def test_a_bit_of_one_value_gets_that_value_as_its_bias():
@@ -263,14 +181,6 @@ def test_items_whose_labels_cancel_get_zero_weights():
     weights, report = fit_linear_svms(items, codes)
     assert weights == pytest.approx(np.zeros((7, 1)), abs=1e-12)
     assert report.unconverged == 0
-
-
-def test_two_items():
-    """By hand: w x = 1 - slack at ±x with bias 0, so that w = 4 C x / (1 + 4 C x^2)."""
-    weights, _ = fit_linear_svms(
-        np.array([[2.0], [-2.0]]), np.array([[1, -1], [-1, 1]]), 3.0, tolerance=1e-10
-    )
-    assert weights == pytest.approx(np.array([[24 / 49, -24 / 49], [0, 0]]), abs=1e-9)
 
 
 def test_refused_arguments():

@@ -163,18 +163,6 @@ def test_networks_of_files_compute_the_published_arithmetic(name, form, written)
         assert np.abs(wrong - expected[0]).max() > 0.02 * scale
 
 
-def test_filters_are_neither_turned_nor_flipped(written):
-    parameters = random_parameters("vgg_f")
-    filters = np.zeros_like(parameters[0][0])
-    filters[2, 9, 1, 3] = 1  # row 2, column 9, green, fourth output
-    parameters[0] = (filters, np.zeros_like(parameters[0][1]))
-    network = matconvnet.load(written(contents("vgg_f", parameters)), **REDUCED)
-    images = torch.rand(1, 3, 224, 224)
-    maps = network.conv1(images)
-    assert torch.equal(maps[:, 3], images[:, 1, 2:216:4, 9:223:4])
-    assert not maps[:, [0, 1, 2, 4, 5, 6, 7]].any()
-
-
 @pytest.mark.parametrize("form", matconvnet.FORMS)
 @pytest.mark.parametrize("name", PLANS)
 def test_what_is_saved_is_loaded_bit_for_bit(name, form, tmp_path):

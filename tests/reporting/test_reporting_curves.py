@@ -13,7 +13,7 @@ import matplotlib
 import numpy as np
 import pytest
 from models import model_of, table_of
-from styles import STYLES, artists
+from styles import STYLES, artists, check_texts
 
 from reporting import figures
 from reporting.drawing import method_styles
@@ -351,22 +351,7 @@ def test_a_module_has_what_the_contract_asks_for(name):
 def test_text_is_large_enough_inside_the_figure_and_apart(name, size):
     figure = import_module(f"reporting.figures.{name}").draw(*model_of(TABLES[size], records(TABLES[size])))
     assert figure.get_figwidth() in (figure_style.COLUMN, figure_style.PAGE)
-    renderer = figure.canvas.get_renderer()
-    figure.draw(renderer)
-    boxes = []
-    for text in figure.findobj(matplotlib.text.Text):
-        if text.get_text() and text.get_visible():
-            assert text.get_fontsize() >= 7
-            boxes.append((text.get_text(), matplotlib.text.Text.get_window_extent(text, renderer)))
-    page = figure.bbox
-    for index, (words, box) in enumerate(boxes):
-        assert box.x0 >= page.x0 and box.x1 <= page.x1 and box.y0 >= page.y0 and box.y1 <= page.y1, words
-        for others, other in boxes[index + 1 :]:
-            # one pixel of 100 per inch of slack: boxes hold the line's full height
-            apart = min(box.x1, other.x1) - max(box.x0, other.x0) <= 1 or (
-                min(box.y1, other.y1) - max(box.y0, other.y0) <= 1
-            )
-            assert apart, (words, others)
+    check_texts(figure)
     for axes, other in ((a, b) for a in figure.axes for b in figure.axes if a is not b):
         assert not axes.bbox.padded(-1).overlaps(other.bbox)
 

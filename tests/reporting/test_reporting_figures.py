@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from models import model_of, table_of
 from scipy.optimize import minimize
-from styles import STYLES, artists
+from styles import STYLES, artists, check_texts
 
 from reporting.drawing import axes as drawing
 from reporting.drawing import method_styles
@@ -100,29 +100,12 @@ def test_panels_share_an_axis_that_holds_everything():
 
 @pytest.mark.parametrize("methods", [METHODS, ("talr_ap", "a_rather_long_method_name_of_a_user", "lsh")])
 def test_no_text_is_cut_or_overlaps_another(methods):
-    both = table(
-        methods=list(methods),
-        blocks=[
-            {"protocol": "digits", "metric": "ap", "bits": [*BITS, 64, 128]},
-            {"protocol": "cifar10_s1", "metric": "ap", "bits": [12]},
-        ],
-    )
-    figure = tie_ranges.draw(*model_of(both, records() + records("cifar10_s1")))
-    renderer = figure.canvas.get_renderer()
-    figure.draw(renderer)
-    boxes = []
-    for text in figure.findobj(matplotlib.text.Text):
-        if text.get_text() and text.get_visible():
-            boxes.append((text.get_text(), matplotlib.text.Text.get_window_extent(text, renderer)))
-    page = figure.bbox
-    for index, (words, box) in enumerate(boxes):
-        assert box.x0 >= page.x0 and box.x1 <= page.x1 and box.y0 >= page.y0 and box.y1 <= page.y1, words
-        for others, other in boxes[index + 1 :]:
-            # one pixel of 100 per inch of slack: boxes hold the line's full height
-            apart = min(box.x1, other.x1) - max(box.x0, other.x0) <= 1 or (
-                min(box.y1, other.y1) - max(box.y0, other.y0) <= 1
-            )
-            assert apart, (words, others)
+    blocks = [
+        {"protocol": "digits", "metric": "ap", "bits": [*BITS, 64, 128]},
+        {"protocol": "cifar10_s1", "metric": "ap", "bits": [12]},
+    ]
+    both = table(methods=list(methods), blocks=blocks)
+    check_texts(tie_ranges.draw(*model_of(both, records() + records("cifar10_s1"))))
 
 
 def test_a_hole_is_said_and_partial_seeds_are_used():

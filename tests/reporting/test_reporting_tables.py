@@ -65,15 +65,6 @@ def cell(frame, method, bits, metric="ap", protocol="digits"):
 # -- statistics -----------------------------------------------------------------------------------
 
 
-def test_mean_std_and_interval_by_hand():
-    # 1, 2, 4: mean 7/3, variance 7/3, t(0.975, 2) = 4.302653 from the printed table.
-    mean, std, low, high = frames.t_interval([1.0, 2.0, 4.0])
-    assert mean == 7 / 3
-    assert std == pytest.approx(math.sqrt(7 / 3), rel=1e-15)
-    half = 4.302653 * math.sqrt(7 / 9)
-    assert (low, high) == pytest.approx((7 / 3 - half, 7 / 3 + half), abs=1e-6)
-
-
 @pytest.mark.parametrize("count", [2, 3, 5, 10])
 def test_interval_is_scipys(count):
     values = np.random.default_rng(count).uniform(0.3, 0.9, count)

@@ -1,11 +1,7 @@
 """Tie-aware metrics against brute force over every order, other libraries, identities and known values."""
 
-from itertools import pairwise, permutations
-
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, ndcg_score
 
 from tiebench.counting.histograms import JointHistograms
@@ -35,57 +31,8 @@ def plain_ap(relevant, at, normaliser):
     return total / divisor if divisor else 0.0
 
 
-def plain_ndcg(affinities, at):
-    def dcg(ranking):
-        return sum((2.0**a - 1) / np.log2(rank + 1) for rank, a in enumerate(ranking[:at], start=1))
-
-    ideal = dcg(sorted(affinities, reverse=True))
-    return dcg(affinities) / ideal if ideal else 1.0
-
-
-def plain_precision(relevant, at):
-    return sum(relevant[:at]) / at
-
-
-def over_all_orders(distances, affinities, metric):
-    """Mean, minimum and maximum of a metric over all permutations that sort the items by distance."""
-    values = [
-        metric([affinities[i] for i in order])
-        for order in permutations(range(len(distances)))
-        if all(distances[a] <= distances[b] for a, b in pairwise(order))
-    ]
-    return np.mean(values), min(values), max(values)
-
-
 def assert_range(found, expected):
     assert np.allclose([part[0] for part in found], expected, rtol=0, atol=TOLERANCE)
-
-
-@settings(max_examples=150, deadline=None)
-@given(
-    st.lists(st.tuples(st.integers(0, 3), st.sampled_from([0, 0, 1, 2, 5])), min_size=1, max_size=6),
-    st.integers(1, 7),
-)
-def test_every_metric_equals_brute_force_over_all_orders(items, at):
-    distances = [distance for distance, _ in items]
-    affinities = [affinity for _, affinity in items]
-    joint = histograms(distances, affinities)
-
-    def relevant(ranking):
-        return [a > 0 for a in ranking]
-
-    size = len(items)
-    whole = over_all_orders(distances, affinities, lambda r: plain_ap(relevant(r), size, "relevant"))
-    assert_range(exact.average_precision(joint), whole)
-    assert_range(exact.ndcg(joint), over_all_orders(distances, affinities, lambda r: plain_ndcg(r, size)))
-    for normaliser in exact.AP_AT_NORMALISERS:
-        cut = over_all_orders(distances, affinities, lambda r, how=normaliser: plain_ap(relevant(r), at, how))
-        assert_range(exact.average_precision(joint, at, normaliser), cut)
-    assert_range(exact.ndcg(joint, at), over_all_orders(distances, affinities, lambda r: plain_ndcg(r, at)))
-    assert_range(
-        exact.precision(joint, at),
-        over_all_orders(distances, affinities, lambda r: plain_precision(relevant(r), at)),
-    )
 
 
 def random_case(seed, items=3000, bits=16, levels=(0, 1, 2, 3)):

@@ -259,29 +259,6 @@ def values_at(name, at):
     return () if METRICS[name].parameter is None else (at,)
 
 
-def test_without_ties_minimum_mean_and_maximum_are_the_value_of_the_ranking():
-    generator = np.random.default_rng(9)
-    ranking = list(enumerate(generator.choice([0, 0, 0, 1, 2, 3], 64).tolist()))
-    joint = histogram(ranking, 63)
-    for name in RANKED:
-        for at in (1, 5, 64, 100):
-            expected = DEFINITIONS[name](ranking, *values_at(name, at))
-            for value in METRICS[name].compute(joint, *values_at(name, at)):
-                assert value[0] == pytest.approx(expected, abs=TOLERANCE), name
-
-
-def test_with_affinities_0_and_1_weighted_metrics_are_the_unweighted_ones():
-    generator = np.random.default_rng(2)
-    joint = JointHistograms(np.arange(2), generator.integers(0, 200, (30, 2, 20)))
-    pairs = [
-        (exact.weighted_average_precision(joint), exact.average_precision(joint)),
-        (exact.average_cumulative_gain(joint, 77), exact.precision(joint, 77)),
-        (exact.ndcg(joint, gain=exact.linear_gain), exact.ndcg(joint)),
-    ]
-    for weighted, plain in pairs:
-        assert np.allclose(weighted, plain, rtol=0, atol=1e-12)
-
-
 def test_random_orders_of_a_large_ranking_average_to_the_expected_values():
     generator = np.random.default_rng(6)
     relevances = generator.choice([0, 1, 2, 4], 300, p=[0.8, 0.1, 0.06, 0.04])

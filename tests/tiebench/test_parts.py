@@ -7,11 +7,8 @@ import numpy as np
 import pytest
 
 from tiebench.__main__ import main
-from tiebench.affinities import EqualLabels, SharedLabels
-from tiebench.codes.packing import pack
 from tiebench.counting import parts
-from tiebench.counting.histograms import JointHistograms, joint_histograms, merge
-from tiebench.scoring import score_codes
+from tiebench.counting.histograms import JointHistograms, merge
 
 
 def arrays(seed=0, queries=7, items=101, bits=13, multi_hot=False):
@@ -76,21 +73,6 @@ def test_merge_adds_levels_by_their_value():
         merge([])
     with pytest.raises(ValueError, match="do not belong"):
         merge([first, JointHistograms(np.array([0, 1]), np.zeros((2, 2, 2), int))])
-
-
-@pytest.mark.parametrize("affinity", [EqualLabels, SharedLabels])
-def test_merged_histograms_are_those_of_the_whole(affinity):
-    made = arrays(3, items=1000, multi_hot=affinity is SharedLabels)
-    query, database = pack(made["query"]), pack(made["database"])
-    labels = made["query_labels"], made["database_labels"]
-    pieces = [parts.span(part, 4, 1000) for part in range(1, 5)]
-    found = merge(
-        joint_histograms(query, database[piece], 13, affinity(labels[0], labels[1][piece]))
-        for piece in pieces
-    )
-    whole = joint_histograms(query, database, 13, affinity(*labels))
-    assert np.array_equal(found.levels, whole.levels) and np.array_equal(found.counts, whole.counts)
-    assert score_codes(query, database, 13, affinity(*labels)).means["database"] == 1000
 
 
 def mangled(tmp_path, name, **changes):

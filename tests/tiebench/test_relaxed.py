@@ -220,18 +220,6 @@ def test_gradients_are_finite_differences(case, objective, backend):
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
-def test_gradients_pass_gradcheck_of_torch(objective):
-    codes, affinity = batch(3, 7, 6, 5, 1.0, levels=3)
-    for backend in BACKENDS:
-        assert torch.autograd.gradcheck(
-            lambda x, backend=backend: evaluate(objective, x, affinity, 5, 1.0, backend),
-            codes.requires_grad_(),
-            eps=1e-6,
-            atol=1e-6,
-        )
-
-
-@pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-10), (torch.float32, 2e-4)])
 @pytest.mark.parametrize(("bins", "delta"), [(16, 1.0), (7, 1.0), (40, 1.0), (16, 1.5), (10, 3.0)])
 def test_compiled_and_torch_agree_on_a_training_batch(objective, dtype, tolerance, bins, delta, device):
@@ -376,50 +364,6 @@ def test_compiled_and_torch_agree_on_binary_codes(objective, repeats):
 
 
 # -- known answers ------------------------------------------------------------------------------------------
-
-KNOWN_CODES = [
-    (0.9, -0.8, 0.7, 0.2),
-    (0.8, -0.6, 0.9, -0.1),
-    (-0.7, 0.5, 0.6, -0.9),
-    (-0.2, 0.9, -0.8, -0.6),
-    (0.4, 0.3, 0.8, 0.5),
-]
-KNOWN_LABELS = torch.tensor([0, 0, 1, 1, 0])
-
-
-def known_batch():
-    codes = torch.tensor(KNOWN_CODES, dtype=torch.float64, requires_grad=True)
-    return codes, (KNOWN_LABELS[:, None] == KNOWN_LABELS).long()
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_known_answers_of_average_precision(backend):
-    codes, affinity = known_batch()
-    values = relaxed.average_precision(codes, affinity, bins=4, backend=backend)
-    expected = torch.tensor([0.943779, 0.924619, 0.654355, 0.775970, 0.823289], dtype=torch.float64)
-    assert torch.allclose(values, expected, rtol=0, atol=5e-7)
-    assert values.mean().item() == pytest.approx(0.824402, abs=5e-7)
-    values.mean().backward()
-    row = torch.tensor([0.040554, -0.027947, 0.048233, 0.034072], dtype=torch.float64)
-    assert torch.allclose(codes.grad[0], row, rtol=0, atol=5e-7)
-    coarse = relaxed.average_precision(codes, affinity, bins=2, backend=backend)
-    assert coarse.mean().item() == pytest.approx(0.690716, abs=5e-7)
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_known_answers_of_mutual_information(backend):
-    codes, affinity = known_batch()
-    values = relaxed.mutual_information(codes, affinity, bins=4, backend=backend)
-    expected = torch.tensor([0.621437, 0.551810, 0.224035, 0.376751, 0.313907], dtype=torch.float64)
-    assert torch.allclose(values, expected, rtol=0, atol=5e-7)
-    assert values.mean().item() == pytest.approx(0.417588, abs=5e-7)
-
-
-def test_known_answer_of_the_soft_histogram_that_the_plain_formulas_stand_on():
-    codes, affinity = known_batch()
-    _, by_level = soft_histograms(codes.detach(), affinity, bins=4, delta=1.0)
-    assert by_level[1][0].numpy() == pytest.approx([0, 1.295, 0.705, 0, 0])
-    assert by_level[0][0].numpy() == pytest.approx([0, 0, 0.815, 1.185, 0])
 
 
 def codes_at(distances, bits):
@@ -616,21 +560,12 @@ def value_and_gradient(objective, codes, affinity, bins, delta, backend):
 def test_the_diagonal_of_the_affinity_is_ignored(objective, delta, backend):
     codes, affinity = batch(4, 12, 8, 8, delta, levels=3)
     reference = value_and_gradient(objective, codes, affinity, 8, delta, backend)
-    for diagonal in (0, 1, 9, 255):
+    for diagonal in (0, 1, 255, -1, 1000):  # the last two are out of range
         changed = affinity.clone().fill_diagonal_(diagonal)
         for ours, expected in zip(
             value_and_gradient(objective, codes, changed, 8, delta, backend), reference, strict=True
         ):
             assert torch.equal(ours, expected)
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("diagonal", [-1, 1000])
-def test_the_diagonal_is_ignored_even_out_of_range(diagonal, backend):
-    codes, affinity = batch(4, 12, 8, 8, 1.0, levels=3)
-    expected = relaxed.ndcg(codes, affinity, 8, backend=backend)
-    ours = relaxed.ndcg(codes, affinity.fill_diagonal_(diagonal), 8, backend=backend)
-    assert torch.equal(ours, expected)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -2,14 +2,13 @@
 
 import hashlib
 import json
-import os
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from datasets.splits import Split
+from tests.files import resource
 from tiebench.__main__ import main
 from tiebench.splits import check
 
@@ -207,12 +206,7 @@ def test_labels_of_another_length_are_refused():
 
 def test_the_published_lists_of_imagenet100_are_clean(capsys):
     """HashNet's lists: 5,000 queries, 128,503 database images, 13,000 of them for training, 130 a class."""
-    folders = [Path(f) for f in os.environ.get("TIEBENCH_RESOURCES", "").split(os.pathsep) if f]
-    lists = next(
-        (f / "imagenet100/labels.zip" for f in folders if (f / "imagenet100/labels.zip").is_file()), None
-    )
-    if lists is None:
-        pytest.skip("no imagenet100/labels.zip in the folders of TIEBENCH_RESOURCES")
+    lists = resource("imagenet100/labels.zip")
     assert main(["check-split", str(lists)]) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["sizes"] == {"query": 5000, "database": 128503, "training": 13000}

@@ -99,13 +99,6 @@ def test_strings_are_labels_too():
     assert metric.compute() == tiebench.score(*(part > 0 for part in outputs), *labels).means
 
 
-def test_little_is_kept():
-    metric = TieAwareRetrieval(48)
-    metric.update(torch.randn(1000, 48), torch.zeros(1000, dtype=torch.int64), "database")
-    (kept,) = metric._codes["database"]
-    assert kept.dtype == torch.uint8 and kept.shape == (1000, 6)
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -12,14 +12,13 @@ import pytest
 
 from datasets import affinity
 from methods.base.catalogue import load_class
-from reporting.printed.table_files import ENDINGS
 from tiebench.affinities import EqualLabels, SharedLabels
 from workflow.configuration.merged import load
 from workflow.errors import ConfigurationError
 from workflow.plan import targets
 from workflow.plan.groups import run_jobs
 from workflow.plan.pages import PagePlan
-from workflow.plan.runs import SCORED, TABLE_ENDINGS, TRAINED, Cell, Plan, runs_of, write_settings
+from workflow.plan.runs import SCORED, TABLE_ENDINGS, TRAINED, Plan, write_settings
 from workflow.plan.searches import TuningPlan
 
 from conftest import ROOT, TINY  # isort: skip
@@ -158,10 +157,6 @@ def test_titles_of_protocols_that_only_claims_name_come_with_the_table(plan):
     assert set(table["protocols"]) > {block["protocol"] for block in table["blocks"]}
 
 
-def test_files_of_a_table_are_those_of_reporting_and_its_settings():
-    assert set(TABLE_ENDINGS) == {*ENDINGS, ".json"}
-
-
 # -- inputs ------------------------------------------------------------------------------------------------
 
 
@@ -182,10 +177,6 @@ def test_a_deep_method_trains_on_images_and_others_see_features(plan):
     assert of.run_weights("cifar10_s1", "bre") == of.run_check("cifar10_s1", "bre") == []
     assert of.protocol_items("cifar10_s1") == "resources/features/cifar10/vgg_f.npy"
     assert of.protocol_items("digits") == "resources/datasets/digits/items.npy"
-
-
-def test_a_network_without_weights_needs_no_file_and_no_check(plan):
-    assert plan({}).network_weights("gist") == plan({}).network_check("gist") == []
 
 
 def test_of_files_with_the_same_weights_the_first_that_is_found_counts(plan):
@@ -229,11 +220,6 @@ def test_another_network_changes_the_settings_of_features(plan):
         config["protocols"]["mine"]["input"] = {"kind": "network", "network": network}
         found.append(plan(config).feature_settings("mine"))
     assert found[0] != found[1]
-
-
-def test_the_runs_of_a_job_follow_from_its_files():
-    files = [f"results/runs/p/m/{run}/{name}" for run in ("8/0", "11/0") for name in TRAINED]
-    assert runs_of(files) == ["8/0", "11/0"]
 
 
 def test_long_jobs_come_first_and_methods_that_learn_nothing_last(plan):
@@ -388,6 +374,7 @@ KNOWN = [
     "results/runs/tiny/lsh/8/0/scores.json",
     "results/runs/tiny/lsh/8/0/parts/3.npz",
     "results/tuning/digits.yaml",
+    "results/uncoded/tiny.json",
     "results/tuning/digits.csv",
     "results/tuning/digits/digits/dtsh/16.json",
 ]
@@ -397,6 +384,7 @@ UNKNOWN = {
     "results/figures/tie_ranges_tiny.jpg": "are drawn as .pdf, .svg, .png files only",
     "results/tiny.cvs": "no rule makes results/tiny.cvs; did you mean 'tiny.csv'",
     "results/runs/tinny/lsh/8/0/run.json": "no 'tinny' in protocols; did you mean 'tiny'",
+    "results/uncoded/tinny.json": "no rule makes results/uncoded/tinny.json; did you mean 'tiny.json'",
     "results/tuning/digits/digts/dtsh/16.json": "no 'digts' in protocols; did you mean 'digits'",
     "results/tuning/digist/digts/dtsh/16.json": "no 'digist' in tuning; did you mean 'digits'",
 }
@@ -483,13 +471,6 @@ def test_several_missing_sources_are_listed_together_with_what_skips_them(plan, 
     assert last.endswith("--config skip='[gone, tiny]'")
 
 
-def test_cells_that_no_method_can_serve_have_no_runs(plan, tiny):
-    tiny["skip"] = ["tiny"]
-    assert plan().served_cells("tiny") == ()
-    assert plan().cells("tiny")[0] == Cell("tiny", "lsh", 8)
-    assert targets.missing_sources(plan(), ["results/tiny.csv"]) is None
-
-
 # -- features without codes --------------------------------------------------------------------------------
 
 
@@ -505,12 +486,6 @@ def test_scores_of_features_need_the_features_until_they_exist(plan, tiny):
     place("results/uncoded/tiny.json")
     assert targets.needs(of, "results/uncoded/tiny.json") == targets.needs(of, "elsewhere/x")
     assert ("dataset", "tiny") not in targets.needs(of, "results/tiny.csv")
-
-
-def test_only_features_of_known_protocols_are_results(plan):
-    unknown = re.compile(targets.unknown_results(plan()))
-    assert not unknown.fullmatch("uncoded/tiny.json")
-    assert unknown.fullmatch("uncoded/tinny.json")
 
 
 def test_what_a_method_sees_is_part_of_its_style(plan, tiny):

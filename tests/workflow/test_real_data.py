@@ -1,6 +1,5 @@
 """CIFAR-10 setting 1 on real features, by the example's own configuration: is what is learned worth it?"""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import yaml
+from files import resource
 
 pytestmark = pytest.mark.thorough
 
@@ -21,11 +21,7 @@ CLASSIFIER = 0.48
 @pytest.fixture(scope="module")
 def table(tmp_path_factory):
     name = yaml.safe_load(EXAMPLE.read_text())["datasets"]["cifar10_mobilenetv2"]["sources"][0]["file"]
-    folders = [
-        Path(folder) for folder in os.environ.get("TIEBENCH_RESOURCES", "").split(os.pathsep) if folder
-    ]
-    if not any((folder / name).exists() for folder in folders):
-        pytest.skip(f"no {name} in the folders of TIEBENCH_RESOURCES")  # real data is not part of a clone
+    resource(name)
     folder = tmp_path_factory.mktemp("cifar10")
     block = {"protocol": "cifar10_features", "metric": "ap", "bits": [12]}
     less = {

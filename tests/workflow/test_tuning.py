@@ -72,12 +72,6 @@ def test_the_best_trial_wins_against_noise_that_repeats_average_out():
         assert values == [trials[index]["quality"] + n for n in noise[index, : len(values)]]
 
 
-def test_the_lowest_score_wins_of_a_metric_where_lower_is_better():
-    made = list(map(Trial, (3.0, 1.0, 2.0)))
-    best = search(made, scored(lambda trial, repeat: trial), lambda record: None, (1, 2), False)
-    assert best == 1 and [len(trial.evaluations) for trial in made] == [1, 2, 1]
-
-
 @pytest.mark.parametrize("higher_is_better", [True, False])
 def test_a_trial_without_a_score_loses_and_is_not_tried_again(higher_is_better):
     def evaluate(trial, repeat):
@@ -255,17 +249,6 @@ def test_work_is_the_product_of_what_a_trial_changes():
         check_work({"width": 10, "epochs": 101}, limits)
     with pytest.raises(TooMuchWork, match="trees is 51, more than 50"):
         check_work({"trees": 51, "epochs": 1}, limits)
-
-
-def test_a_search_whose_settings_are_all_refused_ends_with_the_reason(tmp_path):
-    def evaluate(trial, repeat):
-        raise Refusal("one bit per class")
-
-    trials = [Trial({"x": x}) for x in range(3)]
-    spares = [Trial({"x": 3})]
-    best = search(trials, Evaluated(tmp_path / "x.jsonl", evaluate), lambda r: None, (1, 2), spares=spares)
-    assert trials[best].mean is None and trials[best].evaluations[-1]["reason"] == "one bit per class"
-    assert len(trials) == 4
 
 
 # -- beyond the ends of axes -------------------------------------------------------------------------------
