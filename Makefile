@@ -96,7 +96,8 @@ $(DOCS_READY): requirements-docs.lock
 	@touch $@
 
 docs: $(DOCS_READY)
-	$(DOCS_VENV)/bin/python -m workflow.documentation site --source-url '$(SOURCE_URL)'
+	$(DOCS_VENV)/bin/python -m workflow.documentation site --source-url '$(SOURCE_URL)' \
+	  $(if $(SOURCES),--sources '$(SOURCES)')
 	@echo "$(CURDIR)/site/index.html"
 
 notebooks: $(READY)
