@@ -3,7 +3,8 @@
 Importing Snakemake, torch or matplotlib takes seconds, and tests of the workflow start hundreds of processes
 that do. A fork has the arguments, variables, folder and standard streams of the command, and imports
 this project's own modules anew, from where the command would find them. Jobs that Snakemake starts are forks
-too: the `python` beside the `sys.executable` of a fork is a client of the same server.
+too, and Snakemake where a fork starts it: the `sys.executable` of a fork, and the `python` beside it, is a
+client of the same server.
 
 Forks share the seed of hashes and the state of packages: what depends on these shows in no comparison
 of two forks. So a test that compares runs, or kills a process, has one of them started in the ordinary way.
@@ -62,7 +63,7 @@ PACKAGES = {
 }
 PYTHON = """#!{python} -IS
 import os, sys
-if sys.argv[1:2] != ["-m"] or not sys.argv[2].startswith("{jobs}"):
+if sys.argv[1:2] != ["-m"] or not sys.argv[2].startswith(("snakemake", "{jobs}")):
     os.execv("{python}", ["{python}", *sys.argv[1:]])
 import json, socket
 request = json.dumps([sys.argv[1:], os.getcwd(), dict(os.environ)]).encode()

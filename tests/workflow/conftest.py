@@ -131,7 +131,8 @@ def lay_out(place):
         source, target = ROOT / name, place / "checkout" / name
         if source.is_dir():
             # What is compiled lies in __pycache__, and knows its sources by their times.
-            shutil.copytree(source, target)
+            # Files with another ending are being written.
+            shutil.copytree(source, target, ignore=shutil.ignore_patterns("*.pyc.*"))
         elif source.is_file():
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, target)
