@@ -43,7 +43,8 @@ help:
 setup: $(READY)
 
 # torch is installed separately, because locking it with hashes would force one build on every machine. The lock is
-# complete, hence --no-deps. Kernels are compiled once, here, so that no run waits for the compiler.
+# complete, hence --no-deps. Kernels and byte code are compiled once, here, so that no run waits for the compiler, even
+# where PYTHONDONTWRITEBYTECODE is set.
 $(READY): requirements.lock requirements-torch.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "error: Python 3.11 or newer is required; name one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
@@ -54,6 +55,7 @@ $(READY): requirements.lock requirements-torch.txt
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --compile-bytecode --require-hashes --no-deps -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-torch.txt
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
+	$(BIN)/python -m compileall -q $(dir $(wildcard */__init__.py))
 	$(BIN)/python -m workflow.compile
 	@touch $@
 
@@ -86,7 +88,8 @@ format: $(READY)
 bench: $(READY)
 	$(BIN)/python -m benchmarks
 
-# The site has an environment of its own, so that `make setup` installs nothing for it.
+# The site has an environment of its own, so that `make setup` installs nothing for it. SOURCES=FOLDER keeps the pages
+# that Sphinx reads there, for tests to look at.
 $(DOCS_READY): requirements-docs.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "error: Python 3.11 or newer is required; name one: make PYTHON=python3.12 docs" >&2; exit 1; }
@@ -96,7 +99,8 @@ $(DOCS_READY): requirements-docs.lock
 	@touch $@
 
 docs: $(DOCS_READY)
-	$(DOCS_VENV)/bin/python -m workflow.documentation site --source-url '$(SOURCE_URL)'
+	$(DOCS_VENV)/bin/python -m workflow.documentation site --source-url '$(SOURCE_URL)' \
+	  $(if $(SOURCES),--sources '$(SOURCES)')
 	@echo "$(CURDIR)/site/index.html"
 
 notebooks: $(READY)

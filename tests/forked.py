@@ -3,12 +3,14 @@
 Importing Snakemake, torch or matplotlib takes seconds, and tests of the workflow start hundreds of processes
 that do. A fork has the arguments, variables, folder and standard streams of the command, and imports
 this project's own modules anew, from where the command would find them. Jobs that Snakemake starts are forks
-too: the `python` beside the `sys.executable` of a fork is a client of the same server.
+too, and Snakemake where a fork starts it: the `sys.executable` of a fork, and the `python` beside it, is a
+client of the same server.
 
 Forks share the seed of hashes and the state of packages: what depends on these shows in no comparison
 of two forks. So a test that compares runs, or kills a process, has one of them started in the ordinary way.
 """
 
+import ast
 import atexit
 import functools
 import gc
@@ -38,11 +40,15 @@ PACKAGES = {
     "snakemake": (
         "snakemake.cli",
         "snakemake.report",
+        "snakemake.storage",
+        "smart_open",
         "numpy",
         "pandas",
         "jsonschema",
         "filelock",
         "PIL.Image",
+        "jinja2",
+        "scipy.special",
     ),
     f"{JOBS}train_and_encode": TORCH,
     f"{JOBS}tune_method": TORCH,
@@ -57,7 +63,7 @@ PACKAGES = {
 }
 PYTHON = """#!{python} -IS
 import os, sys
-if sys.argv[1:2] != ["-m"] or not sys.argv[2].startswith("{jobs}"):
+if sys.argv[1:2] != ["-m"] or not sys.argv[2].startswith(("snakemake", "{jobs}")):
     os.execv("{python}", ["{python}", *sys.argv[1:]])
 import json, socket
 request = json.dumps([sys.argv[1:], os.getcwd(), dict(os.environ)]).encode()
@@ -172,7 +178,18 @@ def _prepare(module):
         importlib.import_module(package)
     if "numba" in packages:
         sys.modules["numba"].njit(lambda: 0)()  # loads what Numba loads at its first function
+    if module == "snakemake":
+        sys.modules["snakemake.cli"].get_argument_parser()  # finds and loads its plug-ins
+        _parse_ahead()
     gc.freeze()  # collections in forks leave these pages shared
+
+
+def _parse_ahead():
+    """Syntax trees of this checkout's files, which each run of the Snakefile asks for, are made here once."""
+    parse, root = ast.parse, Path(__file__).parents[1]
+    sources = [path for package in root.glob("*/__init__.py") for path in package.parent.rglob("*.py")]
+    trees = {text: parse(text) for text in (path.read_bytes() for path in sources)}
+    ast.parse = lambda text, *given, **named: trees.get(text) or parse(text, *given, **named)
 
 
 def _received(client):

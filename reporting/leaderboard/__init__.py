@@ -90,16 +90,7 @@ class Board:
     @functools.cached_property
     def scored(self) -> list[str]:
         """Metrics that its runs have scores of, without their ranges and counts."""
-        from tiebench import metrics
-
-        found = []
-        for name in dict.fromkeys(name for run in self.runs for name in run):
-            try:
-                metrics.resolve(name)
-            except ValueError:
-                continue
-            found.append(name)
-        return found
+        return [name for name in dict.fromkeys(name for run in self.runs for name in run) if _is_metric(name)]
 
     @property
     def bits(self) -> list[int]:
@@ -196,6 +187,17 @@ def other_setting(board: Board, settings: Mapping | None) -> str:
             values = f"{shorten(repr(settings[key]))}, not {shorten(repr(of_board[key]))}"
             return f"{key} of {board.protocol} is {values} as in the leaderboard"
     return ""
+
+
+@functools.cache  # boards have the same columns
+def _is_metric(name: str) -> bool:
+    from tiebench import metrics
+
+    try:
+        metrics.resolve(name)
+    except ValueError:
+        return False
+    return True
 
 
 def _flat(settings: Mapping | None) -> dict:

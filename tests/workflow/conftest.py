@@ -126,12 +126,13 @@ class Laboratory:
 
 
 def lay_out(place):
-    """A checkout with the compiled kernels that are there, and the source file."""
+    """A checkout with what is compiled of it, and the source file."""
     for name in CONTENTS:
         source, target = ROOT / name, place / "checkout" / name
         if source.is_dir():
-            # Numba's cache of compiled kernels lies in __pycache__, and knows its sources by their times.
-            shutil.copytree(source, target, ignore=shutil.ignore_patterns("*.pyc"))
+            # What is compiled lies in __pycache__, and knows its sources by their times.
+            # Files with another ending are being written.
+            shutil.copytree(source, target, ignore=shutil.ignore_patterns("*.pyc.*"))
         elif source.is_file():
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, target)
@@ -162,6 +163,19 @@ def prepared(tmp_path_factory):
 
     place = made_once(tmp_path_factory, "prepared", run)
     return Laboratory(place, place / "sources")
+
+
+@pytest.fixture(scope="session")
+def site_sources(tmp_path_factory):
+    """The folder of the pages that Sphinx makes the documentation site of: to look at.
+
+    TIEBENCH_SITE_SOURCES names one that `make docs SOURCES=FOLDER` has written of this checkout, if it has.
+    """
+    if written := os.environ.get("TIEBENCH_SITE_SOURCES"):
+        return Path(written)
+    from workflow.documentation import sources
+
+    return made_once(tmp_path_factory, "sources of the site", lambda folder: sources.write(folder, ROOT))
 
 
 @pytest.fixture

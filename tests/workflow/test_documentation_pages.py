@@ -11,7 +11,7 @@ import pytest
 
 from methods.base.catalogue import catalogue, load_class
 from tiebench import commands
-from workflow.documentation import method_pages, sources
+from workflow.documentation import method_pages
 
 pytestmark = pytest.mark.thorough
 
@@ -21,19 +21,12 @@ PARTS = ("Paper", "Formula", "What differs from the paper", "Hyper-parameters", 
 
 
 @pytest.fixture(scope="module")
-def site():
-    """Made here and not above, where each worker would make it to find the tests."""
-    return sources.pages(ROOT)
-
-
-@pytest.fixture(scope="module")
-def pages(site):
-    return site[0]
-
-
-@pytest.fixture(scope="module")
-def files(site):
-    return site[1]
+def pages(site_sources):
+    """Page -> text."""
+    return {
+        str(path.relative_to(site_sources)): path.read_text(encoding="utf-8")
+        for path in site_sources.rglob("*.md")
+    }
 
 
 def section(page, title):
@@ -43,11 +36,12 @@ def section(page, title):
 # -- links -----------------------------------------------------------------------------------------------
 
 
-def test_links_of_the_repository_become_links_of_the_site(pages, files):
+def test_links_of_the_repository_become_links_of_the_site(pages, site_sources):
     """In the site, pages stand at its root; a file is a page of its text or is offered as it is."""
     assert "[docs/results.md](results.md)" in pages["changelog.md"]
     assert "(../source/methods-itq.py.md)" in pages["methods/itq.md"]
-    assert {"leaderboard/digits.tidy.csv", "notebooks/train_with_talr.ipynb"} <= files.keys()
+    for file in ("leaderboard/digits.tidy.csv", "docs/notebooks/train_with_talr.ipynb"):
+        assert (site_sources / file.removeprefix("docs/")).read_bytes() == (ROOT / file).read_bytes()
 
 
 # -- the navigation --------------------------------------------------------------------------------------

@@ -4,9 +4,11 @@ import ast
 import base64
 import io
 import json
+import os
 import re
 from pathlib import Path
 
+import forked
 import nbformat
 import numpy as np
 import pytest
@@ -56,6 +58,18 @@ def shown(notebook):
     return cells, words, np.array(re.findall(NUMBER, text), float), grey
 
 
+@pytest.fixture
+def forks(monkeypatch):
+    """The program of a notebook is a fork, and so are the Snakemake and the jobs that its cells start."""
+
+    def done(program, folder, variables):
+        places = f"{variables['PYTHONPATH']}{os.pathsep}{program.parent}"
+        return forked.run(["-m", program.stem], folder, variables | {"PYTHONPATH": places}, timeout=900)
+
+    monkeypatch.setattr(notebooks, "_done", done)
+
+
+@pytest.mark.usefixtures("forks")
 @pytest.mark.parametrize("name", NAMES)
 def test_it_runs_and_its_stored_outputs_are_those_of_the_run(name):
     """Its own assertions hold, too: a cell that fails ends the run."""

@@ -29,9 +29,13 @@ def protocols():
 
 
 @pytest.fixture(scope="module")
-def pages(protocols):
-    """Made here and not above, where each worker would make them to find the tests."""
-    return leaderboard_pages.pages(list(protocols.values()), PLACES)
+def pages(site_sources):
+    """Page -> text, of leaderboards and of methods."""
+    return {
+        f"{folder}/{path.name}": path.read_text(encoding="utf-8")
+        for folder in ("leaderboards", "methods")
+        for path in (site_sources / folder).glob("*.md")
+    }
 
 
 class Tables(HTMLParser):
@@ -152,20 +156,14 @@ def test_the_seeds_are_those_of_the_methods_and_not_of_the_board(name, said, pag
     assert re.search(rf">{said}<", pages[f"leaderboards/{name}.md"])
 
 
-@pytest.fixture(scope="module")
-def back(protocols):
-    """The pages of methods."""
-    return method_pages.pages(catalogue(), ROOT, list(protocols.values()))
-
-
 @pytest.mark.parametrize("name", NAMES)
-def test_rows_lead_to_pages_of_methods_and_these_back(name, back, pages):
+def test_rows_lead_to_pages_of_methods_and_these_back(name, pages):
     read = Tables(pages[f"leaderboards/{name}.md"])
     methods = {method for _, method, _ in cells_of(name)} - {UNCODED}
     for method in methods:
         assert (method, f"#{method}") in read.links
         assert (method, f"../{PLACES[method].removesuffix('.md')}.html") in read.links
-        assert f'<a href="../leaderboards/{name}.html#{method}">' in back[PLACES[method]]
+        assert f'<a href="../leaderboards/{name}.html#{method}">' in pages[PLACES[method]]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--sources",
         metavar="FOLDER",
         type=Writes(folder=True),
-        help="write the pages that Sphinx reads there, and stop",
+        help="keep the pages that Sphinx reads there",
     )
     parser.add_argument(
         "--source-url",
@@ -39,15 +39,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name in ("docs", "leaderboard"):
         parser.also_reads("the pages", ROOT / name, "*")
     options = parser.parse_args(arguments)
-    if options.sources:
-        sources.write(Path(options.sources), ROOT)
-        return 0
     try:
         from sphinx.cmd.build import main as sphinx
     except ModuleNotFoundError as error:
         parser.exit(1, f"error: {error.name} is not installed: run `make docs`\n")
     with tempfile.TemporaryDirectory() as folder:
-        pages, doctrees = Path(folder, "pages"), Path(folder, "doctrees")
+        pages, doctrees = Path(options.sources or Path(folder, "pages")), Path(folder, "doctrees")
         sources.write(pages, ROOT)
         settings = ["-b", "html", "-c", str(Path(__file__).parent), "-d", str(doctrees)]
         os.environ["SOURCE_URL"] = options.source_url

@@ -12,15 +12,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tiebench.command_line import Parser
 
 ROOT = Path(__file__).parents[2]
 FOLDER = "docs/notebooks"
-# What a run creates is not copied; compiled kernels, which are below __pycache__, are.
-_LEFT_OUT = (".*", "results", "resources", "site", "*.pyc")
+# What a run creates is not copied; what is compiled, which is below __pycache__, is.
+_LEFT_OUT = (".*", "results", "resources", "site", "*.pyc.*")
 
 
 def places(root: Path) -> dict[str, str]:
@@ -41,13 +41,7 @@ def run(root: Path, name: str) -> str:
         begin = ["import io, sys", "sys.stdout = io.StringIO()", inspect.getsource(end_cell)]
         program.write_text("\n".join([*begin, *cells, ""]), encoding="utf-8")
         shown.touch()
-        done = subprocess.run(
-            [sys.executable, str(program)],
-            cwd=place / FOLDER,
-            env=os.environ | {"MPLBACKEND": "agg", "PYTHONPATH": str(place)},
-            capture_output=True,
-            text=True,
-        )
+        done = _done(program, place / FOLDER, os.environ | {"MPLBACKEND": "agg", "PYTHONPATH": str(place)})
         outputs = [json.loads(line) for line in shown.read_text(encoding="utf-8").splitlines()]
     if done.returncode:
         failed = f"{FOLDER}/{name}.ipynb, code cell {len(outputs) + 1}, failed"
@@ -55,6 +49,12 @@ def run(root: Path, name: str) -> str:
     for cell, output in zip(code, outputs):
         cell["outputs"] = output
     return json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+
+
+def _done(program: Path, folder: Path, variables: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """A program of Python, run to its end in a folder with these variables."""
+    command = [sys.executable, str(program)]
+    return subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True)
 
 
 def end_cell(file: str) -> None:
