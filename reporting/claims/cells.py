@@ -56,7 +56,7 @@ class ClaimCells:
         minus: another metric of the same runs, which is subtracted.
         """
         runs = self.results.cell(protocol, method, bits)
-        scores = sample(runs, metric, minus, self.table.is_external(method))
+        scores = sample(runs, metric, minus, self.table.style(method).external)
         outcomes = self.results.outcomes(self.table, (protocol, metric, method, bits))
         lacking = {seed: reason for seed, (score, _, reason) in outcomes.items() if score is None}
         reasons = "; ".join(dict.fromkeys(lacking.values()))
