@@ -15,6 +15,7 @@ import matplotlib
 import matplotlib.style
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.path import Path as Outline
@@ -53,6 +54,13 @@ TITLE_SIZE, HEADING_SIZE, TEXT_SIZE, TICK_SIZE = 10.0, 9.0, 8.0, 7.0
 def styled() -> AbstractContextManager:
     """The style of all figures, whatever the settings of matplotlib are: for use with `with`."""
     return matplotlib.style.context(["default", STYLE])
+
+
+def blank(width: float, height: float) -> Figure:
+    """A figure of this size in inches, with nothing on it."""
+    figure = Figure(figsize=(width, height), facecolor=SURFACE)
+    FigureCanvasAgg(figure)
+    return figure
 
 
 @functools.lru_cache(maxsize=10_000)

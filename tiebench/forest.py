@@ -3,7 +3,6 @@
 import math
 from pathlib import Path
 
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from tiebench import metrics
@@ -16,6 +15,7 @@ from tiebench.figure_style import (
     TEXT_SIZE,
     TICK_SIZE,
     TITLE_SIZE,
+    blank,
     save,
     shortened,
     styled,
@@ -68,8 +68,7 @@ def _figure(found, name):
     head, foot = EDGE + LINE * len(heads) + GAP, 0.4
     body = ROW * len(found.lines)
     height = head + body + foot + LINE
-    figure = Figure(figsize=(WIDTH, height), facecolor=SURFACE)
-    FigureCanvasAgg(figure)
+    figure = blank(WIDTH, height)
     for place, (line, size, weight) in enumerate(heads):
         top = 1 - (EDGE + LINE * place) / height
         figure.text(EDGE / WIDTH, top, line, size=size, weight=weight, va="top", color=INK)

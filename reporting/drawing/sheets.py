@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from reporting.drawing.axes import (
     HANDLE,
+    LABEL,
     LINE,
     MAX_COLUMNS,
     NothingToDraw,
@@ -20,6 +20,7 @@ from reporting.drawing.axes import (
     log_ticks,
     mean_curve,
     method_legend,
+    room_for,
     spread_out,
     views,
 )
@@ -34,11 +35,11 @@ from tiebench.figure_style import (
     MARGIN,
     MUTED,
     PAGE,
-    SURFACE,
     TEXT_SIZE,
     TICK_SIZE,
     TITLE_SIZE,
     Mark,
+    blank,
     point_values,
     shortened,
     style_axes,
@@ -105,8 +106,7 @@ def sheet(
         height += 0.16 * len(head) + (0.06 if head else 0) + foot
         height += _rows(section, columns) * (above + body + below)
 
-    figure = Figure(figsize=(width, height), facecolor=SURFACE)
-    FigureCanvasAgg(figure)
+    figure = blank(width, height)
 
     def write(x, top, text, **how):
         figure.text(x / width, 1 - top / height, text, **{"va": "top", "color": INK} | how)
@@ -159,6 +159,37 @@ def titled_panels(
     for axes, lines in zip(panels, titles):
         axes.set_title("\n".join(lines), size=TEXT_SIZE, pad=4, loc="left", color=INK)
     return figure, panels
+
+
+def beside_names(ticks: Iterable[Iterable[float]], names: Iterable[str]) -> tuple[float, float]:
+    """Space in inches at the left and the right of panels with these ticks, and names beside them."""
+    return LABEL + max(map(room_for, ticks)), names_width(names) + 0.10
+
+
+def named_panels(
+    texts: tuple[str, str],
+    titles: Iterable[str],
+    names: Sequence[Sequence[str]],
+    ticks: Sequence[Sequence[float]],
+    *,
+    width: float,
+    least: float,
+    below: float,
+    columns: int = 1,
+) -> tuple[Figure, list[Axes], tuple[float, float]]:
+    """Titled panels with names of methods beside each, and the width and height of a panel.
+
+    texts: title and lead; names, ticks: of the y axis, of each panel. In inches: `width` of the figure,
+    `least` height of a panel, `below` as of `sheet`.
+    """
+    left, right = beside_names(ticks, [name for of in names for name in of])
+    panel = width / columns - left - right
+    body = max(least, PITCH * (max(map(len, names)) + 0.5))
+    lines = [wrapped(title, panel + right, TEXT_SIZE) for title in titles]
+    title, lead = texts
+    inches: dict[str, float] = {"width": width, "body": body, "between": left + right, "below": below}
+    figure, panels = titled_panels(title, lead, lines, columns=columns, left=left, right=right, **inches)
+    return figure, panels, (panel, body)
 
 
 def line_of_seeds(
