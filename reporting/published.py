@@ -123,24 +123,14 @@ def _of(frame: pd.DataFrame, cells: set) -> pd.DataFrame:
 # -- figures and page -----------------------------------------------------------------------------
 
 
-def figure_options(table: Table, kind: str) -> dict:
-    """Options of `figures.draw` that a table's configuration gives a figure, `table.figures[kind]`.
-
-    `title: none` and `title: false` both leave the title out.
-    """
-    options = dict(table.figures.get(kind) or {})
-    if options.get("title") == "none":
-        options["title"] = False
-    return options
-
-
 def figure(published: Published, kind: str, **options) -> "Figure":
     """A figure of a published table as a matplotlib Figure; options replace those of the configuration.
 
     Raises ValueError as `figures.draw` does.
     """
     results = published.results(figures.describe(kind).needs)
-    return figures.draw(kind, published.table, results, **figure_options(published.table, kind) | options)
+    given = {**(published.table.figures.get(kind) or {}), **options}
+    return figures.draw(kind, published.table, results, **given)
 
 
 def view(
@@ -194,7 +184,7 @@ def _draw_all(table: Table, results: Results) -> dict[str, str]:
     texts = {}
     for name in figures.applicable(table):
         try:
-            drawn = figures.draw(name, table, results, **figure_options(table, name))
+            drawn = figures.draw(name, table, results, **(table.figures.get(name) or {}))
         except axes.NothingToDraw:  # say because all cells are refused
             continue
         texts[name] = figure_style.render(drawn, "svg").decode()
