@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tiebench.command_line import Parser, Reads, Writes, word
+from tiebench.command_line import Parser, Reads, Writes, names, word
 
 FORMATS = ("md", "tex", "csv", "health")
 # Files that commands read in its folder.
@@ -148,11 +148,11 @@ def parser() -> Parser:
     )
     one.add_argument(
         "--tables",
-        type=_names,
+        type=names,
         metavar="A,B",
         help="protocols: these tables instead of the sets of summary.yaml",
     )
-    one.add_argument("--methods", type=_names, metavar="A,B", help="these methods only")
+    one.add_argument("--methods", type=names, metavar="A,B", help="these methods only")
     one.add_argument("--metric", type=word, help="of all tables, such as ap@1000 (default: their own)")
     _leaderboard(one, "folder to read")
     one.add_argument(
@@ -186,18 +186,14 @@ def _results(command: Parser) -> None:
 
 
 def _selection(command: Parser) -> None:
-    command.add_argument("--methods", type=_names, metavar="A,B", help="these methods only")
+    command.add_argument("--methods", type=names, metavar="A,B", help="these methods only")
     command.add_argument(
-        "--blocks", type=_names, metavar="A,B", help="these blocks only: PROTOCOL or PROTOCOL/METRIC"
+        "--blocks", type=names, metavar="A,B", help="these blocks only: PROTOCOL or PROTOCOL/METRIC"
     )
 
 
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
-
-
 def _lengths(text: str) -> list[int]:
-    return [int(name) for name in _names(text)]
+    return [int(name) for name in names(text)]
 
 
 _lengths.__name__ = "list of numbers"
@@ -230,12 +226,12 @@ def _list(options: argparse.Namespace) -> None:
     from reporting import figures
     from reporting.records.read import published_table, published_tables
 
-    names = published_tables(options.results)
-    if not names:
+    tables = published_tables(options.results)
+    if not tables:
         raise ValueError(
             f"{options.results} has no tables; make one with: snakemake --cores all -- results/quick.csv"
         )
-    for name in names:
+    for name in tables:
         table = published_table(name, options.results)
         print(f"{name}: {table.heading}")
         for group in table.groups:

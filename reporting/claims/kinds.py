@@ -53,7 +53,7 @@ def side_above(claim: Mapping, cells: ClaimCells) -> tuple[list[dict], str, str]
                 pairs[left, right] = None
             elif any(known) and _run(left) == _run(right):
                 protocol, metric, bits, method = right if known[0] else left
-                if cells.scored(protocol, metric, bits, method):
+                if cells.results.scores(protocol, metric, method, bits):
                     pairs[left, right] = None
     comparisons = []
     for left, right in pairs:

@@ -16,8 +16,8 @@ from reporting.page.table_view import Drawing, TableView
 from reporting.page.templates import anchor, environment, subscripts
 from reporting.printed import health
 from reporting.records.marked import collapsed_methods, filled_methods
-from reporting.tables.model import Table
-from reporting.tables.titles import COLLAPSED, FAMILIES, FILLED
+from reporting.tables.model import Table, in_order
+from reporting.tables.titles import COLLAPSED, FILLED
 from tiebench.metrics import resolve
 
 ASSETS = Path(__file__).parents[1] / "assets"
@@ -95,8 +95,7 @@ def _methods(views: Iterable[TableView]) -> list[str]:
         for group in view.table.groups:
             for method in group.methods:
                 family_of[method] = family_of.get(method) or view.table.family(method)
-    known = {name: place for place, name in enumerate(FAMILIES)}
-    return sorted(family_of, key=lambda method: known.get(family_of[method], len(known)))
+    return in_order(family_of, list(family_of), family_of)
 
 
 def _view(view: TableView, number: Iterator[int]) -> dict:
