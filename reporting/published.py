@@ -2,10 +2,10 @@
 
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -70,29 +70,25 @@ def read(name: str, results: str | Path = "results") -> Published:
     that names the file.
     """
     table = published_table(name, results)
-    paths = {ending: Path(results, f"{name}{ending}") for ending in ENDINGS}
-    texts = {}
-    for ending, path in paths.items():
+    parsers: dict[str, tuple[str, Callable[[str], Any]]] = {
+        ".tidy.csv": ("tidy", frames.from_csv),
+        ".statistics.csv": ("compared", columns.from_csv),
+        ".claims.csv": ("judged", lambda text: verdicts.from_csv(text, table.claims)),
+        ".health.csv": ("health", health.from_csv),
+    }
+    files: dict[str, str] = {}
+    parsed: dict[str, Any] = {}
+    for ending in ENDINGS:
+        path = Path(results, f"{name}{ending}")
         with reading_result(path):
-            texts[ending] = path.read_text(encoding="utf-8")
-
-    def parsed(ending, parse, *arguments):
-        with reading_result(paths[ending]):
+            text = files[path.name] = path.read_text(encoding="utf-8")
             try:
-                return parse(texts[ending], *arguments)
+                if ending in parsers:
+                    field, parse = parsers[ending]
+                    parsed[field] = parse(text)
             except (ValueError, KeyError, TypeError, IndexError) as error:
-                what = f"{paths[ending]} is not what this version writes"
-                raise ValueError(f"{what} ({one_line(error)})") from error
-
-    return Published(
-        table=table,
-        tidy=parsed(".tidy.csv", frames.from_csv),
-        compared=parsed(".statistics.csv", columns.from_csv),
-        judged=parsed(".claims.csv", verdicts.from_csv, table.claims),
-        health=parsed(".health.csv", health.from_csv),
-        files={f"{name}{ending}": text for ending, text in texts.items()},
-        folder=Path(results),
-    )
+                raise ValueError(f"{path} is not what this version writes ({one_line(error)})") from error
+    return Published(table=table, files=files, folder=Path(results), **parsed)
 
 
 def select(

@@ -167,6 +167,20 @@ def style_axes(axes: Axes, x_ticks: Sequence[float], y_ticks: Sequence[float]) -
     axes.spines[["bottom", "left"]].set_color(INK)
 
 
+def style_rows(axes: Axes, ticks: Sequence[float], texts: Sequence[str], count: int, size: float) -> None:
+    """Axes of `count` rows, the first above, with a light grid and the lower spine. size: of `texts`."""
+    axes.set_facecolor("none")
+    axes.set_ylim(count - 0.5, -0.5)
+    axes.set_xticks(ticks, texts)
+    axes.tick_params(axis="x", length=2.5, width=0.6, pad=2, colors=INK, labelsize=size)
+    axes.set_yticks(range(count))
+    axes.tick_params(axis="y", length=0, pad=4, colors=INK, labelsize=TEXT_SIZE)
+    axes.grid(axis="x", color=GRID, linewidth=0.5)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.spines["bottom"].set_color(INK)
+
+
 def render(figure: Figure, kind: str, source: str | None = None) -> bytes:
     """A figure as the bytes of a "pdf", "svg" or "png" (200 dots per inch), without dates or versions.
 

@@ -225,11 +225,13 @@ def names_width(names: Iterable[str]) -> float:
 def names_beside(axes: Axes, table: Table, ends: Iterable, size: tuple[float, float], panel: str) -> None:
     """Names of methods beside a panel, as near to their ends as they fit, and what leads there.
 
-    ends: ((x, y) as shares of the panel, method, whether a leader goes from there); size: width and height of
-    the panel in inches; panel: part of the gids, "leader-<panel>-<method>", "handle-..." and "name-...".
+    ends: ((x, y), method, whether a leader goes from there); size: width and height of the panel in inches;
+    panel: part of the gids, "leader-<panel>-<method>", "handle-..." and "name-...".
     """
     width, height = size
-    ends = sorted(ends, key=lambda entry: entry[0][1])
+    shares = axes.transScale + axes.transLimits  # of the panel, of its data
+    ends = [(shares.transform(end).tolist(), *more) for end, *more in ends]
+    ends.sort(key=lambda entry: entry[0][1])
     wanted = [end[1] * height for end, _, _ in ends]
     places = spread_out(wanted, PITCH, 0.0, height - PITCH / 2)
     start = 1 + LEADER / width

@@ -1,7 +1,5 @@
 """Scores against the number of training items of each class: what a label is worth to a method."""
 
-import math
-
 from matplotlib.figure import Figure
 
 from reporting.drawing.axes import NothingToDraw, heading, score_axis
@@ -57,11 +55,10 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
 
 
 def _panel(axes, table: Table, column, lines, sizes, scale, size) -> None:
-    (metric, bits), ((low, high), ticks) = column, scale
-    first, last = sizes[0] / 1.3, sizes[-1] * 1.3
+    (metric, bits), (limits, ticks) = column, scale
     axes.set_xscale("log")
-    axes.set_xlim(first, last)
-    axes.set_ylim(low, high)
+    axes.set_xlim(sizes[0] / 1.3, sizes[-1] * 1.3)
+    axes.set_ylim(*limits)
     style_axes(axes, sizes, ticks)
     axes.grid(visible=False, axis="x")
     label_axes([axes], 1, "training items per class", metric_text(metric))
@@ -70,7 +67,6 @@ def _panel(axes, table: Table, column, lines, sizes, scale, size) -> None:
     axes.set_gid(Mark(f"panel-{panel}", bits=bits, panel=f"{bits} bits", names=names))
     ends = []
     for method, of in lines.items():
-        x, y = line_of_seeds(axes, table, panel, method, sorted(of), dict(sorted(of.items())))
-        end = (math.log(x / first) / math.log(last / first), (y - low) / (high - low))
-        ends.append((end, method, x == sizes[-1]))
+        end = line_of_seeds(axes, table, panel, method, sorted(of), dict(sorted(of.items())))
+        ends.append((end, method, end[0] == sizes[-1]))
     names_beside(axes, table, ends, size, panel)

@@ -92,10 +92,9 @@ def _panel(
     axes: Axes, table: Table, group: Group, scores: Mapping, scale: tuple, size: tuple[float, float]
 ) -> None:
     lengths = sorted(group.bits)
-    (low, high), ticks = scale
-    first, last = -0.35, len(lengths) - 0.65
-    axes.set_xlim(first, last)
-    axes.set_ylim(low, high)
+    limits, ticks = scale
+    axes.set_xlim(-0.35, len(lengths) - 0.65)
+    axes.set_ylim(*limits)
     style_axes(axes, range(len(lengths)), ticks)
     axes.set_xticklabels([str(bits) for bits in lengths])
     axes.grid(visible=False, axis="x")
@@ -105,7 +104,6 @@ def _panel(
     axes.set_gid(Mark(f"panel-{panel}", panel=group.title, names=names))
     ends = []
     for method, of in scores.items():
-        x, y = line_of_seeds(axes, table, panel, method, [lengths.index(bits) for bits in of], of)
-        end = ((x - first) / (last - first), (y - low) / (high - low))
+        end = line_of_seeds(axes, table, panel, method, [lengths.index(bits) for bits in of], of)
         ends.append((end, method, lengths[-1] in of))
     names_beside(axes, table, ends, size, panel)

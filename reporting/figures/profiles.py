@@ -61,6 +61,6 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
             every = (place % 10, 10)
             axes.plot(TAUS, share, **LINE | style, markevery=every, clip_on=False, gid=mark)
             # Of lines that end together the one that was higher before stands above.
-            ends.append(((1.0, (share[-1] + 0.02) / 1.04 + 1e-6 * share.mean()), method, True))
+            ends.append(((last, share[-1] + 1.04e-6 * share.mean()), method, True))
         names_beside(axes, table, ends, (width - left - right, body), "profile")
     return figure

@@ -119,9 +119,9 @@ def _marked(
 
 def _panel(axes: Axes, table: Table, entry: tuple, lines: Mapping, scale: list, size: tuple) -> None:
     _, unseen, bits, points = entry
-    ((left, right), x_ticks), ((low, high), y_ticks) = scale
-    axes.set_xlim(left, right)
-    axes.set_ylim(low, high)
+    (x_limits, x_ticks), (y_limits, y_ticks) = scale
+    axes.set_xlim(*x_limits)
+    axes.set_ylim(*y_limits)
     style_axes(axes, x_ticks, y_ticks)
     axes.grid(visible=False)
     metric = metric_text(unseen.metric)
@@ -147,5 +147,5 @@ def _panel(axes: Axes, table: Table, entry: tuple, lines: Mapping, scale: list, 
         style = method_style(table, method, 4.6) | {"linestyle": "none"}
         point = Mark(f"point-{name}-{method}", method=method, values=point_values([(x, y)]))
         axes.plot([x], [y], **LINE | style, clip_on=False, zorder=3, gid=point)
-        ends.append((((x - left) / (right - left), (y - low) / (high - low)), method, True))
+        ends.append(((x, y), method, True))
     names_beside(axes, table, ends, size, name)

@@ -13,14 +13,15 @@ from reporting.tables.model import Group, Table
 from reporting.tables.runs import Results
 from reporting.tables.titles import EN_DASH
 from tiebench.figure_style import (
-    GRID,
     INK,
     MUTED,
     SURFACE,
+    TEXT_SIZE,
     Mark,
     blank,
     metric_name,
     point_values,
+    style_rows,
     styled,
     text_width,
     wrapped,
@@ -165,18 +166,9 @@ def _tick_labels(ticks: list[float]) -> list[str]:
 def _panel(
     axes, table: Table, group: Group, bits: int, ranges: Mapping, limits, tick_values, labelled: bool
 ) -> None:
-    axes.set_facecolor("none")
     axes.set_xlim(*limits)
-    axes.set_ylim(len(group.methods) - 0.5, -0.5)
-    axes.set_xticks(tick_values, _tick_labels(tick_values))
-    axes.tick_params(axis="x", length=2.5, width=0.6, pad=2, colors=INK)
-    axes.set_yticks(range(len(group.methods)))
+    style_rows(axes, tick_values, _tick_labels(tick_values), len(group.methods), TEXT_SIZE)
     axes.set_yticklabels([table.method_title(method) for method in group.methods] if labelled else [])
-    axes.tick_params(axis="y", length=0, pad=4, colors=INK)
-    axes.grid(axis="x", color=GRID, linewidth=0.5)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.spines["bottom"].set_color(INK)
     axes.set_title(f"{bits} bits", size=8.5, pad=3, loc="left", color=INK)
     block = group.protocol if group.metric == "ap" else f"{group.protocol}-{group.metric}"
     panel = f"{block}-{bits}"

@@ -134,9 +134,9 @@ def _column(
     best = best_of({method: scores.mean for method, scores in cells.items()}, metric)
     result[best] |= {"best": best, "difference": 0.0, "verdict": BEST}
     pairs = len(cells) * (len(cells) - 1) // 2
-    # The best last: every other method minus it.
+    # Each row minus those above it, the best first: whatever is added in this order keeps its last digit.
     others = [method for method in cells if method != best]
-    every = all_pairs({method: cells[method] for method in (*others, best)}, cells)
+    every = all_pairs({method: cells[method] for method in (*reversed(others), best)}, cells)
     for method in others:
         found, p = every[method, best].found, every[method, best].p_adjusted
         # The best has the best mean: a difference that is tested can only be worse.
