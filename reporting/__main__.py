@@ -5,9 +5,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tiebench.command_line import Parser, Reads, Writes, word
+from tiebench.command_line import Parser, Reads, Writes, names, word
 
 FORMATS = ("md", "tex", "csv", "health")
+# Files that commands read in its folder.
+OF_LEADERBOARD = ("*.csv", "*.json", "*.npz", "*.yaml")
 EXAMPLES = """examples:
   python -m reporting list
   python -m reporting table quick --format tex --digits 2 --methods lsh,itq,talr_ap
@@ -44,7 +46,7 @@ def parser() -> Parser:
         nargs="?",
         const="leaderboard",
         metavar="FOLDER",
-        type=Reads("*.csv", "*.json", "*.npz"),
+        type=Reads(*OF_LEADERBOARD),
         help="the published scores of the protocol TABLE, without any run (default FOLDER: leaderboard)",
     )
     one.add_argument("--metric", type=word, help="with --leaderboard (default: the protocol's first)")
@@ -121,13 +123,7 @@ def parser() -> Parser:
         "codes", help="whether runs that were made again have the codes of the leaderboard's, bit by bit"
     )
     one.add_argument("protocol", metavar="PROTOCOL", type=word, help="name of a protocol of the leaderboard")
-    one.add_argument(
-        "--folder",
-        default="leaderboard",
-        metavar="FOLDER",
-        type=Reads("*.csv", "*.json", "*.npz"),
-        help="folder of the leaderboard (default: leaderboard)",
-    )
+    _leaderboard(one, "folder of the leaderboard")
     _results(one)
 
     one = commands.add_parser(
@@ -142,13 +138,7 @@ def parser() -> Parser:
         help="pages, which are changed (default: README.md and those of docs/)",
     )
     one.add_argument("--check", action="store_true", help="write nothing; fail if something differs")
-    one.add_argument(
-        "--folder",
-        default="leaderboard",
-        metavar="FOLDER",
-        type=Reads("*.csv", "*.json", "*.npz"),
-        help="folder to read (default: leaderboard)",
-    )
+    _leaderboard(one, "folder to read")
 
     one = commands.add_parser(
         "summary",
@@ -158,19 +148,13 @@ def parser() -> Parser:
     )
     one.add_argument(
         "--tables",
-        type=_names,
+        type=names,
         metavar="A,B",
         help="protocols: these tables instead of the sets of summary.yaml",
     )
-    one.add_argument("--methods", type=_names, metavar="A,B", help="these methods only")
+    one.add_argument("--methods", type=names, metavar="A,B", help="these methods only")
     one.add_argument("--metric", type=word, help="of all tables, such as ap@1000 (default: their own)")
-    one.add_argument(
-        "--folder",
-        default="leaderboard",
-        metavar="FOLDER",
-        type=Reads("*.csv", "*.json", "*.npz", "summary.yaml"),
-        help="folder to read (default: leaderboard)",
-    )
+    _leaderboard(one, "folder to read")
     one.add_argument(
         "--results",
         default="results",
@@ -179,6 +163,16 @@ def parser() -> Parser:
         help="folder to write to (default: results)",
     )
     return top
+
+
+def _leaderboard(command: Parser, what: str) -> None:
+    command.add_argument(
+        "--folder",
+        default="leaderboard",
+        metavar="FOLDER",
+        type=Reads(*OF_LEADERBOARD),
+        help=f"{what} (default: leaderboard)",
+    )
 
 
 def _results(command: Parser) -> None:
@@ -192,18 +186,14 @@ def _results(command: Parser) -> None:
 
 
 def _selection(command: Parser) -> None:
-    command.add_argument("--methods", type=_names, metavar="A,B", help="these methods only")
+    command.add_argument("--methods", type=names, metavar="A,B", help="these methods only")
     command.add_argument(
-        "--blocks", type=_names, metavar="A,B", help="these blocks only: PROTOCOL or PROTOCOL/METRIC"
+        "--blocks", type=names, metavar="A,B", help="these blocks only: PROTOCOL or PROTOCOL/METRIC"
     )
 
 
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
-
-
 def _lengths(text: str) -> list[int]:
-    return [int(name) for name in _names(text)]
+    return [int(name) for name in names(text)]
 
 
 _lengths.__name__ = "list of numbers"
@@ -236,12 +226,12 @@ def _list(options: argparse.Namespace) -> None:
     from reporting import figures
     from reporting.records.read import published_table, published_tables
 
-    names = published_tables(options.results)
-    if not names:
+    tables = published_tables(options.results)
+    if not tables:
         raise ValueError(
             f"{options.results} has no tables; make one with: snakemake --cores all -- results/quick.csv"
         )
-    for name in names:
+    for name in tables:
         table = published_table(name, options.results)
         print(f"{name}: {table.heading}")
         for group in table.groups:
@@ -300,8 +290,6 @@ def _figure(options: argparse.Namespace) -> None:
     given = {"width": options.width, "font_size": options.font_size, "title": options.title}
     given |= {"methods": options.methods, "blocks": options.blocks}
     given = {name: value for name, value in given.items() if value is not None}
-    if given.get("title") == "none":
-        given["title"] = False
     drawn = published.figure(found, options.kind, **given)
     target.parent.mkdir(parents=True, exist_ok=True)
     figure_style.save(drawn, target)
@@ -320,7 +308,7 @@ def _page(options: argparse.Namespace) -> None:
         options.results, "report.html" if several else f"{options.tables[0]}.html"
     )
     command = f"python -m reporting page {' '.join(options.tables)}"
-    write_text(target, page.page(title, views, {"command": command}))
+    write_text(target, page.page(title, views, command))
     print(target)
 
 

@@ -12,6 +12,7 @@ from scipy.special import stdtrit
 from reporting.tables.model import Group, Table
 from reporting.tables.runs import Results, Run, ScoreCell, collapsed_runs
 from reporting.tables.titles import LEADERBOARD, UNCODED
+from tiebench.paired import CONFIDENCE
 
 COLUMNS = (
     "table",
@@ -39,8 +40,8 @@ NUMBERS = ("mean", "std", "ci_low", "ci_high", "published", "difference")
 FROM_LEADERBOARD = "from_leaderboard"
 
 
-def t_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float, float, float]:
-    """Mean, standard deviation and confidence interval of the mean, as (mean, std, low, high).
+def t_interval(values: Sequence[float]) -> tuple[float, float, float, float]:
+    """Mean, standard deviation and 95% confidence interval of the mean, as (mean, std, low, high).
 
     std has n - 1 in its denominator; the interval is Student's, two-sided: mean -+ t * std / sqrt(n) with
     n - 1 degrees of freedom. The last three are NaN for one value. Mean and std are rounded once from exact
@@ -50,7 +51,7 @@ def t_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float
     if len(values) < 2:
         return mean, math.nan, math.nan, math.nan
     std = statistics.stdev(values)
-    half = float(stdtrit(len(values) - 1, (1 + confidence) / 2)) * std / math.sqrt(len(values))
+    half = float(stdtrit(len(values) - 1, (1 + CONFIDENCE) / 2)) * std / math.sqrt(len(values))
     return mean, std, mean - half, mean + half
 
 
@@ -110,7 +111,7 @@ def tidy(table: Table, results: Results) -> pd.DataFrame:
             )
         score = results.uncoded.get(group.protocol, {}).get(group.metric)
         rows += [] if score is None else _uncoded_rows(table, group, float(score))
-    return _typed(pd.DataFrame(rows, columns=list(COLUMNS)))
+    return typed(pd.DataFrame(rows, columns=list(COLUMNS)), NUMBERS, COUNTS)
 
 
 def _uncoded_rows(table: Table, group: Group, score: float) -> list[dict]:
@@ -150,13 +151,6 @@ def _reason(outcomes: Mapping[int, tuple]) -> str:
         f"seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}: {reason}"
         for reason, seeds in seeds_of.items()
     )
-
-
-def _typed(frame: pd.DataFrame) -> pd.DataFrame:
-    kinds = dict.fromkeys(COLUMNS, "str")
-    kinds |= dict.fromkeys(NUMBERS, "float64") | dict.fromkeys(COUNTS, "int64")
-    frame["reason"] = frame["reason"].fillna("")
-    return frame.astype(kinds)
 
 
 def wide(tidy_frame: pd.DataFrame, table: Table) -> pd.DataFrame:
@@ -218,16 +212,25 @@ def from_csv(text: str) -> pd.DataFrame:
 
     Raises ValueError for a file of other columns.
     """
-    return _typed(read_csv(text, COLUMNS, NUMBERS))
+    return read_csv(text, COLUMNS, NUMBERS, COUNTS)
+
+
+def typed(
+    frame: pd.DataFrame, numbers: Iterable[str], counts: Iterable[str], integers: Iterable[str] = ()
+) -> pd.DataFrame:
+    """A frame of texts, floats, NaN for none, `counts` as int64 and `integers` as Int64, <NA> for none."""
+    kinds = dict.fromkeys(frame.columns, "str") | dict.fromkeys(numbers, "float64")
+    return frame.astype(kinds | dict.fromkeys(counts, "int64") | dict.fromkeys(integers, "Int64"))
 
 
 def read_csv(
-    text: str, columns: Sequence[str], numbers: Iterable[str] = (), integers: Iterable[str] = ()
+    text: str,
+    columns: Sequence[str],
+    numbers: Iterable[str] = (),
+    counts: Iterable[str] = (),
+    integers: Iterable[str] = (),
 ) -> pd.DataFrame:
-    """What `to_csv` wrote, as texts; `numbers` as float, NaN for none, `integers` as int, <NA> for none.
-
-    Raises ValueError for a file of other columns.
-    """
+    """What `to_csv` wrote, as of `typed`. Raises ValueError for a file of other columns."""
     frame = pd.read_csv(io.StringIO(text), dtype="str", keep_default_na=False)
     if tuple(frame.columns) != tuple(columns):
         raise ValueError(f"its columns are {', '.join(frame.columns)}")
@@ -236,4 +239,4 @@ def read_csv(
         frame[column] = [float(value) if value else math.nan for value in frame[column]]
     for column in integers:
         frame[column] = [int(value) if value else pd.NA for value in frame[column]]
-    return frame
+    return typed(frame, numbers, counts, integers)

@@ -2,10 +2,10 @@
 
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -70,29 +70,25 @@ def read(name: str, results: str | Path = "results") -> Published:
     that names the file.
     """
     table = published_table(name, results)
-    paths = {ending: Path(results, f"{name}{ending}") for ending in ENDINGS}
-    texts = {}
-    for ending, path in paths.items():
+    parsers: dict[str, tuple[str, Callable[[str], Any]]] = {
+        ".tidy.csv": ("tidy", frames.from_csv),
+        ".statistics.csv": ("compared", columns.from_csv),
+        ".claims.csv": ("judged", lambda text: verdicts.from_csv(text, table.claims)),
+        ".health.csv": ("health", health.from_csv),
+    }
+    files: dict[str, str] = {}
+    parsed: dict[str, Any] = {}
+    for ending in ENDINGS:
+        path = Path(results, f"{name}{ending}")
         with reading_result(path):
-            texts[ending] = path.read_text(encoding="utf-8")
-
-    def parsed(ending, parse, *arguments):
-        with reading_result(paths[ending]):
+            text = files[path.name] = path.read_text(encoding="utf-8")
             try:
-                return parse(texts[ending], *arguments)
+                if ending in parsers:
+                    field, parse = parsers[ending]
+                    parsed[field] = parse(text)
             except (ValueError, KeyError, TypeError, IndexError) as error:
-                what = f"{paths[ending]} is not what this version writes"
-                raise ValueError(f"{what} ({one_line(error)})") from error
-
-    return Published(
-        table=table,
-        tidy=parsed(".tidy.csv", frames.from_csv),
-        compared=parsed(".statistics.csv", columns.from_csv),
-        judged=parsed(".claims.csv", verdicts.from_csv, table.claims),
-        health=parsed(".health.csv", health.from_csv),
-        files={f"{name}{ending}": text for ending, text in texts.items()},
-        folder=Path(results),
-    )
+                raise ValueError(f"{path} is not what this version writes ({one_line(error)})") from error
+    return Published(table=table, files=files, folder=Path(results), **parsed)
 
 
 def select(
@@ -123,24 +119,14 @@ def _of(frame: pd.DataFrame, cells: set) -> pd.DataFrame:
 # -- figures and page -----------------------------------------------------------------------------
 
 
-def figure_options(table: Table, kind: str) -> dict:
-    """Options of `figures.draw` that a table's configuration gives a figure, `table.figures[kind]`.
-
-    `title: none` and `title: false` both leave the title out.
-    """
-    options = dict(table.figures.get(kind) or {})
-    if options.get("title") == "none":
-        options["title"] = False
-    return options
-
-
 def figure(published: Published, kind: str, **options) -> "Figure":
     """A figure of a published table as a matplotlib Figure; options replace those of the configuration.
 
     Raises ValueError as `figures.draw` does.
     """
     results = published.results(figures.describe(kind).needs)
-    return figures.draw(kind, published.table, results, **figure_options(published.table, kind) | options)
+    given = {**(published.table.figures.get(kind) or {}), **options}
+    return figures.draw(kind, published.table, results, **given)
 
 
 def view(
@@ -194,7 +180,7 @@ def _draw_all(table: Table, results: Results) -> dict[str, str]:
     texts = {}
     for name in figures.applicable(table):
         try:
-            drawn = figures.draw(name, table, results, **figure_options(table, name))
+            drawn = figures.draw(name, table, results, **(table.figures.get(name) or {}))
         except axes.NothingToDraw:  # say because all cells are refused
             continue
         texts[name] = figure_style.render(drawn, "svg").decode()

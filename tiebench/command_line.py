@@ -115,6 +115,11 @@ def _identity(path: str | os.PathLike) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
+def names(text: str) -> list[str]:
+    """The type of an option that lists names, with commas between them."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
 class _Output(NamedTuple):
     option: str
     folder: bool

@@ -15,6 +15,7 @@ import matplotlib
 import matplotlib.style
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.path import Path as Outline
@@ -53,6 +54,13 @@ TITLE_SIZE, HEADING_SIZE, TEXT_SIZE, TICK_SIZE = 10.0, 9.0, 8.0, 7.0
 def styled() -> AbstractContextManager:
     """The style of all figures, whatever the settings of matplotlib are: for use with `with`."""
     return matplotlib.style.context(["default", STYLE])
+
+
+def blank(width: float, height: float) -> Figure:
+    """A figure of this size in inches, with nothing on it."""
+    figure = Figure(figsize=(width, height), facecolor=SURFACE)
+    FigureCanvasAgg(figure)
+    return figure
 
 
 @functools.lru_cache(maxsize=10_000)
@@ -157,6 +165,20 @@ def style_axes(axes: Axes, x_ticks: Sequence[float], y_ticks: Sequence[float]) -
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["bottom", "left"]].set_color(INK)
+
+
+def style_rows(axes: Axes, ticks: Sequence[float], texts: Sequence[str], count: int, size: float) -> None:
+    """Axes of `count` rows, the first above, with a light grid and the lower spine. size: of `texts`."""
+    axes.set_facecolor("none")
+    axes.set_ylim(count - 0.5, -0.5)
+    axes.set_xticks(ticks, texts)
+    axes.tick_params(axis="x", length=2.5, width=0.6, pad=2, colors=INK, labelsize=size)
+    axes.set_yticks(range(count))
+    axes.tick_params(axis="y", length=0, pad=4, colors=INK, labelsize=TEXT_SIZE)
+    axes.grid(axis="x", color=GRID, linewidth=0.5)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.spines["bottom"].set_color(INK)
 
 
 def render(figure: Figure, kind: str, source: str | None = None) -> bytes:

@@ -3,21 +3,21 @@
 import math
 from pathlib import Path
 
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from tiebench import metrics
 from tiebench.comparison import Comparison, Line, base_metric
 from tiebench.figure_style import (
-    GRID,
     INK,
     MUTED,
     SURFACE,
     TEXT_SIZE,
     TICK_SIZE,
     TITLE_SIZE,
+    blank,
     save,
     shortened,
+    style_rows,
     styled,
     text_width,
     tick_text,
@@ -68,8 +68,7 @@ def _figure(found, name):
     head, foot = EDGE + LINE * len(heads) + GAP, 0.4
     body = ROW * len(found.lines)
     height = head + body + foot + LINE
-    figure = Figure(figsize=(WIDTH, height), facecolor=SURFACE)
-    FigureCanvasAgg(figure)
+    figure = blank(WIDTH, height)
     for place, (line, size, weight) in enumerate(heads):
         top = 1 - (EDGE + LINE * place) / height
         figure.text(EDGE / WIDTH, top, line, size=size, weight=weight, va="top", color=INK)
@@ -100,19 +99,10 @@ def _rows(axes, found, words):
         ends += [end for end in (line.difference, line.low, line.high) if not math.isnan(end)]
     margin = 0.04 * (max(ends) - min(ends) or 0.02)
     low, high = min(ends) - margin, max(ends) + margin
-    axes.set_facecolor("none")
     axes.set_xlim(low, high)
-    axes.set_ylim(len(found.lines) - 0.5, -0.5)
     ticks = ticks_between(low, high, 6)
-    axes.set_xticks(ticks, [tick_text(tick) for tick in ticks])
-    axes.tick_params(axis="x", length=2.5, width=0.6, pad=2, colors=INK, labelsize=TICK_SIZE)
-    names = [shortened(line.title, NAMES, TEXT_SIZE) for line in found.lines]
-    axes.set_yticks(range(len(found.lines)), names)
-    axes.tick_params(axis="y", length=0, pad=4, colors=INK, labelsize=TEXT_SIZE)
-    axes.grid(axis="x", color=GRID, linewidth=0.5)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.spines["bottom"].set_color(INK)
+    style_rows(axes, ticks, [tick_text(tick) for tick in ticks], len(found.lines), TICK_SIZE)
+    axes.set_yticklabels([shortened(line.title, NAMES, TEXT_SIZE) for line in found.lines])
     axes.axvline(0.0, color=INK, linewidth=0.8)
     beside = axes.get_yaxis_transform()
     for row, (line, word) in enumerate(zip(found.lines, words)):

@@ -52,7 +52,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-LEVEL = 0.05
+LEVEL, CONFIDENCE = 0.05, 0.95
 # Of a method that varies: with fewer there is no verdict.
 ENOUGH_RUNS = 5
 HIGHER, LOWER, OPEN, TOO_FEW = "higher", "lower", "cannot tell", "too few runs"
@@ -67,9 +67,9 @@ BATCH = 200
 
 
 def bootstrap_intervals(
-    rows: np.ndarray, name: str, resamples: int = 2000, confidence: float = 0.95
+    rows: np.ndarray, name: str, resamples: int = 2000
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Bootstrap intervals over queries of the means of rows, as (low, high), float64 (n,) each.
+    """95% bootstrap intervals over queries of the means of rows, as (low, high), float64 (n,) each.
 
     rows: float64 (n, Q), the same queries in each; their absolute values are at most 1. The percentile
     interval of Efron (1979), from the same draws as `scipy.stats.bootstrap`, which takes longer to import
@@ -81,7 +81,7 @@ def bootstrap_intervals(
     count, queries = rows.shape
     if count == 0 or queries < 2:
         return np.full(count, np.nan), np.full(count, np.nan)
-    means, tail = np.sort(resampled_means(rows, generator(name), resamples), axis=1), (1 - confidence) / 2
+    means, tail = np.sort(resampled_means(rows, generator(name), resamples), axis=1), (1 - CONFIDENCE) / 2
     return _quantile(means, tail), _quantile(means, 1 - tail)
 
 
@@ -217,20 +217,18 @@ class Difference:
         return HIGHER if self.mean > 0 else LOWER
 
 
-def difference(left: Scores, right: Scores, confidence: float = 0.95) -> Difference:
+def difference(left: Scores, right: Scores) -> Difference:
     """Left minus right, two methods on the same queries: see `contrast`."""
-    return contrast([(1.0, left), (-1.0, right)], confidence)
+    return contrast([(1.0, left), (-1.0, right)])
 
 
-def contrast(terms: Sequence[tuple[float, Scores]], confidence: float = 0.95) -> Difference:
+def contrast(terms: Sequence[tuple[float, Scores]]) -> Difference:
     """A weighted sum of means of independent runs on the same queries, tested against 0 (module's text).
 
     Parameters
     ----------
     terms : sequence of (weight, Scores)
         Of a difference, weights 1 and -1.
-    confidence : float
-        Of the interval.
 
     Returns
     -------
@@ -263,7 +261,7 @@ def contrast(terms: Sequence[tuple[float, Scores]], confidence: float = 0.95) ->
     if not named or any(math.isnan(side.variance) for _, side in varying):
         return Difference(mean, enough=enough, per_query=rows)
     errors = error_sources(queries, runs, residuals, splits)
-    low, high = t_bounds(mean, errors, confidence)
+    low, high = t_bounds(mean, errors)
     *others, last = named
     return Difference(
         mean,
@@ -340,11 +338,11 @@ def p_value(mean: ArrayLike, errors: Sequence[Error], scale: float = 1.0) -> NDA
     return np.maximum.reduce(found)
 
 
-def t_bounds(mean: float, errors: Sequence[Error], confidence: float = 0.95) -> tuple[float, float]:
-    """Student's interval of a difference, the widest by some squared standard errors."""
+def t_bounds(mean: float, errors: Sequence[Error]) -> tuple[float, float]:
+    """Student's 95% interval of a difference, the widest by some squared standard errors."""
     from scipy.special import stdtrit
 
-    half = max(float(stdtrit(freedom, (1 + confidence) / 2) * np.sqrt(error)) for error, freedom in errors)
+    half = max(float(stdtrit(freedom, (1 + CONFIDENCE) / 2) * np.sqrt(error)) for error, freedom in errors)
     return mean - half, mean + half
 
 

@@ -56,16 +56,12 @@ class ClaimCells:
         minus: another metric of the same runs, which is subtracted.
         """
         runs = self.results.cell(protocol, method, bits)
-        scores = sample(runs, metric, minus, self.table.is_external(method))
+        scores = sample(runs, metric, minus, self.table.style(method).external)
         outcomes = self.results.outcomes(self.table, (protocol, metric, method, bits))
         lacking = {seed: reason for seed, (score, _, reason) in outcomes.items() if score is None}
         reasons = "; ".join(dict.fromkeys(lacking.values()))
         some = f"seed{'s' * (len(lacking) > 1)} {joined(lacking)}: " if lacking and scores else ""
         return scores, f"{self.title(method)}, {bits} bits: {some}{reasons}" if lacking else ""
-
-    def scored(self, protocol: str, metric: str, bits: int, method: str) -> bool:
-        """Whether some run of a cell has a score by a metric, in the table or not."""
-        return bool(self.results.scores(protocol, metric, method, bits))
 
     def lost(self, protocol: str, metric: str, bits: int, method: str) -> dict[str, str]:
         """The cell in words -> how many of its scored runs have collapsed codes; {} for none."""

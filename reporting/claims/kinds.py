@@ -18,14 +18,18 @@ def best(claim: Mapping, cells: ClaimCells) -> tuple[list[dict], str, str]:
 
 def above(claim: Mapping, cells: ClaimCells) -> tuple[list[dict], str, str]:
     """Each of claim["methods"] is above each of claim["others"] in their columns."""
-    pairs, seen = [], set()
-    for column, methods in cells.columns().items():
-        seen |= set(methods)
-        for method, other in itertools.product(claim["methods"], claim["others"]):
-            if method in methods and other in methods:
-                pairs.append((column, method, other))
-    absent = [m for m in (*claim["methods"], *claim["others"]) if m not in seen]
-    return decide([_two_methods(cells, *pair) for pair in pairs], [cells.title(m) for m in absent])
+    pairs, absent = _pairs(claim, cells)
+    return decide([_two_methods(cells, *pair) for pair in pairs], absent)
+
+
+def _pairs(claim: Mapping, cells: ClaimCells) -> tuple[list[tuple], list[str]]:
+    """(column, method, other) of each column with both, and titles of the claim's methods in no column."""
+    pairs: list[tuple] = []
+    columns, named = cells.columns(), (claim["methods"], claim["others"])
+    for column, methods in columns.items():
+        pairs += [(column, *pair) for pair in itertools.product(*named) if set(pair) <= set(methods)]
+    known = {method for methods in columns.values() for method in methods}
+    return pairs, [cells.title(method) for names in named for method in names if method not in known]
 
 
 def _two_methods(cells: ClaimCells, column: tuple[str, str, int], method: str, other: str) -> Comparison:
@@ -49,7 +53,7 @@ def side_above(claim: Mapping, cells: ClaimCells) -> tuple[list[dict], str, str]
                 pairs[left, right] = None
             elif any(known) and _run(left) == _run(right):
                 protocol, metric, bits, method = right if known[0] else left
-                if cells.scored(protocol, metric, bits, method):
+                if cells.results.scores(protocol, metric, method, bits):
                     pairs[left, right] = None
     comparisons = []
     for left, right in pairs:
@@ -106,12 +110,9 @@ def larger_gain_at_short_codes(claim: Mapping, cells: ClaimCells) -> tuple[list[
     mean gain over the longer ones. Runs of different methods or code lengths are independent.
     """
     bits_of: dict[tuple, list[int]] = {}
-    seen = set()
-    for (protocol, metric, bits), methods in cells.columns().items():
-        seen |= set(methods)
-        for method, other in itertools.product(claim["methods"], claim["others"]):
-            if method in methods and other in methods:
-                bits_of.setdefault((protocol, metric, method, other), []).append(bits)
+    pairs, absent = _pairs(claim, cells)
+    for (protocol, metric, bits), method, other in pairs:
+        bits_of.setdefault((protocol, metric, method, other), []).append(bits)
     comparisons = []
     for (protocol, metric, method, other), lengths in bits_of.items():
         short = sorted(bits for bits in lengths if bits <= claim["up_to"])
@@ -148,5 +149,4 @@ def larger_gain_at_short_codes(claim: Mapping, cells: ClaimCells) -> tuple[list[
             Comparison(words[0], column, left, [], none, lost=(lost[0], {})),
             Comparison(words[1], column, left, right, both, lost=(lost[0], lost[1])),
         ]
-    absent = [m for m in (*claim["methods"], *claim["others"]) if m not in seen]
-    return decide(comparisons, [cells.title(m) for m in absent])
+    return decide(comparisons, absent)

@@ -1,8 +1,7 @@
 """Kinds of claims about ranges of ties. The ranges are exact: they decide, and nothing is tested."""
 
 import itertools
-import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from reporting.claims.cells import ClaimCells, joined
 from reporting.claims.tested import (
@@ -15,17 +14,10 @@ from reporting.claims.tested import (
     REPRODUCED,
     UNDECIDED,
 )
+from reporting.tables.runs import ScoreCell
 
-
-def _range(
-    cells: ClaimCells, protocol: str, metric: str, bits: int, method: str
-) -> tuple[float, float, float] | None:
-    """Means over seeds of (worst order, best order, their mean), or None where no seed has all three."""
-    triples = cells.results.ranges(protocol, metric, method, bits)
-    if not triples:
-        return None
-    low, middle, high = map(statistics.mean, zip(*triples, strict=True))
-    return low, high, middle
+# (worst order, exact mean, best order) of a cell, means over seeds.
+Range = tuple[float, float, float]
 
 
 def overlap(claim: Mapping, cells: ClaimCells) -> tuple[list[dict], str, str]:
@@ -42,17 +34,9 @@ def overlap(claim: Mapping, cells: ClaimCells) -> tuple[list[dict], str, str]:
         if bits != shortest[protocol, metric]:
             continue
         for one, two in itertools.combinations(methods, 2):
-            ranges = [_range(cells, protocol, metric, bits, method) for method in (one, two)]
             words = f"{cells.title(one)} and {cells.title(two)}: {cells.place(protocol, metric, bits)}"
-            known = sorted((found for found in ranges if found is not None), key=lambda found: found[2])
-            if len(known) < 2:
-                pair = [(protocol, bits, method) for method in (one, two)]
-                figures.append(_hole(words, cells, metric, pair))
-                continue
-            (_, left, _), (right, _, _) = known
-            reason = "the ranges overlap" if left >= right else "the ranges do not overlap"
-            outcome = FOR if left >= right else AGAINST
-            figures.append(_exact(words, left, right, outcome, reason))
+            pair = [(protocol, metric, method, bits) for method in (one, two)]
+            figures.append(_figure(words, cells, pair, _overlapping))
     if not figures:
         return [], UNDECIDED, ""
     lengths = joined(f"{bits} bits" for bits in dict.fromkeys(shortest.values()))
@@ -72,16 +56,9 @@ def shrink(claim: Mapping, cells: ClaimCells) -> tuple[list[dict], str, str]:
     figures = []
     for (protocol, metric, method), of_method in lengths.items():
         for few, many in itertools.pairwise(sorted(of_method)):
-            ranges = [_range(cells, protocol, metric, bits, method) for bits in (few, many)]
             words = f"{cells.title(method)}, {few} to {many} bits: {cells.place(protocol, metric)}"
-            widths = [found[1] - found[0] for found in ranges if found is not None]
-            if len(widths) < 2:
-                pair = [(protocol, bits, method) for bits in (few, many)]
-                figures.append(_hole(words, cells, metric, pair))
-                continue
-            left, right = widths
-            outcome = FOR if left > right else AGAINST
-            figures.append(_exact(words, left, right, outcome, "width of the range"))
+            pair = [(protocol, metric, method, bits) for bits in (few, many)]
+            figures.append(_figure(words, cells, pair, _narrowing))
     return _counted(figures, "The range narrows in {} steps to the next code length", "all do", len(figures))
 
 
@@ -101,20 +78,36 @@ def _counted(figures: list[dict], summary: str, rule: str, least: int) -> tuple[
     return figures, verdict, f"{words}. The ranges are exact; the claim is reproduced if {rule}."
 
 
-def _exact(words: str, left: float, right: float, outcome: str, reason: str) -> dict:
-    """A figure that no test decides."""
-    numbers = {"left": left, "right": right, "difference": left - right} | dict.fromkeys(LOST, "")
-    return {"words": words} | numbers | dict.fromkeys(NOT_TESTED) | {"outcome": outcome, "reason": reason}
+def _overlapping(one: Range, two: Range) -> tuple[float, float, str, str]:
+    (_, _, left), (right, _, _) = sorted((one, two), key=lambda found: found[1])
+    overlap = left >= right
+    reason = "the ranges overlap" if overlap else "the ranges do not overlap"
+    return left, right, FOR if overlap else AGAINST, reason
 
 
-def _hole(words: str, cells: ClaimCells, metric: str, pair: Sequence[tuple]) -> dict:
-    """A figure of which some cell, a (protocol, bits, method), has no range."""
-    for protocol, bits, method in pair:
-        reason = f"{cells.title(method)}, {bits} bits: no seed has all three scores"
-        if _range(cells, protocol, metric, bits, method) is None:
+def _narrowing(one: Range, two: Range) -> tuple[float, float, str, str]:
+    left, right = one[2] - one[0], two[2] - two[0]
+    return left, right, FOR if left > right else AGAINST, "width of the range"
+
+
+def _figure(
+    words: str,
+    cells: ClaimCells,
+    pair: list[ScoreCell],
+    decide: Callable[[Range, Range], tuple[float, float, str, str]],
+) -> dict:
+    """A figure that no test decides. decide: ranges of a pair of cells -> left, right, outcome, reason."""
+    plain: dict = {"words": words} | dict.fromkeys(("left", "right", "difference", *NOT_TESTED))
+    plain |= dict.fromkeys(LOST, "")
+    known = []
+    for protocol, metric, method, bits in pair:
+        found = cells.results.mean_range(protocol, metric, method, bits)
+        if found is None:
             names = (metric, f"{metric}_min", f"{metric}_max")
             reasons = (cells.sample(protocol, name, bits, method)[1] for name in names)
-            reason = next(filter(None, reasons), reason)
-            break
-    numbers = dict.fromkeys(("left", "right", "difference", *NOT_TESTED)) | dict.fromkeys(LOST, "")
-    return {"words": words} | numbers | {"outcome": OPEN, "reason": reason}
+            otherwise = f"{cells.title(method)}, {bits} bits: no seed has all three scores"
+            return plain | {"outcome": OPEN, "reason": next(filter(None, reasons), otherwise)}
+        known.append(found)
+    left, right, outcome, reason = decide(*known)
+    numbers = {"left": left, "right": right, "difference": left - right}
+    return plain | numbers | {"outcome": outcome, "reason": reason}

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from matplotlib.artist import Artist
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import Collection
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
@@ -18,6 +17,7 @@ from matplotlib.text import Annotation, Text
 from scipy.optimize import isotonic_regression
 
 from reporting.drawing.method_styles import method_style
+from reporting.records.training_logs import number
 from reporting.tables.model import Table
 from reporting.tables.runs import Results, Run
 from reporting.tables.titles import family_title
@@ -30,6 +30,7 @@ from tiebench.figure_style import (
     TEXT_SIZE,
     TICK_SIZE,
     Mark,
+    blank,
     styled,
     text_width,
     tick_text,
@@ -80,13 +81,6 @@ def views(table: Table) -> list[View]:
             )
         )
     return result
-
-
-def number(value: object) -> float | None:
-    """A finite number as a float, None for anything else."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    return float(value) if math.isfinite(value) else None
 
 
 def mean_curve(runs: Iterable[Run], *names: str) -> dict[float, tuple[float, ...]]:
@@ -238,7 +232,7 @@ def scaled(figure: Figure, factor: float) -> Figure:
 
 def heading(options, title: str, lead: str = "") -> tuple[str, str]:
     """Title and subtitle of a figure as its options ask for them; "" for none. A note ends the subtitle."""
-    if options.title is not None and not options.title:
+    if options.title in (False, "", "none"):
         return "", options.note
     return options.title or title, " ".join(filter(None, [lead, options.note]))
 
@@ -248,8 +242,7 @@ def message(text: str) -> Figure:
     with styled():
         lines = wrapped(text, COLUMN - 2 * MARGIN, TEXT_SIZE)
         height = 0.145 * len(lines) + 2 * MARGIN
-        figure = Figure(figsize=(COLUMN, height), facecolor=SURFACE)
-        FigureCanvasAgg(figure)
+        figure = blank(COLUMN, height)
         figure.text(
             MARGIN / COLUMN,
             1 - MARGIN / height,

@@ -14,11 +14,10 @@ import matplotlib
 from reporting.tables.model import Style, Table
 from tiebench.figure_style import SURFACE
 
-# Markers that are distinguishable when small, in the order in which methods without one get them.
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">", "p", "h")
 # Lengths of strokes and gaps in line widths; () is a solid line.
 SOLID, LONG, SHORT, DOTTED, MIXED = (), (6.0, 1.5), (3.0, 1.3), (1.0, 1.2), (5.0, 1.3, 1.0, 1.3)
-# Of a marker that is filled and of one that is not.
+# Markers that are distinguishable when small, in the order in which methods without one get them -> dashes,
+# filled and not.
 DASHES = {
     "o": (SOLID, SHORT),
     "s": (SHORT, MIXED),
@@ -33,6 +32,7 @@ DASHES = {
     "p": (SHORT, DOTTED),
     "h": (LONG, MIXED),
 }
+MARKERS = tuple(DASHES)
 # For methods without a colour: of Okabe and Ito's colours and Paul Tol's schemes (muted, dark, bright and
 # vibrant) those that stand out on white and, where need be made lighter, on black.
 PALETTE = (

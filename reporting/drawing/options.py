@@ -13,8 +13,8 @@ class Options:
 
     width: of the figure in inches, None for the figure's own; font_size: of ordinary text in points (8 is
     the layout's own: other sizes scale lines and markers too); title: None for the figure's own, a text
-    instead of it, or False for neither title nor subtitle; costs: those that the figure
-    of costs draws, with names beside their points.
+    instead of it, or False or "none" for neither title nor subtitle; costs: those that the figure of costs
+    draws, with names beside their points.
     """
 
     width: float | None = None

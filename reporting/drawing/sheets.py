@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from reporting.drawing.axes import (
     HANDLE,
+    LABEL,
     LINE,
     MAX_COLUMNS,
     NothingToDraw,
@@ -20,6 +20,7 @@ from reporting.drawing.axes import (
     log_ticks,
     mean_curve,
     method_legend,
+    room_for,
     spread_out,
     views,
 )
@@ -34,11 +35,11 @@ from tiebench.figure_style import (
     MARGIN,
     MUTED,
     PAGE,
-    SURFACE,
     TEXT_SIZE,
     TICK_SIZE,
     TITLE_SIZE,
     Mark,
+    blank,
     point_values,
     shortened,
     style_axes,
@@ -105,8 +106,7 @@ def sheet(
         height += 0.16 * len(head) + (0.06 if head else 0) + foot
         height += _rows(section, columns) * (above + body + below)
 
-    figure = Figure(figsize=(width, height), facecolor=SURFACE)
-    FigureCanvasAgg(figure)
+    figure = blank(width, height)
 
     def write(x, top, text, **how):
         figure.text(x / width, 1 - top / height, text, **{"va": "top", "color": INK} | how)
@@ -161,6 +161,37 @@ def titled_panels(
     return figure, panels
 
 
+def beside_names(ticks: Iterable[Iterable[float]], names: Iterable[str]) -> tuple[float, float]:
+    """Space in inches at the left and the right of panels with these ticks, and names beside them."""
+    return LABEL + max(map(room_for, ticks)), names_width(names) + 0.10
+
+
+def named_panels(
+    texts: tuple[str, str],
+    titles: Iterable[str],
+    names: Sequence[Sequence[str]],
+    ticks: Sequence[Sequence[float]],
+    *,
+    width: float,
+    least: float,
+    below: float,
+    columns: int = 1,
+) -> tuple[Figure, list[Axes], tuple[float, float]]:
+    """Titled panels with names of methods beside each, and the width and height of a panel.
+
+    texts: title and lead; names, ticks: of the y axis, of each panel. In inches: `width` of the figure,
+    `least` height of a panel, `below` as of `sheet`.
+    """
+    left, right = beside_names(ticks, [name for of in names for name in of])
+    panel = width / columns - left - right
+    body = max(least, PITCH * (max(map(len, names)) + 0.5))
+    lines = [wrapped(title, panel + right, TEXT_SIZE) for title in titles]
+    title, lead = texts
+    inches: dict[str, float] = {"width": width, "body": body, "between": left + right, "below": below}
+    figure, panels = titled_panels(title, lead, lines, columns=columns, left=left, right=right, **inches)
+    return figure, panels, (panel, body)
+
+
 def line_of_seeds(
     axes: Axes,
     table: Table,
@@ -194,11 +225,13 @@ def names_width(names: Iterable[str]) -> float:
 def names_beside(axes: Axes, table: Table, ends: Iterable, size: tuple[float, float], panel: str) -> None:
     """Names of methods beside a panel, as near to their ends as they fit, and what leads there.
 
-    ends: ((x, y) as shares of the panel, method, whether a leader goes from there); size: width and height of
-    the panel in inches; panel: part of the gids, "leader-<panel>-<method>", "handle-..." and "name-...".
+    ends: ((x, y), method, whether a leader goes from there); size: width and height of the panel in inches;
+    panel: part of the gids, "leader-<panel>-<method>", "handle-..." and "name-...".
     """
     width, height = size
-    ends = sorted(ends, key=lambda entry: entry[0][1])
+    shares = axes.transScale + axes.transLimits  # of the panel, of its data
+    ends = [(shares.transform(end).tolist(), *more) for end, *more in ends]
+    ends.sort(key=lambda entry: entry[0][1])
     wanted = [end[1] * height for end, _, _ in ends]
     places = spread_out(wanted, PITCH, 0.0, height - PITCH / 2)
     start = 1 + LEADER / width

@@ -11,7 +11,6 @@ TITLE, CAPTION, NEEDS and REQUIRES are literals: they are read without importing
 loads matplotlib until something is drawn.
 """
 
-import importlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
@@ -128,10 +127,11 @@ def draw(
             end = did_you_mean(name, [*known, "methods", "blocks"])
             raise ValueError(f"figure {kind}: unknown option {name!r}{end}")
     chosen = Options(**options)
-    drawing = importlib.import_module("reporting.drawing.axes")
-    styles = importlib.import_module("reporting.drawing.method_styles")
+    from reporting.drawing.axes import draw_scaled
+    from reporting.drawing.method_styles import method_styles
+
     module = KIND.named(kind).load()
-    part = replace(table, styles=styles.method_styles(table)).only(methods, blocks)
+    part = replace(table, styles=method_styles(table)).only(methods, blocks)
     # One place for all figures: a mark is part of the title that they write, the note of their heading.
     if found := collapsed_methods(part, results):
         part = _marked(part, found, COLLAPSED)
@@ -140,7 +140,7 @@ def draw(
     if filled := filled_methods(part, results):
         part = _marked(part, filled, FILLED)
         chosen = replace(chosen, note=f"{chosen.note} {FILLED} From the leaderboard.".strip())
-    return drawing.draw_scaled(module.draw, part, results, chosen)
+    return draw_scaled(module.draw, part, results, chosen)
 
 
 def _marked(table: Table, methods: Iterable[str], mark: str) -> Table:

@@ -1,14 +1,16 @@
 """Agreement of orders: Kendall's tau-b between the orders of methods in several tables."""
 
+import itertools
+
 from matplotlib.figure import Figure
 
 from reporting.drawing.axes import NothingToDraw, heading
-from reporting.drawing.matrices import matrix
+from reporting.drawing.matrices import Square, matrix
 from reporting.drawing.options import DEFAULT, Options
 from reporting.statistics.summary import LEAST_METHODS, agreement, blocks_of
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
-from tiebench.figure_style import PAGE, point_values
+from tiebench.figure_style import PAGE, Mark, point_values
 from tiebench.paired import LEVEL
 
 TITLE = "Agreement of orders"
@@ -31,31 +33,21 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     if not found:
         raise NothingToDraw(f"table {table.name}: no run has scores of {LEAST_METHODS} methods in two tables")
     places = [place for place in range(len(blocks)) if any(place in pair for pair in found)]
-    titles = [blocks[place].title for place in places]
-
-    def of(row: int, column: int) -> tuple[float, float, int] | None:
+    squares = {}
+    for row, column in itertools.permutations(range(len(places)), 2):
         one, other = places[row], places[column]
-        return found.get((min(one, other), max(one, other)))
-
-    def mark(row: int, column: int) -> tuple[str, dict]:
-        one, other = (blocks[places[place]] for place in (row, column))
-        said = {"label": f"{one.title} and {other.title}", "values": point_values([of(row, column) or ()])}
-        return f"cell-{one.name}-{other.name}", said
-
-    def value(row: int, column: int) -> float | None:
-        return None if (pair := of(row, column)) is None else pair[0]
-
-    def written(row: int, column: int) -> tuple[str, bool]:
-        tau, p, _ = of(row, column) or (0.0, 1.0, 0)
-        return f"{tau:.2f}".replace("-", "−"), p < LEVEL
-
+        if pair := found.get((min(one, other), max(one, other))):
+            tau, p, _ = pair
+            mark = Mark(
+                f"cell-{blocks[one].name}-{blocks[other].name}",
+                label=f"{blocks[one].title} and {blocks[other].title}",
+                values=point_values([pair]),
+            )
+            squares[row, column] = Square(tau, mark, f"{tau:.2f}".replace("-", "−"), p < LEVEL)
     return matrix(
         heading(options, TITLE, "Kendall's τ-b of the methods that two tables share; bold: p < 0.05."),
-        titles,
-        titles,
-        value,
-        mark,
+        [blocks[place].title for place in places],
+        squares,
         options.width or PAGE,
-        written,
         {"panel": "τ-b", "names": "τ-b;p;methods"},
     )

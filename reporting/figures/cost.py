@@ -15,13 +15,13 @@ from reporting.drawing.axes import (
     heading,
     log_ticks,
     method_legend,
-    number,
     room_for,
     score_axis,
 )
 from reporting.drawing.method_styles import method_style
 from reporting.drawing.options import DEFAULT, Options
 from reporting.drawing.sheets import Section, label_axes, sheet
+from reporting.records.training_logs import number
 from reporting.tables.model import Group, Table
 from reporting.tables.runs import Results, Run
 from tiebench.figure_style import (

@@ -1,31 +1,13 @@
 """Scores against the number of training items of each class: what a label is worth to a method."""
 
-import math
-
 from matplotlib.figure import Figure
 
-from reporting.drawing.axes import LABEL, NothingToDraw, heading, room_for, score_axis
+from reporting.drawing.axes import NothingToDraw, heading, score_axis
 from reporting.drawing.options import DEFAULT, Options
-from reporting.drawing.sheets import (
-    PITCH,
-    label_axes,
-    line_of_seeds,
-    names_beside,
-    names_width,
-    titled_panels,
-)
+from reporting.drawing.sheets import label_axes, line_of_seeds, named_panels, names_beside
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
-from tiebench.figure_style import (
-    COLUMN,
-    TEXT_SIZE,
-    Mark,
-    metric_name,
-    metric_text,
-    style_axes,
-    styled,
-    wrapped,
-)
+from tiebench.figure_style import COLUMN, Mark, metric_name, metric_text, style_axes, styled
 
 TITLE = "Few labels"
 CAPTION = (
@@ -57,34 +39,26 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
         score_axis(score for of in lines.values() for seeds in of.values() for score in seeds)
         for lines in found.values()
     ]
-    names = [table.method_title(method) for lines in found.values() for method in lines]
-    left, right = LABEL + max(room_for(ticks) for _, ticks in scales), names_width(names) + 0.10
-    width = options.width or 1.5 * COLUMN
-    panel = width - left - right
-    body = max(2.2, PITCH * (max(map(len, found.values())) + 0.5))
-    titles = [wrapped(f"{bits} bits", panel, TEXT_SIZE) for _, bits in found]
     with styled():
-        figure, panels = titled_panels(
-            *heading(options, "Few labels", "Mean over seeds; thin upright lines: lowest to highest seed."),
-            titles,
-            width=width,
-            columns=1,
-            body=body,
-            left=left,
-            right=right,
+        figure, panels, size = named_panels(
+            heading(options, TITLE, "Mean over seeds; thin upright lines: lowest to highest seed."),
+            [f"{bits} bits" for _, bits in found],
+            [[table.method_title(method) for method in lines] for lines in found.values()],
+            [ticks for _, ticks in scales],
+            width=options.width or 1.5 * COLUMN,
+            least=2.2,
             below=0.42,
         )
         for axes, ((metric, bits), lines), scale in zip(panels, found.items(), scales):
-            _panel(axes, table, (metric, bits), lines, sorted(set(sizes.values())), scale, (panel, body))
+            _panel(axes, table, (metric, bits), lines, sorted(set(sizes.values())), scale, size)
     return figure
 
 
 def _panel(axes, table: Table, column, lines, sizes, scale, size) -> None:
-    (metric, bits), ((low, high), ticks) = column, scale
-    first, last = sizes[0] / 1.3, sizes[-1] * 1.3
+    (metric, bits), (limits, ticks) = column, scale
     axes.set_xscale("log")
-    axes.set_xlim(first, last)
-    axes.set_ylim(low, high)
+    axes.set_xlim(sizes[0] / 1.3, sizes[-1] * 1.3)
+    axes.set_ylim(*limits)
     style_axes(axes, sizes, ticks)
     axes.grid(visible=False, axis="x")
     label_axes([axes], 1, "training items per class", metric_text(metric))
@@ -93,7 +67,6 @@ def _panel(axes, table: Table, column, lines, sizes, scale, size) -> None:
     axes.set_gid(Mark(f"panel-{panel}", bits=bits, panel=f"{bits} bits", names=names))
     ends = []
     for method, of in lines.items():
-        x, y = line_of_seeds(axes, table, panel, method, sorted(of), dict(sorted(of.items())))
-        end = (math.log(x / first) / math.log(last / first), (y - low) / (high - low))
-        ends.append((end, method, x == sizes[-1]))
+        end = line_of_seeds(axes, table, panel, method, sorted(of), dict(sorted(of.items())))
+        ends.append((end, method, end[0] == sizes[-1]))
     names_beside(axes, table, ends, size, panel)

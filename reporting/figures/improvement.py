@@ -1,15 +1,17 @@
 """Win probabilities: how probable it is that one method is above another, over the tables of both."""
 
+import itertools
+
 import numpy as np
 from matplotlib.figure import Figure
 
 from reporting.drawing.axes import NothingToDraw, heading
-from reporting.drawing.matrices import matrix
+from reporting.drawing.matrices import Square, matrix
 from reporting.drawing.options import DEFAULT, Options
 from reporting.statistics.summary import LEAST_TABLES, blocks_of, improvement, resampled
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
-from tiebench.figure_style import PAGE, point_values
+from tiebench.figure_style import PAGE, Mark, point_values
 
 TITLE = "Win probabilities"
 CAPTION = (
@@ -37,20 +39,15 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     methods = [found.methods[place] for place in order]
     titles = [table.method_title(method) for method in methods]
 
-    def value(row: int, column: int) -> float | None:
-        of = float(probability[order[row], order[column]])
-        return None if np.isnan(of) else 2 * of - 1
-
-    def mark(row: int, column: int) -> tuple[str, dict]:
+    squares = {}
+    for row, column in itertools.product(range(len(order)), repeat=2):
         at = order[row], order[column]
-        values = point_values([(probability[at], low[at], high[at], found.tables[at])])
-        said = {"method": methods[row], "label": titles[column], "values": values}
-        return f"cell-{methods[row]}-{methods[column]}", said
-
-    def apart(row: int, column: int) -> tuple[str, bool]:
-        at = order[row], order[column]
-        return "•" if low[at] > 0.5 or high[at] < 0.5 else "", False
-
+        if not np.isnan(probability[at]):
+            values = point_values([(probability[at], low[at], high[at], found.tables[at])])
+            gid = f"cell-{methods[row]}-{methods[column]}"
+            mark = Mark(gid, method=methods[row], label=titles[column], values=values)
+            text = "•" if low[at] > 0.5 or high[at] < 0.5 else ""
+            squares[row, column] = Square(2 * float(probability[at]) - 1, mark, text)
     lead = (
         f"Blue: a row is above a column; •: 95% interval over {resampled(blocks)} without 0.5. "
         f"{len(blocks)} tables, {LEAST_TABLES} or more of each pair."
@@ -59,10 +56,7 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     return matrix(
         heading(options, TITLE, lead),
         titles,
-        titles,
-        value,
-        mark,
+        squares,
         options.width or PAGE,
-        apart,
         {"panel": "above", "names": names},
     )

@@ -1,26 +1,19 @@
 """Each metric of a table against the code length: how much every further bit brings a method."""
 
+import itertools
 from collections.abc import Mapping
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from reporting.drawing.axes import LABEL, NothingToDraw, heading, room_for, score_axis
+from reporting.drawing.axes import NothingToDraw, heading, score_axis
 from reporting.drawing.options import DEFAULT, Options
-from reporting.drawing.sheets import (
-    PITCH,
-    label_axes,
-    line_of_seeds,
-    names_beside,
-    names_width,
-    titled_panels,
-)
+from reporting.drawing.sheets import beside_names, label_axes, line_of_seeds, named_panels, names_beside
 from reporting.tables.model import Group, Table
 from reporting.tables.runs import Results
 from tiebench.figure_style import (
     COLUMN,
     PAGE,
-    TEXT_SIZE,
     TICK_SIZE,
     Mark,
     metric_name,
@@ -28,7 +21,6 @@ from tiebench.figure_style import (
     style_axes,
     styled,
     text_width,
-    wrapped,
 )
 
 TITLE = "Score by code length"
@@ -52,36 +44,32 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     found = [(group, scores) for group in table.groups if (scores := _scores(group, results))]
     if not found:
         raise NothingToDraw(f"table {table.name}: no run has a score, so there is no metric by bits to draw")
-    names = [table.method_title(method) for _, scores in found for method in scores]
+    names = [[table.method_title(method) for method in scores] for _, scores in found]
     scales = [
         score_axis(score for of in scores.values() for seeds in of.values() for score in seeds)
         for _, scores in found
     ]
-    left = LABEL + max(room_for(ticks) for _, ticks in scales)
-    right = names_width(names) + 0.10
+    y_ticks = [ticks for _, ticks in scales]
+    aside = sum(beside_names(y_ticks, itertools.chain(*names)))
     # Every code length has space for its number, and a slope is wide enough to be seen.
     least = max(
         1.4, *((text_width(str(bits), TICK_SIZE) + 0.06) * len(g.bits) for g, _ in found for bits in g.bits)
     )
-    width = options.width or (COLUMN if len(found) == 1 and COLUMN - left - right >= least else PAGE)
-    columns = 2 if len(found) > 1 and width / 2 - left - right >= least else 1
-    panel = width / columns - left - right
-    titles = [wrapped(group.title, panel + right, TEXT_SIZE) for group, _ in found]
-    body = max(2.0, PITCH * (max(len(scores) for _, scores in found) + 0.5))
+    width = options.width or (COLUMN if len(found) == 1 and COLUMN - aside >= least else PAGE)
+    columns = 2 if len(found) > 1 and width / 2 - aside >= least else 1
     with styled():
-        figure, panels = titled_panels(
-            *heading(options, "Score by code length", _lead(found)),
-            titles,
+        figure, panels, size = named_panels(
+            heading(options, TITLE, _lead(found)),
+            [group.title for group, _ in found],
+            names,
+            y_ticks,
             width=width,
-            columns=columns,
-            body=body,
-            left=left,
-            between=right + left,
-            right=right,
+            least=2.0,
             below=0.38,
+            columns=columns,
         )
         for axes, (group, scores), scale in zip(panels, found, scales):
-            _panel(axes, table, group, scores, scale, (panel, body))
+            _panel(axes, table, group, scores, scale, size)
     return figure
 
 
@@ -104,10 +92,9 @@ def _panel(
     axes: Axes, table: Table, group: Group, scores: Mapping, scale: tuple, size: tuple[float, float]
 ) -> None:
     lengths = sorted(group.bits)
-    (low, high), ticks = scale
-    first, last = -0.35, len(lengths) - 0.65
-    axes.set_xlim(first, last)
-    axes.set_ylim(low, high)
+    limits, ticks = scale
+    axes.set_xlim(-0.35, len(lengths) - 0.65)
+    axes.set_ylim(*limits)
     style_axes(axes, range(len(lengths)), ticks)
     axes.set_xticklabels([str(bits) for bits in lengths])
     axes.grid(visible=False, axis="x")
@@ -117,7 +104,6 @@ def _panel(
     axes.set_gid(Mark(f"panel-{panel}", panel=group.title, names=names))
     ends = []
     for method, of in scores.items():
-        x, y = line_of_seeds(axes, table, panel, method, [lengths.index(bits) for bits in of], of)
-        end = ((x - first) / (last - first), (y - low) / (high - low))
+        end = line_of_seeds(axes, table, panel, method, [lengths.index(bits) for bits in of], of)
         ends.append((end, method, lengths[-1] in of))
     names_beside(axes, table, ends, size, panel)

@@ -133,16 +133,15 @@ def _scores(results: Results, protocol: str, metric: str, method: str, bits: int
     found = {mark: statistics.fmean(scores.values()) for mark, scores in seeds.items() if scores}
     if "mean" not in found or not found.keys() & MARKS.keys():
         return {}
-    if ranges := results.ranges(protocol, metric, method, bits):
-        low, _, high = zip(*ranges, strict=True)
-        found |= {"worst": statistics.fmean(low), "best": statistics.fmean(high)}
+    if ends := results.mean_range(protocol, metric, method, bits):
+        found |= {"worst": ends[0], "best": ends[2]}
     return found
 
 
 def agreement(of: Mapping[str, Mapping[str, float]]) -> str:
     """Kendall's tau of the methods' order under each rule with that under the exact mean, in words."""
     parts = []
-    for mark, words in {**WORDS, "worst": "worst", "best": "best"}.items():
+    for mark, words in WORDS.items():
         pairs = [(scores["mean"], scores[mark]) for scores in of.values() if mark in scores]
         tau = kendalltau(*zip(*pairs)).statistic if len(pairs) > 1 else math.nan
         if not math.isnan(tau):

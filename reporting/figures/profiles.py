@@ -2,10 +2,10 @@
 
 from matplotlib.figure import Figure
 
-from reporting.drawing.axes import LABEL, LINE, NothingToDraw, heading, room_for
+from reporting.drawing.axes import LINE, NothingToDraw, heading
 from reporting.drawing.method_styles import method_style
 from reporting.drawing.options import DEFAULT, Options
-from reporting.drawing.sheets import PITCH, Section, label_axes, names_beside, names_width, sheet
+from reporting.drawing.sheets import PITCH, Section, beside_names, label_axes, names_beside, sheet
 from reporting.statistics.summary import TAUS, blocks_of, standing
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
@@ -31,8 +31,7 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     if len(blocks) < 2 or len(blocks.everywhere().methods) < 2:
         raise NothingToDraw(f"table {table.name}: no run has scores of two methods in all columns")
     found = standing(blocks)
-    left = LABEL + room_for([0.5])
-    right = names_width(table.method_title(method) for method in found.methods) + 0.10
+    left, right = beside_names([[0.5]], map(table.method_title, found.methods))
     width, body = options.width or PAGE, max(2.4, PITCH * (len(found.methods) + 0.5))
     lead = f"Share of {len(blocks)} tables in which a method lacks at most τ of the best score."
     with styled():
@@ -62,6 +61,6 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
             every = (place % 10, 10)
             axes.plot(TAUS, share, **LINE | style, markevery=every, clip_on=False, gid=mark)
             # Of lines that end together the one that was higher before stands above.
-            ends.append(((1.0, (share[-1] + 0.02) / 1.04 + 1e-6 * share.mean()), method, True))
+            ends.append(((last, share[-1] + 1.04e-6 * share.mean()), method, True))
         names_beside(axes, table, ends, (width - left - right, body), "profile")
     return figure

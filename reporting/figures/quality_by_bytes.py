@@ -8,10 +8,11 @@ from typing import NamedTuple
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from reporting.drawing.axes import LINE, NothingToDraw, heading, method_legend, number, score_axis
+from reporting.drawing.axes import LINE, NothingToDraw, heading, method_legend, score_axis
 from reporting.drawing.method_styles import colour, method_style
 from reporting.drawing.options import DEFAULT, Options
 from reporting.drawing.sheets import Section, label_axes, sheet_width, titled_panels
+from reporting.records.training_logs import number
 from reporting.tables.model import Group, Table
 from reporting.tables.runs import Results
 from tiebench.figure_style import (

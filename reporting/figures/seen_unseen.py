@@ -7,10 +7,10 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from reporting.drawing.axes import LABEL, LINE, NothingToDraw, heading, room_for, score_axis
+from reporting.drawing.axes import LINE, NothingToDraw, heading, score_axis
 from reporting.drawing.method_styles import method_style
 from reporting.drawing.options import DEFAULT, Options
-from reporting.drawing.sheets import PITCH, label_axes, names_beside, names_width, titled_panels
+from reporting.drawing.sheets import label_axes, named_panels, names_beside
 from reporting.tables.model import Group, Table
 from reporting.tables.runs import Results
 from reporting.tables.titles import UNCODED, UNCODED_TITLE
@@ -25,7 +25,6 @@ from tiebench.figure_style import (
     point_values,
     style_axes,
     styled,
-    wrapped,
 )
 
 TITLE = "Seen against unseen classes"
@@ -62,31 +61,19 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
         [score_axis([p[axis] for p in (*points.values(), *lines.values())]) for axis in (0, 1)]
         for (*_, points), lines in zip(found, marked)
     ]
-    names = [table.method_title(method) for *_, points in found for method in points]
-    left, right = LABEL + max(room_for(ticks) for _, (_, ticks) in scales), names_width(names) + 0.10
-    width = options.width or 2 * COLUMN
-    panel = width - left - right
-    body = max(2.4, PITCH * (max(len(points) for *_, points in found) + 0.5))
-    titles = [
-        wrapped(f"{unseen.title}, {bits} bits", panel + right, TEXT_SIZE) for _, unseen, bits, _ in found
-    ]
+    lead = "Mean over seeds. Lines: uncoded features (solid), references (dashed)."
     with styled():
-        figure, panels = titled_panels(
-            *heading(
-                options,
-                "Seen against unseen classes",
-                "Mean over seeds. Lines: uncoded features (solid), references (dashed).",
-            ),
-            titles,
-            width=width,
-            columns=1,
-            body=body,
-            left=left,
-            right=right,
+        figure, panels, size = named_panels(
+            heading(options, TITLE, lead),
+            [f"{unseen.title}, {bits} bits" for _, unseen, bits, _ in found],
+            [[table.method_title(method) for method in points] for *_, points in found],
+            [ticks for _, (_, ticks) in scales],
+            width=options.width or 2 * COLUMN,
+            least=2.4,
             below=0.46,
         )
         for axes, entry, lines, scale in zip(panels, found, marked, scales):
-            _panel(axes, table, entry, lines, scale, (panel, body))
+            _panel(axes, table, entry, lines, scale, size)
     return figure
 
 
@@ -132,9 +119,9 @@ def _marked(
 
 def _panel(axes: Axes, table: Table, entry: tuple, lines: Mapping, scale: list, size: tuple) -> None:
     _, unseen, bits, points = entry
-    ((left, right), x_ticks), ((low, high), y_ticks) = scale
-    axes.set_xlim(left, right)
-    axes.set_ylim(low, high)
+    (x_limits, x_ticks), (y_limits, y_ticks) = scale
+    axes.set_xlim(*x_limits)
+    axes.set_ylim(*y_limits)
     style_axes(axes, x_ticks, y_ticks)
     axes.grid(visible=False)
     metric = metric_text(unseen.metric)
@@ -160,5 +147,5 @@ def _panel(axes: Axes, table: Table, entry: tuple, lines: Mapping, scale: list, 
         style = method_style(table, method, 4.6) | {"linestyle": "none"}
         point = Mark(f"point-{name}-{method}", method=method, values=point_values([(x, y)]))
         axes.plot([x], [y], **LINE | style, clip_on=False, zorder=3, gid=point)
-        ends.append((((x - left) / (right - left), (y - low) / (high - low)), method, True))
+        ends.append(((x, y), method, True))
     names_beside(axes, table, ends, size, name)

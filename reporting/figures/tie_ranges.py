@@ -1,9 +1,7 @@
 """How far the order of tied items moves a score, as mAP in Figure 4 of He et al., CVPR 2018."""
 
-import statistics
 from collections.abc import Iterable, Mapping
 
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
@@ -15,13 +13,15 @@ from reporting.tables.model import Group, Table
 from reporting.tables.runs import Results
 from reporting.tables.titles import EN_DASH
 from tiebench.figure_style import (
-    GRID,
     INK,
     MUTED,
     SURFACE,
+    TEXT_SIZE,
     Mark,
+    blank,
     metric_name,
     point_values,
+    style_rows,
     styled,
     text_width,
     wrapped,
@@ -78,15 +78,6 @@ def _mean_name(metric: str) -> str:
     return f"m{name}" if name.startswith("AP") else name
 
 
-def _range(results: Results, group: Group, method: str, bits: int) -> tuple[float, float, float] | None:
-    """Means over seeds of (worst, exact mean, best), or None where no seed has all three."""
-    triples = results.ranges(*group.cell(method, bits))
-    if not triples:
-        return None
-    low, middle, high = (statistics.mean(column) for column in zip(*triples, strict=True))
-    return low, middle, high
-
-
 def _draw(table: Table, wanted: list[Group], results: Results, options: Options) -> Figure:
     names = [table.method_title(method) for group in wanted for method in group.methods]
     left = EDGE + max(text_width(name, 8) for name in names) + 0.10
@@ -112,8 +103,7 @@ def _draw(table: Table, wanted: list[Group], results: Results, options: Options)
     head, title_height, ticks, foot = 0.06, 0.44 if many else 0.22, 0.27, 0.25
     head += sum(step for *_, step in texts) + (0.07 if texts else 0)
     height = head + foot + sum(title_height + ROW * len(group.methods) + ticks for group, _ in lines)
-    figure = Figure(figsize=(page, height), facecolor=SURFACE)
-    FigureCanvasAgg(figure)
+    figure = blank(page, height)
     top = 0.06
     for line, size, weight, step in texts:
         figure.text(EDGE / page, 1 - top / height, line, size=size, weight=weight, va="top", color=INK)
@@ -132,7 +122,7 @@ def _draw(table: Table, wanted: list[Group], results: Results, options: Options)
             )
         columns = min(most, len(group.bits))
         width = (page - left - EDGE - GAP * (columns - 1)) / columns
-        ranges = {(m, b): _range(results, group, m, b) for m in group.methods for b in group.bits}
+        ranges = {(m, b): results.mean_range(*group.cell(m, b)) for m in group.methods for b in group.bits}
         limits, tick_values = _axis(ranges.values(), width)
         body = ROW * len(group.methods)
         for index, bits in enumerate(shown):
@@ -176,18 +166,9 @@ def _tick_labels(ticks: list[float]) -> list[str]:
 def _panel(
     axes, table: Table, group: Group, bits: int, ranges: Mapping, limits, tick_values, labelled: bool
 ) -> None:
-    axes.set_facecolor("none")
     axes.set_xlim(*limits)
-    axes.set_ylim(len(group.methods) - 0.5, -0.5)
-    axes.set_xticks(tick_values, _tick_labels(tick_values))
-    axes.tick_params(axis="x", length=2.5, width=0.6, pad=2, colors=INK)
-    axes.set_yticks(range(len(group.methods)))
+    style_rows(axes, tick_values, _tick_labels(tick_values), len(group.methods), TEXT_SIZE)
     axes.set_yticklabels([table.method_title(method) for method in group.methods] if labelled else [])
-    axes.tick_params(axis="y", length=0, pad=4, colors=INK)
-    axes.grid(axis="x", color=GRID, linewidth=0.5)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.spines["bottom"].set_color(INK)
     axes.set_title(f"{bits} bits", size=8.5, pad=3, loc="left", color=INK)
     block = group.protocol if group.metric == "ap" else f"{group.protocol}-{group.metric}"
     panel = f"{block}-{bits}"

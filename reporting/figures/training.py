@@ -6,11 +6,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from reporting.drawing.axes import LABEL, NothingToDraw, View, heading, number, room_for, views
+from reporting.drawing.axes import LABEL, NothingToDraw, View, heading, room_for, views
 from reporting.drawing.method_styles import shades
 from reporting.drawing.options import DEFAULT, Options
 from reporting.drawing.sheets import Section, label_axes, sheet, sheet_width
-from reporting.records.training_logs import COUNTERS, counts, with_objective
+from reporting.records.training_logs import COUNTERS, counts, number, with_objective
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
 from tiebench.figure_style import (

@@ -21,11 +21,11 @@ import io
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from reporting.leaderboard import earlier_forms
 from reporting.records.folds import merged_run
-from reporting.tables.runs import OF_RUN_FILE, PARTS, Run, Tuning
+from reporting.tables.runs import KEY, OF_RUN_FILE, PARTS, Run, Tuning
 from reporting.tables.titles import UNCODED
 from tiebench.leaderboards import TIDY, read_provenance, read_rows, stems, verified
 from tiebench.messages import shorten
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 FOLDER = "leaderboard"
 RUNS = ".runs.csv"
 
-KEY = ("protocol", "method", "bits", "seed")
 # What a column of runs.csv starts with that holds no metric: of run.json, and of the codes' health.
 OF_RUN, OF_HEALTH = "run.", "health."
 # Settings of a protocol that have to be equal for scores to be comparable.
@@ -137,23 +136,17 @@ class Board:
             health = {}
         else:
             health["ones"] = [health.pop("ones_lowest"), health.pop("ones_highest")]
-        about = _of(OF_RUN, row)
+        about: dict[str, Any] = _of(OF_RUN, row)
+        costs: dict[str, Any] = {name: about.get(name) for name in OF_RUN_FILE}
         return Run(
-            row["protocol"],
-            row["method"],
-            row["bits"],
-            row["seed"],
+            **{key: row[key] for key in KEY},
             metrics=metrics,
             health=health,
             from_leaderboard=True,
             fit_seconds=about.get("seconds_fit"),
             encode_seconds=about.get("seconds_encode"),
             fingerprints=self.fingerprints().get(row["protocol"], {}),
-            seconds=about.get("seconds"),
-            peak_memory_mb=about.get("peak_memory_mb"),
-            threads=about.get("threads"),
-            device=about.get("device"),
-            git_commit=about.get("git_commit"),
+            **costs,
         )
 
     def _refused(self) -> list[Run]:

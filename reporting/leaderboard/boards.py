@@ -1,5 +1,6 @@
 """Boards of several protocols as one table with its results, for what is printed and drawn of them."""
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -29,21 +30,17 @@ class Boards:
 
     def __init__(self, folder: str | Path = leaderboard.FOLDER):
         self.folder = Path(folder)
-        self._read: dict[str, Board] = {}
-        self._trials: dict[str, dict] = {}
-        self._runs: dict[tuple[str, frozenset[str]], list[Run]] = {}
+        self._read = functools.cache(lambda protocol: leaderboard.read(protocol, self.folder))
+        self._trials = functools.cache(lambda protocol: published(self[protocol], self.folder))
+        self._runs = functools.cache(self._runs_with)
 
     def __getitem__(self, protocol: str) -> Board:
         """Raises ValueError, one line with the nearest name, for an unknown protocol."""
-        if protocol not in self._read:
-            self._read[protocol] = leaderboard.read(protocol, self.folder)
-        return self._read[protocol]
+        return self._read(protocol)
 
     def trials(self, protocol: str) -> dict[tuple[str, str, int], list[Trial]]:
         """(protocol or fold, method, bits) -> trials of its searches; {} if none were published."""
-        if protocol not in self._trials:
-            self._trials[protocol] = published(self[protocol], self.folder)
-        return self._trials[protocol]
+        return self._trials(protocol)
 
     def has(self, protocol: str, part: str) -> bool:
         """Whether what a figure NEEDS of runs was published of a protocol."""
@@ -53,9 +50,10 @@ class Boards:
         """The runs of a board with the parts of FILE_OF that a figure NEEDS: "training" leaves those that
         have curves; "trials" adds the processor seconds of all trials of the method under the protocol.
         """
-        board, needs = self[protocol], frozenset(needs)
-        if (protocol, needs) in self._runs:
-            return self._runs[protocol, needs]
+        return self._runs(protocol, frozenset(needs))
+
+    def _runs_with(self, protocol: str, needs: frozenset[str]) -> list[Run]:
+        board = self[protocol]
         found = with_scores(board, self.folder) if "per_query" in needs else board.measured
         if "training" in needs:
             of_runs = training_curves.published(board, self.folder)
@@ -65,7 +63,7 @@ class Boards:
             for (_, method, _), trials in self.trials(protocol).items():
                 seconds[method] = seconds.get(method, 0.0) + sum(trial.seconds for trial in trials)
             found = [replace(run, search_seconds=seconds.get(run.method)) for run in found]
-        return self._runs.setdefault((protocol, needs), found)
+        return found
 
     def check(self, protocol: str, metric: str, bits: Iterable[int]) -> None:
         """Raise ValueError, one line with the known names, for scores that no run of a protocol has."""
@@ -79,6 +77,24 @@ class Boards:
                 listed = ", ".join(map(str, board.bits))
                 words = f"codes of {length} bits; it has: {listed}"
                 raise ValueError(f"the leaderboard of {protocol} has no {words}")
+
+    def model(
+        self,
+        blocks: Sequence[Mapping],
+        methods: Sequence[str] | None = None,
+        without: Sequence[str] = (),
+        needs: Iterable[str] = (),
+    ) -> tuple[Table, Results]:
+        """`as_table` of blocks of protocols, and what was measured of it, with what a figure NEEDS.
+
+        Raises ValueError as `check` and `as_table` do.
+        """
+        for block in blocks:
+            self.check(block["protocol"], block["metric"], block["bits"])
+        used = [self[name] for name in dict.fromkeys(block["protocol"] for block in blocks)]
+        runs = [run for board in used for run in self.runs(board.protocol, needs)]
+        table = as_table(used, blocks, methods, without)
+        return table, results_of(table, used, runs)
 
     def printed(
         self,
@@ -97,11 +113,9 @@ class Boards:
 
         board = self[protocol]
         metric, bits = metric or main_metric(board), bits or board.bits
-        self.check(protocol, metric, bits)
         block = {"protocol": protocol, "metric": metric, "bits": list(bits)}
-        table = as_table([board], [block], methods)
+        table, results = self.model([block], methods, needs=["per_query"])
         table = replace(table, name=protocol, title=board.about["title"])
-        results = results_of(table, [board], self.runs(protocol, ["per_query"]))
         return table, frames.tidy(table, results), columns.comparisons(table, results)
 
     def sha256(self, protocols: Iterable[str], needs: Iterable[str] = ()) -> dict[str, str]:

@@ -2,31 +2,42 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from reporting.leaderboard import Board
 from reporting.leaderboard.boards import Boards, fold_title
+from reporting.leaderboard.settings import as_bits, check_keys
 from reporting.printed.health import PRINTED
-from tiebench.messages import did_you_mean, shorten
+from reporting.tables.titles import EN_DASH
+from tiebench.messages import did_you_mean
 from tiebench.metrics import label
 
-# What a column shows, and its decimals by default; None: those of the table.
+
+class Shown(NamedTuple):
+    """What a column shows: its heading, "" for its name or what it has of its own; its decimals by default,
+    None for those of the table; what a cell says where all of it is missing."""
+
+    heading: str = ""
+    decimals: int | None = None
+    missing: str = EN_DASH
+
+
 SHOWN = {
-    "score": None,
-    "range": None,
-    "published": None,
-    "difference": None,
-    "folds": None,
-    "mean_of_folds": None,
-    "fit_seconds": 1,
-    "encode_seconds": 1,
-    "peak_memory": 0,
-    "health": None,
-    "family": None,
-    "sees": None,
-    "seeds": None,
-    "trials": None,
-    "best_trial": None,
+    "score": Shown(),
+    "range": Shown(),
+    "published": Shown("published {bits}", missing="not printed"),
+    "difference": Shown("difference {bits}"),
+    "folds": Shown(),
+    "mean_of_folds": Shown("mean of folds"),
+    "fit_seconds": Shown("fit s", 1, "not timed"),
+    "encode_seconds": Shown("encode s", 1, "not timed"),
+    "peak_memory": Shown("peak MB", 0),
+    "health": Shown(),
+    "family": Shown(),
+    "sees": Shown(),
+    "seeds": Shown(),
+    "trials": Shown(),
+    "best_trial": Shown("best trial {bits}"),
 }
 # Of the health of codes that printed tables show: heading and decimals.
 HEALTH = {column: (heading, decimals) for heading, _, column, decimals in PRINTED}
@@ -47,15 +58,6 @@ KEYS = {
     "of": str,
     "where": dict,
     "methods": list,
-}
-HEADINGS = {
-    "published": "published {bits}",
-    "difference": "difference {bits}",
-    "mean_of_folds": "mean of folds",
-    "fit_seconds": "fit s",
-    "encode_seconds": "encode s",
-    "peak_memory": "peak MB",
-    "best_trial": "best trial {bits}",
 }
 
 
@@ -83,9 +85,6 @@ class Column:
     folds: tuple[str, ...] = ()
     where: tuple[tuple[str, Any], ...] = ()
     methods: tuple[str, ...] = ()
-
-    def concerns(self, method: str) -> bool:
-        return not self.methods or method in self.methods
 
 
 def parse(given: Any, defaults: Mapping, boards: Boards) -> list[Column]:
@@ -128,7 +127,9 @@ def _entry(given: Any, defaults: Mapping, boards: Boards) -> dict:
         raise ValueError("only the column best_trial takes where")
     if entry["show"] in ("folds", "mean_of_folds") and not board.folds:
         raise ValueError(f"{board.protocol} has no folds")
-    own = HEALTH.get(entry["of"], ("", 1))[1] if entry["show"] == "health" else SHOWN[entry["show"]]
+    own = SHOWN[entry["show"]].decimals
+    if entry["show"] == "health":
+        own = HEALTH.get(entry["of"], ("", 1))[1]
     if own is not None and not (isinstance(given, dict) and "decimals" in given):
         entry["decimals"] = own
     return entry
@@ -180,7 +181,7 @@ def _heading(entry: Mapping, board: Board, protocol: str, kinds: Iterable[tuple[
     if show == "range":
         return f"worst\N{EN DASH}best {name}, {{bits}} bits"
     if show != "score":
-        return HEADINGS.get(show, show)
+        return SHOWN[show].heading or show
     if entry["layout"] == "joined":
         return f"{name} {{bits}}"
     words = [board.about["title"]] if len({protocol for protocol, _ in kinds}) > 1 else []
@@ -192,32 +193,3 @@ def metric_name(metric: str) -> str:
     """The display name of a metric in Markdown."""
     name, subscript = label(metric)
     return f"{name}<sub>{subscript}</sub>" if subscript else name
-
-
-# -- checks that tables and figures share ---------------------------------------------------------
-
-
-def check_keys(given: Any, known: Mapping, what: str) -> None:
-    """Raise ValueError for settings that are no mapping, an unknown key, or a value of another type."""
-    if not isinstance(given, dict):
-        raise ValueError(f"{what} must be a mapping, not {shorten(repr(given))}")
-    for key, value in given.items():
-        if key not in known:
-            raise ValueError(f"unknown key {key!r} of {what}{did_you_mean(key, known)}")
-        kinds = known[key] if isinstance(known[key], tuple) else (known[key],)
-        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-            names = " or ".join(kind.__name__ for kind in kinds)
-            raise ValueError(f"{key} of {what} must be of type {names}, not {shorten(repr(value))}")
-
-
-def as_bits(value: Any) -> list[int]:
-    """Code lengths from one number or a list."""
-    bits = value if isinstance(value, list) else [value]
-    if not bits or not all(isinstance(one, int) and not isinstance(one, bool) for one in bits):
-        raise ValueError(f"bits must be a number or a list of numbers, not {shorten(repr(value))}")
-    return bits
-
-
-def listed(value: str | list) -> list:
-    """One name, or a list of them, as a list."""
-    return value if isinstance(value, list) else [value]

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from reporting.leaderboard import KEY, Board
+from reporting.leaderboard import Board
+from reporting.tables.runs import KEY
 from tiebench.files import read_result_npz
 
 COLUMN = "run.codes_sha256"  # of runs.csv

@@ -11,7 +11,7 @@ runs.csv. Rows that are published again have another commit, and no mark.
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-import yaml
+from reporting.leaderboard.settings import check_keys, read_yaml
 
 FILE = "earlier_forms.yaml"
 KEYS = {"methods": list, "commits": list, "differs": str}
@@ -36,18 +36,11 @@ def read(folder: str | Path) -> list[dict]:
     path = Path(folder, FILE)
     if not path.exists():
         return []
-    try:
-        entries = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
+    entries = read_yaml(path)
     if not isinstance(entries, list):
         raise ValueError(f"{path}: must be a list of entries with the keys {', '.join(KEYS)}")
     for number, entry in enumerate(entries, 1):
-        if not isinstance(entry, dict) or entry.keys() != KEYS.keys():
-            raise ValueError(f"{path}: entry {number} must have the keys {', '.join(KEYS)}, and no others")
-        for key, kind in KEYS.items():
-            if not isinstance(entry[key], kind):
-                raise ValueError(
-                    f"{path}: {key} of entry {number} must be a {'list' if kind is list else 'text'}"
-                )
+        check_keys(entry, KEYS, f"{path}: entry {number}")
+        if len(entry) < len(KEYS):
+            raise ValueError(f"{path}: entry {number} must have the keys {', '.join(KEYS)}")
     return entries

@@ -5,14 +5,10 @@ and `rows`, whose cells are Markdown.
 """
 
 import string
-import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 
-import yaml
-
-from reporting.leaderboard.columns import check_keys
-from reporting.leaderboard.tables import WIDTH
+from reporting.leaderboard.settings import check_keys, paragraph, read_yaml
 from reporting.printed.markdown import markdown_table
 from tiebench.messages import did_you_mean
 
@@ -28,7 +24,7 @@ def render(settings: Mapping, folder: Path) -> str:
     check_keys(settings, KEYS, "a table of measurements")
     name, path = settings.get("table", ""), folder / settings.get("measured", "")
     paths = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
-    files = [yaml.safe_load(one.read_text(encoding="utf-8")) for one in paths]
+    files = [read_yaml(one) for one in paths]
     known = {table for file in files for table in file["tables"]}
     if name not in known:
         raise ValueError(f"{settings['measured']} has no table {name!r}{did_you_mean(name, known)}")
@@ -51,5 +47,5 @@ def render(settings: Mapping, folder: Path) -> str:
         note = " ".join(f"{letter}: {place}" for place, letter in places.items())
     else:
         note = f"`{files[0]['command']}`: {place}"
-    text = textwrap.fill(note, WIDTH, break_long_words=False, break_on_hyphens=False)
-    return f"{markdown_table(columns, [[row[column] for column in columns] for row in rows])}\n\n{text}"
+    table = markdown_table(columns, [[row[column] for column in columns] for row in rows])
+    return f"{table}\n\n{paragraph(note)}"

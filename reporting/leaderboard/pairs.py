@@ -1,32 +1,12 @@
 """Every two methods of a leaderboard compared: the difference, its interval and its p values."""
 
-import itertools
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from reporting.leaderboard import Board
-from reporting.statistics.samples import sample
+from reporting.statistics.samples import Pair, all_pairs, sample
 from reporting.tables.model import Table
 from reporting.tables.runs import Results, Run
-from tiebench.paired import TOO_FEW, Difference, difference, holm
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Two methods of a column: `found` of `paired.difference`, the first minus the second.
-
-    p_adjusted: by Holm's procedure over all pairs of methods that compete, NaN for other pairs and with too
-    few runs.
-    """
-
-    found: Difference
-    p_adjusted: float
-
-    @property
-    def over(self) -> str:
-        """What the interval and the p value are over, "" where there is neither; TOO_FEW instead."""
-        return self.found.over if self.found.enough else TOO_FEW
 
 
 def pairs(
@@ -40,13 +20,7 @@ def pairs(
     every = {name: sample(results.cell(board.protocol, name, bits), metric) for name in board.methods}
     samples = {name: of for name, of in every.items() if of is not None}
     ranked = {name for name in samples if table.competes(name, board.protocol)}
-    found = {
-        (one, other): difference(samples[one], samples[other])
-        for one, other in itertools.combinations(samples, 2)
-    }
-    counted = [pair for pair in found if ranked.issuperset(pair)]
-    adjusted = dict(zip(counted, holm([found[pair].p for pair in counted]).tolist()))
-    return {pair: Pair(of, adjusted.get(pair, math.nan)) for pair, of in found.items()}
+    return all_pairs(samples, ranked)
 
 
 def against(found: Mapping[tuple[str, str], Pair], reference: str, methods: Sequence[str]) -> dict[str, Pair]:

@@ -9,8 +9,8 @@ from typing import Any
 
 from reporting import figures
 from reporting.leaderboard import summary
-from reporting.leaderboard.boards import Boards, as_table, results_of
-from reporting.leaderboard.columns import as_bits, check_keys, listed
+from reporting.leaderboard.boards import Boards
+from reporting.leaderboard.settings import as_bits, check_keys, listed
 from reporting.printed.markdown import escape_markdown
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
@@ -106,21 +106,17 @@ def _asked(
     settings: Mapping, protocols: Sequence[str], needs: Sequence[str], boards: Boards
 ) -> tuple[Table, Results]:
     """The table of the protocols, metrics and bits of a marker, and what was measured of it."""
-    metrics, blocks = listed(settings.get("metric", "ap")), []
     for name in protocols:
         if lacking := [part for part in needs if not boards.has(name, part)]:
             words = f"{' and '.join(lacking)} of runs, which the leaderboard of {name} does not have"
             raise ValueError(f"figure {settings['figure']} needs {words}")
-    for protocol in protocols:
-        bits = as_bits(settings.get("bits") or boards[protocol].bits)
-        for metric in metrics:
-            boards.check(protocol, metric, bits)
-            blocks.append({"protocol": protocol, "metric": metric, "bits": bits})
-    used = [boards[protocol] for protocol in protocols]
-    table = as_table(used, blocks, settings.get("methods"), settings.get("without", ()))
-    table = replace(table, reference_lines=tuple(settings.get("reference_lines", ())))
-    runs = [run for name in protocols for run in boards.runs(name, needs)]
-    return table, results_of(table, used, runs)
+    blocks = [
+        {"protocol": name, "metric": metric, "bits": as_bits(settings.get("bits") or boards[name].bits)}
+        for name in protocols
+        for metric in listed(settings.get("metric", "ap"))
+    ]
+    table, results = boards.model(blocks, settings.get("methods"), settings.get("without", ()), needs)
+    return replace(table, reference_lines=tuple(settings.get("reference_lines", ()))), results
 
 
 def recorded(path: Path) -> str | None:

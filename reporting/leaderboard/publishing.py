@@ -120,7 +120,7 @@ def _part(found: published.Published, protocol: str, results: Path) -> _Part:
     table = found.table
     own = found.tidy[found.tidy["protocol"] == protocol]
     own = own[[(row.protocol, row.method, row.bits) not in table.filled.cells for row in own.itertuples()]]
-    own = own[[not table.is_external(method) for method in own["method"]]]
+    own = own[[not table.style(method).external for method in own["method"]]]
     rows, more, runs = [own], [], []
     folds = table.members(protocol)
     for name in dict.fromkeys((protocol, *folds)):
@@ -144,7 +144,7 @@ def _narrowed(table: Table, protocol: str, name: str) -> Table:
         methods = [
             method
             for method in group.methods
-            if not table.is_external(method) and (protocol, method, first) not in table.filled.cells
+            if not table.style(method).external and (protocol, method, first) not in table.filled.cells
         ]
         if group.protocol == protocol and methods:
             groups.append(replace(group, protocol=name, methods=tuple(methods)))

@@ -11,10 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from reporting.leaderboard.boards import Boards, as_table, main_metric
-from reporting.leaderboard.columns import check_keys
+from reporting.leaderboard.settings import check_keys, read_yaml
 from reporting.statistics import summary
 from reporting.tables.model import Table
 from reporting.tables.runs import Results, Run
@@ -37,6 +35,8 @@ OF_ENTRY: dict[str, dict[str, type]] = {
 }
 # Sets that are not in the file: all tables, and these with the variants and what a paper prints.
 EVERY, ORDERS, VARIANTS = "every", "orders", "orders_and_variants"
+# The name of a set, or the protocols of one.
+Set = str | Sequence[str]
 COSTS = ("fit", "encode", "bits", "search")
 COLUMNS = (
     *("statistic", "set", "table", "metric", "method", "other", "bits", "tau"),
@@ -54,17 +54,11 @@ class Plan:
     methods: Sequence[str] | None = None
     _models: dict[tuple, tuple[Table, Results]] = field(default_factory=dict, repr=False, compare=False)
 
-    @property
-    def sets(self) -> list[str]:
-        return [*self.said.get("sets", {}), EVERY, ORDERS, VARIANTS]
-
-    def title(self, name: str) -> str:
-        return self.said.get("sets", {}).get(name, {}).get("title", "All separate tables")
-
     def tables(self, name: str) -> list[str]:
         """Protocols of a set. Raises ValueError for an unknown name."""
-        if name not in self.sets:
-            raise ValueError(f"{FILE} has no set {name!r}{did_you_mean(name, self.sets)}")
+        known = [*self.said.get("sets", {}), EVERY, ORDERS, VARIANTS]
+        if name not in known:
+            raise ValueError(f"{FILE} has no set {name!r}{did_you_mean(name, known)}")
         own = self.said.get("sets", {}).get(name)
         variants = list(self.said.get("variants", {})) * (name == VARIANTS)
         return own["tables"] if own else [*self.said["tables"], *variants]
@@ -78,17 +72,15 @@ class Plan:
         return {"protocol": protocol, "metric": metric, "bits": bits}
 
     def model(
-        self, name: str | Sequence[str], boards: Boards, needs: Iterable[str] = ("per_query",)
+        self, name: Set, boards: Boards, needs: Iterable[str] = ("per_query",)
     ) -> tuple[Table, Results]:
-        """The table of a set, or of protocols, and what was measured of it, with what a figure NEEDS."""
+        """The table of a set, and what was measured of it, with what a figure NEEDS."""
         asked = name if isinstance(name, str) else tuple(name), tuple(needs)
         if asked not in self._models:
             self._models[asked] = self._model(name, boards, needs)
         return self._models[asked]
 
-    def _model(
-        self, name: str | Sequence[str], boards: Boards, needs: Iterable[str]
-    ) -> tuple[Table, Results]:
+    def _model(self, name: Set, boards: Boards, needs: Iterable[str]) -> tuple[Table, Results]:
         protocols = self.tables(name) if isinstance(name, str) else list(name)
         blocks = [self.block(protocol, boards) for protocol in protocols]
         used = [boards[protocol] for protocol in protocols]
@@ -109,7 +101,7 @@ class Plan:
     def _printed(self) -> tuple[list[dict], list[Run]]:
         """What a paper prints, as blocks and runs."""
         path = self.folder / self.said["published"]
-        content = _yaml(path)
+        content = read_yaml(path)
         blocks: dict[str, dict] = {}
         runs: list[Run] = []
         for protocol, entry in self.said["printed"].items():
@@ -141,7 +133,7 @@ def read(folder: str | Path, metric: str | None = None, methods: Sequence[str] |
     Raises ValueError, one line with the nearest name, for a file that is missing or is none.
     """
     path = Path(folder, FILE)
-    said = _yaml(path)
+    said = read_yaml(path)
     try:
         check_keys(said, KEYS, FILE)
         for part, known in OF_ENTRY.items():
@@ -159,34 +151,30 @@ def read(folder: str | Path, metric: str | None = None, methods: Sequence[str] |
     return Plan(Path(folder), said, metric, methods)
 
 
-def _yaml(path: Path) -> Any:
-    try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeError, yaml.YAMLError) as error:
-        raise ValueError(f"{path} cannot be read: {' '.join(str(error).split())}") from error
-
-
 # -- rows -----------------------------------------------------------------------------------------
+
+
+def _sets(plan: Plan, tables: Sequence[str] | None) -> dict[str, Set]:
+    """The sets of methods with scores everywhere, by name: those of the file, or one of these tables."""
+    return {"chosen": tables} if tables else {name: name for name in plan.said.get("sets", {})}
+
+
+def _frontiers(plan: Plan, tables: Sequence[str] | None) -> list[str]:
+    return [one for one in plan.said.get("frontiers", ()) if not tables or one in tables]
 
 
 def rows(plan: Plan, boards: Boards, tables: Sequence[str] | None = None) -> Iterable[dict]:
     """Rows of COLUMNS, statistic after statistic. tables: instead of the plan's sets, one set of these."""
-    sets: dict[str, str | Sequence[str]] = {name: name for name in plan.said.get("sets", {})}
-    every: str | Sequence[str] = EVERY
-    orders: str | Sequence[str] = VARIANTS
-    if tables:
-        sets, every, orders = {"chosen": tables}, tables, tables
-    for name, protocols in sets.items():
+    for name, of in _sets(plan, tables).items():
         say(f"ranks, IQM and profiles: {name}")
-        yield from _standing(name, *plan.model(protocols, boards))
+        yield from _standing(name, *plan.model(of, boards))
     say("pairs")
-    yield from _pairs(*plan.model(every, boards))
+    yield from _pairs(*plan.model(tables or EVERY, boards))
     say("orders")
-    yield from _orders(*plan.model(orders, boards, ()))
-    for protocol in plan.said.get("frontiers", ()):
-        if not tables or protocol in tables:
-            say(f"frontiers: {protocol}")
-            yield from frontier_rows(protocol, *plan.model([protocol], boards, ["trials"]))
+    yield from _orders(*plan.model(tables or VARIANTS, boards, ()))
+    for protocol in _frontiers(plan, tables):
+        say(f"frontiers: {protocol}")
+        yield from frontier_rows(protocol, *plan.model([protocol], boards, ["trials"]))
 
 
 def write(
@@ -203,14 +191,10 @@ def write(
     target = Path(results, "summary.csv")
     write_text(target, frames.to_csv(pd.DataFrame(rows(plan, boards, tables), columns=list(COLUMNS))))
     yield target
-    sets: dict[str, str | Sequence[str]] = {name: name for name in plan.said.get("sets", {})}
-    every: tuple[str, str | Sequence[str]] = (EVERY, EVERY)
-    orders: tuple[str, str | Sequence[str]] = (ORDERS, ORDERS)
-    if tables:
-        sets, every, orders = {"chosen": tables}, ("chosen", tables), ("chosen", tables)
-    wanted = [(kind, name, of) for kind in ("ranks", "profiles") for name, of in sets.items()]
-    wanted += [("improvement", *every), ("agreement", *orders)]
-    wanted += [("cost", one, [one]) for one in plan.said.get("frontiers", ()) if not tables or one in tables]
+    wanted = [(kind, name, of) for kind in ("ranks", "profiles") for name, of in _sets(plan, tables).items()]
+    for kind, every in (("improvement", EVERY), ("agreement", ORDERS)):
+        wanted.append((kind, "chosen", tables) if tables else (kind, every, every))
+    wanted += [("cost", one, [one]) for one in _frontiers(plan, tables)]
     for kind, name, of in wanted:
         say(f"figure {kind}: {name}")
         costs: dict[str, Any] = {"costs": COSTS} if kind == "cost" else {}

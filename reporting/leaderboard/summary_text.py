@@ -1,15 +1,15 @@
 """Generated parts of the page of summaries: sentences and tables, of the same numbers as its figures."""
 
-import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
+from reporting.claims.cells import joined
 from reporting.leaderboard.boards import Boards
-from reporting.leaderboard.columns import check_keys
+from reporting.leaderboard.settings import check_keys, paragraph
 from reporting.leaderboard.summary import EVERY, ORDERS, Plan, read
-from reporting.leaderboard.tables import WIDTH
 from reporting.printed.markdown import escape_markdown, markdown_table
+from reporting.printed.marks import number
 from reporting.statistics import summary
 from tiebench.figure_style import metric_name
 from tiebench.messages import did_you_mean
@@ -56,8 +56,8 @@ def _ranks(plan: Plan, boards: Boards, name: str) -> str:
     several = len(best) > 1
     leading = [f"{titles[place]} {_interval(found.rank[:, place], 1)}" for place in best]
     text = (
-        f"The best mean rank of {len(titles)} methods in {len(blocks)} tables: {_listed(leading)}. In single "
-        f"tables {'the ranks of ' if several else 'the rank of '}{_listed(of_best)} "
+        f"The best mean rank of {len(titles)} methods in {len(blocks)} tables: {joined(leading)}. In single "
+        f"tables {'the ranks of ' if several else 'the rank of '}{joined(of_best)} "
         f"{'run' if several else 'runs'} from {found.by_table[:, best].min():.1f} to "
         f"{found.by_table[:, best].max():.1f}. The intervals of "
         f"{len(reach) or 'none'} of the other {len(others)} methods overlap that of {of_best[0]}."
@@ -74,7 +74,7 @@ def _ranks(plan: Plan, boards: Boards, name: str) -> str:
         ]
         for place in found.order
     ]
-    return f"{_filled(text)}\n\n{_markdown(heading, rows)}"
+    return _markdown(heading, rows, text)
 
 
 def _pairs(plan: Plan, boards: Boards) -> str:
@@ -87,7 +87,7 @@ def _pairs(plan: Plan, boards: Boards) -> str:
     first = [place for place in order if wins[place] >= wins[order[min(4, len(order) - 1)]]]
     text = (
         f"Of {known.sum() // 2} pairs of methods, {above.sum()} have an interval that excludes 0.5. Of "
-        f"{_listed([table.method_title(found.methods[place]) for place in first])}, which are above the "
+        f"{joined([table.method_title(found.methods[place]) for place in first])}, which are above the "
         f"largest number of other methods, {_within(first, above)}."
     )
     titles = [table.method_title(method) for method in found.methods]
@@ -99,7 +99,9 @@ def _pairs(plan: Plan, boards: Boards) -> str:
         ]
         for place in order
     ]
-    return f"{_filled(text)}\n\n{_markdown(['Method', 'wins', 'losses', 'undecided'], rows)}"
+    return (
+        f"{paragraph(escape_markdown(text))}\n\n{_markdown(['Method', 'wins', 'losses', 'undecided'], rows)}"
+    )
 
 
 def _within(places: Sequence[int], above: np.ndarray) -> str:
@@ -115,42 +117,32 @@ def _orders(plan: Plan, boards: Boards) -> str:
     between = np.array([tau for pair, (tau, _, _) in found.items() if set(pair) <= set(own)])
     low, middle, high = np.quantile(between, [0, 0.5, 1])
     text = (
-        f"Between the orders of {len(own)} tables the median τ-b is {_number(middle)}, from "
-        f"{_number(low)} to {_number(high)}, over the {len(between)} pairs of tables with at least "
+        f"Between the orders of {len(own)} tables the median τ-b is {number(middle, 2)}, from "
+        f"{number(low, 2)} to {number(high, 2)}, over the {len(between)} pairs of tables with at least "
         f"{summary.LEAST_METHODS} common methods. With the orders that the paper prints, and the number of "
         "common methods:"
     )
     rows = [
         [blocks[one].title]
         + [
-            f"{_number(found[one, other][0])} ({found[one, other][2]})" if (one, other) in found else "–"
+            f"{number(found[one, other][0], 2)} ({found[one, other][2]})" if (one, other) in found else "–"
             for other in printed
         ]
         for one in own
         if any((one, other) in found for other in printed)
     ]
-    return f"{_filled(text)}\n\n{_markdown(['Table', *(blocks[place].title for place in printed)], rows)}"
+    return _markdown(["Table", *(blocks[place].title for place in printed)], rows, text)
 
 
 def _interval(values: Iterable[float], decimals: int) -> str:
-    value, low, high = (_number(of, decimals) for of in values)
+    value, low, high = (number(of, decimals) for of in values)
     return f"{value} ({low} to {high})"
 
 
-def _number(value: float, decimals: int = 2) -> str:
-    return f"{round(float(value), decimals) + 0.0:.{decimals}f}".replace("-", "−")
-
-
-def _listed(words: Sequence[str]) -> str:
-    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
-
-
-def _filled(text: str) -> str:
-    return textwrap.fill(escape_markdown(text), WIDTH, break_long_words=False, break_on_hyphens=False)
-
-
-def _markdown(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    return markdown_table(heading, [[escape_markdown(text) for text in row] for row in rows])
+def _markdown(heading: Sequence[str], rows: Iterable[Sequence[str]], text: str = "") -> str:
+    """A table; text: what stands above it."""
+    table = markdown_table(heading, [[escape_markdown(word) for word in row] for row in rows])
+    return f"{paragraph(escape_markdown(text))}\n\n{table}" if text else table
 
 
 PARTS: dict[str, Callable[[Plan, Boards], str]] = {

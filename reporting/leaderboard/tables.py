@@ -1,8 +1,7 @@
 """A table of the leaderboard as GitHub Markdown, from the settings of a marker."""
 
 import math
-import textwrap
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -10,7 +9,8 @@ import pandas as pd
 from reporting import frames
 from reporting.leaderboard import TIDY, Board
 from reporting.leaderboard.boards import Boards, as_table, results_of
-from reporting.leaderboard.columns import SCORES, Column, as_bits, check_keys, parse
+from reporting.leaderboard.columns import OF_METHODS, SCORES, SHOWN, Column, parse
+from reporting.leaderboard.settings import as_bits, check_keys, paragraph
 from reporting.leaderboard.trials import Trial, best_score
 from reporting.printed.cells import Cells, cells
 from reporting.printed.legend import (
@@ -22,8 +22,9 @@ from reporting.printed.legend import (
     uncoded_sentence,
 )
 from reporting.printed.markdown import escape_markdown, note_line
+from reporting.printed.marks import number
 from reporting.tables.model import Table
-from reporting.tables.runs import Results, Run, RunCell, ScoreCell, whole_mean
+from reporting.tables.runs import Results, RunCell, ScoreCell, whole_mean
 from reporting.tables.titles import (
     COLLAPSED,
     EN_DASH,
@@ -53,32 +54,28 @@ KEYS = {
 SORT_KEYS = {"protocol": str, "metric": str, "bits": int}
 DEFAULTS = {"metric": "ap", "decimals": 3, "uncoded": "last", "best": True, "legend": True}
 PLACES = ("first", "last", False)
-# Of a paragraph in the source of a page.
-WIDTH = 120
 COSTS = {"fit_seconds": "fit", "encode_seconds": "encode"}
-# What a cell says that has none of what its column shows.
-MISSING = {"published": "not printed", "fit_seconds": "not timed", "encode_seconds": "not timed"}
 
 
 @dataclass(frozen=True)
 class _Data:
     """What the cells of a table are taken from.
 
-    printed: all cells, with those of ranges; trials: cell -> how many its tuning made; tried: cell -> all of
-    them; best: whether the best of a column is in bold.
+    printed: all cells, with those of ranges; tried: cell -> trials of its searches; best: whether the best of
+    a column is in bold.
     """
 
     table: Table
     results: Results
     printed: Cells
-    trials: Mapping[RunCell, float]
     tried: Mapping[RunCell, Sequence[Trial]]
     published: Mapping[ScoreCell, float]
     best: bool
 
-    def runs(self, protocol: str, method: str, bits: int) -> Collection[Run]:
-        """The runs of a cell whose method is a row."""
-        return self.results.cell(protocol, method, bits).values() if method in self.table.methods else ()
+    def mean(self, protocol: str, metric: str, method: str, bits: int) -> float | None:
+        """The mean of a cell, None where it is not known."""
+        cell = self.printed.of.get((protocol, metric, method, bits))
+        return cell.mean if cell is not None and cell.known else None
 
 
 def render(settings: Mapping, boards: Boards, link: str = "") -> str:
@@ -97,14 +94,16 @@ def render(settings: Mapping, boards: Boards, link: str = "") -> str:
     table = as_table(used, _blocks(columns), given.get("methods"), given.get("without", ()))
     data = _data(table, used, given, boards)
     methods = _rows(given, data, boards)
-    lines = ["| Method | " + " | ".join(escape_heading(column.heading) for column in columns) + " |"]
-    lines.append("|:---|" + "".join(_rule(column) for column in columns))
+    # A heading may hold Markdown and HTML, but no end of its cell.
+    lines = [_line("Method", [column.heading.replace("|", "\\|") for column in columns])]
+    rules = (":---|" if column.show in OF_METHODS else "---:|" for column in columns)
+    lines.append("|:---|" + "".join(rules))
     uncoded = [_line(f"*{UNCODED_TITLE}*", [_cell(data, column, UNCODED) for column in columns])]
     uncoded *= any(
         (c.protocol, c.metric, UNCODED, bits) in data.printed.of for c in columns for bits in c.bits
     )
     lines += uncoded if given["uncoded"] == "first" else []
-    plain = any(column.show == "family" for column in columns)
+    plain = "family" in [column.show for column in columns]
     by_rows = given.get("families", not (plain or given.get("methods") or given.get("sort")))
     for family, members in table.by_family(methods) if by_rows else [("", methods)]:
         if family:
@@ -122,15 +121,6 @@ def render(settings: Mapping, boards: Boards, link: str = "") -> str:
 
 def _line(name: str, cells: Sequence[str]) -> str:
     return "| " + " | ".join([name, *cells]) + " |"
-
-
-def _rule(column: Column) -> str:
-    return ":---|" if column.show in ("family", "sees") else "---:|"
-
-
-def escape_heading(text: str) -> str:
-    """A heading may hold Markdown and HTML, but no end of its cell."""
-    return text.replace("|", "\\|")
 
 
 # -- what the cells are taken from ----------------------------------------------------------------
@@ -155,11 +145,6 @@ def _blocks(columns: Iterable[Column]) -> list[dict]:
 
 
 def _data(table: Table, used: Sequence[Board], given: Mapping, boards: Boards) -> _Data:
-    trials = {
-        (cell["protocol"], cell["method"], int(cell["bits"])): float(cell["trials"])
-        for board in used
-        for cell in board.cells
-    }
     published = {
         (cell["protocol"], cell["metric"], cell["method"], int(cell["bits"])): float(cell["published"])
         for board in used
@@ -170,7 +155,7 @@ def _data(table: Table, used: Sequence[Board], given: Mapping, boards: Boards) -
     printed = cells(frames.tidy(table, results), table)
     tried = {cell: trials for board in used for cell, trials in boards.trials(board.protocol).items()}
     best = bool(given["best"]) and any(cell.rank == "best" for cell in printed.of.values())
-    return _Data(table, results, printed, trials, tried, published, best)
+    return _Data(table, results, printed, tried, published, best)
 
 
 def _rows(given: Mapping, data: _Data, boards: Boards) -> list[str]:
@@ -199,30 +184,25 @@ def _rows(given: Mapping, data: _Data, boards: Boards) -> list[str]:
 
 def _cell(data: _Data, column: Column, method: str) -> str:
     """The text of a cell; "" for what uncoded features do not have, and in a column that is of other rows."""
-    if not column.concerns(method):
+    if column.methods and method not in column.methods:
         return ""
-    if column.show in ("family", "sees"):
-        return _about(data, column, method)
     if method == UNCODED and column.show not in ("score", "mean_of_folds"):
-        return ""
-    if column.highest:
-        numbers = [_number(data, column, method, bits) for bits in column.bits]
-        known = [number for number in numbers if number is not None]
-        if column.show == "difference":
-            return _signed(max(known, key=abs), column.decimals) if known else EN_DASH
-        return f"{max(known):.{column.decimals}f}" if known else EN_DASH
-    texts = [_text(data, column, method, bits) for bits in column.bits]
-    if len(set(texts)) == 1 and texts[0].startswith(EN_DASH):
-        return MISSING.get(column.show, texts[0])
-    return " / ".join(texts)
-
-
-def _about(data: _Data, column: Column, method: str) -> str:
-    if method == UNCODED:
         return ""
     if column.show == "family":
         return family_title(data.table.family(method))
-    return data.table.sees(method, column.protocol).replace(TRAINING_SET, "")
+    if column.show == "sees":
+        return data.table.sees(method, column.protocol).replace(TRAINING_SET, "")
+    if column.highest:
+        numbers = [_number(data, column, method, bits) for bits in column.bits]
+        known = [one for one in numbers if one is not None]
+        if column.show == "difference":
+            return number(max(known, key=abs), column.decimals, "+") if known else EN_DASH
+        return f"{max(known):.{column.decimals}f}" if known else EN_DASH
+    texts = [_text(data, column, method, bits) for bits in column.bits]
+    if len(set(texts)) == 1 and texts[0].startswith(EN_DASH):
+        missing = SHOWN[column.show].missing
+        return texts[0] if missing == EN_DASH else missing
+    return " / ".join(texts)
 
 
 def _text(data: _Data, column: Column, method: str, bits: int) -> str:
@@ -233,21 +213,14 @@ def _text(data: _Data, column: Column, method: str, bits: int) -> str:
         low, high = (data.printed.of[column.protocol, name, method, bits].mean for name in names)
         known = not math.isnan(low + high)
         return f"{low:.{column.decimals}f}{EN_DASH}{high:.{column.decimals}f}" if known else EN_DASH
-    number = _number(data, column, method, bits)
-    if number is None:
+    value = _number(data, column, method, bits)
+    if value is None:
         return EN_DASH
     if column.show == "difference":
-        return _signed(number, column.decimals)
-    whole = column.show in ("seeds", "trials")
+        return number(value, column.decimals, "+")
     if column.show == "health":
-        return f"{number:,.{column.decimals}f}"
-    return f"{number:.0f}" if whole else f"{number:.{column.decimals}f}"
-
-
-def _signed(number: float, decimals: int) -> str:
-    """With its sign, a minus and not a hyphen; a difference that is 0 as printed has none."""
-    text = f"{abs(number):.{decimals}f}"
-    return text if not float(text) else ("+" if number > 0 else "\N{MINUS SIGN}") + text
+        return f"{value:,.{column.decimals}f}"
+    return f"{value:.{0 if column.show in ('seeds', 'trials') else column.decimals}f}"
 
 
 def _score(data: _Data, column: Column, method: str, bits: int) -> str:
@@ -263,24 +236,24 @@ def _score(data: _Data, column: Column, method: str, bits: int) -> str:
 
 def _number(data: _Data, column: Column, method: str, bits: int) -> float | None:
     """The number of a cell; None where it is not known."""
+    mean = data.mean(column.protocol, column.metric, method, bits)
     if column.show == "score":
-        return _mean(data, column.protocol, column.metric, method, bits)
+        return mean
     if column.show in ("published", "difference"):
         printed = data.published.get((column.protocol, column.metric, method, bits))
-        mean = _mean(data, column.protocol, column.metric, method, bits)
         if column.show == "published" or printed is None:
             return printed
         return None if mean is None else mean - printed
     if column.show == "mean_of_folds":
-        means = [_mean(data, fold, column.metric, method, bits) for fold in column.folds]
-        return whole_mean(means)
+        return whole_mean([data.mean(fold, column.metric, method, bits) for fold in column.folds])
     if column.show == "best_trial":
         return best_score(data.tried.get((column.protocol, method, bits), ()), dict(column.where))
-    done = [run for run in data.runs(column.protocol, method, bits) if run.status == "done"]
+    runs = list(data.results.cell(column.protocol, method, bits).values())
+    done = [run for run in runs if run.status == "done"]
     if column.show == "seeds":
         return len(done)
     if column.show == "trials":
-        return data.trials.get((column.protocol, method, bits))
+        return next((run.tuning.trials for run in runs if run.tuning is not None), None)
     if column.show == "peak_memory":
         return max((run.peak_memory_mb for run in done if run.peak_memory_mb is not None), default=None)
     if column.show == "health":
@@ -288,11 +261,6 @@ def _number(data: _Data, column: Column, method: str, bits: int) -> float | None
     else:
         values = [run.seconds_of(COSTS[column.show]) for run in done]
     return whole_mean(values)
-
-
-def _mean(data: _Data, protocol: str, metric: str, method: str, bits: int) -> float | None:
-    cell = data.printed.of.get((protocol, metric, method, bits))
-    return cell.mean if cell is not None and cell.known else None
 
 
 # -- sentences ------------------------------------------------------------------------------------
@@ -320,7 +288,7 @@ def _legend(data: _Data, columns: Sequence[Column], uncoded: bool, used: Sequenc
         words.append(_machines(data))
     files = (f"[{board.protocol}]({link}{board.protocol}{TIDY})" for board in used)
     words.append(f"Data: {', '.join(files)}.")
-    return textwrap.fill(" ".join(filter(None, words)), WIDTH, break_long_words=False, break_on_hyphens=False)
+    return paragraph(" ".join(filter(None, words)))
 
 
 def _seeds(data: _Data, frame: pd.DataFrame, columns: Iterable[Column]) -> str:

@@ -8,9 +8,9 @@ between them.
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from reporting.leaderboard import KEY, Board, csv_text
+from reporting.leaderboard import Board, csv_text
 from reporting.records.training_logs import COUNTERS, counts, with_objective
-from reporting.tables.runs import Run, RunCell
+from reporting.tables.runs import KEY, Run, RunCell
 from tiebench.leaderboards import read_rows
 
 TRAINING = ".training.csv"

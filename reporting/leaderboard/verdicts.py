@@ -1,22 +1,17 @@
 """Claims of a paper, judged on the leaderboard's runs, as a Markdown table of a page."""
 
-import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-
-import yaml
 
 from reporting.claims import verdicts
 from reporting.claims.cells import joined
 from reporting.claims.tested import OUTCOMES
 from reporting.leaderboard import TIDY
-from reporting.leaderboard.boards import Boards, as_table, results_of
-from reporting.leaderboard.columns import as_bits, check_keys, listed
-from reporting.leaderboard.per_query import with_scores
-from reporting.leaderboard.tables import WIDTH
+from reporting.leaderboard.boards import Boards
+from reporting.leaderboard.settings import as_bits, check_keys, listed, paragraph, read_yaml
 from reporting.printed.markdown import escape_markdown
-from reporting.tables.runs import Run
+from reporting.tables.runs import Results, Run
 from tiebench.messages import did_you_mean
 
 KEYS = {
@@ -92,24 +87,21 @@ def render(settings: Mapping, folder: Path, boards: Boards, link: str = "") -> s
         words.append(ELSEWHERE)
     links = (f"[{name}]({link}{name}{TIDY})" for name in protocols)
     words.append(f"Data: {', '.join(links)}.")
-    text = textwrap.fill(" ".join(words), WIDTH, break_long_words=False, break_on_hyphens=False)
-    return "\n".join([*lines, "", text])
+    return "\n".join([*lines, "", paragraph(" ".join(words))])
 
 
 def _judged(part, files, boards):
     """Verdicts of claims on the runs of the protocols of a part, with the table of these."""
-    used = [boards[name] for name in listed(part["protocol"])]
     metric, instead = part.get("metric", "ap"), part.get("instead") or {}
-    blocks, runs = [], []
-    for board in used:
-        bits = as_bits(part.get("bits") or board.bits)
-        boards.check(board.protocol, metric, bits)
-        blocks.append({"protocol": board.protocol, "metric": metric, "bits": bits})
-        runs += _instead(with_scores(board, boards.folder), instead)
+    blocks = [
+        {"protocol": name, "metric": metric, "bits": as_bits(part.get("bits") or boards[name].bits)}
+        for name in listed(part["protocol"])
+    ]
+    boards.model(blocks, list(instead))  # names of rows that do not exist are an error
     without = [*part.get("without", ()), *instead.values()]
-    as_table(used, blocks, list(instead))  # names of rows that do not exist are an error
-    table = as_table(used, blocks, part.get("methods"), without)
-    return verdicts.judge(files, table, results_of(table, used, runs)), table
+    table, found = boards.model(blocks, part.get("methods"), without, ["per_query"])
+    results = Results.of(table, _instead(found, instead), found.uncoded)
+    return verdicts.judge(files, table, results), table
 
 
 def _brief(one: Mapping | None) -> str:
@@ -133,11 +125,12 @@ def _replaced(parts, boards):
     return [f"At {joined(lengths)} bits the rows of {joined(titles)} are judged."] if found else []
 
 
-def _instead(runs: Sequence[Run], instead: Mapping[str, str]) -> list[Run]:
+def _instead(runs: Iterable[Run], instead: Mapping[str, str]) -> list[Run]:
     """Runs with those of other rows in place of a method's, wherever these rows have runs.
 
     instead: method -> the row of the same method that is better justified, such as one without a cap of time.
     """
+    runs = list(runs)
     cells = {run.cell for run in runs}
     names = {name: method for method, name in instead.items()}
     return [
@@ -152,10 +145,7 @@ def _claims(path: Path, only: list | None) -> list[dict]:
 
     path: config/claims/<name>.yaml, or a configuration, whose key `claims` holds several by name.
     """
-    try:
-        file = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, yaml.YAMLError) as error:
-        raise ValueError(f"claims: {path} cannot be read: {' '.join(str(error).split())}") from error
+    file = read_yaml(path)
     held = file.get("claims") if isinstance(file, dict) else None
     files = list(held.values()) if isinstance(held, dict) else [file]
     if not held or not all(isinstance(one, dict) and isinstance(one.get("claims"), list) for one in files):

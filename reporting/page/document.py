@@ -2,28 +2,25 @@
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from markupsafe import Markup
 
-from reporting.claims.tested import LOST
 from reporting.page.colours import lighter
 from reporting.page.embedding import data_url, inline_svg, packed
 from reporting.page.runs import shown_runs
 from reporting.page.scores import remarks, score_panels, sources
 from reporting.page.swatches import swatches
 from reporting.page.table_view import Drawing, TableView
-from reporting.page.templates import environment, subscripts
-from reporting.page.words import known, probability, signed
+from reporting.page.templates import anchor, environment, subscripts
 from reporting.printed import health
 from reporting.records.marked import collapsed_methods, filled_methods
-from reporting.tables.model import Table
-from reporting.tables.titles import COLLAPSED, EN_DASH, FAMILIES, FILLED
+from reporting.tables.model import Table, in_order
+from reporting.tables.titles import COLLAPSED, FILLED
 from tiebench.metrics import resolve
 
 ASSETS = Path(__file__).parents[1] / "assets"
-CONTEXT = ("command",)
 # Verdicts on claims, and outcomes of the comparisons that they rest on: never shown by colour alone.
 SYMBOLS = {
     "reproduced": "✓",
@@ -39,21 +36,19 @@ LARGE_FILE = 20_000
 RUN_FILES = ("run.json", "training.jsonl", "scores.json")
 
 
-def page(title: str, views: Sequence[TableView], context: Mapping) -> str:
+def page(title: str, views: Sequence[TableView], command: str = "") -> str:
     """The results of tables as one self-contained HTML document with the heading `title`.
 
-    `context` may give "command": what makes this page again.
+    command: what makes this page again.
 
     For each view the page holds the scores in the layout of the paper, published values beside them, claims
     with their verdicts, figures, missing results with their reasons, runs, versions and
     fingerprints, and its files as data: links. The same arguments give the same text, whatever the order of
     the records. Links to files of runs are relative to the folder `results`, where the page is meant to lie.
 
-    Raises ValueError for an unknown key in `context`, for no view, for two views of tables of one name, and
-    whatever `Run.outcome` or `inline_svg` raise.
+    Raises ValueError for no view, for two views of tables of one name, and whatever `Run.outcome` or
+    `inline_svg` raise.
     """
-    if unknown := sorted(set(context) - set(CONTEXT)):
-        raise ValueError(f"page {title!r}: unknown context {unknown[0]!r} (known: {', '.join(CONTEXT)})")
     tables = [view.table.name for view in views]
     if not tables:
         raise ValueError(f"page {title!r}: there is no table")
@@ -77,7 +72,7 @@ def page(title: str, views: Sequence[TableView], context: Mapping) -> str:
         .get_template("page.html.j2")
         .render(
             title=title,
-            context={name: context.get(name) for name in CONTEXT},
+            command=command,
             views=shown,
             methods=[{"id": method, "name": names[method], "swatch": known[method][1]} for method in methods],
             bits=sorted({bits for view in views for group in view.table.groups for bits in group.bits}),
@@ -100,8 +95,7 @@ def _methods(views: Iterable[TableView]) -> list[str]:
         for group in view.table.groups:
             for method in group.methods:
                 family_of[method] = family_of.get(method) or view.table.family(method)
-    known = {name: place for place, name in enumerate(FAMILIES)}
-    return sorted(family_of, key=lambda method: known.get(family_of[method], len(known)))
+    return in_order(family_of, list(family_of), family_of)
 
 
 def _view(view: TableView, number: Iterator[int]) -> dict:
@@ -109,7 +103,7 @@ def _view(view: TableView, number: Iterator[int]) -> dict:
     table, printed = view.table, view.printed
     codes = health.rows(table, view.health)
     methods = list(dict.fromkeys(method for group in table.groups for method in group.methods))
-    id_ = re.sub(r"[^A-Za-z0-9]+", "-", table.name)
+    id_ = anchor(table.name)
     return {
         "id": id_,
         "name": table.name,
@@ -132,7 +126,7 @@ def _view(view: TableView, number: Iterator[int]) -> dict:
         "sources": sources(table, printed.of),
         "remarks": remarks(table, printed.of),
         "downloads": [_download(name, text) for name, text in view.files.items()],
-        "claims": [_claim(claim) for claim in view.claims],
+        "claims": view.claims,
         "health": codes,
         "collapsed": sum(row["collapsed"] != "" for row in codes),
         "figures": [
@@ -161,37 +155,6 @@ def _asset(name: str) -> Markup:
     if re.search(r"</(script|style)", text, flags=re.IGNORECASE):
         raise ValueError(f"{name}: it would close the element that contains it")
     return Markup(text)
-
-
-# -- claims -----------------------------------------------------------------------------
-
-
-def _claim(claim: Mapping) -> dict:
-    return {
-        "id": re.sub(r"[^A-Za-z0-9]+", "-", str(claim["id"])),
-        "claim": claim["claim"],
-        "source": ", ".join(str(claim[part]) for part in ("source", "of") if claim.get(part)),
-        "verdict": claim["verdict"],
-        "summary": claim.get("summary") or "",
-        "elsewhere": claim["elsewhere"][:1].upper() + claim["elsewhere"][1:],
-        "figures": [
-            {
-                "words": figure["words"],
-                "left": f"{figure['left']:.4f}" if known(figure["left"]) else EN_DASH,
-                "right": f"{figure['right']:.4f}" if known(figure["right"]) else EN_DASH,
-                **{name: figure[name] for name in LOST},
-                "difference": signed(figure["difference"]),
-                "interval": f"{signed(figure['low'])} to {signed(figure['high'])}"
-                if known(figure["low"]) and known(figure["high"])
-                else EN_DASH,
-                "p": probability(figure["p"]),
-                "p_adjusted": probability(figure.get("p_adjusted")),
-                "outcome": figure["outcome"],
-                "reason": figure.get("reason") or "",
-            }
-            for figure in claim.get("figures") or []
-        ],
-    }
 
 
 # -- files and figures ----------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from markupsafe import Markup
 from PIL import Image
 
 from reporting.page.colours import themed
+from reporting.page.templates import anchor
 
 MEDIA = {".csv": "text/csv", ".md": "text/markdown", ".svg": "image/svg+xml", ".tex": "application/x-tex"}
 # Characters that may stand as they are in a data: URL inside a quoted attribute.
@@ -67,7 +68,7 @@ def inline_svg(text: str, name: str, label: str = "", ids: str = "") -> Markup:
     start = re.search(r"<svg\b", text)
     if start is None:
         raise ValueError(f"figure {name}: not an SVG file")
-    prefix = "figure-" + re.sub(r"[^A-Za-z0-9]+", "-", name)
+    prefix = f"figure-{anchor(name)}"
     text = text[start.start() :]
     text = re.sub(r"\s*<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(r"\s*<!--.*?-->", "", text, flags=re.DOTALL)

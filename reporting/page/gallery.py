@@ -3,14 +3,13 @@
 from collections.abc import Mapping
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PatchCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.path import Path
 
 from reporting.tables.model import Table
-from tiebench.figure_style import INK, SURFACE, TIE, styled, text_width
+from tiebench.figure_style import INK, SURFACE, TIE, blank, styled, text_width
 
 TITLE = "What a tie is: the nearest items of a few queries"
 CAPTION = (
@@ -59,8 +58,7 @@ def draw(table: Table, gallery: Mapping[str, np.ndarray]) -> Figure:
 
 def _nothing() -> Figure:
     """A figure of one line, for a table whose runs were all refused."""
-    figure = Figure(figsize=(WIDTH, HEAD), facecolor=SURFACE)
-    FigureCanvasAgg(figure)
+    figure = blank(WIDTH, HEAD)
     figure.text(
         EDGE / WIDTH, 0.5, "No run of these methods has codes to show.", size=8, va="center", color=INK
     )
@@ -77,8 +75,7 @@ def _draw(table: Table, shown: list, gallery: Mapping) -> Figure:
     height = EDGE
     for protocol, _, methods in shown:
         height += HEAD + len(gallery[f"{protocol}/queries"]) * (row * len(methods) + APART)
-    figure = Figure(figsize=(WIDTH, height), facecolor=SURFACE)
-    FigureCanvasAgg(figure)
+    figure = blank(WIDTH, height)
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_xlim(0, WIDTH)
     axes.set_ylim(height, 0)

@@ -118,13 +118,12 @@ def _logs(runs: Sequence[dict]) -> list[str]:
 
 def _made_with(runs: Iterable[Mapping]) -> list[dict]:
     """Distinct (git commit, device, versions) of the runs that are done, with how many used each."""
-    counts: dict[tuple, int] = {}
-    for run in runs:
-        if run["status"] == "done":
-            made: Run = run["run"]
-            versions = tuple(sorted((name, plain(text)) for name, text in made.versions.items()))
-            key = (plain(made.git_commit or "unknown"), plain(made.device or "unknown"), versions)
-            counts[key] = counts.get(key, 0) + 1
+
+    def made(run: Run) -> tuple:
+        versions = tuple(sorted((name, plain(text)) for name, text in run.versions.items()))
+        return plain(run.git_commit or "unknown"), plain(run.device or "unknown"), versions
+
+    counts = Counter(made(run["run"]) for run in runs if run["status"] == "done")
     return [
         {"commit": commit, "device": device, "versions": versions, "runs": count}
         for (commit, device, versions), count in counts.items()

@@ -7,6 +7,7 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup
 
+from reporting.page.words import probability, signed
 from reporting.tables.titles import COLLAPSED, EN_DASH, FILLED
 from tiebench.metrics import label
 
@@ -21,9 +22,15 @@ def environment(folders: Iterable[Path] = ()) -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters |= {"metric": metric_words, "subscripts": subscripts}
+    made.filters |= {"metric": metric_words, "subscripts": subscripts, "anchor": anchor}
+    made.filters |= {"signed": signed, "probability": probability}
     made.globals |= {"collapsed": COLLAPSED, "filled": FILLED, "dash": EN_DASH}
     return made
+
+
+def anchor(name: str) -> str:
+    """A name as it may stand in the id of an element."""
+    return re.sub(r"[^A-Za-z0-9]+", "-", name)
 
 
 def metric_words(metric: str) -> Markup:

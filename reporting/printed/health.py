@@ -4,7 +4,7 @@ import math
 
 import pandas as pd
 
-from reporting.frames import read_csv
+from reporting.frames import read_csv, typed
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
 from reporting.tables.titles import EN_DASH
@@ -72,18 +72,12 @@ def frame(table: Table, results: Results) -> pd.DataFrame:
             row |= {"collapsed": run.collapsed}
             row |= {"ones_lowest": min(health["ones"]), "ones_highest": max(health["ones"])}
             rows.append(row)
-    return _typed(pd.DataFrame(rows, columns=list(COLUMNS)))
-
-
-def _typed(data: pd.DataFrame) -> pd.DataFrame:
-    kinds = dict.fromkeys(COLUMNS, "str") | {"bits": "int64", "seed": "int64"}
-    kinds |= dict.fromkeys(INTEGERS, "Int64") | dict.fromkeys(NUMBERS, "float64")
-    return data.astype(kinds)
+    return typed(pd.DataFrame(rows, columns=list(COLUMNS)), NUMBERS, KEY[3:], INTEGERS)
 
 
 def from_csv(text: str) -> pd.DataFrame:
     """The frame that `frames.to_csv` wrote. Raises ValueError for a file of other columns."""
-    return _typed(read_csv(text, COLUMNS, NUMBERS, INTEGERS))
+    return read_csv(text, COLUMNS, NUMBERS, KEY[3:], INTEGERS)
 
 
 def rows(table: Table, health: pd.DataFrame | None) -> list[dict]:

@@ -66,7 +66,7 @@ def taken_sentence(table: Table) -> str:
 
 def external_sentence(table: Table, methods: Iterable[str]) -> str:
     """What the pilcrow means, one sentence; "" where none of the methods has one."""
-    if not any(table.is_external(method) for method in methods):
+    if not any(table.style(method).external for method in methods):
         return ""
     return (
         f"{EXTERNAL} Codes of another program, checked against the split and scored here; nothing shows what "

@@ -1,8 +1,10 @@
 """What the printed forms of a table share: marks, notes and published values."""
 
+import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from string import ascii_lowercase
 
 import pandas as pd
 
@@ -67,7 +69,8 @@ def notes(tidy_frame: pd.DataFrame, table: Table) -> tuple[list[Note], dict[tupl
         if status not in ("done", UNCODED, LEADERBOARD) and not metric.endswith(RANGE):
             mark_of[protocol, metric, method, bits] = reason
             cells_of.setdefault(reason, {}).setdefault((protocol, metric, method), []).append(bits)
-    letter = {reason: _letters(index) for index, reason in enumerate(cells_of)}
+    letters = (map("".join, itertools.product(ascii_lowercase, repeat=count)) for count in itertools.count(1))
+    letter = dict(zip(cells_of, itertools.chain.from_iterable(letters)))
     result = []
     for reason, cells in cells_of.items():
         words = [
@@ -79,13 +82,10 @@ def notes(tidy_frame: pd.DataFrame, table: Table) -> tuple[list[Note], dict[tupl
     return result, {cell: letter[reason] for cell, reason in mark_of.items()}
 
 
-def _letters(index: int) -> str:
-    text = ""
-    index += 1
-    while index:
-        index, rest = divmod(index - 1, 26)
-        text = chr(ord("a") + rest) + text
-    return text
+def number(value: float, decimals: int, sign: str = "") -> str:
+    """With a minus, not a hyphen; what is 0 as printed has no sign. sign: "+" where others have one."""
+    text = f"{value:{sign}.{decimals}f}"
+    return text.replace("-", "−") if float(text) else f"{0:.{decimals}f}"
 
 
 def as_published(value: float) -> str:

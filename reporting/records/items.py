@@ -60,30 +60,22 @@ class Queries:
 
     def __init__(self, resources: Path):
         self.resources = resources
-        self._split = functools.cache(self._read_split)
-        self._ids = functools.cache(self._read_ids)
+        self._split = functools.cache(lambda name, fingerprint: split_of(name, fingerprint, resources))
+        self._ids = functools.cache(lambda dataset: dataset_file("ids.npy", dataset, resources))
 
     def of(self, protocol: str, fingerprints: Mapping, count: int) -> "tuple[pd.array, list[str]]":
         """Item index and id of each query; <NA> and "" where the protocol's files are not there."""
         import pandas as pd  # plans read the leaderboard by this module
 
-        items = self._split(protocol, fingerprints.get("split"))
-        if items is None:
+        split = self._split(protocol, fingerprints.get("split"))
+        if split is None:
             return pd.array([pd.NA] * count, dtype="Int64"), [""] * count
+        items = split["query"]
         if len(items) != count:
             raise _other_split(protocol, self.resources)
         ids = self._ids(fingerprints.get("dataset"))
-        names = items if ids is None else ids[items]
+        names = items if ids is None else read_result_array(ids, memory_map=True)[items]
         return pd.array(items, dtype="Int64"), [str(name) for name in names.tolist()]
-
-    def _read_split(self, protocol: str, fingerprint: str | None) -> np.ndarray | None:
-        split = split_of(protocol, fingerprint, self.resources)
-        return None if split is None else split["query"]
-
-    def _read_ids(self, dataset: str | None) -> np.ndarray | None:
-        """Ids of a dataset's items, found by its fingerprint; None where it has none."""
-        file = dataset_file("ids.npy", dataset, self.resources)
-        return None if file is None else read_result_array(file)
 
 
 def _other_split(protocol: str, resources: str | Path) -> ValueError:

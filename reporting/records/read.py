@@ -1,7 +1,7 @@
 """Files of runs read back: the results of a table, and one data frame of all its scores."""
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +12,14 @@ from reporting.records.filled import filled_runs
 from reporting.records.folds import merged_means, merged_run
 from reporting.records.items import Queries
 from reporting.tables.model import Table
-from reporting.tables.runs import Results, Run, RunCell, other_fingerprint
+from reporting.tables.runs import KEY, Results, Run, RunCell, other_fingerprint
 from reporting.tables.titles import LEADERBOARD
-from tiebench.files import read_json, read_lines, read_npz, read_result_npz, reading_result
+from tiebench.files import read_json, read_lines, read_result_npz, reading_result
 from tiebench.messages import did_you_mean
 
 ALSO = ("training", "per_query")
 RUN_COLUMNS = ("table", "protocol", "metric", "method", "bits", "seed")
-SCORE_COLUMNS = ("score", "min", "max")
+SCORE_COLUMNS, ENDS = ("score", "min", "max"), ("", "_min", "_max")
 NUMBERS = (*SCORE_COLUMNS, "seconds", "memory")
 
 
@@ -69,47 +69,74 @@ def table_runs(table: Table, runs: str | Path = "results/runs", also: Iterable[s
     Raises ValueError for a damaged file, and for runs of other data than the leaderboard's; OSError for a
     file that cannot be read. Each names the file or the protocol.
     """
-    metrics: dict[str, set[str]] = {}
-    for group in table.groups:
-        metrics.setdefault(group.protocol, {"ap"}).add(group.metric)
     found: list[Run] = []
     filled = filled_runs(table, also)
     for cell in sorted(table.cells):
         if cell in filled:
             found += filled[cell]
             continue
-        protocol, method, bits = cell
-        for seed in table.method_seeds(method):
-            if cell in table.refused:
-                found.append(Run(*cell, seed, status="refused", reason=table.refused[cell]))
-                continue
-            of_folds = [
-                _run_of_files(Path(runs), (fold, method, bits), seed, also, metrics[protocol])
-                for fold in table.members(protocol)
-            ]
-            for run in of_folds:
+        for seed in table.method_seeds(cell[1]):
+            parts = _parts(table, cell, seed, Path(runs), also)
+            for run in parts:
                 theirs = table.filled.fingerprints.get(run.protocol, {})
                 if differs := other_fingerprint(run.protocol, run.fingerprints, theirs):
                     remedy = "leave out `compare`, and list under `methods` what is to be compared"
                     words = f"table {table.name}: {differs}, so their rows do not compare"
                     raise ValueError(f"{words}; {remedy}")
-            found.append(of_folds[0] if len(of_folds) == 1 else merged_run(protocol, of_folds))
+            found.append(_whole(cell, parts))
     return found
 
 
-def _run_of_files(runs: Path, cell: RunCell, seed: int, also: Iterable[str], metrics: Collection[str]) -> Run:
-    """What the files of one run say."""
+def _parts(
+    table: Table, cell: RunCell, seed: int, runs: Path, also: Iterable[str], gaps: bool = False
+) -> list[Run]:
+    """The runs of the folds of a cell, or its own. gaps: whether a run is missing where its files are."""
     protocol, method, bits = cell
-    folder = runs / protocol / method / str(bits) / str(seed)
-    record: dict[str, Any] = {"protocol": protocol, "method": method, "bits": bits, "seed": seed}
-    scores = _scores(folder)
-    record |= {key: scores[key] for key in ("status", "reason", "metrics", "curves")}
-    record |= {"health": scores.get("health"), "run": _of_run(folder, "run.json")}
+    if cell in table.refused:
+        return [Run(*cell, seed, status="refused", reason=table.refused[cell])]
+    metrics = {"ap", *(group.metric for group in table.groups if group.protocol == protocol)}
+    wanted = {f"{metric}{end}" for metric in metrics for end in (ENDS if gaps else ENDS[:1])}
+    return [
+        _run_of_files(runs, (fold, method, bits), seed, also, wanted, gaps)
+        for fold in table.members(protocol)
+    ]
+
+
+def _whole(cell: RunCell, parts: Sequence[Run]) -> Run:
+    """The run of a cell, of its folds where it has several."""
+    return parts[0] if len(parts) == 1 else merged_run(cell[0], parts)
+
+
+def _run_of_files(
+    runs: Path, cell: RunCell, seed: int, also: Iterable[str], metrics: Collection[str], gaps: bool
+) -> Run:
+    """What the files of one run say."""
+    folder = Path(runs, *map(str, (*cell, seed)))
+    if gaps and not (folder / "scores.json").is_file():
+        return Run(*cell, seed, status="missing", reason=f"{folder / 'scores.json'} does not exist")
+    with reading_result(folder / "scores.json"):
+        record = _of_run(folder, "scores.json")
+        if lacking := [key for key in ("status", "reason", "metrics", "curves") if key not in record]:
+            raise ValueError(f"{folder / 'scores.json'} lacks {', '.join(lacking)}")
+    record |= dict(zip(KEY, (*cell, seed), strict=True))
+    record["run"] = {} if gaps and not (folder / "run.json").is_file() else _of_run(folder, "run.json")
     if "training" in also:
         record["training"] = read_lines(folder / "training.jsonl")
-    if "per_query" in also:
+    if "per_query" in also and record["status"] == "done":
         record["per_query"] = read_result_npz(folder / "per_query.npz", metrics)
     return Run.from_json(record)
+
+
+def _of_run(folder: Path, name: str) -> dict:
+    """A JSON file of a run; the error for one that was deleted says how to make it again."""
+    path = folder / name
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} does not exist; to make it again: snakemake --cores all -- {path}")
+    with reading_result(path):
+        found = read_json(path)
+        if not isinstance(found, dict):
+            raise ValueError(f"{path} is not the record of a run")
+        return found
 
 
 def uncoded_scores(table: Table, results: str | Path = "results") -> dict[str, dict[str, float]]:
@@ -132,27 +159,6 @@ def uncoded_scores(table: Table, results: str | Path = "results") -> dict[str, d
 
 
 # -- one frame of all scores ----------------------------------------------------------------------
-
-
-def _of_run(folder: Path, name: str) -> dict:
-    """A JSON file of a run; the error for one that was deleted says how to make it again."""
-    path = folder / name
-    if not path.is_file():
-        raise FileNotFoundError(f"{path} does not exist; to make it again: snakemake --cores all -- {path}")
-    with reading_result(path):
-        found = read_json(path)
-        if not isinstance(found, dict):
-            raise ValueError(f"{path} is not the record of a run")
-        return found
-
-
-def _scores(folder: Path) -> dict:
-    """The scores.json of a run."""
-    with reading_result(folder / "scores.json"):
-        found = _of_run(folder, "scores.json")
-        if lacking := [key for key in ("status", "reason", "metrics", "curves") if key not in found]:
-            raise ValueError(f"{folder / 'scores.json'} lacks {', '.join(lacking)}")
-        return found
 
 
 def load_results(
@@ -185,103 +191,49 @@ def load_results(
     that the runs were made with; each message names the file.
     """
     asked = published_table(table, results)
-    queries, filled = Queries(Path(resources)), filled_runs(asked)
+    queries, filled, also = Queries(Path(resources)), filled_runs(asked), ["per_query"] * per_query
     frames: list[Any] = []
     for group in asked.groups:
         for method in sorted(group.methods, key=asked.methods.index):
             for bits in group.bits:
                 cell = (group.protocol, method, bits)
-                given = {run.seed: run for run in filled.get(cell, ())}
+                given = {run.seed: [run] for run in filled.get(cell, ())}
                 for seed in given or asked.method_seeds(method):
-                    folders = {
-                        name: Path(results, "runs", name, method, str(bits), str(seed))
-                        for name in asked.members(group.protocol)
-                    }
-                    if seed in given:
-                        found = _filled(given[seed], group.metric)
-                    else:
-                        reason = asked.refused.get(cell)
-                        found = _merged([_run(one, group.metric, reason) for one in folders.values()])
+                    parts = given.get(seed) or _parts(
+                        asked, cell, seed, Path(results, "runs"), also, gaps=True
+                    )
                     key = (table, group.protocol, group.metric, method, bits, seed)
-                    row = dict(zip(RUN_COLUMNS, key, strict=True)) | found
-                    frames += _query_rows(row, folders, queries) if per_query else [row]
+                    row = dict(zip(RUN_COLUMNS, key, strict=True)) | _row(_whole(cell, parts), group.metric)
+                    frames += _query_rows(row, parts, queries) if per_query else [row]
     if per_query:
         return pd.concat(frames, ignore_index=True)
     return pd.DataFrame(frames).astype({"bits": "int64", "seed": "int64"})
 
 
-def _merged(rows: list[dict]) -> dict:
-    """The columns of a run, from those of its folds, which have their number of queries too."""
-    weights = [row.pop("queries") for row in rows]
-    for row in rows:
-        if row["status"] != "done":
-            return row
-    merged = dict(rows[0])
-    if len(rows) > 1:
-        merged |= {
-            name: float(np.average([row[name] for row in rows], weights=weights)) for name in SCORE_COLUMNS
-        }
-        merged["seconds"] = sum(row["seconds"] for row in rows)
-        merged["memory"] = max(row["memory"] for row in rows)
-    return merged
+def _row(run: Run, metric: str) -> dict:
+    """The columns of one run: its scores, costs and status."""
+    score, status, reason = run.outcome(metric)
+    if score is None:
+        return dict.fromkeys(NUMBERS, math.nan) | {"status": status, "reason": reason}
+    found = [*(run.metrics.get(f"{metric}{end}") for end in ENDS), run.seconds, run.peak_memory_mb]
+    numbers = (math.nan if value is None else value for value in found)
+    status = LEADERBOARD if run.from_leaderboard else status
+    return dict(zip(NUMBERS, numbers, strict=True)) | {"status": status, "reason": ""}
 
 
-def _run(folder: Path, metric: str, refusal: str | None) -> dict:
-    """The columns of one run: its scores, costs and status, and how many queries it has."""
-    found = dict.fromkeys(NUMBERS, math.nan) | {"queries": 0}
-    if refusal is not None:
-        return found | {"status": "refused", "reason": refusal}
-    if not (folder / "scores.json").is_file():
-        return found | {"status": "missing", "reason": f"{folder / 'scores.json'} does not exist"}
-    scores = _scores(folder)
-    if scores["status"] != "done":
-        return found | {"status": scores["status"], "reason": scores["reason"] or ""}
-    if metric not in scores["metrics"]:
-        return found | {"status": "missing", "reason": f"the run has no score named {metric}"}
-    found["queries"] = scores["metrics"].get("queries", 0)
-    run = _of_run(folder, "run.json") if (folder / "run.json").is_file() else {}
-    costs = (run.get("seconds"), run.get("peak_memory_mb"))
-    return found | _numbers(scores["metrics"], costs, metric) | {"status": "done", "reason": ""}
-
-
-def _filled(run: Run, metric: str) -> dict:
-    """The columns of a run from the leaderboard."""
-    if run.status != "done":
-        return dict.fromkeys(NUMBERS, math.nan) | {"status": run.status, "reason": run.reason}
-    found = _numbers(run.metrics, (run.seconds, run.peak_memory_mb), metric)
-    if math.isnan(found["score"]):
-        return found | {"status": "missing", "reason": f"the run has no score named {metric}"}
-    return found | {"status": LEADERBOARD, "reason": ""}
-
-
-def _numbers(
-    metrics: Mapping[str, float], costs: tuple[float | None, float | None], metric: str
-) -> dict[str, float]:
-    """costs: seconds and peak memory."""
-    names = dict(zip(SCORE_COLUMNS, (metric, f"{metric}_min", f"{metric}_max"), strict=True))
-    found = {column: metrics.get(name, math.nan) for column, name in names.items()}
-    return found | {
-        column: math.nan if cost is None else cost for column, cost in zip(("seconds", "memory"), costs)
-    }
-
-
-def _query_rows(row: dict, folders: Mapping[str, Path], queries: Queries) -> list[pd.DataFrame]:
-    """One row per query of a run; a single row for a run without scores. folders: of its folds."""
+def _query_rows(row: dict, parts: Iterable[Run], queries: Queries) -> list[pd.DataFrame]:
+    """One row per query of a run, of its folds one after the other; a single row for a run without scores."""
     if row["status"] != "done":
         frame = pd.DataFrame([row | {"query": pd.NA, "item": pd.NA, "item_id": ""}])
         return [frame.astype({"query": "Int64", "item": "Int64", "bits": "int64", "seed": "int64"})]
     metric, first, frames = row["metric"], 0, []
-    names = dict(zip(SCORE_COLUMNS, (metric, f"{metric}_min", f"{metric}_max"), strict=True))
-    for protocol, folder in folders.items():
-        path = folder / "per_query.npz"
-        with reading_result(path):
-            arrays = read_npz(path, set(names.values()))
-            if metric not in arrays:
-                raise ValueError(f"{path} has no array {metric!r}")
-        count = len(arrays[metric])
-        scores = {column: arrays.get(name, np.full(count, np.nan)) for column, name in names.items()}
-        run = _of_run(folder, "run.json") if (folder / "run.json").is_file() else {}
-        items, ids = queries.of(protocol, run.get("fingerprints") or {}, count)
+    for run in parts:
+        if metric not in run.per_query:
+            raise ValueError(f"run {run}: per_query.npz has no array {metric!r}; delete it to make it again")
+        count = len(run.per_query[metric])
+        empty = np.full(count, np.nan)
+        scores = {name: run.per_query.get(f"{metric}{end}", empty) for name, end in zip(SCORE_COLUMNS, ENDS)}
+        items, ids = queries.of(run.protocol, run.fingerprints, count)
         columns = {name: [value] * count for name, value in row.items()} | scores
         columns |= {"query": np.arange(first, first + count), "item": items, "item_id": ids}
         frames.append(pd.DataFrame(columns).astype({"query": "Int64", "item": "Int64"}))

@@ -1,4 +1,4 @@
-"""Lines of a run's training log: which have an objective, and what they count."""
+"""Lines of a run's training log: which have an objective, what they count; numbers of such files."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -10,16 +10,19 @@ COUNTERS = ("epoch", "iteration", "sweep", "bit")
 
 def with_objective(log: Iterable[Mapping] | None) -> list[Mapping]:
     """Lines with a finite objective."""
-    return [line for line in log or () if _finite(line.get("objective"))]
+    return [line for line in log or () if number(line.get("objective")) is not None]
 
 
 def counts(lines: Iterable[Mapping], name: str) -> bool:
     """Whether every line has this counter, each more than the one before."""
     lines = list(lines)
-    if not all(_finite(line.get(name)) for line in lines):
+    if None in [number(line.get(name)) for line in lines]:
         return False
     return all(one[name] < other[name] for one, other in pairwise(lines))
 
 
-def _finite(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+def number(value: object) -> float | None:
+    """A finite number as a float, None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return float(value) if math.isfinite(value) else None

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from reporting.frames import read_csv
-from reporting.statistics.samples import sample
+from reporting.frames import read_csv, typed
+from reporting.statistics.samples import all_pairs, sample
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
 from tiebench.metrics import resolve
@@ -21,11 +21,8 @@ from tiebench.paired import (
     LEVEL,
     OPEN,
     TOO_FEW,
-    Difference,
     Scores,
     bootstrap_intervals,
-    difference,
-    holm,
     seeds_needed,
 )
 
@@ -62,9 +59,7 @@ MOST_SEEDS = 30
 # -- cells against the best of their column -------------------------------------------------------
 
 
-def comparisons(
-    table: Table, results: Results, resamples: int = 2000, confidence: float = 0.95
-) -> pd.DataFrame:
+def comparisons(table: Table, results: Results, resamples: int = 2000) -> pd.DataFrame:
     """Each cell of a table with its interval over queries, and how it compares with the best of its column.
 
     One row per cell, in the order of `frames.tidy`. Columns: table, protocol, metric, method (str); bits,
@@ -95,38 +90,34 @@ def comparisons(
     for protocol, metric, method, bits in in_order:
         runs = results.cell(protocol, method, bits)
         kept = {seed: run for seed, run in runs.items() if metric in run.per_query}
-        scores = sample(kept, metric, given=table.is_external(method) and len(runs) == 1)
+        scores = sample(kept, metric, given=table.style(method).external and len(runs) == 1)
         if scores is not None:
             columns.setdefault((protocol, metric, bits), {})[method] = scores
-    found: dict[tuple, dict[str, dict]] = {}
+    found = {}
     for column, cells in columns.items():
-        apart = [method for method in cells if not table.competes(method, column[0])]
-        for some in (set(cells) - set(apart), *({method} for method in apart)):
-            chosen = {method: scores for method, scores in cells.items() if method in some}
-            found.setdefault(column, {}).update(_column(column, chosen, resamples, confidence))
+        competing = {method for method in cells if table.competes(method, column[0])}
+        found[column] = _column(column, cells, competing, resamples)
     empty: dict[str, Any] = {**dict.fromkeys(COLUMNS, ""), **dict.fromkeys(NUMBERS, math.nan)}
     empty |= dict.fromkeys(COUNTS, 0) | {"table": table.name, "seeds_needed": pd.NA}
     rows = []
     for protocol, metric, method, bits in in_order:
         cell = {"protocol": protocol, "metric": metric, "method": method, "bits": bits}
         rows.append(empty | cell | found.get((protocol, metric, bits), {}).get(method, {}))
-    frame = pd.DataFrame(rows, columns=list(COLUMNS))
-    kinds = dict.fromkeys(COLUMNS, "str") | dict.fromkeys(NUMBERS, "float64") | dict.fromkeys(COUNTS, "int64")
-    return frame.astype(kinds | {"seeds_needed": "Int64"})
+    return typed(pd.DataFrame(rows, columns=list(COLUMNS)), NUMBERS, COUNTS, ["seeds_needed"])
 
 
-def _column(column: tuple, cells: Mapping[str, Scores], resamples: int, confidence: float) -> dict[str, dict]:
+def _column(
+    column: tuple, cells: Mapping[str, Scores], competing: set[str], resamples: int
+) -> dict[str, dict]:
     """The part of a row that scores decide, for each method of a column that has scores of queries."""
     protocol, metric, bits = column
     name = f"{protocol}, {metric}, {bits} bits"
-    if not cells:
-        return {}
-    rows = {method: np.asarray(scores.per_query) for method, scores in cells.items()}
-    sizes = {len(row) for row in rows.values()}
+    rows = [np.asarray(scores.per_query) for scores in cells.values()]
+    sizes = {len(row) for row in rows}
     if len(sizes) > 1:
         raise ValueError(f"{name}: runs of one column have {' and '.join(map(str, sorted(sizes)))} queries")
-    averages = np.array(list(rows.values()))
-    low, high = bootstrap_intervals(averages, name, resamples, confidence)
+    averages = np.array(rows)
+    low, high = bootstrap_intervals(averages, name, resamples)
     result: dict[str, dict] = {
         method: {
             "queries": averages.shape[1],
@@ -137,12 +128,17 @@ def _column(column: tuple, cells: Mapping[str, Scores], resamples: int, confiden
         }
         for row, (method, scores) in enumerate(cells.items())
     }
+    cells = {method: scores for method, scores in cells.items() if method in competing}
     if len(cells) < 2:
         return result
     best = best_of({method: scores.mean for method, scores in cells.items()}, metric)
     result[best] |= {"best": best, "difference": 0.0, "verdict": BEST}
     pairs = len(cells) * (len(cells) - 1) // 2
-    for method, (found, p) in _all_pairs(cells, best, confidence).items():
+    # Each row minus those above it, the best first: whatever is added in this order keeps its last digit.
+    others = [method for method in cells if method != best]
+    every = all_pairs({method: cells[method] for method in (*reversed(others), best)}, cells)
+    for method in others:
+        found, p = every[method, best].found, every[method, best].p_adjusted
         # The best has the best mean: a difference that is tested can only be worse.
         verdict = BEST if found.mean == 0 else found.verdict(p)
         result[method] |= {
@@ -165,27 +161,12 @@ def best_of(means: Mapping[str, float], metric: str) -> str:
     return (max if resolve(metric)[0].higher_is_better else min)(means, key=means.__getitem__)
 
 
-def _all_pairs(
-    cells: Mapping[str, Scores], best: str, confidence: float
-) -> dict[str, tuple[Difference, float]]:
-    """Each other method's difference from the best, with p adjusted over all pairs of the column."""
-    methods = [best, *(method for method in cells if method != best)]
-    found = {
-        (right, left): difference(cells[left], cells[right], confidence)
-        for index, right in enumerate(methods)
-        for left in methods[index + 1 :]
-    }
-    adjusted = holm([one.p for one in found.values()]).tolist()
-    return {left: (one, p) for ((right, left), one), p in zip(found.items(), adjusted) if right == best}
-
-
 def from_csv(text: str) -> pd.DataFrame:
     """The frame of `comparisons` that `frames.to_csv` wrote: the same dtypes, the same bits of every float.
 
     Raises ValueError where the columns are not those of this version.
     """
-    frame = read_csv(text, COLUMNS, NUMBERS, ["seeds_needed"])
-    return frame.astype(dict.fromkeys(COUNTS, "int64") | {"seeds_needed": "Int64"})
+    return read_csv(text, COLUMNS, NUMBERS, COUNTS, ["seeds_needed"])
 
 
 # -- marks ----------------------------------------------------------------------------------------

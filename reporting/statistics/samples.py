@@ -1,11 +1,42 @@
-"""Scores of the runs of a cell, as comparisons of methods take them."""
+"""Scores of the runs of a cell, as comparisons of methods take them, and all pairs of methods compared."""
 
-from collections.abc import Mapping
+import itertools
+import math
+from collections.abc import Container, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
 from reporting.tables.runs import Run
-from tiebench.paired import Scores, scores_of
+from tiebench.paired import TOO_FEW, Difference, Scores, difference, holm, scores_of
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two methods of a column: `found` of `paired.difference`, the first minus the second.
+
+    p_adjusted: by Holm's procedure over all pairs of methods that compete, NaN for other pairs and with too
+    few runs.
+    """
+
+    found: Difference
+    p_adjusted: float
+
+    @property
+    def over(self) -> str:
+        """What the interval and the p value are over, "" where there is neither; TOO_FEW instead."""
+        return self.found.over if self.found.enough else TOO_FEW
+
+
+def all_pairs(samples: Mapping[str, Scores], competing: Container[str]) -> dict[tuple[str, str], Pair]:
+    """All pairs of the methods of a column, each once, the first of them minus the later."""
+    found = {
+        (one, other): difference(samples[one], samples[other])
+        for one, other in itertools.combinations(samples, 2)
+    }
+    counted = [pair for pair in found if all(method in competing for method in pair)]
+    adjusted = dict(zip(counted, holm([found[pair].p for pair in counted]).tolist()))
+    return {pair: Pair(of, adjusted.get(pair, math.nan)) for pair, of in found.items()}
 
 
 def sample(

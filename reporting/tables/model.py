@@ -7,12 +7,17 @@ nothing here loads NumPy or pandas.
 """
 
 import functools
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 from reporting.tables.runs import Run, RunCell, ScoreCell, Tuning
 from reporting.tables.titles import BOUND, DAGGER, EARLIER, EXTERNAL, FAMILIES, TRAINING_SET
 from tiebench.messages import did_you_mean
+
+# Settings of a table that stay as its file has them.
+AS_WRITTEN = ("title", "description", "fewer_seeds", "print_published", "figures")
 
 
 @dataclass(frozen=True)
@@ -35,11 +40,6 @@ class Style:
     filled: bool = True
     dashes: tuple[float, ...] | None = None
 
-    @classmethod
-    def from_json(cls, given: Mapping | None) -> "Style":
-        given = given or {}
-        return cls(**{one.name: given[one.name] for one in fields(cls) if one.name in given})
-
 
 @dataclass(frozen=True)
 class ProtocolSettings:
@@ -58,58 +58,26 @@ class ProtocolSettings:
     codes_of: str | None = None
     published: Mapping | None = None
 
-    @classmethod
-    def from_json(cls, given: Mapping | None) -> "ProtocolSettings":
-        known = given or {}
-        return cls(
-            known.get("dataset"),
-            known.get("split") or {},
-            bool(known.get("unseen")),
-            known.get("training_per_class"),
-            known.get("codes_of"),
-            given,
-        )
-
-
-@dataclass(frozen=True)
-class PrintedScore:
-    """A score that a paper prints, with a note on it or ""."""
-
-    protocol: str
-    metric: str
-    method: str
-    bits: int
-    value: float
-    note: str = ""
-
-    @property
-    def cell(self) -> ScoreCell:
-        return self.protocol, self.metric, self.method, self.bits
-
 
 @dataclass(frozen=True)
 class Source:
-    """A paper whose scores stand beside those of a table."""
+    """A paper whose scores stand beside those of a table: cell -> (score, note on it or "")."""
 
     source: str
     citation: str
     url: str
-    values: tuple[PrintedScore, ...]
+    values: Mapping[ScoreCell, tuple[float, str]]
 
     @classmethod
     def from_json(cls, given: Mapping) -> "Source":
-        values = (
-            PrintedScore(
-                protocol=value["protocol"],
-                metric=value["metric"],
-                method=value["method"],
-                bits=value["bits"],
-                value=float(value["value"]),
-                note=value.get("note") or "",
-            )
-            for value in given["values"]
-        )
-        return cls(given["source"], given.get("citation") or "", given.get("url") or "", tuple(values))
+        """Raises ValueError for a cell that is given twice."""
+        values: dict[ScoreCell, tuple[float, str]] = {}
+        for one in given["values"]:
+            cell = one["protocol"], one["metric"], one["method"], one["bits"]
+            if cell in values:
+                raise ValueError(f"published source {given['source']}: {cell_words(cell)} is given twice")
+            values[cell] = float(one["value"]), one.get("note") or ""
+        return cls(given["source"], given.get("citation") or "", given.get("url") or "", values)
 
 
 @dataclass(frozen=True)
@@ -240,21 +208,18 @@ class Table:
             groups=tuple(groups),
             methods=methods,
             seeds=tuple(entry["seeds"]),
-            title=entry.get("title") or "",
-            description=entry.get("description") or "",
-            fewer_seeds=entry.get("fewer_seeds") or {},
-            styles={name: Style.from_json(of) for name, of in (entry.get("styles") or {}).items()},
+            **{name: entry[name] for name in AS_WRITTEN if entry.get(name)},
+            styles={name: Style(**_given(Style, of)) for name, of in (entry.get("styles") or {}).items()},
             families=families,
             protocols=protocols,
             folds={name: tuple(of) for name, of in (entry.get("folds") or {}).items()},
             settings={
-                name: ProtocolSettings.from_json(of) for name, of in (entry.get("settings") or {}).items()
+                name: ProtocolSettings(**_given(ProtocolSettings, of) | {"published": of})
+                for name, of in (entry.get("settings") or {}).items()
             },
             tunings={_run_cell(of): Tuning.from_json(of) for of in entry.get("budgets") or ()},
             published=tuple(entry.get("published") or ()),
-            print_published=bool(entry.get("print_published")),
             reference_lines=tuple(entry.get("reference_lines") or ()),
-            figures=entry.get("figures") or {},
             sources=tuple(Source.from_json(of) for of in settings.get("published") or ()),
             refused={_run_cell(of): of["reason"] for of in settings.get("refused") or ()},
             claims=tuple(settings.get("claims") or ()),
@@ -272,7 +237,7 @@ class Table:
     @functools.cached_property
     def rows(self) -> list[str]:
         """The methods of all groups, in printing order."""
-        return self.in_order(dict.fromkeys(method for group in self.groups for method in group.methods))
+        return self._in_order(self.groups)
 
     @functools.cached_property
     def cells(self) -> dict[RunCell, list[Group]]:
@@ -294,13 +259,11 @@ class Table:
                 rows[-1].append(group)
             else:
                 rows.append([group])
-        return [
-            Panel(tuple(row), tuple(self.in_order(dict.fromkeys(m for group in row for m in group.methods))))
-            for row in rows
-        ]
+        return [Panel(tuple(row), tuple(self._in_order(row))) for row in rows]
 
-    def in_order(self, methods: Iterable[str]) -> list[str]:
-        """Methods family after family, within one in the order of the table."""
+    def _in_order(self, groups: Iterable[Group]) -> list[str]:
+        """Methods of groups family after family, within one in the order of the table."""
+        methods = dict.fromkeys(method for group in groups for method in group.methods)
         return in_order(methods, self.methods, self.families)
 
     def by_family(self, methods: Sequence[str]) -> list[tuple[str, list[str]]]:
@@ -308,12 +271,7 @@ class Table:
 
         One piece without a name, ("", methods), where they are all of one family or of none.
         """
-        pieces: list[tuple[str, list[str]]] = []
-        for method in methods:
-            of = self.family(method)
-            if not pieces or pieces[-1][0] != of:
-                pieces.append((of, []))
-            pieces[-1][1].append(method)
+        pieces = [(family, list(of)) for family, of in itertools.groupby(methods, key=self.family)]
         return pieces if len(pieces) > 1 else [("", list(methods))]
 
     def only(self, methods: Sequence[str] | None = None, blocks: Sequence[str] | None = None) -> "Table":
@@ -387,10 +345,6 @@ class Table:
             return TRAINING_SET
         return self.style(method).sees or TRAINING_SET
 
-    def is_external(self, method: str) -> bool:
-        """Whether the codes of a row are of another program."""
-        return bool(self.style(method).external)
-
     def method_title(self, method: str) -> str:
         """The title of a method; else its name."""
         return self.style(method).title or method
@@ -398,7 +352,7 @@ class Table:
     def row_title(self, method: str) -> str:
         """The heading of a method's row: its title, with a dagger if it sees more than the training set, a
         pilcrow if its codes were made elsewhere, and two bars if they are of an earlier form."""
-        marks = DAGGER * (self.sees(method) != TRAINING_SET) + EXTERNAL * self.is_external(method)
+        marks = DAGGER * (self.sees(method) != TRAINING_SET) + EXTERNAL * self.style(method).external
         return self.method_title(method) + marks + EARLIER * bool(self.style(method).earlier)
 
     def protocol_title(self, protocol: str) -> str:
@@ -420,8 +374,7 @@ class Table:
     def published_values(self) -> dict[ScoreCell, tuple[float, str, str]]:
         """Cell -> (score, source, note) that papers print.
 
-        The first of `published` that has a cell is taken. Raises ValueError for an unknown source, or one
-        that gives a cell twice.
+        The first of `published` that has a cell is taken. Raises ValueError for an unknown source.
         """
         sources = {source.source: source for source in self.sources}
         result: dict[ScoreCell, tuple[float, str, str]] = {}
@@ -431,12 +384,8 @@ class Table:
                 raise ValueError(
                     f"table {self.name}: published source {name!r} is not known (known: {known})"
                 )
-            seen = set()
-            for printed in sources[name].values:
-                if printed.cell in seen:
-                    raise ValueError(f"published source {name}: {cell_words(printed.cell)} is given twice")
-                seen.add(printed.cell)
-                result.setdefault(printed.cell, (printed.value, name, printed.note))
+            for cell, (value, note) in sources[name].values.items():
+                result.setdefault(cell, (value, name, note))
         return result
 
 
@@ -463,3 +412,9 @@ def cell_words(cell: ScoreCell) -> str:
 
 def _run_cell(given: Mapping) -> RunCell:
     return given["protocol"], given["method"], given["bits"]
+
+
+def _given(kind: type, given: Mapping | None) -> dict[str, Any]:
+    """Fields of a data class that a mapping has; null is its default."""
+    names = (one.name for one in fields(kind))
+    return {name: given[name] for name in names if given and given.get(name) is not None}

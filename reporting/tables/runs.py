@@ -24,6 +24,9 @@ STATUSES = ("done", "refused", "missing")
 NO_RECORD = "no run was recorded"
 # What a record has of run.json as it is; `Run` has the seconds of its parts by their own names.
 OF_RUN_FILE = ("seconds", "peak_memory_mb", "threads", "device", "git_commit")
+BY_NAME = ("versions", "hyperparameters", "fingerprints", "folds")
+KEY = ("protocol", "method", "bits", "seed")
+OF_RECORD = ("reason", "metrics", "curves", "health", "training", "per_query")
 PARTS = ("fit", "encode")
 # What the choice of hyper-parameters was allowed, where it is no search of the workflow.
 AS_GIVEN = "as given"
@@ -92,34 +95,19 @@ class Run:
         run, tuning = record.get("run") or {}, record.get("tuning")
         parts = run.get("seconds_by_part") or {}
         return cls(
-            record["protocol"],
-            record["method"],
-            record["bits"],
-            record["seed"],
-            record["status"],
-            record.get("reason") or "",
-            record.get("metrics") or {},
-            record.get("curves") or {},
-            record.get("health") or {},
-            record.get("training") or (),
-            record.get("per_query") or {},
-            record.get("source") == LEADERBOARD,
-            None if tuning is None else Tuning.from_json(tuning),
+            **{name: record[name] for name in (*KEY, "status")},
+            from_leaderboard=record.get("source") == LEADERBOARD,
+            tuning=None if tuning is None else Tuning.from_json(tuning),
             fit_seconds=parts.get("fit"),
             encode_seconds=parts.get("encode"),
-            versions=run.get("versions") or {},
-            hyperparameters=run.get("hyperparameters") or {},
-            fingerprints=run.get("fingerprints") or {},
-            folds=run.get("folds") or {},
             log=str(run.get("log") or ""),
-            **{name: run.get(name) for name in OF_RUN_FILE},
+            **{name: record[name] for name in OF_RECORD if record.get(name)},
+            **{name: run[name] for name in (*OF_RUN_FILE, *BY_NAME) if run.get(name) is not None},
         )
 
     def to_json(self) -> dict:
         """The record of a run of the leaderboard, which settings of tables hold; `from_json` reads it."""
-        record: dict[str, Any] = {
-            name: getattr(self, name) for name in ("protocol", "method", "bits", "seed")
-        }
+        record: dict[str, Any] = {name: getattr(self, name) for name in KEY}
         record |= {"status": self.status, "reason": self.reason, "source": LEADERBOARD}
         record |= {"metrics": dict(self.metrics), "curves": dict(self.curves), "health": dict(self.health)}
         if self.tuning is not None:
@@ -253,6 +241,16 @@ class Results:
             if low is not None and middle is not None and high is not None:
                 found.append((low, middle, high))
         return found
+
+    def mean_range(
+        self, protocol: str, metric: str, method: str, bits: int
+    ) -> tuple[float, float, float] | None:
+        """Means of `ranges` over the runs, None where there is none."""
+        found = self.ranges(protocol, metric, method, bits)
+        if not found:
+            return None
+        low, middle, high = map(statistics.mean, zip(*found, strict=True))
+        return low, middle, high
 
     def outcomes(self, table: SeedsOfCells, cell: ScoreCell) -> dict[int, tuple[float | None, str, str]]:
         """{seed: `Run.outcome`} of the seeds that a cell of a table is to have."""

@@ -167,9 +167,9 @@ def write_pages(folder):
     strange |= {"published": [], "blocks": [TABLE["blocks"][0] | {"bits": [8]}]}
     few = [record | {"method": "one"} for record in records() if record["method"] == "itq"]
     texts = {
-        "one": document.page("A quick table", [view], {"command": "snakemake"}),
-        "several": document.page("Both", [view, view_of(strange, few)], {}),
-        "holes": document.page("Holes", [view_of(TABLE | {"name": "holes"}, [])], {}),
+        "one": document.page("A quick table", [view], "snakemake"),
+        "several": document.page("Both", [view, view_of(strange, few)]),
+        "holes": document.page("Holes", [view_of(TABLE | {"name": "holes"}, [])]),
         "bare": document.page(
             "Bare",
             [
@@ -181,7 +181,6 @@ def write_pages(folder):
                     {},
                 )
             ],
-            {},
         ),
     }
     for name, text in texts.items():

@@ -122,7 +122,7 @@ def test_the_page_and_every_figure_mark_the_method():
     view = table_view.TableView(
         *model_of(TABLE, RECORDS, []), cells(tidy, table_of(TABLE)), {}, [], {}, frame
     )
-    html = document.page("Small", [view], {})
+    html = document.page("Small", [view])
     assert "2 of 3 cells have collapsed codes." in html and f"seed 1 since epoch 8: {REASON}" in html
     assert html.count('<span class="unseen"> collapsed codes</span>') == 4
     assert "Collapsed codes: 1 of 2 runs" in html

@@ -129,8 +129,9 @@ FIGURE = {
     "right": None,
     "difference": -0.25,
     "low": -0.5,
-    "high": math.nan,
+    "high": None,
     "p": 0.0123,
+    "p_adjusted": None,
     "outcome": "against",
     "reason": "of a & b",
     "left_lost": "1 of 10 runs lost bits",
@@ -219,9 +220,9 @@ def view_of(table, these, sources=(), statistics=None, **changes):
     return table_view.TableView(*model, printed, **(arguments | changes))
 
 
-def made(these=None, context=None, **changes):
+def made(these=None, command="", **changes):
     view = view_of(TABLE, records() if these is None else these, PUBLISHED, **changes)
-    return document.page(TABLE["title"], [view], context or {}), view.printed.tidy
+    return document.page(TABLE["title"], [view], command), view.printed.tidy
 
 
 def cells(text):
@@ -279,10 +280,10 @@ def test_rows_stand_in_groups_by_kind_of_loss():
     }
     assert found == {"Unsupervised": ["lsh"], "Lists": ["talr_ap", "mihash"]}
     plain = TABLE | {"families": {}}
-    text = document.page("x", [view_of(plain, records(), PUBLISHED)], {})
+    text = document.page("x", [view_of(plain, records(), PUBLISHED)])
     assert '<tr class="family">' not in text
     some = TABLE | {"families": {"lsh": "pairwise"}}
-    text = Parsed(document.page("x", [view_of(some, records(), PUBLISHED)], {})).text
+    text = Parsed(document.page("x", [view_of(some, records(), PUBLISHED)])).text
     assert "Triplets LSH" in text and "Other TALR-AP" in text
 
 
@@ -301,12 +302,12 @@ def test_a_cell_tells_its_seeds_and_intervals():
 
 def test_a_page_says_which_methods_have_fewer_seeds():
     fewer = TABLE | {"fewer_seeds": {"mihash": 1}}
-    text = Parsed(document.page("x", [view_of(fewer, records(), PUBLISHED)], {})).text
+    text = Parsed(document.page("x", [view_of(fewer, records(), PUBLISHED)])).text
     assert "Every cell is a mean over 1 to 2 seeds" in text and "Seeds: 0, 1; of MIHash the first 1." in text
     more = TABLE | {"fewer_seeds": {"mihash": 5, "adsh": 1}}  # and the table has two seeds, and no ADSH
     for text in (
         Parsed(made()[0]).text,
-        Parsed(document.page("x", [view_of(more, records(), PUBLISHED)], {})).text,
+        Parsed(document.page("x", [view_of(more, records(), PUBLISHED)])).text,
     ):
         assert "Every cell is a mean over 2 seeds" in text and "Seeds: 0, 1." in text
 
@@ -347,7 +348,7 @@ def test_a_cell_and_the_legend_tell_the_budget_of_hyper_parameters():
         }
         for bits in (12, 24)
     ]
-    text = document.page("One", [view_of(TABLE | {"budgets": budgets}, records(), PUBLISHED)], {})
+    text = document.page("One", [view_of(TABLE | {"budgets": budgets}, records(), PUBLISHED)])
     assert "Hyper-parameters: the best of 9 trials (8 trials & <4> more)" in cells(text)["talr_ap", 0][1]
     said = Parsed(text).text
     line = "default settings, no search; 8 trials & <4> more, for TALR-AP on Digits."
@@ -418,7 +419,7 @@ def test_runs_of_the_same_hyper_parameters_share_a_row_of_them():
 def test_a_large_file_is_offered_compressed():
     large = "a,b\n" + "1,2\n" * 20_000
     text = document.page(
-        "x", [dataclasses.replace(view_of(TABLE, records(), PUBLISHED), files={"b.csv": large})], {}
+        "x", [dataclasses.replace(view_of(TABLE, records(), PUBLISHED), files={"b.csv": large})]
     )
     (found,) = [a for tag, a in Parsed(text).tags if "download" in a]
     head, content = found["href"].split(",", 1)
@@ -453,7 +454,7 @@ def test_nothing_is_fetched():
 
 def test_downloads_are_the_files():
     view = view_of(TABLE, records(), PUBLISHED)
-    text = document.page("x", [view], {})
+    text = document.page("x", [view])
     found = {
         attributes["download"]: attributes["href"].split(",", 1)
         for tag, attributes in Parsed(text).tags
@@ -477,7 +478,7 @@ def test_a_data_url_keeps_every_byte(text):
 
 def test_text_of_people_does_not_end_an_attribute_of_a_figure():
     table = TABLE | {"blocks": [TABLE["blocks"][0] | {"title": 'A "<b>" & more'}]}
-    text = document.page("x", [view_of(table, records(), PUBLISHED)], {})
+    text = document.page("x", [view_of(table, records(), PUBLISHED)])
     panels = {a["data-panel"] for _, a in Parsed(text).tags if "data-panel" in a}
     assert panels == {f'A "<b>" & more, {bits} bits' for bits in (12, 24)}
 
@@ -509,7 +510,7 @@ def test_several_tables_share_a_page():
     other["blocks"] = [{"protocol": "digits", "metric": "precision@5", "bits": [12]}]
     other["blocks"].append({"protocol": "digits", "metric": "ap", "bits": [12]})
     first = view_of(TABLE, records(), PUBLISHED, claims=CLAIMS)
-    text = document.page("Both", [first, view_of(other, records(), PUBLISHED)], {})
+    text = document.page("Both", [first, view_of(other, records(), PUBLISHED)])
     assert text.count("function sortRows") == 1
     parsed = Parsed(text)
     asked, ids = references(parsed.tags, text)
@@ -522,9 +523,9 @@ def test_several_tables_share_a_page():
     assert boxes == ["lsh", "talr_ap", "mihash", "a method"]
     assert "Precision@5" in parsed.text and parsed.text.count("How each metric is defined") == 2
     with pytest.raises(ValueError, match="two tables are named 'small'"):
-        document.page("x", [view_of(TABLE, records(), PUBLISHED)] * 2, {})
+        document.page("x", [view_of(TABLE, records(), PUBLISHED)] * 2)
     with pytest.raises(ValueError, match="there is no table"):
-        document.page("x", [], {})
+        document.page("x", [])
 
 
 def references(tags, text):
@@ -550,14 +551,12 @@ def test_tables_say_what_their_headings_are_for():
             assert len(re.findall(r"<td\b", row)) == columns
 
 
-def test_titles_are_escaped_and_the_context_is_used():
-    text, _ = made(context={"command": "snakemake <x>"})
+def test_titles_are_escaped_and_the_command_is_named():
+    text, _ = made(command="snakemake <x>")
     assert "<title>A &lt;small&gt; table &amp; more</title>" in text
     parsed = Parsed(text)
     for words in ("snakemake <x>", "Of AP T & more", "Another <one>", "tuned"):
         assert words in parsed.text
-    with pytest.raises(ValueError, match="unknown context 'comand'"):
-        made(context={"comand": "x"})
 
 
 def test_the_same_records_in_any_order_give_the_same_page():
@@ -602,7 +601,7 @@ def test_an_svg_stands_in_the_page_beside_others():
     )
     dark = [{**STYLES["lsh"], "colour": "#332288"}]
     own = TABLE | {"styles": TABLE["styles"] | {"lsh": dark[0]}}
-    assert "--c332288: #332288" in document.page("x", [view_of(own, records(), PUBLISHED)], {})
+    assert "--c332288: #332288" in document.page("x", [view_of(own, records(), PUBLISHED)])
 
 
 @pytest.mark.parametrize(
@@ -751,7 +750,7 @@ def test_a_view_of_published_files_is_that_of_the_records(tmp_path):
     )
     assert [one["words"] for one in claim["figures"]] == [FIGURE["words"]]
     assert set(view.files) == {f"small{ending}" for ending in table_files.ENDINGS}
-    text = document.page("x", [view], {})
+    text = document.page("x", [view])
     assert "0.5123" in Parsed(text).text and repr(float(view.printed.tidy["mean"][0])) in text
 
 

@@ -12,10 +12,10 @@ from tiebench import paired
 def test_intervals_are_scipys_bootstrap_of_each_row():
     # Multiples of 1/256 are exact in every sum, so SciPy's own resampling must give the same bits.
     rows = np.random.default_rng(0).integers(0, 257, (4, 90)) / 256
-    low, high = paired.bootstrap_intervals(rows, "a name", resamples=300, confidence=0.9)
+    low, high = paired.bootstrap_intervals(rows, "a name", resamples=300)
     generator = paired.generator("a name")
     expected = stats.bootstrap(
-        (rows,), np.mean, axis=1, n_resamples=300, batch=paired.BATCH, confidence_level=0.9,
+        (rows,), np.mean, axis=1, n_resamples=300, batch=paired.BATCH, confidence_level=0.95,
         method="percentile", rng=generator,
     ).confidence_interval  # fmt: skip
     # Versions of SciPy round quantiles differently.
@@ -67,10 +67,10 @@ def test_deterministic_methods_have_the_paired_t_test_over_queries(runs):
         paired.scores_of([row.mean()] * runs, np.tile(row, (runs, 1)), (), True) for row in (left, right)
     ]
     expected = stats.ttest_rel(left, right)
-    found = paired.difference(*sides, confidence=0.9)
+    found = paired.difference(*sides)
     assert found.enough and found.over == "queries"
     assert found.p == pytest.approx(expected.pvalue, rel=1e-9)
-    interval = expected.confidence_interval(0.9)
+    interval = expected.confidence_interval()
     assert (found.low, found.high) == pytest.approx((interval.low, interval.high), rel=1e-9)
 
 

@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tiebench.command_line import Parser, Reads, Writes, word
+from tiebench.command_line import Parser, Reads, Writes, names, word
 from tiebench.commands import CODES, add_threads, print_text
 from tiebench.files import naming_values, read_npz
 
@@ -56,7 +56,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--metric", metavar="NAME", type=word, help="default: the metric of the protocol's tables"
     )
-    parser.add_argument("--methods", metavar="A,B", type=_names, help="compare with these methods only")
+    parser.add_argument("--methods", metavar="A,B", type=names, help="compare with these methods only")
     parser.add_argument(
         "--split",
         metavar="split.npz",
@@ -71,10 +71,6 @@ def add_arguments(parser: Parser) -> None:
         help="also draw the differences: a .png, .pdf or .svg file",
     )
     add_threads(parser)
-
-
-def _names(text):
-    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:

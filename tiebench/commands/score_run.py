@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from tiebench import files
-from tiebench.command_line import Parser, Reads, Writes, word
+from tiebench.command_line import Parser, Reads, Writes, names, word
 from tiebench.commands import positive, print_text
 
 HELP = "score a run against relevance judgements"
@@ -96,7 +96,7 @@ def run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         name: getattr(options, name)
         for name in ("gains", "ap_at_normaliser", "relevant_from", "without_relevant", "float32")
     }
-    measures = [name.strip() for name in options.measures.split(",") if name.strip()]
+    measures = names(options.measures)
     if Path(options.run).suffix == ".npz":
         if options.qrels is not None:
             parser.error("an .npz file holds the judgements too: give one file")

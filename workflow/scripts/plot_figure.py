@@ -8,15 +8,15 @@ def work(options):
 
     from reporting import figures
     from reporting.drawing import axes
-    from reporting.published import figure_options
     from reporting.records.read import table_results
     from reporting.tables.model import Table
     from tiebench import figure_style
 
     table = Table.from_json(options.settings)
     results = table_results(table, also=figures.describe(options.figure).needs)
+    given = table.figures.get(options.figure) or {}
     try:
-        figure = figures.draw(options.figure, table, results, **figure_options(table, options.figure))
+        figure = figures.draw(options.figure, table, results, **given)
     except axes.NothingToDraw as error:  # say because all cells are refused: the page leaves it out
         _job.log.warning("%s", error)
         figure = axes.message(str(error))

@@ -16,7 +16,7 @@ def work(options):
         for shown in settings["tables"]
     ]
     title = "TieBench report" if len(views) > 1 else views[0].table.heading
-    write_text(options.output, document.page(title, views, {"command": settings["command"]}))
+    write_text(options.output, document.page(title, views, settings["command"]))
     _job.log.info("page: %s", Path(options.output).resolve())
 
 
