@@ -17,6 +17,12 @@ def nearest(name: object, known: Iterable[str], most: int = 5) -> list[str]:
     return difflib.get_close_matches(str(name), list(known), n=most)
 
 
+def joined(words: Iterable[object]) -> str:
+    """Words as a list in a sentence, "a, b and c"; one at least."""
+    *others, last = map(str, words)
+    return f"{', '.join(others)} and {last}" if others else last
+
+
 def printable(text: str, most: int = 200) -> str:
     """Text from a file as part of a message: unprintable characters replaced, the end cut after `most`."""
     shown = "".join(character if character.isprintable() else "\ufffd" for character in text)

@@ -52,6 +52,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tiebench.messages import joined
+
 LEVEL, CONFIDENCE = 0.05, 0.95
 # Of a method that varies: with fewer there is no verdict.
 ENOUGH_RUNS = 5
@@ -262,13 +264,12 @@ def contrast(terms: Sequence[tuple[float, Scores]]) -> Difference:
         return Difference(mean, enough=enough, per_query=rows)
     errors = error_sources(queries, runs, residuals, splits)
     low, high = t_bounds(mean, errors)
-    *others, last = named
     return Difference(
         mean,
         low,
         high,
         p=float(p_value(mean, errors, scale)) if enough else math.nan,
-        over=f"{', '.join(others)} and {last}" if others else last,
+        over=joined(named),
         enough=enough,
         per_query=rows,
         fixed=0.0 if queries is None else float(max(0.0, queries[0] - sum(of for of, _ in residuals))),

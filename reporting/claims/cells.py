@@ -1,13 +1,14 @@
 """The cells of a table that a claim looks at, with the scores of their runs."""
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from reporting.statistics.samples import sample
 from reporting.tables.model import Table
 from reporting.tables.runs import Results, collapsed_runs
 from tiebench.leaderboards import rate_words
+from tiebench.messages import joined
 from tiebench.metrics import label
 from tiebench.paired import Scores
 
@@ -89,8 +90,3 @@ def as_list(value: Any) -> list:
 def metric_words(metric: str) -> str:
     text, subscript = label(metric)
     return f"{text}_{subscript}" if subscript else text
-
-
-def joined(words: Iterable) -> str:
-    *others, last = map(str, words)
-    return f"{', '.join(others)} and {last}" if others else last

@@ -3,8 +3,9 @@
 import itertools
 from collections.abc import Mapping
 
-from reporting.claims.cells import ClaimCells, as_list, joined, metric_words
+from reporting.claims.cells import ClaimCells, as_list, metric_words
 from reporting.claims.tested import Comparison, decide
+from tiebench.messages import joined
 
 
 def best(claim: Mapping, cells: ClaimCells) -> tuple[list[dict], str, str]:

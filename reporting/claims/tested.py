@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reporting.claims.cells import joined
+from tiebench.messages import joined
 from tiebench.metrics import resolve
 from tiebench.paired import HIGHER, LEVEL, TOO_FEW, Difference, Scores, contrast, holm
 from tiebench.paired import OPEN as CANNOT_TELL

@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Callable, Mapping
 
-from reporting.claims.cells import ClaimCells, joined
+from reporting.claims.cells import ClaimCells
 from reporting.claims.tested import (
     AGAINST,
     FOR,
@@ -15,6 +15,7 @@ from reporting.claims.tested import (
     UNDECIDED,
 )
 from reporting.tables.runs import ScoreCell
+from tiebench.messages import joined
 
 # (worst order, exact mean, best order) of a cell, means over seeds.
 Range = tuple[float, float, float]

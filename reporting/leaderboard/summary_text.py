@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from reporting.claims.cells import joined
 from reporting.leaderboard.boards import Boards
 from reporting.leaderboard.settings import check_keys, paragraph
 from reporting.leaderboard.summary import EVERY, ORDERS, Plan, read
@@ -12,7 +11,7 @@ from reporting.printed.markdown import escape_markdown, markdown_table
 from reporting.printed.marks import number
 from reporting.statistics import summary
 from tiebench.figure_style import metric_name
-from tiebench.messages import did_you_mean
+from tiebench.messages import did_you_mean, joined
 
 KEYS = {"summary": str, "set": str}
 

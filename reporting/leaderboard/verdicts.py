@@ -5,14 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from reporting.claims import verdicts
-from reporting.claims.cells import joined
 from reporting.claims.tested import OUTCOMES
 from reporting.leaderboard import TIDY
 from reporting.leaderboard.boards import Boards
 from reporting.leaderboard.settings import as_bits, check_keys, listed, paragraph, read_yaml
 from reporting.printed.markdown import escape_markdown
 from reporting.tables.runs import Results, Run
-from tiebench.messages import did_you_mean
+from tiebench.messages import did_you_mean, joined
 
 KEYS = {
     "claims": str,

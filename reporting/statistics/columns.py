@@ -15,6 +15,7 @@ from reporting.frames import read_csv, typed
 from reporting.statistics.samples import all_pairs, sample
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
+from tiebench.messages import joined
 from tiebench.metrics import resolve
 from tiebench.paired import (
     ENOUGH_RUNS,
@@ -78,8 +79,8 @@ def comparisons(table: Table, results: Results, resamples: int = 2000) -> pd.Dat
     * seeds_needed: where the verdict is open, about how many per method would decide, at Bonferroni's level,
       at most MOST_SEEDS.
     * verdict: "best", also for an equal mean; "worse" where p_adjusted < 0.05; "too few runs" where this
-      method or the best varies and has fewer than five; else "undecided"; "" for a hole and in a column with
-      fewer than two scored methods. None of them says that two methods are equal.
+      method or the best varies and has fewer than five runs, and splits; else "undecided"; "" for a hole and
+      in a column with fewer than two scored methods. None of them says that two methods are equal.
 
     Bounds and methods that see more than the training set are compared with nothing: their rows end with the
     interval. A run without scores per query of the metric counts as missing. Raises ValueError as
@@ -198,7 +199,9 @@ def marks_legend(compared: pd.DataFrame) -> str:
     if "?s" in used:
         words.append(f"?s: too few runs to tell from the best of the column: {few}.")
     if "?" in used:
-        words.append("?: queries and runs do not tell from the best of the column.")
+        over = " ".join(compared.loc[compared["verdict"] == UNDECIDED, "over"])
+        sources = [source for source in ("queries", "runs", "splits") if source in over]
+        words.append(f"?: {joined(sources)} do not tell from the best of the column.")
     if used:
         words.append(f"No mark says that two scores are equal (level {LEVEL}, Holm's correction).")
     return " ".join(words)
