@@ -233,7 +233,8 @@ def differences(text: str, names: Collection[str]) -> dict[str, list[tuple[str, 
 
     A row is of the methods that its first cell names, in backquotes, with * for any characters; of those of
     the row above where that cell is empty; and, in a table without a column of methods, of those that the
-    heading above names. Links lead from docs/methods/, where the pages of methods are.
+    heading above names. Tables of measurements have no column "here". Links lead from docs/methods/, where
+    the pages of methods are.
     """
     found: dict[str, list[tuple[str, str, str]]] = {name: [] for name in names}
     heading: list[str] = []
@@ -246,7 +247,7 @@ def differences(text: str, names: Collection[str]) -> dict[str, list[tuple[str, 
         elif not columns:
             first = _cells(line)
             columns, named = len(first), heading if first[0] == "here" else []
-            by_row = first[0] == "method"
+            by_row = first[:2] == ["method", "here"]
         elif not set(line) <= set("|-: "):
             cells = _cells(line)
             if by_row and cells[0]:
