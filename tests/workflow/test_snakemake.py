@@ -67,7 +67,7 @@ def what_ran(before, after):
         if match:
             kind = scored if match[3] in ("scores.json", "per_query.npz") else trained
             kind.add((match[1], int(match[2])))
-        elif not path.startswith(("results/logs/", "results/benchmarks/")):
+        elif not path.startswith("results/logs/"):
             others.add(path)
     return trained, scored, others
 

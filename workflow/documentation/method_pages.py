@@ -31,7 +31,7 @@ DESCRIBED = {
     "DeepHashing": "methods.base.deep.DeepHashing",
 }
 _MISSING = "–"
-_LINK = re.compile(r"\]\((?![a-z]+:|#)")  # the beginning of a link to another page
+_LINK = re.compile(r"\]\((?![a-z]+:)")  # the beginning of a link to a page of docs/
 
 
 def place(name: str) -> str:
@@ -253,7 +253,8 @@ def differences(text: str, names: Collection[str]) -> dict[str, list[tuple[str, 
             if by_row and cells[0]:
                 named = _named(cells[0], names)
             for name in named:
-                here, published, effect = (_LINK.sub("](../", cell) for cell in cells[-3:])
+                of_docs = (cell.replace("](#", "](differences.md#") for cell in cells[-3:])
+                here, published, effect = (_LINK.sub("](../", cell) for cell in of_docs)
                 found[name].append((here, published, effect))
     return found
 

@@ -23,8 +23,6 @@ for job in run_jobs(PLAN):
             ),
         log:
             f"results/logs/train_and_encode/{job.protocol}/{{method}}/{job.log}.log",
-        benchmark:
-            f"results/benchmarks/train_and_encode/{job.protocol}/{{method}}/{job.log}.tsv"
         wildcard_constraints:
             protocol=job.protocols,
             method=job.methods,
