@@ -131,7 +131,7 @@ def view_of(table, these, kinds=("tie_ranges",)):
     compared = tidy[["table", "protocol", "metric", "method", "bits", "seeds", "mean"]].copy()
     compared["ci_low"], compared["ci_high"] = compared["mean"] - 0.01, compared["mean"] + 0.01
     compared["best"], compared["difference"], compared["p_adjusted"] = "talr_ap", -0.1, 0.5
-    compared["difference_low"], compared["difference_high"] = -0.2, 0.1
+    compared["difference_low"], compared["difference_high"], compared["over"] = -0.2, 0.1, "queries and runs"
     compared["verdict"], compared["seeds_needed"] = "undecided", 5.0
     return table_view.TableView(
         *model_of(table, list(these), PUBLISHED),

@@ -209,7 +209,7 @@ def test_help_of_each_command_and_a_run_as_a_program():
 
 def test_the_schema_allows_what_figures_understand():
     schema = yaml.safe_load((ROOT / "workflow/schemas/tables.yaml").read_text())
-    check = jsonschema.Draft202012Validator(schema["properties"]["figures"])
+    check = jsonschema.Draft202012Validator(schema["properties"]["figures"] | {"$defs": schema["$defs"]})
     check.validate({"tie_ranges": {"width": 3.4, "font_size": 8, "title": "none", "methods": ["itq"]}})
     check.validate({"tie_ranges": {"title": False, "blocks": ["digits/ap"]}})
     for wrong in (
