@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import forked
 import numpy as np
 import pytest
 import torch
@@ -16,6 +17,7 @@ import networks
 import tiebench
 from benchmarks import __main__ as main
 from benchmarks import (
+    billion,
     commands,
     encoding,
     evaluation,
@@ -25,6 +27,7 @@ from benchmarks import (
     losses,
     methods,
     optional_peers,
+    plans,
     probe,
     rankings,
     search,
@@ -396,10 +399,55 @@ def test_codes_that_differ_are_refused():
 def test_a_command_is_run_in_the_checkout_and_a_failure_has_its_last_lines(tmp_path, monkeypatch):
     monkeypatch.setattr(commands, "ROOT", tmp_path)
     (tmp_path / "say.py").write_text("import os, sys; print(*sys.argv[1:], os.environ['SAID'])")
-    assert commands.python("say", "two", 3, SAID="yes") == "two 3 yes\n"
+    assert commands.python("say", "two", 3, SAID="yes") == "two 3 yes"
     (tmp_path / "fail.py").write_text("raise SystemExit('no such table')")
     with pytest.raises(commands.Failed, match="fail --loud: no such table"):
         commands.python("fail", "--loud")
+
+
+def test_a_command_is_timed_in_its_folder(tmp_path):
+    (tmp_path / "fill.py").write_text("import sys; held = b'x' * 200_000_000; print(*sys.argv[1:])")
+    spent = commands.timed(tmp_path, "fill", "two", 3)
+    assert spent.text == "two 3"
+    assert spent.megabytes > 200 and spent.wall > 0 and spent.processor > 0
+
+
+def test_plans_have_as_many_jobs_as_runs_and_groups(tmp_path, monkeypatch):
+    """Trainings and scores, besides the table, the dataset, and splits and features of the protocols."""
+
+    def snakemake(folder, *options):
+        words = ["--cores", commands.CORES, "--directory", folder, *options]
+        made = forked.run(["-m", "snakemake", *words], cwd=folder, env=os.environ, timeout=600)
+        assert made.returncode == 0, made.stderr
+        return commands.Spent(1.0, 1.0, 100.0, made.stdout)
+
+    monkeypatch.setattr(plans, "snakemake", snakemake)
+    monkeypatch.setattr(plans, "SEEDS", 3)
+    monkeypatch.setattr(plans, "PROTOCOLS", 2)
+    methods, bits = plans.METHODS[:2], plans.BITS[:2]
+    found = plans.plans(tmp_path, methods, bits)
+    runs = 2 * 2 * plans.SEEDS * plans.PROTOCOLS
+    others = 2 + 2 * plans.PROTOCOLS
+    grouped, together = runs // plans.SEEDS, 2 * plans.PROTOCOLS
+    expected = [2 * runs + others, 2 * grouped + others, 0, 2 * together + others, 2 * runs + 1]
+    assert [jobs for _, jobs in found.values()] == expected
+    spent = [commands.Spent(wall, 2.0 * wall, 300, "") for wall in (4.0, 3.0, 2.0, 1.0, 2.0)]
+    report = Report()
+    report.begin("plans")
+    plans.tables(report, {name: (one, 9) for name, one in zip(found, spent)}, runs)
+    assert [row[2] for row in report.kept["plans"]["targets"]["rows"]] == ["3 s", "2 s", "2"]
+
+
+def test_parts_of_a_database_have_its_scores():
+    """Compared before they are timed."""
+    report = Report()
+    report.begin("billion")
+    billion.measure(report, 20_000, 3)
+    waits = report.kept["billion"]["waits"]["rows"]
+    assert [what.split(" codes")[0] for what, _ in waits] == [
+        "scores of 1,000 queries in 20,000",
+        "scores of 10 queries in 20,000",
+    ]
 
 
 def test_first_calls_are_measured_in_a_process_of_their_own():
