@@ -29,11 +29,12 @@ A method whose runs agree is deterministic: its variance is 0, and one run would
 test and of those over the queries alone and over the runs alone, which few degrees of freedom can bring
 about; so is the interval.
 
-**Splits.** Folds have queries, a database and trainings of their own, so the differences d_f of F splits vary
-by all that there is: with w_f the share of the queries, V_splits = F / (F - 1) sum of w_f^2 (d_f - d)^2, with
-F - 1 degrees of freedom. It contains the other sources, hence is not added to them: p is the largest here,
-too. Trainings of folds of unseen classes overlap, which is not modelled. With fewer than ENOUGH_RUNS runs in
-each of at least as many splits, V_runs is left out: V_splits contains it, and two or three runs say little.
+**Splits.** Folds have queries and trainings of their own, so the differences d_f of F splits vary by all that
+there is: with w_f the share of the queries, V_splits = F / (F - 1) sum of w_f^2 (d_f - d)^2, with F - 1
+degrees of freedom. It contains the other sources, hence is not added to them: p is the largest here, too.
+With fewer than ENOUGH_RUNS runs in each of at least as many splits, V_runs is left out: V_splits contains it,
+and two or three runs say little. What folds share is not modelled: of random splits most of the database, of
+unseen classes training items.
 
 **Too few runs.** With fewer than ENOUGH_RUNS runs of a method that varies, and fewer splits, there is no
 verdict and no p: the variance of two, three or four runs says little, and what it is worth rests on normality

@@ -1,7 +1,7 @@
 """Tables of what benchmarks measured, from the files that `python -m benchmarks NAME --record` writes.
 
-A file of benchmarks/results/ has `command`, `date`, `machine` and `versions`, and `tables`: name -> `head`
-and `rows`, whose cells are Markdown.
+A file of benchmarks/results/ has `command`, `date`, `machine` and `versions`, which pages leave out, and
+`tables`: name -> `head` and `rows`, whose cells are Markdown.
 """
 
 import string
@@ -33,7 +33,7 @@ def render(settings: Mapping, folder: Path) -> str:
     for file in files:
         if name not in file["tables"]:
             continue
-        place = f"{file['machine']}; {file['versions']}; {file['date']}."
+        place = f"{file['machine']}; {file['date']}."
         letter = places.setdefault(place, string.ascii_lowercase[len(places)])
         for row in file["tables"][name]["rows"]:
             cells = dict(zip(file["tables"][name]["head"], row, strict=True))

@@ -162,6 +162,18 @@ def test_five_splits_with_few_runs_each_are_enough_and_alone_say_how_much_traini
     assert paired.difference(*four).verdict(0.0) == paired.TOO_FEW
 
 
+def test_five_splits_of_one_run_each_call_equal_methods_different_as_rarely_as_asked():
+    """Splits, trainings and queries vary: 4,000 pairs of methods without a difference."""
+    random, different = np.random.default_rng(8), 0
+    for _ in range(4000):
+        of_split, of_training = random.normal(size=(2, 5)) * 0.02, random.normal(size=(2, 5)) * 0.02
+        rows = random.normal(size=100) + random.normal(size=(2, 100)) * 0.1
+        rows += np.repeat(of_split + of_training, 20, axis=1)
+        sides = [paired.scores_of([row.mean()], row[None], (20,) * 5) for row in rows]
+        different += paired.difference(*sides).p < paired.LEVEL
+    assert 0.02 < different / 4000 < 0.06
+
+
 def test_a_contrast_weighs_errors_by_squares():
     a, b, c = (paired.scores_of(row) for row in np.random.default_rng(6).normal(size=(3, 6)))
     found = paired.contrast([(0.5, a), (0.5, b), (-1.0, c)])
