@@ -3,6 +3,7 @@
 import json
 import math
 
+from reporting.printed.marks import number
 from reporting.tables.titles import EN_DASH
 
 
@@ -11,7 +12,7 @@ def known(value: float | None) -> bool:
 
 
 def signed(value: float | None, digits: int = 4) -> str:
-    return f"{value:+.{digits}f}".replace("-", "−") if known(value) else EN_DASH
+    return number(value, digits, "+") if known(value) else EN_DASH
 
 
 def probability(value: float | None) -> str:

@@ -18,7 +18,11 @@
   }
 
   const shown = (value, digits = 3) => (value === null ? dash : value.toFixed(digits));
-  const signed = value => (value < 0 ? "−" : "+") + Math.abs(value).toFixed(3);
+  // What is 0 as printed has no sign.
+  const signed = value => {
+    const digits = Math.abs(value).toFixed(3);
+    return (Number(digits) ? (value < 0 ? "−" : "+") : "") + digits;
+  };
   const probability = p => (p === null ? dash : p < 0.001 ? "< 0.001" : `= ${p < 0.9995 ? p.toFixed(3) : 1}`);
   const seconds = value => (value === null ? dash : `${Number(value.toPrecision(3))} s`);
   const metric = () => [data.metric[0], ...(data.metric[1] ? [make("sub", {}, data.metric[1])] : [])];
