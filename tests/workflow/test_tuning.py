@@ -283,13 +283,32 @@ def test_a_best_trial_at_an_end_is_followed_beyond_it_until_it_is_inside():
 
     best, further, asked = widened(score, won, 9)
     assert [settings["rate"] for settings in further] == [9.0, 27.0, 81.0]
-    assert best == won | {"rate": 27.0} and set(asked.values()) == {2}
+    assert best == won | {"rate": 27.0}
+    assert [asked[str(settings)] for settings in further] == [
+        2,
+        2,
+        1,
+    ]  # the last is not above on the first partition
     best, further, _ = widened(lambda **settings: -score(**settings), won, 9, higher_is_better=False)
     assert best == won | {"rate": 27.0} and len(further) == 3
     best, further, _ = widened(score, won, 1)
     assert best == won | {"rate": 9.0} and len(further) == 1
     assert widened(score, won, 0)[1] == []
     assert widened(score, won | {"rate": 1.0}, 9)[1] == []  # inside
+
+
+def test_a_trial_beyond_an_end_is_compared_on_the_same_partitions():
+    """Its first score is below the mean of the best one, but above the first score of the best one."""
+    scores = {3.0: [0.1, 0.9, 0.5], 9.0: [0.2, 1.0, 0.4], 27.0: [0.3, 0.7, 1.0]}
+    trials = [Trial({"rate": 3.0})]
+
+    def evaluate(settings, repeat, limits=False):
+        return {"score": scores[settings["rate"]][repeat]}
+
+    trials[0].evaluate(evaluate, 3)
+    best = widen(trials, 0, [{"rate": AXES["rate"]}], {}, 2, evaluate, lambda record: None, [1, 2, 3])
+    assert best == 1 and [len(trial.evaluations) for trial in trials] == [3, 3, 2]
+    assert [trial.rung for trial in trials[1:]] == [3, 2]
 
 
 def test_axes_take_turns_and_end_where_nothing_is_gained():

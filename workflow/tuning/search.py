@@ -166,9 +166,9 @@ def widen(trials, best, spaces, values, most, evaluate, report, rungs, higher_is
     """Continue the axes at whose ends the best trial lies, and return the index of the best one then.
 
     Each of at most `most` further trials, which are added to `trials`, is the best one with the next number
-    beyond an end of one ordered axis of its space, scored on as many partitions as a finalist. Where several
-    axes end, they take turns. It ends once the best trial is inside all axes. values: the hyper-parameters
-    as they are, of which `settings` are changes.
+    beyond an end of one ordered axis of its space, scored rung by rung for as long as it is above the best
+    one on the same partitions. Where several axes end, they take turns. It ends once the best trial is
+    inside all axes. values: the hyper-parameters as they are, of which `settings` are changes.
 
     A method states its limits by `Refusal` or another ValueError: what it does not take is a trial without a
     score, and the end of its axis.
@@ -186,20 +186,29 @@ def widen(trials, best, spaces, values, most, evaluate, report, rungs, higher_is
             break
         name = min(open_ends, key=lambda name: (len(reached.get(name, ())), name))
         changed = trials[best].settings | {name: ends[name]}
-        trial = Trial(changed, trials[best].space, f"beyond {name}", rung=len(rungs))
-        trial.evaluate(within_limits, rungs[-1])
+        trial = Trial(changed, trials[best].space, f"beyond {name}")
         trials.append(trial)
+        better = True
+        for rung, repeats in enumerate(rungs, start=1):
+            if better:
+                trial.evaluate(within_limits, repeats)
+                trial.rung = rung
+                better = _worth(trial, higher_is_better) > _worth(trials[best], higher_is_better, repeats)
         reached.setdefault(name, []).append(ends[name])
         report({"trial": trial.origin, "value": ends[name], "score": trial.mean})
-        if _worth(trial, higher_is_better) > _worth(trials[best], higher_is_better):
+        if better:
             best = len(trials) - 1
         most -= 1
     return best
 
 
-def _worth(trial, higher_is_better):
-    """The mean score of a trial as a number of which more is better; -inf without a score."""
-    return -np.inf if trial.mean is None else trial.mean if higher_is_better else -trial.mean
+def _worth(trial, higher_is_better, partitions=None):
+    """The mean score of a trial as a number of which more is better; -inf without a score.
+
+    partitions: how many of the first ones count, None for all.
+    """
+    mean = trial.mean_of(partitions)
+    return -np.inf if mean is None else mean if higher_is_better else -mean
 
 
 class Evaluated:

@@ -42,7 +42,11 @@ class Trial:
     @property
     def mean(self):
         """Mean score; None if an evaluation has none, NaN before the first one."""
-        scores = [one["score"] for one in self.evaluations]
+        return self.mean_of(None)
+
+    def mean_of(self, partitions):
+        """`mean` of the first partitions alone; None: of all."""
+        scores = [one["score"] for one in self.evaluations[:partitions]]
         return None if None in scores else float(np.mean(scores)) if scores else math.nan
 
 
