@@ -1,4 +1,4 @@
-"""CIFAR-10 setting 1 on real features, by the example's own configuration: is what is learned worth it?"""
+"""CIFAR-10 on real features, by the example's own configuration: is what is learned worth it?"""
 
 import subprocess
 import sys
@@ -13,9 +13,6 @@ pytestmark = pytest.mark.thorough
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "docs" / "examples" / "cifar10_features.yaml"
-# AP_T that one-hot codes of a logistic regression's predicted classes reach on this split protocol: a
-# supervised method that stays below learned nothing that a classifier on 5,000 images doesn't know.
-CLASSIFIER = 0.48
 
 
 @pytest.fixture(scope="module")
@@ -23,14 +20,15 @@ def table(tmp_path_factory):
     name = yaml.safe_load(EXAMPLE.read_text())["datasets"]["cifar10_mobilenetv2"]["sources"][0]["file"]
     resource(name)
     folder = tmp_path_factory.mktemp("cifar10")
-    block = {"protocol": "cifar10_features", "metric": "ap", "bits": [12]}
-    less = {
-        "methods": ["itq", "bre", "machash", "fasthash", "talr_ap"],
+    protocol = {"split": {"kind": "per_class", "query": 100, "training": 200}}  # of 500: a third of the time
+    table = {
+        "methods": ["itq", "bre", "machash", "fasthash", "talr_ap", "onehot"],
         "seeds": [0],
         "supervised_bounds": False,
-        "blocks": [block],
+        "blocks": [{"protocol": "cifar10_features", "metric": "ap", "bits": [12]}],
     }
-    (folder / "less.yaml").write_text(yaml.safe_dump({"tables": {"cifar10_features": less}}))
+    less = {"protocols": {"cifar10_features": protocol}, "tables": {"cifar10_features": table}}
+    (folder / "less.yaml").write_text(yaml.safe_dump(less))
     subprocess.run(
         [
             *(sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), "--cores", "2"),
@@ -43,9 +41,8 @@ def table(tmp_path_factory):
 
 
 def test_supervised_methods_pass_a_linear_classifiers_codes(table):
-    assert table["talr_ap"] > CLASSIFIER
-    assert table["machash"] > CLASSIFIER
-    assert table["fasthash"] > CLASSIFIER
+    """Below one-hot codes of a logistic regression's classes, nothing is learned that it does not know."""
+    assert table[["talr_ap", "machash"]].min() > table["onehot"] + 0.02
 
 
 def test_the_pairwise_methods_stand_as_in_the_paper(table):
