@@ -12,6 +12,12 @@ def compile_kernels() -> None:
 
     Without Numba there is nothing to compile; without PyTorch the kernels of the losses are left out.
     """
+    compile_counting()
+    compile_losses()
+
+
+def compile_counting() -> None:
+    """`compile_kernels` of those that count, rank and search."""
     if not NUMBA:
         return
     from tiebench.affinities import AffinityBlocks, EqualLabels, SharedLabels, SparseJudgements
@@ -38,11 +44,17 @@ def compile_kernels() -> None:
     rows, columns = np.nonzero(affinities)
     judged = SparseJudgements(rows, columns, affinities[rows, columns], (20, 20))
     rescored(codes, codes, 12, judged, lambda q, items: items, 5, (3,))
-    if importlib.util.find_spec("torch") is None:
+
+
+def compile_losses() -> None:
+    """`compile_kernels` of those of the losses."""
+    if not NUMBA or importlib.util.find_spec("torch") is None:
         return
     from tiebench.losses import kernels as relaxed
     from tiebench.rankings.discount_sums import discount_sum_table
 
+    rng = np.random.default_rng(0)
+    affinities = rng.integers(0, 2, (20, 20))
     for dtype in (np.float32, np.float64):
         for objective in range(5):
             relaxed.objective_and_slopes(

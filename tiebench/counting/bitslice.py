@@ -268,7 +268,7 @@ def _add_bins(scratch, start, begin, end, select, bins, row, octets):
         _add_octets(scratch, start, begin, end, select, bins, row, octets, 8)
 
 
-@compiled(nogil=True, boundscheck=False)
+@compiled(nogil=True, boundscheck=False, inline="always")
 def _slice_distances(planes, offset, masks, mask, other_mask, scratch, vectors, octets):
     half = len(scratch) // 2
     if octets == 1:
