@@ -2,12 +2,13 @@
 
 import json
 import math
+from typing import TypeGuard
 
 from reporting.printed.marks import number
 from reporting.tables.titles import EN_DASH
 
 
-def known(value: float | None) -> bool:
+def known(value: float | None) -> TypeGuard[float]:
     return value is not None and not math.isnan(value)
 
 
