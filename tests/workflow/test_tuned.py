@@ -53,6 +53,9 @@ def test_a_length_that_was_not_searched_has_the_choice_of_the_nearest(found):
     assert [found(tuned, bits=bits)[0]["epochs"] for bits in lengths] == [2, 2, 2, 2, 5, 5, 5]
     at_one = {"tiny": {"talr_ap": {"search": SEARCH | {"tried": {8: 9}}, "epochs": 5}}}
     assert [found(at_one, bits=bits)[1] for bits in (8, 24)] == [9, 9]
+    at_one["tiny"]["talr_ap"]["by_bits"] = {24: {"epochs": 6}}
+    with pytest.raises(ConfigurationError, match="24: no run has it: the search tried 8 bits"):
+        found(at_one)
 
 
 def test_a_variant_has_its_class_s_choice_under_its_own_settings(found, tiny):

@@ -5,7 +5,7 @@ import itertools
 import re
 
 from tiebench import metrics
-from tiebench.messages import did_you_mean, shorten
+from tiebench.messages import did_you_mean, joined, shorten
 from workflow.configuration.hyperparameters import BESIDE
 
 SET_ELSEWHERE = ("bits", "seed", "device")  # parameters of methods that come from tables and general settings
@@ -31,12 +31,15 @@ def check_settings(configuration, where, method, settings):
 def _by_bits(configuration, where, settings):
     """(keys, changes) of each code length of `by_bits`."""
     found = {}
+    tried = sorted(map(int, settings.get("search", {}).get("tried") or ()))
     for bits, change in settings.get("by_bits", {}).items():
         place = (*where, "by_bits", bits)
         if not re.fullmatch("[1-9][0-9]{0,3}", str(bits)):
             configuration.fail(place, "must be a number of bits")
         if int(bits) in found:
             configuration.fail(place, "is defined twice")
+        if tried and int(bits) not in tried:
+            configuration.fail(place, f"no run has it: the search tried {joined(tried)} bits")
         if "by_bits" in change:
             configuration.fail((*place, "by_bits"), "belongs one level higher")
         found[int(bits)] = place, change
