@@ -124,8 +124,8 @@ def sources(tmp_path_factory):
             file = folder / source["file"]
             file.parent.mkdir(parents=True, exist_ok=True)
             file.touch()
-    y = np.arange(7000) % 10
-    np.savez(folder / "cifar10-mobilenetv2.npz", X=np.eye(7000, 1280, dtype=np.float32), y=y)
+    y = np.arange(31_000) % 10
+    np.savez(folder / "cifar10-mobilenetv2.npz", X=np.eye(31_000, 8, dtype=np.float32), y=y)
     y, split = np.arange(10_000) % 200, np.arange(10_000) >= 9_000
     X = np.eye(10_000, 64, dtype=np.float32)
     np.savez(folder / "tiny-imagenet-efficientnet.npz", X=X, y=y, split=split.astype(np.int64))
