@@ -284,11 +284,8 @@ def test_a_best_trial_at_an_end_is_followed_beyond_it_until_it_is_inside():
     best, further, asked = widened(score, won, 9)
     assert [settings["rate"] for settings in further] == [9.0, 27.0, 81.0]
     assert best == won | {"rate": 27.0}
-    assert [asked[str(settings)] for settings in further] == [
-        2,
-        2,
-        1,
-    ]  # the last is not above on the first partition
+    # The last one is not above the best on the first partition.
+    assert [asked[str(settings)] for settings in further] == [2, 2, 1]
     best, further, _ = widened(lambda **settings: -score(**settings), won, 9, higher_is_better=False)
     assert best == won | {"rate": 27.0} and len(further) == 3
     best, further, _ = widened(score, won, 1)
