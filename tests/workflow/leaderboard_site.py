@@ -7,6 +7,7 @@ from pathlib import Path
 from files import documentation_python, made_once
 
 from methods.base.catalogue import catalogue
+from reporting.page.words import signed
 from workflow.documentation import leaderboard_pages, method_pages
 from workflow.documentation.api_pages import toctree
 
@@ -24,6 +25,11 @@ def write_site(tmp_path_factory):
 def read(folder):
     """Name -> protocol, of those that the site in this folder has pages of."""
     return {one.name: one for one in leaderboard_pages.read(folder.parent / "leaderboard")}
+
+
+def difference(found):
+    """What a comparison says of a difference and its interval."""
+    return f"{signed(found.mean, 3)}, 95% interval {signed(found.low, 3)} to {signed(found.high, 3)}"
 
 
 def _write(python, site):
