@@ -1,6 +1,11 @@
-"""The pages of a few leaderboards, as a site for tests in browsers; links to other pages lead nowhere."""
+"""The pages of leaderboards, as a site for tests in browsers.
+
+They are those of the site that TIEBENCH_SITE names, as in tests/workflow/test_documentation_site.py, or a
+few are built, whose links to other pages lead nowhere.
+"""
 
 import functools
+import os
 import subprocess
 from pathlib import Path
 
@@ -17,14 +22,26 @@ PAGES = ("index.html", "digits.html", "cifar10_unseen.html", "digits-compare.htm
 
 
 def write_site(tmp_path_factory):
-    """The folder of the pages; without the packages of `make docs`, the test is skipped."""
-    python = documentation_python()
-    return made_once(tmp_path_factory, "a site", functools.partial(_write, python)) / "leaderboards"
+    """The folder of the pages; without a site and the packages of `make docs`, the test is skipped."""
+    if built := os.environ.get("TIEBENCH_SITE"):
+        return Path(built, "leaderboards")
+    write = functools.partial(_write, documentation_python(), _leaderboards(tmp_path_factory))
+    return made_once(tmp_path_factory, "a site", write) / "leaderboards"
 
 
-def read(folder):
-    """Name -> protocol, of those that the site in this folder has pages of."""
-    return {one.name: one for one in leaderboard_pages.read(folder.parent / "leaderboard")}
+def read(tmp_path_factory):
+    """Name -> protocol, of the leaderboards with PAGES."""
+    return {one.name: one for one in leaderboard_pages.read(_leaderboards(tmp_path_factory))}
+
+
+def _leaderboards(tmp_path_factory):
+    return made_once(tmp_path_factory, "leaderboard", _link)
+
+
+def _link(folder):
+    for file in (ROOT / "leaderboard").iterdir():
+        if file.name.split(".")[0] in (*SHOWN, "earlier_forms"):
+            (folder / file.name).symlink_to(file)
 
 
 def difference(found):
@@ -32,15 +49,11 @@ def difference(found):
     return f"{signed(found.mean, 3)}, 95% interval {signed(found.low, 3)} to {signed(found.high, 3)}"
 
 
-def _write(python, site):
-    sources, few = site / "sources", site / "leaderboard"
+def _write(python, leaderboards, site):
+    sources = site / "sources"
     sources.mkdir()
-    few.mkdir()
-    for file in (ROOT / "leaderboard").iterdir():
-        if file.name.split(".")[0] in (*SHOWN, "earlier_forms"):
-            (few / file.name).symlink_to(file)
     places = method_pages.places(catalogue(), ROOT)
-    pages = leaderboard_pages.pages(leaderboard_pages.read(few), places)
+    pages = leaderboard_pages.pages(leaderboard_pages.read(leaderboards), places)
     home = "# Home\n\n" + toctree([leaderboard_pages.INDEX]) + "\n"
     for name, text in (pages | {"index.md": home}).items():
         (sources / name).parent.mkdir(exist_ok=True)

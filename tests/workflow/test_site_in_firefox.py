@@ -23,8 +23,8 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def protocols(folder):
-    return read(folder)
+def protocols(tmp_path_factory):
+    return read(tmp_path_factory)
 
 
 @pytest.fixture(scope="module")
