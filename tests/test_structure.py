@@ -245,13 +245,12 @@ def unsafe_loading(tree):
         found += [name for name in names if name.split(".")[0] in PICKLERS]
         if not isinstance(node, ast.Call):
             continue
-        called, options = (
-            ast.unparse(node.func),
-            {part.arg: ast.unparse(part.value) for part in node.keywords},
-        )
-        given = [ast.unparse(part) for part in node.args]
+        called = ast.unparse(node.func)
+        told = ("allow_pickle", "weights_only", "Loader", None)
+        options = {part.arg: ast.unparse(part.value) for part in node.keywords if part.arg in told}
+        given = [ast.unparse(part) for part in node.args] if called.endswith(".load") else []
         wrong = called in UNSAFE_CALLS or called.split(".")[-1] in ("read_pickle", "to_pickle")
-        wrong |= options.get("allow_pickle", "False") != "False" or "allow_pickle" in options.get("None", "")
+        wrong |= options.get("allow_pickle", "False") != "False" or "allow_pickle" in options.get(None, "")
         wrong |= called == "torch.load" and options.get("weights_only") != "True"
         wrong |= called == "yaml.load" and options.get("Loader", ([*given, ""])[1:2][0]) not in SAFE_YAML
         wrong |= called in ("np.load", "numpy.load") and len(given) > 2
