@@ -371,6 +371,7 @@ def test_digits_take_no_source_and_no_option(tmp_path):
         digits.describe([], size=3)
 
 
+@pytest.mark.thorough
 def test_cifar10_features(tmp_path):
     path = resource("cifar10-mobilenetv2.npz")
     description = features_file.load([path], tmp_path)

@@ -236,6 +236,7 @@ def test_damaged_training_archives(tmp_path, damage, message, mode):
     assert not list(tmp_path.glob("*.npy*"))
 
 
+@pytest.mark.thorough
 def test_the_real_lists(monkeypatch):
     """Counts of the published lists; sizes of the classes that have fewer than 1,300 images."""
     monkeypatch.undo()

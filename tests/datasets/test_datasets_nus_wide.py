@@ -252,6 +252,7 @@ def test_damaged_small_texts(tmp_path, damage, message):
     assert str(source) in str(caught.value) or "labels of 6" in message
 
 
+@pytest.mark.thorough
 def test_the_real_ground_truth(monkeypatch, tmp_path):
     """Counts that were published, and checksums of matrices that were made from the files independently."""
     monkeypatch.undo()

@@ -267,6 +267,7 @@ def test_an_improved_code_is_among_the_best_of_all(seed):
     assert better <= 0.25
 
 
+@pytest.mark.thorough
 def test_separated_centres_keep_their_distance():
     codes = separated_centres(10, 48, np.random.default_rng(0))
     assert separation(codes)[0] >= 0.2 * 48

@@ -54,6 +54,7 @@ def made(name, **changes):
     return load_class(name)(**{key: value for key, value in (SETTINGS | changes).items() if key in known})
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "more"), [*((name, {}) for name in DEEP), ("talr_ap", {"standardise_features": True})]
 )
@@ -79,6 +80,7 @@ def test_an_interrupted_training_resumes_to_the_same_bytes(name, more, tmp_path,
         assert_same_state(alone, other)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("batch_norm", ["trained", "frozen"])
 def test_a_network_with_batch_normalisation_resumes_to_the_same_bytes(batch_norm, tmp_path, monkeypatch):
     options = {"image_size": 32, "batch_norm": batch_norm}

@@ -105,6 +105,7 @@ def test_psldh_objective_of_its_category_network_is_that_of_loops():
     check(method.code_loss, formula, given)
 
 
+@pytest.mark.thorough
 def test_psldh_gives_no_two_labels_one_code():
     with pytest.raises(
         Refusal, match=r"^psldh: its category network gives two of 4 labels one code of 2 bits"
@@ -286,6 +287,7 @@ def test_semantic_centres_are_those_of_the_released_search(seed):
     assert separation(found)[0] >= guaranteed_distance(10, 16)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("bits", "eta"), [(32, 0.5), (64, 0.1)])
 def test_semantic_centres_are_nearer_to_the_similarities_than_where_they_start(bits, eta):
     generator, places = np.random.default_rng(0), np.arange(500) % 100

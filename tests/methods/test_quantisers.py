@@ -135,6 +135,7 @@ def simulated(bits, dimensions, query_bits, draws):
     return errors, quality, 1 - (o @ q) ** 2
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("bits", "query_bits"), [(24, None), (24, 4), (10, None), (40, 4)])
 def test_the_estimate_is_unbiased_over_rotations(bits, query_bits):
     errors, _, _ = simulated(bits, 24, query_bits, 1000)
@@ -149,6 +150,7 @@ def test_the_error_is_that_of_the_paper_s_lemma(bits):
     assert abs(excess.mean()) <= 4 * excess.std(ddof=1) / math.sqrt(len(excess))
 
 
+@pytest.mark.thorough
 def test_the_error_falls_with_the_root_of_the_dimensions():
     """By the lemma a root mean square of sqrt((pi / 2 - 1) (1 - <o, q>^2) / D) for large D."""
     for dimensions in (64, 256):

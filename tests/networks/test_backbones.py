@@ -418,6 +418,7 @@ def embedded(source, output, *more):
     return main(["features", str(source), "--output", str(output), *model, *more])
 
 
+@pytest.mark.thorough
 def test_sentence_transformers_finds_the_datasets_of_hugging_face_in_its_own_process(stub, tmp_path, capfd):
     source, output = tmp_path / "lines.txt", tmp_path / "out.npz"
     source.write_text("\n".join(LINES), encoding="utf-8")
@@ -437,6 +438,7 @@ def test_sentence_transformers_finds_the_datasets_of_hugging_face_in_its_own_pro
     assert "what a library prints" in printed.err and "what a library prints" not in printed.out
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("texts", "model", "message"),
     [
@@ -453,6 +455,7 @@ def test_what_happens_in_the_other_process_is_one_line(stub, texts, model, messa
     assert len(errors) == 1 and message in errors[0] and "Traceback" not in errors[0]
 
 
+@pytest.mark.thorough
 def test_the_process_ends_with_its_model(stub):
     backbone = backbones.load("sentence-transformers/some-model", "texts")
     process = backbone.encode.__closure__

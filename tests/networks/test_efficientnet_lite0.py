@@ -209,6 +209,7 @@ class Plain:
         return torch.nn.functional.conv2d(padded, weight, bias, stride, groups=len(weight))
 
 
+@pytest.mark.thorough
 def test_the_whole_network_has_the_gradients_of_torch_in_bfloat16(monkeypatch):
     """In single precision to rounding. In bfloat16 rounding alone turns gradients by as much as 0.3 of a
     cosine: ours are as near to single precision as torch's, and nearer to torch's, less so on a processor

@@ -77,6 +77,7 @@ def test_figures_apply_by_metrics_columns_and_methods():
     assert figures.applicable(table_of(table(blocks=[]))) == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", figures.names())
 @pytest.mark.parametrize("font_size", [6, 11])
 def test_a_figure_has_the_width_and_the_font_size_asked_for(name, font_size):
@@ -101,6 +102,7 @@ def test_a_figure_has_the_width_and_the_font_size_asked_for(name, font_size):
         assert box.y0 >= -1 and box.y1 <= figure.bbox.y1 + 1, text.get_text()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", figures.names())
 def test_a_title_is_replaced_or_left_out(name):
     one = TABLES.get(name, TWO)
@@ -112,6 +114,7 @@ def test_a_title_is_replaced_or_left_out(name):
     assert none.get_figheight() < own.get_figheight()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", figures.names())
 def test_a_selection_draws_its_methods_and_blocks_as_the_whole_does(name):
     one, blocks = TABLES.get(name, TWO), None if name in TABLES else ["digits/ap"]

@@ -457,6 +457,7 @@ def test_an_unknown_protocol_has_the_nearest_name(results):
         leaderboard.read("pp", results / "board" / "leaderboard")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("protocol", SHIPPED)
 def test_the_files_of_this_checkout_belong_together(protocol):
     board = leaderboard.read(protocol, ROOT / "leaderboard")
@@ -521,6 +522,7 @@ def test_a_list_of_earlier_forms_of_another_form_is_refused(results, text, fault
     assert fault in str(caught.value) and "\n" not in str(caught.value)
 
 
+@pytest.mark.thorough
 def test_every_entry_of_earlier_forms_marks_a_row_that_is_there():
     folder = ROOT / "leaderboard"
     runs = [

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -44,8 +45,16 @@ STYLES = {
 
 
 @pytest.fixture
-def folder(tmp_path):
-    """A leaderboard of protocol p, with methods above, and of q, with two folds and LSH and TALR alone."""
+def folder(published, tmp_path):
+    """The leaderboard of `published`, a copy, beside its results."""
+    shutil.copytree(published, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "leaderboard"
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory):
+    """Results and leaderboard of p, with methods above, and of q, with two folds and LSH and TALR alone."""
+    results = tmp_path_factory.mktemp("results")
     for (method, bits), scores in AP.items():
         for seed, ap in enumerate(scores):
             values = {
@@ -57,14 +66,14 @@ def folder(tmp_path):
             cost = {"fit": bits + seed, "encode": 1.0}
             more = {"seconds_by_part": cost, "seconds": sum(cost.values()), "peak_memory_mb": 100.0 * bits}
             more["collapsed"] = "few codes" if (method, bits, seed) == ("talr", 8, 1) else None
-            make_run(tmp_path, "p", method, bits, seed, values, **more)
+            make_run(results, "p", method, bits, seed, values, **more)
     for fold, size in (("q_fold1", 1), ("q_fold2", 3)):
         for method, ap in (("lsh", 0.25), ("talr", 0.5)):
             make_run(
-                tmp_path, fold, method, 8, 0, {"ap": [ap / size] * size, "transfer_accuracy": [ap] * size}
+                results, fold, method, 8, 0, {"ap": [ap / size] * size, "transfer_accuracy": [ap] * size}
             )
-        make_uncoded(tmp_path, fold, ap=0.5, queries=size)
-    make_uncoded(tmp_path, "p", ap=0.3125, queries=2)
+        make_uncoded(results, fold, ap=0.5, queries=size)
+    make_uncoded(results, "p", ap=0.3125, queries=2)
     table = {
         "name": "t", "methods": list(STYLES), "seeds": [0, 1], "styles": STYLES,
         "families": {name: style["family"] for name, style in STYLES.items()},
@@ -84,15 +93,15 @@ def folder(tmp_path):
         {"protocol": "p", "metric": "ap", "method": method, "bits": bits, "value": value}
         for (method, bits), value in PRINTED.items()
     ]
-    publish_table(tmp_path, table, ["p"], published=[{"source": "paper", "values": values}])
+    publish_table(results, table, ["p"], published=[{"source": "paper", "values": values}])
     split = {"kind": "unseen_classes", "unseen": [[0, 1], [2]]}
     more = {"name": "u", "published": [], "methods": ["lsh", "talr"], "seeds": [0]}
     more |= {"folds": {"q": ["q_fold1", "q_fold2"]}}
     more |= {"protocols": {"q": "Protocol Q"}, "settings": {"q": {"split": split, "unseen": True}}}
     more["blocks"] = [{"protocol": "q", "metric": m, "bits": [8]} for m in ("ap", "transfer_accuracy")]
-    publish_table(tmp_path, table | more, ["q"])
-    publish(["t", "u"], tmp_path, tmp_path / "leaderboard")
-    return tmp_path / "leaderboard"
+    publish_table(results, table | more, ["q"])
+    publish(["t", "u"], results, results / "leaderboard")
+    return results
 
 
 def rendered(folder, settings):

@@ -325,6 +325,7 @@ def test_coordinates_of_an_svg_are_short_and_right():
     assert re.findall(r">(\d\.\d{3})<", text) == re.findall(r">(\d\.\d{3})<", whole.getvalue().decode())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["pdf", "svg", "png"])
 def test_bytes_repeat_and_carry_no_date(kind, tmp_path):
     first, second = tmp_path / f"first.{kind}", tmp_path / f"second.{kind}"
@@ -337,6 +338,7 @@ def test_bytes_repeat_and_carry_no_date(kind, tmp_path):
         assert word not in first.read_bytes()
 
 
+@pytest.mark.thorough
 def test_text_stays_text():
     figure = tie_ranges.draw(*model_of(table(**AP), records()))
     root = ElementTree.fromstring(figure_style.render(figure, "svg"))

@@ -354,6 +354,7 @@ def drawn(random, shape, trials, queries):
     return special.expit(pair), truth
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("queries", [100, 1000])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_intervals_cover_the_truth_about_as_often_as_they_say(shape, queries):

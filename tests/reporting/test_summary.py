@@ -180,6 +180,7 @@ def folder(tmp_path_factory):
     return place
 
 
+@pytest.mark.thorough
 def test_the_command_writes_what_the_statistics_say(folder, tmp_path, capsys):
     board = folder / "leaderboard"
     assert reporting.main(["summary", "--folder", str(board), "--results", str(tmp_path)]) == 0

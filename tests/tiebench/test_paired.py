@@ -126,6 +126,7 @@ def test_the_error_is_that_of_a_two_way_table_and_counts_nothing_twice():
     assert kept.high - kept.mean == pytest.approx(half, rel=1e-9)
 
 
+@pytest.mark.thorough
 def test_the_error_is_that_of_means_drawn_anew():
     """The mean estimate of 2,000 pairs is the variance of their differences."""
     found = []
@@ -162,6 +163,7 @@ def test_five_splits_with_few_runs_each_are_enough_and_alone_say_how_much_traini
     assert paired.difference(*four).verdict(0.0) == paired.TOO_FEW
 
 
+@pytest.mark.thorough
 def test_five_splits_of_one_run_each_call_equal_methods_different_as_rarely_as_asked():
     """Splits, trainings and queries vary: 4,000 pairs of methods without a difference."""
     random, different = np.random.default_rng(8), 0
@@ -235,6 +237,7 @@ def test_seeds_needed_find_the_difference_about_as_often_as_planned():
 # -- how often it errs ----------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("spreads", [(0.0, 0.03), (0.03, 0.03), (0.003, 0.03)])
 @pytest.mark.parametrize("kept", [False, True])
 def test_equally_good_methods_are_called_different_in_at_most_6_of_100_pairs(spreads, kept):

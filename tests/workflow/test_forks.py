@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="forks are made on Linux only")
+pytestmark = [
+    pytest.mark.thorough,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="forks are made on Linux only"),
+]
 
 ROOT = Path(__file__).parents[2]
 # A job as workflow/scripts/_job.py starts one, and what it does, by its first argument.

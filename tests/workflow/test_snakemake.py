@@ -228,6 +228,7 @@ def test_every_job_left_a_log(prepared):
 # -- what is remade ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_a_second_run_has_nothing_to_do_even_after_everything_moved(laboratory, prepared):
     before = laboratory.stamps()
     assert NOTHING in laboratory.made("results/tiny.csv").stderr
@@ -356,6 +357,7 @@ def test_a_database_in_parts_gives_the_same_bytes(laboratory, prepared, tiny, af
     assert not list(laboratory.directory.glob("results/runs/*/*/*/*/parts/*"))
 
 
+@pytest.mark.thorough
 def test_each_length_of_a_group_has_its_own_hyperparameters(laboratory, tiny):
     tiny["methods"]["talr_ap"]["protocols"]["tiny"]["by_bits"] = {11: {"epochs": 3}}
     before = laboratory.stamps()
@@ -664,6 +666,7 @@ def sentinel_scores(laboratory, method):
     ]
 
 
+@pytest.mark.thorough
 def test_codes_made_from_labels_score_one(sentinels):
     for metrics in sentinel_scores(sentinels, "by_label"):
         assert metrics["ap"] == metrics["ap_min"] == metrics["ap_max"] == 1.0

@@ -45,6 +45,7 @@ def test_a_choice_goes_over_all_other_settings_of_its_method(found, tiny):
     assert found(tuned | own, protocol="other") == (given | {"epochs": 6, "bins": 4}, 3)
 
 
+@pytest.mark.thorough
 def test_a_length_that_was_not_searched_has_the_choice_of_the_nearest(found):
     search = SEARCH | {"tried": {8: 8, "32": 11}}
     tuned = {"tiny": {"talr_ap": {"search": search, "by_bits": {8: {}, "32": {"epochs": 5}}}}}
