@@ -130,7 +130,8 @@ class Scores:
     mean: of the runs; runs: how many; variance: of their means, n - 1 in its denominator, 0 for a
     deterministic method, NaN for a single run of another; per_query: float64 (Q,), the mean over the runs,
     None if unknown; residual: MS_e / (n Q) of the module's text, 0 where the runs' scores of each query are
-    unknown; splits: how many of the queries belong to each of several splits, () for one split.
+    unknown; splits: how many of the queries belong to each of several splits, () for one split; of_splits:
+    float64 (F,), the means of the splits over runs and queries, None where they are unknown.
     """
 
     mean: float
@@ -139,6 +140,7 @@ class Scores:
     per_query: NDArray[np.float64] | None = None
     residual: float = 0.0
     splits: tuple[int, ...] = ()
+    of_splits: NDArray[np.float64] | None = None
 
     @property
     def enough(self) -> bool:
@@ -156,6 +158,7 @@ def scores_of(
     per_query: np.ndarray | None = None,
     splits: Sequence[int] = (),
     deterministic: bool = False,
+    of_splits: np.ndarray | None = None,
 ) -> Scores:
     """The `Scores` of runs with these means.
 
@@ -169,6 +172,8 @@ def scores_of(
         Numbers of queries of the splits, one after the other in `per_query`.
     deterministic : bool
         Whether a single run is all there is, as of codes that are given.
+    of_splits : float64 (F,), optional
+        Means of the splits over runs and queries, where `per_query` is unknown: otherwise it has them.
 
     Returns
     -------
@@ -188,7 +193,9 @@ def scores_of(
         if min(rows.shape) > 1 and variance > 0:
             rest = rows - per_query - rows.mean(axis=1, keepdims=True) + per_query.mean()
             residual = float((rest**2).sum() / ((count - 1) * (rows.shape[1] - 1) * rows.size))
-    return Scores(statistics.mean(means), count, variance, per_query, residual, tuple(splits))
+    if per_query is not None and splits:
+        of_splits = np.array([part.mean() for part in np.split(per_query, np.cumsum(splits)[:-1])])
+    return Scores(statistics.mean(means), count, variance, per_query, residual, tuple(splits), of_splits)
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,28 +243,35 @@ def contrast(terms: Sequence[tuple[float, Scores]]) -> Difference:
     Returns
     -------
     Difference
-        Over the queries where all terms have equally many scores of queries; over the runs where the
-        variance of some is not 0, unless the splits say it. Without either there is a mean alone.
+        Over the queries where all terms have equally many scores of queries; over the splits where all have
+        means of the same ones; over the runs where the variance of some is not 0, unless the splits say it.
+        Without any there is a mean alone.
     """
     sides = [side for _, side in terms]
     mean = math.fsum(weight * side.mean for weight, side in terms)
     scale = max(abs(side.mean) for side in sides)
-    rows, queries, splits = None, None, None
+    rows, queries = None, None
     known = [side.per_query for side in sides if side.per_query is not None]
     residuals: list[Error] = []
     if len(known) == len(sides) and len({len(of) for of in known}) == 1:
         rows = np.asarray(sum(weight * of for (weight, _), of in zip(terms, known)))
         queries = query_error(rows, scale)
-        splits = split_error(rows, sides[0].splits)
         residuals = [
             (weight**2 * side.residual, (side.runs - 1) * (len(rows) - 1))
             for weight, side in terms
             if side.residual
         ]
+    splits, parts = None, [side.of_splits for side in sides if side.of_splits is not None]
+    if len(parts) == len(sides) and len({side.splits for side in sides}) == 1:
+        apart = np.asarray(sum(weight * of for (weight, _), of in zip(terms, parts)))
+        splits = split_error(apart, sides[0].splits)
     varying = [(weight, side) for weight, side in terms if side.variance != 0]
     enough = all(side.enough for side in sides)
-    if splits is not None and any(side.by_splits for side in sides):
-        varying, residuals = [], []
+    if any(side.by_splits for side in sides):
+        if splits is None:
+            enough = False
+        else:
+            varying, residuals = [], []
     runs = [(weight**2 * side.variance / side.runs, side.runs - 1) for weight, side in varying]
     sources = {"queries": queries is not None, "runs": bool(runs), "splits": splits is not None}
     named = [name for name, is_known in sources.items() if is_known]
@@ -295,14 +309,14 @@ def query_error(rows: np.ndarray, scale: float = 1.0) -> tuple[float, float] | N
     return float(rows.var(ddof=1) / len(rows)), len(rows) - 1.0
 
 
-def split_error(rows: np.ndarray, splits: Sequence[int]) -> tuple[float, float] | None:
-    """The same over splits, whose queries follow each other in rows (Q,); None for a single split."""
-    if len(splits) < 2:
+def split_error(means: np.ndarray, splits: Sequence[int]) -> tuple[float, float] | None:
+    """The same over splits with so many queries and the mean differences (F,); None for less than two."""
+    count = len(means)
+    if count < 2:
         return None
-    means = [part.mean() for part in np.split(rows, np.cumsum(splits)[:-1])]
-    shares = np.array(splits) / len(rows)
-    squares = (shares**2 * (np.array(means) - rows.mean()) ** 2).sum()
-    return float(len(splits) / (len(splits) - 1) * squares), len(splits) - 1.0
+    shares = np.array(splits) / sum(splits)
+    squares = (shares**2 * (means - shares @ means) ** 2).sum()
+    return float(count / (count - 1) * squares), count - 1.0
 
 
 def error_sources(
@@ -314,7 +328,8 @@ def error_sources(
     """Errors by which a difference is tested, the least favourable decides: all sources, and each alone."""
     parts = [*([queries] if queries is not None else []), *runs]
     alone = [parts[:1], runs] if queries is not None and runs else []
-    return [_together(parts, residuals), *map(_together, alone), *([splits] if splits is not None else [])]
+    whole = [_together(parts, residuals)] if parts else []
+    return [*whole, *map(_together, alone), *([splits] if splits is not None else [])]
 
 
 def _together(parts, residuals=()):

@@ -82,7 +82,8 @@ def decide(comparisons: Sequence[Comparison], absent: Sequence[str] = ()) -> tup
     lost = {name: words for one in comparisons for side in one.lost for name, words in side.items()}
     notes += [f"{name}: {words}" for name, words in lost.items()]
     if tested and all(found.per_query is None for found in tested):
-        notes.append("no scores per query: tested over runs alone")
+        over = joined(dict.fromkeys(found.over or "runs" for found in tested))
+        notes.append(f"no scores per query: tested over {over} alone")
     return figures, verdict_of(figures), _summary(figures, missing, better, notes)
 
 
@@ -103,7 +104,7 @@ def _reason(found: Difference, outcome: str) -> str:
     elif outcome == OPEN:
         words.append(f"{found.over} do not decide")
     if found.per_query is None:
-        words.append("no scores per query: over runs alone")
+        words.append(f"no scores per query: over {found.over or 'runs'} alone")
     return "; ".join(words)
 
 

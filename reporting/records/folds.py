@@ -61,6 +61,7 @@ def merged_run(protocol: str, parts: Sequence[Run]) -> Run:
             for key in first.fingerprints
         },
         folds={part.protocol: int(part.metrics["queries"]) for part in parts},
+        of_folds={part.protocol: part.metrics for part in parts},
     )
 
 

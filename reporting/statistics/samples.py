@@ -45,11 +45,11 @@ def sample(
     """The scores that runs of one cell, seed -> run, have of a metric; None where none has one.
 
     minus: another metric, which is subtracted run by run; given: whether the codes are of another program, so
-    that a single run of them is all there is. Scores of queries count where all runs have them. A leaderboard
-    keeps their mean over the runs alone, which every run then has: it is not the run's own mean. Raises
-    ValueError for a score that is not a finite number.
+    that a single run of them is all there is. Scores of queries count where all runs have them, else means
+    of folds. A leaderboard keeps the mean of queries over the runs alone, which every run then has: it is not
+    the run's own mean. Raises ValueError for a score that is not a finite number.
     """
-    means, rows = [], []
+    means, rows, of_splits = [], [], []
     splits: tuple[int, ...] = ()
     names = (metric,) if minus is None else (metric, minus)
     for run in runs.values():
@@ -57,17 +57,22 @@ def sample(
         if None in scores:
             continue
         means.append(_minus(scores))
+        splits = tuple(run.folds.values())
+        parts = [[of.get(name) for name in names] for of in run.of_folds.values()]
+        if parts and None not in itertools.chain(*parts):
+            of_splits.append([_minus(part) for part in parts])
         if all(name in run.per_query for name in names):
             of = [np.asarray(run.per_query[name], dtype=np.float64) for name in names]
             if not all(np.isfinite(one).all() for one in of):
                 raise ValueError(f"run {run}: {metric} of a query is not a finite number")
             rows.append(_minus(of))
-            splits = tuple(run.folds.values())
     if not means:
         return None
     deterministic = given and len(runs) == 1
     if len(rows) < len(means) or len({len(row) for row in rows}) > 1:
-        return scores_of(means, deterministic=deterministic)
+        if len(of_splits) < len(means) or len({len(of) for of in of_splits}) > 1:
+            return scores_of(means, deterministic=deterministic)
+        return scores_of(means, None, splits, deterministic, np.mean(of_splits, axis=0))
     table = np.array(rows)
     if not np.allclose(table.mean(axis=1), means, rtol=0, atol=1e-6):
         table = table[0]

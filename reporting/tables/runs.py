@@ -59,7 +59,7 @@ class Run:
     asked for. from_leaderboard: whether the run was not made here; tuning: brought by such a run;
     search_seconds: of a processor, of the trials that chose its settings, if they were asked for. The rest is
     of run.json, None or empty for what it does not say; folds: protocols whose runs were put together ->
-    how many queries each has.
+    how many queries each has; of_folds: their metrics.
     """
 
     protocol: str
@@ -87,6 +87,7 @@ class Run:
     hyperparameters: Mapping[str, Any] = field(default_factory=dict)
     fingerprints: Mapping[str, str] = field(default_factory=dict)
     folds: Mapping[str, int] = field(default_factory=dict)
+    of_folds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     log: str = ""
 
     @classmethod

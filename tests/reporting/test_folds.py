@@ -110,5 +110,9 @@ def test_two_methods_are_compared_over_the_folds_as_well(results):
     of = table_results(table, folder, also=["per_query"])
     one, two = (sample(of.cell("p", method, 8), "ap") for method in ("one", "two"))
     assert one.splits == tuple(SIZES.values()) and difference(one, two).over == "queries, runs and splits"
+    # Without scores of queries, by the means of the folds.
+    of = table_results(table, folder)
+    one, two = (sample(of.cell("p", method, 8), "ap") for method in ("one", "two"))
+    assert one.per_query is None and difference(one, two).over == "runs and splits"
     run = of.cell("p", "one", 8)[0]
     assert Run.from_json(json.loads(json.dumps(run.to_json()))).folds == SIZES

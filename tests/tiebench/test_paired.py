@@ -146,7 +146,7 @@ def test_splits_are_tested_as_wholes_that_contain_queries_and_runs():
     assert found.over == "queries and splits"
     assert found.p == pytest.approx(max(expected, stats.ttest_rel(left, right).pvalue), rel=1e-9)
     # Shares of the queries are weights.
-    error, freedom = paired.split_error(np.repeat([0.0, 1.0], [30, 10]), (30, 10))
+    error, freedom = paired.split_error(np.array([0.0, 1.0]), (30, 10))
     assert (error, freedom) == (pytest.approx(2 * (0.75**2 * 0.25**2 + 0.25**2 * 0.75**2)), 1.0)
 
 
@@ -161,6 +161,20 @@ def test_five_splits_with_few_runs_each_are_enough_and_alone_say_how_much_traini
     assert found.p == pytest.approx(expected, rel=1e-9)
     four = [paired.scores_of(rows.mean(axis=1), rows, (25,) * 4) for rows in (left, right)]
     assert paired.difference(*four).verdict(0.0) == paired.TOO_FEW
+    # Means of the splits do, without scores of queries; those of one side alone do not.
+    known = [
+        paired.scores_of(
+            rows.mean(axis=1), None, (20,) * 5, False, rows.mean(axis=0).reshape(5, 20).mean(axis=1)
+        )
+        for rows in (left, right)
+    ]
+    found = paired.difference(*known)
+    assert found.enough and found.over == "splits"
+    assert found.p == pytest.approx(of_splits.pvalue, rel=1e-9)
+    half = stats.t.isf(0.025, 4) * stats.sem(apart.reshape(5, 20).mean(axis=1))
+    assert (found.low, found.high) == pytest.approx((found.mean - half, found.mean + half), rel=1e-9)
+    unknown = paired.scores_of(right.mean(axis=1), None, (20,) * 5)
+    assert paired.difference(known[0], unknown).verdict(0.0) == paired.TOO_FEW
 
 
 @pytest.mark.thorough
