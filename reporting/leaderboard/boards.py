@@ -1,6 +1,7 @@
 """Boards of several protocols as one table with its results, for what is printed and drawn of them."""
 
 import functools
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from reporting.tables.model import Table, in_order
 from reporting.tables.runs import Results, Run
 from reporting.tables.titles import RANGE
 from tiebench import metrics
-from tiebench.leaderboards import PER_QUERY
+from tiebench.leaderboards import PER_QUERY, PROVENANCE
 from tiebench.messages import did_you_mean
 
 if TYPE_CHECKING:
@@ -37,6 +38,13 @@ class Boards:
     def __getitem__(self, protocol: str) -> Board:
         """Raises ValueError, one line with the nearest name, for an unknown protocol."""
         return self._read(protocol)
+
+    @functools.cached_property
+    def titles(self) -> dict[str, str]:
+        """Method -> its title, of the boards of the folder."""
+        files = sorted(self.folder.glob(f"*{PROVENANCE}"))
+        every = [json.loads(file.read_text(encoding="utf-8"))["methods"] for file in files]
+        return {name: of["title"] for methods in every for name, of in methods.items()}
 
     def trials(self, protocol: str) -> dict[tuple[str, str, int], list[Trial]]:
         """(protocol or fold, method, bits) -> trials of its searches; {} if none were published."""

@@ -99,6 +99,7 @@ def _judged(part, files, boards):
     boards.model(blocks, list(instead))  # names of rows that do not exist are an error
     without = [*part.get("without", ()), *instead.values()]
     table, found = boards.model(blocks, part.get("methods"), without, ["per_query"])
+    table = replace(table, titles=boards.titles)
     results = Results.of(table, _instead(found, instead), found.uncoded)
     return verdicts.judge(files, table, results), table
 

@@ -17,7 +17,7 @@ from reporting.tables.titles import BOUND, DAGGER, EARLIER, EXTERNAL, FAMILIES, 
 from tiebench.messages import did_you_mean
 
 # Settings of a table that stay as its file has them.
-AS_WRITTEN = ("title", "description", "fewer_seeds", "print_published", "figures")
+AS_WRITTEN = ("title", "description", "fewer_seeds", "titles", "print_published", "figures")
 
 
 @dataclass(frozen=True)
@@ -138,13 +138,13 @@ class Table:
     """What a table asks for, and how it is written and drawn.
 
     groups: its blocks, rows in printing order; methods: of all blocks, in the order of the configuration;
-    seeds: of the runs of a method, or the first `fewer_seeds` of them; styles, families: by method;
-    protocols: titles of protocols, also of some that only claims name; folds: protocol -> the protocols whose
-    runs its scores are made of; settings: by protocol; tunings: by cell; published: names of the `sources`
-    whose scores are compared, in order; print_published: whether they are printed too; reference_lines:
-    methods that figures mark; figures: figure -> options; refused: cell -> why it has no run;
-    claims: contents of files of claims; uncoded: protocols whose features are scored themselves; filled: what
-    is taken from the leaderboard.
+    seeds: of the runs of a method, or the first `fewer_seeds` of them; styles, families: by method; titles:
+    of methods without a row, which claims name; protocols: titles, also of some that only claims name; folds:
+    protocol -> the protocols whose runs its scores are made of; settings: by protocol; tunings: by cell;
+    published: names of the `sources` whose scores are compared, in order; print_published: whether they are
+    printed too; reference_lines: methods that figures mark; figures: figure -> options; refused: cell -> why
+    it has no run; claims: contents of files of claims; uncoded: protocols whose features are scored; filled:
+    what is taken from the leaderboard.
     """
 
     name: str
@@ -156,6 +156,7 @@ class Table:
     fewer_seeds: Mapping[str, int] = field(default_factory=dict)
     styles: Mapping[str, Style] = field(default_factory=dict)
     families: Mapping[str, str] = field(default_factory=dict)
+    titles: Mapping[str, str] = field(default_factory=dict)
     protocols: Mapping[str, str] = field(default_factory=dict)
     folds: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     settings: Mapping[str, ProtocolSettings] = field(default_factory=dict)
@@ -347,7 +348,7 @@ class Table:
 
     def method_title(self, method: str) -> str:
         """The title of a method; else its name."""
-        return self.style(method).title or method
+        return self.style(method).title or self.titles.get(method) or method
 
     def row_title(self, method: str) -> str:
         """The heading of a method's row: its title, with a dagger if it sees more than the training set, a

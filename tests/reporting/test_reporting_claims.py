@@ -416,11 +416,12 @@ def test_neither_the_order_of_records_nor_other_claims_change_anything():
 
 def test_above_compares_each_with_each_and_says_who_is_absent():
     records = runs_of({"talr_ap": (0.6, 0.7), "mihash": (0.5, 0.6), "lsh": (0.2, 0.3)})
-    claim = {"kind": "above", "methods": ["talr_ap", "mihash"], "others": ["lsh", "dtsh"]}
-    found = judged(claim, table(), records)
+    claim = {"kind": "above", "methods": ["talr_ap", "mihash"], "others": ["lsh", "dtsh", "bre"]}
+    found = judged(claim, table(titles={"bre": "BRE"}), records)
     assert found["verdict"] == "reproduced"
     assert found["summary"] == (
-        "4 comparisons: 4 significant for the claim, 0 against it, 0 not significant; not judged: DTSH."
+        "4 comparisons: 4 significant for the claim, 0 against it, 0 not significant; not judged: DTSH and "
+        "BRE."
     )
 
 

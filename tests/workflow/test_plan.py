@@ -151,10 +151,11 @@ def test_settings_of_a_table_bring_titles_styles_and_refusals(plan, tiny):
     assert {cell["reason"] for cell in found["refused"]} == {"skipped"}
 
 
-def test_titles_of_protocols_that_only_claims_name_come_with_the_table(plan):
-    table = plan({}).table_settings("table2")["table"]
+def test_titles_of_protocols_and_methods_that_only_claims_name_come_with_the_table(plan):
+    table = plan({"tables": {"table2": {"methods": ["talr_ap"]}}}).table_settings("table2")["table"]
     assert "imagenet100" in table["protocols"]
     assert set(table["protocols"]) > {block["protocol"] for block in table["blocks"]}
+    assert table["titles"]["mihash"] == "MIHash" and "talr_ap" not in table["titles"]
 
 
 # -- inputs ------------------------------------------------------------------------------------------------

@@ -171,6 +171,8 @@ class Plan(DataPlan):
         entry["styles"] |= leaderboard_rows.styles(self.configuration, given)
         entry["families"] = {method: style["family"] for method, style in entry["styles"].items()}
         claims = [self["claims"][source] for source in entry["claims"]]
+        others = _strings(claims) & {*self.configuration.files, *self["methods"]} - set(entry["styles"])
+        entry["titles"] = {method: self.configuration.metadata(method).title for method in sorted(others)}
         asked = list(dict.fromkeys(block["protocol"] for block in entry["blocks"]))
         named = {*asked, *(self.entry("protocols", name)["codes_of"] for name in asked)} | _strings(claims)
         entry["protocols"] = {name: title for name, title in titles.items() if name in named}
