@@ -13,9 +13,9 @@ def hyperparameters(configuration, protocol, method, bits, tuned=True):
     """Hyper-parameter -> value: defaults, then the protocol's, then what a search chose, each then by bits.
 
     A protocol's own go over those of the one that `hyperparameters_of` names, a fold's over its protocol's
-    (of both protocols, if the other has as many folds), and all of a variant's own over all of its class's.
-    A protocol that takes its codes from another, or their first bits, has what made them. tuned: False leaves
-    out what searches chose.
+    (of both protocols, if the other has as many folds), and all of a variant's own over all of its class's;
+    of what searches chose, the last of these alone counts. A protocol that takes its codes from another, or
+    their first bits, has what made them. tuned: False leaves out what searches chose.
     """
     chosen: dict[str, object] = {}
     protocol, bits = trained_as(configuration, protocol, bits)
@@ -82,10 +82,15 @@ def _entries(configuration, protocol, method, tuned=True):
     same_fold = others[own.index(protocol)] if protocol in own and len(own) == len(others) else other
     protocols = dict.fromkeys((other, same_fold, family, protocol))
     tuned = tuned and configuration["methods"].get(method, {}).get("tuned", True)
-    for name in dict.fromkeys((configuration.class_of(method), method)):
+    names = dict.fromkeys((configuration.class_of(method), method))
+    # A search starts from settings that no search chose: of several choices, the nearest is whole.
+    choices = [
+        (name, configuration["tuned"].get(place, {}).get(name)) for name in names for place in protocols
+    ]
+    chosen = next((choice for choice in reversed(choices) if choice[1]), None) if tuned else None
+    for name in names:
         if entry := configuration["methods"].get(name):
             yield False, entry["defaults"]
             yield from ((False, entry["protocols"].get(place, {})) for place in protocols)
-        for place in protocols if tuned else ():
-            if settings := configuration["tuned"].get(place, {}).get(name):
-                yield True, settings
+        if chosen is not None and chosen[0] == name:
+            yield True, chosen[1]
