@@ -24,7 +24,7 @@ STATUSES = ("done", "refused", "missing")
 NO_RECORD = "no run was recorded"
 # What a record has of run.json as it is; `Run` has the seconds of its parts by their own names.
 OF_RUN_FILE = ("seconds", "peak_memory_mb", "threads", "device", "git_commit")
-BY_NAME = ("versions", "hyperparameters", "fingerprints", "folds")
+BY_NAME = ("versions", "hyperparameters", "fingerprints", "folds", "of_folds")
 KEY = ("protocol", "method", "bits", "seed")
 OF_RECORD = ("reason", "metrics", "curves", "health", "training", "per_query")
 PARTS = ("fit", "encode")
@@ -122,7 +122,10 @@ class Run:
             "fingerprints": dict(self.fingerprints),
             "seconds_by_part": {part: seconds for part, seconds in parts.items() if seconds is not None},
         }
-        return record | {"run": run | ({"folds": dict(self.folds)} if self.folds else {})}
+        if self.folds:
+            of_folds = {fold: dict(metrics) for fold, metrics in self.of_folds.items()}
+            run |= {"folds": dict(self.folds), "of_folds": of_folds}
+        return record | {"run": run}
 
     @property
     def cell(self) -> RunCell:
