@@ -76,6 +76,7 @@ class Training:
             record |= self.watch.finish(method.unused_bits())
             if method.backbone is not None:
                 record["images_per_second"] = seen / (time.perf_counter() - begun)
+                record["ap"] = self.watch.average_precision(self.training_set)
             record = _means(state.logged) | record
             if self._given_up([*checkpoint.records, record]):
                 record["ended"] = f"codes collapsed in {method.end_collapsed} epochs in a row"
@@ -130,7 +131,7 @@ class Training:
         """The loss of a batch, its quantiser included. key: seed of the batch, three integers."""
         method = self.method
         outputs, features = self._forward(items, (*key, 2))
-        self.watch.see(key[2], outputs)
+        self.watch.see(key[2], outputs, indices)
         batch = Batch(method, self.state, indices, features, lambda: self._forward(items, (*key, 5))[0])
         try:
             loss = method.loss(outputs, batch)

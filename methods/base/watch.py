@@ -3,10 +3,14 @@
 import numpy as np
 import torch
 
+from methods.base import Refusal
+from tiebench.affinities import AffinityBlocks
 from tiebench.codes.collapse import code_counts, collapse_reason, entropy, varying_bits
+from tiebench.scoring import score_codes
 
 MOST_ITEMS = 1 << 16  # whose outputs of an epoch are kept
 _FEWEST_ITEMS = 64  # by chance, few items share many bits
+_QUERIES = 500  # most of `average_precision`
 
 
 class CodeWatch:
@@ -21,25 +25,27 @@ class CodeWatch:
         if labels is not None:
             several = labels.ndim == 2
             self.class_counts = labels.sum(axis=0) if several else np.unique(labels, return_counts=True)[1]
-        self.first, self.signs = 0, []
+        self.first, self.signs, self.seen = 0, [], []
 
     def start(self, sizes):
         """An epoch begins, of batches of these sizes."""
         left = np.cumsum(sizes[::-1])[::-1]
         self.first = max(len(sizes) // 2, int(np.count_nonzero(left > MOST_ITEMS)))
-        self.signs = []
+        self.signs, self.seen = [], []
 
-    def see(self, step, outputs):
-        """Raw scores (M, bits) of batch number `step` of the epoch. Draws nothing, waits for no device."""
+    def see(self, step, outputs, indices):
+        """Raw scores (M, bits) of batch number `step` of the epoch; indices: int64 (M,), its items' places in
+        the training set. Draws nothing, waits for no device."""
         if step >= self.first:
             self.signs.append(outputs.detach() > 0)
+            self.seen.append(indices)
 
     def finish(self, unused_bits=0):
         """What the epoch's record says: constant_bits, distinct_codes, and, of collapsed codes only,
         collapsed, why they are. unused_bits: as of `collapse_reason`."""
         if not self.signs:
             return {}
-        codes = np.packbits(torch.cat(self.signs).cpu().numpy(), axis=1)
+        codes = self._codes()
         constant, counts = self.bits - varying_bits(codes), code_counts(codes)
         record = {"constant_bits": constant, "distinct_codes": len(counts)}
         classes = 0 if self.class_counts is None else len(self.class_counts)
@@ -48,3 +54,25 @@ class CodeWatch:
             if reason := collapse_reason(*measured, self.class_counts, unused_bits):
                 record["collapsed"] = reason
         return record
+
+    def average_precision(self, training_set):
+        """AP_T of the codes, the first of which query the others; None of too few, and of training items
+        without an affinity.
+
+        They are as they were seen, at different steps.
+        """
+        codes = self._codes() if self.signs else []
+        if len(codes) < _FEWEST_ITEMS:
+            return None
+        queries = min(_QUERIES, len(codes) // 4)
+        query, database = np.split(np.concatenate(self.seen), [queries])
+        blocks = AffinityBlocks(
+            lambda begin, end: training_set.affinity(query[begin:end], database), training_set.levels
+        )
+        try:
+            return score_codes(codes[:queries], codes[queries:], self.bits, blocks).means["ap"]
+        except Refusal:
+            return None
+
+    def _codes(self):
+        return np.packbits(torch.cat(self.signs).cpu().numpy(), axis=1)

@@ -150,6 +150,7 @@ def test_images_are_learned_and_the_model_comes_back_from_its_file(name, tmp_pat
     method = made(name, device=device.type, **settings)
     method.fit(training_set(count, log=records.append))
     assert all(record["images_per_second"] > 0 for record in records)
+    assert all("ap" in record for record in records)
     unseen, labels = striped_images(60, 1)
     codes = method.encode(unseen)
     distances = (codes[:, None] != codes).sum(2)

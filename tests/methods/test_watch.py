@@ -12,6 +12,7 @@ from methods.base import watch as module
 from methods.base.catalogue import load_class
 from methods.base.deep import DeepHashing
 from methods.base.watch import CodeWatch
+from tiebench import score
 from workflow.scripts import train_and_encode
 
 ITEMS, BITS = 140, 6
@@ -119,7 +120,7 @@ def test_a_training_ends_in_the_step_in_which_its_loss_stops_being_finite():
 
 def test_a_watch_leaves_the_training_as_it_is(monkeypatch):
     watched = fitted([]).state()
-    monkeypatch.setattr(CodeWatch, "see", lambda self, step, outputs: None)
+    monkeypatch.setattr(CodeWatch, "see", lambda self, *given: None)
     for name, value in fitted([]).state().items():
         assert np.array_equal(watched[name], value), name
 
@@ -132,7 +133,7 @@ def test_few_items_at_once_and_labels_of_several_kinds(monkeypatch):
         assert watch.class_counts is None if counts is None else watch.class_counts.tolist() == counts
         watch.start([40, 40, 40, 40, 40])
         for step in range(5):
-            watch.see(step, torch.tensor([[1.0, step - 3.5]]).repeat(40, 1))
+            watch.see(step, torch.tensor([[1.0, step - 3.5]]).repeat(40, 1), np.arange(40))
         # Of the last 80 items: the first bit is always 1, the second is 0 and then 1.
         found = watch.finish(unused_bits=0)
         assert (found["constant_bits"], found["distinct_codes"]) == (1, 2)
@@ -140,10 +141,37 @@ def test_few_items_at_once_and_labels_of_several_kinds(monkeypatch):
         assert found.get("collapsed") == (None if labels is None else "2 distinct codes of 4 classes")
 
 
+def test_the_average_precision_of_an_epoch_is_that_of_the_codes_of_its_second_half():
+    generator = np.random.default_rng(1)
+    outputs, places = generator.normal(size=(4, 40, BITS)), generator.permutation(160)
+    labels = generator.integers(0, 4, 160)
+    given = TrainingSet(np.zeros((160, 1)), lambda i, j: (labels[i][:, None] == labels[j]).astype(int))
+    watch = CodeWatch(BITS, labels)
+    watch.start([40] * 4)
+    for step, seen in enumerate(places.reshape(4, 40)):
+        watch.see(step, torch.from_numpy(outputs[step]), seen)
+    codes, seen = outputs[2:].reshape(80, BITS) > 0, places[80:]
+    expected = score(codes[:20], codes[20:], labels[seen[:20]], labels[seen[20:]]).means["ap"]
+    assert watch.average_precision(given) == expected
+    watch.start([60])
+    assert watch.average_precision(given) is None
+    watch.see(0, torch.from_numpy(outputs[0]), places[:40])
+    assert watch.average_precision(given) is None
+
+    def refuse(i, j):
+        raise Refusal("no affinity")
+
+    watch.start([80])
+    watch.see(0, torch.from_numpy(outputs[:2].reshape(80, BITS)), places[:80])
+    assert watch.average_precision(TrainingSet(np.zeros((160, 1)), refuse)) is None
+
+
 def test_bits_without_a_use_are_no_sign_of_collapse():
     watch = CodeWatch(5, None)
     watch.start([70])
-    watch.see(0, torch.tensor([[1.0, -1.0], [-1.0, 1.0]]).repeat(35, 1) @ torch.eye(2, 5) + 1e-3)
+    watch.see(
+        0, torch.tensor([[1.0, -1.0], [-1.0, 1.0]]).repeat(35, 1) @ torch.eye(2, 5) + 1e-3, np.arange(70)
+    )
     assert watch.finish() == {
         "constant_bits": 3,
         "distinct_codes": 2,

@@ -100,10 +100,15 @@ def check_tuning(configuration, name, tuning):
             configuration.fail((*where, "methods"), message)
     for parameter, values in tuning.get("space", {}).items():
         _check_space(configuration, (*where, "space", parameter), tuning["methods"], parameter, values)
+    for method, space in tuning.get("space_of", {}).items():
+        configuration.check_known((*where, "space_of", method), method, tuning["methods"], "method")
+        for parameter, values in space.items():
+            _check_space(configuration, (*where, "space_of", method, parameter), [method], parameter, values)
     for parameter, value in tuning.get("trial_settings", {}).items():
         place = (*where, "trial_settings", parameter)
         _check_space(configuration, place, tuning["methods"], parameter, [value])
-        if parameter in tuning.get("space", {}):
+        spaces = tuning.get("space", {}), *tuning.get("space_of", {}).values()
+        if any(parameter in space for space in spaces):
             configuration.fail(place, "is in the space, too")
     for method, candidates in tuning.get("candidates", {}).items():
         configuration.check_known((*where, "candidates", method), method, known, "method")

@@ -32,11 +32,13 @@ class TuningPlan:
         """What a search is made with: spaces, those that the method declares unless the tuning gives one; its
         budget; the hyper-parameters that its trials change, whatever was chosen before."""
         entry = self.plan.entry("tuning", tuning)
-        own = self.plan.configuration.metadata(method).spaces
+        spaces = self.plan.configuration.metadata(method).spaces
+        if "space" in entry:
+            spaces = [entry["space"] | entry.get("space_of", {}).get(method, {})]
         given = self.plan.hyperparameters(Cell(protocol, method, int(bits)), tuned=False)
         rule = {key: entry[key] for key in RULE if key in entry}
         found = self.plan.learning(protocol, method) | {
-            "spaces": [entry["space"]] if "space" in entry else own,
+            "spaces": spaces,
             "search": rule,
             "hyperparameters": given,
         }
