@@ -35,6 +35,11 @@ BENCHMARKS = {
         "items to codes, images to features", "a matrix product, scikit-learn; the forward pass"
     ),
     "training": Benchmark("images per second of end-to-end training", "a bare loop, the network alone"),
+    "gpu": Benchmark(
+        "scoring, losses and trainings on a CUDA device",
+        "one core, PyTorch's cdist and sort, plain autograd, a bare loop",
+        by_default=False,
+    ),
     "rankings": Benchmark("TREC runs to scores", "pytrec_eval, ranx, plain Python"),
     "plans": Benchmark("snakemake -n of 9,600 runs (--quick: 960)", "a bare Snakefile"),
     "search": Benchmark("trials of a search of hyper-parameters", "a bare loop of the same steps"),

@@ -51,7 +51,7 @@ def _setting(codes, affinity, bins, objective):
     items, bits = codes.shape
     distances = 0.5 * (bits - codes @ codes.T)
     levels = torch.unique(affinity)
-    others = ~torch.eye(items, dtype=torch.bool)
+    others = ~torch.eye(items, dtype=torch.bool, device=codes.device)
     if objective != "dcg_s":
         gains = (levels > 0).to(codes.dtype)
         ideal = ((affinity > 0) & others).sum(1).to(codes.dtype)
@@ -97,7 +97,7 @@ def autograd(codes, affinity, bins, objective):
     """The same from M x M x (bins + 1) soft shares, differentiated by torch. Returns (float, (M, b))."""
     codes = codes.detach().requires_grad_()
     distances, width, levels, gains, ideal, others = _setting(codes, affinity, bins, objective)
-    centres = torch.arange(bins + 1, dtype=codes.dtype) * width
+    centres = torch.arange(bins + 1, dtype=codes.dtype, device=codes.device) * width
     shares = (1 - (distances[:, :, None] - centres).abs() / width).clamp(min=0)
     shares = shares * others[:, :, None]
     weights = gains[torch.searchsorted(levels, affinity)]

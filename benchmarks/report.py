@@ -25,12 +25,14 @@ SUMMARIES = {
 class Report:
     """Prints blocks of Markdown and stores them, and keeps tables for pages of the documentation.
 
-    kept: command -> table -> {"head": titles, "rows": [cells, ...]}, all of them Markdown.
+    kept: command -> table -> {"head": titles, "rows": [cells, ...]}, all of them Markdown; place: what is
+    measured on.
     """
 
     def __init__(self):
         self._blocks = []
         self.kept = {}
+        self.place = f"{_processor()}, one thread"
         self._tables = {}
 
     def begin(self, command):
@@ -106,7 +108,7 @@ class Report:
 
     def record(self, folder):
         """Write the tables of each command, `python -m benchmarks NAME …`, to NAME.yaml in a folder."""
-        about = {"date": f"{datetime.date.today()}", "machine": f"{_processor()}, one thread"}
+        about = {"date": f"{datetime.date.today()}", "machine": self.place}
         about |= {"versions": _versions()}
         for command, tables in self.kept.items():
             made = {"command": command} | about | {"tables": tables}

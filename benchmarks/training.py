@@ -135,16 +135,15 @@ def normalisations(images):
     return {name: lambda function=function: both_ways(function) for name, function in functions.items()}
 
 
-def competitors(case, device):
-    """Name -> function that trains on as many images as the others."""
-    found = {method: _epoch(method, case, device) for method in METHODS}
+def competitors(case, device, names=None):
+    """Name -> function that trains on as many images as the others. names: of the wanted ones, None for all."""
     half = fast_half(device, networks.make(case.architecture, **case.options).bfloat16_on_cpu)
+    makers = {method: lambda method=method: _epoch(method, case, device) for method in METHODS}
     if device.type == "cpu" and half is not None:
-        found["float32"] = _epoch("talr_ap", case, device, mixed_precision=False)
-    return found | {
-        "bare loop": _bare(case, device, half),
-        "network alone": _alone(case, device, half),
-    }
+        makers["float32"] = lambda: _epoch("talr_ap", case, device, mixed_precision=False)
+    makers["bare loop"] = lambda: _bare(case, device, half)
+    makers["network alone"] = lambda: _alone(case, device, half)
+    return {name: make() for name, make in makers.items() if names is None or name in names}
 
 
 def _images(count, side):

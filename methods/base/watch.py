@@ -61,9 +61,9 @@ class CodeWatch:
 
         They are as they were seen, at different steps.
         """
-        codes = self._codes() if self.signs else []
-        if len(codes) < _FEWEST_ITEMS:
+        if sum(map(len, self.signs)) < _FEWEST_ITEMS:
             return None
+        codes = self._codes()
         queries = min(_QUERIES, len(codes) // 4)
         query, database = np.split(np.concatenate(self.seen), [queries])
         blocks = AffinityBlocks(
