@@ -136,7 +136,7 @@ def normalisations(images):
 
 
 def competitors(case, device, names=None):
-    """Name -> function that trains on as many images as the others. names: of the wanted ones, None for all."""
+    """Name -> function that trains on as many images as the others. names: the wanted ones, None for all."""
     half = fast_half(device, networks.make(case.architecture, **case.options).bfloat16_on_cpu)
     makers = {method: lambda method=method: _epoch(method, case, device) for method in METHODS}
     if device.type == "cpu" and half is not None:
