@@ -1,6 +1,6 @@
-"""The objective of each method while it trains: whether it has settled, and how far seeds differ."""
+"""The objective of each method while it trains, or AP_T: whether it has settled, how far seeds differ."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -10,7 +10,7 @@ from reporting.drawing.axes import LABEL, NothingToDraw, View, heading, room_for
 from reporting.drawing.method_styles import shades
 from reporting.drawing.options import DEFAULT, Options
 from reporting.drawing.sheets import Section, label_axes, sheet, sheet_width
-from reporting.records.training_logs import COUNTERS, counts, number, with_objective
+from reporting.records.training_logs import COUNTERS, counts, have, number, with_objective
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
 from tiebench.figure_style import (
@@ -29,7 +29,9 @@ CAPTION = (
     "How to read it. The objective of each method against its own steps: epochs, iterations, sweeps, or "
     "bits where it learns one after the other; one line per code length and seed, of more than 300 runs "
     "three seeds. Every method has an objective of its own, so panels do not share an axis and are not to be "
-    "compared in height; the question is whether a line has become level where it ends. Long logs are drawn "
+    "compared in height; the question is whether a line has become level where it ends. Where all methods "
+    "train a network on images, the figure shows AP_T instead, on one axis: of training items among "
+    "themselves, as they were seen in the second half of each epoch. Long logs are drawn "
     "with the points that matter to their shape. Methods that have nothing to train are left out. Seconds "
     "are in the figure of costs."
 )
@@ -41,10 +43,21 @@ POINTS = 2400
 LINES, FIRST_SEEDS = 300, 3
 # What a dropped point may be off, as a share of what its line spans: less than can be seen.
 TOLERANCE = 0.01
+OBJECTIVE, AP = "objective", "ap"
+# Quantity -> title, subtitle, label of an axis.
+TEXTS = {
+    OBJECTIVE: (
+        "Objective while training",
+        "One line per seed. Each method has its own objective, steps and axes.",
+        "objective",
+    ),
+    AP: ("AP_T of training items while training", "One line per seed.", "AP_T"),
+}
 
 
 def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
-    """The objective against the steps of each method: a panel per method, a line per bits and seed.
+    """The objective against the steps of each method: a panel per method, a line per bits and seed. AP_T, on
+    one axis, where all logs have it.
 
     Lines of a log without an objective are left out, and methods without any. Steps are what the log counts
     ("epoch", "iteration", "sweep" or "bit"), its lines where it counts nothing or not upwards.
@@ -52,7 +65,9 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
 
     Raises NothingToDraw where no record has a log with objectives.
     """
-    found = [(view, logs) for view in views(table) if (logs := _logs(view, results))]
+    shown = views(table)
+    quantity = AP if all(have(log, AP) for view in shown for log in _trained(view, results)) else OBJECTIVE
+    found = [(view, logs) for view in shown if (logs := _logs(view, results, quantity))]
     if not found:
         raise NothingToDraw(f"table {table.name}: no run has a training log, so there is no training to draw")
     if sum(len(of) for _, logs in found for _, of in logs.values()) > LINES:
@@ -76,16 +91,15 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     sections = [Section(view.title, len(logs)) for view, logs in found]
     width, columns = sheet_width(sections, options.width)
     # Numbers of every size and sign stand beside the panels.
-    beside = room_for(tick for _, logs in found for _, of in logs.values() for tick in _scale(of)[1])
+    of_methods = [of for _, logs in found for _, of in logs.values()]
+    common = _scale(of_methods) if quantity == AP else None
+    beside = room_for(tick for of in of_methods for tick in (common or _scale([of]))[1])
+    title, subtitle, label = TEXTS[quantity]
     left, between = beside + LABEL, max(0.3, beside + 0.04)
     panel = (width - left - 0.12 - between * (columns - 1)) / columns
     with styled():
         figure, axes = sheet(
-            *heading(
-                options,
-                "Objective while training",
-                "One line per seed. Each method has its own objective, steps and axes.",
-            ),
+            *heading(options, title, subtitle),
             sections,
             width=width,
             columns=columns,
@@ -98,17 +112,26 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
         )
         for (view, logs), of_section in zip(found, axes):
             for index, ((method, (steps, of)), here) in enumerate(zip(logs.items(), of_section)):
-                name, said = f"panel-{view.protocol}-{method}", f"{steps};objective"
+                name, said = f"panel-{view.protocol}-{method}", f"{steps};{label}"
                 here.set_gid(Mark(name, method=method, panel=view.title, names=said))
-                _panel(here, view.protocol, method, of, colour_of, kept)
-                title = shortened(table.method_title(method), panel, TEXT_SIZE)
-                here.set_title(title, size=TEXT_SIZE, pad=4, loc="left", color=INK)
-                label_axes([here], 1, steps, "objective" if index % columns == 0 else "")
+                _panel(here, view.protocol, method, of, colour_of, kept, common or _scale([of]))
+                named = shortened(table.method_title(method), panel, TEXT_SIZE)
+                here.set_title(named, size=TEXT_SIZE, pad=4, loc="left", color=INK)
+                label_axes([here], 1, steps, label if index % columns == 0 else "")
     return figure
 
 
-def _logs(view: View, results: Results) -> dict[str, tuple[str, dict]]:
-    """Method -> (what its steps are, (bits, seed) -> (steps, objectives)); without what has no log."""
+def _trained(view: View, results: Results) -> Iterator[list[Mapping]]:
+    """The log of each run that has one."""
+    for method in view.methods:
+        for bits in view.bits:
+            for run in results.cell(view.protocol, method, bits).values():
+                if log := with_objective(run.training):
+                    yield log
+
+
+def _logs(view: View, results: Results, quantity: str) -> dict[str, tuple[str, dict]]:
+    """Method -> (what its steps are, (bits, seed) -> (steps, values)); without what has no log."""
     result = {}
     for method in view.methods:
         logs = {
@@ -124,7 +147,7 @@ def _logs(view: View, results: Results) -> dict[str, tuple[str, dict]]:
                 {
                     key: (
                         [number(line[name]) for line in log] if name else list(range(1, len(log) + 1)),
-                        [number(line["objective"]) for line in log],
+                        [number(line[quantity]) for line in log],
                     )
                     for key, log in logs.items()
                 },
@@ -180,16 +203,24 @@ def _kept(lines: Mapping[tuple, tuple]) -> dict[tuple, tuple[np.ndarray, np.ndar
     }
 
 
-def _scale(lines: Mapping) -> tuple[tuple[float, float], list[float]]:
-    """Limits and ticks of the objectives of a method."""
-    values = [value for _, of in lines.values() for value in of]
+def _scale(of_methods: Iterable[Mapping]) -> tuple[tuple[float, float], list[float]]:
+    """Limits and ticks of the lines of some methods."""
+    values = [value for lines in of_methods for _, of in lines.values() for value in of]
     low, high = min(values), max(values)
     margin = 0.06 * (high - low) or 0.5 * abs(high) or 1.0
     return (low - margin, high + margin), ticks_between(low - margin, high + margin, 3)
 
 
-def _panel(axes: Axes, protocol: str, method: str, lines: Mapping, colour_of: Mapping, kept: Mapping) -> None:
-    limits, ticks = _scale(lines)
+def _panel(
+    axes: Axes,
+    protocol: str,
+    method: str,
+    lines: Mapping,
+    colour_of: Mapping,
+    kept: Mapping,
+    scale: tuple[tuple[float, float], list[float]],
+) -> None:
+    limits, ticks = scale
     steps = [step for steps, _ in lines.values() for step in steps]
     first, last = min(steps), max(steps)
     aside = 0.03 * (last - first) or 0.5

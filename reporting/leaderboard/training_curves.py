@@ -1,19 +1,20 @@
 """What a leaderboard keeps of trainings: the objective of each run while it trained.
 
 `<protocol>.training.csv` has a row per run: protocol or fold, method, bits, seed; what its log counts
-("epoch", "iteration", …, "line" where it counts nothing); the steps and the objectives, numbers with blanks
-between them.
+("epoch", "iteration", …, "line" where it counts nothing); the steps, the objectives, and, where a log has
+it, AP_T, numbers with blanks between them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from reporting.leaderboard import Board, csv_text
-from reporting.records.training_logs import COUNTERS, counts, with_objective
+from reporting.records.training_logs import COUNTERS, counts, have, with_objective
 from reporting.tables.runs import KEY, Run, RunCell
 from tiebench.leaderboards import read_rows
 
 TRAINING = ".training.csv"
+AP = "ap"
 COLUMNS = (*KEY, "counter", "steps", "objectives")
 LINES = "line"
 # Of a method and code length the first seeds, of a curve so many points: what a figure of them can show.
@@ -28,6 +29,8 @@ def published(board: Board, folder: str | Path) -> dict[tuple, list[dict]]:
         steps = [{row["counter"]: float(step)} for step in row["steps"].split()]
         objectives = map(float, row["objectives"].split())
         lines = [step | {"objective": value} for step, value in zip(steps, objectives, strict=True)]
+        for line, value in zip(lines, (row.get(AP) or "").split()):
+            line[AP] = float(value)
         found[_run(row)] = lines
     return found
 
@@ -47,7 +50,8 @@ def record(protocol: str, runs: Sequence[Run], old: Board | None, folder: str | 
         for seed in sorted(of_cell)[:FIRST_SEEDS]:
             if lines := with_objective(of_cell[seed].training):
                 rows.append(_row(of_cell[seed], lines))
-    return {f"{protocol}{TRAINING}": csv_text(COLUMNS, rows)} if rows else {}
+    columns = COLUMNS + (AP,) * any(row.get(AP) for row in rows)
+    return {f"{protocol}{TRAINING}": csv_text(columns, rows)} if rows else {}
 
 
 def _rows(board: Board, folder: str | Path) -> list[dict[str, str]]:
@@ -62,11 +66,16 @@ def _row(run: Run, lines: list[Mapping]) -> dict:
     counter = next((name for name in COUNTERS if counts(lines, name)), LINES)
     numbered = [(line[counter] if counter != LINES else index, line) for index, line in enumerate(lines, 1)]
     kept = [numbered[round(place)] for place in _places(len(numbered))]
-    return {key: getattr(run, key) for key in KEY} | {
+    row = {key: getattr(run, key) for key in KEY} | {
         "counter": counter,
         "steps": " ".join(str(step) for step, _ in kept),
-        "objectives": " ".join(f"{line['objective']:.{DIGITS}g}" for _, line in kept),
+        "objectives": _numbers(line["objective"] for _, line in kept),
     }
+    return row | ({AP: _numbers(line[AP] for _, line in kept)} if have(lines, AP) else {})
+
+
+def _numbers(values: Iterable[float]) -> str:
+    return " ".join(f"{value:.{DIGITS}g}" for value in values)
 
 
 def _places(count: int) -> list[float]:

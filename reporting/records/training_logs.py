@@ -13,12 +13,15 @@ def with_objective(log: Iterable[Mapping] | None) -> list[Mapping]:
     return [line for line in log or () if number(line.get("objective")) is not None]
 
 
+def have(lines: Iterable[Mapping], name: str) -> bool:
+    """Whether every line has a finite number of this name."""
+    return all(number(line.get(name)) is not None for line in lines)
+
+
 def counts(lines: Iterable[Mapping], name: str) -> bool:
     """Whether every line has this counter, each more than the one before."""
     lines = list(lines)
-    if None in [number(line.get(name)) for line in lines]:
-        return False
-    return all(one[name] < other[name] for one, other in pairwise(lines))
+    return have(lines, name) and all(one[name] < other[name] for one, other in pairwise(lines))
 
 
 def number(value: object) -> float | None:

@@ -143,7 +143,9 @@ def test_images_are_learned_and_the_model_comes_back_from_its_file(name, tmp_pat
     if name == "dpsh":  # whose eta is divided by the number of training items
         settings |= {"eta": 0.1, "learning_rate": 0.05}
     if name == "dsdh":  # whose RMSprop takes larger steps
-        settings |= {"learning_rate": 0.001}
+        settings |= {"learning_rate": 0.0003, "epochs": 20}
+    if name == "dhd":
+        settings |= {"epochs": 25}
     supervised = catalogue()[name].supervision != "none"
     if not supervised:  # the features of the network are the target: a random network has nothing to teach
         settings |= {"backbone_lr_multiplier": 0.0, "horizontal_flip": True}

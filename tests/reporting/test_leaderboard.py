@@ -276,6 +276,17 @@ def test_curves_of_trainings_are_kept_and_replaced_as_rows_are(results):
         training_curves.published(Boards(folder)["p"], folder)
 
 
+def test_average_precision_of_trainings_is_kept_beside_rows_without_it(results):
+    folder = results / "leaderboard"
+    place_logs(results, "one", s0=log(3))
+    place_logs(results, "two", s0=[line | {"ap": 0.25 * k} for k, line in enumerate(log(3))], s1=log(2))
+    publish(["t"], results, folder)
+    curves = training_curves.published(Boards(folder)["p"], folder)
+    assert [line["ap"] for line in curves["p_fold1", "two", 8, 0]] == [0.0, 0.25, 0.5]
+    for run in (("one", 8, 0), ("two", 8, 1)):
+        assert not any("ap" in line for line in curves["p_fold1", *run])
+
+
 def test_without_logs_there_is_no_file_of_curves(results):
     folder = results / "leaderboard"
     publish(["t"], results, folder)

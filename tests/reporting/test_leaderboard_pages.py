@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import yaml
 from leaderboards import make_run, make_uncoded, publish_table
+from matplotlib.text import Text
 from PIL import Image
 
 from reporting.__main__ import main
@@ -472,9 +473,12 @@ def test_the_dots_of_a_figure_are_the_means_of_the_leaderboard(folder, tmp_path)
         assert dot.get_xdata()[0] == pytest.approx(np.mean(scores))
 
 
-def test_a_figure_of_trainings_is_drawn_from_the_published_curves(folder, tmp_path):
+@pytest.mark.parametrize("logged", ["objective", "ap"])
+def test_a_figure_of_trainings_is_drawn_from_the_published_curves(folder, tmp_path, logged):
     for seed in (0, 1):
         lines = [{"epoch": k + 1, "objective": (seed + 1) / (k + 1)} for k in range(5)]
+        if logged == "ap":
+            lines = [line | {"ap": line["objective"], "objective": 7.0} for line in lines]
         of_run = {"ap": [0.5], "ap_min": [0.25], "ap_max": [1.0]}
         make_run(tmp_path, "p", "talr_ap", 64, seed, of_run, training=lines)
     table = json.loads((tmp_path / "t.json").read_text())["table"]
@@ -487,6 +491,8 @@ def test_a_figure_of_trainings_is_drawn_from_the_published_curves(folder, tmp_pa
     from reporting import figures
 
     drawn = figures.draw(picture.kind, picture.table, picture.results)
+    texts = " ".join(text.get_text() for text in drawn.findobj(Text))
+    assert ("Objective while" in texts, "AP_T of training items" in texts) == (logged != "ap", logged == "ap")
     for seed in (0, 1):
         (line,) = drawn.findobj(lambda artist, gid=f"line-p-64-talr_ap-{seed}": artist.get_gid() == gid)
         assert line.get_ydata() == pytest.approx([(seed + 1) / (k + 1) for k in range(5)], rel=1e-5)

@@ -343,6 +343,21 @@ def test_a_tuning_without_space_takes_the_one_that_each_method_declares(plan):
     assert of.settings("given", "digits", "mihash", "16")["spaces"] == [given]
 
 
+def test_axes_of_one_method_join_those_of_all_or_take_their_place(plan):
+    entry = {"protocol": "digits", "methods": ["mihash", "hashnet", "dpsh"], "bits": [16]}
+    entry |= {"space": {"learning_rate": [0.5], "batch_size": [64]}}
+    entry |= {
+        "space_of": {"mihash": {"bins": [4]}, "hashnet": {"batch_size": [16]}, "talr_ap": {"bins": [4]}}
+    }
+    of = TuningPlan(plan({"tuning": {"given": entry}}))
+    (lists,), (pairs,), (rest,) = (
+        of.settings("given", "digits", method, "16")["spaces"] for method in entry["methods"]
+    )
+    assert lists == {"learning_rate": [0.5], "batch_size": [64], "bins": [4]}
+    assert pairs == {"learning_rate": [0.5], "batch_size": [16]}
+    assert rest == {"learning_rate": [0.5], "batch_size": [64]}
+
+
 # -- galleries ---------------------------------------------------------------------------------------------
 
 

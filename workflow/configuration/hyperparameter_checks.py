@@ -101,7 +101,7 @@ def check_tuning(configuration, name, tuning):
     for parameter, values in tuning.get("space", {}).items():
         _check_space(configuration, (*where, "space", parameter), tuning["methods"], parameter, values)
     for method, space in tuning.get("space_of", {}).items():
-        configuration.check_known((*where, "space_of", method), method, tuning["methods"], "method")
+        configuration.check_known((*where, "space_of", method), method, known, "method")
         for parameter, values in space.items():
             _check_space(configuration, (*where, "space_of", method, parameter), [method], parameter, values)
     for parameter, value in tuning.get("trial_settings", {}).items():
