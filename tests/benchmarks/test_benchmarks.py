@@ -2,10 +2,13 @@
 
 import dataclasses
 import os
+import queue
 import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import forked
 import numpy as np
@@ -23,6 +26,7 @@ from benchmarks import (
     evaluation,
     evaluation_peers,
     fits,
+    gpu,
     loss_peers,
     losses,
     methods,
@@ -540,3 +544,33 @@ def test_the_bare_loop_takes_the_steps_of_a_trial(monkeypatch):
     monkeypatch.setattr(search, "shuffled_batches", lambda items, size, key: [np.arange(items)])
     with pytest.raises(Disagreement, match="weights of the bare loop"):
         search.seconds(search.Made(300), 3)
+
+
+def test_a_device_is_compared_with_a_core_and_with_plain_pytorch(monkeypatch):
+    """On the CPU as the device: the tables, and that what disagrees is not timed."""
+    report, device = Report(), torch.device("cpu")
+    report.begin("python -m benchmarks gpu")
+    gpu.scoring(report, device, [SMALL], 1)
+    gpu.objectives(report, device, [32], 1)
+    monkeypatch.setattr(gpu, "images_per_second", lambda name, case, device, number, seconds: 10.0 * number)
+    gpu.trainings(report, device, [training.Case("small")], 12, 1)
+    (tables,) = report.kept.values()
+    assert [row[0] for row in tables["scoring"]["rows"]] == ["`score`, every metric, 21 x 2,100, 48 bits"]
+    assert [row[0] for row in tables["losses"]["rows"]] == ["AP_s and its gradient, M = 32, 48 bits"]
+    assert tables["trainings"]["rows"] == [["small at 32 pixels", "10", "10", "120", "120"]]
+    monkeypatch.setattr(gpu, "sorted_average_precision", lambda *given: 0.9999)
+    with pytest.raises(Disagreement, match="scores of small differ"):
+        gpu.scoring(report, device, [SMALL], 1)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(commands.Failed, match="no CUDA device"):
+        gpu.run(report, quick=True)
+
+
+def test_trainings_that_share_a_device_are_counted_together(monkeypatch):
+    """By threads: processes would import torch for as long as all this takes."""
+    threads = SimpleNamespace(Process=threading.Thread, Barrier=threading.Barrier, Queue=queue.Queue)
+    monkeypatch.setattr(gpu.multiprocessing, "get_context", lambda kind: threads)
+    case, device = training.Case("small", batch=12, batches=1), torch.device("cpu")
+    assert gpu.images_per_second("bare loop", case, device, 2, 0.01) > 0
+    with pytest.raises(commands.Failed, match=r"gpu: a training of nothing ended: \w+Error: "):
+        gpu.images_per_second("bare loop", training.Case("nothing"), device, 1, 0.01)
