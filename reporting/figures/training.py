@@ -17,6 +17,7 @@ from tiebench.figure_style import (
     INK,
     TEXT_SIZE,
     Mark,
+    metric_text,
     point_values,
     shortened,
     style_axes,
@@ -117,7 +118,8 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
                 _panel(here, view.protocol, method, of, colour_of, kept, common or _scale([of]))
                 named = shortened(table.method_title(method), panel, TEXT_SIZE)
                 here.set_title(named, size=TEXT_SIZE, pad=4, loc="left", color=INK)
-                label_axes([here], 1, steps, label if index % columns == 0 else "")
+                ordinate = metric_text(AP) if quantity == AP else label
+                label_axes([here], 1, steps, ordinate if index % columns == 0 else "")
     return figure
 
 

@@ -65,7 +65,17 @@ class Boards:
         found = with_scores(board, self.folder) if "per_query" in needs else board.measured
         if "training" in needs:
             of_runs = training_curves.published(board, self.folder)
-            found = [replace(run, training=of_runs.get((*run.cell, run.seed), ())) for run in found]
+            # As `merged_run`: the run of all folds has the training of the first.
+            shown = {protocol: board.folds[0]} if board.folds else {}
+            found = [
+                replace(
+                    run,
+                    training=of_runs.get(
+                        (shown.get(run.protocol, run.protocol), *run.cell[1:], run.seed), ()
+                    ),
+                )
+                for run in found
+            ]
         if "trials" in needs:
             seconds: dict[str, float] = {}
             for (_, method, _), trials in self.trials(protocol).items():

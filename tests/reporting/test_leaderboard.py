@@ -257,6 +257,7 @@ def test_curves_of_trainings_are_kept_and_replaced_as_rows_are(results):
     assert [line["line"] for line in curves["p_fold1", "two", 8, 1]] == [1, 2, 3, 4]  # it counts nothing
     of_runs = {(*run.cell, run.seed): run for run in found.runs("p", ["training"])}
     assert of_runs["p_fold1", "one", 8, 0].training == expected
+    assert of_runs["p", "one", 8, 0].training == expected  # of all folds: the first one's
     assert not of_runs["p_fold1", "two", 8, 0].training
     # Of a cell that is published again, what it has now; of the others, what they had.
     table = json.loads((results / "t.json").read_text())["table"]
