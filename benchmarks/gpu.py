@@ -160,10 +160,11 @@ def _train(name, case, device_type, barrier, seconds, results):
         images, _ = case.sizes(device)
         epoch()
         barrier.wait()
-        begun, done = time.perf_counter(), 0
-        while (spent := time.perf_counter() - begun) < seconds:
+        begun, spent, done = time.perf_counter(), 0.0, 0
+        while spent < seconds:
             epoch()
             done += images
+            spent = time.perf_counter() - begun
         results.put(done / spent)
     except Exception as error:
         barrier.abort()
