@@ -5,7 +5,7 @@
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -61,6 +61,10 @@ class TrainingSet:
         networks.catalogue, and `options` of its class.
     weights : Path or None
         The file of the network's pretrained weights.
+    average_precision : function or None
+        average_precision(codes, places, bits) is AP_T of packed codes of items, (of queries, of a database),
+        which are these items of the training set: for logs. It is given, and not imported, so that metrics do
+        not decide what a method learns.
     checkpoint : Path or None
         The file where a long training may keep what it needs to resume after an interruption. It is the
         caller's to delete, once the result is safe.
@@ -73,6 +77,7 @@ class TrainingSet:
     log: Callable[[dict[str, Any]], None] = field(default=_ignore)
     network: dict[str, Any] | None = None
     weights: Path | None = None
+    average_precision: Callable[[Sequence[np.ndarray], Sequence[np.ndarray], int], float] | None = None
     checkpoint: Path | None = None
 
     def __len__(self) -> int:

@@ -3,10 +3,7 @@
 import numpy as np
 import torch
 
-from methods.base import Refusal
-from tiebench.affinities import AffinityBlocks
 from tiebench.codes.collapse import code_counts, collapse_reason, entropy, varying_bits
-from tiebench.scoring import score_codes
 
 MOST_ITEMS = 1 << 16  # whose outputs of an epoch are kept
 _FEWEST_ITEMS = 64  # by chance, few items share many bits
@@ -56,23 +53,14 @@ class CodeWatch:
         return record
 
     def average_precision(self, training_set):
-        """AP_T of the codes, the first of which query the others; None of too few, and of training items
-        without an affinity.
-
-        They are as they were seen, at different steps.
-        """
-        if sum(map(len, self.signs)) < _FEWEST_ITEMS:
+        """AP_T of the codes, the first of which query the others, as the training set measures it; None of
+        too few, or if it does not. The codes are as they were seen, at different steps."""
+        measured = training_set.average_precision
+        if measured is None or sum(map(len, self.signs)) < _FEWEST_ITEMS:
             return None
         codes = self._codes()
-        queries = min(_QUERIES, len(codes) // 4)
-        query, database = np.split(np.concatenate(self.seen), [queries])
-        blocks = AffinityBlocks(
-            lambda begin, end: training_set.affinity(query[begin:end], database), training_set.levels
-        )
-        try:
-            return score_codes(codes[:queries], codes[queries:], self.bits, blocks).means["ap"]
-        except Refusal:
-            return None
+        cut = [min(_QUERIES, len(codes) // 4)]
+        return measured(np.split(codes, cut), np.split(np.concatenate(self.seen), cut), self.bits)
 
     def _codes(self):
         return np.packbits(torch.cat(self.signs).cpu().numpy(), axis=1)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from datasets import affinity
+from tiebench import score
 from workflow.stages.protocol_data import ProtocolData
 
 
@@ -29,6 +30,18 @@ def test_pairs_have_the_affinity_that_their_items_have(protocol):
         assert found.dtype == np.int64
         assert np.array_equal(found, protocol.affinity.block(rows[i], rows[j]))
         assert set(np.unique(found)) == {0, 1, 300}
+
+
+def test_average_precision_of_training_items_is_that_of_a_score(protocol):
+    generator = np.random.default_rng(2)
+    labels, rows = generator.integers(0, 4, 700), generator.permutation(700)[:300]
+    protocol.affinity = affinity.make({"kind": "class"}, labels, None, np.arange(700))
+    measured = protocol.average_precision(protocol.pair_affinity(rows))
+    codes = generator.integers(0, 256, (200, 2), dtype=np.uint8)
+    places = generator.permutation(300)[:200]
+    own = labels[rows[places]]
+    expected = score(codes[:50], codes[50:], own[:50], own[50:], bits=16).means["ap"]
+    assert measured(np.split(codes, [50]), np.split(places, [50]), 16) == expected
 
 
 def test_distances_are_computed_once_for_the_runs_of_a_job(protocol, monkeypatch):

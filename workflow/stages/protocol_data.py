@@ -9,7 +9,9 @@ from datasets.affinity import MOST_KEPT_PAIRS, Affinity
 from datasets.description import Description, labels_or_none
 from datasets.splits import Split
 from methods.base import Refusal, TrainingSet
+from tiebench.affinities import AffinityBlocks
 from tiebench.files import read_json, read_result_array, reading_result
+from tiebench.scoring import score_codes
 
 
 def read_labels(folder):
@@ -69,14 +71,15 @@ class ProtocolData:
     def training_set(self, rows=None, **more):
         """What methods learn from: the training items, or the items `rows`. more: `log`, `checkpoint`."""
         rows = self.split.training if rows is None else rows
-        items = Rows(self.items, rows)
+        items, affinity = Rows(self.items, rows), self.pair_affinity(rows)
         return TrainingSet(
             items=items if self.network else np.ascontiguousarray(items[:]),
-            affinity=self.pair_affinity(rows),
+            affinity=affinity,
             levels=tuple(int(level) for level in self.affinity.levels),
             labels=None if self.labels is None else self.labels[rows],
             network=self.network,
             weights=self.weights,
+            average_precision=None if self.affinity.of_queries_only else self.average_precision(affinity),
             **more,
         )
 
@@ -91,6 +94,17 @@ class ProtocolData:
             kept = self._all_pairs(rows)
             return lambda i, j: kept[np.ix_(i, j)].astype(np.int64)
         return lambda i, j: self.affinity.block(rows[i], rows[j])
+
+    def average_precision(self, affinity):
+        """AP_T of codes of some items, as a training set wants it. affinity: of the items, as its own."""
+        levels = tuple(int(level) for level in self.affinity.levels)
+
+        def average_precision(codes, places, bits):
+            query, database = places
+            blocks = AffinityBlocks(lambda begin, end: affinity(query[begin:end], database), levels)
+            return score_codes(codes[0], codes[1], bits, blocks).means["ap"]
+
+        return average_precision
 
     def _all_pairs(self, rows):
         """Affinity of all pairs of `rows`, (r, r). The last rows' is kept: the runs of a job share it."""
