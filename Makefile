@@ -94,7 +94,8 @@ $(DOCS_READY): requirements-docs.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "error: Python 3.11 or newer is required; name one: make PYTHON=python3.12 docs" >&2; exit 1; }
 	$(PYTHON) -m venv --clear $(DOCS_VENV)
-	$(DOCS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps \
+	$(DOCS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	$(DOCS_VENV)/bin/uv pip install --quiet --python $(DOCS_VENV)/bin/python --require-hashes --no-deps \
 	  -r requirements-docs.lock
 	@touch $@
 
