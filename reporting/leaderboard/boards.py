@@ -190,6 +190,7 @@ def as_table(
         "styles": styles,
         "families": families,
         "protocols": {board.protocol: board.about["title"] for board in boards} | titles,
+        "folds": {board.protocol: board.folds for board in boards if board.folds},
         "settings": {name: board.about["settings"] or {} for board, name in members},
         "blocks": [{"methods": list(methods), **block} for block in blocks],
     }

@@ -111,7 +111,8 @@ def score_cell(table: Table, results: Results, place: ScoreCell, cell: Cell | No
     if cell.status == LEADERBOARD:
         about.append("From the leaderboard, not run here")
     if cell.collapsed:
-        about.append(f"Collapsed codes: {cell.collapsed} of {cell.seeds} runs")
+        somewhere = " in some fold" if table.folds.get(place[0]) else ""
+        about.append(f"Collapsed codes: {cell.collapsed} of {cell.seeds} seeds{somewhere}")
     if not math.isnan(cell.std):
         each = ", ".join(f"{score:.4f}" for score in results.scores(*place).values())
         about.append(f"Seeds {each}; standard deviation {cell.std:.4f}")

@@ -131,7 +131,8 @@ def collapse_sentence(tidy_frame: pd.DataFrame, table: Table) -> str:
     words: dict[str, dict[str, list[str]]] = {}
     for row in rows.itertuples():
         where = f", on {table.protocol_title(row.protocol)}" if several else ""
-        seeds = f", {row.collapsed} of {row.seeds} seeds" if row.seeds > 1 else ""
+        somewhere = " in some fold" if table.folds.get(row.protocol) else ""
+        seeds = f", {row.collapsed} of {row.seeds} seeds{somewhere}" if row.seeds > 1 else somewhere
         cells = words.setdefault(table.method_title(row.method), {})
         cells.setdefault(f"{seeds}{where}", []).append(str(row.bits))
     methods: dict[str, list[str]] = {}

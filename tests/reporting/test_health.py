@@ -113,6 +113,9 @@ def test_every_table_marks_a_mean_that_includes_collapsed_codes():
     assert text.count(sentence) == 1 and text.count("‡") == 5
     assert all("‡" not in line for line in text.splitlines() if line.startswith("| LSH"))
     assert tex.count(r"\textsuperscript{\ddag{}}") == 4 and "‡" not in tex
+    folds = table_of(TABLE | {"folds": {"digits": ["digits_fold1", "digits_fold2"]}})
+    of_folds = markdown.to_markdown(cells(tidy, folds))
+    assert "DTSH (12 bits, 1 of 2 seeds in some fold; 24 bits, 2 of 2 seeds in some fold)." in of_folds
     plain = frames.tidy(*model_of(TABLE, [one for one in RECORDS if not Run.from_json(one).collapsed]))
     assert "‡" not in markdown.to_markdown(cells(plain, table_of(TABLE)))
 
@@ -125,7 +128,7 @@ def test_the_page_and_every_figure_mark_the_method():
     html = document.page("Small", [view])
     assert "2 of 3 cells have collapsed codes." in html and f"seed 1 since epoch 8: {REASON}" in html
     assert html.count('<span class="unseen"> collapsed codes</span>') == 4
-    assert "Collapsed codes: 1 of 2 runs" in html
+    assert "Collapsed codes: 1 of 2 seeds" in html
     for kind, title in (("metric_by_bits", False), ("tie_ranges", None)):
         svg = figure_style.render(figures.draw(kind, *model_of(TABLE, RECORDS), title=title), "svg").decode()
         assert "DTSH‡" in svg and " LSH‡" not in svg and ">LSH‡" not in svg, kind
