@@ -43,7 +43,6 @@ BENCHMARKS = {
     "rankings": Benchmark("TREC runs to scores", "pytrec_eval, ranx, plain Python"),
     "plans": Benchmark("snakemake -n of 9,600 runs (--quick: 960)", "a bare Snakefile"),
     "search": Benchmark("trials of a search of hyper-parameters", "a bare loop of the same steps"),
-    "billion": Benchmark("a billion codes, counted in parts; 9 GB of disk", by_default=False),
     "page": Benchmark(
         "the page of 40 methods, 4 code lengths and 10 seeds: bytes, first paint in Chromium",
         by_default=False,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tiebench.command_line import Parser, Reads, Writes, names, word
 
-FORMATS = ("md", "tex", "csv", "health")
+FORMATS = ("md", "tex", "csv")
 # Files that commands read in its folder.
 OF_LEADERBOARD = ("*.csv", "*.json", "*.npz", "*.yaml")
 EXAMPLES = """examples:
@@ -37,7 +37,7 @@ def parser() -> Parser:
     one = commands.add_parser("list", help="tables in a folder of results, their blocks and figures")
     _results(one)
 
-    one = commands.add_parser("table", help="a table as Markdown, LaTeX or CSV, or the health of its codes")
+    one = commands.add_parser("table", help="a table as Markdown, LaTeX or CSV")
     one.add_argument(
         "table", metavar="TABLE", type=word, help="name of a table, as in results/TABLE.csv, or of a protocol"
     )
@@ -51,12 +51,7 @@ def parser() -> Parser:
     )
     one.add_argument("--metric", type=word, help="with --leaderboard (default: the protocol's first)")
     one.add_argument("--bits", type=_lengths, metavar="A,B", help="with --leaderboard (default: all)")
-    one.add_argument(
-        "--format",
-        choices=FORMATS,
-        default="md",
-        help="md (default), tex, csv, or health: of codes, Markdown, from results alone",
-    )
+    one.add_argument("--format", choices=FORMATS, default="md", help="md (default), tex or csv")
     one.add_argument("--digits", type=_digits, default=3, help="decimals of scores in md and tex (default 3)")
     _selection(one)
     one.add_argument(
@@ -243,13 +238,13 @@ def _list(options: argparse.Namespace) -> None:
 def _table(options: argparse.Namespace) -> None:
     from reporting import frames, published
     from reporting.leaderboard.boards import Boards
-    from reporting.printed import health, latex, markdown
+    from reporting.printed import latex, markdown
     from reporting.printed.cells import cells
     from tiebench.files import write_text
 
     if options.leaderboard is not None:
-        if options.blocks or options.format == "health":
-            raise ValueError("--leaderboard goes with --metric and --bits, not with --blocks or the health")
+        if options.blocks:
+            raise ValueError("--leaderboard goes with --metric and --bits, not with --blocks")
         boards, of = Boards(options.leaderboard), (options.metric, options.bits, options.methods)
         table, tidy, compared = boards.printed(options.table, *of)
     elif options.metric or options.bits:
@@ -259,8 +254,6 @@ def _table(options: argparse.Namespace) -> None:
         table, tidy, compared = published.select(found, options.methods, options.blocks)
     if options.format == "csv":
         text = frames.to_csv(frames.wide(tidy, table))
-    elif options.format == "health":
-        text = health.to_markdown(table, found.health)
     elif options.format == "tex":
         text = latex.to_latex(cells(tidy, table, compared), options.digits)
         if options.leaderboard is not None:

@@ -14,11 +14,11 @@ from tiebench.metrics import label
 
 
 class Shown(NamedTuple):
-    """What a column shows: its heading, "" for its name or what it has of its own; its decimals by default,
-    None for those of the table; what a cell says where all of it is missing."""
+    """What a column shows: its heading, "" for its name or what it has of its own; its decimals by default;
+    what a cell says where all of it is missing."""
 
     heading: str = ""
-    decimals: int | None = None
+    decimals: int = 3
     missing: str = EN_DASH
 
 
@@ -33,16 +33,12 @@ SHOWN = {
     "encode_seconds": Shown("encode s", 1, "not timed"),
     "peak_memory": Shown("peak MB", 0),
     "health": Shown(),
-    "family": Shown(),
-    "sees": Shown(),
-    "seeds": Shown(),
     "trials": Shown(),
     "best_trial": Shown("best trial {bits}"),
 }
 # Of the health of codes that printed tables show: heading and decimals.
 HEALTH = {column: (heading, decimals) for heading, _, column, decimals in PRINTED}
 SCORES = ("score", "range", "published", "difference", "folds", "mean_of_folds")
-OF_METHODS = ("family", "sees")
 # How the code lengths of an entry are laid out: a column each, in one column, or the highest of them (of
 # differences, that which is farthest from 0).
 LAYOUTS = ("columns", "joined", "highest")
@@ -90,7 +86,7 @@ class Column:
 def parse(given: Any, defaults: Mapping, boards: Boards) -> list[Column]:
     """The columns that a marker's `columns` ask for.
 
-    defaults: the marker's protocol, metric, bits and decimals. Raises ValueError, one line with the nearest
+    defaults: the marker's protocol, metric and bits. Raises ValueError, one line with the nearest
     name, for what is unknown or has another form.
     """
     if not isinstance(given, list) or not given:
@@ -127,12 +123,9 @@ def _entry(given: Any, defaults: Mapping, boards: Boards) -> dict:
         raise ValueError("only the column best_trial takes where")
     if entry["show"] in ("folds", "mean_of_folds") and not board.folds:
         raise ValueError(f"{board.protocol} has no folds")
-    own = SHOWN[entry["show"]].decimals
-    if entry["show"] == "health":
-        own = HEALTH.get(entry["of"], ("", 1))[1]
-    if own is not None and not (isinstance(given, dict) and "decimals" in given):
-        entry["decimals"] = own
-    return entry
+    of_health = HEALTH.get(entry["of"], ("", 1))[1]
+    own = of_health if entry["show"] == "health" else SHOWN[entry["show"]].decimals
+    return {"decimals": own} | entry
 
 
 def _check_trials(entry: Mapping, boards: Boards) -> None:
@@ -154,9 +147,6 @@ def _expanded(entry: Mapping, board: Board, kinds: Iterable[tuple[str, str]]) ->
     """The printed columns of an entry: one for each code length and fold, unless they are joined."""
     plain = {key: entry[key] for key in ("metric", "decimals", "spread", "of")} | {"board": board.protocol}
     plain |= {"where": tuple(entry.get("where", {}).items()), "methods": tuple(entry.get("methods", ()))}
-    if entry["show"] in OF_METHODS:
-        heading = entry.get("heading") or entry["show"]
-        return [Column(entry["show"], protocol=board.protocol, bits=(), heading=heading, **plain)]
     lengths = [(bits,) for bits in entry["bits"]] if entry["layout"] == "columns" else [tuple(entry["bits"])]
     plain |= {"highest": entry["layout"] == "highest"}
     plain |= {"folds": tuple(board.folds) if entry["show"] == "mean_of_folds" else ()}

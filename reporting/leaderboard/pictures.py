@@ -27,11 +27,7 @@ KEYS = {
     "methods": list,
     "without": list,
     "reference_lines": list,
-    "width": (int, float),
-    "font_size": (int, float),
-    "title": (str, bool),
 }
-OPTIONS = ("width", "font_size", "title", "costs")
 # Where a page has the figure and what it says of it: nothing that is drawn.
 PLACED = ("image", "alt")
 
@@ -88,7 +84,7 @@ def parse(settings: Mapping, folder: Path, boards: Boards) -> Picture:
     else:
         protocols = listed(settings["protocol"])
         table, results = _asked(settings, protocols, needs, boards)
-    options = {key: settings[key] for key in OPTIONS if key in settings}
+    options = {"costs": settings["costs"]} if "costs" in settings else {}
     source |= {"sha256": boards.sha256(protocols, needs)}
     alt = escape_markdown(settings.get("alt", described.title))
     return Picture(

@@ -9,7 +9,7 @@ import pandas as pd
 from reporting import frames
 from reporting.leaderboard import TIDY, Board
 from reporting.leaderboard.boards import Boards, as_table, results_of
-from reporting.leaderboard.columns import OF_METHODS, SCORES, SHOWN, Column, parse
+from reporting.leaderboard.columns import SCORES, SHOWN, Column, parse
 from reporting.leaderboard.settings import as_bits, check_keys, paragraph
 from reporting.leaderboard.trials import Trial, best_score
 from reporting.printed.cells import Cells, cells
@@ -29,7 +29,6 @@ from reporting.tables.titles import (
     COLLAPSED,
     EN_DASH,
     RANGE,
-    TRAINING_SET,
     UNCODED,
     UNCODED_TITLE,
     family_title,
@@ -47,12 +46,11 @@ KEYS = {
     "sort": dict,
     "families": bool,
     "uncoded": (str, bool),
-    "decimals": int,
     "best": bool,
     "legend": bool,
 }
 SORT_KEYS = {"protocol": str, "metric": str, "bits": int}
-DEFAULTS = {"metric": "ap", "decimals": 3, "uncoded": "last", "best": True, "legend": True}
+DEFAULTS = {"metric": "ap", "uncoded": "last", "best": True, "legend": True}
 PLACES = ("first", "last", False)
 COSTS = {"fit_seconds": "fit", "encode_seconds": "encode"}
 
@@ -88,7 +86,7 @@ def render(settings: Mapping, boards: Boards, link: str = "") -> str:
     given = {**DEFAULTS, **settings}
     if given["uncoded"] not in PLACES:
         raise ValueError(f"uncoded must be first, last or false, not {given['uncoded']!r}")
-    defaults = {key: given.get(key) for key in ("protocol", "metric", "bits", "decimals")}
+    defaults = {key: given.get(key) for key in ("protocol", "metric", "bits")}
     columns = parse(given.get("columns", ["score"]), defaults, boards)
     used = [boards[name] for name in dict.fromkeys(column.board for column in columns)]
     table = as_table(used, _blocks(columns), given.get("methods"), given.get("without", ()))
@@ -96,15 +94,13 @@ def render(settings: Mapping, boards: Boards, link: str = "") -> str:
     methods = _rows(given, data, boards)
     # A heading may hold Markdown and HTML, but no end of its cell.
     lines = [_line("Method", [column.heading.replace("|", "\\|") for column in columns])]
-    rules = (":---|" if column.show in OF_METHODS else "---:|" for column in columns)
-    lines.append("|:---|" + "".join(rules))
+    lines.append("|:---|" + "---:|" * len(columns))
     uncoded = [_line(f"*{UNCODED_TITLE}*", [_cell(data, column, UNCODED) for column in columns])]
     uncoded *= any(
         (c.protocol, c.metric, UNCODED, bits) in data.printed.of for c in columns for bits in c.bits
     )
     lines += uncoded if given["uncoded"] == "first" else []
-    plain = "family" in [column.show for column in columns]
-    by_rows = given.get("families", not (plain or given.get("methods") or given.get("sort")))
+    by_rows = given.get("families", not (given.get("methods") or given.get("sort")))
     for family, members in table.by_family(methods) if by_rows else [("", methods)]:
         if family:
             lines.append(_line(f"*{family_title(family)}*", [""] * len(columns)))
@@ -188,10 +184,6 @@ def _cell(data: _Data, column: Column, method: str) -> str:
         return ""
     if method == UNCODED and column.show not in ("score", "mean_of_folds"):
         return ""
-    if column.show == "family":
-        return family_title(data.table.family(method))
-    if column.show == "sees":
-        return data.table.sees(method, column.protocol).replace(TRAINING_SET, "")
     if column.highest:
         numbers = [_number(data, column, method, bits) for bits in column.bits]
         known = [one for one in numbers if one is not None]
@@ -220,7 +212,7 @@ def _text(data: _Data, column: Column, method: str, bits: int) -> str:
         return number(value, column.decimals, "+")
     if column.show == "health":
         return f"{value:,.{column.decimals}f}"
-    return f"{value:.{0 if column.show in ('seeds', 'trials') else column.decimals}f}"
+    return f"{value:.{0 if column.show == 'trials' else column.decimals}f}"
 
 
 def _score(data: _Data, column: Column, method: str, bits: int) -> str:
@@ -250,8 +242,6 @@ def _number(data: _Data, column: Column, method: str, bits: int) -> float | None
         return best_score(data.tried.get((column.protocol, method, bits), ()), dict(column.where))
     runs = list(data.results.cell(column.protocol, method, bits).values())
     done = [run for run in runs if run.status == "done"]
-    if column.show == "seeds":
-        return len(done)
     if column.show == "trials":
         return next((run.tuning.trials for run in runs if run.tuning is not None), None)
     if column.show == "peak_memory":

@@ -11,11 +11,10 @@ from reporting.leaderboard.boards import Boards
 from reporting.leaderboard.settings import as_bits, check_keys, listed, paragraph, read_yaml
 from reporting.printed.markdown import escape_markdown
 from reporting.tables.runs import Results, Run
-from tiebench.messages import did_you_mean, joined
+from tiebench.messages import joined
 
 KEYS = {
     "claims": str,
-    "only": list,
     "protocol": (str, list),
     "each": list,
     "metric": str,
@@ -49,7 +48,7 @@ def render(settings: Mapping, folder: Path, boards: Boards, link: str = "") -> s
     check_keys(settings, KEYS, "a table of claims")
     if ("protocol" in settings) == ("each" in settings):
         raise ValueError("a table of claims needs one of the keys protocol and each")
-    files = _claims(folder / settings["claims"], settings.get("only"))
+    files = _claims(folder / settings["claims"])
     parts = [settings]
     if "each" in settings:
         parts = [one if isinstance(one, Mapping) else {"protocol": one} for one in settings["each"]]
@@ -140,8 +139,8 @@ def _instead(runs: Iterable[Run], instead: Mapping[str, str]) -> list[Run]:
     ]
 
 
-def _claims(path: Path, only: list | None) -> list[dict]:
-    """Contents of files of claims, with those of the claims that `only` names, all for None.
+def _claims(path: Path) -> list[dict]:
+    """Contents of files of claims.
 
     path: config/claims/<name>.yaml, or a configuration, whose key `claims` holds several by name.
     """
@@ -150,11 +149,4 @@ def _claims(path: Path, only: list | None) -> list[dict]:
     files = list(held.values()) if isinstance(held, dict) else [file]
     if not held or not all(isinstance(one, dict) and isinstance(one.get("claims"), list) for one in files):
         raise ValueError(f"claims: {path} holds no claims, as config/claims/he2018.yaml does")
-    known = [claim["id"] for one in files for claim in one["claims"]]
-    for name in only or ():
-        if name not in known:
-            raise ValueError(f"{path} has no claim {name!r}{did_you_mean(name, known)}")
-    return [
-        one | {"claims": [claim for claim in one["claims"] if only is None or claim["id"] in only]}
-        for one in files
-    ]
+    return files

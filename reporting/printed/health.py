@@ -1,4 +1,4 @@
-"""Health of codes: what the runs of a table make of their bits, as data, as Markdown and on the page."""
+"""Health of codes: what the runs of a table make of their bits, as data and on the page."""
 
 import math
 
@@ -118,20 +118,3 @@ def _collapse_words(cell: pd.DataFrame) -> str:
         when = "" if pd.isna(row.collapsed_epoch) else f" since epoch {row.collapsed_epoch}"
         words.append(f"{f'seed {row.seed}' if len(cell) > 1 else 'yes'}{when}: {row.collapsed}")
     return "; ".join(words)
-
-
-def to_markdown(table: Table, health: pd.DataFrame) -> str:
-    """The health of a table's codes as Markdown: a pipe table per protocol, means over seeds."""
-    lines = []
-    found = rows(table, health)
-    for protocol in dict.fromkeys(row["protocol"] for row in found):
-        lines += [f"**{table.protocol_title(protocol)}**", ""]
-        lines += [f"| Method | Bits | {' | '.join(name for name, *_ in PRINTED)} | Collapsed |"]
-        lines += ["|:---|---:|" + "---:|" * len(PRINTED) + ":---|"]
-        for row in found:
-            if row["protocol"] == protocol:
-                texts = [row["name"], str(row["bits"]), *(text for _, text in row["values"])]
-                lines.append(f"| {' | '.join([*texts, row['collapsed'] or 'no'])} |")
-        lines.append("")
-    meanings = "; ".join(f"{name}: {meaning}" for name, meaning, *_ in PRINTED)
-    return "\n".join([*lines, f"{meanings}."]) + "\n" if lines else ""

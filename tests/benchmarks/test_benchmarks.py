@@ -20,7 +20,6 @@ import networks
 import tiebench
 from benchmarks import __main__ as main
 from benchmarks import (
-    billion,
     commands,
     encoding,
     evaluation,
@@ -440,18 +439,6 @@ def test_plans_have_as_many_jobs_as_runs_and_groups(tmp_path, monkeypatch):
     report.begin("plans")
     plans.tables(report, {name: (one, 9) for name, one in zip(found, spent)}, runs)
     assert [row[2] for row in report.kept["plans"]["targets"]["rows"]] == ["3 s", "2 s", "2"]
-
-
-def test_parts_of_a_database_have_its_scores():
-    """Compared before they are timed."""
-    report = Report()
-    report.begin("billion")
-    billion.measure(report, 20_000, 3)
-    waits = report.kept["billion"]["waits"]["rows"]
-    assert [what.split(" codes")[0] for what, _ in waits] == [
-        "scores of 1,000 queries in 20,000",
-        "scores of 10 queries in 20,000",
-    ]
 
 
 def test_first_calls_are_measured_in_a_process_of_their_own():

@@ -46,7 +46,7 @@ def test_all_blocks_load_together():
     for block in YAML:
         for part, entries in yaml.safe_load(block).items():
             merged.setdefault(part, {}).update(entries)
-    assert len(YAML) >= 5 and len(merged["tables"]) == 6
+    assert len(YAML) >= 5 and len(merged["tables"]) == 5
     load(ROOT, merged)
 
 

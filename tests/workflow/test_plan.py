@@ -386,7 +386,6 @@ KNOWN = [
     "results/figures/tie_ranges.svg",
     "results/figures/tie_ranges_tiny.pdf",
     "results/figures/gallery_tiny.png",
-    "results/galleries/tiny.npz",
     "results/runs/tiny/lsh/8/0/scores.json",
     "results/runs/tiny/lsh/8/0/parts/3.npz",
     "results/tuning/digits.yaml",

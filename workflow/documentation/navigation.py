@@ -81,9 +81,7 @@ SECTIONS: dict[str, tuple[str, str, dict[str, str]]] = {
             "contributing.md": "commands, layers, tests",
             "development/architecture.md": "layers, folders, the way of a run",
             "development/trust.md": "what is tested",
-            "development/mutation.md": "whether the tests can fail",
             "development/performance.md": "where the time goes, and how near to the limits",
-            "development/site-checklist.md": "what other sites have, and whether this one has it",
         },
     ),
 }

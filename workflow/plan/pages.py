@@ -23,7 +23,7 @@ class PagePlan:
     def figure_runs(self, figure, table):
         """Files of runs that a figure of a table is drawn from."""
         if figure not in self.table_figures(table):
-            known = [*self.table_figures(table), *(["gallery"] if self.table_gallery(table) else [])]
+            known = [*self.table_figures(table), *(["gallery"] if self.gallery_cells(table) else [])]
             raise ConfigurationError(
                 f"figure {figure} does not apply to table {table}; "
                 f"figures that do: {', '.join(sorted(known)) or 'none'}"
@@ -94,6 +94,7 @@ class PagePlan:
         cells = self.gallery_cells(table)
         names = list(dict.fromkeys(cell.protocol for cell in cells))
         return {
+            "asked": self.plan.table_settings(table),
             "cells": [(cell.protocol, cell.method, cell.bits) for cell in cells],
             "seed": self.plan.entry("tables", table)["seeds"][0],
             "queries": 3 if len(names) == 1 else 2,
@@ -106,10 +107,6 @@ class PagePlan:
                 for name in names
             },
         }
-
-    def table_gallery(self, table):
-        """The gallery of a table, in a list that is empty if it has none."""
-        return [f"results/galleries/{table}.npz"] if self.gallery_cells(table) else []
 
     def drawn(self, table):
         """Figure -> its SVG, of those of a table."""
@@ -132,7 +129,7 @@ class PagePlan:
             self.plan.entry("tables", table)
             found += [f"results/{table}{ending}" for ending in TABLE_ENDINGS]
             found += self.drawn(table).values()
-            if self.table_gallery(table):
+            if self.gallery_cells(table):
                 found += [f"results/figures/gallery_{table}{ending}" for ending in (".svg", ".png")]
         return found
 
@@ -148,7 +145,7 @@ class PagePlan:
             {
                 "name": table,
                 "figures": self.drawn(table),
-                "gallery": f"results/figures/gallery_{table}.svg" if self.table_gallery(table) else None,
+                "gallery": f"results/figures/gallery_{table}.svg" if self.gallery_cells(table) else None,
             }
             for table in self.page_tables(page)
         ]

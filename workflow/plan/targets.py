@@ -35,7 +35,6 @@ def _results(plan):
         rf"(?P<page>{NAME})\.html",
         rf"figures/(?P<paper>tie_ranges)(?:{figure})",
         rf"figures/(?P<figure>{drawings})_(?P<table>{NAME})(?:{figure})",
-        rf"galleries/(?P<table>{NAME})\.npz",
         rf"runs/{protocol}/(?P<method>{NAME})/(?P<bits>\d+)/(?P<seed>\d+)/(?:parts/\d+|[a-z_]+)\.[a-z]+",
         rf"uncoded/{protocol.replace('<protocol>', '<features>')}\.json",
         rf"tuning/(?P<tuning>{NAME})\.(?:yaml|csv)",
@@ -67,7 +66,7 @@ def refuse_unknown(plan, unknown):
         pages = PagePlan(plan)
         for table in plan["tables"]:
             known += [f"{name}_{table}" for name in pages.table_figures(table)]
-            known += [f"gallery_{table}"] if pages.table_gallery(table) else []
+            known += [f"gallery_{table}"] if pages.gallery_cells(table) else []
         raise ConfigurationError(f"there is no figure {stem!r}{did_you_mean(stem, nearest(stem, known))}")
     known = [f"{table}{ending}" for table in plan["tables"] for ending in (*TABLE_ENDINGS, ".html")]
     known.append("report.html")

@@ -89,30 +89,9 @@ rule plot_figure:
         " --figure {wildcards.figure} --stem {params.stem:q}"
 
 
-rule collect_gallery:
-    input:
-        of(PAGES.gallery_files),
-    output:
-        "results/galleries/{table}.npz",
-    log:
-        "results/logs/collect_gallery/{table}.log",
-    group:
-        "publish"
-    conda:
-        "../../environment.yml"
-    params:
-        settings=settings(PAGES.gallery_settings),
-        code=code(PLAN.code, "workflow.stages.gallery_data"),
-    message:
-        "Gallery of table {wildcards.table}"
-    shell:
-        "exec python -m workflow.scripts.collect_gallery --log {log:q} --settings {params.settings:q}"
-        " --output {output:q}"
-
-
 rule plot_gallery:
     input:
-        gallery="results/galleries/{table}.npz",
+        of(PAGES.gallery_files),
     output:
         report(
             "results/figures/gallery_{table}.svg",
@@ -128,14 +107,14 @@ rule plot_gallery:
     conda:
         "../../environment.yml"
     params:
-        settings=settings(PLAN.table_settings),
-        code=code(PLAN.code, "reporting.page.gallery"),
+        settings=settings(PAGES.gallery_settings),
+        code=code(PLAN.code, "reporting.page.gallery", "workflow.stages.gallery_data"),
         stem=subpath(output[0], strip_suffix=".svg"),
     message:
-        "Figure of the gallery of table {wildcards.table}"
+        "Gallery of table {wildcards.table}"
     shell:
         "exec python -m workflow.scripts.plot_gallery --log {log:q} --settings {params.settings:q}"
-        " --gallery {input.gallery:q} --stem {params.stem:q}"
+        " --stem {params.stem:q}"
 
 
 rule render_page:

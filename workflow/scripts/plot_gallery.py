@@ -1,4 +1,4 @@
-"""The retrieval gallery of a table as a figure: PDF, SVG and PNG."""
+"""Codes and images to the retrieval gallery of a table: PDF, SVG and PNG."""
 
 from workflow.scripts import _job
 
@@ -9,9 +9,14 @@ def work(options):
     from reporting.page import gallery
     from reporting.tables.model import Table
     from tiebench import figure_style
-    from tiebench.files import read_result_npz
+    from workflow.stages import gallery_data
 
-    figure = gallery.draw(Table.from_json(options.settings), read_result_npz(options.gallery))
+    settings = options.settings
+    cells = [tuple(cell) for cell in settings["cells"]]
+    found = gallery_data.collect(
+        cells, settings["datasets"], settings["protocols"], settings["seed"], settings["queries"]
+    )
+    figure = gallery.draw(Table.from_json(settings["asked"]), found)
     Path(options.stem).parent.mkdir(parents=True, exist_ok=True)
     for kind in ("pdf", "svg", "png"):
         figure_style.save(figure, f"{options.stem}.{kind}")
@@ -19,6 +24,5 @@ def work(options):
 
 if __name__ == "__main__":
     arguments = _job.parser("plot_gallery")
-    arguments.add_argument("--gallery", required=True, help="what collect_gallery found")
     arguments.add_argument("--stem", required=True, help="path of the figure without its endings")
     _job.run(work, arguments, lambda options: "figures")
