@@ -23,7 +23,7 @@ METADATA = catalogue()
 every_method = pytest.mark.parametrize("name", sorted(METADATA))
 BITS = 6
 # Settings that only shorten training, for tests that do not ask how good the codes are.
-SHORT = {"epochs": 3, "batch_size": 32, "iterations": 5, "trees": 20}
+SHORT = {"epochs": 3, "batch_size": 32, "iterations": 5, "trees": 20, "code_epochs": 20}
 
 
 def class_data(seed, items=120, classes=4, dimensions=16):
