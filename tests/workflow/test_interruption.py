@@ -164,7 +164,7 @@ KILLS = {
         "train_and_encode:open:training.jsonl",
     ),
     "training, in the third of the four runs of its job": (
-        ["results/runs/tiny/talr_ap/11", "results/tiny.*"],
+        ["results/runs/tiny/lsh/11", "results/tiny.*"],
         "train_and_encode:replace:11/0/run.json",
     ),
     "scoring, one of two files published": (
