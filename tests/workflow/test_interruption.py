@@ -193,7 +193,7 @@ def test_a_killed_job_fails_the_run_and_a_rerun_makes_it_whole(laboratory, prepa
 # What is missing when the run starts -> where its job is when Ctrl-C comes.
 INTERRUPTIONS = {
     "in training": (
-        ["results/runs/tiny/talr_ap/8", "results/tiny.*"],
+        ["results/runs/tiny/lsh/8", "results/tiny.*"],
         "train_and_encode:open:training.jsonl",
     ),
     "in writing the table": (["results/tiny.*"], "collect_table:replace:tiny.csv"),
