@@ -269,6 +269,7 @@ def test_a_second_fit_forgets_the_first(name, fitted, others):
 
 
 @every_method
+@pytest.mark.thorough
 def test_every_hyperparameter_is_read(name, monkeypatch):
     """A hyper-parameter that is ignored must not be one. Choices that are read only with another setting are
     looked for among the settings of words and booleans, and on images."""

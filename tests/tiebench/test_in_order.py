@@ -86,8 +86,11 @@ def problem(rng, kind, queries, items, bits):
 
 
 @pytest.mark.parametrize("numba", [True, False])
-@pytest.mark.parametrize("kind", ["classes", "labels", "levels", "judgements"])
-@pytest.mark.parametrize("normaliser", ["hits", "min", "relevant"])
+@pytest.mark.parametrize(
+    ("kind", "normaliser"),
+    [*((kind, "hits") for kind in ("classes", "labels", "levels", "judgements")), ("levels", "min")]
+    + [("labels", "relevant")],
+)
 def test_every_metric_is_that_of_a_stable_sort(kind, normaliser, numba, monkeypatch):
     monkeypatch.setattr(in_order, "NUMBA", numba)
     monkeypatch.setattr(in_order, "_PAIRS_AT_ONCE", 100)  # a few queries at a time
@@ -113,10 +116,10 @@ def test_every_metric_is_that_of_a_stable_sort(kind, normaliser, numba, monkeypa
 
 @pytest.mark.parametrize("kind", ["classes", "labels", "levels"])
 def test_the_mean_over_all_orders_is_the_tie_aware_mean(kind):
-    codes, affinity, _ = problem(np.random.default_rng(1), kind, 6, 6, 2)
+    codes, affinity, _ = problem(np.random.default_rng(1), kind, 6, 5, 2)
     codes = [pack(one) for one in codes]
     exact = score_codes(*codes, 2, affinity, (2, 4))
-    orders = [in_order.score_in_order(*codes, 2, affinity, order, (2, 4)) for order in permutations(range(6))]
+    orders = [in_order.score_in_order(*codes, 2, affinity, order, (2, 4)) for order in permutations(range(5))]
     for name in orders[0]:
         values = np.array([one[name] for one in orders])
         assert np.allclose(values.mean(axis=0), exact.per_query[name], atol=1e-12), name
