@@ -69,3 +69,51 @@ def chromium():
         browser = driver.chromium.launch(executable_path=find_browser(), args=["--no-sandbox"])
         yield browser
         browser.close()
+
+
+class Page:
+    """A page of Chromium that opens one address after the other: a new one takes longer than what it opens.
+
+    options: of its context; said: (kind, text) of the console and of errors; asked: addresses; both since
+    `begin`.
+    """
+
+    def __init__(self, browser, **options):
+        self.shown = browser.new_context(**options).new_page()
+        self.said, self.asked = [], []
+        self.shown.on("console", lambda message: self.said.append((message.type, message.text)))
+        self.shown.on("pageerror", lambda error: self.said.append(("error", str(error))))
+        self.shown.on("request", lambda request: self.asked.append(request.url))
+
+    def begin(self):
+        """Forget what was opened before."""
+        if self.shown.url.startswith("file:"):
+            self.shown.evaluate("localStorage.clear()")
+        self.shown.goto("about:blank")
+        self.shown.mouse.move(0, 0)
+        self.said.clear()
+        self.asked.clear()
+
+    def open(self, address, width=1280, height=900, scheme="light", instead=None):
+        """Open a page at a size and in a colour scheme; instead: the text to show at the address."""
+        self.shown.goto("about:blank")
+        self.shown.set_viewport_size({"width": width, "height": height})
+        self.shown.emulate_media(media="null", color_scheme=scheme)
+        if instead is not None:
+            body = {"body": instead, "content_type": "text/html"}
+            self.shown.route(address, lambda route: route.fulfill(**body), times=1)
+        self.shown.goto(address)
+        return self.shown
+
+
+def violations(shown, scheme, context=None, **options):
+    """What axe finds on a page that is open in a colour scheme: (rule, impact, elements).
+
+    Of each table and list of leaderboards it sees the first rows: they look alike, and axe takes its time for
+    every cell.
+    """
+    more = "tbody tr:nth-child(n+9), .boards > li:nth-child(n+9)"
+    axe = package("axe_playwright_python.sync_playwright").Axe()
+    shown.evaluate("more => document.querySelectorAll(more).forEach(row => row.remove())", more)
+    found = axe.run(shown, context=context, options=options | AXE_OPTIONS[scheme]).response["violations"]
+    return [(rule["id"], rule["impact"], [node["html"][:200] for node in rule["nodes"]]) for rule in found]

@@ -10,6 +10,7 @@ Skips that tests/skip_gate.py does not list fail the run.
 Workers of pytest-xdist take whole files, the longest first, so that none is left alone with one at the end.
 """
 
+import gc
 import os
 from pathlib import Path
 
@@ -19,6 +20,9 @@ from skip_gate import pytest_sessionfinish, pytest_terminal_summary  # noqa: F40
 
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
+
+# What is collected stays until the end: looking through it for garbage takes seconds.
+gc.disable()
 
 ALIKE = {"deadline": None, "suppress_health_check": list(HealthCheck)}
 settings.register_profile("short", derandomize=True, database=None, max_examples=100, **ALIKE)
@@ -65,6 +69,11 @@ def pytest_collection_modifyitems(items):
     if "PYTEST_XDIST_WORKER" in os.environ:
         order = {Path(__file__).parent / name: place for place, name in enumerate(LONG)}
         items.sort(key=lambda item: order.get(item.path, len(LONG)))
+
+
+def pytest_collection_finish():
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(params=["cpu", "cuda"])

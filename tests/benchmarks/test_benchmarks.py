@@ -425,7 +425,7 @@ def test_plans_have_as_many_jobs_as_runs_and_groups(tmp_path, monkeypatch):
         return commands.Spent(1.0, 1.0, 100.0, made.stdout)
 
     monkeypatch.setattr(plans, "snakemake", snakemake)
-    monkeypatch.setattr(plans, "SEEDS", 3)
+    monkeypatch.setattr(plans, "SEEDS", 2)
     monkeypatch.setattr(plans, "PROTOCOLS", 2)
     methods, bits = plans.METHODS[:2], plans.BITS[:2]
     found = plans.plans(tmp_path, methods, bits)

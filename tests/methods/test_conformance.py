@@ -23,7 +23,7 @@ METADATA = catalogue()
 every_method = pytest.mark.parametrize("name", sorted(METADATA))
 BITS = 6
 # Settings that only shorten training, for tests that do not ask how good the codes are.
-SHORT = {"epochs": 3, "batch_size": 32, "iterations": 5, "trees": 20}
+SHORT = {"epochs": 3, "batch_size": 32, "iterations": 5, "trees": 20, "code_epochs": 20}
 
 
 def class_data(seed, items=120, classes=4, dimensions=16):
@@ -269,6 +269,7 @@ def test_a_second_fit_forgets_the_first(name, fitted, others):
 
 
 @every_method
+@pytest.mark.thorough
 def test_every_hyperparameter_is_read(name, monkeypatch):
     """A hyper-parameter that is ignored must not be one. Choices that are read only with another setting are
     looked for among the settings of words and booleans, and on images."""

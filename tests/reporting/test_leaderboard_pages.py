@@ -348,10 +348,10 @@ def test_folds_other_protocols_and_holes(folder):
         ("protocol: [p", "the marker is not YAML"),
     ],
 )  # fmt: skip
-def test_each_mistake_is_one_line_that_names_page_and_line(folder, tmp_path, capsys, settings, message):
+def test_each_mistake_is_one_line_that_names_page_and_line(published, tmp_path, capsys, settings, message):
     page = tmp_path / "page.md"
     page.write_text(f"# Title\n\n<!-- leaderboard: {settings} -->\n<!-- end -->\n")
-    assert main(["docs", str(page), "--folder", str(folder)]) == 1
+    assert main(["docs", str(page), "--folder", str(published / "leaderboard")]) == 1
     said = capsys.readouterr().err
     assert said.startswith(f"error: {page}, line 3: ") and said.count("\n") == 1
     assert message in said

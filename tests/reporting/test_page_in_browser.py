@@ -30,26 +30,18 @@ def files(tmp_path_factory):
     return made_once(tmp_path_factory, "a results folder", write_pages)
 
 
+@pytest.fixture(scope="module")
+def page(browser):
+    return browsers.Page(browser)
+
+
 @pytest.fixture
-def opened(browser, files):
+def opened(page, files):
     """Opens a page; at the end, nothing may have been said on the console or asked of anything else."""
-    contexts, said, asked = [], [], []
-
-    def open_page(name="one", width=1280, height=900, **options):
-        context = browser.new_context(viewport={"width": width, "height": height}, **options)
-        contexts.append(context)
-        shown = context.new_page()
-        shown.on("console", lambda message: said.append(message.text))
-        shown.on("pageerror", lambda error: said.append(str(error)))
-        shown.on("request", lambda request: asked.append(request.url))
-        shown.goto((files / f"{name}.html").as_uri())
-        return shown
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert said == []
-    assert {url for url in asked if not url.startswith("data:")} <= {
+    page.begin()
+    yield lambda name="one", **options: page.open((files / f"{name}.html").as_uri(), **options)
+    assert page.said == []
+    assert {url for url in page.asked if not url.startswith("data:")} <= {
         path.as_uri() for path in files.iterdir()
     }
 
@@ -326,8 +318,8 @@ def test_figures_are_printed_and_controls_are_not(opened):
     assert pdf.startswith(b"%PDF-") and len(pdf) > 20_000
 
 
-def test_the_page_is_whole_without_its_script(opened):
-    shown = opened(java_script_enabled=False)
+def test_the_page_is_whole_without_its_script(browser, files):
+    shown = browsers.Page(browser, java_script_enabled=False).open((files / "one.html").as_uri())
     assert shown.locator("figure svg[id]:visible").count() == len(FIGURES)
     assert not shown.locator("#filter").is_visible() and shown.locator(".tool:visible").count() == 0
     assert shown.locator("table.scores td").first.get_attribute("title").startswith("Mean 0.31")
@@ -349,7 +341,7 @@ def test_downloads_have_the_right_bytes(opened, files):
 def test_a_figure_is_downloaded_as_it_is_on_paper(browser, opened, files, scheme, tmp_path):
     """In a browser, the file looks like what matplotlib has drawn; a filtered method is not in it."""
     image, chops = browsers.package("PIL.Image"), browsers.package("PIL.ImageChops")
-    shown = opened(color_scheme=scheme)
+    shown = opened(scheme=scheme)
     for kind in ("tie_ranges", "metric_by_bits"):
         with shown.expect_download() as waiting:
             shown.locator(f'[data-file="{kind}_quick.svg"]').click()
@@ -373,18 +365,19 @@ def test_a_figure_is_downloaded_as_it_is_on_paper(browser, opened, files, scheme
 
 
 @pytest.mark.parametrize("name", ["one", "several", "holes"])
-@pytest.mark.parametrize("width", [360, 768])
-def test_a_narrow_page_has_no_horizontal_scroll(opened, name, width):
-    shown = opened(name, width=width, height=780)
+def test_a_narrow_page_has_no_horizontal_scroll(opened, name):
+    shown = opened(name, width=768, height=780)
     for button in shown.locator(".tool[aria-controls]:visible, .claim summary:visible").all():
         button.click()
-    assert shown.evaluate("document.documentElement.scrollWidth") <= width
-    for scroll in shown.locator("figure .scroll:visible").all():
-        assert scroll.bounding_box()["x"] + scroll.bounding_box()["width"] <= width
+    for width in (768, 360):
+        shown.set_viewport_size({"width": width, "height": 780})
+        assert shown.evaluate("document.documentElement.scrollWidth") <= width
+        for scroll in shown.locator("figure .scroll:visible").all():
+            assert scroll.bounding_box()["x"] + scroll.bounding_box()["width"] <= width
 
 
 def test_the_colours_follow_the_scheme(opened):
-    shown = opened(color_scheme="dark")
+    shown = opened(scheme="dark")
     surface = "getComputedStyle(document.body).backgroundColor"
     line = "one => getComputedStyle(one).stroke"
     lines = figure(shown, "metric-by-bits").locator("[data-values] > path")
@@ -407,14 +400,11 @@ def test_the_colours_follow_the_scheme(opened):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", ["one", "holes"])
 def test_axe_finds_nothing(opened, scheme, name):
-    axe = browsers.package("axe_playwright_python.sync_playwright")
-    shown = opened(name, color_scheme=scheme)
+    shown = opened(name, scheme=scheme)
     # Of the figures' tables one is enough: they look alike, and axe takes its time for every cell.
     for button in shown.locator("[data-shows=table]:visible").all()[:1]:
         button.click()
     for button in shown.locator(".claim summary:visible").all():
         button.click()
     shown.locator("table.scores .value").first.focus()
-    found = axe.Axe().run(shown, options=browsers.AXE_OPTIONS[scheme]).response["violations"]
-    violations = [(rule["id"], rule["impact"], [node["html"] for node in rule["nodes"]]) for rule in found]
-    assert violations == []
+    assert browsers.violations(shown, scheme) == []

@@ -100,7 +100,7 @@ FEW_TIES = st.lists(
 ).filter(lambda ties: sum(map(len, ties)) <= 7)
 
 
-@settings(max_examples=settings.default.max_examples * 5)
+@settings(max_examples=settings.default.max_examples * 2)
 @given(FEW_TIES, st.integers(8, 1024))
 def test_every_metric_is_its_mean_minimum_and_maximum_over_all_orders(ties, bits):
     found, orders = joint(ties, bits), all_orders(ties)
@@ -209,7 +209,6 @@ def problems(draw):
     return query, database, bits, table, affinity
 
 
-@settings(max_examples=settings.default.max_examples * 3)
 @given(problems(), st.lists(st.integers(1, 100), max_size=3), st.sampled_from(NORMALISERS), st.integers(1, 3))
 def test_scores_of_codes_are_those_of_sorted_lists(problem, cuts, normaliser, threads):
     query, database, bits, table, affinity = problem
@@ -294,7 +293,6 @@ DAMAGE = st.lists(
 )
 
 
-@settings(max_examples=settings.default.max_examples * 3)
 @given(DAMAGE)
 def test_a_damaged_file_of_codes_scores_the_same_or_is_refused(whole, changes):
     folder, printed = whole
@@ -303,7 +301,6 @@ def test_a_damaged_file_of_codes_scores_the_same_or_is_refused(whole, changes):
     assert scored_or_refused_in_one_line(file, "--at", "7") in (printed, None)
 
 
-@settings(max_examples=settings.default.max_examples * 3)
 @given(DAMAGE)
 def test_a_damaged_part_scores_the_same_or_is_refused(whole, changes):
     folder, printed = whole
@@ -367,7 +364,6 @@ def like_codes(draw):
     return made
 
 
-@settings(max_examples=settings.default.max_examples * 4)
 @given(like_codes(), st.sampled_from([[], ["--at", "3"], ["--part", "1/2"]]))
 def test_any_arrays_are_scored_or_refused_in_one_line(tmp_path_factory, arrays, options):
     with tempfile.TemporaryDirectory(dir=tmp_path_factory.getbasetemp()) as folder:

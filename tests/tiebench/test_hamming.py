@@ -139,35 +139,6 @@ def test_popcounts_read_and_write_nothing_outside_of_their_arrays(tmp_path):
     subprocess.run([sys.executable, "-c", script], check=True, env=environment)
 
 
-@pytest.mark.thorough  # compiles the kernels once more
-def test_kernels_for_any_processor_count_as_those_for_this_one(tmp_path):
-    """Without the instructions that only some processors have."""
-    script = """if True:
-        import sys
-        import numpy as np
-        from tiebench.counting import bitslice
-        from tiebench.counting.histograms import joint_histograms
-        from tiebench.affinities import EqualLabels, SharedLabels
-        if "generic" in sys.argv:
-            assert not bitslice._has_ternary_logic()
-        rng = np.random.default_rng(7)
-        for bits in (5, 64, 128):
-            codes = np.packbits(rng.integers(0, 2, (1107, bits)), axis=1)
-            classes, labels = rng.integers(0, 3, 1107), rng.integers(0, 2, (1107, 6))
-            for affinity in (EqualLabels(classes[:7], classes[7:]), SharedLabels(labels[:7], labels[7:])):
-                print(joint_histograms(codes[:7], codes[7:], bits, affinity).counts.tolist())
-    """
-    # Optimising takes two thirds of the compiler's time, and is not what is asked.
-    generic = os.environ | {"NUMBA_CPU_NAME": "generic", "NUMBA_OPT": "0", "NUMBA_CACHE_DIR": str(tmp_path)}
-    found = [
-        subprocess.run(
-            [sys.executable, "-c", script, *arguments], check=True, env=environment, capture_output=True
-        ).stdout
-        for arguments, environment in (([], os.environ), (["generic"], generic))
-    ]
-    assert found[0] == found[1] and len(found[0]) > 10_000
-
-
 @pytest.mark.parametrize("items", [8191, 8193, 20_000])
 def test_histograms_of_a_database_of_several_blocks_equal_a_plain_count(items):
     rng = np.random.default_rng(items)

@@ -1,6 +1,7 @@
 """Scores in one order of tied items, against a stable sort by hand, and their mean over all orders."""
 
 import json
+import math
 from itertools import permutations
 
 import numpy as np
@@ -86,8 +87,11 @@ def problem(rng, kind, queries, items, bits):
 
 
 @pytest.mark.parametrize("numba", [True, False])
-@pytest.mark.parametrize("kind", ["classes", "labels", "levels", "judgements"])
-@pytest.mark.parametrize("normaliser", ["hits", "min", "relevant"])
+@pytest.mark.parametrize(
+    ("kind", "normaliser"),
+    [*((kind, "hits") for kind in ("classes", "labels", "levels", "judgements")), ("levels", "min")]
+    + [("labels", "relevant")],
+)
 def test_every_metric_is_that_of_a_stable_sort(kind, normaliser, numba, monkeypatch):
     monkeypatch.setattr(in_order, "NUMBA", numba)
     monkeypatch.setattr(in_order, "_PAIRS_AT_ONCE", 100)  # a few queries at a time
@@ -104,7 +108,8 @@ def test_every_metric_is_that_of_a_stable_sort(kind, normaliser, numba, monkeypa
             distance = (codes[0][:, None] != codes[1][places]).sum(axis=2)
             for q in range(0, queries, 1 + queries // 16):
                 for name, value in by_hand(distance[q], values[q, places], at, normaliser).items():
-                    assert scores[name + ending][q] == pytest.approx(value, abs=1e-12), (name, q)
+                    found = scores[name + ending][q]
+                    assert math.isclose(found, value, rel_tol=0, abs_tol=1e-12), (name, q, found, value)
                     low, high = scores[f"{name}_min"][q], scores[f"{name}_max"][q]
                     assert low - 1e-9 <= value <= high + 1e-9, (name, q)
             found = {name.removesuffix(ending) for name in scores if name.endswith(ending)}
@@ -113,10 +118,10 @@ def test_every_metric_is_that_of_a_stable_sort(kind, normaliser, numba, monkeypa
 
 @pytest.mark.parametrize("kind", ["classes", "labels", "levels"])
 def test_the_mean_over_all_orders_is_the_tie_aware_mean(kind):
-    codes, affinity, _ = problem(np.random.default_rng(1), kind, 6, 6, 2)
+    codes, affinity, _ = problem(np.random.default_rng(1), kind, 6, 5, 2)
     codes = [pack(one) for one in codes]
     exact = score_codes(*codes, 2, affinity, (2, 4))
-    orders = [in_order.score_in_order(*codes, 2, affinity, order, (2, 4)) for order in permutations(range(6))]
+    orders = [in_order.score_in_order(*codes, 2, affinity, order, (2, 4)) for order in permutations(range(5))]
     for name in orders[0]:
         values = np.array([one[name] for one in orders])
         assert np.allclose(values.mean(axis=0), exact.per_query[name], atol=1e-12), name

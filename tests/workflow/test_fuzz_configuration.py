@@ -219,7 +219,7 @@ def test_the_whole_is_accepted():
     serves(load(ROOT, WHOLE))
 
 
-@settings(max_examples=settings.default.max_examples * 3 // 2)
+@settings(max_examples=settings.default.max_examples // 2)
 @given(st.lists(CHANGES, min_size=1, max_size=3))
 def test_changes_of_a_good_configuration(changes):
     is_made_or_refused_in_one_line(changed(WHOLE, changes))

@@ -164,7 +164,7 @@ KILLS = {
         "train_and_encode:open:training.jsonl",
     ),
     "training, in the third of the four runs of its job": (
-        ["results/runs/tiny/talr_ap/11", "results/tiny.*"],
+        ["results/runs/tiny/lsh/11", "results/tiny.*"],
         "train_and_encode:replace:11/0/run.json",
     ),
     "scoring, one of two files published": (
@@ -193,7 +193,7 @@ def test_a_killed_job_fails_the_run_and_a_rerun_makes_it_whole(laboratory, prepa
 # What is missing when the run starts -> where its job is when Ctrl-C comes.
 INTERRUPTIONS = {
     "in training": (
-        ["results/runs/tiny/talr_ap/8", "results/tiny.*"],
+        ["results/runs/tiny/lsh/8", "results/tiny.*"],
         "train_and_encode:open:training.jsonl",
     ),
     "in writing the table": (["results/tiny.*"], "collect_table:replace:tiny.csv"),

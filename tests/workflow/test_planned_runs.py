@@ -1,4 +1,7 @@
-"""Every shipped table and example is planned as one machine and as a cluster would run it."""
+"""Every shipped table and example is planned as a cluster would run it.
+
+tests/test_documentation.py plans the documented commands as one machine would.
+"""
 
 import os
 import re
@@ -30,20 +33,16 @@ CASES = {"all tables": []} | {
 }
 
 
-def overrides(config, tables, longest):
-    """Every source is one to be downloaded, so that planning reads no data; the tables have one seed.
-
-    More seeds are more of the same jobs, and take as many times as long; so are more lengths of codes.
-    longest: whether blocks have their longest codes alone.
+def overrides(config, tables):
+    """Every source is one to be downloaded, so that planning reads no data. Tables have one seed and their
+    longest codes: more are more of the same jobs, and Snakemake compares all pairs of them for a plan with
+    groups.
     """
     found = load(ROOT, config)
     changes = {"datasets": {}, "networks": {}, "tables": {}}
     for name, table in tables.items():
-        changes["tables"][name] = {"seeds": found["tables"][name]["seeds"][:1]}
-        if longest:
-            changes["tables"][name]["blocks"] = [
-                block | {"bits": block["bits"][-1:]} for block in table["blocks"]
-            ]
+        blocks = [block | {"bits": block["bits"][-1:]} for block in table["blocks"]]
+        changes["tables"][name] = {"seeds": found["tables"][name]["seeds"][:1], "blocks": blocks}
     address = {"sha256": "0" * 64, "urls": ["https://example.org/file"]}
     for name, entry in found["datasets"].items():
         if entry["sources"]:
@@ -75,13 +74,9 @@ def planned(folder, targets, files, options):
     return done.stdout
 
 
-# A cluster's plan has the jobs of one machine, in groups. Documented commands plan the examples on one.
-@pytest.mark.parametrize(
-    ("files", "profile"),
-    [([], "default"), *((files, "slurm") for files in CASES.values())],
-    ids=["all tables, one machine", *CASES],
-)
-def test_every_shipped_table_and_example_can_be_planned(tmp_path, files, profile):
+@pytest.mark.parametrize("files", CASES.values(), ids=CASES)
+def test_every_shipped_table_and_example_can_be_planned(tmp_path, files):
+    """On a cluster: such a plan has the jobs of one machine, in groups."""
     config = {}
     for path in files:
         config = merge(config, yaml.safe_load(path.read_text()))
@@ -91,11 +86,9 @@ def test_every_shipped_table_and_example_can_be_planned(tmp_path, files, profile
         tables = {path.stem: yaml.safe_load(path.read_text()) for path in TABLES}
     names = sorted(tables)
     file = tmp_path / "overrides.yaml"
-    # For a plan with groups, Snakemake compares all pairs of jobs again and again.
-    file.write_text(yaml.safe_dump(overrides(config, tables, longest=profile == "slurm")))
-    options = slurm_profile(tmp_path) if profile == "slurm" else []
+    file.write_text(yaml.safe_dump(overrides(config, tables)))
     targets = [f"results/{name}.html" for name in names]
-    listed = planned(tmp_path, targets, [*files, file], options)
+    listed = planned(tmp_path, targets, [*files, file], slurm_profile(tmp_path))
     plan = Plan(load(ROOT, config))
     cells = [cell for name in names for cell in plan.served_cells(name)]
     for name in names:

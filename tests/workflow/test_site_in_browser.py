@@ -32,29 +32,18 @@ def browser():
         yield chromium
 
 
+@pytest.fixture(scope="module")
+def page(browser):
+    return browsers.Page(browser)
+
+
 @pytest.fixture
-def opened(browser, folder):
+def opened(page, folder):
     """Opens a page from disk; at the end no error may have been said, and nothing asked of the network."""
-    contexts, said, asked = [], [], []
-
-    def open_page(name, query="", width=1280, instead=None, **options):
-        context = browser.new_context(viewport={"width": width, "height": 900}, **options)
-        contexts.append(context)
-        shown = context.new_page()
-        shown.on("console", lambda message: message.type == "error" and said.append(message.text))
-        shown.on("pageerror", lambda error: said.append(str(error)))
-        shown.on("request", lambda request: asked.append(request.url))
-        address = (folder / name).as_uri() + query
-        if instead is not None:  # the text of the page
-            shown.route(address, lambda route: route.fulfill(body=instead, content_type="text/html"))
-        shown.goto(address)
-        return shown
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert said == []
-    assert [url for url in asked if not url.startswith(("data:", "file:"))] == []
+    page.begin()
+    yield lambda name, query="", **options: page.open((folder / name).as_uri() + query, **options)
+    assert [text for kind, text in page.said if kind == "error"] == []
+    assert [url for url in page.asked if not url.startswith(("data:", "file:"))] == []
 
 
 def column(shown, table, place):
@@ -122,7 +111,7 @@ def test_a_method_is_marked_in_all_charts_with_mouse_and_keyboard(opened):
     shown.locator("#itq th").click()
     shown.mouse.move(0, 0)
     assert set(shown.locator(others).evaluate_all(opacity)) == {1}
-    shown.keyboard.press("Tab")
+    shown.locator("#filter summary").focus()
     while not entry.evaluate("one => one.contains(document.activeElement)"):
         shown.keyboard.press("Tab")
     assert max(shown.locator(others).evaluate_all(opacity)) < 0.3
@@ -203,46 +192,40 @@ def test_a_pair_without_tests_says_so(opened, folder):
 
 
 @pytest.mark.parametrize("name", PAGES)
-@pytest.mark.parametrize("width", [390, 1280])
-def test_a_page_is_as_wide_as_its_window(opened, name, width):
-    shown = opened(name, width=width)
-    assert shown.evaluate("document.documentElement.scrollWidth") <= width
-    for board in shown.locator(".scroll:has(table)").all():
-        assert board.bounding_box()["width"] <= width
-        assert board.get_attribute("tabindex") == "0"  # wide tables scroll with the keyboard, too
+def test_a_page_is_as_wide_as_its_window(opened, name):
+    shown = opened(name)
+    for width in (390, 1280):
+        shown.set_viewport_size({"width": width, "height": 900})
+        assert shown.evaluate("document.documentElement.scrollWidth") <= width
+        for board in shown.locator(".scroll:has(table)").all():
+            assert board.bounding_box()["width"] <= width
+            assert board.get_attribute("tabindex") == "0"  # wide tables scroll with the keyboard, too
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_without_a_script_everything_is_there_to_read(browser, folder, protocols, name):
-    context = browser.new_context(java_script_enabled=False)
-    shown = context.new_page()
-    shown.goto((folder / name).as_uri())
-    for table in shown.locator("table.scores").all():
-        assert table.is_visible() and table.locator("tbody tr:visible").count() > 5
-    assert shown.locator("#filter:visible, .value").count() == 0
-    assert not shown.locator("form.compare").is_visible() if "compare" in name else True
-    if name == "digits.html":
-        assert shown.locator("figure.chart svg:visible").count() == 4
-    if "compare" in name:
-        assert not shown.locator("form.compare").is_visible()
-        assert "needs JavaScript" in shown.locator("article noscript").inner_text()
-        assert shown.locator("table:visible").count() == len(protocols["digits"].board.bits)
-    context.close()
+def test_without_a_script_everything_is_there_to_read(browser, folder, protocols):
+    page = browsers.Page(browser, java_script_enabled=False)
+    for name in PAGES:
+        shown = page.open((folder / name).as_uri())
+        for table in shown.locator("table.scores").all():
+            assert table.is_visible() and table.locator("tbody tr:visible").count() > 5
+        assert shown.locator("#filter:visible, .value").count() == 0
+        if name == "digits.html":
+            assert shown.locator("figure.chart svg:visible").count() == 4
+        if "compare" in name:
+            assert not shown.locator("form.compare").is_visible()
+            assert "needs JavaScript" in shown.locator("article noscript").inner_text()
+            assert shown.locator("table:visible").count() == len(protocols["digits"].board.bits)
 
 
 @pytest.mark.parametrize("name", PAGES)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_on_these_pages(opened, name, scheme):
-    axe = browsers.package("axe_playwright_python.sync_playwright")
-    shown = opened(name, color_scheme=scheme)
     # What the theme makes around the article is its own; style sheets cannot be fetched from disk.
-    options = {"preload": False} | browsers.AXE_OPTIONS[scheme]
-    found = axe.Axe().run(shown, context="article", options=options).response["violations"]
-    assert [(rule["id"], [node["html"][:200] for node in rule["nodes"]]) for rule in found] == []
+    assert browsers.violations(opened(name, scheme=scheme), scheme, context="article", preload=False) == []
 
 
 def test_dark_pages_have_lighter_methods_and_print_has_not(opened):
-    shown = opened("digits.html", color_scheme="dark")
+    shown = opened("digits.html", scheme="dark")
     colour = "one => getComputedStyle(one).color"
     swatch = shown.locator("#structhash .swatch")  # a colour too dark for the dark page
     dark = swatch.evaluate(colour)
