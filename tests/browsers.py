@@ -109,10 +109,10 @@ class Page:
 def violations(shown, scheme, context=None, **options):
     """What axe finds on a page that is open in a colour scheme: (rule, impact, elements).
 
-    Of each table and list of leaderboards it sees the first rows: they look alike, and axe takes its time for
+    Of each table it sees the first rows: they look alike, and axe takes its time for
     every cell.
     """
-    more = "tbody tr:nth-child(n+9), .boards > li:nth-child(n+9)"
+    more = "tbody tr:nth-child(n+9)"
     axe = package("axe_playwright_python.sync_playwright").Axe()
     shown.evaluate("more => document.querySelectorAll(more).forEach(row => row.remove())", more)
     found = axe.run(shown, context=context, options=options | AXE_OPTIONS[scheme]).response["violations"]

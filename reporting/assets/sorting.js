@@ -34,8 +34,7 @@ for (const button of document.querySelectorAll("th button[data-column]")) {
     } else {
       const rows = [...table.tBodies].flatMap(body => [...body.rows]).filter(row => !row.matches(".family"));
       const value = ({cells}) => cells[column].dataset.value ?? cells[column].textContent;
-      const largestFirst = column > 0 && !heading.dataset.smallest;
-      order = sortRows(rows, value, heading.getAttribute("aria-sort"), largestFirst);
+      order = sortRows(rows, value, heading.getAttribute("aria-sort"), column > 0);
       table.tBodies[0].append(...rows);
     }
     for (const other of table.querySelectorAll("th[aria-sort]")) other.setAttribute("aria-sort", "none");

@@ -1,7 +1,6 @@
 """Every two methods of a leaderboard compared: the difference, its interval and its p values."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 
 from reporting.leaderboard import Board
 from reporting.statistics.samples import Pair, all_pairs, sample
@@ -21,21 +20,3 @@ def pairs(
     samples = {name: of for name, of in every.items() if of is not None}
     ranked = {name for name in samples if table.competes(name, board.protocol)}
     return all_pairs(samples, ranked)
-
-
-def against(found: Mapping[tuple[str, str], Pair], reference: str, methods: Sequence[str]) -> dict[str, Pair]:
-    """Each other method minus a reference, of the pairs of a column."""
-    result = {}
-    for method in methods:
-        if (method, reference) in found:
-            result[method] = found[method, reference]
-        elif (reference, method) in found:
-            result[method] = reversed_pair(found[reference, method])
-    return result
-
-
-def reversed_pair(pair: Pair) -> Pair:
-    """The second method of a pair minus the first."""
-    of = pair.found
-    scores = None if of.per_query is None else -of.per_query
-    return replace(pair, found=replace(of, mean=-of.mean, low=-of.high, high=-of.low, per_query=scores))

@@ -54,7 +54,22 @@ def page(title: str, views: Sequence[TableView], command: str = "") -> str:
         raise ValueError(f"page {title!r}: there is no table")
     if twice := sorted({name for name in tables if tables.count(name) > 1}):
         raise ValueError(f"page {title!r}: two tables are named {twice[0]!r}")
-    metrics = list(dict.fromkeys(group.metric for view in views for group in view.table.groups))
+    return (
+        environment()
+        .get_template("page.html.j2")
+        .render(
+            title=title,
+            command=command,
+            style=_asset("tables.css") + _asset("figures.css") + _asset("page.css"),
+            script=_asset("sorting.js") + _asset("figures.js") + _asset("page.js"),
+            **content(views),
+        )
+    )
+
+
+def content(views: Sequence[TableView]) -> dict:
+    """What the templates show of tables, on a page of their own or on the site."""
+    metrics = dict.fromkeys(group.metric for view in views for group in view.table.groups)
     methods = _methods(views)
     known = swatches(view.table for view in views)
     names = {method: known[method][0] for method in methods}
@@ -67,25 +82,16 @@ def page(title: str, views: Sequence[TableView], command: str = "") -> str:
     number = itertools.count()
     shown = [_view(view, number) for view in views]
     drawn = [drawing["svg"] for view in shown for drawing in view["figures"]]
-    return (
-        environment()
-        .get_template("page.html.j2")
-        .render(
-            title=title,
-            command=command,
-            views=shown,
-            methods=[{"id": method, "name": names[method], "swatch": known[method][1]} for method in methods],
-            bits=sorted({bits for view in views for group in view.table.groups for bits in group.bits}),
-            metrics=metrics,
-            definitions=[_definition(metric) for metric in metrics],
-            health_columns=health.PRINTED,
-            symbols=SYMBOLS,
-            run_files=RUN_FILES,
-            lighter=lighter([*drawn, *(swatch for _, swatch in known.values())]),
-            style=_asset("tables.css") + _asset("figures.css") + _asset("page.css"),
-            script=_asset("sorting.js") + _asset("figures.js") + _asset("page.js"),
-        )
-    )
+    return {
+        "views": shown,
+        "methods": [{"id": method, "name": names[method], "swatch": known[method][1]} for method in methods],
+        "bits": sorted({bits for view in views for group in view.table.groups for bits in group.bits}),
+        "metrics": [_definition(metric) for metric in metrics],
+        "health_columns": health.PRINTED,
+        "symbols": SYMBOLS,
+        "run_files": RUN_FILES,
+        "lighter": lighter([*drawn, *(swatch for _, swatch in known.values())]),
+    }
 
 
 def _methods(views: Iterable[TableView]) -> list[str]:

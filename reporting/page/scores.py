@@ -1,7 +1,7 @@
 """Scores as the page shows them: panels of cells, each with what is known of it in words."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -13,7 +13,7 @@ from reporting.page.words import equals, known, signed
 from reporting.printed.cells import Cell, Row
 from reporting.printed.marks import as_published
 from reporting.statistics import columns as statistics
-from reporting.tables.model import Group, Source, Table
+from reporting.tables.model import Source, Table
 from reporting.tables.runs import AS_GIVEN, Results, ScoreCell
 from reporting.tables.titles import EN_DASH, LEADERBOARD, UNCODED, family_title
 
@@ -24,8 +24,11 @@ OPEN_WORDS = {
 }
 
 
-# What the template shows of a score.
-OF_SCORES = ("std", "collapsed", "filled", "open", "open_words", "note", "published", "about")
+# What the template shows of a cell.
+OF_CELL = (
+    *("value", "mean", "mark", "std", "collapsed", "filled"),
+    *("open", "open_words", "note", "published", "about"),
+)
 
 
 def score_panels(view: TableView, id_: str) -> list[dict]:
@@ -35,10 +38,16 @@ def score_panels(view: TableView, id_: str) -> list[dict]:
     for number, panel in enumerate(panels, 1):
         columns = [(group, bits) for group in panel.groups for bits in group.bits]
 
-        def row(place: int, of: Row, columns: list[tuple[Group, int]] = columns) -> dict:
+        links = view.links if number == 1 else {}
+
+        def row(place: int, of: Row, columns: list = columns, links: Mapping = links) -> dict:
             places = [group.cell(of.method or UNCODED, bits) for group, bits in columns]
             cells = [score_cell(table, view.results, *both) for both in zip(places, of.cells)]
-            return {"anchor": "", "id": of.method, "value": place, "name": of.heading, "cells": cells}
+            name, link = Markup.escape(of.heading), links.get(of.method or "")
+            if link:
+                name = Markup('<a href="{}">{}</a>').format(link, name)
+            anchor = of.method if link else ""
+            return {"anchor": anchor, "id": of.method, "value": place, "name": name, "cells": cells}
 
         pieces = printed.rows(panel.groups, panel.methods)
         families = [
@@ -50,15 +59,21 @@ def score_panels(view: TableView, id_: str) -> list[dict]:
         ]
         if uncoded := printed.uncoded(panel.groups):
             families.append({"title": "", "rows": [row(len(panel.methods), uncoded)]})
-        titles = [(group.title, metric_words(group.metric)) for group in panel.groups]
+        # Of a table of one protocol, the heading of the page says which.
+        titles = [
+            ("" if group.title == table.heading else group.title, metric_words(group.metric))
+            for group in panel.groups
+        ]
         result.append(
             {
-                "id": "",
                 "notes": id_,
                 "region": f"Scores of {table.heading}, part {number} of {len(panels)}",
-                "caption": Markup("; ").join(Markup("{1} on {0}").format(*words) for words in titles),
+                "caption": Markup("; ").join(
+                    Markup("{1} on {0}").format(title, metric) if title else metric
+                    for title, metric in titles
+                ),
                 "groups": [
-                    (Markup("{}, {}").format(*words), len(group.bits))
+                    (Markup(", ").join(filter(None, words)), len(group.bits))
                     for words, group in zip(titles, panel.groups)
                 ],
                 "columns": [
@@ -74,33 +89,19 @@ def score_panels(view: TableView, id_: str) -> list[dict]:
     return result
 
 
-def column(
-    title: str,
-    sort: str = "none",
-    *,
-    bits: int = 0,
-    edge: bool = False,
-    left: bool = False,
-    smallest: bool = False,
-) -> dict:
+def column(title: str, sort: str = "none", *, bits: int = 0, edge: bool = False, left: bool = False) -> dict:
     """A column of the template's tables.
 
     sort: its aria-sort, "other" where its button restores the order of the rows; bits: what it is filtered
-    by, 0 for nothing; edge: whether it is the first of a group; left: whether it has words; smallest: whether
-    sorting begins with the smallest.
+    by, 0 for nothing; edge: whether it is the first of a group; left: whether it has words.
     """
-    return {"title": title, "sort": sort, "bits": bits, "edge": edge, "left": left, "smallest": smallest}
-
-
-def plain(text: str, value: str | None = None, mark: str = "") -> dict:
-    """A cell of the template's tables without a score. value: what rows are sorted by, None: the text."""
-    return dict.fromkeys(OF_SCORES, "") | {"mean": text, "value": value, "mark": mark}
+    return {"title": title, "sort": sort, "bits": bits, "edge": edge, "left": left}
 
 
 def score_cell(table: Table, results: Results, place: ScoreCell, cell: Cell | None) -> dict:
     """A cell of the template's tables; `about` has what is known of it, a line for each thing."""
     if cell is None:
-        return plain("", "")
+        return dict.fromkeys(OF_CELL, "")
     about = []
     if cell.status == UNCODED:
         about.append(f"{cell.mean:.5f}, ranked by the features themselves: no code")

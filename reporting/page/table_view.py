@@ -1,7 +1,7 @@
 """What is shown of a table on a page."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pandas as pd
 
@@ -25,7 +25,7 @@ class TableView:
 
     results: of runs with "training"; printed: its cells, marks and notes; figures: name -> Drawing; claims:
     of `claims.judge`; files: name -> text of what the page offers for download; health: of `health.frame`,
-    or None.
+    or None; links: method -> address of what its first row leads to, which then has its name as id.
     """
 
     table: Table
@@ -35,3 +35,4 @@ class TableView:
     claims: Sequence[Mapping]
     files: Mapping[str, str]
     health: pd.DataFrame | None = None
+    links: Mapping[str, str] = field(default_factory=dict)

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from reporting.frames import read_csv, typed
-from reporting.statistics.samples import all_pairs, sample
+from reporting.statistics.samples import Pair, against, all_pairs, sample
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
 from tiebench.messages import joined
@@ -60,7 +60,9 @@ MOST_SEEDS = 30
 # -- cells against the best of their column -------------------------------------------------------
 
 
-def comparisons(table: Table, results: Results, resamples: int = 2000) -> pd.DataFrame:
+def comparisons(
+    table: Table, results: Results, resamples: int = 2000, pairs: Mapping[tuple, Mapping] | None = None
+) -> pd.DataFrame:
     """Each cell of a table with its interval over queries, and how it compares with the best of its column.
 
     One row per cell, in the order of `frames.tidy`. Columns: table, protocol, metric, method (str); bits,
@@ -83,7 +85,9 @@ def comparisons(table: Table, results: Results, resamples: int = 2000) -> pd.Dat
       in a column with fewer than two scored methods. None of them says that two methods are equal.
 
     Bounds and methods that see more than the training set are compared with nothing: their rows end with the
-    interval. A run without scores per query of the metric counts as missing. Raises ValueError as
+    interval. A run without scores per query of the metric counts as missing.
+
+    pairs: column -> pairs of its methods, of `samples.all_pairs`, where they are known. Raises ValueError as
     `frames.tidy` does, and for runs of one column with different numbers of queries.
     """
     in_order = [cell for group in table.groups for cell in group.cells()]
@@ -97,7 +101,7 @@ def comparisons(table: Table, results: Results, resamples: int = 2000) -> pd.Dat
     found = {}
     for column, cells in columns.items():
         competing = {method for method in cells if table.competes(method, column[0])}
-        found[column] = _column(column, cells, competing, resamples)
+        found[column] = _column(column, cells, competing, resamples, (pairs or {}).get(column))
     empty: dict[str, Any] = {**dict.fromkeys(COLUMNS, ""), **dict.fromkeys(NUMBERS, math.nan)}
     empty |= dict.fromkeys(COUNTS, 0) | {"table": table.name, "seeds_needed": pd.NA}
     rows = []
@@ -108,7 +112,11 @@ def comparisons(table: Table, results: Results, resamples: int = 2000) -> pd.Dat
 
 
 def _column(
-    column: tuple, cells: Mapping[str, Scores], competing: set[str], resamples: int
+    column: tuple,
+    cells: Mapping[str, Scores],
+    competing: set[str],
+    resamples: int,
+    every: Mapping[tuple[str, str], Pair] | None,
 ) -> dict[str, dict]:
     """The part of a row that scores decide, for each method of a column that has scores of queries."""
     protocol, metric, bits = column
@@ -137,9 +145,10 @@ def _column(
     pairs = len(cells) * (len(cells) - 1) // 2
     # Each row minus those above it, the best first: whatever is added in this order keeps its last digit.
     others = [method for method in cells if method != best]
-    every = all_pairs({method: cells[method] for method in (*reversed(others), best)}, cells)
-    for method in others:
-        found, p = every[method, best].found, every[method, best].p_adjusted
+    if every is None:
+        every = all_pairs({method: cells[method] for method in (*reversed(others), best)}, cells)
+    for method, pair in against(every, best, others).items():
+        found, p = pair.found, pair.p_adjusted
         # The best has the best mean: a difference that is tested can only be worse.
         verdict = BEST if found.mean == 0 else found.verdict(p)
         result[method] |= {

@@ -2,8 +2,8 @@
 
 import itertools
 import math
-from collections.abc import Container, Mapping
-from dataclasses import dataclass
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -37,6 +37,24 @@ def all_pairs(samples: Mapping[str, Scores], competing: Container[str]) -> dict[
     counted = [pair for pair in found if all(method in competing for method in pair)]
     adjusted = dict(zip(counted, holm([found[pair].p for pair in counted]).tolist()))
     return {pair: Pair(of, adjusted.get(pair, math.nan)) for pair, of in found.items()}
+
+
+def against(found: Mapping[tuple[str, str], Pair], reference: str, methods: Sequence[str]) -> dict[str, Pair]:
+    """Each other method minus a reference, of the pairs of a column."""
+    result = {}
+    for method in methods:
+        if (method, reference) in found:
+            result[method] = found[method, reference]
+        elif (reference, method) in found:
+            result[method] = reversed_pair(found[reference, method])
+    return result
+
+
+def reversed_pair(pair: Pair) -> Pair:
+    """The second method of a pair minus the first."""
+    of = pair.found
+    scores = None if of.per_query is None else -of.per_query
+    return replace(pair, found=replace(of, mean=-of.mean, low=-of.high, high=-of.low, per_query=scores))
 
 
 def sample(

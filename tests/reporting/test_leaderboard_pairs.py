@@ -18,7 +18,7 @@ from reporting.printed import markdown
 from reporting.printed.cells import cells
 from reporting.records.read import table_runs
 from reporting.statistics import columns
-from reporting.statistics.samples import sample
+from reporting.statistics.samples import against, reversed_pair, sample
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
 from tiebench.paired import difference, holm
@@ -71,7 +71,7 @@ def test_differences_from_the_best_are_those_of_the_statistics_of_a_table(found)
     frame = columns.comparisons(*model_of(TABLE, records))
     rows = {row["method"]: row for row in frame.to_dict(orient="records")}
     best = rows["talr"]["best"]
-    others = pairs.against(every, best, [name for name in RANKED if name != best])
+    others = against(every, best, [name for name in RANKED if name != best])
     assert len(others) == len(RANKED) - 1
     for method, pair in others.items():
         row = rows[method]
@@ -97,7 +97,7 @@ def test_every_pair_is_there_once_and_is_that_of_the_two_methods_alone(found):
         assert (pair.found.low, pair.found.high, pair.found.p) == pytest.approx(
             (plain.low, plain.high, plain.p), rel=1e-4, abs=1e-7
         )
-        turned = pairs.reversed_pair(pair).found
+        turned = reversed_pair(pair).found
         assert (turned.mean, turned.low, turned.high, turned.p) == (
             *(-pair.found.mean, -pair.found.high, -pair.found.low),
             pair.found.p,

@@ -13,12 +13,12 @@ from files import documentation_python, made_once
 
 from methods.base.catalogue import catalogue
 from reporting.page.words import signed
-from workflow.documentation import leaderboard_pages, method_pages
+from workflow.documentation import leaderboard_models, leaderboard_pages, method_pages
 from workflow.documentation.api_pages import toctree
 
 ROOT = Path(__file__).parents[2]
 SHOWN = ("digits", "cifar10_unseen", "scifact")
-PAGES = ("index.html", "digits.html", "cifar10_unseen.html", "digits-compare.html")
+PAGES = ("index.html", "digits.html", "cifar10_unseen.html")
 
 
 def write_site(tmp_path_factory):
@@ -31,7 +31,7 @@ def write_site(tmp_path_factory):
 
 def read(tmp_path_factory):
     """Name -> protocol, of the leaderboards with PAGES."""
-    return {one.name: one for one in leaderboard_pages.read(_leaderboards(tmp_path_factory))}
+    return {one.name: one for one in leaderboard_models.read(_leaderboards(tmp_path_factory))}
 
 
 def _leaderboards(tmp_path_factory):
@@ -53,7 +53,7 @@ def _write(python, leaderboards, site):
     sources = site / "sources"
     sources.mkdir()
     places = method_pages.places(catalogue(), ROOT)
-    pages = leaderboard_pages.pages(leaderboard_pages.read(leaderboards), places)
+    pages = leaderboard_pages.pages(leaderboard_models.read(leaderboards), places)
     home = "# Home\n\n" + toctree([leaderboard_pages.INDEX]) + "\n"
     for name, text in (pages | {"index.md": home}).items():
         (sources / name).parent.mkdir(exist_ok=True)

@@ -134,8 +134,7 @@ def _add_leaderboard_files(app, page, template, context, tree):
     if page.startswith("leaderboards/"):
         for name in ("tables.css", "figures.css", "leaderboards.css"):
             app.add_css_file(name)
-        own = "comparison.js" if page.endswith("-compare") else "page.js"
-        for name in ("sorting.js", "figures.js", own) * (not page.endswith("/index")):
+        for name in ("sorting.js", "figures.js", "page.js", "comparison.js") * (not page.endswith("/index")):
             app.add_js_file(name, loading_method="defer")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from methods.base.catalogue import MethodMetadata
 from workflow.configuration.yaml_reader import read_settings
-from workflow.documentation.leaderboard_parts import Protocol
+from workflow.documentation.leaderboard_models import Protocol
 
 LEARNS_FROM = {
     "none": "no labels",

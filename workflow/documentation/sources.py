@@ -7,7 +7,14 @@ import shutil
 from pathlib import Path
 
 from methods.base.catalogue import catalogue
-from workflow.documentation import api_pages, leaderboard_pages, method_pages, navigation, notebooks
+from workflow.documentation import (
+    api_pages,
+    leaderboard_models,
+    leaderboard_pages,
+    method_pages,
+    navigation,
+    notebooks,
+)
 
 # Pages outside of docs/ that the site has too: path in the repository -> path among the site's sources.
 PAGES = {
@@ -34,7 +41,7 @@ def write(folder: Path, root: Path) -> None:
 
 def pages(root: Path) -> tuple[dict[str, str], dict[str, str]]:
     """Page -> text of the whole site; and the files for download, place in the site -> path."""
-    methods, boards = catalogue(), leaderboard_pages.read(root / "leaderboard")
+    methods, boards = catalogue(), leaderboard_models.read(root / "leaderboard")
     made = api_pages.pages(root) | method_pages.pages(methods, root, boards) | navigation.section_pages()
     made |= leaderboard_pages.pages(boards, method_pages.places(methods, root))
     places = PAGES | notebooks.places(root)

@@ -69,7 +69,8 @@
   }
 
   function sentences(names, pair) {
-    const [difference, low, high, p, adjusted, over] = pair;
+    const [difference, low, high, p, adjusted, at] = pair;
+    const over = data.over[at];
     const found = make("p", {class: "difference"}, `${names[0]} minus ${names[1]}: `,
       make("strong", {}, signed(difference)));
     if (low === null) {
@@ -98,9 +99,9 @@
     const missing = make("p", {}, i === j ? "Choose two different methods."
       : "One of the two has no score at this code length.");
     place.replaceChildren(table(names, bits, i, j), ...(pair ? sentences(names, pair) : [missing]));
-    const query = new URLSearchParams({one, other, bits});
-    place.append(make("p", {}, make("a", {href: `?${query}`}, "Link to this comparison")));
-    return query;
+    const address = `?${new URLSearchParams({one, other, bits})}#compare-two-methods`;
+    place.append(make("p", {}, make("a", {href: address}, "Link to this comparison")));
+    return address;
   }
 
   function choose(query) {
@@ -115,11 +116,11 @@
 
   form.hidden = false;
   form.addEventListener("submit", event => event.preventDefault());
-  form.addEventListener("change", () => history.replaceState(null, "", `?${show()}`));
+  form.addEventListener("change", () => history.replaceState(null, "", show()));
   document.getElementById("swap").addEventListener("click", () => {
     const {one, other} = form.elements;
     [one.value, other.value] = [other.value, one.value];
-    history.replaceState(null, "", `?${show()}`);
+    history.replaceState(null, "", show());
   });
   choose(new URLSearchParams(location.search));
   show();
