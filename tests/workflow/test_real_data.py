@@ -18,11 +18,11 @@ EXAMPLE = ROOT / "docs" / "examples" / "cifar10_features.yaml"
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory):
-    """A tenth of the features, and less training: a tenth of the time."""
+    """A seventh of the features, and less training: a tenth of the time."""
     name = yaml.safe_load(EXAMPLE.read_text())["datasets"]["cifar10_mobilenetv2"]["sources"][0]["file"]
     folder = tmp_path_factory.mktemp("cifar10")
     with np.load(resource(name)) as whole:
-        few = {key: whole[key] if key == "scale" else whole[key][::10] for key in whole.files}
+        few = {key: whole[key] if key == "scale" else whole[key][::7] for key in whole.files}
     np.savez(folder / name, **few)
     # Without the training items, which would be a third of the database.
     split = {"kind": "per_class", "query": 100, "training": 200, "training_in_database": False}
@@ -54,7 +54,7 @@ def table(tmp_path_factory):
 
 def test_supervised_methods_pass_a_linear_classifiers_codes(table):
     """Below one-hot codes of a logistic regression's classes, nothing is learned that it does not know."""
-    assert table[["talr_ap", "machash"]].min() > table["onehot"] + 0.01
+    assert table[["talr_ap", "machash"]].min() > table["onehot"] + 0.02
 
 
 def test_the_pairwise_methods_stand_as_in_the_paper(table):
