@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from methods.base.catalogue import catalogue
 from reporting import leaderboard
@@ -163,6 +164,20 @@ def test_a_method_has_one_colour_on_all_pages(pages, protocols):
         for method, colour in found:
             assert colours.setdefault(method, colour) == colour
     assert len(set(colours.values())) == len(colours) > 30
+
+
+def test_a_row_is_marked_where_its_own_runs_are_of_an_earlier_form(tmp_path):
+    """Two protocols have the method; the commit named is of the runs of one."""
+    names, method = ("cifar10_few_10", "digits"), "lsh"
+    for file in FOLDER.iterdir():
+        if file.name.split(".")[0] in names:
+            (tmp_path / file.name).symlink_to(file)
+    commits = {name: {run["run.git_commit"] for run in leaderboard.read(name, FOLDER).runs} for name in names}
+    one = (commits["digits"] - commits["cifar10_few_10"]).pop()
+    entry = {"methods": [method], "commits": [one], "differs": "its bits"}
+    (tmp_path / "earlier_forms.yaml").write_text(yaml.safe_dump([entry]))
+    found = {known.name: known.table.style(method).earlier for known in leaderboard_models.read(tmp_path)}
+    assert found == {"cifar10_few_10": "", "digits": "its bits"}
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -156,8 +156,13 @@ def read(folder: Path) -> list[Protocol]:
             for protocol, metric, bits in columns
         ]
         table = as_table(every, blocks)
+        # Of a method's rows here: those of other protocols may be of another form of it.
+        styles = {
+            name: replace(style, earlier=board.earlier.get(name, "")) for name, style in table.styles.items()
+        }
         table = replace(
             table,
+            styles=styles,
             name=board.protocol,
             title=board.about["title"],
             seeds=tuple(board.about["seeds"]),
