@@ -54,6 +54,13 @@ class Training:
         checkpoint = Checkpoint(method, state, prefixes, self.optimiser, self.scaler)
         first, spent = checkpoint.resume()
         started = time.perf_counter() - spent
+        with subnormals_flushed():
+            self._epochs(checkpoint, first, started)
+        method.end_training(state)
+        self._keep_criterion()
+
+    def _epochs(self, checkpoint, first, started):
+        method, state = self.method, self.state
         for epoch in range(first, method.epochs):
             if self._given_up(checkpoint.records):
                 break
@@ -81,8 +88,6 @@ class Training:
             if self._given_up([*checkpoint.records, record]):
                 record["ended"] = f"codes collapsed in {method.end_collapsed} epochs in a row"
             checkpoint.after(epoch, record)
-        method.end_training(state)
-        self._keep_criterion()
 
     def _keep_criterion(self):
         criterion = self.state.criterion
@@ -201,6 +206,21 @@ def seeded(*key, device=None):
         seed_all = torch.manual_seed if torch.cuda.is_available() else torch.default_generator.manual_seed
         seed_all(int(np.random.SeedSequence(key).generate_state(1)[0]))
         yield
+
+
+@contextlib.contextmanager
+def subnormals_flushed():
+    """Inside the block this thread takes numbers below 1.2e-38 (float32) for 0, where the processor can.
+
+    A gradient that has become 0, as that of a unit which no item reaches, leaves moments in the optimiser
+    that fade through these numbers, and some processors take many times longer for them than for others.
+    """
+    was = bool(torch.tensor(1e-39) == 0)
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(was)
 
 
 def _means(logged):

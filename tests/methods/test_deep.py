@@ -8,9 +8,10 @@ import pytest
 import torch
 from batches import batch
 
-from methods.base import Refusal, TrainingSet
+from methods.base import Refusal, TrainingSet, training
 from methods.base.catalogue import load_class
 from methods.base.deep import DeepHashing, RelaxedHashing
+from methods.base.optimisation import make_optimiser
 
 
 def vectors(count=23, dimensions=5, classes=3, seed=0):
@@ -190,6 +191,38 @@ def test_batches_of_one_item_are_refused_rather_than_training_nothing():
     assert "\n" not in str(caught.value)
 
 
+def smallest():
+    """The product of two numbers that is subnormal, or 0 where those are flushed."""
+    return float(torch.tensor(2.0**-100) * torch.tensor(2.0**-40))
+
+
+@dataclass(kw_only=True)
+class Unreached(DeepHashing):
+    """From the second epoch on all gradients are 0: what the optimiser keeps of earlier ones fades."""
+
+    def loss(self, outputs, batch):
+        if not hasattr(self, "seen"):
+            self.seen = []
+        self.seen.append(smallest())
+        return outputs.square().mean() * (0.0 if batch.training.epoch else 1.0)
+
+
+@pytest.mark.parametrize("optimiser", ["sgd", "adam"])
+def test_subnormal_numbers_are_0_in_training_and_as_they_were_after_it(optimiser, monkeypatch):
+    made = []
+    monkeypatch.setattr(
+        training, "make_optimiser", lambda *given: made.append(make_optimiser(*given)) or made[0]
+    )
+    items, labels = vectors()
+    settings = {"head": "mlp", "head_width": 16, "weight_decay": 0.0, "batch_size": 10, "learning_rate": 1e-3}
+    method = Unreached(bits=2, epochs=500, optimiser=optimiser, **settings).fit(training_set(items, labels))
+    assert smallest() == 2.0**-140
+    assert set(method.seen) == {0.0}
+    for kept in made[0].state.values():
+        first = kept["momentum_buffer" if optimiser == "sgd" else "exp_avg"]
+        assert not first.any()  # without the flush they end at 1.4e-45, which rounding keeps from fading
+
+
 # -- what cannot be trained --------------------------------------------------------------------------------
 
 
@@ -199,6 +232,7 @@ def test_a_loss_that_is_not_finite_is_a_refusal_of_one_line(value):
     with pytest.raises(Refusal, match=r"not finite in epoch 1.*learning_rate") as caught:
         Constant(bits=2, value=value).fit(training_set(items, labels))
     assert "\n" not in str(caught.value)
+    assert smallest() == 2.0**-140  # subnormal numbers are what they were
 
 
 @dataclass(kw_only=True)
