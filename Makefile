@@ -43,8 +43,11 @@ help:
 setup: $(READY)
 
 # torch is installed separately, because locking it with hashes would force one build on every machine. The lock is
-# complete, hence --no-deps. Kernels and byte code are compiled once, here, so that no run waits for the compiler, even
-# where PYTHONDONTWRITEBYTECODE is set.
+# complete, hence --no-deps. Byte code and kernels are compiled once, here, so that no run waits for a compiler, even
+# where PYTHONDONTWRITEBYTECODE is set: beside the download of torch, and not of tests and of packages that no run
+# imports. A file of a later Python has no byte code, and no meaning here: -qq.
+PACKAGES = $(VENV)/lib/python3*/site-packages
+BYTE_CODE := $(BIN)/python -m compileall -qq -j 0 -x '/(tests?|sympy|networkx|torchmetrics|onnx|_inductor|pip|uv)/'
 $(READY): requirements.lock requirements-torch.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "error: Python 3.11 or newer is required; name one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
@@ -52,11 +55,12 @@ $(READY): requirements.lock requirements-torch.txt
 	  { echo "error: Python's venv module is missing; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
 	$(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --compile-bytecode --require-hashes --no-deps -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-torch.txt
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --no-deps -r requirements.lock
+	$(BYTE_CODE) $(PACKAGES) & \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -r requirements-torch.txt && wait
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
-	$(BIN)/python -m compileall -q $(dir $(wildcard */__init__.py))
-	$(BIN)/python -m workflow.compile
+	$(BYTE_CODE) $(PACKAGES)/torch & \
+	  $(BIN)/python -m compileall -q $(dir $(wildcard */__init__.py)) && $(BIN)/python -m workflow.compile && wait
 	@touch $@
 
 quick: $(READY)
@@ -114,7 +118,6 @@ $(DISTRIBUTED_READY): requirements-distributed.lock
 	$(DISTRIBUTED_VENV)/bin/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 	$(DISTRIBUTED_VENV)/bin/uv pip install --quiet --python $(DISTRIBUTED_VENV)/bin/python --require-hashes --no-deps \
 	  -r requirements-distributed.lock
-	$(DISTRIBUTED_VENV)/bin/python -m tiebench.compile
 	@touch $@
 
 distributed: $(DISTRIBUTED_READY)

@@ -32,7 +32,7 @@ from pathlib import Path
 
 JOBS = "workflow.scripts."
 KERNELS = ("numpy", "numba")
-TORCH = (*KERNELS, "torch", "torch.optim", "torch._dynamo")
+TORCH = (*KERNELS, "torch", "torch.optim")
 TABLES = ("numpy", "pandas", "scipy.stats", "jinja2")
 FIGURES = (*TABLES, "matplotlib.pyplot", *(f"matplotlib.backends.backend_{b}" for b in ("agg", "pdf", "svg")))
 # Module -> packages imported before its first fork. This saves time only: a fork imports what is missing.

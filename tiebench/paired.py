@@ -94,14 +94,14 @@ def resampled_means(rows: np.ndarray, random: np.random.Generator, resamples: in
     rows: float64 (n, Q), the same queries in each; their absolute values are at most 1. All rows share the
     queries of a resample.
     """
-    exact, queries, found = np.round(rows * GRAIN) / GRAIN, rows.shape[1], []
+    exact, queries = np.round(rows * GRAIN) / GRAIN, rows.shape[1]
+    found, times = np.empty((len(rows), resamples)), np.empty((BATCH, queries))
     for begin in range(0, resamples, BATCH):
-        batch = min(BATCH, resamples - begin)
-        # How often each query was drawn, times the scores: one product serves all rows.
-        places = random.integers(0, queries, (batch, queries)) + queries * np.arange(batch)[:, None]
-        times = np.bincount(places.ravel(), minlength=queries * batch).reshape(batch, queries)
-        found.append(exact @ times.T.astype(np.float64) / queries)
-    return np.concatenate(found, axis=1)
+        batch = times[: resamples - begin]
+        for counts in batch:  # how often each query was drawn: times the scores, one product serves all rows
+            counts[:] = np.bincount(random.integers(0, queries, queries), minlength=queries)
+        found[:, begin : begin + len(batch)] = exact @ batch.T
+    return found / queries
 
 
 def _quantile(values, share):

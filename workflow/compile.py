@@ -6,15 +6,14 @@ import sys
 import time
 
 from methods.base.catalogue import catalogue, load_class
-from tiebench.compile import compile_counting, compile_losses
+from tiebench.compile import compile_kernels
 
 
 def main():
     started = time.perf_counter()
-    # Those that count take as long as all others: each half has a process of its own.
-    counting = multiprocessing.get_context("spawn").Process(target=compile_counting)
-    counting.start()
-    compile_losses()
+    # Those of the library take as long as all others: each half has a process of its own.
+    library = multiprocessing.get_context("spawn").Process(target=compile_kernels)
+    library.start()
     # Kernels of networks and methods declare their types, and are compiled on import.
     importlib.import_module("networks.layers.response_normalisation")
     try:
@@ -22,9 +21,9 @@ def main():
             load_class(name)
     except ValueError as error:  # a file of a method that is wrong, or that cannot be imported
         sys.exit(f"error: {error}")
-    counting.join()
-    if counting.exitcode:
-        sys.exit("error: the kernels that count cannot be compiled (see above)")
+    library.join()
+    if library.exitcode:
+        sys.exit("error: the kernels of the library cannot be compiled (see above)")
     print(f"kernels ready ({time.perf_counter() - started:.1f} s)", file=sys.stderr)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tiebench.command_line import Parser, Writes, word
-from workflow.documentation import sources
+from workflow.forks import use_threads
 
 ROOT = Path(__file__).parents[2]
 
@@ -39,6 +39,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name in ("docs", "leaderboard"):
         parser.also_reads("the pages", ROOT / name, "*")
     options = parser.parse_args(arguments)
+    # Threads of small products wait for each other, longest where something else runs.
+    use_threads(1)
+    from workflow.documentation import sources
+
     try:
         from sphinx.cmd.build import main as sphinx
     except ModuleNotFoundError as error:
