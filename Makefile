@@ -120,8 +120,9 @@ $(DISTRIBUTED_READY): requirements-distributed.lock
 	  -r requirements-distributed.lock
 	@touch $@
 
+# Schedulers and workers import the same packages: what the first has compiled is kept for the others.
 distributed: $(DISTRIBUTED_READY)
-	TIEBENCH_MUST_RUN=distributed $(DISTRIBUTED_VENV)/bin/python -m pytest tests/tiebench/test_distributed.py \
+	PYTHONDONTWRITEBYTECODE= TIEBENCH_MUST_RUN=distributed $(DISTRIBUTED_VENV)/bin/python -m pytest tests/tiebench/test_distributed.py \
 	  tests/tiebench/test_distributed_cluster.py \
 	  "tests/tiebench/test_library_documentation.py::test_every_block_of_a_page_runs[large-databases.md]"
 
