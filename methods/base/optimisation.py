@@ -15,8 +15,9 @@ def _eager(kind: type[torch.optim.Optimizer]) -> Callable[..., torch.optim.Optim
     that import a compiler, which takes longer than to train many a hash function."""
     names = ("add_param_group", "zero_grad", "state_dict", "load_state_dict")
     plain = {name: inspect.unwrap(getattr(kind, name)) for name in names}
-    step = inspect.unwrap(kind.step)
-    return type(kind.__name__, (kind,), plain | {"step": torch.no_grad()(step)})
+    step = torch.no_grad()(inspect.unwrap(kind.step))
+    step.hooked = True  # or PyTorch wraps it in a function that names each step to a profiler
+    return type(kind.__name__, (kind,), plain | {"step": step})
 
 
 def make_optimiser(
