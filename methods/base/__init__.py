@@ -216,14 +216,17 @@ class HashingMethod:
 
     def encode_block(self, items: np.ndarray) -> np.ndarray:
         """Codes of at most `ENCODE_ROWS` items: bool (n, bits)."""
+        # Abstract: as `fit`.
         raise NotImplementedError(f"{type(self).__name__} does not define encode_block")
 
     def state(self) -> dict[str, np.ndarray]:
         """What was learned, as a dict of arrays: everything that `encode` needs besides hyper-parameters."""
+        # Abstract: as `fit`.
         raise NotImplementedError(f"{type(self).__name__} does not define state")
 
     def set_state(self, state: dict[str, np.ndarray]) -> None:
         """Take over what `state` returned."""
+        # Abstract: as `fit`.
         raise NotImplementedError(f"{type(self).__name__} does not define set_state")
 
     def hyperparameters(self) -> dict[str, Any]:
