@@ -158,7 +158,7 @@ def main(arguments=None):
     from benchmarks.timing import Disagreement
 
     report = reporting.Report()
-    report.write(reporting.header(threads=1))
+    report.write(reporting.header())
     try:
         for name, one in chosen.items():
             more = {option: getattr(options, option) for option in one.options}

@@ -1,6 +1,7 @@
 """A CUDA device: scoring, losses and end-to-end training there, beside one core and beside plain PyTorch."""
 
 import multiprocessing
+import queue
 import time
 
 import torch
@@ -143,12 +144,30 @@ def images_per_second(name, case, device, processes, seconds):
     ]
     for worker in workers:
         worker.start()
-    found = [results.get() for _ in workers]
+    found = list(_arriving(results, workers, barrier))
     for worker in workers:
         worker.join()
-    if reason := next((one for one in found if isinstance(one, str)), None):
+    if reasons := [one for one in found if isinstance(one, str)]:
+        # Others only say that they waited for the one that ended.
+        reason = min(reasons, key=lambda text: text.startswith("BrokenBarrierError"))
         raise Failed(f"gpu: a training of {case.name} ended: {reason}")
     return sum(found)
+
+
+def _arriving(results, workers, barrier):
+    """What each worker puts; of one that was killed, that it was. The others then stop at the barrier."""
+    left = processes = len(workers)
+    while left:
+        try:
+            yield results.get(timeout=1)
+            left -= 1
+        except queue.Empty:
+            killed = sum(worker.exitcode not in (None, 0) for worker in workers)
+            if killed and left == processes:
+                barrier.abort()
+            if killed >= left:
+                yield f"{killed} of {processes} processes were killed"
+                return
 
 
 def _train(name, case, device_type, barrier, seconds, results):

@@ -11,6 +11,7 @@ import yaml
 
 from benchmarks import optional_peers
 from benchmarks.timing import interleave
+from reporting.leaderboard.publishing import processor
 from tiebench.files import write_text
 
 LIBRARIES = ("numpy", "numba", "llvmlite", "scipy", "scikit-learn", "torch")
@@ -32,7 +33,7 @@ class Report:
     def __init__(self):
         self._blocks = []
         self.kept = {}
-        self.place = f"{_processor()}, one thread"
+        self.place = f"{processor()}, one thread"
         self._tables = {}
 
     def begin(self, command):
@@ -126,7 +127,7 @@ def progress(message):
 
 
 def rounded(value):
-    """Three significant digits, never in scientific notation."""
+    """Three significant digits, and all that stand before the point; none is lost to an exponent of ten."""
     if value == 0:
         return "0"
     return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
@@ -144,15 +145,15 @@ def megabytes(size):
     return f"{size / 1e6:.1f} MB"
 
 
-def header(threads):
+def header():
     """Description of the machine and of versions, as Markdown."""
     load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
     absent = ", ".join(optional_peers.versions()[1]) or "none"
     now = datetime.datetime.now(datetime.UTC)
     lines = (
-        f"- processor: {_processor()}, {os.cpu_count()} logical cores; load average at the start {load}",
+        f"- processor: {processor()}, {os.cpu_count()} logical cores; load average at the start {load}",
         f"- {_versions()}; not installed, so not timed: {absent}",
-        f"- {platform.system()} {platform.machine()}; threads: {threads}; date: {now:%Y-%m-%d %H:%M} UTC",
+        f"- {platform.system()} {platform.machine()}; one thread; date: {now:%Y-%m-%d %H:%M} UTC",
         "- Times are medians over rounds in which the competitors of a table take turns in random "
         "order; ratios are medians of the ratios within each round. Codes and features are synthetic.",
     )
@@ -163,13 +164,3 @@ def _versions():
     libraries = [f"{name} {importlib.metadata.version(name)}" for name in LIBRARIES]
     interpreter = f"{platform.python_implementation()} {platform.python_version()}"
     return ", ".join([interpreter, *libraries, *optional_peers.versions()[0]])
-
-
-def _processor():
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    except OSError:
-        pass
-    return platform.processor() or "unknown"

@@ -71,11 +71,11 @@ def seconds(protocol, count):
 
     def score(settings, repeat):
         begun = time.process_time()
-        bare_loop(method_class, protocol, values | settings)
+        bare_loop(protocol, values | settings)
         spent["loop"] += time.process_time() - begun
         return validation_score(method_class, protocol, BITS, GIVEN | settings, "ap", SHARES, repeat)
 
-    compare(method_class, protocol, values)  # compiles, and allocates
+    check(method_class, protocol, values)  # compiles, and allocates
     with tempfile.TemporaryDirectory() as folder:
         begun = time.process_time()
         search(trials, Evaluated(Path(folder, "trials.jsonl"), score), lambda record: None, [1])
@@ -83,20 +83,24 @@ def seconds(protocol, count):
     return spent["search"], spent["loop"]
 
 
-def compare(method_class, protocol, values):
+def check(method_class, protocol, values):
     """Raise `Disagreement` unless the bare loop ends with the weights of the method."""
     values = values | {"epochs": 2}
     method = method_class(**values)
-    rows = partition(len(protocol.items), SHARES, (0, 0, 1))[0]
-    method.fit(protocol.training_set(rows))
+    method.fit(protocol.training_set(fitted(protocol)))
     weights = [parameter.detach() for parameter in method.network.parameters()]
-    for one, other in zip(weights, bare_loop(method_class, protocol, values), strict=True):
+    for one, other in zip(weights, bare_loop(protocol, values), strict=True):
         agree("weights of the bare loop", other.detach(), one)
 
 
-def bare_loop(method_class, protocol, values):
+def fitted(protocol):
+    """Rows of the items that a trial is fitted on: as of `validation_score` of the first partition."""
+    return partition(len(protocol.items), SHARES, (0, 0, 1))[0]
+
+
+def bare_loop(protocol, values):
     """What a user would write: the parameters after training on the items that a trial is fitted on."""
-    rows = partition(len(protocol.items), SHARES, (0, 0, 1))[0]
+    rows = fitted(protocol)
     items, labels = torch.from_numpy(protocol.items[rows]), torch.from_numpy(protocol.labels[rows])
     torch.manual_seed(0)
     layer = torch.nn.Linear(FEATURES, BITS)

@@ -1,4 +1,4 @@
-"""Arrays of items that are written block by block and appear when they are complete."""
+"""Arrays that are written to files, at once or block by block, and appear when they are complete."""
 
 import contextlib
 from collections.abc import Iterator

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from datasets.description import Description
-from datasets.files import creating_items
+from datasets.files import save_array
 from datasets.specification import refuse_unknown_options
 
 OPTIONS: dict[str, str] = {}
@@ -26,8 +26,7 @@ def load(sources: list[Path], folder: Path, **options) -> Description:
     Raises ValueError for any source or option.
     """
     pixels, description = _digits(sources, options)
-    with creating_items(Path(folder) / "items.npy", pixels.shape, np.float32) as items:
-        items.view()[:] = pixels
+    save_array(Path(folder) / "items.npy", pixels.astype(np.float32))
     description.write(Path(folder))
     return description
 

@@ -17,7 +17,7 @@ from typing import IO
 import numpy as np
 
 from datasets.description import Description
-from datasets.files import creating_items
+from datasets.files import save_array
 from datasets.readers.archives import existing, is_zip, reading
 from datasets.readers.matlab import check_matlab
 from datasets.specification import refuse_unknown_options
@@ -60,8 +60,7 @@ def load(sources: list[Path], folder: Path, **options) -> Description:
     if not finite.all():
         row, column = np.argwhere(~finite)[0]
         raise ValueError(f"{where}: gist({row + 1}, {column + 1}) is not finite (in float32)")
-    with creating_items(Path(folder) / "items.npy", shape, np.float32) as items:
-        items.view()[:] = gist
+    save_array(Path(folder) / "items.npy", gist)
     description.write(Path(folder))
     return description
 

@@ -324,7 +324,7 @@ def _provenance(protocol: str, parts: Sequence[_Part], tables: list[str]) -> dic
             {
                 "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
                 "tiebench": tiebench.__version__,
-                "processor": _processor(),
+                "processor": processor(),
                 "tables": tables,
             }
         ],
@@ -350,7 +350,7 @@ def _distinct(values: Iterable) -> list:
     return found
 
 
-def _processor() -> str:
+def processor() -> str:
     """The model of this machine's processor; Linux names it in a file, other systems by `platform`."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()

@@ -150,7 +150,7 @@ def test_header_says_which_peers_are_absent(monkeypatch):
     assert present == [f"numpy {np.__version__}"]
     assert absent == ["no-such-package"]
     assert set(optional_peers.found(optional_peers.PEERS)) == {"numpy"}
-    assert "not installed, so not timed: no-such-package" in header(threads=1)
+    assert "not installed, so not timed: no-such-package" in header()
 
 
 @pytest.mark.parametrize("at", [None, 5])
@@ -555,9 +555,37 @@ def test_a_device_is_compared_with_a_core_and_with_plain_pytorch(monkeypatch):
 
 def test_trainings_that_share_a_device_are_counted_together(monkeypatch):
     """By threads: processes would import torch for as long as all this takes."""
-    threads = SimpleNamespace(Process=threading.Thread, Barrier=threading.Barrier, Queue=queue.Queue)
+
+    class Worker(threading.Thread):
+        exitcode = None
+
+    threads = SimpleNamespace(Process=Worker, Barrier=threading.Barrier, Queue=queue.Queue)
     monkeypatch.setattr(gpu.multiprocessing, "get_context", lambda kind: threads)
     case, device = training.Case("small", batch=12, batches=1), torch.device("cpu")
     assert gpu.images_per_second("bare loop", case, device, 2, 0.01) > 0
     with pytest.raises(commands.Failed, match=r"gpu: a training of nothing ended: \w+Error: "):
         gpu.images_per_second("bare loop", training.Case("nothing"), device, 1, 0.01)
+
+
+def test_a_training_that_was_killed_is_not_waited_for(monkeypatch):
+    class Worker(threading.Thread):
+        """The first one ends as if by SIGKILL; the others wait at the barrier."""
+
+        exitcode = None
+
+        def start(self):
+            if not killed:
+                killed.append(self)
+                self.exitcode = -9
+            super().start()
+
+        def run(self):
+            if self not in killed:
+                super().run()
+
+    killed = []
+    threads = SimpleNamespace(Process=Worker, Barrier=threading.Barrier, Queue=queue.Queue)
+    monkeypatch.setattr(gpu.multiprocessing, "get_context", lambda kind: threads)
+    case, device = training.Case("small", batch=12, batches=1), torch.device("cpu")
+    with pytest.raises(commands.Failed, match="gpu: a training of small ended: 1 of 2 processes were killed"):
+        gpu.images_per_second("bare loop", case, device, 2, 0.01)

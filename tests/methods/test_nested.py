@@ -103,11 +103,12 @@ def test_the_loss_is_the_mean_of_the_losses_of_methods_of_each_length(name):
     expected = sum(losses) / len(losses)
     expected.backward()
     torch.testing.assert_close(loss, expected)
-    for mine, other in zip(nested.network.parameters(), network.parameters()):
+    for mine, other in zip(nested.network.parameters(), network.parameters(), strict=True):
         torch.testing.assert_close(mine.grad, other.grad)
     # What a length learns for itself: the gradient is its own loss's, a third of it.
     for own, other in zip([state, *(prefix.state for prefix in prefixes)], states):
-        for mine, theirs in zip(*(s.criterion.parameters() if s.criterion else () for s in (own, other))):
+        learnt = (s.criterion.parameters() if s.criterion else () for s in (own, other))
+        for mine, theirs in zip(*learnt, strict=True):
             torch.testing.assert_close(mine.grad, theirs.grad)
 
 

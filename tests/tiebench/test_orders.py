@@ -182,7 +182,7 @@ def test_blocks_of_several_queries_may_differ_in_number_and_leave_relevant_items
         "recall": ties.recall(tied, 4),
         "precision": ties.precision(tied, 4),
         "r_precision": ties.r_precision(tied),
-        "ap": ties.average_precision(tied),
+        "ap": ties.average_precision(tied, None, "relevant"),
         "ap@4": ties.average_precision(tied, 4, "min"),
     }
 
@@ -291,3 +291,22 @@ def test_cutoffs_that_are_not_positive_integers_are_refused(at):
     for compute in (exact.recall, exact.success, exact.reciprocal_rank, exact.average_cumulative_gain):
         with pytest.raises(ValueError, match="positive integer"):
             compute(joint, at)
+
+
+@pytest.mark.parametrize("normaliser", ties.AP_AT_NORMALISERS)
+def test_a_ranking_scores_the_same_beside_a_longer_one(normaliser):
+    """Two items of five relevant ones, alone and beside a ranking of eleven."""
+    alone = ties.from_counts(np.array([[2]]), np.array([[2]]), np.array([5]))
+    beside = ties.from_counts(np.array([[2, 0], [1, 10]]), np.array([[2, 0], [1, 2]]), np.array([5, 3]))
+    (expected,) = ties.average_precision(alone, None, normaliser).expected
+    assert ties.average_precision(beside, None, normaliser).expected[0] == expected
+    assert expected == {"hits": 1.0, "min": 0.4, "relevant": 0.4}[normaliser]
+
+
+def test_cuts_of_each_ranking_are_checked_and_no_ranking_is_none():
+    tied = ties.from_counts(np.array([[2], [3]]), np.array([[1], [1]]))
+    with pytest.raises(ValueError, match="the cut K must be"):
+        ties.hits(tied, np.array([2, -1]))
+    none = ties.from_counts(np.zeros((0, 4), np.int64), np.zeros((0, 4), np.int64))
+    for found in (ties.average_precision(none, 3, "hits"), ties.reciprocal_rank(none)):
+        assert [part.shape for part in found] == [(0,)] * 3

@@ -54,7 +54,6 @@ def test_type_checkers_know_what_is_loaded_at_its_first_use():
         assert name == called and getattr(tiebench, called) is found
 
 
-@pytest.mark.thorough
 def test_the_wheel_holds_the_package_and_nothing_else(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())

@@ -212,6 +212,7 @@ CALLS = {
     "training.TieAwareRetrieval": validated,
 }
 # Functions of joint histograms, or of ties, and a number.
+CALLS["ties.average_precision"] = lambda t: tiebench.ties.average_precision(tied(t), t(np.array(3)), "hits")
 CALLS |= {
     f"{module}.{name}": lambda t, module=module, name=name, rest=rest, of=of: getattr(
         getattr(tiebench, module), name
@@ -233,7 +234,7 @@ CALLS |= {
         ("radius", histograms, [1], "candidates_within_radius empty_within_radius"),
         ("radius", histograms, [1], "average_precision_within_radius radius_aware_average_precision"),
         ("radius", histograms, [], "lookup_curves"),
-        ("ties", tied, [3], "precision recall success reciprocal_rank average_precision"),
+        ("ties", tied, [3], "precision recall success reciprocal_rank"),
         ("ties", tied, [], "r_precision"),
     )
     for name in names.split()

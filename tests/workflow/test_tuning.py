@@ -262,9 +262,9 @@ def widened(score, settings, most, space=AXES, values=None, higher_is_better=Tru
     trials = [Trial({"rate": 0.3, "depth": 4, "kind": "a"}), Trial(settings)]
     asked = Counter()
 
-    def evaluate(chosen, repeat, limits=False):
+    def evaluate(chosen, repeat, refusals=False):
         asked[str(chosen)] += 1
-        assert limits == (len(trials[1].evaluations) == 2)
+        assert refusals == (len(trials[1].evaluations) == 2)
         return {"score": score(**(values or {}) | chosen)}
 
     for trial in trials:
@@ -299,7 +299,7 @@ def test_a_trial_beyond_an_end_is_compared_on_the_same_partitions():
     scores = {3.0: [0.1, 0.9, 0.5], 9.0: [0.2, 1.0, 0.4], 27.0: [0.3, 0.7, 1.0]}
     trials = [Trial({"rate": 3.0})]
 
-    def evaluate(settings, repeat, limits=False):
+    def evaluate(settings, repeat, refusals=False):
         return {"score": scores[settings["rate"]][repeat]}
 
     trials[0].evaluate(evaluate, 3)
@@ -350,7 +350,7 @@ def test_only_beyond_an_axis_any_error_of_a_value_is_a_limit(tmp_path):
     evaluated = Evaluated(tmp_path / "x.jsonl", evaluate)
     with pytest.raises(ValueError, match="below 1"):
         evaluated({"momentum": 1.8}, 0)
-    found = evaluated({"momentum": 1.8}, 0, limits=True)
+    found = evaluated({"momentum": 1.8}, 0, refusals=True)
     assert (found["score"], found["status"], found["reason"]) == (None, "refused", "momentum must be below 1")
 
 

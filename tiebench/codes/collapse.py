@@ -28,7 +28,7 @@ def collapse_reason(
     * more than (1 + 2^(1 - C)) / 2 of the bits in use are constant: half of those that vary if each class
       has a random code (a bit is the same for C random codes with probability 2^(1 - C)), without classes
       half of all;
-    * there are fewer distinct codes than classes, or than the 2^bits codes that there can be;
+    * there are fewer distinct codes than classes, or than 2^bits where that is less;
     * the entropy of the codes is below half of that of the classes: nearly all items share a few codes.
 
     Parameters
@@ -38,7 +38,7 @@ def collapse_reason(
     code_entropy : float
         Likewise, in bits.
     class_counts : int (C,), optional
-        Items of each class, or with each label, zeros left out; None if there are no classes.
+        Items of each class, or with each label, of which zeros do not count; None if there are no classes.
     unused_bits : int
         Bits that the method leaves constant by design, as one-hot codes leave those beyond the number of
         classes.
@@ -56,7 +56,7 @@ def collapse_reason(
     reasons = []
     if used > 0 and constant > used * (1 + by_chance) / 2:
         reasons.append(f"{constant} of {used} bits are constant")
-    if distinct_codes < (classes if bits >= 62 else min(classes, 2**bits)):
+    if distinct_codes < min(classes, 2 ** int(bits)):
         reasons.append(f"{distinct_codes} distinct code{'s' * (distinct_codes != 1)} of {classes} classes")
     elif classes and code_entropy < entropy(counts) / 2:
         reasons.append(f"codes of {code_entropy:.2f} bits of entropy, classes of {entropy(counts):.2f}")

@@ -279,7 +279,7 @@ def weighted_average_precision(histograms: "JointHistograms") -> TieRange:
     """
     tied, counts = histograms.ties, histograms.counts
     levels = histograms.levels.astype(np.float64)
-    harmonic = rank_sums.harmonic(max(int(tied.total_items.max()), 1))
+    harmonic = rank_sums.harmonic(int(tied.total_items.max(initial=1)))
     n, r, before = tied.items, tied.relevant, tied.items_before
     gained = np.tensordot(counts, levels, axes=([1], [0]))
     gained_before = np.cumsum(gained, axis=1) - gained
@@ -332,7 +332,7 @@ def precision_at_curve(
     ranks_cut = np.minimum(cuts, tied.total_items[0])
     queries, width = tied.items.shape
     # Ties in rows, and short integers, so that vector units compare and count them for many queries at once.
-    small = np.int32 if tied.total_items.max() < 2**31 else np.int64
+    small = np.int32 if tied.total_items.max(initial=0) < 2**31 else np.int64
     end = np.ascontiguousarray((tied.items_before + tied.items).T, small)
     flat = [part.reshape(-1) for part in tied[:4]]
     first = np.arange(queries) * width

@@ -164,7 +164,7 @@ def average_precision_within_radius(histograms: "JointHistograms", radius: int =
     """
     tied, end = histograms.ties, _end(radius)
     ball = ties.from_counts(tied.items[:, :end], tied.relevant[:, :end])
-    return ties.average_precision(ball)
+    return ties.average_precision(ball, None, "relevant")
 
 
 def radius_aware_average_precision(

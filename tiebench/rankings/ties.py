@@ -169,6 +169,7 @@ def cut(
     queries = np.arange(len(ties.items))
     ranks = as_array(at, "the cut K")
     ranks = _counts(ranks, "the cut K") if ranks.ndim else np.asarray(integer(ranks, "the cut K", 0))
+    integer(ranks.min(initial=0), "the cut K", 0)
     begun = (ties.items_before < ranks[..., None]) & (ties.items > 0)
     last = ties.items.shape[1] - 1 - np.argmax(begun[:, ::-1], axis=1)
     tie = np.where(begun.any(axis=1), last, 0)
@@ -310,7 +311,7 @@ def reciprocal_rank(ties: Ties, at: int | None = None) -> TieRange:
     items, relevant = ties.items[queries, tie], ties.relevant[queries, tie]
     before = ties.items_before[queries, tie]
     last = np.full(len(items), np.iinfo(np.int64).max if at is None else cutoff(at), np.int64)
-    harmonic = rank_sums.harmonic(_largest(ties)).between(before, before + items)
+    harmonic = rank_sums.harmonic(_longest(ties)).between(before, before + items)
     expected = np.empty(len(items))
     first_hit.expected_reciprocal_rank(items, relevant, before, last, harmonic, expected)
     first, latest = before + 1, before + items - relevant + 1
@@ -322,7 +323,7 @@ def reciprocal_rank(ties: Ties, at: int | None = None) -> TieRange:
     )
 
 
-def average_precision(ties: Ties, at: int | None = None, normaliser: str = "relevant") -> TieRange:
+def average_precision(ties: Ties, at: int | None, normaliser: str) -> TieRange:
     """Average precision of the first K, or of the whole ranking.
 
     Under "hits" the divisor itself depends on the order of the tie that K cuts: the mean conditions on the
@@ -333,8 +334,8 @@ def average_precision(ties: Ties, at: int | None = None, normaliser: str = "rele
     Parameters
     ----------
     ties : `Ties`
-    at : int, optional
-        K >= 1; by default the whole ranking.
+    at : int or None
+        K >= 1; None for the whole ranking.
     normaliser : str
         What the sum of precisions at the relevant ranks up to K is divided by: "hits", the number of relevant
         items among the first K (the convention of hashing papers); "min", min(K, relevant items); "relevant",
@@ -351,16 +352,18 @@ def average_precision(ties: Ties, at: int | None = None, normaliser: str = "rele
         For K < 1 or another normaliser.
     """
     check_normaliser(normaliser)
-    longest = _largest(ties)
-    at = longest if at is None else cutoff(at)
-    taken = np.clip(at - ties.items_before, 0, ties.items)
+    longest = _longest(ties)
+    last = longest if at is None else cutoff(at)
+    taken = np.clip(last - ties.items_before, 0, ties.items)
     sums = _precision_sums(ties, taken)
     if normaliser == "hits":
-        if at < longest:
-            return _per_hit(ties, min(at, longest), taken, sums)
+        if last < longest:
+            return _per_hit(ties, last, taken, sums)
         divisor = ties.relevant.sum(axis=1)
+    elif normaliser == "min" and at is not None:
+        divisor = np.minimum(last, ties.total_relevant)
     else:
-        divisor = ties.total_relevant if normaliser == "relevant" else np.minimum(at, ties.total_relevant)
+        divisor = ties.total_relevant
     return TieRange(*(divide(values.sum(axis=1), divisor) for values in sums))
 
 
@@ -402,7 +405,7 @@ def _per_hit(ties, at, taken, sums):
 
     result = [np.empty(len(taken)) for _ in range(3)]
     # Of ranks up to K: the kernel looks no further.
-    harmonic = rank_sums.harmonic(_largest(ties)).at(np.arange(at + 1))
+    harmonic = rank_sums.harmonic(_longest(ties)).at(np.arange(at + 1))
     ap_at_k.average_precision_per_hit(
         *before,
         found.astype(np.int64),
@@ -419,7 +422,7 @@ def _per_hit(ties, at, taken, sums):
 def _precision_sums(ties, taken):
     """Sum of the precision at the relevant ranks of each tie, its first `taken` items only; (Q, D) each."""
     some = (ties.relevant > 0) & (taken > 0)  # most blocks are empty, or beyond a cut
-    harmonic = rank_sums.harmonic(_largest(ties))
+    harmonic = rank_sums.harmonic(_longest(ties))
     n, r, before, relevant_before, taken = (part[some] for part in (*ties[:4], taken))
     # Expected: eq. (apt), its summand A + B/t with A = (n+ - 1)/(n - 1).
     slope = divide(r - 1, n - 1)
@@ -480,8 +483,8 @@ def dcg(
     return (discount.between(begin, end) * gains).sum(axis=1)
 
 
-def _largest(ties):
-    return max(int(ties.total_items.max()), 1)
+def _longest(ties):
+    return int(ties.total_items.max(initial=1))
 
 
 def divide(numerator: ArrayLike, denominator: ArrayLike, empty: float = 0.0) -> NDArray[np.float64]:

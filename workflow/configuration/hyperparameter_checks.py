@@ -89,9 +89,11 @@ def check_tuning(configuration, name, tuning):
     configuration.check_known((*where, "protocol"), tuning["protocol"], protocols, "protocol")
     check_trains(configuration, (*where, "protocol"), tuning["protocol"])
     try:
-        metrics.resolve(tuning["metric"])
+        entry, _ = metrics.resolve(tuning["metric"])
     except ValueError as error:
         configuration.fail((*where, "metric"), str(error))
+    if entry.compute is None or metrics.ranking_of(tuning["metric"])[0] is not None:
+        configuration.fail((*where, "metric"), "must be a metric of the ranking by Hamming distance")
     for method in tuning["methods"]:
         configuration.check_known((*where, "methods"), method, known, "method")
         _check_trained_here(configuration, (*where, "methods"), method)

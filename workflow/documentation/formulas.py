@@ -15,7 +15,7 @@ def _render(translator, node):
     latex, block = " ".join(node.astext().split()), isinstance(node, nodes.math_block)
     try:
         made = convert(latex, display="block" if block else "inline")
-        if unknown := re.search(r"\\[A-Za-z]+", re.sub(r'alttext="[^"]*"', "", made)):
+        if unknown := re.search(r"\\[A-Za-z]+", made):
             raise ValueError(f"unknown command {unknown[0]}")
     except Exception as error:  # the converter raises errors of many classes
         logging.getLogger(__name__).warning("%r is no formula: %r", latex, error, location=node)

@@ -7,8 +7,6 @@ two methods. Everything is made from leaderboard/, and all scores can be read wi
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from markupsafe import Markup
-
 from reporting.leaderboard import RUNS
 from reporting.page.document import content
 from reporting.page.templates import environment
@@ -40,7 +38,7 @@ def pages(protocols: Sequence[Protocol], method_pages: Mapping[str, str]) -> dic
     for protocol in protocols:
         made[protocol.place] = _TEMPLATES.get_template("leaderboard.md.j2").render(
             title=protocol.title,
-            facts=Markup(facts(protocol)),
+            facts=_facts(protocol),
             choices=[(method, protocol.table.method_title(method)) for method in protocol.methods()],
             lengths=protocol.main.bits,
             pairs=comparison.data(protocol),
@@ -62,7 +60,7 @@ def _index(protocols: Sequence[Protocol]) -> str:
     return "\n\n".join(["# Leaderboards", LEAD, "\n".join(rows), toctree(places, hidden=True)]) + "\n"
 
 
-def facts(protocol: Protocol) -> str:
+def _facts(protocol: Protocol) -> str:
     """What was measured, and where, in sentences."""
     about = protocol.board.about
     members, made = about.get("members") or [], about.get("published") or []

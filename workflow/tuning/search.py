@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from methods.base import Diverged, Refusal, check_codes, no_exit
+from tiebench import metrics
 from tiebench.affinities import AffinityBlocks
 from tiebench.files import write_text
 from tiebench.messages import one_line
@@ -74,7 +75,8 @@ def partition(items, shares, key, labels=None):
 
 def with_training_items(fit, database, share):
     """A validation database in which a `share` of the items is what the method is fitted on, as it is in the
-    protocol's database: items of `fit` join those of `database`. It is `fit` alone where the share is 1.
+    protocol's database: items of `fit`, as far as there are enough, join those of `database`. It is `fit`
+    alone where the share is 1.
     """
     if share == 1:
         return fit
@@ -113,7 +115,8 @@ def validation_score(
     blocks = AffinityBlocks(
         lambda begin, end: affinity.block(query[begin:end], database), tuple(affinity.levels)
     )
-    at = [int(metric.partition("@")[2])] if "@" in metric else []
+    entry, parameter = metrics.resolve(metric)
+    at = [] if parameter is None or entry.parameter != "cutoff" else [parameter]
     return score_codes(query_codes, database_codes, bits, blocks, at=at).means[metric]
 
 
@@ -175,7 +178,7 @@ def widen(trials, best, spaces, values, most, evaluate, report, rungs, higher_is
     """
 
     def within_limits(settings, repeat):
-        return evaluate(settings, repeat, limits=True)
+        return evaluate(settings, repeat, refusals=True)
 
     reached: dict[str, list[float]] = {}
     while most and trials[best].mean is not None:
@@ -218,25 +221,25 @@ class Evaluated:
     evaluate: a function of settings and partition that returns a score, or raises `Refusal`, `TooLong` or
     `TooMuchWork`. path: a .jsonl file, whose name identifies what decides the scores. seconds: most
     processor seconds of a fit, None without a limit; an evaluation under another limit is kept if this one
-    would not have changed it. unlimited: settings that have no limit. limits: whether any other ValueError is
-    a refusal, too.
+    would not have changed it. unlimited: settings that have no limit.
 
-    An evaluation has `score` (None without one), `seconds` of processor time, `status` ("scored", "refused",
-    "diverged", "too long" or "too much work") and `reason`, why there is no score.
+    `refusals` of a call: whether any other ValueError is a refusal, too. An evaluation has `score` (None
+    without one), `seconds` of processor time, `status` ("scored", "refused", "diverged", "too long" or "too
+    much work") and `reason`, why there is no score.
     """
 
     def __init__(self, path, evaluate, seconds=None, unlimited=()):
         self.path, self.evaluate, self.seconds, self.unlimited = Path(path), evaluate, seconds, unlimited
         self.known = {}  # trial and partition -> (limit of seconds, evaluation)
-        with suppress(OSError, ValueError):  # there was no search, or its last line was cut
+        with suppress(OSError, ValueError):  # there was no search, or its file was damaged
             for line in self.path.read_text(encoding="utf-8").splitlines():
                 record = json.loads(line)
                 self.known[record.pop("trial")] = record.pop("limit"), record
 
-    def __call__(self, settings, repeat, limits=False):
+    def __call__(self, settings, repeat, refusals=False):
         key, most = json.dumps([settings, repeat], sort_keys=True), self.limit(settings)
         if key not in self.known or not _same_under_limit(most, *self.known[key]):
-            self.known[key] = most, self._evaluation(settings, repeat, limits)
+            self.known[key] = most, self._evaluation(settings, repeat, refusals)
             lines = (
                 json.dumps({"trial": key, "limit": limit} | known) + "\n"
                 for key, (limit, known) in self.known.items()
@@ -248,7 +251,7 @@ class Evaluated:
         """Most processor seconds of a fit with these settings, None without a limit."""
         return None if settings in self.unlimited else self.seconds
 
-    def _evaluation(self, settings, repeat, limits):
+    def _evaluation(self, settings, repeat, refusals):
         begun, score, status, reason = time.process_time(), None, "scored", None
         try:
             score = float(self.evaluate(settings, repeat))
@@ -259,7 +262,7 @@ class Evaluated:
         except Diverged as error:
             status, reason = "diverged", one_line(error)
         except ValueError as error:
-            if not (limits or isinstance(error, Refusal)):
+            if not (refusals or isinstance(error, Refusal)):
                 raise
             status, reason = "refused", one_line(error)
         seconds = round(time.process_time() - begun, 2)
