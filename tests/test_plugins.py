@@ -123,6 +123,14 @@ def test_a_file_that_cannot_be_imported_is_named_in_one_line(kind, text, message
     assert line.startswith(f"{tmp_path / 'broken_.py'}: cannot be imported: {message}") and "\n" not in line
 
 
+@every_kind
+def test_a_file_named_as_a_folder_is_not_taken_for_it(kind, broken, tmp_path):
+    plugin = broken(kind, "")
+    (tmp_path / "broken_").mkdir()
+    with pytest.raises(ValueError, match=r"broken_\.py: cannot be imported: a folder has the same name$"):
+        plugin.load()
+
+
 SAYS = {"options": dict, "labels": tuple, "unseen": False, "named": None}
 MODULE = "OPTIONS, LABELS = {'a': 'b'}, ['none']\nUNSEEN: bool = True\ndef load(): ...\n"
 CLASS = (

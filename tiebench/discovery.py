@@ -29,8 +29,8 @@ class Body:
     Attributes
     ----------
     docstring : str
-    bases : list of str
-        Of a class, as written: "HashingMethod" or "deep.DeepHashing".
+    bases, decorators : list of str
+        Of a class, as written: "HashingMethod" or "deep.DeepHashing", "dataclass(kw_only=True)".
     literals : dict
         Name -> value.
     computed : set of str
@@ -48,6 +48,7 @@ class Body:
 
     docstring: str = ""
     bases: list[str] = field(default_factory=list)
+    decorators: list[str] = field(default_factory=list)
     literals: dict[str, Any] = field(default_factory=dict)
     computed: set[str] = field(default_factory=set)
     fields: dict[str, str] = field(default_factory=dict)
@@ -196,6 +197,8 @@ class Plugin:
         ValueError
             One line that names the file, if it cannot be imported.
         """
+        if self.path.with_suffix("").is_dir():
+            raise ValueError(f"{self.path}: cannot be imported: a folder has the same name")
         try:
             module = importlib.import_module(self.module)
         except SystemExit as error:
@@ -238,6 +241,7 @@ def _body(node: ast.Module | ast.ClassDef) -> Body:
     of_class = isinstance(node, ast.ClassDef)
     if isinstance(node, ast.ClassDef):
         found.bases = [ast.unparse(base) for base in node.bases]
+        found.decorators = [ast.unparse(one) for one in node.decorator_list]
     for statement in node.body:
         match statement:
             case ast.ClassDef():

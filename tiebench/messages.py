@@ -30,9 +30,12 @@ def printable(text: str, most: int = 200) -> str:
 
 
 def shorten(text: str, most: int = 120) -> str:
-    """Text on one line, with its middle left out if it is longer than `most` characters."""
+    """Text on one line, with its middle, from word to word, left out if it is longer than `most`."""
     text = " ".join(text.split())
-    return text if len(text) <= most else f"{text[: most * 2 // 3]} … {text[-most // 4 :]}"
+    if len(text) <= most:
+        return text
+    begin, end = text[: most * 2 // 3], text[-most // 4 :]
+    return f"{begin.rpartition(' ')[0] or begin} … {end.partition(' ')[2] or end}"
 
 
 def one_line(error: BaseException) -> str:

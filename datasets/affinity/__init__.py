@@ -170,7 +170,12 @@ def make(spec: Mapping, labels: ArrayLike | None, *others: Any, **named: Any) ->
             f"affinity: labels must be integers of shape (n,) or (n, L), not {labels.dtype} {labels.shape}"
         )
     _require_labels(kind, kind_of_labels(labels))
-    return kind.make(spec, Inputs(labels, *others, **named))
+    made = kind.make(spec, Inputs(labels, *others, **named))
+    if not hasattr(made, "levels"):
+        raise ValueError(
+            f"affinity: kind '{kind.kind}' must set `levels`, all values that its blocks can have"
+        )
+    return made
 
 
 def indices(values: np.ndarray, name: str) -> np.ndarray:

@@ -127,7 +127,7 @@ def _metadata(method: Plugin) -> MethodMetadata:
     for body in reversed(method.classes.values()):
         parameters |= body.fields
         defaults |= body.defaults
-    if problem := _problem(said, parameters):
+    if problem := _problem_of_fields(method.classes, parameters) or _problem(said, parameters):
         raise ValueError(f"{method.path}: {problem}")
     return MethodMetadata(
         name=method.name,
@@ -141,6 +141,18 @@ def _metadata(method: Plugin) -> MethodMetadata:
     )
 
 
+def _problem_of_fields(classes, parameters):
+    """What would leave a hyper-parameter at another class's default, without an error of Python's."""
+    for name, body in classes.items():
+        if body.fields and not any("dataclass" in decorator for decorator in body.decorators):
+            first = next(iter(body.fields))
+            return f"{name} must be decorated with @dataclass(kw_only=True), as it defines {first}"
+        for one in parameters.keys() - body.fields.keys():
+            if one in body.literals or one in body.computed:
+                return f"{name} must annotate {one}, as in `{one}: {parameters[one]} = ...`"
+    return None
+
+
 def _problem(values, parameters):
     """What is wrong with the metadata of a method, or None."""
     choices_of: dict[str, tuple[object, ...]] = {"supervision": SUPERVISION, "family": FAMILIES, "sees": SEES}
@@ -148,6 +160,8 @@ def _problem(values, parameters):
     for name, allowed in choices_of.items():
         if values[name] not in allowed:
             return f"{name} must be one of {', '.join(map(str, allowed))}, not {values[name]!r}"
+    if values["family"] == "unsupervised" and values["supervision"] != "none":
+        return "family must be given: 'unsupervised', the default, is for supervision 'none'"
     for name in ("title", "paper"):
         if not (values[name] is None or isinstance(values[name], str)):
             return f"{name} must be text, not {values[name]!r}"

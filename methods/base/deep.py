@@ -178,7 +178,7 @@ class DeepHashing(HashingMethod):
     # -- what a method defines or overrides ----------------------------------------------------------------
 
     def loss(self, outputs: torch.Tensor, batch: Batch) -> torch.Tensor:
-        """Scalar to minimise.
+        """What is to be minimised: a tensor of shape ().
 
         What else the loss wants of the items it asks `batch` for: their `affinity`, `indices`, `labels`,
         `features`, or the scores of a `second` view of them. `batch.training` is the state of the training:
@@ -426,7 +426,7 @@ class RelaxedHashing(DeepHashing):
 
     def relax(self, outputs: torch.Tensor) -> torch.Tensor:
         """Relaxed codes in (-1, 1) at the current scale."""
-        return torch.tanh(self.current_tanh_scale * outputs)
+        return torch.tanh(getattr(self, "current_tanh_scale", self.tanh_scale) * outputs)
 
     def start_epoch(self, training: TrainingState) -> None:
         super().start_epoch(training)

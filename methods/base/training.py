@@ -140,6 +140,9 @@ class Training:
         batch = Batch(method, self.state, indices, features, lambda: self._forward(items, (*key, 5))[0])
         try:
             loss = method.loss(outputs, batch)
+            if not (isinstance(loss, torch.Tensor) and loss.ndim == 0):
+                given = f"shape {tuple(loss.shape)}" if isinstance(loss, torch.Tensor) else repr(loss)
+                raise TypeError(f"{type(method).__name__}.loss must return a tensor of shape (), not {given}")
             if self.prefixes:
                 self.state.log(**{f"loss_{method.bits}": loss})
                 losses = [loss, *(prefix.loss(outputs, batch) for prefix in self.prefixes)]

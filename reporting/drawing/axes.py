@@ -176,6 +176,8 @@ def draw_scaled(draw: Callable, table: Table, results: Results, options) -> Figu
     factor = options.font_size / TEXT_SIZE
     width = None if options.width is None else options.width / factor
     figure = draw(table, results, replace(options, width=width, font_size=TEXT_SIZE))
+    if not isinstance(figure, Figure):
+        raise TypeError(f"{draw.__module__}.draw must return a matplotlib Figure, not {figure!r}")
     return figure if factor == 1 else scaled(figure, factor)
 
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from datasets.affinity import check, make, neighbours
+from datasets.affinity import Affinity, check, check_spec, make, neighbours
 from datasets.affinity.distance_levels import MOST_PAIRS
 from datasets.description import Description
 from tiebench.scoring import score_codes
@@ -304,3 +304,11 @@ def test_block_takes_lists_of_row_numbers(rows):
         affinity.block(rows, COLUMNS)
     with pytest.raises(IndexError):
         affinity.block([60], COLUMNS)
+
+
+def test_a_kind_that_sets_no_levels_is_named(monkeypatch):
+    kind = check_spec({"kind": "class"})
+    monkeypatch.setattr(kind, "make", lambda spec, inputs: Affinity())
+    monkeypatch.delattr(kind, "levels", raising=False)
+    with pytest.raises(ValueError, match=r"^affinity: kind 'class' must set `levels`"):
+        make({"kind": "class"}, CLASSES)

@@ -128,6 +128,18 @@ BAD = {
         GOOD + "\n\nclass Better(Good):\n    pass\n",
         "must define one class derived from HashingMethod, found: Good, Better",
     ),
+    "no dataclass": (
+        GOOD.replace("@dataclass(kw_only=True)\n", ""),
+        "Good must be decorated with @dataclass",
+    ),
+    "default without annotation": (
+        GOOD.replace("    strength", "    bits = 8\n    strength"),
+        "Good must annotate bits, as in `bits: int = ...`",
+    ),
+    "supervision without a family": (
+        GOOD.replace('supervision = "none"', 'supervision = "binary"'),
+        "family must be given",
+    ),
     "unknown supervision": (GOOD.replace('"none"', '"labelled"'), "supervision must be one of"),
     # Read from the source without importing it: a non-literal would be replaced by the inherited value.
     "supervision that is computed": (GOOD.replace('"none"', "str()"), "supervision"),

@@ -311,6 +311,23 @@ def test_a_loss_that_wants_labels_refuses_a_training_set_without_them():
         Wants(**SETTINGS).fit(training_set(labels=None))
 
 
+@pytest.mark.parametrize(
+    ("made", "given"),
+    [
+        (lambda o: o.mean(1), r"shape \(\d+,\)"),
+        (lambda o: o.mean().reshape(1), r"shape \(1,\)"),
+        (lambda o: 0.5, "0.5"),
+    ],
+)
+def test_a_loss_that_is_no_number_is_an_error_with_its_shape(made, given):
+    class Wrong(Squares):
+        def loss(self, outputs, batch):
+            return made(outputs)
+
+    with pytest.raises(TypeError, match=rf"^Wrong\.loss must return a tensor of shape \(\), not {given}$"):
+        Wrong(**SETTINGS).fit(training_set())
+
+
 def test_a_loss_that_asks_for_something_unknown_is_an_error_with_the_nearest_name():
     class Misspelt(Squares):
         def loss(self, outputs, batch):

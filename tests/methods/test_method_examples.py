@@ -16,25 +16,27 @@ pytestmark = pytest.mark.thorough
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "add-a-method.md").read_text(encoding="utf-8")
-EXAMPLES = dict(re.findall(r"^`methods/(\w+)\.py`:\n\n```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL))
+FILES = dict(re.findall(r"^`((?:\w+/)+\w+\.py)`:\n\n```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL))
+EXAMPLES = [Path(name).stem for name in FILES if name.startswith("methods/")]
 
 
 def test_there_are_a_shallow_and_two_deep_examples():
     assert set(EXAMPLES) == {"median_signs", "contrast", "softmax_codes"}
-    assert len(EXAMPLES) == TEXT.count("```python")
+    assert len(FILES) == TEXT.count("```python")
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """A checkout in which methods/ also holds the examples."""
+    """A checkout that also holds the examples."""
     place = tmp_path_factory.mktemp("checkout")
     for name in ("tiebench", "networks", "datasets", "pyproject.toml"):
         (place / name).symlink_to(ROOT / name)
     shutil.copytree(ROOT / "methods", place / "methods", ignore=shutil.ignore_patterns("__pycache__"))
     (place / "tests" / "methods").mkdir(parents=True)
-    shutil.copy(ROOT / "tests" / "methods" / "test_conformance.py", place / "tests" / "methods")
-    for name, text in EXAMPLES.items():
-        (place / "methods" / f"{name}.py").write_text(text, encoding="utf-8")
+    for name in ("methods/test_conformance.py", "batches.py"):
+        shutil.copy(ROOT / "tests" / name, place / "tests" / name)
+    for name, text in FILES.items():
+        (place / name).write_text(text, encoding="utf-8")
     return place
 
 
@@ -43,7 +45,7 @@ def test_the_examples_pass_the_conformance_tests(place):
     done = subprocess.run(
         [*command, "-k", " or ".join([*EXAMPLES, "titles"])],
         cwd=place,
-        env=os.environ | {"PYTHONPATH": str(place)},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(place), str(place / "tests")])},
         capture_output=True,
         text=True,
         check=False,

@@ -60,6 +60,21 @@ def test_the_configuration_of_this_checkout_and_a_user_s_own_are_good():
     assert "quick" in mine["tables"]
 
 
+def test_a_mistake_is_looked_for_in_the_files_that_were_given():
+    """The last that has most of the keys; --config is no file."""
+    one, other = {"tables": {"mine": {"methods": ["itq"]}}}, {"tables": {"mine": {"seeds": [-1]}}}
+    wrong = {"tables": {"mine": one["tables"]["mine"] | other["tables"]["mine"]}}
+    wrong["tables"]["mine"]["blocks"] = [{"protocol": "digits", "metric": "ap", "bits": [8]}]
+    for given, name in (
+        ([("a.yaml", one), ("b.yaml", other)], "b.yaml"),
+        ([("b.yaml", other), ("a.yaml", one)], "b.yaml"),
+        ([("a.yaml", {})], "--config"),
+        ([], "--configfile"),
+    ):
+        with pytest.raises(ConfigurationError, match=rf"^{name}: tables\.mine\.seeds"):
+            load(ROOT, wrong, given)
+
+
 # -- the same in the files of a checkout -------------------------------------------------------------------
 
 
@@ -374,6 +389,7 @@ from methods.base import HashingMethod
 
 class ByClass(HashingMethod):
     supervision = "labels"
+    family = "classwise"
 '''
 
 

@@ -159,7 +159,7 @@ def _check_protocol(configuration, name, entry):
     for key, check_spec in (("split", splits.folds), ("affinity", affinity.check_spec)):
         try:
             check_spec(entry[key])
-        except ValueError as error:
+        except (TypeError, ValueError) as error:  # of a kind that compares what it was given unchecked
             configuration.fail((*where, key), str(error).removeprefix(f"{key}: "))
 
 

@@ -27,12 +27,12 @@ FOLDERS = ("tables", "published", "claims", "tuning")  # config/<folder>/<name>.
 REPLACED = ("split", "affinity", "input", "blocks", "sources", "weights", "space")
 
 
-def load(root, overrides=None):
+def load(root, overrides=None, given=()):
     """The configuration of a checkout with the user's on top: a checked `Configuration`.
 
     root: folder that holds config/, methods/ and workflow/. overrides: the values of --configfile and
     --config, merged key by key; lists and the keys in `REPLACED` replace the repository's value, and so does
-    an entry of a method in `tuned`.
+    an entry of a method in `tuned`. given: the files of --configfile, each as (name, values), for messages.
 
     Raises ConfigurationError, one line that names file, key and what is allowed, for the first mistake.
     """
@@ -59,7 +59,7 @@ def load(root, overrides=None):
         raise ConfigurationError(str(error)) from error
     merged = merge(values, overrides)
     merged["tuned"] = merge_tuned(values["tuned"], overrides.get("tuned", {}))
-    configuration = Configuration(root, merged, overrides, files)
+    configuration = Configuration(root, merged, overrides, files, given)
     checks.check(configuration)
     return configuration
 
@@ -100,8 +100,8 @@ def merge_tuned(base, change):
 class Configuration:
     """values: the merged configuration; files: method's name -> its metadata (methods.base.catalogue)."""
 
-    def __init__(self, root, values, overrides, files):
-        self.root = root
+    def __init__(self, root, values, overrides, files, given=()):
+        self.root, self.given = root, given
         self.values = values
         self.overrides = overrides
         self.files = files
@@ -121,7 +121,7 @@ class Configuration:
         if of_entries and rest and isinstance(own, dict):
             overridden = any(str(name) == rest[0] for name in own)
         if overridden:
-            file, keys = "--configfile", where
+            file, keys = self._given_by(where), where
         elif section in SECTIONS:
             file, keys = f"config/{section}.yaml", rest
         elif section in FOLDERS and rest:
@@ -131,6 +131,17 @@ class Configuration:
         key = ".".join(shorten(str(key)) for key in keys).replace(".[", "[")
         message = shorten(message, 320)
         raise ConfigurationError(f"{file}: {key}: {message}" if key else f"{file}: {message}")
+
+    def _given_by(self, where):
+        """The last of the files that were given and hold most of these keys."""
+        best, most = "--config", 0
+        for name, values in self.given or [("--configfile", self.overrides)]:
+            held = 0
+            while held < len(where) and isinstance(values, dict) and where[held] in values:
+                values, held = values[where[held]], held + 1
+            if held >= max(most, 1):
+                best, most = name, held
+        return best
 
     def check_known(self, where, name, known, what):
         """Fail at a place that names something unknown; what: "protocol", …, what is named there."""

@@ -45,11 +45,16 @@ def or_exit(function, *arguments, **named):
 
 # Snakemake has read these already, but of two equal keys it takes the last one silently, and it would mix what
 # two files say of one method in `tuned`.
-GIVEN = [or_exit(read_settings, Path(file)) for file in snakemake_internals.given_configfiles(workflow)]
-GIVEN.append(snakemake_internals.given_config(workflow))
-TUNED = [values["tuned"] for values in GIVEN if "tuned" in values]
+GIVEN = {
+    file: or_exit(read_settings, Path(file)) for file in snakemake_internals.given_configfiles(workflow)
+}
+TUNED = [
+    values["tuned"]
+    for values in (*GIVEN.values(), snakemake_internals.given_config(workflow))
+    if "tuned" in values
+]
 CHANGED = {"tuned": functools.reduce(merge_tuned, TUNED, {})} if TUNED else {}
-CONFIGURATION = or_exit(load, ROOT, config | CHANGED)
+CONFIGURATION = or_exit(load, ROOT, config | CHANGED, GIVEN.items())
 PLAN = Plan(CONFIGURATION)
 SEARCHES = TuningPlan(PLAN)
 PAGES = PagePlan(PLAN)
