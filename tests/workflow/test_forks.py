@@ -4,9 +4,13 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+
+from workflow.scripts.train_and_encode import _Clock
 
 pytestmark = [
     pytest.mark.thorough,
@@ -147,3 +151,19 @@ def test_a_job_without_a_template_does_its_work_itself(jobs, kind, threads, vari
     ((status, output, _),) = jobs(([kind, threads, "tell"],), **variables)
     assert status == 0
     assert json.loads(output)["imported"] == []
+
+
+@pytest.mark.parametrize(
+    ("method", "threads", "waits"),
+    [
+        (SimpleNamespace(), 1, False),
+        (SimpleNamespace(device="cpu"), 1, False),
+        (SimpleNamespace(device="cpu"), 2, True),
+        (SimpleNamespace(device="cuda"), 1, True),
+    ],
+)
+def test_seconds_of_one_thread_of_a_processor_leave_out_that_it_waits(method, threads, waits):
+    clock = _Clock(method, threads)
+    with clock("fit"):
+        time.sleep(0.2)
+    assert (clock.seconds["fit"] >= 0.2) == waits
