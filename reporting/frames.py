@@ -186,9 +186,9 @@ def filled_marks(tidy_frame: pd.DataFrame) -> tuple[set[str], set[ScoreCell]]:
     """
     rows = tidy_frame[tidy_frame["method"] != UNCODED]
     filled = rows[rows["status"] == LEADERBOARD]
-    if len(filled) == len(rows):
-        return set(), set()
     here = set(rows.loc[rows["status"].isin(["done", "partial"]), "method"])
+    if not here:
+        return set(), set()
     mixed = filled[filled["method"].isin(here)]
     cells = mixed[["protocol", "metric", "method", "bits"]].itertuples(index=False, name=None)
     return set(filled["method"]) - here, set(cells)

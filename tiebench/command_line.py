@@ -116,8 +116,11 @@ def _identity(path: str | os.PathLike) -> tuple[int, int] | None:
 
 
 def names(text: str) -> list[str]:
-    """The type of an option that lists names, with commas between them."""
-    return [name.strip() for name in text.split(",") if name.strip()]
+    """The type of an option that lists names, with commas between them; one at least."""
+    found = [name.strip() for name in text.split(",") if name.strip()]
+    if not found:
+        raise argparse.ArgumentTypeError("must name one at least")
+    return found
 
 
 class _Output(NamedTuple):

@@ -46,6 +46,7 @@ Student's distribution is SciPy's, imported where it is needed: the library is i
 import hashlib
 import math
 import statistics
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -178,13 +179,18 @@ def scores_of(
     Returns
     -------
     Scores
-        Means that rounding alone makes unequal, within 1e-12 of the largest, have the variance 0.
+        Means that rounding alone makes unequal, within 1e-12 of the largest, have the variance 0, unless
+        scores of queries differ.
     """
     means = [float(mean) for mean in means]
     count, variance, residual = len(means), math.nan, 0.0
     if count > 1:
-        same = max(means) - min(means) <= 1e-12 * max(map(abs, means))
-        variance = 0.0 if same else statistics.variance(means)
+        variance = statistics.variance(means)
+        if max(means) - min(means) <= 1e-12 * max(map(abs, means)):
+            # Runs whose queries differ are not one run, even where their means agree.
+            rows = None if per_query is None or per_query.ndim == 1 else per_query
+            alike = rows is None or np.allclose(rows, rows[0], rtol=1e-9, atol=1e-12)
+            variance = 0.0 if alike else sys.float_info.min
     elif deterministic:
         variance = 0.0
     if per_query is not None and per_query.ndim == 2:

@@ -17,6 +17,7 @@ from matplotlib.text import Annotation, Text
 from scipy.optimize import isotonic_regression
 
 from reporting.drawing.method_styles import method_style
+from reporting.drawing.options import WIDTHS
 from reporting.records.training_logs import number
 from reporting.tables.model import Table
 from reporting.tables.runs import Results, Run
@@ -175,6 +176,11 @@ def draw_scaled(draw: Callable, table: Table, results: Results, options) -> Figu
     """
     factor = options.font_size / TEXT_SIZE
     width = None if options.width is None else options.width / factor
+    if width is not None and width < WIDTHS[0]:
+        raise ValueError(
+            f"figure option width must be at least {WIDTHS[0] * factor:.3g} inches at a font_size of "
+            f"{options.font_size:g}, not {options.width:g}"
+        )
     figure = draw(table, results, replace(options, width=width, font_size=TEXT_SIZE))
     if not isinstance(figure, Figure):
         raise TypeError(f"{draw.__module__}.draw must return a matplotlib Figure, not {figure!r}")

@@ -60,7 +60,8 @@ def applicable(table: Table) -> list[str]:
 
     A figure's REQUIRES may ask for: "metrics", a block with one of these metrics; "ranges", a block with a
     metric that has a range over the orders of ties; "columns", at least so many columns (protocol, metric
-    and bits) in the table; "protocols", of at least so many protocols; "methods", at least so many methods
+    and bits) in the table; "protocols", of at least so many protocols, and no metric of which less is
+    better, as these figures average over metrics; "methods", at least so many methods
     that stand in all of its columns; "unseen", a block of seen and one of unseen classes; "training_sizes",
     at least so many sizes of training sets, see `Table.training_sizes`; "orders", a block of a metric in an
     order of tied items. A table without blocks has no figures.
@@ -77,6 +78,8 @@ def applicable(table: Table) -> list[str]:
     unseen = {table.is_unseen(protocol) for protocol, _, _ in columns}
     sizes = len(set(table.training_sizes().values()))
     ranges = any(map(has_range, metrics))
+    protocols = len({protocol for protocol, _, _ in columns})
+    higher = all(resolve(metric)[0].higher_is_better for metric in metrics)
     ordered = any((found := ranking_of(metric)[0]) and found.kind in ORDERS for metric in metrics)
 
     def suits(requires: Mapping) -> bool:
@@ -84,7 +87,7 @@ def applicable(table: Table) -> list[str]:
             bool(metrics & set(requires.get("metrics", metrics)))
             and (ranges or not requires.get("ranges"))
             and len(columns) >= requires.get("columns", 1)
-            and len({protocol for protocol, _, _ in columns}) >= requires.get("protocols", 1)
+            and ("protocols" not in requires or (protocols >= requires["protocols"] and higher))
             and everywhere >= requires.get("methods", 0)
             and (len(unseen) == 2 or not requires.get("unseen"))
             and sizes >= requires.get("training_sizes", 0)

@@ -1,5 +1,6 @@
 """What a score costs: each metric of a table against seconds, or against the items that a lookup finds."""
 
+import re
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
@@ -38,6 +39,8 @@ from tiebench.figure_style import (
     styled,
     text_width,
 )
+from tiebench.messages import did_you_mean
+from tiebench.metrics import resolve
 
 TITLE = "Cost"
 CAPTION = (
@@ -74,10 +77,11 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     "line-fit-<protocol>-<metric>-<method>", "longest-fit-<protocol>-<metric>-<method>",
     "frontier-fit-<protocol>-<metric>", and likewise with the other costs.
 
-    Raises NothingToDraw where no record has a score and seconds.
+    Raises NothingToDraw where no record has a score and seconds, ValueError for an unknown cost.
     """
     found = []
     named, wanted = len(options.costs) == 1, tuple(options.costs or SECONDS)
+    _check_costs(wanted)
     for group in table.groups:
         parts = {part: points_of(group, part, results) for part in wanted}
         scores = [score for points in parts.values() for of in points.values() for _, score in of.values()]
@@ -149,17 +153,28 @@ def _axis(part: str) -> str:
     return COSTS.get(part) or f"items within Hamming radius {part.removeprefix(CANDIDATES)}"
 
 
-def front_of(table: Table, protocol: str, points: Points) -> list[tuple[float, float]]:
+def _check_costs(names: Iterable[str]) -> None:
+    for name in names:
+        if name not in COSTS and not re.fullmatch(f"{CANDIDATES}[0-9]+", name):
+            raise ValueError(f"there is no cost {name!r}{did_you_mean(name, [*COSTS, f'{CANDIDATES}2'])}")
+
+
+def front_of(table: Table, protocol: str, metric: str, points: Points) -> list[tuple[float, float]]:
     """The `frontier` of the methods that compete."""
     ranked = [method for method in points if table.competes(method, protocol)]
-    return frontier(point for method in ranked for point in points[method].values())
+    every = (point for method in ranked for point in points[method].values())
+    return frontier(every, resolve(metric)[0].higher_is_better)
 
 
-def frontier(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The (seconds, score) that no other beats in one without losing in the other, by ascending seconds."""
+def frontier(points: Iterable[tuple[float, float]], higher: bool = True) -> list[tuple[float, float]]:
+    """The (seconds, score) that no other beats in one without losing in the other, by ascending seconds.
+
+    higher: whether a higher score is better.
+    """
     result: list[tuple[float, float]] = []
-    for seconds, score in sorted(set(points), key=lambda point: (point[0], -point[1])):
-        if not result or score > result[-1][1]:
+    sign = 1 if higher else -1
+    for seconds, score in sorted(set(points), key=lambda point: (point[0], -sign * point[1])):
+        if not result or sign * score > sign * result[-1][1]:
             result.append((seconds, score))
     return result
 
@@ -192,7 +207,7 @@ def _panel(
     axes.set_xlim(low / aside, high * aside)
     lengths = sorted({float(bits) for of in points.values() for bits in of})
     style_axes(axes, lengths if part == "bits" else log_ticks(low / aside, high * aside), ticks)
-    best = front_of(table, protocol, points)
+    best = front_of(table, protocol, group.metric, points)
     if best:
         axes.plot(
             [seconds for seconds, _ in best] + [high * aside],

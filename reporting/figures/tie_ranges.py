@@ -154,7 +154,7 @@ def _axis(ranges: Iterable[tuple | None], width: float) -> tuple[tuple[float, fl
     ticks = MaxNLocator(nbins=3, steps=[1, 2, 5, 10]).tick_values(low, high)
     scale = (high - low or 0.02) / (width - VALUE)
     limits = (low, low + scale * width)
-    return limits, [float(tick) for tick in ticks if low <= tick <= min(1.0, limits[1])]
+    return limits, [float(tick) for tick in ticks if low <= tick <= min(max(1.0, high), limits[1])]
 
 
 def _tick_labels(ticks: list[float]) -> list[str]:

@@ -118,7 +118,9 @@ class Board:
         merged: dict[tuple, list[Run]] = {}
         for run in of_runs if self.folds else ():
             merged.setdefault((run.method, run.bits, run.seed), []).append(run)
-        together = [merged_run(self.protocol, parts) for parts in merged.values()]
+        together = [
+            merged_run(self.protocol, parts) for parts in merged.values() if len(parts) == len(self.folds)
+        ]
         tunings = {
             (cell["protocol"], cell["method"], int(cell["bits"])): Tuning(int(cell["trials"]), cell["budget"])
             for cell in self.cells

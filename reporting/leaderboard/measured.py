@@ -25,6 +25,11 @@ def render(settings: Mapping, folder: Path) -> str:
     name, path = settings.get("table", ""), folder / settings.get("measured", "")
     paths = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
     files = [read_yaml(one) for one in paths]
+    for one, file in zip(paths, files):
+        if not (isinstance(file, dict) and {"command", "date", "machine", "tables"} <= file.keys()):
+            raise ValueError(
+                f"{one} is no file of measurements: python -m benchmarks NAME --record writes one"
+            )
     known = {table for file in files for table in file["tables"]}
     if name not in known:
         raise ValueError(f"{settings['measured']} has no table {name!r}{did_you_mean(name, known)}")

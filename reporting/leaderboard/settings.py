@@ -43,7 +43,9 @@ def as_bits(value: Any) -> list[int]:
 
 
 def listed(value: str | list) -> list:
-    """One name, or a list of them, as a list."""
+    """One name, or a list of them, as a list. Raises ValueError for an empty one."""
+    if value == []:
+        raise ValueError("a list of names must have one at least")
     return value if isinstance(value, list) else [value]
 
 

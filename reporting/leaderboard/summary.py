@@ -266,7 +266,7 @@ def frontier_rows(protocol: str, table: Table, results: Results) -> Iterable[dic
     (group,) = table.groups
     for cost in COSTS:
         points = points_of(group, cost, results)
-        front = set(front_of(table, group.protocol, points))
+        front = set(front_of(table, group.protocol, group.metric, points))
         for method, of in points.items():
             for bits, point in of.items():
                 yield {

@@ -54,6 +54,8 @@ def render(settings: Mapping, folder: Path, boards: Boards, link: str = "") -> s
         parts = [one if isinstance(one, Mapping) else {"protocol": one} for one in settings["each"]]
         for part in parts:
             check_keys(part, {key: KEYS[key] for key in PART}, "a column of a table of claims")
+            if "protocol" not in part:
+                raise ValueError("a column of a table of claims needs the key protocol")
     protocols = [name for part in parts for name in listed(part["protocol"])]
     judged, titles = [], []
     for part in parts:
@@ -75,7 +77,8 @@ def render(settings: Mapping, folder: Path, boards: Boards, link: str = "") -> s
     for claim in claims:
         of = [found.get(claim) for found in judged]
         one = next(filter(None, of))
-        named = f"{escape_markdown(one['claim'])} *{escape_markdown(one['of'])}*"
+        claimed, of_paper = (escape_markdown(" ".join(one[key].split())) for key in ("claim", "of"))
+        named = f"{claimed} *{of_paper}*"
         whole = [one["verdict"], escape_markdown(one["summary"])]
         cells = [_brief(here) for here in of] if side_by_side else whole
         lines.append(f"| {' | '.join([named, *cells])} |")

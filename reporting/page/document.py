@@ -116,7 +116,7 @@ def _view(view: TableView, number: Iterator[int]) -> dict:
         "title": table.heading,
         "description": table.description.strip(),
         "seeds": table.seeds,
-        "seed_counts": printed.seeds or len(table.seeds),
+        "seed_counts": printed.seeds or max((cell.seeds for cell in printed.of.values()), default=0),
         "fewer_seeds": [
             (table.method_title(method), count)
             for method, count in table.fewer_seeds.items()

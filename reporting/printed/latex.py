@@ -114,7 +114,8 @@ def _latex_header(panel: Panel, width: int) -> list[str]:
 
 def _latex_row(row: list[str], width: int | None) -> str:
     padding = [""] * (0 if width is None else width + 1 - len(row))
-    return " & ".join(row + padding).rstrip() + r" \\"
+    text = " & ".join(row + padding).rstrip() + r" \\"
+    return "{}" * text.startswith("[") + text  # after the line break of the row before, it would be an option
 
 
 def _latex_cell(cell: Cell | None, digits: int) -> str:

@@ -39,7 +39,7 @@ def to_markdown(printed: Cells, digits: int = 3) -> str:
             means = (f"{cell.mean:.{digits}f}" for cell in uncoded.cells if cell)
             lines.append("| " + " | ".join([f"*{uncoded.heading}*", *means]) + " |")
         lines.append("")
-    lines += [printed.legend, ""]
+    lines += [escape_markdown(printed.legend), ""]
     for note in printed.notes:
         lines += [note_line(note), ""]
     return "\n".join(lines).rstrip("\n") + "\n"

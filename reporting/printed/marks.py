@@ -73,10 +73,10 @@ def notes(tidy_frame: pd.DataFrame, table: Table) -> tuple[list[Note], dict[tupl
     letter = dict(zip(cells_of, itertools.chain.from_iterable(letters)))
     result = []
     for reason, cells in cells_of.items():
-        words = [
-            f"{table.method_title(method)} on {titles[protocol, metric]} ({', '.join(map(str, bits))} bits)"
-            for (protocol, metric, method), bits in cells.items()
-        ]
+        words = []
+        for (protocol, metric, method), bits in cells.items():
+            place = titles.get((protocol, metric)) or table.protocol_title(protocol)  # of a fold
+            words.append(f"{table.method_title(method)} on {place} ({', '.join(map(str, bits))} bits)")
         # Blocks of several metrics may have one title.
         result.append(Note(letter[reason], "; ".join(dict.fromkeys(words)), reason))
     return result, {cell: letter[reason] for cell, reason in mark_of.items()}

@@ -79,13 +79,15 @@ def comparisons(
       that it is tested with, and the probability that any two equally good methods of a column are called
       different is at most 0.05. p, difference and interval do not depend on other rows.
     * seeds_needed: where the verdict is open, about how many per method would decide, at Bonferroni's level,
-      at most MOST_SEEDS.
+      if that is more than both have and at most MOST_SEEDS.
     * verdict: "best", also for an equal mean; "worse" where p_adjusted < 0.05; "too few runs" where this
       method or the best varies and has fewer than five runs, and splits; else "undecided"; "" for a hole and
       in a column with fewer than two scored methods. None of them says that two methods are equal.
 
     Bounds and methods that see more than the training set are compared with nothing: their rows end with the
-    interval. A run without scores per query of the metric counts as missing.
+    interval. A run without scores per query of the metric counts as missing, unless no run of its cell has
+    them: the cell has 0 queries and no interval of its own then, and is compared over runs. A column without
+    any such scores has no comparisons.
 
     pairs: column -> pairs of its methods, of `samples.all_pairs`, where they are known. Raises ValueError as
     `frames.tidy` does, and for runs of one column with different numbers of queries.
@@ -95,11 +97,13 @@ def comparisons(
     for protocol, metric, method, bits in in_order:
         runs = results.cell(protocol, method, bits)
         kept = {seed: run for seed, run in runs.items() if metric in run.per_query}
-        scores = sample(kept, metric, given=table.style(method).external and len(runs) == 1)
+        scores = sample(kept or runs, metric, given=table.style(method).external and len(runs) == 1)
         if scores is not None:
             columns.setdefault((protocol, metric, bits), {})[method] = scores
     found = {}
     for column, cells in columns.items():
+        if all(scores.per_query is None for scores in cells.values()):
+            continue
         competing = {method for method in cells if table.competes(method, column[0])}
         found[column] = _column(column, cells, competing, resamples, (pairs or {}).get(column))
     empty: dict[str, Any] = {**dict.fromkeys(COLUMNS, ""), **dict.fromkeys(NUMBERS, math.nan)}
@@ -118,25 +122,20 @@ def _column(
     resamples: int,
     every: Mapping[tuple[str, str], Pair] | None,
 ) -> dict[str, dict]:
-    """The part of a row that scores decide, for each method of a column that has scores of queries."""
+    """The part of a row that scores decide, for each method of a column that has some; one has those of
+    queries."""
     protocol, metric, bits = column
     name = f"{protocol}, {metric}, {bits} bits"
-    rows = [np.asarray(scores.per_query) for scores in cells.values()]
-    sizes = {len(row) for row in rows}
+    rows = {method: of.per_query for method, of in cells.items() if of.per_query is not None}
+    sizes = {len(row) for row in rows.values()}
     if len(sizes) > 1:
         raise ValueError(f"{name}: runs of one column have {' and '.join(map(str, sorted(sizes)))} queries")
-    averages = np.array(rows)
-    low, high = bootstrap_intervals(averages, name, resamples)
+    low, high = bootstrap_intervals(np.array([*rows.values()]), name, resamples)
     result: dict[str, dict] = {
-        method: {
-            "queries": averages.shape[1],
-            "seeds": scores.runs,
-            "mean": scores.mean,
-            "ci_low": low[row],
-            "ci_high": high[row],
-        }
-        for row, (method, scores) in enumerate(cells.items())
+        method: {"queries": 0, "seeds": scores.runs, "mean": scores.mean} for method, scores in cells.items()
     }
+    for row, method in enumerate(rows):
+        result[method] |= {"queries": sizes.copy().pop(), "ci_low": low[row], "ci_high": high[row]}
     cells = {method: scores for method, scores in cells.items() if method in competing}
     if len(cells) < 2:
         return result
@@ -161,8 +160,10 @@ def _column(
             "p_adjusted": p,
             "verdict": {OPEN: UNDECIDED}.get(verdict, verdict if verdict in (BEST, TOO_FEW) else WORSE),
         }
-        if verdict in (OPEN, TOO_FEW) and (seeds := seeds_needed(found, pairs)) <= MOST_SEEDS:
-            result[method]["seeds_needed"] = int(seeds)
+        if verdict in (OPEN, TOO_FEW):
+            seeds = seeds_needed(found, pairs)
+            if min(cells[method].runs, cells[best].runs) < seeds <= MOST_SEEDS:
+                result[method]["seeds_needed"] = int(seeds)
     return result
 
 
@@ -210,7 +211,8 @@ def marks_legend(compared: pd.DataFrame) -> str:
     if "?" in used:
         over = " ".join(compared.loc[compared["verdict"] == UNDECIDED, "over"])
         sources = [source for source in ("queries", "runs", "splits") if source in over]
-        words.append(f"?: {joined(sources)} do not tell from the best of the column.")
+        what = joined(sources) if sources else "these scores"
+        words.append(f"?: {what} do not tell from the best of the column.")
     if used:
         words.append(f"No mark says that two scores are equal (level {LEVEL}, Holm's correction).")
     return " ".join(words)

@@ -72,6 +72,11 @@ def test_figures_apply_by_metrics_columns_and_methods():
         assert not set(TABLES) & set(figures.applicable(table_of(fitting))) - {*together}
     ndcg = table(blocks=[BLOCKS[1]])
     assert set(figures.names()) - set(figures.applicable(table_of(ndcg))) == set(TABLES)
+    # Over tables, metrics are averaged: none of which less is better.
+    lower = TABLES["ranks"] | {
+        "blocks": [*TABLES["ranks"]["blocks"], BLOCKS[0] | {"metric": "empty_radius_2"}]
+    }
+    assert not set(OVER_TABLES) & set(figures.applicable(table_of(lower)))
     without_ranges = table(blocks=[BLOCKS[1] | {"metric": "precision_radius_2"}])
     assert "tie_ranges" not in figures.applicable(table_of(without_ranges))
     assert figures.applicable(table_of(table(blocks=[]))) == []
@@ -144,6 +149,8 @@ def test_a_selection_draws_its_methods_and_blocks_as_the_whole_does(name):
         ({"methods": ["talr_pa"]}, "table small has no method 'talr_pa'; did you mean 'talr_ap'"),
         ({"blocks": ["digits/app"]}, "table small has no block 'digits/app'; did you mean 'digits/ap'"),
         ({"methods": []}, "no block has the chosen methods"),
+        ({"costs": ["fit", "fti"]}, "there is no cost 'fti'; did you mean 'fit'"),
+        ({"width": 2.5, "font_size": 12}, "width must be at least 3 inches at a font_size of 12, not 2.5"),
     ],
 )
 def test_wrong_options_are_named(options, message):

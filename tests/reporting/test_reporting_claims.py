@@ -444,6 +444,15 @@ def test_a_side_may_be_another_protocol():
     assert swapped["verdict"] == "not reproduced"
 
 
+def test_a_side_may_be_a_baseline():
+    styles = {"onehot": {"title": "One-hot", "family": "bound"}}
+    settings = table(methods=["talr_ap", "onehot"], styles=styles)
+    records = runs_of({"talr_ap": (0.6, 0.7), "onehot": (0.5, 0.6)})
+    claim = {"kind": "side_above", "left": {"method": "talr_ap"}, "right": {"method": "onehot"}}
+    found = judged(claim, settings, records)
+    assert found["verdict"] == "reproduced" and len(found["figures"]) == 2
+
+
 def test_a_side_may_be_a_score_of_the_same_runs_that_no_block_asks_for():
     # Seeds far apart, the two scores of each close together: only the test paired by runs can decide.
     bases, gains = (0.3, 0.5, 0.7, 0.4, 0.6), (0.011, 0.010, 0.012, 0.011, 0.013)

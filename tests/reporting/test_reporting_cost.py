@@ -78,6 +78,8 @@ def test_the_frontier_is_that_of_brute_force(seed):
     points = [tuple(point) for point in points]
     assert cost.frontier(points) == undominated(points)
     assert cost.frontier(points[::-1]) == undominated(points)
+    lower = [(seconds, -score) for seconds, score in points]
+    assert cost.frontier(lower, higher=False) == [(seconds, -score) for seconds, score in undominated(points)]
 
 
 def test_points_lines_and_frontier_are_those_of_the_records():

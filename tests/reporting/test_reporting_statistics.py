@@ -184,7 +184,7 @@ def test_neither_the_order_of_records_nor_other_cells_change_a_byte():
         assert row_of(fewer, method, 24)[same].equals(row_of(frame, method, 24)[same])
 
 
-def test_holes_and_runs_without_scores_per_query_stay_empty():
+def test_holes_stay_empty_and_runs_without_scores_per_query_are_compared_over_runs():
     runs = [r for r in records() if not (r["method"] == "lsh" and r["bits"] == 12)]
     for run in runs:
         if run["bits"] == 24 and run["method"] != "talr_ap":
@@ -192,17 +192,21 @@ def test_holes_and_runs_without_scores_per_query_stay_empty():
     refused = {"protocol": "digits", "method": "lsh", "bits": 12, "seed": 0, "status": "refused"}
     runs.append(refused | {"reason": "no labels", "metrics": {}, "per_query": {}})
     frame = statistics.comparisons(*model_of(table(), runs))
-    for method, bits in (("lsh", 12), ("mihash", 24), ("lsh", 24)):
-        row = row_of(frame, method, bits)
-        assert row[list(statistics.NUMBERS)].isna().all()
-        assert (row["queries"], row["best"], row["verdict"]) == (0, "", "")
-    # alone in its column: an interval, but nothing to compare with
+    row = row_of(frame, "lsh", 12)
+    assert row[list(statistics.NUMBERS)].isna().all()
+    assert (row["queries"], row["best"], row["verdict"]) == (0, "", "")
+    for method in ("mihash", "lsh"):
+        row = row_of(frame, method, 24)
+        assert (row["queries"], row["best"], row["over"]) == (0, "talr_ap", "runs")
+        assert row[["ci_low", "ci_high"]].isna().all() and row[["mean", "difference", "p"]].notna().all()
     row = row_of(frame, "talr_ap", 24)
-    assert row[["mean", "ci_low", "ci_high"]].notna().all()
-    assert (row["best"], row["verdict"]) == ("", "") and math.isnan(row["difference"])
+    assert row[["mean", "ci_low", "ci_high"]].notna().all() and row["verdict"] == "best"
     assert row_of(frame, "mihash", 12)["best"] == "talr_ap"
-    empty = statistics.comparisons(*model_of(table(), []))
-    assert empty[list(statistics.NUMBERS)].isna().all(axis=None) and set(empty["verdict"]) == {""}
+    for run in runs:
+        run["per_query"] = {}
+    for nothing in ([], runs):  # no column has any
+        empty = statistics.comparisons(*model_of(table(), nothing))
+        assert empty[list(statistics.NUMBERS)].isna().all(axis=None) and set(empty["verdict"]) == {""}
 
 
 def test_each_method_is_compared_with_all_its_seeds():

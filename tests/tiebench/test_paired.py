@@ -274,3 +274,12 @@ def test_arrays_of_pairs_have_the_p_values_of_each():
         queries, one, two = errors[:, place]
         sources = paired.error_sources((queries, 99), [(one, 4), (two, 9)])
         assert together[place] == pytest.approx(float(paired.p_value(mean, sources)), rel=1e-12)
+
+
+def test_runs_whose_means_coincide_are_not_deterministic_where_their_queries_differ():
+    """Two trainings with 3 hits of 4 queries each, but not the same ones."""
+    rows = np.array([[1.0, 1.0, 1.0, 0.0], [0.0, 1.0, 1.0, 1.0]])
+    other = paired.scores_of([0.0, 0.0], np.zeros((2, 4)))
+    assert not paired.scores_of(rows.mean(axis=1), rows).enough
+    assert paired.difference(paired.scores_of(rows.mean(axis=1), rows), other).verdict(0.0) == paired.TOO_FEW
+    assert paired.scores_of([0.75, 0.75], rows[[0, 0]]).variance == other.variance == 0

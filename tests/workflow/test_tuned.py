@@ -7,6 +7,7 @@ import json
 import pytest
 import yaml
 
+from workflow.configuration.hyperparameters import searched_length
 from workflow.configuration.merged import load, merge_tuned
 from workflow.errors import ConfigurationError
 from workflow.plan import targets
@@ -211,3 +212,8 @@ def test_settings_of_a_table_tell_the_budget_of_each_cell(tiny):
     assert budgets()["tiny", "talr_ap"] == (9, f"{words}; as given")
     tiny["tuned"]["tiny"] = {"talr_ap": {"search": {"trials": 2, "rungs": [1]}}}
     assert budgets()["tiny", "talr_ap"] == (9, f"{words}; 2 trials, on 1 part")
+
+
+@pytest.mark.parametrize(("bits", "chosen"), [(12, 8), (13, 18), (18, 18), (4, 8), (96, 18)])
+def test_a_length_between_two_that_were_searched_takes_the_nearer_by_ratio_or_the_shorter(bits, chosen):
+    assert searched_length({"tried": {18: 24, 8: 24}}, bits) == chosen

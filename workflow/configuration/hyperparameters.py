@@ -4,7 +4,7 @@ An entry holds hyper-parameters and `by_bits`, changes for single code lengths; 
 `search`, what chose it.
 """
 
-import math
+from fractions import Fraction
 
 BESIDE = ("by_bits", "search")  # keys of an entry that are not hyper-parameters
 
@@ -54,7 +54,11 @@ def searched_length(search, bits):
 
     search: the `search` of an entry, which may say nothing of lengths.
     """
-    return min(_tried(search), key=lambda length: (abs(math.log2(length / bits)), length), default=bits)
+
+    def distance(length):
+        return Fraction(max(length, bits), min(length, bits)), length
+
+    return min(_tried(search), key=distance, default=bits)
 
 
 def _tried(search):

@@ -207,9 +207,10 @@ def _rows(about, variants, protocols):
     ]
     note = (
         "Mean ± standard deviation over seeds. *Range*: AP in the worst and in the best order of tied items. "
-        "*Place*: by AP<sub>T</sub> among the methods that learn from the training set alone; bounds and "
-        "uncoded features have none. A few thousandths do not rank methods, nor do rows whose settings were "
-        "not searched alike, as those of the digits: see [results](../results.md)."
+        "*Place*: by the first metric of the protocol's leaderboard among the methods that learn from the "
+        "training set alone; bounds and uncoded features have none. A few thousandths do not rank methods, "
+        "nor do rows whose settings were not searched alike, as those of the digits: see "
+        "[results](../results.md)."
     )
     return "\n".join([*head, *rows]) + f"\n\n{note}"
 
