@@ -24,9 +24,11 @@ def duplicates(items, rows, others):
     """
     if int(np.prod(items.shape[1:])) < 2:
         return np.zeros(0, np.int64)
+    zero = items.dtype.type(0)
 
     def content(row):
-        return hashlib.blake2b(np.ascontiguousarray(items[row]).data, digest_size=16).digest()
+        # The sum makes a zero of -0.0, whose bytes are others.
+        return hashlib.blake2b(np.ascontiguousarray(items[row] + zero).data, digest_size=16).digest()
 
     wanted: dict[bytes, list[int]] = {}
     for row in rows:

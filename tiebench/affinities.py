@@ -48,6 +48,7 @@ class SparseJudgements:
                 f"judgements have {len(self.rows)} rows, {len(self.columns)} columns and "
                 f"{len(self.values)} values: each needs all three"
             )
+        object.__setattr__(self, "shape", tuple(self.shape))
         for name, size in zip(("rows", "columns"), self.shape):
             places = getattr(self, name)
             if places.size and not 0 <= places.min() <= places.max() < size:

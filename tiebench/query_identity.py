@@ -24,7 +24,7 @@ def describe(
     """Sizes, counts and digests of the queries and the database of codes, ready for JSON.
 
     labels: "query" and "database" -> classes (n,), integers or strings, or 0/1 (n, labels); items: the same
-    -> row numbers in the dataset, int (n,); either may be None, or lack a part.
+    -> row numbers in the dataset, int (n,); either may be None, and items may lack a part.
 
     Returns the keys "queries" and "database", how many there are; and, for what is given, "query_labels" and
     "database_labels", digests of the labels in their order; "query_counts" and "database_counts", how many
@@ -39,6 +39,8 @@ def describe(
             if found.setdefault(name, len(values)) != len(values):
                 raise ValueError(f"{found[name]} {name} labels, but {len(values)} row numbers")
     if labels is not None:
+        if lacking := [part for part in PARTS if part not in labels]:
+            raise ValueError(f"there are no labels of {lacking[0]}")
         for part, plain, counts in zip(PARTS, *_plain_labels(*(labels[part] for part in PARTS))):
             found |= {f"{part}_labels": _digest(plain), f"{part}_counts": counts.tolist()}
     for part, rows in (items or {}).items():

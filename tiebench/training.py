@@ -186,7 +186,7 @@ def _tensor(codes):
     array = as_array(codes, "codes")
     if array.dtype.kind not in "biuf":
         raise ValueError(f"codes must be real numbers, not {form(array)}")
-    native = array.astype(array.dtype.newbyteorder("="))
+    native = array.astype(np.float64 if array.dtype == np.longdouble else array.dtype.newbyteorder("="))
     return torch.from_numpy(native)
 
 

@@ -17,6 +17,7 @@ from datasets.specification import positive
 from tiebench.messages import did_you_mean
 
 DISTANCES = ("euclidean", "cosine")
+_LARGE = 1e12
 _DISTANCES_AT_ONCE = 1 << 25  # float32: 128 MB
 _DATABASE_VALUES = 1 << 24  # of the database, copied at once
 
@@ -80,17 +81,20 @@ def nearest(
     # Matrix products in float32 find candidates; within their largest possible error, float64 decides.
     step = max(1, _DISTANCES_AT_ONCE // len(database))
     width = max(1, _DATABASE_VALUES // features.shape[1])
+    # Squares of larger values would leave float32.
+    peak = float(np.abs(features).max(initial=0))
+    scale = 1.0 if peak < _LARGE else peak
     epsilon = (features.shape[1] + 8) * float(np.finfo(np.float32).eps)
     found = []
     for begin in range(0, len(query), step):
         rows = query[begin : begin + step]
-        queries = _vectors(features, rows, distance)
+        queries = _vectors(features, rows, distance, scale)
         single = queries.astype(np.float32)
         square = np.square(queries).sum(axis=1)
         near = np.empty((len(rows), len(database)), np.float32)
         error = np.zeros(len(rows))
         for first in range(0, len(database), width):
-            items = _vectors(features, database[first : first + width], distance)
+            items = _vectors(features, database[first : first + width], distance, scale)
             squares = np.square(items).sum(axis=1)
             part = near[:, first : first + width]
             np.matmul(single, items.astype(np.float32).T, out=part)
@@ -100,15 +104,17 @@ def nearest(
         for place, row in enumerate(near):
             bound = np.partition(row, k - 1)[k - 1] + 4 * epsilon * error[place]
             candidates = database[row <= bound]
-            differences = _vectors(features, candidates, distance) - queries[place]
+            differences = _vectors(features, candidates, distance, scale) - queries[place]
             exact = np.square(differences).sum(axis=1)
             found.append(candidates[exact <= np.partition(exact, k - 1)[k - 1]])
     return found
 
 
-def _vectors(features: np.ndarray, rows: np.ndarray, distance: str) -> np.ndarray:
-    """Rows as float64 (r, d), of unit length for the cosine distance."""
+def _vectors(features: np.ndarray, rows: np.ndarray, distance: str, scale: float) -> np.ndarray:
+    """Rows as float64 (r, d), divided by `scale`, of unit length for the cosine distance."""
     vectors = features[rows].astype(np.float64)
+    if scale != 1:
+        vectors /= scale
     if distance == DISTANCES[1]:
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         vectors /= np.where(lengths > 0, lengths, 1)

@@ -107,6 +107,11 @@ def _described(collection: _Collection, parts: object) -> tuple[Description, np.
             if part not in judged:
                 hint = did_you_mean(part, sorted(judged))
                 raise ValueError(f"{path}: there are no judgements of part {short(repr(part))}{hint}")
+    for part in judged:
+        if part in (DOCUMENTS, NOT_JUDGED):
+            raise ValueError(
+                f"{path}: a part of the judgements must not be called {part}, as other items are"
+            )
     chosen = sorted(judged) if parts is None else list(dict.fromkeys(parts))
     items = len(database.ids) + len(query.ids)
     given = np.zeros(items, np.int64)

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import yaml
 
 from datasets.loaders import features_file
 
@@ -19,6 +20,7 @@ def configuration(path: Path) -> str:
     path = Path(path).absolute()
     described = features_file.describe([path])
     name = re.sub(r"\W+", "_", path.stem.lower(), flags=re.ASCII).strip("_") or "features"
+    name = name if _quoted(name) == name else f"features_{name}"  # of digits alone, or a word of YAML
     affinity, split = "{kind: class}", _split(described)
     if described.labels is None:
         affinity = f"{{kind: neighbours, k: {min(NEIGHBOURS, max(1, described.items // 10))}}}"
@@ -61,5 +63,6 @@ def _sizes(items):
 
 
 def _quoted(text):
-    """A YAML scalar."""
-    return text if re.fullmatch(r"[A-Za-z/_][\w./-]*", text) else "'" + text.replace("'", "''") + "'"
+    """A YAML scalar that is read as this text."""
+    plain = re.fullmatch(r"[A-Za-z/_][\w./-]*", text) and yaml.safe_load(text) == text
+    return text if plain else "'" + text.replace("'", "''") + "'"

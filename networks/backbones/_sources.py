@@ -151,7 +151,7 @@ class Texts:
 
 def is_text(source: Path) -> bool:
     """Whether a source is a file of texts, by its ending."""
-    return Path(source).suffix in ENDINGS
+    return Path(Path(source).name.removesuffix(".gz")).suffix in ENDINGS
 
 
 def texts_array(values: list[str]) -> np.ndarray:

@@ -312,3 +312,14 @@ def test_a_kind_that_sets_no_levels_is_named(monkeypatch):
     monkeypatch.delattr(kind, "levels", raising=False)
     with pytest.raises(ValueError, match=r"^affinity: kind 'class' must set `levels`"):
         make({"kind": "class"}, CLASSES)
+
+
+def test_neighbours_of_large_values_are_those_of_small_ones():
+    features = np.random.default_rng(0).standard_normal((40, 2)).astype(np.float32)
+    items = np.arange(40)
+    for scale in (1e18, 3e19, 1e37):
+        large = (features.astype(np.float64) * scale).astype(np.float32)
+        for distance in neighbours.DISTANCES:
+            found = neighbours.nearest(large, items, items, 4, distance)
+            expected = neighbours.nearest(features, items, items, 4, distance)
+            assert [one.tolist() for one in found] == [one.tolist() for one in expected]

@@ -21,7 +21,8 @@ from PIL import Image, ImageOps
 from datasets.loaders import features_file, retrieval_file
 from networks import backbones
 from networks.__main__ import main
-from networks.backbones import Backbone, BackboneError
+from networks.backbones import Backbone, BackboneError, _configuration
+from networks.backbones._sources import is_text
 from networks.base import features
 from tiebench.files import read_npz
 
@@ -486,3 +487,15 @@ def test_pickles_among_weights_run_no_code(tmp_path):
     with backbones.without_code_in_weights(), pytest.raises(Exception, match=r"(?i)weights_only|unsupported"):
         load = torch.load
         load(tmp_path / "weights.bin", weights_only=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("corpus.jsonl.gz", True), ("corpus.txt", True), ("images.tar.gz", False)]
+)
+def test_texts_are_known_by_their_ending_packed_or_not(name, text):
+    assert is_text(Path(name)) == text
+
+
+@pytest.mark.parametrize("text", ["yes", "no", "null", "2020", "1e3", "plain", "/a/b.npz", "it's", "a: b"])
+def test_words_of_a_configuration_are_read_as_they_were(text):
+    assert yaml.safe_load(_configuration._quoted(text)) == text

@@ -327,6 +327,10 @@ def without_a_chunk(folder, made):
     (folder / "part1.zarr" / "database" / "c" / "1" / "0").unlink()
 
 
+def without_a_chunk_of_labels(folder, made):
+    (folder / "part1.zarr" / "database_labels" / "c" / "0").unlink()
+
+
 def without_labels(folder, made):
     import zarr
 
@@ -337,6 +341,7 @@ def without_labels(folder, made):
     ("damage", "message"),
     [
         (without_a_chunk, "database has 3 of its 4 chunks"),
+        (without_a_chunk_of_labels, "database_labels has"),
         (without_labels, "it lacks the array 'database_lab"),
     ],
 )
@@ -355,6 +360,8 @@ def test_a_wrong_zarr_group_is_an_error_that_names_it(tmp_path, damage, message)
         (["part*.codes.npy"], None, "part0.codes.npy has no labels: also name the .npy files of labels"),
         (["part*.codes.npy"], "part1.labels.npy", "there are 3 .npy files of codes, from "),
         (["part*.codes.npy", "part1.codes.npy"], "part*.labels.npy", "part1.codes.npy is given twice"),
+        (["part1.codes.npy", "link.npy"], ["part1.labels.npy"] * 2, "part1.codes.npy is given twice"),
+        ([], None, "the list of files of the database is empty"),
         (["other.txt"], None, "other.txt: files of a database are .npy, .npz, .parquet, .zarr, not .txt"),
         (["part*.codes.npy"], "other.txt", "other.txt: files of a database are"),
         (["unknown://a.npz"], None, "unknown://a.npz: Protocol not known: unknown"),
@@ -365,6 +372,7 @@ def test_paths_that_name_no_database_are_refused(tmp_path, monkeypatch, paths, l
     made = arrays()
     write(tmp_path, made, "npy")
     (tmp_path / "other.txt").touch()
+    (tmp_path / "link.npy").symlink_to(tmp_path / "part1.codes.npy")
     monkeypatch.chdir(tmp_path)
     if paths == ["part*.npz"]:
         (tmp_path / "part0.codes.npz").touch()

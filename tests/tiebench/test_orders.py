@@ -310,3 +310,28 @@ def test_cuts_of_each_ranking_are_checked_and_no_ranking_is_none():
     none = ties.from_counts(np.zeros((0, 4), np.int64), np.zeros((0, 4), np.int64))
     for found in (ties.average_precision(none, 3, "hits"), ties.reciprocal_rank(none)):
         assert [part.shape for part in found] == [(0,)] * 3
+
+
+@pytest.mark.parametrize(
+    ("items", "relevant", "total", "message"),
+    [
+        ([[1, 2]], [[2, 0]], None, "relevant must be 0 to items"),
+        ([[1, 2]], [[1]], None, r"items and relevant must be \(Q, D\)"),
+        (np.zeros((1, 0), int), np.zeros((1, 0), int), None, r"D >= 1"),
+        ([[1, 2]], [[1, 1]], [1], "total_relevant must be"),
+        ([[1, 2]], [[1, 1]], [2, 2], "total_relevant must be"),
+    ],
+)
+def test_counts_that_do_not_fit_are_refused(items, relevant, total, message):
+    total = None if total is None else np.array(total)
+    with pytest.raises(ValueError, match=message):
+        ties.from_counts(np.array(items), np.array(relevant), total)
+
+
+def test_large_counts_do_not_overflow():
+    """10^9 items of affinity 200 at one distance and as many of 0; 4 x 10^9 items at two distances."""
+    counts = np.array([[[10**9], [10**9]]])
+    one = JointHistograms(np.array([0, 200]), counts)
+    assert exact.average_cumulative_gain(one, 10**8).expected == pytest.approx(100)
+    two = JointHistograms(np.array([0, 1]), np.array([[[10**9, 10**9], [10**9, 10**9]]]))
+    assert exact.precision_at_curve(two, [10**9, 3 * 10**9]) == pytest.approx([0.5, 0.5])

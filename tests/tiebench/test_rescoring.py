@@ -162,6 +162,7 @@ NONE = np.zeros(0, int)
         ({"candidates": 0}, "candidates must be a positive integer, not 0"),
         ({"at": (0,)}, "K must be a positive integer, not 0"),
         ({"judgements": SparseJudgements(NONE, NONE, NONE, (3, 12))}, "3 queries and 12 items do not fit 3"),
+        ({"judgements": SparseJudgements([0], [1], [1100], [3, 11])}, "255"),
         ({"similarity": lambda q, items: items[:1] * np.nan}, "similarity of query 0 must be finite"),
     ],
 )
@@ -178,3 +179,7 @@ def test_what_does_not_fit_is_refused(change, message):
             rescored_by(lambda q, of=distances: of, **given)
     with pytest.raises(ValueError, match="finite"):
         ranked_histograms(np.array([[np.nan]]), np.zeros((1, 1), int), np.arange(2))
+    for level in (-1, 2):
+        with pytest.raises(ValueError, match="level must be 0 to 1, as there are 2 levels"):
+            ranked_histograms(np.ones((1, 1)), np.full((1, 1), level), np.arange(2))
+    assert ranked_histograms(np.ones((2, 0)), np.zeros((2, 0), int), np.arange(2)).counts.sum() == 0

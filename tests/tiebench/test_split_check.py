@@ -11,6 +11,7 @@ from datasets.splits import Split
 from tests.files import resource
 from tiebench.__main__ import main
 from tiebench.splits import check
+from tiebench.splits import lists as splits_lists
 
 CLASSES = 4
 
@@ -221,3 +222,35 @@ def test_the_published_lists_of_imagenet100_are_clean(capsys):
     with zipfile.ZipFile(lists) as archive:
         text = archive.read("train.txt")
     assert len({hashlib.sha256(one).digest() for one in text.splitlines()}) == 13000
+
+
+def test_lists_of_zeros_and_ones_are_labels_as_their_array_is_and_classes_have_no_order():
+    rows = [[0, 1], [1, 0]]
+    given = {"query": check.Part(["q"], rows[:1]), "database": check.Part(["a", "b"], rows)}
+    arrays = {part: one._replace(labels=np.array(one.labels)) for part, one in given.items()}
+    assert check.check(given) == check.check(arrays)
+    same = {"query": check.Part(["a"], [(0, 1)]), "database": check.Part(["a", "b"], [(1, 0), (0,)])}
+    assert check.check(same)["labels"]["contradicting"] == 0
+
+
+def test_files_that_are_no_split_are_named_in_one_line(tmp_path):
+    rows = {"query": np.array([0]), "database": np.array([1, 2])}
+    np.savez(tmp_path / "split.npz", **rows, labels=np.array(3))
+    with pytest.raises(ValueError, match="labels must have a row for each item"):
+        splits_lists.read_arrays(str(tmp_path / "split.npz"))
+    with pytest.raises(ValueError, match="there is no list of query"):
+        splits_lists.read_sources([], {"query": []})
+    with zipfile.ZipFile(tmp_path / "lists.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("test.txt", "".join(f"a/{number}.jpg {number % 7}\n" for number in range(5000)))
+    whole = bytearray((tmp_path / "lists.zip").read_bytes())
+    whole[200:260] = bytes(60)
+    (tmp_path / "lists.zip").write_bytes(whole)
+    with pytest.raises(ValueError, match="not a readable zip file"):
+        splits_lists.read_sources([str(tmp_path / "lists.zip")], {})
+
+
+def test_a_zero_with_a_sign_is_the_same_content(tmp_path):
+    rows = {"query": np.array([0]), "database": np.array([1, 2])}
+    np.savez(tmp_path / "split.npz", **rows, items=np.array([[0.0, 1.0], [-0.0, 1.0], [2.0, 1.0]]))
+    found = check.check(splits_lists.read_arrays(str(tmp_path / "split.npz")))
+    assert found["same_content"]["overlaps"]["query_in_database"] == 1

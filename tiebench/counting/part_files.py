@@ -11,6 +11,7 @@ import os
 import re
 import zipfile
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -89,7 +90,10 @@ def find(
         format or has no labels, and where neither names nor an order say which labels are a file's.
     """
     found = _expanded(paths)
+    if not found:
+        raise ValueError("the list of files of the database is empty")
     beside = _expanded(labels or ())
+    real = Counter(path if _is_remote(path) else os.path.realpath(path) for path in (*found, *beside))
     for path in (*found, *beside):
         suffix = Path(path).suffix
         if suffix not in _FORMATS:
@@ -97,7 +101,7 @@ def find(
             raise ValueError(f"{path}: files of a database are {known}, not {suffix or 'without an ending'}")
         if path in beside and suffix != ".npy":
             raise ValueError(f"{path}: labels of their own stand in .npy files, beside .npy files of codes")
-        if (found + beside).count(path) > 1:
+        if real[path if _is_remote(path) else os.path.realpath(path)] > 1:
             raise ValueError(f"{path} is given twice")
     alone = [path for path in found if path.endswith(".npy")]
     if alone and not beside:
@@ -443,12 +447,13 @@ class _Zarr:
                 raise ValueError(f"{name} has the shape {array.shape}")
             _check_columns(name, array.shape, array.dtype, columns, of_codes)
         _check_lengths(*(array.shape[0] for array in self._arrays))
+        for name, array in zip(part.names, self._arrays):
+            if array.nchunks_initialized < array.nchunks:  # Zarr would read them as zeros
+                raise ValueError(
+                    f"{name} has {array.nchunks_initialized} of its {array.nchunks} chunks; "
+                    "write also empty ones: zarr.config.set({'array.write_empty_chunks': True})"
+                )
         codes = self._arrays[0]
-        if codes.nchunks_initialized < codes.nchunks:  # Zarr would read them as zeros
-            raise ValueError(
-                f"{part.names[0]} has {codes.nchunks_initialized} of its {codes.nchunks} chunks; "
-                "write also empty ones: zarr.config.set({'array.write_empty_chunks': True})"
-            )
         self.items = codes.shape[0]
         self._chunk = (codes.shards or codes.chunks)[0]
         self.edges = [*range(0, self.items, self._chunk), self.items]

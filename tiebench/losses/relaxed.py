@@ -25,6 +25,7 @@ same values and gradients up to rounding. The functions are differentiable once.
 """
 
 import math
+import numbers
 from functools import lru_cache
 
 import numpy as np
@@ -157,15 +158,16 @@ def _evaluate(codes, affinity, bins, delta, objective, backend):
     if affinity.device != codes.device:
         raise ValueError(f"affinity is on {affinity.device}, codes are on {codes.device}")
     bins = integer(bins, "bins", 1)
-    if isinstance(delta, (bool, str)) or not (math.isfinite(delta) and delta > 0):
+    given = isinstance(delta, (numbers.Real, np.generic)) and not isinstance(delta, (bool, np.bool_))
+    if not (given and math.isfinite(delta) and delta > 0):
         raise ValueError(f"delta must be a positive number, not {delta!r}")
     if backend not in BACKENDS:
         raise ValueError(f"backend must be one of {BACKENDS}, not {backend!r}")
-    compiled = codes.device.type == "cpu" and NUMBA
+    compiled = codes.device.type == "cpu" and NUMBA and codes.dtype in (torch.float32, torch.float64)
     if backend == "compiled" and not compiled:
-        raise ValueError("the compiled backend needs codes on the CPU and Numba")
+        raise ValueError("the compiled backend needs Numba, and codes on the CPU in float32 or float64")
     if backend == "auto":
-        backend = "compiled" if compiled and codes.dtype in (torch.float32, torch.float64) else "torch"
+        backend = "compiled" if compiled else "torch"
     function = _Compiled if backend == "compiled" else _Tensors
     return function.apply(codes, affinity, bins, float(delta), objective)
 

@@ -250,7 +250,7 @@ def average_cumulative_gain(histograms: "JointHistograms", at: int) -> TieRange:
         return np.clip(taken[:, None] - begin, 0, inside) @ levels
 
     values = (
-        divide(gained[queries, tie] * taken, tied.items[queries, tie]),
+        divide(gained[queries, tie].astype(np.float64) * taken, tied.items[queries, tie]),
         first(inside, levels),
         first(inside[:, ::-1], levels[::-1]),
     )
@@ -341,7 +341,9 @@ def precision_at_curve(
         whole = np.add.reduce(end <= small(rank), axis=0, dtype=np.int16)  # ties among the first K
         cut = first + np.minimum(whole, width - 1)
         items, relevant, items_before, relevant_before = (part.take(cut) for part in flat)
-        hits[place] = (relevant_before + divide(relevant * (rank - items_before), items)).sum()
+        hits[place] = (
+            relevant_before + divide(relevant * (rank - items_before).astype(np.float64), items)
+        ).sum()
     return hits / (cuts.astype(np.float64) * queries)
 
 

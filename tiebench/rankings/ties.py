@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tiebench.rankings import rank_sums
-from tiebench.values import as_array, cutoff, integer, integers
+from tiebench.values import as_array, cutoff, form, integer, integers
 
 AP_AT_NORMALISERS = ("hits", "min", "relevant")
 
@@ -95,18 +95,29 @@ def from_counts(
     Returns
     -------
     `Ties`
+
+    Raises
+    ------
+    ValueError
+        For counts that do not fit.
     """
     items, relevant = _counts(items, "items"), _counts(relevant, "relevant")
+    if items.ndim != 2 or 0 in items.shape[1:] or relevant.shape != items.shape:
+        raise ValueError(f"items and relevant must be (Q, D), D >= 1, not {form(items)} and {form(relevant)}")
+    if not ((relevant >= 0) & (relevant <= items)).all():
+        raise ValueError("relevant must be 0 to items in every block")
     items_through, relevant_through = np.cumsum(items, axis=1), np.cumsum(relevant, axis=1)
-    if total_relevant is None:
-        total_relevant = relevant_through[:, -1]
+    retrieved = relevant_through[:, -1]
+    total = retrieved if total_relevant is None else _counts(total_relevant, "total_relevant")
+    if total.shape != retrieved.shape or (total < retrieved).any():
+        raise ValueError("total_relevant must be (Q,), and at least the relevant items of the blocks")
     return Ties(
         items,
         relevant,
         items_through - items,
         relevant_through - relevant,
         items_through[:, -1],
-        _counts(total_relevant, "total_relevant"),
+        total,
     )
 
 

@@ -251,14 +251,14 @@ def _checked(*given):
         ("without_relevant", UNRETRIEVED),
     ):
         value = getattr(settings, name)
-        if value not in known:
+        if not (isinstance(value, str) and value in known):
             raise ValueError(f"{name} must be one of {', '.join(known)}, not {value!r}")
     return settings._replace(relevant_from=integer(settings.relevant_from, "relevant_from", 1))
 
 
 def _resolved(measures):
     """Name -> (function, cutoff) of each measure that is asked for. Raises ValueError for an unknown one."""
-    if isinstance(measures, str) or not measures:
+    if isinstance(measures, str) or not measures or not all(isinstance(name, str) for name in measures):
         raise ValueError("measures must be a list of names, as ['ap', 'ndcg@10']")
     return {name: _resolve(name) for name in measures}
 

@@ -450,8 +450,9 @@ def _check_json(path: AnyPath) -> None:
 def _write_mapping(path, pairs):
     """Write {name: value} as JSON, a line each, without holding all of it."""
     with _text(path) as file:
+        file.write("{")
         for number, (name, value) in enumerate(pairs):
-            file.write(f"{',' if number else '{'}\n{json.dumps(name)}: {json.dumps(value)}")
+            file.write(f"{',' * (number > 0)}\n{json.dumps(name)}: {json.dumps(value)}")
         file.write("\n}\n")
 
 

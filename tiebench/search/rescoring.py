@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiebench._compiled import compiled
-from tiebench.affinities import SparseJudgements
+from tiebench.affinities import SparseJudgements, check_levels
 from tiebench.codes.packing import check_bits, check_packed
 from tiebench.counting.histograms import JointHistograms
 from tiebench.rankings import exact
@@ -115,6 +115,8 @@ def ranked_histograms(similarity: np.ndarray, level: np.ndarray, levels: np.ndar
         )
     if not np.isfinite(similarity).all():
         raise ValueError("similarities must be finite")
+    if level.size and not (level.min() >= 0 and level.max() < len(levels)):
+        raise ValueError(f"level must be 0 to {len(levels) - 1}, as there are {len(levels)} levels")
     queries, items = similarity.shape
     order = np.argsort(-similarity, axis=1)
     ranked = np.take_along_axis(similarity, order, axis=1)
@@ -126,7 +128,7 @@ def ranked_histograms(similarity: np.ndarray, level: np.ndarray, levels: np.ndar
     relevant = np.bincount(tie[level > 0], minlength=queries * items)[tie] > 0  # whether its tie has any
     first[:, 1:] &= relevant[:, 1:] | relevant[:, :-1]
     place = np.cumsum(first, axis=1) - 1
-    ties = int(place[:, -1].max()) + 1
+    ties = int(place.max(initial=0)) + 1
     place += level * ties
     place += np.arange(queries)[:, None] * (len(levels) * ties)
     counts = np.bincount(place.ravel(), minlength=queries * len(levels) * ties)
@@ -202,6 +204,7 @@ def rescored_by(
     distance(q): distances of all documents to query q, finite numbers (N,), where equal ones tie; it is
     called once for each query, in their order.
     """
+    check_levels(judgements.levels)
     at, (queries, documents) = cutoffs(at), judgements.shape
     candidates = min(integer(candidates, "candidates", 1), documents)
     names = [*(f"{metric}@{k}" for k in at for metric in ("ndcg", "recall")), "reciprocal_rank"]

@@ -95,7 +95,7 @@ def _plain(part, given):
     if isinstance(names, (list, tuple)):
         names = [fspath(name) if isinstance(name, PathLike) else name for name in names]
     names = values.ids(names, f"names of {part}").tolist() if len(names) else []
-    if labels is not None and not all(isinstance(row, (tuple, list, set, frozenset)) for row in labels):
+    if labels is not None and not all(isinstance(row, (tuple, set, frozenset)) for row in labels):
         labels = rows_of_labels(labels, f"labels of {part}")
     return given._replace(names=names, labels=labels)
 
@@ -145,7 +145,7 @@ def _labels(parts, examples):
         name
         for given in parts.values()
         for name, row in zip(given.names, given.labels)
-        if first.setdefault(name, row) != row
+        if first.setdefault(name, frozenset(row)) != frozenset(row)
     ]
     contradicting = list(dict.fromkeys(contradicting))
     examples["contradicting"] = contradicting[:_EXAMPLES]

@@ -3,6 +3,7 @@
 import hashlib
 import re
 import zipfile
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -54,6 +55,8 @@ def read_sources(
             if (part := part_of(text.path)) is not None:
                 lists.setdefault(part, []).append(text)
     for part, files in named.items():
+        if not files:
+            raise ValueError(f"there is no list of {part}")
         lists.setdefault(part, []).extend(texts.read(file) for file in files)
     known: dict[str, tuple[int, tuple[int, ...]]] = {}
     parsed = {part: _parse(lists[part], known, by_file_name) for part in PARTS if part in lists}
@@ -75,7 +78,7 @@ def _of_zip(path):
         with zipfile.ZipFile(path) as archive:
             members = sorted(name for name in archive.namelist() if _is_list(name))
             contents = [(f"{path}/{name}", archive.read(name)) for name in members]
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError) as error:
         raise ValueError(f"{path}: not a readable zip file ({error})") from error
     return [texts.of_bytes(name, text) for name, text in contents]
 
@@ -160,6 +163,8 @@ def read_arrays(file: str, labels: str | None = None, items: str | None = None) 
     for name, path in (("labels", labels), ("items", items)):
         if path is not None:
             arrays[name] = read_array(path, memory_map=True)
+        if name in arrays and arrays[name].ndim == 0:
+            raise ValueError(f"{path or file}: {name} must have a row for each item, not be a single value")
     found = {}
     for part in [part for part in PARTS if part in arrays]:
         held = [len(arrays[name]) for name in ("labels", "items") if name in arrays]
@@ -169,9 +174,14 @@ def read_arrays(file: str, labels: str | None = None, items: str | None = None) 
         found[part] = Part(
             [str(row) for row in rows.tolist()],
             classes,
-            None if "items" not in arrays else [_digest(arrays["items"][row].tobytes()) for row in rows],
+            None if "items" not in arrays else [_digest(_content(arrays["items"][row])) for row in rows],
         )
     return found
+
+
+def _content(item):
+    """The bytes of an item, of which -0.0 has those of 0.0."""
+    return (item + item.dtype.type(0)).tobytes() if item.dtype.kind == "f" else item.tobytes()
 
 
 def _labels(labels, rows):
