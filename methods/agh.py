@@ -38,6 +38,7 @@ class AnchorGraphHashing(HashingMethod):
     marker = "d"
     supervision = "none"
     family = "unsupervised"
+    learned = ("anchor_items", "width", "weights")
     space = {
         "anchors": [100, 200, 300, 500, 700, 1000, 1500],
         "neighbours": [2, 3, 5, 8, 12],
@@ -98,10 +99,3 @@ class AnchorGraphHashing(HashingMethod):
 
     def encode_block(self, items):
         return self.anchor_weights(items.reshape(len(items), -1)) @ self.weights > 0
-
-    def state(self):
-        return {name: getattr(self, name) for name in ("anchor_items", "width", "weights")}
-
-    def set_state(self, state):
-        vars(self).update(state)
-        self.width = float(self.width)

@@ -28,6 +28,7 @@ class BBQ(EstimatedHashing):
     marker = "p"
     supervision = "none"
     family = "unsupervised"
+    learned = ("mean",)
 
     def fit(self, training_set):
         self.refuse_bad_query_bits()
@@ -51,9 +52,3 @@ class BBQ(EstimatedHashing):
 
     def roundings(self):
         return 0.5
-
-    def state(self):
-        return {"mean": self.mean}
-
-    def set_state(self, state):
-        self.mean = state["mean"]

@@ -33,6 +33,7 @@ class ClassifierCodes(ClassifierHashing):
     supervision = "labels"
     several_labels = False
     family = "bound"
+    learned = (*ClassifierHashing.learned, "codes")
     space = {
         "C": [0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0],
         "centres": ["spread_hadamard", "random", "bernoulli", "binary"],
@@ -56,9 +57,6 @@ class ClassifierCodes(ClassifierHashing):
 
     def unused_bits(self):
         return constant_bits(self.codes)
-
-    def state(self):
-        return super().state() | {"codes": self.codes}
 
 
 def class_codes(kind, classes, bits, generator):

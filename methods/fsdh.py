@@ -40,6 +40,7 @@ class FSDH(KernelHashing):
     supervision = "labels"
     several_labels = False
     family = "classwise"
+    learned = (*KernelHashing.learned, "unused")
     space = {
         "anchors": [300, 1000, 2000, 3000],
         "sigma": [0.2, 0.3, 0.4, 0.55, 0.7, 1.0, 1.4],
@@ -74,10 +75,3 @@ class FSDH(KernelHashing):
     def unused_bits(self):
         """Bits that are the same in the codes of all classes."""
         return int(self.unused)
-
-    def state(self):
-        return super().state() | {"unused": np.array(self.unused)}
-
-    def set_state(self, state):
-        super().set_state(state)
-        self.unused = int(state["unused"])

@@ -43,6 +43,7 @@ class MACHash(HashingMethod):
     marker = "D"
     supervision = "binary"
     family = "pointwise"
+    learned = ("projections", "offsets")
     space = {
         "C": {"log_uniform": [0.001, 100.0]},
         "mu": {"log_uniform": [0.003, 3.0]},
@@ -114,12 +115,6 @@ class MACHash(HashingMethod):
 
     def encode_block(self, items):
         return items.reshape(len(items), -1) @ self.projections + self.offsets > 0
-
-    def state(self):
-        return {"projections": self.projections, "offsets": self.offsets}
-
-    def set_state(self, state):
-        self.projections, self.offsets = state["projections"], state["offsets"]
 
 
 class CodeSteps:

@@ -33,6 +33,7 @@ class OneHot(ClassifierHashing):
     marker = "<"
     supervision = "labels"
     family = "bound"
+    learned = (*ClassifierHashing.learned, "several")
     space = {"C": [0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0]}
 
     def fit(self, training_set):
@@ -62,10 +63,3 @@ class OneHot(ClassifierHashing):
 
     def unused_bits(self):
         return self.bits - self.coefficients.shape[1]
-
-    def state(self):
-        return super().state() | {"several": np.array(self.several)}
-
-    def set_state(self, state):
-        super().set_state(state)
-        self.several = bool(self.several)

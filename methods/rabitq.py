@@ -33,6 +33,7 @@ class RaBitQ(EstimatedHashing):
     marker = "P"
     supervision = "none"
     family = "unsupervised"
+    learned = ("mean", "projections", "chances")
 
     def fit(self, training_set):
         self.refuse_bad_query_bits()
@@ -63,10 +64,3 @@ class RaBitQ(EstimatedHashing):
 
     def roundings(self):
         return self.chances
-
-    def state(self):
-        return {"mean": self.mean, "projections": self.projections, "chances": self.chances}
-
-    def set_state(self, state):
-        self.mean, self.projections = state["mean"], state["projections"]
-        self.chances = state["chances"]

@@ -39,6 +39,7 @@ class ScalableGraphHashing(HashingMethod):
     marker = "8"
     supervision = "none"
     family = "unsupervised"
+    learned = ("mean", "anchor_items", "variance", "value_means", "weights")
     space = {
         "anchors": [100, 200, 300, 500, 800],
         "rho": {"log_uniform": [0.5, 8.0]},
@@ -88,14 +89,6 @@ class ScalableGraphHashing(HashingMethod):
             values = gaussian_kernel(_unit_length(some - self.mean), self.anchor_items, self.variance)
             codes[begin : begin + _ROWS] = (values - self.value_means) @ self.weights > 0
         return codes
-
-    def state(self):
-        names = ("mean", "anchor_items", "variance", "value_means", "weights")
-        return {name: getattr(self, name) for name in names}
-
-    def set_state(self, state):
-        vars(self).update(state)
-        self.variance = float(self.variance)
 
 
 def _unit_length(items):

@@ -29,6 +29,7 @@ class SpectralHashing(HashingMethod):
     marker = "p"
     supervision = "none"
     family = "unsupervised"
+    learned = ("mean", "directions", "low", "component", "omegas")
 
     def fit(self, training_set):
         started = time.perf_counter()
@@ -47,12 +48,6 @@ class SpectralHashing(HashingMethod):
     def encode_block(self, items):
         projected = (items.reshape(len(items), -1) - self.mean) @ self.directions - self.low
         return np.sin(projected[:, self.component] * self.omegas + math.pi / 2) > 0
-
-    def state(self):
-        return {name: getattr(self, name) for name in ("mean", "directions", "low", "component", "omegas")}
-
-    def set_state(self, state):
-        vars(self).update(state)
 
 
 def lowest_modes(ranges, bits):

@@ -30,6 +30,7 @@ class Sign(HashingMethod):
     marker = "s"
     supervision = "none"
     family = "unsupervised"
+    learned = ("thresholds",)
     space = {"threshold": ["zero", "mean", "median"]}
 
     threshold: str = "zero"
@@ -57,9 +58,3 @@ class Sign(HashingMethod):
 
     def raw_scores(self, items):
         return np.reshape(items[:], (len(items), -1))[:, : self.bits] - self.thresholds
-
-    def state(self):
-        return {"thresholds": self.thresholds}
-
-    def set_state(self, state):
-        self.thresholds = state["thresholds"]

@@ -31,6 +31,7 @@ class SphericalHashing(HashingMethod):
     marker = "h"
     supervision = "none"
     family = "unsupervised"
+    learned = ("centres", "radii")
     space = {
         "start": [5, 10, 20, 50],
         "max_iterations": [50, 100, 200],
@@ -83,12 +84,6 @@ class SphericalHashing(HashingMethod):
 
     def encode_block(self, items):
         return squared_distances(items.reshape(len(items), -1), self.centres) <= self.radii
-
-    def state(self):
-        return {"centres": self.centres, "radii": self.radii}
-
-    def set_state(self, state):
-        self.centres, self.radii = state["centres"], state["radii"]
 
 
 def mean_forces(centres, shared, wanted):

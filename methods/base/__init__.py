@@ -165,6 +165,9 @@ class HashingMethod:
     sees: ClassVar[str] = "training set"
     several_labels: ClassVar[bool] = True
 
+    # Attributes that `fit` sets and `encode` reads, arrays and numbers; of a class that has others, `state`.
+    learned: ClassVar[tuple[str, ...]] = ()
+
     bits: int = 32
     seed: int = 0
 
@@ -220,14 +223,14 @@ class HashingMethod:
         raise NotImplementedError(f"{type(self).__name__} does not define encode_block")
 
     def state(self) -> dict[str, np.ndarray]:
-        """What was learned, as a dict of arrays: everything that `encode` needs besides hyper-parameters."""
-        # Abstract: as `fit`.
-        raise NotImplementedError(f"{type(self).__name__} does not define state")
+        """What was learned, as a dict of arrays: everything that `encode` needs besides hyper-parameters.
+        Here the attributes that `learned` names."""
+        return {name: np.asarray(getattr(self, name)) for name in self.learned}
 
     def set_state(self, state: dict[str, np.ndarray]) -> None:
-        """Take over what `state` returned."""
-        # Abstract: as `fit`.
-        raise NotImplementedError(f"{type(self).__name__} does not define set_state")
+        """Take over what `state` returned; single numbers become those of Python."""
+        for name in self.learned:
+            setattr(self, name, state[name].item() if state[name].ndim == 0 else state[name])
 
     def hyperparameters(self) -> dict[str, Any]:
         """Field name -> value, JSON-ready."""

@@ -1,6 +1,7 @@
 """Linear classifiers on the items: what codes of a decision are made of."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,6 +14,8 @@ class ClassifierHashing(HashingMethod):
 
     C: inverse strength of the L2 penalty, as in scikit-learn's LogisticRegression.
     """
+
+    learned: ClassVar[tuple[str, ...]] = ("coefficients", "intercepts")
 
     C: float = 10.0
     max_iterations: int = 1000
@@ -58,9 +61,3 @@ class ClassifierHashing(HashingMethod):
 
     def encode_block(self, items):
         return self.codes_of(self.scores(items))
-
-    def state(self):
-        return {name: getattr(self, name) for name in ("coefficients", "intercepts")}
-
-    def set_state(self, state):
-        vars(self).update(state)

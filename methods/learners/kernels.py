@@ -1,6 +1,7 @@
 """Gaussian kernel functions of anchors, and the methods whose hash functions are linear in them."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -69,6 +70,12 @@ class KernelHashing(HashingMethod):
     `thresholds` (bits,).
     """
 
+    learned: ClassVar[tuple[str, ...]] = ("anchor_items", "variance", "weights", "thresholds")
+
+    if TYPE_CHECKING:  # `fit` of each method sets what `learned` names
+
+        def __getattr__(self, name: str) -> np.ndarray: ...
+
     def encode_block(self, items):
         items = items.reshape(len(items), -1)
         codes = np.empty((len(items), self.bits), bool)
@@ -76,10 +83,3 @@ class KernelHashing(HashingMethod):
             values = gaussian_kernel(items[begin : begin + _ROWS], self.anchor_items, self.variance)
             codes[begin : begin + _ROWS] = values @ self.weights > self.thresholds
         return codes
-
-    def state(self):
-        return {name: getattr(self, name) for name in ("anchor_items", "variance", "weights", "thresholds")}
-
-    def set_state(self, state):
-        self.anchor_items, self.variance = state["anchor_items"], float(state["variance"])
-        self.weights, self.thresholds = state["weights"], state["thresholds"]

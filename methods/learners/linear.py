@@ -1,6 +1,7 @@
 """Methods whose hash functions are signs of linear projections of centred items."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -144,6 +145,12 @@ def _exact(items, weights, rows, columns):
 class LinearProjections(HashingMethod):
     """Encodes with `mean` (d,) and `projections` (d, bits), which `fit` sets."""
 
+    learned: ClassVar[tuple[str, ...]] = ("mean", "projections")
+
+    if TYPE_CHECKING:  # `fit` of each method sets what `learned` names
+
+        def __getattr__(self, name: str) -> np.ndarray: ...
+
     def encode_block(self, items):
         if self.projections.dtype != np.float64:
             return self.raw_scores(items) > 0
@@ -152,9 +159,3 @@ class LinearProjections(HashingMethod):
 
     def raw_scores(self, items):
         return (np.reshape(items[:], (len(items), -1)) - self.mean) @ self.projections
-
-    def state(self):
-        return {"mean": self.mean, "projections": self.projections}
-
-    def set_state(self, state):
-        self.mean, self.projections = state["mean"], state["projections"]
