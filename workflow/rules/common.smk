@@ -45,9 +45,7 @@ def or_exit(function, *arguments, **named):
 
 # Snakemake has read these already, but of two equal keys it takes the last one silently, and it would mix what
 # two files say of one method in `tuned`.
-GIVEN = {
-    file: or_exit(read_settings, Path(file)) for file in snakemake_internals.given_configfiles(workflow)
-}
+GIVEN = {file: or_exit(read_settings, Path(file)) for file in snakemake_internals.given_configfiles(workflow)}
 TUNED = [
     values["tuned"]
     for values in (*GIVEN.values(), snakemake_internals.given_config(workflow))
