@@ -327,10 +327,6 @@ def without_a_chunk(folder, made):
     (folder / "part1.zarr" / "database" / "c" / "1" / "0").unlink()
 
 
-def without_a_chunk_of_labels(folder, made):
-    (folder / "part1.zarr" / "database_labels" / "c" / "0").unlink()
-
-
 def without_labels(folder, made):
     import zarr
 
@@ -341,7 +337,6 @@ def without_labels(folder, made):
     ("damage", "message"),
     [
         (without_a_chunk, "database has 3 of its 4 chunks"),
-        (without_a_chunk_of_labels, "database_labels has"),
         (without_labels, "it lacks the array 'database_lab"),
     ],
 )

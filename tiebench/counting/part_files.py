@@ -447,13 +447,13 @@ class _Zarr:
                 raise ValueError(f"{name} has the shape {array.shape}")
             _check_columns(name, array.shape, array.dtype, columns, of_codes)
         _check_lengths(*(array.shape[0] for array in self._arrays))
-        for name, array in zip(part.names, self._arrays):
-            if array.nchunks_initialized < array.nchunks:  # Zarr would read them as zeros
-                raise ValueError(
-                    f"{name} has {array.nchunks_initialized} of its {array.nchunks} chunks; "
-                    "write also empty ones: zarr.config.set({'array.write_empty_chunks': True})"
-                )
         codes = self._arrays[0]
+        # Zarr would read them as zeros. Of labels, zeros that nobody wrote are those of items without any.
+        if codes.nchunks_initialized < codes.nchunks:
+            raise ValueError(
+                f"{part.names[0]} has {codes.nchunks_initialized} of its {codes.nchunks} chunks; "
+                "write also empty ones: zarr.config.set({'array.write_empty_chunks': True})"
+            )
         self.items = codes.shape[0]
         self._chunk = (codes.shards or codes.chunks)[0]
         self.edges = [*range(0, self.items, self._chunk), self.items]
