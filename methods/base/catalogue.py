@@ -147,8 +147,8 @@ def _problem_of_fields(classes, parameters):
         if body.fields and not any("dataclass" in decorator for decorator in body.decorators):
             first = next(iter(body.fields))
             return f"{name} must be decorated with @dataclass(kw_only=True), as it defines {first}"
-        for one in parameters.keys() - body.fields.keys():
-            if one in body.literals or one in body.computed:
+        for one in parameters:
+            if one not in body.fields and (one in body.literals or one in body.computed):
                 return f"{name} must annotate {one}, as in `{one}: {parameters[one]} = ...`"
     return None
 
