@@ -301,19 +301,19 @@ def test_generated_parts_are_what_the_leaderboard_has():
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs" / "results").glob("*.md")), ids=lambda page: page.stem)
 def test_pages_of_results_have_one_shape(page):
-    """The answer, computed, before the table; two figures; how it was made; limits; little prose."""
+    """A number that is computed before the table; two figures; how it was made; limits; little prose."""
     text = page.read_text(encoding="utf-8")
     kinds = [next(iter(region.settings)) for region in pages.regions(text)]
-    assert kinds[0] == "text" and kinds.count("figure") >= 2
+    assert kinds[0] == "number" and kinds.count("figure") >= 2
     headings = re.findall(r"^## (.+)$", text, re.MULTILINE)
     known = ["Verdicts", "Figures", "How it was made", "Limits"]
     own = [name for name in headings if name in known]
     assert own in (known, known[1:]) and headings[-2:] == known[-2:]
     for region in reversed(pages.regions(text)):
         text = text[: region.start] + text[region.end :]
-    text = re.sub(r"^<!-- .*?-->$", "", text, flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r"<!-- .*?-->", "", text, flags=re.DOTALL)
     prose = [line for line in text.splitlines() if not line.startswith(("|", "#", "    "))]
-    assert sum(len(re.findall(r"\w\S*", line)) for line in prose) <= 200
+    assert sum(len(re.findall(r"\w\S*", line)) for line in prose) <= 300
 
 
 def test_the_hosted_workflow_runs_commands_that_exist():

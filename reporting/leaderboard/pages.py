@@ -1,14 +1,20 @@
-"""Generated parts of Markdown pages: between a marker and its end stands what the leaderboard has, or
-what a benchmark has measured.
+"""Generated parts of Markdown pages: what the leaderboard has, or what a benchmark has measured, between a
+marker and its end; the picture of a link below a marker; numbers of sentences before a comment.
 
     <!-- leaderboard:
     protocol: cifar10_seen
     columns: [score]
     -->
 
-    the table, the verdicts on claims, or the figure that these settings ask for
+    the table, or the verdicts on claims, that these settings ask for
 
     <!-- end -->
+
+    <!-- leaderboard: {figure: tie_ranges, protocol: digits} -->
+
+    ![what it shows](images/tie_ranges_digits.png)
+
+    AP is 0.551<!-- mean digits ap 12 talr_ap -->.
 
 The settings are YAML; leaderboard/README.md describes them. Markers in blocks of code are not read.
 """
@@ -21,13 +27,14 @@ from pathlib import Path
 
 import yaml
 
-from reporting.leaderboard import measured, pictures, sentences, summary_text, tables, verdicts
+from reporting.leaderboard import measured, pictures, quantities, summary_text, tables, verdicts
 from reporting.leaderboard.boards import Boards
 from tiebench.files import write_text
 
 MARKER = re.compile(r"^<!-- leaderboard:(.*?)-->[ \t]*$", re.DOTALL | re.MULTILINE)
 END = re.compile(r"^<!-- end -->[ \t]*$", re.MULTILINE)
 FENCED = re.compile(r"^(```+|~~~+).*?^\1[`~]*[ \t]*$", re.DOTALL | re.MULTILINE)
+IMAGE = re.compile(r"\s*!\[[^\]]*\]\(([^()\s]+)\)")
 PAGES = ("README.md", "docs/**/*.md")
 
 
@@ -57,18 +64,30 @@ def find(root: str | Path = ".") -> list[Path]:
 
 
 def regions(text: str) -> list[Region]:
-    """The generated parts of a page. Raises ValueError, naming the line, for a marker without end or YAML."""
+    """The generated parts of a page, in its order. Their settings are those of the marker; `figure` and
+    `image` of a picture, whose link is written by hand; `number`, the words of one.
+
+    Raises ValueError, naming the line, for a marker that has no end, no image or no YAML.
+    """
     plain = FENCED.sub(lambda block: re.sub(r"[^\n]", " ", block[0]), text)
-    found, place = [], 0
-    while marker := MARKER.search(plain, place):
+    found = []
+    for marker in MARKER.finditer(plain):
         line = text.count("\n", 0, marker.start()) + 1
+        settings = _settings(marker[1], line)
+        if "figure" in settings:
+            if not (image := IMAGE.match(plain, marker.end())):
+                raise ValueError(f"line {line}: there is no ![words](image.png) below the marker of a figure")
+            found.append(Region(line, {"figure": settings, "image": image[1]}, marker.end(), marker.end()))
+            continue
         end = END.search(plain, marker.end())
         following = MARKER.search(plain, marker.end())
         if end is None or (following is not None and following.start() < end.start()):
             raise ValueError(f"line {line}: there is no <!-- end --> after the marker")
-        found.append(Region(line, _settings(marker[1], line), marker.end() + 1, end.start()))
-        place = end.end()
-    return found
+        found.append(Region(line, settings, marker.end() + 1, end.start()))
+    for place in quantities.PLACE.finditer(plain):
+        line = text.count("\n", 0, place.start()) + 1
+        found.append(Region(line, {"number": place[2]}, place.start(1), place.end(1)))
+    return sorted(found, key=lambda region: region.start)
 
 
 def _settings(text: str, line: int) -> dict:
@@ -96,28 +115,32 @@ def read(path: Path, boards: Boards) -> Page:
         raise ValueError(f"{path}, {error}") from error
     link = os.path.relpath(boards.folder, path.parent) + "/"
     for region in found:
+        now = text[region.start : region.end]
         try:
             if "figure" in region.settings:
-                picture = pictures.parse(region.settings, path.parent, boards)
-                drawn.append((region, picture))
-                content = picture.link
-            elif "claims" in region.settings:
-                content = verdicts.render(region.settings, path.parent, boards, link)
-            elif "text" in region.settings:
-                content = sentences.render(region.settings, boards)
-            elif "measured" in region.settings:
-                content = measured.render(region.settings, path.parent)
-            elif "summary" in region.settings:
-                content = summary_text.render(region.settings, boards)
+                drawn.append((region, pictures.parse(**region.settings, folder=path.parent, boards=boards)))
+                content = ""
+            elif "number" in region.settings:
+                content = quantities.render(region.settings["number"], now, boards)
             else:
-                content = tables.render(region.settings, boards, link)
+                content = f"\n{_part(region.settings, path.parent, boards, link)}\n\n"
         except ValueError as error:
             raise ValueError(f"{path}, line {region.line}: {error}") from error
-        content = f"\n{content}\n\n"
-        made.append((region, text[region.start : region.end], content))
+        made.append((region, now, content))
         pieces += [text[place : region.start], content]
         place = region.end
     return Page(path, made, drawn, "".join([*pieces, text[place:]]))
+
+
+def _part(settings: dict, folder: Path, boards: Boards, link: str) -> str:
+    """What stands between a marker and its end."""
+    if "claims" in settings:
+        return verdicts.render(settings, folder, boards, link)
+    if "measured" in settings:
+        return measured.render(settings, folder)
+    if "summary" in settings:
+        return summary_text.render(settings, boards)
+    return tables.render(settings, boards, link)
 
 
 def outdated(paths: Iterable[Path], boards: Boards) -> list[str]:

@@ -11,14 +11,11 @@ from reporting import figures
 from reporting.leaderboard import summary
 from reporting.leaderboard.boards import Boards
 from reporting.leaderboard.settings import as_bits, check_keys, listed
-from reporting.printed.markdown import escape_markdown
 from reporting.tables.model import Table
 from reporting.tables.runs import Results
 
 KEYS = {
     "figure": str,
-    "image": str,
-    "alt": str,
     "protocol": (str, list),
     "set": str,
     "costs": list,
@@ -28,16 +25,13 @@ KEYS = {
     "without": list,
     "reference_lines": list,
 }
-# Where a page has the figure and what it says of it: nothing that is drawn.
-PLACED = ("image", "alt")
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure of a page. link: its Markdown; source: what it is drawn from, as its file has it."""
+    """A figure of a page. source: what it is drawn from, as its file has it."""
 
     path: Path
-    link: str
     kind: str
     table: Table
     results: Results
@@ -61,36 +55,32 @@ class Picture:
         figure_style.save(figure, self.path, source=self.source)
 
 
-def parse(settings: Mapping, folder: Path, boards: Boards) -> Picture:
-    """The figure that a marker asks for. folder: of its page.
+def parse(figure: Mapping, image: str, folder: Path, boards: Boards) -> Picture:
+    """The figure that a marker asks for. figure: its settings; image: its file, relative to the folder.
 
     Raises ValueError, one line with the nearest name, for settings that are unknown or do not fit.
     """
-    check_keys(settings, KEYS, "a figure")
-    for key in ("image",) if "set" in settings else ("image", "protocol"):
-        if key not in settings:
-            raise ValueError(f"a figure needs the key {key}")
-    if not settings["image"].endswith(".png"):
-        raise ValueError(f"image must be a .png file, not {settings['image']!r}")
-    described = figures.describe(settings["figure"])
-    needs = [*described.needs, *["trials"] * ("search" in settings.get("costs", ()))]
-    drawn = {key: value for key, value in settings.items() if key not in PLACED}
-    source = {"settings": drawn}
-    if "set" in settings:
+    check_keys(figure, KEYS, "a figure")
+    if "set" not in figure and "protocol" not in figure:
+        raise ValueError("a figure needs the key protocol")
+    if not image.endswith(".png"):
+        raise ValueError(f"image must be a .png file, not {image!r}")
+    described = figures.describe(figure["figure"])
+    needs = [*described.needs, *["trials"] * ("search" in figure.get("costs", ()))]
+    source: dict[str, Any] = {"settings": dict(figure)}
+    if "set" in figure:
         plan = summary.read(boards.folder)
-        protocols = plan.tables(settings["set"])
-        table, results = plan.model(settings["set"], boards, needs)
-        source |= plan.source(settings["set"], boards)
+        protocols = plan.tables(figure["set"])
+        table, results = plan.model(figure["set"], boards, needs)
+        source |= plan.source(figure["set"], boards)
     else:
-        protocols = listed(settings["protocol"])
-        table, results = _asked(settings, protocols, needs, boards)
-    options = {"costs": settings["costs"]} if "costs" in settings else {}
+        protocols = listed(figure["protocol"])
+        table, results = _asked(figure, protocols, needs, boards)
+    options = {"costs": figure["costs"]} if "costs" in figure else {}
     source |= {"sha256": boards.sha256(protocols, needs)}
-    alt = escape_markdown(settings.get("alt", described.title))
     return Picture(
-        path=Path(os.path.normpath(folder / settings["image"])),
-        link=f"![{alt}]({settings['image']})",
-        kind=settings["figure"],
+        path=Path(os.path.normpath(folder / image)),
+        kind=figure["figure"],
         table=table,
         results=results,
         options=options,

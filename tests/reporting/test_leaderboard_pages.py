@@ -18,7 +18,7 @@ from reporting.leaderboard import (
     measured,
     pages,
     pictures,
-    sentences,
+    quantities,
     summary_text,
     tables,
     verdicts,
@@ -339,23 +339,23 @@ def test_folds_other_protocols_and_holes(folder):
         ("{protocol: p, uncoded: middle}", "uncoded must be first, last or false, not 'middle'"),
         ("{protocol: p, sort: {metric: ap@2}}", "no column of scores is sorted by: p, ap@2, 16 bits"),
         ("columns: [score]", "a column needs a protocol"),
-        ("{figure: tie_range, image: x.png, protocol: p}", "there is no figure 'tie_range'; did you mean"),
-        ("{figure: tie_ranges, image: x.png}", "a figure needs the key protocol"),
-        ("{figure: tie_ranges, image: x.svg, protocol: p}", "image must be a .png file, not 'x.svg'"),
-        ("{figure: training, image: x.png, protocol: p}", "training of runs, which the leaderboard of p"),
-        ("{figure: tie_ranges, image: x.png, protocol: p, bits: all}", "bits of a figure must be of type"),
+        ("{figure: tie_range, protocol: p}", "there is no figure 'tie_range'; did you mean"),
+        ("{figure: tie_ranges}", "a figure needs the key protocol"),
+        ("{figure: training, protocol: p}", "training of runs, which the leaderboard of p"),
+        ("{figure: tie_ranges, protocol: p, bits: all}", "bits of a figure must be of type"),
         ("[protocol, p]", "the marker must hold settings"),
         ("protocol: [p", "the marker is not YAML"),
     ],
 )  # fmt: skip
 def test_each_mistake_is_one_line_that_names_page_and_line(published, tmp_path, capsys, settings, message):
     page = tmp_path / "page.md"
-    page.write_text(f"# Title\n\n<!-- leaderboard: {settings} -->\n<!-- end -->\n")
+    below = "![x](x.png)" if "figure" in settings else "<!-- end -->"
+    page.write_text(text := f"# Title\n\n<!-- leaderboard: {settings} -->\n{below}\n")
     assert main(["docs", str(page), "--folder", str(published / "leaderboard")]) == 1
     said = capsys.readouterr().err
     assert said.startswith(f"error: {page}, line 3: ") and said.count("\n") == 1
     assert message in said
-    assert page.read_text().endswith("-->\n<!-- end -->\n")
+    assert page.read_text() == text
 
 
 PAGE = """# Title
@@ -373,13 +373,13 @@ old
 
 <!-- leaderboard:
 figure: tie_ranges
-image: images/ranges.png
-alt: Ranges_of AP
 protocol: p
 bits: 8
 -->
-<!-- end -->
-The end.
+
+![Ranges of AP](images/ranges.png)
+
+AP of LSH is **?<!-- mean p ap 8 lsh -->**, at 16 bits 9.1<!-- mean p ap 16 lsh -->.
 """
 
 
@@ -392,16 +392,17 @@ def test_a_page_is_rewritten_between_its_markers_and_nowhere_else(folder, tmp_pa
     said = capsys.readouterr()
     assert [line.partition(": ")[0] for line in said.out.splitlines()] == [
         f"{page}, line 3",
-        *[f"{page}, line 14"] * 2,
+        *[f"{page}, line {line}" for line in (22, 22, 14)],
     ]
-    assert "3 generated parts are not up to date: run python -m reporting docs" in said.err
+    assert "4 generated parts are not up to date: run python -m reporting docs" in said.err
     assert page.read_text() == PAGE
     assert main(command) == 0
     image = tmp_path / "docs" / "images" / "ranges.png"
     assert capsys.readouterr().out.split() == [str(image), str(page)]
     table = "\n| Method | 8 bits |\n|:---|---:|\n| LSH | 0.312 ± 0.088 |\n\n"
-    written = PAGE.replace("old\n", table).replace("-->\n<!-- end -->\nThe", "-->\nFIGURE<!-- end -->\nThe")
-    assert page.read_text() == written.replace("FIGURE", "\n![Ranges\\_of AP](images/ranges.png)\n\n")
+    low, high = (f"{np.mean(AP['lsh', bits]):.{decimals}f}" for bits, decimals in ((8, 3), (16, 1)))
+    written = PAGE.replace("old\n", table).replace("?<", f"{low}<").replace("9.1<", f"{high}<")
+    assert page.read_text() == written
     assert main([*command, "--check"]) == 0
     assert main(command) == 0  # nothing left to write
     assert capsys.readouterr().out == ""
@@ -459,8 +460,8 @@ def test_seeds_and_machines_are_those_of_the_rows(folder, tmp_path):
 
 
 def test_the_dots_of_a_figure_are_the_means_of_the_leaderboard(folder, tmp_path):
-    settings = {"figure": "tie_ranges", "image": "x.png", "protocol": "p"}
-    picture = pictures.parse(settings, tmp_path, Boards(folder))
+    settings = {"figure": "tie_ranges", "protocol": "p"}
+    picture = pictures.parse(settings, "x.png", tmp_path, Boards(folder))
     from reporting import figures
 
     drawn = figures.draw(picture.kind, picture.table, picture.results)
@@ -481,8 +482,8 @@ def test_a_figure_of_trainings_is_drawn_from_the_published_curves(folder, tmp_pa
     table |= {"name": "new", "methods": ["talr_ap"], "published": []}
     publish_table(tmp_path, table | {"blocks": [{"protocol": "p", "metric": "ap", "bits": [64]}]}, ["p"])
     publish(["new"], tmp_path, folder)
-    settings = {"figure": "training", "image": "x.png", "protocol": "p", "bits": 64}
-    picture = pictures.parse(settings, tmp_path, Boards(folder))
+    settings = {"figure": "training", "protocol": "p", "bits": 64}
+    picture = pictures.parse(settings, "x.png", tmp_path, Boards(folder))
     assert set(json.loads(picture.source)["sha256"]) == {"p.tidy.csv", "p.runs.csv", "p.training.csv"}
     from reporting import figures
 
@@ -503,6 +504,17 @@ def test_a_marker_without_end_is_refused(text):
         pages.regions("\n" + text)
 
 
+@pytest.mark.parametrize("below", ["", "words ![x](x.png)\n", "[x](x.png)\n"])
+def test_a_figure_without_image_is_refused(below):
+    with pytest.raises(ValueError, match=r"line 1: there is no !\[words\]\(image.png\) below"):
+        pages.regions(f"<!-- leaderboard: {{figure: tie_ranges, protocol: p}} -->\n\n{below}")
+
+
+def test_a_figure_that_is_no_png_is_refused(folder, tmp_path):
+    with pytest.raises(ValueError, match=r"image must be a .png file, not 'x.svg'"):
+        pictures.parse({"figure": "tie_ranges", "protocol": "p"}, "x.svg", tmp_path, Boards(folder))
+
+
 def test_the_documentation_has_every_key():
     text = (ROOT / "leaderboard" / "README.md").read_text(encoding="utf-8")
     for section, names in {
@@ -511,7 +523,7 @@ def test_the_documentation_has_every_key():
         "Figures": pictures.KEYS,
         "Summaries": [*summary_text.KEYS, "ranks", *summary_text.PARTS],
         "Measurements": measured.KEYS,
-        "Sentences": [*sentences.KEYS, *sentences.QUANTITIES],
+        "Numbers": quantities.QUANTITIES,
     }.items():
         words = re.search(rf"^### {section}\n(.*?)(?=^##|\Z)", text, re.DOTALL | re.MULTILINE)[1]
         assert [name for name in names if f"`{name}`" not in words] == []

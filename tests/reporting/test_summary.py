@@ -10,7 +10,7 @@ from leaderboards import make_run, publish_table, random_scores
 from scipy.stats import kendalltau, mannwhitneyu, rankdata, trim_mean
 
 from reporting import __main__ as reporting
-from reporting.leaderboard import sentences
+from reporting.leaderboard import quantities
 from reporting.leaderboard import summary as of_folder
 from reporting.leaderboard.boards import Boards
 from reporting.leaderboard.publishing import publish
@@ -234,13 +234,14 @@ def test_unknown_names_have_the_nearest(folder, capsys):
         of_folder.read(board).tables("al")
 
 
-# -- sentences -----------------------------------------------------------------------------------------------
+# -- quantities ----------------------------------------------------------------------------------------------
 
 
 def test_numbers_of_sentences_are_those_of_the_runs(folder):
     boards = Boards(folder / "leaderboard")
-    text = "D has {mean p ap 8 d}, {difference p ap 8 d a} more than A.\n\nIts rank is {rank all d}."
-    first, second = sentences.render({"text": text, "decimals": 4}, boards).split("\n\n")
+    now = "0.0000 (0.0 to\n0.1)"
+    asked = [("mean p ap 8 d", "0.1234"), ("difference p ap\n8 d a", now), ("rank all d", "9.9")]
+    one, two, three = (quantities.render(words, now, boards) for words, now in asked)
     entry = {"name": "x", "methods": METHODS, "seeds": [0, 1, 2], "styles": STYLES}
     entry["blocks"] = [{"protocol": "p", "metric": "ap", "bits": [8]}]
     asked = Table.from_json({"table": entry})
@@ -249,10 +250,10 @@ def test_numbers_of_sentences_are_those_of_the_runs(folder):
         of[run.method][run.seed] = run
     mean = np.mean([run.metrics["ap"] for run in of["d"].values()])
     pair = difference(sample(of["d"], "ap"), sample(of["a"], "ap"))
-    assert first == f"D has {mean:.4f}, {pair.mean:.4f} ({pair.low:.4f} to {pair.high:.4f}) more than A."
+    assert one == f"{mean:.4f}" and two == f"{pair.mean:.4f} ({pair.low:.4f} to {pair.high:.4f})"
     found = summary.standing(summary.blocks_of(*of_folder.read(boards.folder).model("all", boards)))
     value, low, high = found.rank[:, found.methods.index("d")]
-    assert second == f"Its rank is {value:.1f} ({low:.1f} to {high:.1f})."
+    assert three == f"{value:.1f} ({low:.1f} to {high:.1f})"
 
 
 @pytest.mark.parametrize(
@@ -271,5 +272,5 @@ def test_numbers_of_sentences_are_those_of_the_runs(folder):
 )
 def test_quantities_that_are_unknown_are_refused_in_one_line(folder, words, message):
     with pytest.raises(ValueError, match=message) as caught:
-        sentences.render({"text": f"It is {{{words}}}."}, Boards(folder / "leaderboard"))
+        quantities.render(words, "?", Boards(folder / "leaderboard"))
     assert "\n" not in str(caught.value)

@@ -1,11 +1,10 @@
-"""Sentences whose numbers are the leaderboard's: a marker's text, with a quantity in each pair of braces."""
+"""Numbers of sentences that are the leaderboard's: each stands before a comment that says what it is."""
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from reporting.leaderboard.boards import Boards
-from reporting.leaderboard.settings import check_keys, paragraph
 from reporting.leaderboard.summary import read
 from reporting.printed.marks import number
 from reporting.statistics import summary
@@ -13,29 +12,24 @@ from reporting.statistics.samples import sample
 from tiebench.messages import did_you_mean
 from tiebench.paired import difference
 
-KEYS = {"text": str, "decimals": int}
-QUANTITY = re.compile(r"\{([^{}]*)\}")
+# A number or ?, with or without an interval, and the comment: 0.551<!-- mean digits ap 12 talr_ap -->.
+PLACE = re.compile(r"(\?|−?\d[\d.]*(?:\s\(−?[\d.]+\s+to\s+−?[\d.]+\))?)<!--([^<>]*)-->")
 
 
-def render(settings: Mapping, boards: Boards) -> str:
-    """The paragraphs of `text`, each pair of braces replaced by what its words ask for, see
-    leaderboard/README.md.
+def render(words: str, now: str, boards: Boards) -> str:
+    """The number that the words of a comment ask for, see leaderboard/README.md.
+
+    now: what stands there; its decimals are kept, and are 3 for ?.
 
     Raises ValueError, one line with the nearest name, for words that ask for nothing.
     """
-    check_keys(settings, KEYS, "a text")
-    decimals = settings.get("decimals", 3)
-    text = QUANTITY.sub(lambda found: _quantity(found[1], boards, decimals), settings["text"])
-    return "\n\n".join(map(paragraph, re.split(r"\n\s*\n", text.strip())))
-
-
-def _quantity(words: str, boards: Boards, decimals: int) -> str:
-    name, *arguments = words.split()
+    name, *arguments = words.split() or [""]
     if name not in QUANTITIES:
-        raise ValueError(f"{{{words}}}: no quantity {name!r}{did_you_mean(name, QUANTITIES)}")
+        raise ValueError(f"{words.strip()!r}: no quantity {name!r}{did_you_mean(name, QUANTITIES)}")
     of, form = QUANTITIES[name]
     if len(arguments) != len(form.split()):
-        raise ValueError(f"{{{words}}}: it is {{{name} {form}}}")
+        raise ValueError(f"{words.strip()!r}: it is {name} {form}")
+    decimals = 3 if now == "?" else len(now.split()[0].partition(".")[2])
     return of(boards, decimals, *arguments)
 
 
@@ -69,7 +63,7 @@ def _rank(boards: Boards, decimals: int, name: str, method: str) -> str:
     found = summary.standing(summary.blocks_of(*read(boards.folder).model(name, boards)))
     if method not in found.methods:
         raise ValueError(f"the set {name} has no method {method!r}{did_you_mean(method, found.methods)}")
-    value, low, high = (f"{of:.1f}" for of in found.rank[:, found.methods.index(method)])
+    value, low, high = (number(of, decimals) for of in found.rank[:, found.methods.index(method)])
     return f"{value} ({low} to {high})"
 
 
