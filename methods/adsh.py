@@ -9,7 +9,6 @@ from types import SimpleNamespace
 import numpy as np
 import torch
 
-from methods.base import Refusal
 from methods.base.deep import DeepHashing, shuffled_batches
 from methods.base.supervision import similar_share, single_classes
 
@@ -47,6 +46,7 @@ class ADSH(DeepHashing):
         "gamma": {"log_uniform": [0.2, 200.0]},
         "batch_size": [32, 64, 128, 256],
     }
+    bounds = {"epochs": "[1, inf)", "epochs_per_round": "[1, inf)", "samples": "[1, inf)"}
 
     learning_rate: float = 0.3
     batch_size: int = 64
@@ -57,8 +57,6 @@ class ADSH(DeepHashing):
     asymmetric: bool = True
 
     def prepare(self, training_set):
-        if self.epochs_per_round < 1 or self.samples < 1:
-            raise Refusal("adsh: epochs_per_round and samples must be at least 1")
         similar_share(training_set, self.seed)  # refuses a training set without two kinds of pairs
         return SimpleNamespace(similar=Similar(training_set), round=None)
 

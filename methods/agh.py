@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from methods.base import HashingMethod, Refusal
+from methods.base import HashingMethod, Refusal, check_settings
 from methods.learners.kernels import squared_distances
 
 _ROWS = 8192  # items whose neighbours are found at once
@@ -43,19 +43,21 @@ class AnchorGraphHashing(HashingMethod):
         "anchors": [100, 200, 300, 500, 700, 1000, 1500],
         "neighbours": [2, 3, 5, 8, 12],
     }
+    bounds = {"anchors": "[1, inf)", "neighbours": "[1, inf)", "kmeans_iterations": "[1, inf)"}
 
     anchors: int = 300
     neighbours: int = 3
     kmeans_iterations: int = 20
 
     def fit(self, training_set):
+        check_settings(self)
         from sklearn.cluster import KMeans
 
         started = time.perf_counter()
         items = training_set.items.reshape(len(training_set), -1).astype(np.float64)
         count = min(self.anchors, len(items))
-        if not 1 <= self.neighbours <= count:
-            raise Refusal(f"agh: neighbours must be between 1 and {count}, not {self.neighbours}")
+        if self.neighbours > count:
+            raise Refusal(f"agh: neighbours must be at most {count}, not {self.neighbours}")
         if self.bits >= count:
             raise Refusal(f"agh makes at most {count - 1} bits with {count} anchors, not {self.bits}")
         kmeans = KMeans(

@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from methods.base import HashingMethod, Refusal
+from methods.base import HashingMethod, Refusal, check_settings
 from methods.learners.bre_kernels import Descent
 from methods.learners.linear import signs_of_projections
 
@@ -59,6 +59,12 @@ class BRE(HashingMethod):
         "kernel": ["linear", "rbf"],
         "partners": [0.02, 0.05, 0.1, 0.2, 0.4],
     }
+    bounds = {
+        "anchors": "[1, inf)",
+        "max_sweeps": "[1, inf)",
+        "training_items": "[2, inf)",
+        "partners": "(0, 1]",
+    }
 
     anchors: int = 50
     partners: float = 0.05
@@ -70,8 +76,8 @@ class BRE(HashingMethod):
     max_sweeps: int = 1000
 
     def fit(self, training_set):
+        check_settings(self)
         started = time.perf_counter()
-        self._check()
         generator = np.random.default_rng(self.seed)
         rows = np.arange(len(training_set))
         if self.training_items is not None and self.training_items < len(rows):
@@ -154,20 +160,6 @@ class BRE(HashingMethod):
             values /= -2 * self.bandwidth
             np.exp(values, out=values)
         return values
-
-    def _check(self):
-        """Refuse settings that mean nothing."""
-        for name, known in (("kernel", ("linear", "rbf")), ("target", ("affinity", "binary", "euclidean"))):
-            if getattr(self, name) not in known:
-                raise Refusal(f"bre: {name} must be one of {', '.join(known)}, not {getattr(self, name)!r}")
-        for name, least in (("anchors", 1), ("max_sweeps", 1), ("training_items", 2)):
-            value = getattr(self, name)
-            if value is not None and value < least:
-                raise Refusal(f"bre: {name} must be at least {least}, not {value}")
-        if not 0 < self.partners <= 1:
-            raise Refusal(
-                f"bre: partners is a share of the items, above 0 and at most 1, not {self.partners}"
-            )
 
     def _targets(self, training_set, rows, items, partners):
         """Distances that the pairs should have, in 1/scale of a bit: int32 (n, k), and scale."""

@@ -10,7 +10,6 @@ from typing import Literal
 import torch
 from torch.nn.functional import cross_entropy, normalize
 
-from methods.base import Refusal
 from methods.base.deep import DeepHashing
 from methods.learners.straight_through import sign_straight_through
 
@@ -52,6 +51,7 @@ class CIBHash(DeepHashing):
         "view_dropout": [0.0, 0.1, 0.2, 0.4, 0.6],
         "view_noise": [0.0, 0.1, 0.3, 0.6, 1.0],
     }
+    bounds = {"view_dropout": "[0, 1)", "temperature": "(0, inf)"}
 
     optimiser: Literal["sgd", "adam", "adamw", "rmsprop"] = "adam"
     learning_rate: float = 1e-3
@@ -64,12 +64,6 @@ class CIBHash(DeepHashing):
     bottleneck: float = 1e-3
     view_dropout: float = 0.2
     view_noise: float = 0.1
-
-    def prepare(self, training_set):
-        if not 0 <= self.view_dropout < 1:
-            raise Refusal(f"view_dropout must be at least 0 and below 1, not {self.view_dropout}")
-        if self.temperature <= 0:
-            raise Refusal(f"temperature must be positive, not {self.temperature}")
 
     def augment(self, items, generator):
         if self.backbone is not None:

@@ -55,6 +55,7 @@ class DHD(DeepHashing):
         "distillation": [0.0, 0.1, 1.0],
         "quantisation": [0.0, 0.1, 1.0],
     }
+    bounds = {"view_dropout": "[0, 1)", "temperature": "(0, inf)", "deviation": "(0, inf)"}
 
     optimiser: Literal["sgd", "adam", "adamw", "rmsprop"] = "adam"
     learning_rate: float = 1e-2
@@ -77,11 +78,6 @@ class DHD(DeepHashing):
         label_matrix(training_set, "dhd")
         if self.bits < 2:
             raise Refusal("dhd needs at least 2 bits: layer normalisation makes a single one constant")
-        for name in ("temperature", "deviation"):
-            if getattr(self, name) <= 0:
-                raise Refusal(f"{name} must be positive, not {getattr(self, name)}")
-        if not 0 <= self.view_dropout < 1:
-            raise Refusal(f"view_dropout must be at least 0 and below 1, not {self.view_dropout}")
 
     def hash_layer(self, width):
         layer = hash_layer(width, self.bits, self.initial_deviation, bias=False)

@@ -9,7 +9,6 @@ from typing import Literal
 
 import torch
 
-from methods.base import Refusal
 from methods.base.heads import hash_layer
 from methods.class_codes.class_codes import ClassCodeHashing, class_codes
 
@@ -40,6 +39,7 @@ class DPN(ClassCodeHashing):
         "margin": {"log_uniform": [0.03, 3.0]},
         "codes": ["bernoulli", "spread_hadamard", "separated"],
     }
+    bounds = {"update_every": "[0, inf)", "update_share": "(0, 1]"}
 
     learning_rate: float = 0.1
     lr_gamma: float = 0.1
@@ -57,11 +57,6 @@ class DPN(ClassCodeHashing):
         return hash_layer(width, self.bits, self.initial_deviation, bias=False)
 
     def build_criterion(self, training_set):
-        if self.update_every < 0 or not 0 < self.update_share <= 1:
-            raise Refusal(
-                "dpn: update_every must be at least 0 and update_share above 0 and at most 1, "
-                f"not {self.update_every} and {self.update_share}"
-            )
         return class_codes(self, training_set, self.codes, "dpn")
 
     def loss(self, outputs, batch):

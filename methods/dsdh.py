@@ -60,6 +60,7 @@ class DSDH(DeepHashing):
         "eta": {"log_uniform": [1e-3, 10.0]},
     }
     changing_memory = ("table", "codes")
+    bounds = {"mu": "(0, inf)", "sweeps": "[1, inf)"}
 
     optimiser: Literal["sgd", "adam", "adamw", "rmsprop"] = "rmsprop"
     learning_rate: float = 3e-3

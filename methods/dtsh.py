@@ -60,6 +60,7 @@ class DTSH(DeepHashing):
         "margin": {"log_uniform": [0.5, 24.0]},
     }
     changing_memory = ("table",)
+    bounds = {"positives": "[1, inf)", "negatives": "[1, inf)", "classes_per_anchor": "[1, inf)"}
 
     learning_rate: float = 0.5
     momentum: float = 0.0
@@ -77,9 +78,6 @@ class DTSH(DeepHashing):
             raise Refusal(
                 f"triplets from outside of a batch need at least 4 training items, there are {items}"
             )
-        for name in ("positives", "negatives", "classes_per_anchor"):
-            if (wanted := getattr(self, name)) is not None and wanted < 1:
-                raise Refusal(f"{name} must be at least 1, not {wanted}")
         classes = single_classes(training_set)
         groups: LevelGroups | ClassGroups
         if classes is None:

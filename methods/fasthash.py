@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from methods.base import Refusal
+from methods.base import check_settings
 from methods.base.supervision import single_classes
 from methods.learners.graph_cuts import BlockCuts
 from methods.learners.trees import TreeHashing
@@ -46,6 +46,7 @@ class FastHash(TreeHashing):
         "depth": [2, 4, 6, 8, 10],
         "trees": [50, 100, 200, 400, 800],
     }
+    bounds = {"similar": "[1, inf)", "dissimilar": "[1, inf)", "passes": "[1, inf)"}
 
     loss: Literal["hinge", "ksh", "bre"] = "hinge"
     similar: int = 100
@@ -53,8 +54,7 @@ class FastHash(TreeHashing):
     passes: int = 2
 
     def fit(self, training_set):
-        if self.loss not in LOSSES:
-            raise Refusal(f"loss must be one of {', '.join(LOSSES)}, not {self.loss!r}")
+        check_settings(self)
         started = time.perf_counter()
         generator = np.random.default_rng(self.seed)
         pairs = sample_pairs(training_set, self.similar, self.dissimilar, generator)

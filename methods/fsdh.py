@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from methods.base import Refusal
+from methods.base import check_settings
 from methods.base.labels import single_labels
 from methods.class_codes.centres import constant_bits, make_centres
 from methods.learners.kernels import KernelHashing, draw_anchors, gaussian_kernel, ridge_regression
@@ -47,6 +47,7 @@ class FSDH(KernelHashing):
         "ridge": {"log_uniform": [1e-3, 10.0]},
         "centres": ["spread_hadamard", "random", "bernoulli"],
     }
+    bounds = {"anchors": "[1, inf)", "sigma": "(0, inf)", "ridge": "(0, inf)"}
 
     anchors: int = 1000
     sigma: float = 0.7
@@ -54,9 +55,8 @@ class FSDH(KernelHashing):
     centres: str = "spread_hadamard"
 
     def fit(self, training_set):
+        check_settings(self)
         started = time.perf_counter()
-        if self.sigma <= 0:
-            raise Refusal(f"fsdh: sigma must be positive, not {self.sigma}")
         places, classes = single_labels(training_set, "fsdh")
         generator = np.random.default_rng(self.seed)
         items = training_set.items.reshape(len(training_set), -1).astype(np.float64)

@@ -56,6 +56,7 @@ class HashNet(DeepHashing):
         "tanh_scale": {"log_uniform": [0.5, 20.0]},
         "growth": {"log_uniform": [0.001, 0.1]},
     }
+    bounds = {"growth_every": "[1, inf)"}
 
     learning_rate: float = 1.0
     epochs: int = 100

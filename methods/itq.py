@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from methods.base import check_settings
 from methods.learners.linear import LinearProjections, principal_components
 
 
@@ -27,10 +28,12 @@ class ITQ(LinearProjections):
     marker = "X"
     supervision = "none"
     family = "unsupervised"
+    bounds = {"iterations": "[0, inf)"}
 
     iterations: int = 50
 
     def fit(self, training_set):
+        check_settings(self)
         started = time.perf_counter()
         self.mean, items, leading, _ = principal_components(
             training_set.items.reshape(len(training_set), -1), self.bits, "itq"

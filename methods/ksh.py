@@ -11,7 +11,7 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.special import expit
 
-from methods.base import Refusal
+from methods.base import Refusal, check_settings
 from methods.base.supervision import affinity_blocks, single_classes
 from methods.learners.kernels import KernelHashing, draw_anchors, gaussian_kernel, mean_squared_distance_to
 
@@ -47,6 +47,7 @@ class KSH(KernelHashing):
         "anchors": [100, 300, 600, 1000, 1500, 2000],
         "training_items": [1000, 2000, 5000],
     }
+    bounds = {"anchors": "[1, inf)", "training_items": "[2, inf)", "max_steps": "[1, inf)"}
 
     anchors: int = 300
     training_items: int | None = None
@@ -54,6 +55,7 @@ class KSH(KernelHashing):
     tolerance: float = 1e-2
 
     def fit(self, training_set):
+        check_settings(self)
         started = time.perf_counter()
         generator = np.random.default_rng(self.seed)
         rows = np.arange(len(training_set))

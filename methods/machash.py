@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from methods.base import HashingMethod, Refusal
+from methods.base import HashingMethod, Refusal, check_settings
 from methods.base.supervision import single_classes
 from methods.learners.graph_cuts import BlockCuts
 from methods.learners.linear import leading_directions, with_definite_signs
@@ -49,6 +49,16 @@ class MACHash(HashingMethod):
         "mu": {"log_uniform": [0.003, 3.0]},
         "dissimilar": [100, 200, 500, 1000, 2000],
     }
+    bounds = {
+        "similar": "[1, inf)",
+        "dissimilar": "[1, inf)",
+        "iterations": "[1, inf)",
+        "mu": "(0, inf)",
+        "mu_factor": "(0, inf)",
+        "sweeps": "[1, inf)",
+        "passes": "[1, inf)",
+        "C": "(0, inf)",
+    }
 
     similar: int = 100
     dissimilar: int = 500
@@ -60,8 +70,7 @@ class MACHash(HashingMethod):
     C: float = 100.0
 
     def fit(self, training_set):
-        if self.iterations < 1:
-            raise Refusal(f"iterations must be at least 1, not {self.iterations}")
+        check_settings(self)
         started = time.perf_counter()
         generator = np.random.default_rng(self.seed)
         pairs = sample_pairs(training_set, self.similar, self.dissimilar, generator)

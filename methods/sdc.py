@@ -13,7 +13,6 @@ import torch
 from scipy.special import betaincinv
 from torch.nn.functional import cosine_similarity
 
-from methods.base import Refusal
 from methods.base.deep import DeepHashing
 from methods.base.heads import hash_layer
 
@@ -58,6 +57,7 @@ class SDC(DeepHashing):
         "quantisation": [0.0, 0.1, 1.0],
         "orthogonal": [False, True],
     }
+    bounds = {"shape": "(0, inf)"}
 
     optimiser: Literal["sgd", "adam", "adamw", "rmsprop"] = "adam"
     learning_rate: float = 1e-4
@@ -75,10 +75,6 @@ class SDC(DeepHashing):
     def hash_layer(self, width):
         layer = hash_layer(width, self.bits, self.initial_deviation)
         return torch.nn.Sequential(layer, torch.nn.BatchNorm1d(self.bits, momentum=0.1))
-
-    def prepare(self, training_set):
-        if self.shape <= 0:
-            raise Refusal(f"shape must be positive, not {self.shape}")
 
     def loss(self, outputs, batch):
         half = len(outputs) // 2  # the last item of an odd batch is in no pair

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from methods.base import Refusal
+from methods.base import check_settings
 from methods.base.labels import label_matrix
 from methods.learners.discrete import descend
 from methods.learners.kernels import KernelHashing, draw_anchors, gaussian_kernel, ridge_regression
@@ -41,6 +41,15 @@ class SDH(KernelHashing):
         "nu": {"log_uniform": [1e-6, 1.0]},
         "ridge": {"log_uniform": [1e-3, 10.0]},
     }
+    bounds = {
+        "anchors": "[1, inf)",
+        "sigma": "(0, inf)",
+        "penalty": "(0, inf)",
+        "nu": "[0, inf)",
+        "ridge": "(0, inf)",
+        "rounds": "[0, inf)",
+        "sweeps": "[1, inf)",
+    }
 
     anchors: int = 1000
     sigma: float = 0.7
@@ -51,9 +60,8 @@ class SDH(KernelHashing):
     sweeps: int = 10
 
     def fit(self, training_set):
+        check_settings(self)
         started = time.perf_counter()
-        if self.sigma <= 0:
-            raise Refusal(f"sdh: sigma must be positive, not {self.sigma}")
         labels = label_matrix(training_set, "sdh")
         generator = np.random.default_rng(self.seed)
         items = training_set.items.reshape(len(training_set), -1).astype(np.float64)

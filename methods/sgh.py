@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import eigh
 
-from methods.base import HashingMethod, Refusal
+from methods.base import HashingMethod, check_settings
 from methods.learners.kernels import draw_anchors, gaussian_kernel, mean_squared_distance_to
 
 _ROWS = 2048  # items whose kernel values are computed at once
@@ -44,11 +44,13 @@ class ScalableGraphHashing(HashingMethod):
         "anchors": [100, 200, 300, 500, 800],
         "rho": {"log_uniform": [0.5, 8.0]},
     }
+    bounds = {"anchors": "[1, inf)", "rho": "(0, inf)"}
 
     anchors: int = 300
     rho: float = 2.0
 
     def fit(self, training_set):
+        check_settings(self)
         started = time.perf_counter()
         generator = np.random.default_rng(self.seed)
         items = training_set.items.reshape(len(training_set), -1).astype(np.float64)
@@ -102,8 +104,6 @@ def graph_factors(items, rho):
     items: of unit length, (n, d). exp(2 x.y / rho) is replaced by the line through its values where
     2 x.y / rho is -1 and 1, so that rho = 2 covers all cosines.
     """
-    if rho <= 0:
-        raise Refusal(f"sgh: rho must be positive, not {rho}")
     decay = np.exp(-np.square(items).sum(axis=1) / rho)[:, None]
     slope, level = math.sqrt(2 * (math.e - 1 / math.e) / rho), math.sqrt(math.e + 1 / math.e)
     one = np.ones((len(items), 1))

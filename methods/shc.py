@@ -12,7 +12,6 @@ import numpy as np
 import torch
 from torch.nn.functional import logsigmoid
 
-from methods.base import Refusal
 from methods.base.labels import single_labels
 from methods.class_codes.class_codes import ClassCodeHashing, ClassCodes
 from methods.class_codes.semantic_centres import class_similarities, semantic_centres
@@ -53,6 +52,7 @@ class SHC(ClassCodeHashing):
         "quantisation": [0.0, 1e-4, 1e-3, 1e-2, 5e-2],
         "eta": [0.05, 0.1, 0.2, 0.5],
     }
+    bounds = {"eta": "(0, inf)"}
 
     optimiser: Literal["sgd", "adam", "adamw", "rmsprop"] = "rmsprop"
     learning_rate: float = 1e-3
@@ -67,8 +67,6 @@ class SHC(ClassCodeHashing):
     C: float = 10.0
 
     def build_criterion(self, training_set):
-        if self.eta <= 0:
-            raise Refusal(f"eta must be positive, not {self.eta}")
         places, _ = single_labels(training_set, "shc")
         features = self._features(training_set.items)
         classifier = ClassifierHashing(C=self.C)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from methods.base import HashingMethod, Refusal
+from methods.base import HashingMethod, Refusal, check_settings
 from methods.learners.kernels import squared_distances
 
 
@@ -36,6 +36,7 @@ class SphericalHashing(HashingMethod):
         "start": [5, 10, 20, 50],
         "max_iterations": [50, 100, 200],
     }
+    bounds = {"start": "[1, inf)", "max_iterations": "[1, inf)"}
 
     start: int = 5
     max_iterations: int = 100
@@ -43,6 +44,7 @@ class SphericalHashing(HashingMethod):
     deviation: float = 0.15
 
     def fit(self, training_set):
+        check_settings(self)
         started = time.perf_counter()
         items = training_set.items.reshape(len(training_set), -1).astype(np.float64)
         if len(items) < 4:

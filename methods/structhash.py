@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from scipy.optimize import linprog
 
-from methods.base import Refusal
+from methods.base import Refusal, check_settings
 from methods.base.supervision import single_classes
 from methods.learners.graph_cuts import BlockCuts
 from methods.learners.trees import TreeHashing
@@ -55,6 +55,14 @@ class StructHash(TreeHashing):
         "depth": [2, 4, 6, 8, 10],
         "trees": [50, 100, 200, 400, 800],
     }
+    bounds = {
+        "C": "(0, inf)",
+        "relevant": "[1, inf)",
+        "irrelevant": "[1, inf)",
+        "tolerance": "[0, inf)",
+        "cutting_planes": "[1, inf)",
+        "passes": "[1, inf)",
+    }
 
     C: float = 100.0
     relevant: int = 50
@@ -65,8 +73,7 @@ class StructHash(TreeHashing):
     passes: int = 2
 
     def fit(self, training_set):
-        if self.bit_weights not in BIT_WEIGHTS:
-            raise Refusal(f"bit_weights must be one of {', '.join(BIT_WEIGHTS)}, not {self.bit_weights!r}")
+        check_settings(self)
         started = time.perf_counter()
         generator = np.random.default_rng(self.seed)
         lists = make_lists(training_set, self.relevant, self.irrelevant, generator)

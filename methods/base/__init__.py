@@ -1,7 +1,7 @@
 """What a method is, what it learns from, and what its codes must look like: the public base of all methods.
 
 `HashingMethod`, `TrainingSet` and `Refusal` are what a method needs; deep ones derive from
-`methods.base.deep.DeepHashing`. docs/add-a-method.md walks through two examples.
+`methods.base.deep.DeepHashing`. docs/add-a-method.md walks through examples.
 """
 
 import json
@@ -146,6 +146,8 @@ class HashingMethod:
     * `common_space`: the same for hyper-parameters that a base class gives to all of its methods;
     * `trainers`: list of spaces, of which a trial takes one: its values replace those of `space`, as a
       learning rate must where another optimiser is chosen;
+    * `bounds`: hyper-parameter -> the interval of values that mean something, as "[1, inf)" or "(0, 1]"; a
+      class adds its own to those of its base classes, and `check_settings` refuses others;
     * `sees`: what training has access to, "training set" or "database labels" (all items of the database and
       their labels are its training set); tables mark the methods of the latter;
     * `several_labels`: whether a method that learns from labels has a form for items with several of them;
@@ -162,6 +164,7 @@ class HashingMethod:
     space: ClassVar[dict[str, Any]] = {}
     common_space: ClassVar[dict[str, Any]] = {}
     trainers: ClassVar[list[dict[str, Any]]] = [{}]
+    bounds: ClassVar[dict[str, str]] = {}
     sees: ClassVar[str] = "training set"
     several_labels: ClassVar[bool] = True
 
@@ -265,14 +268,21 @@ class HashingMethod:
         return method
 
 
-def refuse_unknown_choices(method: HashingMethod) -> None:
-    """Check hyper-parameters that are annotated Literal[...].
+def check_settings(method: HashingMethod) -> None:
+    """Check hyper-parameters that are annotated Literal[...] or have `bounds`. `fit` begins with it.
 
     Raises
     ------
     Refusal
         For a value that is not one of these.
     """
+    checked: set[str] = set()
+    for cls in type(method).__mro__:
+        for name, interval in vars(cls).get("bounds", {}).items():
+            value = vars(method)[name]
+            if name not in checked and value is not None and not _inside(value, interval):
+                raise Refusal(f"{name} must be in {interval}, not {value}")
+            checked.add(name)
     for name, annotation in get_type_hints(type(method)).items():
         parts = get_args(annotation) if get_origin(annotation) is not Literal else (annotation,)
         literals = [part for part in parts if get_origin(part) is Literal]
@@ -281,6 +291,14 @@ def refuse_unknown_choices(method: HashingMethod) -> None:
             known = [choice for part in literals for choice in get_args(part)]
             if value not in known and not (value is None and type(None) in parts):
                 raise Refusal(f"unknown {name} {value!r}{did_you_mean(value, known)}")
+
+
+def _inside(value: float, interval: str) -> bool:
+    """Whether a number is in an interval such as "[0, inf)"."""
+    low, high = (float(end) for end in interval[1:-1].split(","))
+    above = value >= low if interval[0] == "[" else value > low
+    below = value <= high if interval[-1] == "]" else value < high
+    return above and below
 
 
 def check_codes(codes: Any, items: int, bits: int, name: str, function: str = "encode") -> np.ndarray:

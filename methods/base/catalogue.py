@@ -30,6 +30,7 @@ METADATA = (
 )
 KIND = Kind("method", "methods", FOLDER, dict.fromkeys(METADATA), base="HashingMethod")
 MARKERS = tuple("osD^v<>Pp*XhHd8")  # of matplotlib: the filled ones
+_INTERVAL = re.compile(r"[\[(]-?(\d+(\.\d+)?|inf), (-?\d+(\.\d+)?|inf)[\])]")
 _COLOUR = re.compile(r"#[0-9A-Fa-f]{6}")
 # The first paper of a reference: "Author, Author. Title. Venue 2018." A title may end in a question mark.
 _PAPER = re.compile(
@@ -150,6 +151,20 @@ def _problem_of_fields(classes, parameters):
         for one in parameters:
             if one not in body.fields and (one in body.literals or one in body.computed):
                 return f"{name} must annotate {one}, as in `{one}: {parameters[one]} = ...`"
+        if problem := _problem_of_bounds(body.literals.get("bounds", {}), parameters):
+            return problem
+    return None
+
+
+def _problem_of_bounds(bounds, parameters):
+    """What is wrong with the `bounds` of a class, or None."""
+    if not isinstance(bounds, dict):
+        return f"bounds must map hyper-parameters to intervals, not {bounds!r}"
+    for name, interval in bounds.items():
+        if name not in parameters:
+            return f"bounds names an unknown hyper-parameter {name!r}{did_you_mean(name, parameters)}"
+        if not (isinstance(interval, str) and _INTERVAL.fullmatch(interval)):
+            return f'bounds: {name} must be an interval, as "[0, inf)" or "(0, 1]", not {interval!r}'
     return None
 
 

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import torch
 
-from methods.base import ENCODE_ROWS, HashingMethod, Refusal, TrainingSet, refuse_unknown_choices
+from methods.base import ENCODE_ROWS, HashingMethod, Refusal, TrainingSet, check_settings
 from methods.base.augmentation import mirror, shift
 from methods.base.batch import Batch, TrainingState
 from methods.base.heads import ImageHashing, hash_layer, make_head
@@ -139,6 +139,24 @@ class DeepHashing(HashingMethod):
             "learning_rate": {"log_uniform": [1e-4, 1e-2]},
         },
     ]
+    bounds = {
+        "learning_rate": "[0, inf)",
+        "lr_gamma": "[0, inf)",
+        "lr_step_size": "[0, inf)",
+        "warmup_epochs": "[0, inf)",
+        "momentum": "[0, 1)",
+        "weight_decay": "[0, inf)",
+        "max_gradient_norm": "(0, inf)",
+        "epochs": "[0, inf)",
+        "batch_size": "[2, inf)",
+        "head_layers": "[1, inf)",
+        "head_width": "[1, inf)",
+        "head_dropout": "[0, 1)",
+        "initial_deviation": "(0, inf)",
+        "end_collapsed": "[0, inf)",
+        "backbone_lr_multiplier": "[0, inf)",
+        "random_crop": "[0, inf)",
+    }
 
     learning_rate: float = 0.1
     lr_gamma: float = 0.5
@@ -332,28 +350,8 @@ class DeepHashing(HashingMethod):
     def _refuse_bad_settings(self, items):
         if items < 2:
             raise Refusal(f"training needs at least 2 items, there are {items}")
-        refuse_unknown_choices(self)
+        check_settings(self)
         refuse_bad_prefixes(self)
-        if self.batch_size < 2:
-            raise Refusal(f"batch_size must be at least 2: one item ranks nothing, not {self.batch_size}")
-        for name, least in (
-            ("epochs", 0),
-            ("warmup_epochs", 0),
-            ("head_layers", 1),
-            ("head_width", 1),
-            ("random_crop", 0),
-            ("end_collapsed", 0),
-        ):
-            if getattr(self, name) < least:
-                raise Refusal(f"{name} must be at least {least}, not {getattr(self, name)}")
-        if self.initial_deviation is not None and self.initial_deviation <= 0:
-            raise Refusal(f"initial_deviation must be positive, not {self.initial_deviation}")
-        for name in ("head_dropout", "momentum"):
-            if not 0 <= getattr(self, name) < 1:
-                raise Refusal(f"{name} must be at least 0 and below 1, not {getattr(self, name)}")
-        for name in ("learning_rate", "weight_decay"):
-            if getattr(self, name) < 0:
-                raise Refusal(f"{name} must be at least 0, not {getattr(self, name)}")
 
     # -- encoding and files --------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from methods.base import HashingMethod, Refusal
+from methods.base import HashingMethod, check_settings
 
 
 @dataclass(kw_only=True)
@@ -16,6 +16,7 @@ class ClassifierHashing(HashingMethod):
     """
 
     learned: ClassVar[tuple[str, ...]] = ("coefficients", "intercepts")
+    bounds: ClassVar[dict[str, str]] = {"C": "(0, inf)", "max_iterations": "[1, inf)"}
 
     C: float = 10.0
     max_iterations: int = 1000
@@ -26,8 +27,7 @@ class ClassifierHashing(HashingMethod):
         columns, their mean)."""
         from sklearn.linear_model import LogisticRegression
 
-        if self.C <= 0:
-            raise Refusal(f"C must be positive, not {self.C}")
+        check_settings(self)
         items = items.reshape(len(items), -1)
 
         def fitted(targets):

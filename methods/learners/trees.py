@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from methods.base import HashingMethod, Refusal
+from methods.base import HashingMethod
 from methods.learners.boosting import BoostedTrees, Quantiser, boost, scores_of
 
 
@@ -20,6 +20,8 @@ class TreeHashing(HashingMethod):
     examples a tree is fitted on.
     """
 
+    bounds = {"trees": "[1, inf)", "depth": "[1, inf)", "features": "[1, inf)", "trimming": "(0, 1]"}
+
     trees: int = 200
     depth: int = 4
     features: int = 200
@@ -28,8 +30,6 @@ class TreeHashing(HashingMethod):
     def start(self, items):
         """Quantise the training items, float32 (n, d) or images; no bits yet. Raises `Refusal` for a depth
         below 1."""
-        if self.depth < 1:
-            raise Refusal(f"depth must be at least 1, not {self.depth}")
         items = items.reshape(len(items), -1)
         self.quantiser = Quantiser.fit(items)
         self.functions = []

@@ -29,6 +29,7 @@ import yaml
 
 from reporting.leaderboard import measured, pictures, quantities, summary_text, tables, verdicts
 from reporting.leaderboard.boards import Boards
+from reporting.leaderboard.settings import parse_yaml
 from tiebench.files import write_text
 
 MARKER = re.compile(r"^<!-- leaderboard:(.*?)-->[ \t]*$", re.DOTALL | re.MULTILINE)
@@ -92,7 +93,7 @@ def regions(text: str) -> list[Region]:
 
 def _settings(text: str, line: int) -> dict:
     try:
-        settings = yaml.safe_load(text)
+        settings = parse_yaml(text)
     except yaml.YAMLError as error:
         raise ValueError(f"line {line}: the marker is not YAML: {' '.join(str(error).split())}") from error
     if not isinstance(settings, dict):

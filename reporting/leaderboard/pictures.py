@@ -69,7 +69,7 @@ def parse(figure: Mapping, image: str, folder: Path, boards: Boards) -> Picture:
     needs = [*described.needs, *["trials"] * ("search" in figure.get("costs", ()))]
     source: dict[str, Any] = {"settings": dict(figure)}
     if "set" in figure:
-        plan = summary.read(boards.folder)
+        plan = summary.plan_of(boards)
         protocols = plan.tables(figure["set"])
         table, results = plan.model(figure["set"], boards, needs)
         source |= plan.source(figure["set"], boards)

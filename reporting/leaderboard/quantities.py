@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 
 from reporting.leaderboard.boards import Boards
-from reporting.leaderboard.summary import read
+from reporting.leaderboard.summary import plan_of
 from reporting.printed.marks import number
 from reporting.statistics import summary
 from reporting.statistics.samples import sample
@@ -60,7 +60,7 @@ def _difference(
 
 
 def _rank(boards: Boards, decimals: int, name: str, method: str) -> str:
-    found = summary.standing(summary.blocks_of(*read(boards.folder).model(name, boards)))
+    found = summary.standing(summary.blocks_of(*plan_of(boards).model(name, boards)))
     if method not in found.methods:
         raise ValueError(f"the set {name} has no method {method!r}{did_you_mean(method, found.methods)}")
     value, low, high = (number(of, decimals) for of in found.rank[:, found.methods.index(method)])

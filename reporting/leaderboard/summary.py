@@ -8,6 +8,7 @@ import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +126,12 @@ class Plan:
         values = [[run.protocol, run.method, run.bits, *run.metrics.values()] for run in printed]
         blocks = [self.block(protocol, boards) for protocol in self.tables(name)]
         return {"blocks": blocks, "printed": hashlib.sha256(json.dumps(values).encode()).hexdigest()}
+
+
+@lru_cache(maxsize=1)
+def plan_of(boards: Boards) -> Plan:
+    """The plan of the folder of these boards, which pages ask for many times."""
+    return read(boards.folder)
 
 
 def read(folder: str | Path, metric: str | None = None, methods: Sequence[str] | None = None) -> Plan:

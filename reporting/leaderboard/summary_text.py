@@ -6,7 +6,7 @@ import numpy as np
 
 from reporting.leaderboard.boards import Boards
 from reporting.leaderboard.settings import check_keys, paragraph
-from reporting.leaderboard.summary import EVERY, ORDERS, Plan, read
+from reporting.leaderboard.summary import EVERY, ORDERS, Plan, plan_of
 from reporting.printed.markdown import escape_markdown, markdown_table
 from reporting.printed.marks import number
 from reporting.statistics import summary
@@ -22,7 +22,7 @@ def render(settings: Mapping, boards: Boards) -> str:
     Raises ValueError, one line with the nearest name, for settings that are unknown or do not fit.
     """
     check_keys(settings, KEYS, "a summary")
-    name, plan = settings["summary"], read(boards.folder)
+    name, plan = settings["summary"], plan_of(boards)
     if name not in (known := ["ranks", *PARTS]):
         raise ValueError(f"there is no summary {name!r}{did_you_mean(name, known)}")
     if (name == "ranks") is not ("set" in settings):

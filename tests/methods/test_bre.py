@@ -450,13 +450,13 @@ def test_images_are_vectors():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"kernel": "cubic"}, "kernel must be one of linear, rbf"),
-        ({"target": "cosine"}, "target must be one of affinity, binary, euclidean"),
-        ({"anchors": 0}, "anchors must be at least 1, not 0"),
-        ({"max_sweeps": 0}, "max_sweeps must be at least 1"),
-        ({"training_items": 1}, "training_items must be at least 2, not 1"),
-        ({"partners": 0.0}, "partners is a share"),
-        ({"partners": 50}, "partners is a share"),
+        ({"kernel": "cubic"}, "unknown kernel 'cubic'; known: linear, rbf"),
+        ({"target": "cosine"}, "unknown target 'cosine'; known: affinity, binary, euclidean"),
+        ({"anchors": 0}, r"anchors must be in \[1, inf\), not 0"),
+        ({"max_sweeps": 0}, r"max_sweeps must be in \[1, inf\)"),
+        ({"training_items": 1}, r"training_items must be in \[2, inf\), not 1"),
+        ({"partners": 0.0}, r"partners must be in \(0, 1\]"),
+        ({"partners": 50}, r"partners must be in \(0, 1\]"),
     ],
 )
 def test_settings_that_mean_nothing_are_refused(settings, message):

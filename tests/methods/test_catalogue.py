@@ -167,6 +167,14 @@ BAD = {
     "continuous axis from 0": (FULL.replace("[0.1, 1.0]", '{"log_uniform": [0, 1.0]}'), "0 < low < high"),
     "continuous axis upside down": (FULL.replace("[0.1, 1.0]", '{"log_uniform": [2, 1]}'), "0 < low < high"),
     "empty list in space": (FULL.replace("[0.1, 1.0]", "[]"), "strength must be a list of values, not []"),
+    "bounds of an unknown hyper-parameter": (
+        FULL.replace("    supervision", '    bounds = {"strenght": "(0, inf)"}\n    supervision'),
+        "bounds names an unknown hyper-parameter 'strenght'; did you mean 'strength'?",
+    ),
+    "bounds that are no interval": (
+        FULL.replace("    supervision", '    bounds = {"strength": "> 0"}\n    supervision'),
+        "strength must be an interval",
+    ),
     "not Python": (GOOD.replace("class Good", "clas Good"), "line 9"),
 }
 

@@ -1,6 +1,7 @@
 """What every method must do. Methods are found, not listed: a new file is tested without an edit here."""
 
 import ast
+import itertools
 import json
 import random
 import re
@@ -273,7 +274,6 @@ def test_a_second_fit_forgets_the_first(name, fitted, others):
 def test_every_hyperparameter_is_read(name, monkeypatch):
     """A hyper-parameter that is ignored must not be one. Choices that are read only with another setting are
     looked for among the settings of words and booleans, and on images."""
-    monkeypatch.setattr(deep, "refuse_unknown_choices", lambda method: None)
     monkeypatch.setattr(deep.DeepHashing, "_refuse_bad_settings", lambda method, items: None)
     read = {"bits", "seed"}  # a method may have no use for chance
 
@@ -284,7 +284,8 @@ def test_every_hyperparameter_is_read(name, monkeypatch):
 
     known = METADATA[name].parameters
     settings = {key: value for key, value in SHORT.items() if key in known} | {"bits": BITS}
-    tried = [{}, {"lr_step_size": 1, "head": "mlp", "quantiser": "hswd"}]
+    tried = [{}, {"lr_step_size": 1, "head": "mlp", "quantiser": "hswd", "update_every": 1}]
+    tried[1] |= {"positives": 2, "negatives": 2}
     for key, annotation in known.items():
         choices = [True, False] if annotation == "bool" else re.findall("['\"](\\w+)['\"]", annotation)
         tried += [{key: choice} for choice in choices]
@@ -294,12 +295,14 @@ def test_every_hyperparameter_is_read(name, monkeypatch):
             training_set(name, items=40), items=images, network={"architecture": "small", "options": {}}
         )
         Watched(**(settings | {"epochs": 1, "learning_rate": 1e-3})).fit(made)
-    for change in tried:
+    labels = np.arange(120) % 4
+    classes = {"affinity": lambda a, b: (labels[a][:, None] == labels[b]).astype(np.int64), "levels": (0, 1)}
+    for change, made in itertools.product(tried, (training_set(name), training_set(name, **classes))):
         if known.keys() <= read:
             break
         chosen = settings | {key: value for key, value in change.items() if key in known}
         with suppress(Refusal):  # a combination that is not served; others are
-            Watched(**chosen).fit(training_set(name)).encode(training_set(name).items[:2])
+            Watched(**chosen).fit(made).encode(made.items[:2])
     assert sorted(known.keys() - read) == []
 
 
@@ -389,3 +392,17 @@ def test_codes_are_the_signs_of_raw_scores(name, fitted, others):
     if scores is not None:
         scores = base.check_raw_scores(scores, len(others), BITS, name)
         assert np.array_equal(scores > 0, fitted(name).encode(others))
+
+
+@every_method
+def test_a_value_just_outside_its_bounds_is_refused_in_one_line(name):
+    for cls in load_class(name).__mro__:
+        for parameter, interval in vars(cls).get("bounds", {}).items():
+            for end, bracket, step in zip(interval[1:-1].split(", "), (interval[0], interval[-1]), (-1, 1)):
+                if end == "inf":
+                    continue
+                value = float(end) + step * (bracket in "[]")
+                with pytest.raises(Refusal, match=f"^{parameter} must be in ") as caught:
+                    short(name, **{parameter: value}).fit(training_set(name))
+                    pytest.fail(f"fit must begin with check_settings(self): {parameter} = {value}")
+                assert "\n" not in str(caught.value)

@@ -227,7 +227,7 @@ def test_other_losses_are_refused_with_those_there_are(loss):
 
 @pytest.mark.parametrize("depth", [0, -1])
 def test_trees_without_a_node_are_refused(depth):
-    with pytest.raises(Refusal, match=f"depth must be at least 1, not {depth}"):
+    with pytest.raises(Refusal, match=rf"depth must be in \[1, inf\), not {depth}"):
         fitted(training_set(), depth=depth)
 
 

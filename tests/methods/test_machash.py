@@ -156,5 +156,5 @@ def test_constant_codes_are_a_refusal_not_a_result():
 
 
 def test_no_iterations_are_refused_in_one_line():
-    with pytest.raises(Refusal, match=r"^iterations must be at least 1, not 0$"):
+    with pytest.raises(Refusal, match=r"^iterations must be in \[1, inf\), not 0$"):
         MACHash(bits=4, iterations=0).fit(training_set("machash"))

@@ -197,7 +197,7 @@ def test_agh_encodes_items_far_from_all_anchors():
 def test_agh_refuses_what_it_cannot_make():
     with pytest.raises(Refusal, match="at most 9 bits with 10 anchors, not 12"):
         fit(AnchorGraphHashing, vectors(), bits=12, anchors=10)
-    with pytest.raises(Refusal, match="neighbours must be between 1 and 10"):
+    with pytest.raises(Refusal, match="neighbours must be at most 10"):
         fit(AnchorGraphHashing, vectors(), bits=4, anchors=10, neighbours=11)
 
 

@@ -75,7 +75,7 @@ def test_a_training_ends_after_so_many_collapsed_epochs_in_a_row():
     whole = []
     fitted(whole, end_collapsed=13)
     assert [line["objective"] for line in whole] == [line["objective"] for line in lines]
-    with pytest.raises(Refusal, match="end_collapsed must be at least 0"):
+    with pytest.raises(Refusal, match=r"end_collapsed must be in \[0, inf\)"):
         fitted([], end_collapsed=-1)
 
 
