@@ -44,8 +44,8 @@ setup: $(READY)
 
 # torch is installed separately, because locking it with hashes would force one build on every machine. The lock is
 # complete, hence --no-deps. Byte code and kernels are compiled once, here, so that no run waits for a compiler, even
-# where PYTHONDONTWRITEBYTECODE is set: beside the download of torch, and not of tests and of packages that no run
-# imports. A file of a later Python has no byte code, and no meaning here: -qq.
+# where PYTHONDONTWRITEBYTECODE is set: what needs no torch beside its download; byte code not of tests and of packages
+# that no run imports. A file of a later Python has no byte code, and no meaning here: -qq.
 PACKAGES = $(VENV)/lib/python3*/site-packages
 BYTE_CODE := $(BIN)/python -m compileall -qq -j 0 -x '/(tests?|sympy|networkx|torchmetrics|onnx|_inductor|pip|uv)/'
 $(READY): requirements.lock requirements-torch.txt
@@ -57,6 +57,7 @@ $(READY): requirements.lock requirements-torch.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --no-deps -r requirements.lock
 	$(BYTE_CODE) $(PACKAGES) & \
+	  $(BIN)/python -c "from tiebench.compile import compile_counting; compile_counting()" & \
 	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -r requirements-torch.txt && wait
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
 	$(BYTE_CODE) $(PACKAGES)/torch & \

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Mapping
+from dataclasses import replace
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -11,6 +12,7 @@ from reporting.drawing.options import DEFAULT, Options
 from reporting.drawing.sheets import beside_names, label_axes, line_of_seeds, named_panels, names_beside
 from reporting.tables.model import Group, Table
 from reporting.tables.runs import Results
+from reporting.tables.titles import BOUND, family_title
 from tiebench.figure_style import (
     COLUMN,
     PAGE,
@@ -31,9 +33,13 @@ CAPTION = (
 )
 NEEDS = ()
 
+# Lines of a panel that can be told apart.
+MOST = 12
+
 
 def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     """The metric of each block against bits: a panel per block, a line per method with its name at its end.
+    A block of many methods has several panels, each of whole families.
 
     Markers are means over the seeds that have a score, thin upright lines run from the lowest of these to
     the highest. Artists can be found by their gid: "line-<protocol>-<metric>-<method>" and likewise
@@ -41,7 +47,8 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
 
     Raises NothingToDraw where no record has a score.
     """
-    found = [(group, scores) for group in table.groups if (scores := _scores(group, results))]
+    parts = [part for group in table.groups for part in _parts(table, group, results)]
+    found = [(part, scores) for part in parts if (scores := _scores(part, results))]
     if not found:
         raise NothingToDraw(f"table {table.name}: no run has a score, so there is no metric by bits to draw")
     names = [[table.method_title(method) for method in scores] for _, scores in found]
@@ -59,7 +66,11 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
     columns = 2 if len(found) > 1 and width / 2 - aside >= least else 1
     with styled():
         figure, panels, size = named_panels(
-            heading(options, TITLE, _lead(found)),
+            heading(
+                options,
+                TITLE,
+                _lead(found) + " Each panel has its own scale." * (len(parts) > len(table.groups)),
+            ),
             [group.title for group, _ in found],
             names,
             y_ticks,
@@ -71,6 +82,24 @@ def draw(table: Table, results: Results, options: Options = DEFAULT) -> Figure:
         for axes, (group, scores), scale in zip(panels, found, scales):
             _panel(axes, table, group, scores, scale, size)
     return figure
+
+
+def _parts(table: Table, group: Group, results: Results) -> list[Group]:
+    """A block of more than MOST methods, cut between families; baselines stay with the family before."""
+    methods = list(_scores(group, results))
+    if len(methods) <= MOST:
+        return [group]
+    parts: list[tuple[list[str], list[str]]] = []
+    for family, of in table.by_family(methods):
+        if parts and (family == BOUND or len(parts[-1][1]) + len(of) <= MOST):
+            parts[-1][0].append(family_title(family))
+            parts[-1][1].extend(of)
+        else:
+            parts.append(([family_title(family)], of))
+    return [
+        replace(group, title=f"{group.title}: {', '.join(filter(None, titles))}", methods=tuple(of))
+        for titles, of in parts
+    ]
 
 
 def _scores(group: Group, results: Results) -> dict[str, dict[int, list[float]]]:
@@ -101,7 +130,8 @@ def _panel(
     label_axes([axes], 1, "bits", metric_text(group.metric))
     panel = f"{group.protocol}-{group.metric}"
     names = f"bits;{metric_name(group.metric)};lowest seed;highest seed"
-    axes.set_gid(Mark(f"panel-{panel}", panel=group.title, names=names))
+    # Panels of one block have other methods.
+    axes.set_gid(Mark(f"panel-{panel}-{next(iter(scores))}", panel=group.title, names=names))
     ends = []
     for method, of in scores.items():
         end = line_of_seeds(axes, table, panel, method, [lengths.index(bits) for bits in of], of)
